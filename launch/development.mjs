@@ -1,0 +1,35 @@
+import { exitWithComplaint } from './complaint.mjs';
+import { ensureInstalled } from './install.mjs';
+import { fromProjectRoot, projectRoot } from './project.mjs';
+import { exitLikeChild, runBun } from './run.mjs';
+import { runAllChecks, runTool } from './test/checks.mjs';
+import { runTests } from './test/tests.mjs';
+
+/** @param {string[]} benchArguments */
+export function bench(benchArguments) {
+  return afterInstalling(() => runBun([fromProjectRoot('bench/main.ts'), ...benchArguments]));
+}
+
+export function check() {
+  return afterInstalling(runAllChecks);
+}
+
+/** @param {string[]} paths */
+export function format(paths) {
+  return afterInstalling(() => runTool('oxfmt', paths, { cwd: projectRoot, stdio: 'inherit' }));
+}
+
+/** @param {string[]} selection */
+export function test(selection) {
+  return afterInstalling(() => runTests(selection));
+}
+
+/** @param {() => Promise<{ code: number }>} work */
+async function afterInstalling(work) {
+  try {
+    await ensureInstalled({ dev: true });
+    exitLikeChild(await work());
+  } catch (error) {
+    exitWithComplaint(error);
+  }
+}

@@ -1,0 +1,88 @@
+import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import { Complaint } from './complaint.mjs';
+import { fromProjectRoot, projectRoot } from './project.mjs';
+
+// One installer at a time. The folder is the lock, because mkdir either creates it or fails; the
+// process id inside says who holds it. It is free again when the holder removes it, when that
+// process no longer runs, or when it is older than any install takes (the id may belong to
+// another container, where it cannot be checked).
+const LOCK_FOLDER = fromProjectRoot('.install-lock');
+const HOLDER_FILE = join(LOCK_FOLDER, 'pid');
+const RETRY_MS = 200;
+const HOLDER_WRITTEN_WITHIN_MS = 5_000;
+const LONGEST_INSTALL_MS = 15 * 60_000;
+
+/**
+ * @template T
+ * @param {() => Promise<T>} work
+ * @returns {Promise<T>}
+ */
+export async function whileHoldingInstallLock(work) {
+  let announced = false;
+  while (!tryToLock()) {
+    if (isAbandoned()) {
+      unlock();
+      continue;
+    }
+    if (!announced) console.error(`Waiting for another install in ${projectRoot} to finish ...`);
+    announced = true;
+    await sleep(RETRY_MS);
+  }
+  try {
+    return await work();
+  } finally {
+    unlock();
+  }
+}
+
+function tryToLock() {
+  try {
+    mkdirSync(LOCK_FOLDER);
+    writeFileSync(HOLDER_FILE, String(process.pid));
+    return true;
+  } catch (error) {
+    if (error.code === 'EEXIST') return false;
+    if (!['EACCES', 'EROFS', 'EPERM'].includes(error.code)) throw error;
+    throw new Complaint(
+      `Keystile must install its packages but cannot write to ${projectRoot} (${error.code}); ` +
+        'run it once as a user who can, or run `npm ci` there beforehand.',
+    );
+  }
+}
+
+function isAbandoned() {
+  try {
+    const ageMs = Date.now() - statSync(LOCK_FOLDER).mtimeMs;
+    const holder = readHolder();
+    if (holder === undefined) return ageMs > HOLDER_WRITTEN_WITHIN_MS;
+    return !isRunning(holder) || ageMs > LONGEST_INSTALL_MS;
+  } catch (error) {
+    if (error.code === 'ENOENT') return false;
+    throw error;
+  }
+}
+
+function readHolder() {
+  try {
+    return Number(readFileSync(HOLDER_FILE, 'utf8')) || undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** @param {number} pid */
+function isRunning(pid) {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return error.code !== 'ESRCH';
+  }
+}
+
+function unlock() {
+  rmSync(LOCK_FOLDER, { recursive: true, force: true });
+}

@@ -1,0 +1,17 @@
+// Old Node versions must be able to parse this file and every entry file, or the user sees a
+// syntax error instead of the sentence below: no syntax newer than ES2015 and import() here.
+
+var OLDEST_NODE_MAJOR = 20;
+
+export function requireSupportedNode() {
+  var major = Number(process.versions.node.split('.')[0]);
+  if (major >= OLDEST_NODE_MAJOR) return;
+  console.error(
+    'Keystile needs Node ' +
+      OLDEST_NODE_MAJOR +
+      ' or later; this is ' +
+      process.version +
+      '. Install a newer Node from https://nodejs.org and run the same command again.',
+  );
+  process.exit(1);
+}

@@ -1,0 +1,135 @@
+import { parseBlock } from '../core/address.ts';
+import { isTimeZone } from '../core/calendar.ts';
+
+/** A value that was read, or the sentence that says what is wrong with it. */
+export type Parsed<T> = { readonly value: T } | { readonly problem: string };
+
+export interface Kind<T> {
+  /** How the documentation calls it. */
+  readonly label: string;
+  parse(text: string): Parsed<T>;
+}
+
+const wrong = (problem: string): { readonly problem: string } => ({ problem });
+
+export const text: Kind<string> = {
+  label: 'text',
+  parse: (value) => (value === '' ? wrong('must not be empty') : { value }),
+};
+
+export const port: Kind<number> = {
+  label: 'port',
+  parse(value) {
+    const number = /^\d{1,5}$/.test(value) ? Number(value) : NaN;
+    return number <= 65535 ? { value: number } : wrong('must be a port, 0 to 65535');
+  },
+};
+
+export function count(min: number, max: number): Kind<number> {
+  return {
+    label: `${min} to ${max}`,
+    parse(value) {
+      const number = /^\d{1,16}$/.test(value) ? Number(value) : NaN;
+      return number >= min && number <= max ? { value: number } : wrong(`must be a whole number from ${min} to ${max}`);
+    },
+  };
+}
+
+export function choice<const T extends string>(...values: T[]): Kind<T> {
+  return {
+    label: values.join(' or '),
+    parse(value) {
+      const found = values.find((known) => known === value);
+      return found === undefined ? wrong(`must be one of ${values.join(', ')}`) : { value: found };
+    },
+  };
+}
+
+export const flag: Kind<boolean> = {
+  label: 'on or off',
+  parse(value) {
+    if (['on', 'true', '1', 'yes'].includes(value.toLowerCase())) return { value: true };
+    if (['off', 'false', '0', 'no'].includes(value.toLowerCase())) return { value: false };
+    return wrong('must be on or off');
+  },
+};
+
+const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+export function duration(minMs: number, maxMs: number): Kind<number> {
+  const range = `${showDuration(minMs)} to ${showDuration(maxMs)}`;
+  return {
+    label: `duration, ${range}`,
+    parse(value) {
+      const match = /^(\d{1,12})\s*(ms|s|m|h|d)?$/.exec(value);
+      const milliseconds = match === null ? NaN : Number(match[1]) * (UNIT_MS[match[2] ?? 'ms'] ?? NaN);
+      if (milliseconds >= minMs && milliseconds <= maxMs) return { value: milliseconds };
+      return wrong(`must be a duration from ${range}, such as 250ms, 5s or 1h`);
+    },
+  };
+}
+
+export function showDuration(milliseconds: number): string {
+  const unit = Object.keys(UNIT_MS).findLast((name) => milliseconds % (UNIT_MS[name] ?? 1) === 0) ?? 'ms';
+  return `${milliseconds / (UNIT_MS[unit] ?? 1)}${unit}`;
+}
+
+function list(label: string, isItem: (item: string) => boolean, problem: string): Kind<readonly string[]> {
+  return {
+    label,
+    parse(value) {
+      const items = value.split(',').map((item) => item.trim());
+      const bad = items.find((item) => !isItem(item));
+      return bad === undefined ? { value: items } : wrong(`${problem}, not ${JSON.stringify(bad)}`);
+    },
+  };
+}
+
+export const addressBlocks = list(
+  'addresses and CIDR blocks',
+  (item) => parseBlock(item) !== null,
+  'must list addresses and CIDR blocks such as 10.0.0.0/8',
+);
+
+export const origins = list(
+  'origins',
+  (item) => item === '*' || (URL.canParse(item) && new URL(item).origin === item),
+  'must list origins such as https://app.example.com, or *',
+);
+
+export const publicUrl: Kind<string> = {
+  label: 'URL',
+  parse(value) {
+    const url = URL.canParse(value) ? new URL(value) : null;
+    if (url === null || !/^https?:$/.test(url.protocol)) return wrong('must be a URL with http or https');
+    return { value: value.replace(/\/+$/, '') };
+  },
+};
+
+export const timezone: Kind<string> = {
+  label: 'time zone',
+  parse: (value) => (isTimeZone(value) ? { value } : wrong('must be an IANA time zone such as Europe/Berlin')),
+};
+
+export interface Pepper {
+  readonly version: string;
+  readonly secret: string;
+}
+
+const MIN_PEPPER_LENGTH = 16;
+
+export const peppers: Kind<readonly Pepper[]> = {
+  label: 'version:secret, newest first',
+  parse(value) {
+    const found: Pepper[] = [];
+    for (const part of value.split(',')) {
+      const match = /^([A-Za-z0-9]{1,8}):([\x21-\x7e]+)$/.exec(part.trim());
+      if (match === null || (match[2]?.length ?? 0) < MIN_PEPPER_LENGTH) {
+        return wrong(`must be version:secret with a secret of at least ${MIN_PEPPER_LENGTH} characters, several comma-separated, newest first`);
+      }
+      found.push({ version: match[1] ?? '', secret: match[2] ?? '' });
+    }
+    const isDoubled = found.some(({ version }, i) => found.findIndex((other) => other.version === version) !== i);
+    return isDoubled ? wrong('must not give one version twice') : { value: found };
+  },
+};

@@ -1,0 +1,113 @@
+import { parseAddress } from '../core/address.ts';
+import { MIN_ROOT_KEY_LENGTH } from '../core/bounds.ts';
+import { nearestName } from '../core/nearest.ts';
+import { isSecretShaped } from '../core/secret.ts';
+import { type Config, flagName, type Setting, VARIABLES } from './variables.ts';
+
+export interface ConfigSources {
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** Settings given as flags; they win over the environment. */
+  readonly flags: Readonly<Partial<Record<Setting, string>>>;
+  readFile(path: string): string;
+}
+
+export interface ConfigReading {
+  /** null when there are problems. */
+  readonly config: Config | null;
+  /** All that is wrong, a sentence each. */
+  readonly problems: readonly string[];
+  /** What was passed over, a sentence each. */
+  readonly notes: readonly string[];
+}
+
+const SETTINGS = Object.keys(VARIABLES) as Setting[];
+
+export function readConfig(sources: ConfigSources): ConfigReading {
+  const problems: string[] = [];
+  const notes: string[] = [];
+  const environment = usable(sources.environment, problems, notes);
+  const config: Partial<Record<Setting, unknown>> = {};
+  for (const setting of SETTINGS) {
+    const given = findText(setting, sources, environment, problems);
+    const text = given?.text ?? VARIABLES[setting].fallback;
+    if (text === null) config[setting] = null;
+    else {
+      const parsed = VARIABLES[setting].kind.parse(text);
+      if ('value' in parsed) config[setting] = parsed.value;
+      else problems.push(`${given?.from ?? VARIABLES[setting].name} ${parsed.problem}.`);
+    }
+  }
+  const complete = config as Config;
+  if (problems.length === 0) problems.push(...contradictions(complete));
+  return { config: problems.length === 0 ? complete : null, problems, notes };
+}
+
+/** Unknown names are problems; what Kubernetes sets for a Service called keystile is not meant for us. */
+function usable(
+  environment: ConfigSources['environment'],
+  problems: string[],
+  notes: string[],
+): Readonly<Record<string, string>> {
+  const known = SETTINGS.flatMap((setting) => {
+    const { name } = VARIABLES[setting];
+    return 'isSecret' in VARIABLES[setting] ? [name, `${name}_FILE`] : [name];
+  });
+  const kept: Record<string, string> = {};
+  for (const [name, value] of Object.entries(environment)) {
+    if (!name.startsWith('KEYSTILE_') || value === undefined) continue;
+    if (/^KEYSTILE_(SERVICE|PORT)_/.test(name) || value.startsWith('tcp://')) {
+      notes.push(`${name} looks like one that Kubernetes sets for a Service; it is ignored.`);
+    } else if (known.includes(name)) kept[name] = value;
+    else {
+      const near = nearestName(name, known);
+      problems.push(`${name} is no setting${near === null ? '' : `; did you mean ${near}?`}${near === null ? '.' : ''}`);
+    }
+  }
+  return kept;
+}
+
+function findText(
+  setting: Setting,
+  sources: ConfigSources,
+  environment: Readonly<Record<string, string>>,
+  problems: string[],
+): { text: string; from: string } | null {
+  const flag = sources.flags[setting];
+  if (flag !== undefined) return { text: flag, from: flagName(setting) };
+  const { name } = VARIABLES[setting];
+  const direct = environment[name];
+  const path = environment[`${name}_FILE`];
+  if (path === undefined) return direct === undefined ? null : { text: direct, from: name };
+  if (direct !== undefined) {
+    problems.push(`${name} and ${name}_FILE are both set; set one of them.`);
+    return null;
+  }
+  try {
+    return { text: sources.readFile(path).trim(), from: `${name}_FILE` };
+  } catch (error) {
+    problems.push(`${name}_FILE names ${path}, which cannot be read (${(error as { code?: string }).code ?? String(error)}).`);
+    return null;
+  }
+}
+
+function contradictions(config: Config): string[] {
+  const found: string[] = [];
+  if (config.databaseUrl !== null) {
+    found.push('KEYSTILE_DATABASE_URL is set, and this version runs on the embedded database only. Unset it to start.');
+  }
+  if (config.rootKey !== null && (config.rootKey.length < MIN_ROOT_KEY_LENGTH || !isSecretShaped(config.rootKey))) {
+    found.push(`KEYSTILE_ROOT_KEY must have at least ${MIN_ROOT_KEY_LENGTH} characters, all of them printable ASCII.`);
+  }
+  if (config.metricsToken === null && !isLoopback(config.metricsHost)) {
+    found.push('KEYSTILE_METRICS_HOST is no loopback address: set KEYSTILE_METRICS_TOKEN, so that not everyone can read the metrics.');
+  }
+  return found;
+}
+
+export function isLoopback(host: string): boolean {
+  if (host === 'localhost') return true;
+  const address = parseAddress(host);
+  if (address === null) return false;
+  const isMapped = address.slice(0, 10).every((byte) => byte === 0) && address[10] === 0xff;
+  return isMapped ? address[12] === 127 : address.slice(0, 15).every((byte) => byte === 0) && address[15] === 1;
+}

@@ -1,0 +1,24 @@
+import { type Config, flagName, type Setting, VARIABLES } from './variables.ts';
+
+const SETTINGS = Object.keys(VARIABLES) as Setting[];
+
+/** The settings in force, secrets as `***`, in the words in which they can be set. */
+export function showConfig(config: Config): Record<string, string> {
+  const shown: Record<string, string> = {};
+  for (const setting of SETTINGS) {
+    const value = config[setting];
+    if (value === null) continue;
+    shown[VARIABLES[setting].name] = 'isSecret' in VARIABLES[setting] ? '***' : String(value);
+  }
+  return shown;
+}
+
+/** The table in docs/configuration.md. */
+export function configurationTable(): string {
+  const rows = SETTINGS.map((setting) => {
+    const { name, fallback, kind, meaning } = VARIABLES[setting];
+    const file = 'isSecret' in VARIABLES[setting] ? ` or \`${name}_FILE\`` : '';
+    return `| \`${name}\`${file} | \`${flagName(setting)}\` | ${kind.label} | ${fallback === null ? 'none' : `\`${fallback}\``} | ${meaning} |`;
+  });
+  return ['| Variable | Flag | Value | Default | Meaning |', '|---|---|---|---|---|', ...rows].join('\n');
+}

@@ -1,0 +1,73 @@
+/** An address as its 16 bytes; an IPv4 address in its IPv6-mapped form, so that both compare in one way. */
+export type Address = Uint8Array;
+
+/** An allowed block: the first `bits` bits of `address` must agree. */
+export interface AddressBlock {
+  readonly address: Address;
+  readonly bits: number;
+}
+
+const MAPPED_PREFIX_BITS = 96;
+
+function parseIpv4(text: string): readonly number[] | null {
+  const parts = text.split('.');
+  if (parts.length !== 4 || !parts.every((part) => /^(0|[1-9]\d{0,2})$/.test(part))) return null;
+  const bytes = parts.map(Number);
+  return bytes.every((byte) => byte <= 255) ? bytes : null;
+}
+
+function parseGroups(text: string): number[] | null {
+  if (text === '') return [];
+  const groups: number[] = [];
+  const parts = text.split(':');
+  for (const [i, part] of parts.entries()) {
+    if (i === parts.length - 1 && part.includes('.')) {
+      const v4 = parseIpv4(part);
+      if (v4 === null) return null;
+      groups.push(((v4[0] ?? 0) << 8) | (v4[1] ?? 0), ((v4[2] ?? 0) << 8) | (v4[3] ?? 0));
+    } else if (/^[0-9a-fA-F]{1,4}$/.test(part)) groups.push(parseInt(part, 16));
+    else return null;
+  }
+  return groups;
+}
+
+/** Null when the text is no address. Zone indexes (`fe80::1%eth0`) are no part of an address. */
+export function parseAddress(text: string): Address | null {
+  const bytes = new Uint8Array(16);
+  const v4 = parseIpv4(text);
+  if (v4 !== null) {
+    bytes.set([0xff, 0xff, ...v4], 10);
+    return bytes;
+  }
+  const halves = text.split('::');
+  if (halves.length > 2 || !text.includes(':')) return null;
+  const head = parseGroups(halves[0] ?? '');
+  const tail = halves.length === 2 ? parseGroups(halves[1] ?? '') : [];
+  if (head === null || tail === null) return null;
+  const missing = 8 - head.length - tail.length;
+  if (halves.length === 2 ? missing < 1 : missing !== 0) return null;
+  const groups = [...head, ...Array.from({ length: missing }, () => 0), ...tail];
+  for (const [i, group] of groups.entries()) bytes.set([group >> 8, group & 0xff], i * 2);
+  return bytes;
+}
+
+/** `10.0.0.0/8`, `2001:db8::/32`, or a single address. Null when it is none of these. */
+export function parseBlock(text: string): AddressBlock | null {
+  const [addressText = '', bitsText, ...rest] = text.split('/');
+  const address = parseAddress(addressText);
+  if (address === null || rest.length > 0) return null;
+  if (bitsText === undefined) return { address, bits: 128 };
+  if (!/^(0|[1-9]\d{0,2})$/.test(bitsText)) return null;
+  const isV4 = !addressText.includes(':');
+  const bits = Number(bitsText) + (isV4 ? MAPPED_PREFIX_BITS : 0);
+  return bits <= 128 ? { address, bits } : null;
+}
+
+export function inBlock(address: Address, block: AddressBlock): boolean {
+  const whole = block.bits >> 3;
+  for (let i = 0; i < whole; i++) if (address[i] !== block.address[i]) return false;
+  const rest = block.bits & 7;
+  if (rest === 0) return true;
+  const mask = 0xff & (0xff << (8 - rest));
+  return ((address[whole] ?? 0) & mask) === ((block.address[whole] ?? 0) & mask);
+}

@@ -1,0 +1,38 @@
+/** Bitcoin's alphabet: no 0, O, I or l, so that a person can read a key aloud. */
+const ALPHABET = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz';
+
+/**
+ * Encodes bytes as one big-endian number, padded to the width that the largest value of this length needs: equally long
+ * inputs give equally long outputs, and no bit is lost or biased.
+ */
+export function base58(bytes: Uint8Array): string {
+  const width = base58Length(bytes.length);
+  const digits = new Uint8Array(width);
+  for (const byte of bytes) {
+    let carry = byte;
+    for (let i = width - 1; i >= 0; i--) {
+      carry += (digits[i] ?? 0) * 256;
+      digits[i] = carry % 58;
+      carry = Math.floor(carry / 58);
+    }
+  }
+  let text = '';
+  for (const digit of digits) text += ALPHABET[digit];
+  return text;
+}
+
+/** How many base58 characters hold `byteLength` bytes. */
+export function base58Length(byteLength: number): number {
+  return Math.ceil((byteLength * 8) / Math.log2(58));
+}
+
+/** A non-negative integer in at least `width` characters; keeps the order of numbers in the order of strings. */
+export function base58Number(value: number, width: number): string {
+  let text = '';
+  let rest = value;
+  while (rest > 0 || text.length < width) {
+    text = (ALPHABET[rest % 58] ?? '') + text;
+    rest = Math.floor(rest / 58);
+  }
+  return text;
+}

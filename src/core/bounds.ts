@@ -1,0 +1,36 @@
+/** Every bound on what a caller may send or store. The wire schemas, the documentation and the tests read them here. */
+
+export const MAX_COUNT = Number.MAX_SAFE_INTEGER;
+
+export const MAX_NAME_LENGTH = 256;
+export const MIN_API_NAME_LENGTH = 3;
+export const MAX_EXTERNAL_ID_LENGTH = 256;
+export const MAX_ENVIRONMENT_LENGTH = 256;
+export const MAX_ID_LENGTH = 128;
+
+export const MAX_META_BYTES = 16 * 1024;
+export const MAX_META_MEMBERS = 256;
+export const MAX_JSON_DEPTH = 32;
+
+export const MIN_KEY_BYTES = 16;
+export const MAX_KEY_BYTES = 255;
+
+export const MIN_WINDOW_MS = 1000;
+export const MAX_WINDOW_MS = 366 * 24 * 60 * 60 * 1000;
+export const MAX_LIMITS_PER_KEY = 50;
+export const MAX_LIMIT_NAME_LENGTH = 128;
+export const MAX_ADHOC_LIMITS_PER_OWNER = 100;
+
+export const MAX_ALLOWLIST_ENTRIES = 100;
+
+export const MIN_ROOT_KEY_LENGTH = 24;
+export const MAX_SECRET_LENGTH = 512;
+
+export const MAX_BODY_BYTES = 64 * 1024;
+export const MAX_VERIFY_BODY_BYTES = 8 * 1024;
+
+export const MAX_PAGE_SIZE = 100;
+
+export const MIN_IDEMPOTENCY_KEY_LENGTH = 8;
+export const MAX_IDEMPOTENCY_KEY_LENGTH = 128;
+export const MAX_LIVE_IDEMPOTENCY_KEYS = 10_000;

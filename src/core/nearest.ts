@@ -1,0 +1,27 @@
+/** How many edits may lie between what was written and what was meant. */
+const MAX_EDITS = 3;
+
+function editDistance(a: string, b: string): number {
+  let previous = Array.from({ length: b.length + 1 }, (_, i) => i);
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const substitution = (previous[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      row.push(Math.min(substitution, (previous[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1));
+    }
+    previous = row;
+  }
+  return previous[b.length] ?? 0;
+}
+
+/** The known name that was probably meant, or null when none is near. */
+export function nearestName(written: string, known: readonly string[]): string | null {
+  if (written.length > 64) return null;
+  let best: string | null = null;
+  let bestDistance = Math.min(MAX_EDITS, Math.ceil(written.length / 2)) + 1;
+  for (const name of known) {
+    const distance = editDistance(written.toLowerCase(), name.toLowerCase());
+    if (distance < bestDistance) [best, bestDistance] = [name, distance];
+  }
+  return best;
+}

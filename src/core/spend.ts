@@ -1,0 +1,113 @@
+import { type AccountState, current, isPlanStale, left, type LegRule, taken } from './account.ts';
+
+/** One part of a spend: so much of this account, under this rule, decided under this revision of its record. */
+export interface Leg {
+  readonly account: number;
+  readonly amount: number;
+  readonly rule: LegRule;
+  readonly revision: number;
+}
+
+export interface IdempotencyKey {
+  /** The key that is verified: idempotency keys of two keys never meet. */
+  readonly scope: string;
+  readonly id: string;
+  /** Digest of the parsed request: the same id with another request is a conflict. */
+  readonly requestDigest: string;
+}
+
+/** Legs in the order in which they are checked: all are taken, or none. */
+export interface Spend {
+  readonly legs: readonly Leg[];
+  readonly idempotency: IdempotencyKey | null;
+}
+
+export interface LegResult {
+  /** What can still be used after this spend. */
+  readonly left: number;
+  /** End of the window, or the instant of the next refill (0 = none). */
+  readonly resetAtMs: number;
+}
+
+export type SpendOutcome =
+  | { readonly status: 'taken'; readonly legs: readonly LegResult[]; readonly nowMs: number; readonly replayed: boolean }
+  | { readonly status: 'refused'; readonly by: number; readonly legs: readonly LegResult[]; readonly nowMs: number }
+  /** Decided under an older record or another refill epoch: reload and ask again. */
+  | { readonly status: 'stale'; readonly nowMs: number }
+  /** The idempotency key was used with another request. */
+  | { readonly status: 'conflict' }
+  /** Too many live idempotency keys of this key. */
+  | { readonly status: 'crowded' }
+  /** This spend alone cannot be carried out (a row that breaks a constraint); the others of its batch were. */
+  | { readonly status: 'failed'; readonly reason: string };
+
+/** What a charged spend leaves behind under its idempotency key. */
+export interface StoredReplay {
+  readonly requestDigest: string;
+  readonly legs: readonly LegResult[];
+  readonly nowMs: number;
+}
+
+/** What `decideSpend` reads and writes: the accounts and the replays as the spends before this one left them. */
+export interface LedgerView {
+  account(id: number): AccountState | undefined;
+  put(id: number, state: AccountState): void;
+  replay(key: IdempotencyKey): StoredReplay | undefined;
+  liveReplays(scope: string): number;
+  remember(key: IdempotencyKey, replay: StoredReplay): void;
+}
+
+/**
+ * The reference of the ledger: one spend against the state that the spends before it left. A batch means its spends
+ * done by this function one by one in arrival order; every adapter is held to it by the conformance suite.
+ */
+export function decideSpend(view: LedgerView, spend: Spend, nowMs: number, maxLiveReplays: number): SpendOutcome {
+  const states: AccountState[] = [];
+  for (const leg of spend.legs) {
+    const state = view.account(leg.account);
+    if (state === undefined || state.kind !== leg.rule.kind || state.revision !== leg.revision) {
+      return { status: 'stale', nowMs };
+    }
+    if (leg.rule.kind === 'credits' && isPlanStale(leg.rule.refill, nowMs)) return { status: 'stale', nowMs };
+    states.push(state);
+  }
+  const replayed = spend.idempotency === null ? null : findReplay(view, spend.idempotency, maxLiveReplays);
+  if (replayed !== null) return replayed;
+  return takeLegs(view, spend, states, nowMs);
+}
+
+function findReplay(view: LedgerView, key: IdempotencyKey, maxLiveReplays: number): SpendOutcome | null {
+  const stored = view.replay(key);
+  if (stored !== undefined) {
+    if (stored.requestDigest !== key.requestDigest) return { status: 'conflict' };
+    return { status: 'taken', legs: stored.legs, nowMs: stored.nowMs, replayed: true };
+  }
+  return view.liveReplays(key.scope) >= maxLiveReplays ? { status: 'crowded' } : null;
+}
+
+function takeLegs(view: LedgerView, spend: Spend, states: readonly AccountState[], nowMs: number): SpendOutcome {
+  const before: LegResult[] = [];
+  const after: { leg: Leg; was: AccountState; state: AccountState }[] = [];
+  let refusedBy = -1;
+  for (const [i, leg] of spend.legs.entries()) {
+    // An account that stands in two legs of one spend is taken from twice: the second sees what the first left.
+    const was = after.findLast((done) => done.leg.account === leg.account)?.state ?? (states[i] as AccountState);
+    const now = current(was, leg.rule, nowMs);
+    before.push(legResult(now, leg));
+    const state = taken(now, leg.rule, leg.amount);
+    if (state === null && refusedBy < 0) refusedBy = i;
+    after.push({ leg, was, state: state ?? now });
+  }
+  if (refusedBy >= 0) return { status: 'refused', by: refusedBy, legs: before, nowMs };
+  for (const { leg, was, state } of after) if (state !== was) view.put(leg.account, state);
+  const legs = after.map(({ leg, state }) => legResult(state, leg));
+  if (spend.idempotency !== null && spend.legs.some((leg) => leg.amount > 0)) {
+    view.remember(spend.idempotency, { requestDigest: spend.idempotency.requestDigest, legs, nowMs });
+  }
+  return { status: 'taken', legs, nowMs, replayed: false };
+}
+
+function legResult(state: AccountState, leg: Leg): LegResult {
+  const resetAtMs = leg.rule.kind === 'window' ? state.mark : (leg.rule.refill?.nextMs ?? 0);
+  return { left: left(state, leg.rule), resetAtMs };
+}

@@ -1,0 +1,80 @@
+import { AppError } from '../../core/errors.ts';
+import { DEFAULT_LIMIT_NAME, type LimitRecord, type RefillRule } from '../../core/records.ts';
+
+/** What a caller may say of a key. On creation null and absent mean the same; on update null clears, absent leaves. */
+
+export interface RefillInput {
+  readonly interval: 'daily' | 'monthly';
+  readonly amount: number;
+  readonly refillDay: number | null;
+  readonly timezone: string | null;
+  readonly mode: 'restore' | 'add';
+  readonly max: number | null;
+}
+
+export interface LimitInput {
+  readonly name: string;
+  readonly limit: number;
+  readonly durationMs: number;
+  /** null: not said. A new limit is then local, a known one keeps its mode. */
+  readonly async: boolean | null;
+}
+
+export interface KeyPatch {
+  readonly name?: string | null;
+  readonly externalId?: string | null;
+  readonly meta?: string | null;
+  readonly environment?: string | null;
+  readonly enabled?: boolean;
+  readonly expiresAtMs?: number | null;
+  readonly remaining?: number | null;
+  readonly refill?: RefillInput | null;
+  /** The limit named `default`. */
+  readonly defaultLimit?: LimitInput | null;
+  /** All the others. */
+  readonly otherLimits?: readonly LimitInput[] | null;
+  readonly ipAllowlist?: readonly string[] | null;
+}
+
+export interface NewKey extends KeyPatch {
+  readonly apiId: string;
+  readonly prefix: string | null;
+  readonly byteLength: number;
+}
+
+export function toRefillRule(input: RefillInput, defaultTimezone: string, nowMs: number): RefillRule {
+  return { ...input, timezone: input.timezone ?? defaultTimezone, sinceMs: nowMs };
+}
+
+/** The rules refill alike: then a change of the key leaves the running epoch alone. */
+export function isSameRule(a: RefillRule | null, b: RefillRule | null): boolean {
+  if (a === null || b === null) return a === b;
+  return (
+    a.interval === b.interval &&
+    a.refillDay === b.refillDay &&
+    a.timezone === b.timezone &&
+    a.amount === b.amount &&
+    a.mode === b.mode &&
+    a.max === b.max
+  );
+}
+
+/** The limits after a patch, as they should be: the accounts of strict ones are settled afterwards. */
+export function wantedLimits(before: readonly LimitRecord[], patch: KeyPatch): LimitRecord[] {
+  const kept = before.filter(({ name }) =>
+    name === DEFAULT_LIMIT_NAME ? patch.defaultLimit === undefined : patch.otherLimits === undefined,
+  );
+  const said = [...(patch.defaultLimit ? [patch.defaultLimit] : []), ...(patch.otherLimits ?? [])];
+  const wanted = said.map(({ name, limit, durationMs, async }): LimitRecord => {
+    const known = before.find((other) => other.name === name);
+    return { name, limit, durationMs, async: async ?? known?.async ?? true, account: null };
+  });
+  const limits = [...wanted, ...kept];
+  const doubled = limits.find(({ name }, i) => limits.findIndex((other) => other.name === name) !== i);
+  if (doubled !== undefined) throw new AppError('BAD_REQUEST', `The limit ${JSON.stringify(doubled.name)} is given twice.`);
+  return limits.sort((a, b) => rank(a) - rank(b));
+}
+
+function rank({ name }: LimitRecord): number {
+  return name === DEFAULT_LIMIT_NAME ? 0 : 1;
+}

@@ -1,0 +1,96 @@
+import { MIN_ROOT_KEY_LENGTH } from '../../core/bounds.ts';
+import { AppError, notFound } from '../../core/errors.ts';
+import { ID_RANDOM_BYTES, makeId } from '../../core/ids.ts';
+import type { RootKeyRecord } from '../../core/records.ts';
+import { isRight } from '../../core/rights.ts';
+import { isSecretShaped, makeSecret, shownStart } from '../../core/secret.ts';
+import type { Storage } from '../../storage/port.ts';
+import type { System } from '../system.ts';
+import type { Access } from './access.ts';
+import { applyOnce } from './changes.ts';
+
+const PREFIX = 'root';
+const SECRET_BYTES = 24;
+
+export interface NewRootKey {
+  readonly name: string | null;
+  readonly rights: readonly string[];
+  readonly expiresAtMs: number | null;
+}
+
+/** Root keys are managed by whoever owns the data folder: the start of the service, and the command line. */
+export class RootKeyAdmin {
+  readonly #storage: Storage;
+  readonly #system: System;
+  readonly #access: Access;
+
+  constructor(storage: Storage, system: System, access: Access) {
+    this.#storage = storage;
+    this.#system = system;
+    this.#access = access;
+  }
+
+  list(): Promise<readonly RootKeyRecord[]> {
+    return this.#storage.records.listRootKeys();
+  }
+
+  /** Makes a root key; its secret is told this once. */
+  async create(input: NewRootKey): Promise<{ rootKey: RootKeyRecord; secret: string }> {
+    const secret = makeSecret(PREFIX, this.#system.randomBytes(SECRET_BYTES));
+    return { rootKey: await this.#insert(secret, shownStart(PREFIX, secret), input), secret };
+  }
+
+  /** Takes a secret that the operator chose. One that is there already is left as it is; a revoked one is refused. */
+  async adopt(secret: string): Promise<RootKeyRecord> {
+    if (!isSecretShaped(secret) || secret.length < MIN_ROOT_KEY_LENGTH) {
+      throw new AppError(
+        'BAD_REQUEST',
+        `The root key must have at least ${MIN_ROOT_KEY_LENGTH} characters, all of them printable ASCII.`,
+      );
+    }
+    const known = await this.#find([this.#system.digestSecret(secret), ...this.#system.olderDigests(secret)]);
+    if (known === null) return this.#insert(secret, secret.slice(0, 4), { name: 'configured', rights: ['*'], expiresAtMs: null });
+    if (known.revokedAtMs !== null) {
+      throw new AppError('UNAUTHORIZED', `The configured root key (${known.id}) was revoked and stays so. Configure another one.`);
+    }
+    return known;
+  }
+
+  async revoke(rootKeyId: string): Promise<void> {
+    const known = (await this.list()).find(({ id }) => id === rootKeyId);
+    if (known === undefined) throw notFound('root key', rootKeyId);
+    if (known.revokedAtMs !== null) return;
+    const revokedAtMs = this.#storage.ledger.nowMs();
+    await applyOnce(this.#storage.ledger, { writes: [{ kind: 'revokeRootKey', rootKeyId, revokedAtMs }], accounts: [] });
+    this.#access.forget();
+  }
+
+  async #find(digests: readonly string[]): Promise<RootKeyRecord | null> {
+    for (const digest of digests) {
+      const found = await this.#storage.records.findRootKeyByDigest(digest);
+      if (found !== null) return found;
+    }
+    return null;
+  }
+
+  async #insert(secret: string, start: string, input: NewRootKey): Promise<RootKeyRecord> {
+    const wrong = input.rights.find((right) => !isRight(right));
+    if (wrong !== undefined || input.rights.length === 0) {
+      throw new AppError('BAD_REQUEST', `${JSON.stringify(wrong ?? '')} is no right. Rights look like "*" or "api.*.create_key".`);
+    }
+    const nowMs = this.#storage.ledger.nowMs();
+    const rootKey: RootKeyRecord = {
+      id: makeId('rk', nowMs, this.#system.randomBytes(ID_RANDOM_BYTES)),
+      secretDigest: this.#system.digestSecret(secret),
+      start,
+      name: input.name,
+      rights: input.rights,
+      createdAtMs: nowMs,
+      expiresAtMs: input.expiresAtMs,
+      revokedAtMs: null,
+    };
+    await applyOnce(this.#storage.ledger, { writes: [{ kind: 'insertRootKey', rootKey }], accounts: [] });
+    this.#access.forget();
+    return rootKey;
+  }
+}

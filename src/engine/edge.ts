@@ -1,0 +1,164 @@
+import { MAX_ADHOC_LIMITS_PER_OWNER, MAX_LIMITS_PER_KEY } from '../core/bounds.ts';
+import { AppError } from '../core/errors.ts';
+import { fits, windowEnd } from '../core/window.ts';
+import type { EdgeCount, EdgeCounts } from '../storage/port.ts';
+
+/** Counts that one save writes at the most in one transaction. */
+const SAVE_SLICE = 1000;
+/** Windows of one owner: its configured limits and the ad-hoc ones. */
+const MAX_WINDOWS_PER_OWNER = MAX_LIMITS_PER_KEY + 1 + MAX_ADHOC_LIMITS_PER_OWNER;
+
+/**
+ * A local counter. `admitted` is what was let through and is saved; `held` is what a verification has set aside while
+ * the ledger decides its other legs: it counts against the limit, and becomes admitted or is released. When the window
+ * rolls, both start at 0, and a hold that was made before belongs to the window that ended.
+ */
+interface LocalWindow {
+  readonly owner: string;
+  readonly name: string;
+  readonly durationMs: number;
+  admitted: number;
+  held: number;
+  resetAtMs: number;
+}
+
+/** One local limit of a verification that is being decided. */
+export interface LocalLeg {
+  readonly window: LocalWindow;
+  readonly limit: number;
+  readonly cost: number;
+  /** The window's end when it was checked. */
+  readonly resetAtMs: number;
+}
+
+interface OwnerWindows {
+  readonly windows: LocalWindow[];
+}
+
+/** All local counters of this node. Nothing here waits, but the first touch of an owner. */
+export class Edge {
+  readonly #counts: EdgeCounts;
+  readonly #maxOwners: number;
+  readonly #owners = new Map<string, OwnerWindows>();
+  readonly #loading = new Map<string, Promise<void>>();
+  #unsaved = new Set<LocalWindow>();
+
+  constructor(counts: EdgeCounts, maxOwners: number) {
+    this.#counts = counts;
+    this.#maxOwners = maxOwners;
+  }
+
+  get unsavedSize(): number {
+    return this.#unsaved.size;
+  }
+
+  isLoaded(owner: string): boolean {
+    return this.#owners.has(owner);
+  }
+
+  /** Reads what was saved for this owner; shared by all who wait for it. */
+  async load(owner: string, nowMs: number): Promise<void> {
+    if (this.#owners.has(owner)) return;
+    let loading = this.#loading.get(owner);
+    if (loading === undefined) {
+      loading = this.#load(owner, nowMs).finally(() => this.#loading.delete(owner));
+      this.#loading.set(owner, loading);
+    }
+    return loading;
+  }
+
+  /** The running window of a limit. The owner must be loaded. */
+  window(owner: string, name: string, durationMs: number, nowMs: number): LocalWindow {
+    const owned = this.#owners.get(owner);
+    if (owned === undefined) throw new Error(`local counters of ${owner} are not loaded`);
+    let window = owned.windows.find((known) => known.durationMs === durationMs && known.name === name);
+    if (window === undefined) {
+      this.#makeRoom(owned, nowMs);
+      window = { owner, name, durationMs, admitted: 0, held: 0, resetAtMs: 0 };
+      owned.windows.push(window);
+    }
+    if (nowMs >= window.resetAtMs) {
+      window.admitted = 0;
+      window.held = 0;
+      window.resetAtMs = windowEnd(nowMs, durationMs);
+    }
+    return window;
+  }
+
+  allows({ window, limit, cost }: LocalLeg): boolean {
+    return fits(window.admitted + window.held, cost, limit);
+  }
+
+  left({ window, limit }: LocalLeg): number {
+    return Math.max(0, limit - window.admitted - window.held);
+  }
+
+  admit({ window, cost }: LocalLeg): void {
+    if (cost === 0) return;
+    window.admitted += cost;
+    this.#unsaved.add(window);
+  }
+
+  hold({ window, cost }: LocalLeg): void {
+    window.held += cost;
+  }
+
+  /** Ends a hold. When its window has ended meanwhile, there is nothing left to give back or to count. */
+  settle(leg: LocalLeg, isTaken: boolean): void {
+    if (leg.window.resetAtMs !== leg.resetAtMs) return;
+    leg.window.held -= leg.cost;
+    if (isTaken) this.admit(leg);
+  }
+
+  /** Writes the counts that changed since the last time. */
+  async save(): Promise<void> {
+    const changed = [...this.#unsaved];
+    this.#unsaved = new Set();
+    for (let i = 0; i < changed.length; i += SAVE_SLICE) {
+      const slice = changed.slice(i, i + SAVE_SLICE);
+      try {
+        await this.#counts.save(slice.map(toCount));
+      } catch (error) {
+        for (const window of changed.slice(i)) this.#unsaved.add(window);
+        throw error;
+      }
+    }
+  }
+
+  /** Forgets owners all of whose windows have ended: what is left of them is nothing. */
+  forgetEnded(nowMs: number): void {
+    for (const [owner, { windows }] of this.#owners) {
+      if (windows.every((window) => window.resetAtMs <= nowMs && !this.#unsaved.has(window))) this.#owners.delete(owner);
+    }
+  }
+
+  async #load(owner: string, nowMs: number): Promise<void> {
+    if (this.#owners.size >= this.#maxOwners) this.forgetEnded(nowMs);
+    if (this.#owners.size >= this.#maxOwners) {
+      throw new AppError('UNAVAILABLE', 'This node counts as many local limits as it may.');
+    }
+    const saved = await this.#counts.load(owner);
+    const windows = saved.filter(({ resetAtMs }) => resetAtMs > nowMs).map(fromCount);
+    this.#owners.set(owner, { windows });
+  }
+
+  #makeRoom(owned: OwnerWindows, nowMs: number): void {
+    if (owned.windows.length < MAX_WINDOWS_PER_OWNER) return;
+    for (let i = owned.windows.length - 1; i >= 0; i--) {
+      const window = owned.windows[i];
+      if (window !== undefined && window.resetAtMs <= nowMs) owned.windows.splice(i, 1);
+    }
+    if (owned.windows.length >= MAX_WINDOWS_PER_OWNER) {
+      throw new AppError('BAD_REQUEST', `There are more than ${MAX_ADHOC_LIMITS_PER_OWNER} live ad-hoc limits.`);
+    }
+  }
+}
+
+function toCount(window: LocalWindow): EdgeCount {
+  const { owner, name, durationMs, admitted, resetAtMs } = window;
+  return { owner, name, durationMs, count: admitted, resetAtMs };
+}
+
+function fromCount({ owner, name, durationMs, count, resetAtMs }: EdgeCount): LocalWindow {
+  return { owner, name, durationMs, admitted: count, held: 0, resetAtMs };
+}

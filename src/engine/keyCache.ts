@@ -1,0 +1,140 @@
+import { AppError } from '../core/errors.ts';
+import type { KeyWithIdentity, PoisonedKey, Records } from '../storage/port.ts';
+import { type KeyEntry, toKeyEntry } from './keyEntry.ts';
+
+/** Digests of unknown keys that are remembered, so that a flood of one wrong key asks the database once. */
+const MAX_UNKNOWN = 10_000;
+/** Lookups that may wait; one more is refused at once, and keys already seen are not slowed by them. */
+const MAX_WAITING_LOOKUPS = 10_000;
+
+interface Lookup {
+  readonly promise: Promise<KeyEntry | null>;
+  resolve(entry: KeyEntry | null): void;
+  reject(error: Error): void;
+  /** The key changed while it was being read: what was read must not be kept. */
+  changed: boolean;
+}
+
+/**
+ * Keys that were seen, by the digest of their secret. A digest is in one of these states:
+ *
+ *   absent --find--> looking up --found--> cached  --drop--> absent
+ *                               --not there--> known as unknown  --drop--> absent
+ *   looking up --drop--> looking up, and read again when the first answer arrives
+ *
+ * All lookups of one turn of the event loop are one question to the database, and a key is asked for once however many
+ * verifications wait for it.
+ */
+export class KeyCache {
+  readonly #records: Records;
+  readonly #maxKeys: number;
+  readonly #entries = new Map<string, KeyEntry>();
+  readonly #unknown = new Set<string>();
+  readonly #lookups = new Map<string, Lookup>();
+  readonly #apiIds = new Map<string, string>();
+  #asking: string[] = [];
+  hits = 0;
+  misses = 0;
+
+  constructor(records: Records, maxKeys: number) {
+    this.#records = records;
+    this.#maxKeys = maxKeys;
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  /** Without any I/O: the key, null when it is known not to exist, undefined when it has to be looked up. */
+  peek(digest: string): KeyEntry | null | undefined {
+    const entry = this.#entries.get(digest);
+    if (entry !== undefined) {
+      this.hits++;
+      return entry;
+    }
+    return this.#unknown.has(digest) ? null : undefined;
+  }
+
+  lookUp(digest: string): Promise<KeyEntry | null> {
+    const running = this.#lookups.get(digest);
+    if (running !== undefined) return running.promise;
+    if (this.#lookups.size >= MAX_WAITING_LOOKUPS) {
+      return Promise.reject(new AppError('UNAVAILABLE', 'Too many unknown keys are being looked up.'));
+    }
+    this.misses++;
+    const lookup: Lookup = { ...Promise.withResolvers<KeyEntry | null>(), changed: false };
+    this.#lookups.set(digest, lookup);
+    this.#ask(digest);
+    return lookup.promise;
+  }
+
+  /** The key was made, changed or removed: nobody who asks from now on gets what was known before. */
+  drop(digest: string): void {
+    this.#entries.delete(digest);
+    this.#unknown.delete(digest);
+    const lookup = this.#lookups.get(digest);
+    if (lookup !== undefined) lookup.changed = true;
+  }
+
+  #ask(digest: string): void {
+    this.#asking.push(digest);
+    if (this.#asking.length === 1) queueMicrotask(() => void this.#readAsked());
+  }
+
+  async #readAsked(): Promise<void> {
+    const digests = this.#asking;
+    this.#asking = [];
+    try {
+      const found = await this.#records.findKeysByDigest(digests);
+      for (const [i, digest] of digests.entries()) this.#receive(digest, found[i] ?? null);
+    } catch (error) {
+      for (const digest of digests) this.#finish(digest)?.reject(error as Error);
+    }
+  }
+
+  #receive(digest: string, found: KeyWithIdentity | PoisonedKey | null): void {
+    const lookup = this.#lookups.get(digest);
+    if (lookup?.changed) {
+      lookup.changed = false;
+      return this.#ask(digest);
+    }
+    if (found !== null && 'poisoned' in found) {
+      const error = `The stored key ${found.poisoned} cannot be read: ${found.reason}.`;
+      return this.#finish(digest)?.reject(new AppError('INTERNAL_SERVER_ERROR', error));
+    }
+    const entry = found === null ? null : toKeyEntry(found, this.#shared(found.key.apiId));
+    if (entry === null) this.#keepUnknown(digest);
+    else this.#keep(digest, entry);
+    this.#finish(digest)?.resolve(entry);
+  }
+
+  #finish(digest: string): Lookup | undefined {
+    const lookup = this.#lookups.get(digest);
+    this.#lookups.delete(digest);
+    return lookup;
+  }
+
+  #keep(digest: string, entry: KeyEntry): void {
+    this.#entries.set(digest, entry);
+    if (this.#entries.size > this.#maxKeys) dropFirst(this.#entries);
+  }
+
+  #keepUnknown(digest: string): void {
+    this.#unknown.add(digest);
+    if (this.#unknown.size > MAX_UNKNOWN) dropFirst(this.#unknown);
+  }
+
+  /** One string for all keys of an api. */
+  #shared(apiId: string): string {
+    const known = this.#apiIds.get(apiId);
+    if (known !== undefined) return known;
+    if (this.#apiIds.size >= MAX_UNKNOWN) this.#apiIds.clear();
+    this.#apiIds.set(apiId, apiId);
+    return apiId;
+  }
+}
+
+function dropFirst(collection: Map<string, unknown> | Set<string>): void {
+  const first = collection.keys().next();
+  if (first.done !== true) collection.delete(first.value);
+}

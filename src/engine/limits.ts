@@ -1,0 +1,91 @@
+import { AppError } from '../core/errors.ts';
+import { DEFAULT_LIMIT_NAME, type LimitRecord } from '../core/records.ts';
+import type { KeyEntry } from './keyEntry.ts';
+
+/** What a request says of one limit. */
+export interface LimitRequest {
+  readonly name: string;
+  readonly cost?: number;
+  readonly limit?: number;
+  readonly durationMs?: number;
+  readonly async?: boolean;
+}
+
+/** A limit that applies to a verification. */
+export interface AppliedLimit {
+  readonly name: string;
+  readonly limit: number;
+  readonly durationMs: number;
+  readonly async: boolean;
+  readonly cost: number;
+  /** The key or identity that it counts for. */
+  readonly owner: string;
+  /** Account of a configured strict limit; null: local, or an ad-hoc one whose account is asked for by name. */
+  readonly account: number | null;
+}
+
+const NONE: readonly AppliedLimit[] = [];
+
+/**
+ * Which limits apply: all limits of the key, always; those named in the request with the request's own numbers. Limit and
+ * duration together make an ad-hoc limit, which counts for the identity if the key has one; one of them alone replaces
+ * that part of the configured limit, which counts for the key.
+ */
+export function appliedLimits(entry: KeyEntry, requested: readonly LimitRequest[] | null): readonly AppliedLimit[] {
+  if (requested === null) return entry.limits === null ? NONE : entry.limits.map((limit) => configured(entry, limit, null));
+  const applied: AppliedLimit[] = [];
+  for (const limit of entry.limits ?? []) {
+    const request = requested.find(({ name }) => name === limit.name) ?? null;
+    applied.push(request !== null && isAdHoc(request) ? adHoc(entry, request, limit) : configured(entry, limit, request));
+  }
+  for (const request of requested) {
+    if (entry.limits?.some(({ name }) => name === request.name)) continue;
+    if (!isAdHoc(request)) throw unknownLimit(request.name);
+    applied.push(adHoc(entry, request, null));
+  }
+  return applied;
+}
+
+function isAdHoc(request: LimitRequest): boolean {
+  return request.limit !== undefined && request.durationMs !== undefined;
+}
+
+function configured(entry: KeyEntry, limit: LimitRecord, request: LimitRequest | null): AppliedLimit {
+  if (request?.async !== undefined) throw modeIsConfigured(limit.name);
+  const durationMs = request?.durationMs ?? limit.durationMs;
+  return {
+    name: limit.name,
+    limit: request?.limit ?? limit.limit,
+    durationMs,
+    async: limit.async,
+    cost: request?.cost ?? 1,
+    owner: entry.id,
+    // With another duration it is another counter: an ad-hoc one of the key.
+    account: durationMs === limit.durationMs ? limit.account : null,
+  };
+}
+
+function adHoc(entry: KeyEntry, request: LimitRequest, limit: LimitRecord | null): AppliedLimit {
+  if (limit !== null && request.async !== undefined) throw modeIsConfigured(limit.name);
+  return {
+    name: request.name,
+    limit: request.limit ?? 0,
+    durationMs: request.durationMs ?? 0,
+    async: limit?.async ?? request.async ?? true,
+    cost: request.cost ?? 1,
+    owner: entry.identity?.id ?? entry.id,
+    account: null,
+  };
+}
+
+function unknownLimit(name: string): AppError {
+  const hint =
+    name === DEFAULT_LIMIT_NAME
+      ? 'The key has no ratelimit'
+      : `The key has no limit named ${JSON.stringify(name)}`;
+  return new AppError('BAD_REQUEST', `${hint}; give limit and duration with it to make an ad-hoc one.`);
+}
+
+function modeIsConfigured(name: string): AppError {
+  return new AppError('BAD_REQUEST', `The limit ${JSON.stringify(name)} is configured on the key: a request may not set its async.`);
+}

@@ -1,0 +1,33 @@
+import type { DueCursor, Ledger } from '../storage/port.ts';
+import type { KeyAdmin } from './admin/keys.ts';
+
+/** Keys of one step: they are written in one commit, and the verifications go on between two steps. */
+const STEP = 200;
+
+/**
+ * Writes down refills of keys that nobody touches, so that a person who reads the table sees the numbers that a
+ * verification would see. Nothing depends on it: every touch applies what has passed.
+ */
+export class RefillSweep {
+  readonly #ledger: Ledger;
+  readonly #keys: KeyAdmin;
+
+  constructor(ledger: Ledger, keys: KeyAdmin) {
+    this.#ledger = ledger;
+    this.#keys = keys;
+  }
+
+  /** One pass over all that is due; answers how many refills it wrote. */
+  async run(): Promise<number> {
+    const dueUntilMs = this.#ledger.nowMs();
+    let written = 0;
+    let after: DueCursor | null = null;
+    for (;;) {
+      const due = await this.#ledger.listDueRefills(dueUntilMs, STEP, after);
+      const results = await Promise.all(due.map(({ keyId }) => this.#keys.applyRefill(keyId)));
+      written += results.filter(Boolean).length;
+      if (due.length < STEP) return written;
+      after = due.at(-1) ?? null;
+    }
+  }
+}

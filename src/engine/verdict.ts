@@ -1,0 +1,39 @@
+import type { KeyEntry } from './keyEntry.ts';
+
+export const VERDICT_CODES = [
+  'VALID',
+  'NOT_FOUND',
+  'FORBIDDEN',
+  'DISABLED',
+  'EXPIRED',
+  'RATE_LIMITED',
+  'USAGE_EXCEEDED',
+] as const;
+
+export type VerdictCode = (typeof VERDICT_CODES)[number];
+
+/** A limit that ran, after this verification. */
+export interface LimitReport {
+  readonly name: string;
+  readonly limit: number;
+  readonly remaining: number;
+  readonly resetAtMs: number;
+  readonly durationMs: number;
+  readonly async: boolean;
+  readonly exceeded: boolean;
+}
+
+/** The answer to "may it pass?". A value, never an exception. */
+export interface Verdict {
+  readonly code: VerdictCode;
+  /** null when there is no such key. */
+  readonly key: KeyEntry | null;
+  /** Credits after this verification; null when the key has none, or they are not known without asking. */
+  readonly remaining: number | null;
+  /** null when none ran. */
+  readonly limits: readonly LimitReport[] | null;
+  /** Answered before under the same idempotency key, and not charged again. */
+  readonly replayed: boolean;
+}
+
+export const UNKNOWN_KEY: Verdict = { code: 'NOT_FOUND', key: null, remaining: null, limits: null, replayed: false };

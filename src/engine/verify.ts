@@ -1,0 +1,266 @@
+import { type Address, inBlock } from '../core/address.ts';
+import { AppError } from '../core/errors.ts';
+import type { IdempotencyKey, Leg, SpendOutcome } from '../core/spend.ts';
+import type { Ledger } from '../storage/port.ts';
+import type { Edge, LocalLeg } from './edge.ts';
+import type { KeyCache } from './keyCache.ts';
+import type { KeyEntry } from './keyEntry.ts';
+import { type AppliedLimit, appliedLimits, type LimitRequest } from './limits.ts';
+import type { Refills } from './refills.ts';
+import { type LimitReport, UNKNOWN_KEY, type Verdict, type VerdictCode } from './verdict.ts';
+
+export interface VerifyRequest {
+  /** What the secret is stored under; null when the secret has a shape that no key can have. */
+  readonly secretDigest: string | null;
+  /** Where else to look when that is unknown: digests under older peppers. */
+  readonly olderDigests: (() => readonly string[]) | null;
+  readonly apiId: string | null;
+  readonly creditCost: number;
+  readonly limits: readonly LimitRequest[] | null;
+  readonly clientAddress: (() => Address | null) | null;
+  readonly idempotency: { readonly id: string; readonly requestDigest: string } | null;
+  /** Apis whose keys the caller may verify; null = all. Another api's key looks to it like an unknown one. */
+  readonly mayVerify: ((apiId: string) => boolean) | null;
+}
+
+export interface VerifyParts {
+  readonly keys: KeyCache;
+  readonly edge: Edge;
+  readonly ledger: Ledger;
+  readonly refills: Refills;
+}
+
+/** A record or refill epoch that changed under the request is read anew this often, then the request gives up. */
+const MAX_RELOADS = 2;
+
+/**
+ * The verify pipeline. The checks that need no counter, in the order of their codes; then local limits, then one spend
+ * of the strict limits and the credits. While nothing exact is asked, it answers in the same turn, with no I/O.
+ */
+export class Verifier {
+  readonly #parts: VerifyParts;
+  #stopped: string | null = null;
+
+  constructor(parts: VerifyParts) {
+    this.#parts = parts;
+  }
+
+  /** From now on every question is refused: nothing may be called valid any more. */
+  stop(reason: string): void {
+    this.#stopped = reason;
+  }
+
+  get stoppedBecause(): string | null {
+    return this.#stopped;
+  }
+
+  verify(request: VerifyRequest): Verdict | Promise<Verdict> {
+    if (this.#stopped !== null) throw new AppError('UNAVAILABLE', this.#stopped);
+    if (request.secretDigest === null) return UNKNOWN_KEY;
+    const entry = this.#parts.keys.peek(request.secretDigest);
+    if (entry === undefined || (entry === null && request.olderDigests !== null)) return this.#findAndDecide(request);
+    return this.#decide(entry, request, 0);
+  }
+
+  async #findAndDecide(request: VerifyRequest): Promise<Verdict> {
+    return this.#decide(await this.#find(request), request, 0);
+  }
+
+  async #find({ secretDigest, olderDigests }: VerifyRequest): Promise<KeyEntry | null> {
+    for (const digest of [secretDigest ?? '', ...(olderDigests?.() ?? [])]) {
+      const known = this.#parts.keys.peek(digest);
+      const entry = known === undefined ? await this.#parts.keys.lookUp(digest) : known;
+      if (entry !== null) return entry;
+    }
+    return null;
+  }
+
+  #decide(entry: KeyEntry | null, request: VerifyRequest, reloads: number): Verdict | Promise<Verdict> {
+    const nowMs = this.#parts.ledger.nowMs();
+    if (entry === null || request.mayVerify?.(entry.apiId) === false) return UNKNOWN_KEY;
+    const refusal =
+      checkApi(entry, request) ?? //
+      checkEnabled(entry) ??
+      checkExpiry(entry, nowMs) ??
+      checkAddress(entry, request);
+    if (refusal !== null) return this.#refuse(entry, refusal, null, nowMs);
+    if (entry.limits === null && request.limits === null && entry.credits === null) return valid(entry, null, null);
+    return this.#count(entry, request, reloads, nowMs);
+  }
+
+  /** Everything that is counted: local limits from memory, the rest by the ledger. */
+  #count(entry: KeyEntry, request: VerifyRequest, reloads: number, nowMs: number): Verdict | Promise<Verdict> {
+    const limits = appliedLimits(entry, request.limits);
+    const unloaded = limits.find(({ async, owner }) => async && !this.#parts.edge.isLoaded(owner));
+    if (unloaded !== undefined) return this.#loadAndCount(entry, request, reloads, unloaded.owner);
+    const local = this.#localLegs(limits, nowMs);
+    const refusedBy = local.findIndex((leg) => !this.#parts.edge.allows(leg));
+    if (refusedBy >= 0) return this.#refuse(entry, 'RATE_LIMITED', this.#localReports(limits, local, refusedBy), nowMs);
+    if (entry.credits === null && local.length === limits.length) {
+      for (const leg of local) this.#parts.edge.admit(leg);
+      return valid(entry, null, this.#localReports(limits, local, -1));
+    }
+    return this.#spend({ entry, request, reloads, nowMs, limits, local });
+  }
+
+  async #loadAndCount(entry: KeyEntry, request: VerifyRequest, reloads: number, owner: string): Promise<Verdict> {
+    await this.#parts.edge.load(owner, this.#parts.ledger.nowMs());
+    return this.#count(entry, request, reloads, this.#parts.ledger.nowMs());
+  }
+
+  async #spend(counted: Counted): Promise<Verdict> {
+    const strict = counted.limits.filter(({ async }) => !async);
+    const outcome = await this.#askLedger(counted, strict);
+    return outcome.status === 'stale' ? this.#decideAgain(counted) : this.#toVerdict(counted, strict, outcome);
+  }
+
+  /** Local legs are held while the ledger decides; they become admitted with the spend or are released. */
+  async #askLedger({ entry, request, local }: Counted, strict: readonly AppliedLimit[]): Promise<SpendOutcome> {
+    for (const leg of local) this.#parts.edge.hold(leg);
+    let isTaken = false;
+    try {
+      const legs = await this.#exactLegs(entry, request, strict);
+      const idempotency: IdempotencyKey | null = request.idempotency && { scope: entry.id, ...request.idempotency };
+      const outcome = await this.#parts.ledger.spend({ legs, idempotency });
+      isTaken = outcome.status === 'taken' && !outcome.replayed;
+      return outcome;
+    } finally {
+      for (const leg of local) this.#parts.edge.settle(leg, isTaken);
+    }
+  }
+
+  async #exactLegs(entry: KeyEntry, request: VerifyRequest, strict: readonly AppliedLimit[]): Promise<Leg[]> {
+    const legs: Leg[] = [];
+    for (const { account, cost, limit, durationMs, owner, name } of strict) {
+      const rule = { kind: 'window', limit, durationMs } as const;
+      if (account !== null) legs.push({ account, amount: cost, rule, revision: entry.revision });
+      else legs.push({ account: await this.#adHocAccount(owner, name, durationMs), amount: cost, rule, revision: 0 });
+    }
+    if (entry.credits !== null) {
+      const refill = this.#parts.refills.planOrNull(entry.credits.refill, this.#parts.ledger.nowMs());
+      const rule = { kind: 'credits', refill } as const;
+      legs.push({ account: entry.credits.account, amount: request.creditCost, rule, revision: entry.revision });
+    }
+    return legs;
+  }
+
+  async #adHocAccount(owner: string, name: string, durationMs: number): Promise<number> {
+    const account = await this.#parts.ledger.openWindow({ owner, name, durationMs });
+    if (account === null) throw new AppError('BAD_REQUEST', 'There are as many live ad-hoc limits as one key may have.');
+    return account;
+  }
+
+  async #decideAgain({ request, reloads }: Counted): Promise<Verdict> {
+    if (reloads >= MAX_RELOADS) throw new AppError('UNAVAILABLE', 'The key is being changed; nothing was spent.');
+    for (const digest of [request.secretDigest ?? '', ...(request.olderDigests?.() ?? [])]) this.#parts.keys.drop(digest);
+    return this.#decide(await this.#find(request), request, reloads + 1);
+  }
+
+  #toVerdict(counted: Counted, strict: readonly AppliedLimit[], outcome: SpendOutcome): Verdict {
+    switch (outcome.status) {
+      case 'taken':
+      case 'refused': {
+        const by = outcome.status === 'refused' ? outcome.by : -1;
+        const code: VerdictCode = by < 0 ? 'VALID' : by < strict.length ? 'RATE_LIMITED' : 'USAGE_EXCEEDED';
+        const remaining = counted.entry.credits === null ? null : (outcome.legs.at(-1)?.left ?? null);
+        const reports = this.#reports(counted, strict, outcome, by);
+        const replayed = outcome.status === 'taken' && outcome.replayed;
+        return { code, key: counted.entry, remaining, limits: reports.length === 0 ? null : reports, replayed };
+      }
+      case 'conflict':
+        throw new AppError('CONFLICT', 'This idempotency key was used with another request.');
+      case 'crowded':
+        throw new AppError('RATE_LIMITED', 'This key has too many live idempotency keys; wait until some have ended.');
+      case 'failed':
+        throw new AppError('INTERNAL_SERVER_ERROR', `The counters of key ${counted.entry.id} cannot be changed: ${outcome.reason}.`);
+      case 'stale':
+        throw new Error('stale outcomes are decided again');
+    }
+  }
+
+  /** In the order of the key's limits: local ones as this node counts them, strict ones as the ledger answered. */
+  #reports(
+    { limits, local }: Counted,
+    strict: readonly AppliedLimit[],
+    outcome: SpendOutcome & { status: 'taken' | 'refused' },
+    by: number,
+  ): LimitReport[] {
+    let nextLocal = 0;
+    return limits.map((limit) => {
+      if (limit.async) {
+        const leg = local[nextLocal++] as LocalLeg;
+        return report(limit, this.#parts.edge.left(leg), leg.resetAtMs, false);
+      }
+      const i = strict.indexOf(limit);
+      const result = outcome.legs[i];
+      return report(limit, result?.left ?? 0, result?.resetAtMs ?? 0, i === by);
+    });
+  }
+
+  #localLegs(limits: readonly AppliedLimit[], nowMs: number): LocalLeg[] {
+    const legs: LocalLeg[] = [];
+    for (const { async, owner, name, durationMs, limit, cost } of limits) {
+      if (!async) continue;
+      const window = this.#parts.edge.window(owner, name, durationMs, nowMs);
+      legs.push({ window, limit, cost, resetAtMs: window.resetAtMs });
+    }
+    return legs;
+  }
+
+  #localReports(limits: readonly AppliedLimit[], local: readonly LocalLeg[], refusedBy: number): LimitReport[] {
+    const reports: LimitReport[] = [];
+    for (const limit of limits) {
+      const leg = limit.async ? local[reports.length] : undefined;
+      if (leg !== undefined) {
+        reports.push(report(limit, this.#parts.edge.left(leg), leg.resetAtMs, reports.length === refusedBy));
+      }
+    }
+    return reports;
+  }
+
+  /** A refusal before the ledger was asked takes nothing; it tells the balance where that is known without asking. */
+  #refuse(entry: KeyEntry, code: VerdictCode, limits: readonly LimitReport[] | null, nowMs: number): Verdict {
+    const state = entry.credits === null ? undefined : this.#parts.ledger.peek(entry.credits.account);
+    const remaining =
+      state === undefined ? null : this.#parts.refills.balance(state, entry.credits?.refill ?? null, nowMs);
+    return { code, key: entry, remaining, limits, replayed: false };
+  }
+}
+
+interface Counted {
+  readonly entry: KeyEntry;
+  readonly request: VerifyRequest;
+  readonly reloads: number;
+  readonly nowMs: number;
+  readonly limits: readonly AppliedLimit[];
+  readonly local: readonly LocalLeg[];
+}
+
+function checkApi(entry: KeyEntry, request: VerifyRequest): VerdictCode | null {
+  return request.apiId !== null && request.apiId !== entry.apiId ? 'FORBIDDEN' : null;
+}
+
+function checkEnabled(entry: KeyEntry): VerdictCode | null {
+  return entry.enabled ? null : 'DISABLED';
+}
+
+/** Valid strictly before the instant, expired at it and after. */
+function checkExpiry(entry: KeyEntry, nowMs: number): VerdictCode | null {
+  return nowMs >= entry.expiresAtMs ? 'EXPIRED' : null;
+}
+
+function checkAddress(entry: KeyEntry, request: VerifyRequest): VerdictCode | null {
+  const blocks = entry.extras?.allowedBlocks ?? null;
+  if (blocks === null) return null;
+  const address = request.clientAddress?.() ?? null;
+  return address !== null && blocks.some((block) => inBlock(address, block)) ? null : 'FORBIDDEN';
+}
+
+function valid(key: KeyEntry, remaining: number | null, limits: readonly LimitReport[] | null): Verdict {
+  return { code: 'VALID', key, remaining, limits, replayed: false };
+}
+
+function report(limit: AppliedLimit, remaining: number, resetAtMs: number, exceeded: boolean): LimitReport {
+  const { name, durationMs, async } = limit;
+  return { name, limit: limit.limit, remaining, resetAtMs, durationMs, async, exceeded };
+}

@@ -1,0 +1,51 @@
+import { AppError, ERRORS } from '../core/errors.ts';
+import { toAppError } from '../engine/engine.ts';
+
+const JSON_TYPE = 'application/json';
+
+export interface AnswerContext {
+  readonly requestId: string;
+  readonly isPretty: boolean;
+  /** Prefix of links: the public URL, or nothing. Never built from the Host header. */
+  readonly linkBase: string;
+}
+
+export function jsonAnswer(body: object, context: AnswerContext, status = 200): Response {
+  return answer(JSON.stringify(body, null, context.isPretty ? 2 : 0), status, context, {});
+}
+
+function answer(text: string, status: number, context: AnswerContext, more: Record<string, string>): Response {
+  return new Response(text, {
+    status,
+    headers: { 'content-type': JSON_TYPE, 'keystile-request-id': context.requestId, ...more },
+  });
+}
+
+/** Seconds after which trying again makes sense. */
+const RETRY_AFTER_SECONDS = '1';
+
+/** Any failure as the one error shape; what is not expected says nothing of itself but where to look. */
+export function errorAnswer(failure: unknown, context: AnswerContext, more: Record<string, string> = {}): Response {
+  const error = expected(failure) ?? new AppError('INTERNAL_SERVER_ERROR', 'Something went wrong here; the log has more under this requestId.');
+  const { status } = ERRORS[error.code];
+  const body = {
+    error: {
+      code: error.code,
+      message: error.message,
+      docs: `${context.linkBase}/docs/errors#${error.code}`,
+      requestId: context.requestId,
+      ...(error.issues === undefined ? {} : { issues: error.issues }),
+    },
+  };
+  const headers: Record<string, string> = { ...more };
+  if (status === 401) headers['www-authenticate'] = 'Bearer realm="keystile"';
+  if (status === 503 || status === 429) headers['retry-after'] = RETRY_AFTER_SECONDS;
+  // What is left of the body is not read: the connection cannot be used for another request.
+  if (status === 413) headers['connection'] = 'close';
+  return answer(JSON.stringify(body, null, context.isPretty ? 2 : 0), status, context, headers);
+}
+
+export function expected(failure: unknown): AppError | null {
+  const error = toAppError(failure);
+  return error instanceof AppError ? error : null;
+}

@@ -1,0 +1,166 @@
+import { Compile } from 'typebox/compile';
+
+import { MAX_BODY_BYTES } from '../core/bounds.ts';
+import { AppError } from '../core/errors.ts';
+import { nearestName } from '../core/nearest.ts';
+import { type AnswerContext, errorAnswer, expected, jsonAnswer } from './answer.ts';
+import { checkContentType, readBody } from './body.ts';
+import { explain } from './explain.ts';
+import { parseJson } from './json.ts';
+import { badFields } from './keyFields.ts';
+import { openApi } from './openApi.ts';
+import { docsPage, errorsPage, homePage } from './pages/docs.ts';
+import { queryToBody } from './query.ts';
+import type { Route } from './route.ts';
+import { answerVerification, verifyKey } from './routes/keys.verifyKey.ts';
+import { liveness, readiness } from './routes/health.ts';
+import { ROUTES } from './routeTable.ts';
+import type { Service } from './service.ts';
+
+/** A request and the address that it came from. */
+export type Handler = (request: Request, peer: () => string | null) => Promise<Response>;
+
+interface Endpoint {
+  readonly methods: readonly string[];
+  answer(request: Request, peer: () => string | null, context: AnswerContext): Promise<Response>;
+}
+
+/** The HTTP service as a function: from a request to its answer, never an exception. */
+export function makeHandler(service: Service): Handler {
+  const endpoints = endpointTable(service);
+  return async (request, peer) => {
+    const url = new URL(request.url);
+    const context: AnswerContext = {
+      requestId: service.requestIds.next(),
+      isPretty: url.searchParams.has('pretty'),
+      linkBase: service.config.publicUrl ?? '',
+    };
+    // A base URL with a trailing slash gives //v1/...
+    const path = url.pathname.replace(/^\/{2,}/, '/');
+    try {
+      const response = await route(endpoints, path, request, peer, context);
+      return withCors(response, request, service.config.corsOrigins);
+    } catch (failure) {
+      return withCors(reportFailure(service, failure, request, context), request, service.config.corsOrigins);
+    }
+  };
+}
+
+/** The verify route alone, past everything that it does not need. Null headers of CORS are its only extra. */
+export function makeVerifyHandler(service: Service): Handler {
+  const { corsOrigins } = service.config;
+  return async (request, peer) => {
+    try {
+      const response = await answerVerification(service, request, peer);
+      return corsOrigins === null ? response : withCors(response, request, corsOrigins);
+    } catch (failure) {
+      const context = {
+        requestId: service.requestIds.next(),
+        isPretty: new URL(request.url).searchParams.has('pretty'),
+        linkBase: service.config.publicUrl ?? '',
+      };
+      return withCors(reportFailure(service, failure, request, context), request, corsOrigins);
+    }
+  };
+}
+
+function endpointTable(service: Service): Map<string, Endpoint> {
+  const table = new Map<string, Endpoint>();
+  for (const managed of ROUTES) table.set(managed.path, managementEndpoint(service, managed));
+  table.set(verifyKey.path, {
+    methods: ['POST'],
+    answer: (request, peer) => answerVerification(service, request, peer),
+  });
+  const health = { methods: ['GET', 'POST'] };
+  table.set(liveness.path, { ...health, answer: async (_request, _peer, context) => jsonAnswer(liveness.handle(), context) });
+  table.set(readiness.path, { ...health, answer: async (_request, _peer, context) => readiness.handle(service.engine, context) });
+  const document = openApi(service.config.publicUrl);
+  const page = (text: string): Endpoint => ({ methods: ['GET'], answer: async () => htmlAnswer(text) });
+  table.set('/openapi.json', { methods: ['GET'], answer: async (_request, _peer, context) => jsonAnswer(document, context) });
+  table.set('/', page(homePage()));
+  table.set('/docs', page(docsPage(document)));
+  table.set('/docs/errors', page(errorsPage()));
+  return table;
+}
+
+async function route(
+  endpoints: ReadonlyMap<string, Endpoint>,
+  path: string,
+  request: Request,
+  peer: () => string | null,
+  context: AnswerContext,
+): Promise<Response> {
+  const endpoint = endpoints.get(path);
+  if (endpoint === undefined) throw unknownRoute(path, [...endpoints.keys()]);
+  if (request.method === 'OPTIONS') return new Response(null, { status: 204, headers: { allow: endpoint.methods.join(', ') } });
+  if (!endpoint.methods.includes(request.method)) {
+    const allowed = endpoint.methods.join(' or ');
+    const error = new AppError('METHOD_NOT_ALLOWED', `${path} takes ${allowed}, not ${request.method}.`);
+    return errorAnswer(error, context, { allow: endpoint.methods.join(', ') });
+  }
+  return endpoint.answer(request, peer, context);
+}
+
+function managementEndpoint(service: Service, managed: Route): Endpoint {
+  const compiled = Compile(managed.request);
+  return {
+    methods: managed.method === 'GET' ? ['GET', 'POST'] : ['POST'],
+    async answer(request, _peer, context) {
+      const startedAt = service.monotonicMs();
+      const { engine } = service;
+      const actor = await engine.access.authenticate(service.rootDigests(request.headers), engine.storage.ledger.nowMs());
+      const body = await readRequest(managed, request);
+      if (!compiled.Check(body)) throw badFields(explain(managed.request, body));
+      const response = jsonAnswer(await managed.handle(engine, actor, body), context);
+      service.metrics.managed(service.monotonicMs() - startedAt);
+      return response;
+    },
+  };
+}
+
+async function readRequest(managed: Route, request: Request): Promise<unknown> {
+  if (request.method === 'GET') return queryToBody(managed.request, new URL(request.url).searchParams);
+  checkContentType(request.headers);
+  return parseJson(await readBody(request, MAX_BODY_BYTES));
+}
+
+function unknownRoute(path: string, known: readonly string[]): AppError {
+  const near = nearestName(path, known);
+  return new AppError('NOT_FOUND', `There is no such route${near === null ? '' : `; did you mean ${near}?`}${near === null ? '; /docs lists them all.' : ''}`);
+}
+
+function reportFailure(service: Service, failure: unknown, request: Request, context: AnswerContext): Response {
+  const error = expected(failure);
+  service.metrics.failed(error?.code ?? 'INTERNAL_SERVER_ERROR');
+  if (error === null || error.code === 'INTERNAL_SERVER_ERROR') {
+    const reason = failure instanceof Error ? (failure.stack ?? failure.message) : String(failure);
+    service.log.error('request failed', { requestId: context.requestId, path: new URL(request.url).pathname, reason });
+  }
+  return errorAnswer(failure, context);
+}
+
+function htmlAnswer(text: string): Response {
+  return new Response(text, {
+    headers: {
+      'content-type': 'text/html; charset=utf-8',
+      'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'",
+      'x-content-type-options': 'nosniff',
+    },
+  });
+}
+
+/** Lets pages of permitted origins read the answer. Nothing is added where CORS is off. */
+function withCors(response: Response, request: Request, origins: readonly string[] | null): Response {
+  const origin = request.headers.get('origin');
+  if (origins === null || origin === null) return response;
+  response.headers.append('vary', 'Origin');
+  if (!origins.includes('*') && !origins.includes(origin)) return response;
+  response.headers.set('access-control-allow-origin', origins.includes('*') ? '*' : origin);
+  response.headers.set('access-control-expose-headers', 'Keystile-Request-Id, Keystile-Replayed, RateLimit, RateLimit-Policy, Retry-After');
+  if (request.method === 'OPTIONS') {
+    response.headers.set('access-control-allow-methods', 'GET, POST');
+    response.headers.set('access-control-allow-headers', 'Authorization, Content-Type, Idempotency-Key');
+    response.headers.set('access-control-max-age', '600');
+  }
+  return response;
+}

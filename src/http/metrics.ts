@@ -1,0 +1,100 @@
+import { VERDICT_CODES, type VerdictCode } from '../engine/verdict.ts';
+
+/** Upper bounds in seconds. */
+const LATENCY_BUCKETS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
+const SIZE_BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048];
+
+/** Counts by upper bound; adding a value is a short search and two additions. */
+class Histogram {
+  readonly #bounds: readonly number[];
+  readonly #counts: Float64Array;
+  #sum = 0;
+
+  constructor(bounds: readonly number[]) {
+    this.#bounds = bounds;
+    this.#counts = new Float64Array(bounds.length + 1);
+  }
+
+  add(value: number): void {
+    let i = 0;
+    while (i < this.#bounds.length && value > (this.#bounds[i] ?? Infinity)) i++;
+    this.#counts[i] = (this.#counts[i] ?? 0) + 1;
+    this.#sum += value;
+  }
+
+  lines(name: string): string[] {
+    let total = 0;
+    const buckets = [...this.#bounds, Infinity].map((bound, i) => {
+      total += this.#counts[i] ?? 0;
+      return `${name}_bucket{le="${bound === Infinity ? '+Inf' : bound}"} ${total}`;
+    });
+    return [...buckets, `${name}_sum ${this.#sum}`, `${name}_count ${total}`];
+  }
+}
+
+/** What is read from other parts at the moment someone looks. */
+export interface Gauges {
+  readonly cacheHits: number;
+  readonly cacheMisses: number;
+  readonly cachedKeys: number;
+  readonly unsavedLocalCounts: number;
+}
+
+/** Everything that is measured, as Prometheus reads it. No label holds anything that a caller sent. */
+export class HttpMetrics {
+  readonly #verdicts = new Map<VerdictCode, number>(VERDICT_CODES.map((code) => [code, 0]));
+  readonly #errors = new Map<string, number>();
+  readonly #verifySeconds = new Histogram(LATENCY_BUCKETS);
+  readonly #manageSeconds = new Histogram(LATENCY_BUCKETS);
+  readonly #commitSeconds = new Histogram(LATENCY_BUCKETS);
+  readonly #batchSizes = new Histogram(SIZE_BUCKETS);
+  #waiting = 0;
+
+  verified(code: VerdictCode, milliseconds: number): void {
+    this.#verdicts.set(code, (this.#verdicts.get(code) ?? 0) + 1);
+    this.#verifySeconds.add(milliseconds / 1000);
+  }
+
+  managed(milliseconds: number): void {
+    this.#manageSeconds.add(milliseconds / 1000);
+  }
+
+  failed(code: string): void {
+    this.#errors.set(code, (this.#errors.get(code) ?? 0) + 1);
+  }
+
+  committed(batchSize: number, milliseconds: number): void {
+    this.#batchSizes.add(batchSize);
+    this.#commitSeconds.add(milliseconds / 1000);
+    this.#waiting = 0;
+  }
+
+  waiting(length: number): void {
+    this.#waiting = length;
+  }
+
+  text(gauges: Gauges): string {
+    const sections = [
+      section('keystile_verdicts_total', 'counter', 'Verifications by verdict.', labelled('keystile_verdicts_total', this.#verdicts)),
+      section('keystile_errors_total', 'counter', 'Requests answered with an error, by code.', labelled('keystile_errors_total', this.#errors)),
+      section('keystile_verify_seconds', 'histogram', 'From the request to its verdict.', this.#verifySeconds.lines('keystile_verify_seconds')),
+      section('keystile_management_seconds', 'histogram', 'Time of management calls.', this.#manageSeconds.lines('keystile_management_seconds')),
+      section('keystile_commit_seconds', 'histogram', 'Time of ledger commits.', this.#commitSeconds.lines('keystile_commit_seconds')),
+      section('keystile_batch_size', 'histogram', 'Spends and changes in one commit.', this.#batchSizes.lines('keystile_batch_size')),
+      section('keystile_ledger_waiting', 'gauge', 'Spends and changes that waited when the last batch began.', [`keystile_ledger_waiting ${this.#waiting}`]),
+      section('keystile_key_cache_hits_total', 'counter', 'Verifications whose key was in memory.', [`keystile_key_cache_hits_total ${gauges.cacheHits}`]),
+      section('keystile_key_cache_misses_total', 'counter', 'Keys looked up in the database.', [`keystile_key_cache_misses_total ${gauges.cacheMisses}`]),
+      section('keystile_cached_keys', 'gauge', 'Keys in memory.', [`keystile_cached_keys ${gauges.cachedKeys}`]),
+      section('keystile_unsaved_local_counts', 'gauge', 'Local counters not saved yet.', [`keystile_unsaved_local_counts ${gauges.unsavedLocalCounts}`]),
+    ];
+    return `${sections.flat().join('\n')}\n`;
+  }
+}
+
+function section(name: string, type: string, help: string, lines: readonly string[]): string[] {
+  return [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`, ...lines];
+}
+
+function labelled(name: string, values: ReadonlyMap<string, number>): string[] {
+  return [...values].map(([code, value]) => `${name}{code="${code}"} ${value}`);
+}

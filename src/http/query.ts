@@ -1,0 +1,29 @@
+import type { TSchema } from 'typebox';
+
+interface Node {
+  readonly type?: string;
+  readonly anyOf?: readonly Node[];
+  readonly properties?: Readonly<Record<string, Node>>;
+}
+
+/**
+ * Query parameters as the body that they stand for: numbers and the words true and false become what the schema wants,
+ * lists are comma-joined or repeated. What does not fit stays text, and the schema refuses it with its own words.
+ */
+export function queryToBody(schema: TSchema, params: URLSearchParams): Record<string, unknown> {
+  const body: Record<string, unknown> = Object.create(null) as Record<string, unknown>;
+  for (const name of new Set(params.keys())) {
+    if (name === 'pretty') continue;
+    const node = (schema as Node).properties?.[name];
+    const values = params.getAll(name);
+    if (node?.type === 'array') body[name] = values.flatMap((value) => value.split(','));
+    else body[name] = values.length === 1 ? toValue(node, values[0] ?? '') : values;
+  }
+  return body;
+}
+
+function toValue(node: Node | undefined, text: string): unknown {
+  if (node?.type === 'integer' && /^-?\d{1,17}$/.test(text)) return Number(text);
+  if (node?.type === 'boolean' && (text === 'true' || text === 'false')) return text === 'true';
+  return text;
+}

@@ -1,0 +1,29 @@
+import type { Static, TSchema } from 'typebox';
+
+import type { ErrorCode } from '../core/errors.ts';
+import type { RootKeyRecord } from '../core/records.ts';
+import type { Engine } from '../engine/engine.ts';
+
+/** One endpoint of the management API. A GET endpoint takes query parameters and answers POST with the same fields too. */
+export interface Route {
+  readonly path: string;
+  readonly method: 'GET' | 'POST';
+  readonly summary: string;
+  /** The rights that a root key needs, for the documentation; they are checked in the engine, where the objects are known. */
+  readonly rights: readonly string[];
+  readonly request: TSchema;
+  readonly response: TSchema;
+  readonly example: { readonly request: object; readonly response: object };
+  readonly errors: readonly ErrorCode[];
+  handle(engine: Engine, actor: RootKeyRecord, body: unknown): Promise<object>;
+}
+
+type TypedRoute<S extends TSchema> = Omit<Route, 'request' | 'handle'> & {
+  readonly request: S;
+  handle(engine: Engine, actor: RootKeyRecord, body: Static<S>): Promise<object>;
+};
+
+/** Binds the handler to the type of its request: it is called with what the schema has passed. */
+export function defineRoute<S extends TSchema>(route: TypedRoute<S>): Route {
+  return { ...route, handle: (engine, actor, body) => route.handle(engine, actor, body as Static<S>) };
+}

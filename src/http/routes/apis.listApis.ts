@@ -1,0 +1,28 @@
+import Type from 'typebox';
+
+import { MAX_PAGE_SIZE } from '../../core/bounds.ts';
+import { defineRoute } from '../route.ts';
+import { Id, PageLimit, strict } from '../schemas.ts';
+import { ApiObject } from './apis.getApi.ts';
+
+export const listApis = defineRoute({
+  path: '/v1/apis.listApis',
+  method: 'GET',
+  summary: 'List the apis that the root key may read, in the order in which they were made.',
+  rights: ['api.<apiId>.read_api'],
+  request: strict({ limit: Type.Optional(PageLimit), cursor: Type.Optional(Id) }),
+  response: strict({ apis: Type.Array(ApiObject), total: Type.Integer(), cursor: Type.Optional(Type.String()) }),
+  example: {
+    request: { limit: 10 },
+    response: {
+      apis: [{ id: 'api_1Jm8ZtXg3kPp5FhJ9sQw2R', workspaceId: 'ws_1Jm8ZtXf9cVb2NmK4tYu7P', name: 'payments' }],
+      total: 1,
+    },
+  },
+  errors: [],
+  async handle(engine, actor, { limit = MAX_PAGE_SIZE, cursor = null }) {
+    const page = await engine.apis.list(actor, limit, cursor);
+    const apis = page.items.map(({ id, name }) => ({ id, workspaceId: engine.storage.workspaceId, name }));
+    return { apis, total: page.total, ...(page.cursor === null ? {} : { cursor: page.cursor }) };
+  },
+});

@@ -1,0 +1,51 @@
+import Type from 'typebox';
+
+import { MAX_PAGE_SIZE } from '../../core/bounds.ts';
+import { KeyObject, toKeyObject } from '../keyObject.ts';
+import { defineRoute } from '../route.ts';
+import { ExternalId, Id, PageLimit, strict } from '../schemas.ts';
+import { refuseDecrypt } from './keys.getKey.ts';
+
+export const listKeys = defineRoute({
+  path: '/v1/apis.listKeys',
+  method: 'GET',
+  summary: 'List the keys of an api, in the order in which they were made.',
+  rights: ['api.<apiId>.read_key', 'api.<apiId>.read_api'],
+  request: strict({
+    apiId: Id,
+    limit: Type.Optional(PageLimit),
+    cursor: Type.Optional(Id),
+    externalId: Type.Optional(ExternalId),
+    ownerId: Type.Optional(ExternalId),
+    decrypt: Type.Optional(Type.Boolean()),
+    revalidateKeysCache: Type.Optional(Type.Boolean()),
+  }),
+  response: strict({ keys: Type.Array(KeyObject), total: Type.Integer(), cursor: Type.Optional(Type.String()) }),
+  example: {
+    request: { apiId: 'api_1Jm8ZtXg3kPp5FhJ9sQw2R', limit: 1 },
+    response: {
+      keys: [
+        {
+          id: 'key_1Jm8ZtYh4mRr6GjK8uTx3S',
+          start: 'demo_7Kq2',
+          apiId: 'api_1Jm8ZtXg3kPp5FhJ9sQw2R',
+          workspaceId: 'ws_1Jm8ZtXf9cVb2NmK4tYu7P',
+          meta: {},
+          createdAt: 1783036800000,
+          remaining: 3,
+          enabled: true,
+        },
+      ],
+      total: 2,
+      cursor: 'key_1Jm8ZtYh4mRr6GjK8uTx3S',
+    },
+  },
+  errors: ['NOT_FOUND', 'PRECONDITION_FAILED'],
+  async handle(engine, actor, { apiId, limit = MAX_PAGE_SIZE, cursor = null, externalId, ownerId, decrypt }) {
+    refuseDecrypt(decrypt);
+    const query = { apiId, limit, after: cursor, externalId: externalId ?? ownerId ?? null };
+    const page = await engine.keys.list(actor, query);
+    const keys = page.keys.map((view) => toKeyObject(view, engine.storage.workspaceId));
+    return { keys, total: page.total, ...(page.cursor === null ? {} : { cursor: page.cursor }) };
+  },
+});

@@ -1,0 +1,32 @@
+import Type from 'typebox';
+
+import type { Engine } from '../../engine/engine.ts';
+import { type AnswerContext, jsonAnswer } from '../answer.ts';
+import { strict } from '../schemas.ts';
+
+const Text = Type.String();
+
+/** The process runs. The names of the parts are those that existing clients read. */
+export const liveness = {
+  path: '/v1/liveness',
+  summary: 'The process runs.',
+  response: strict({
+    status: Text,
+    services: strict({ metrics: Text, logger: Text, ratelimit: Text, usagelimit: Text }),
+  }),
+  handle: () => ({
+    status: 'ok',
+    services: { metrics: 'on', logger: 'on', ratelimit: 'on', usagelimit: 'on' },
+  }),
+} as const;
+
+/** It can answer verifications: the load balancer's question. */
+export const readiness = {
+  path: '/v1/readiness',
+  summary: 'The service can answer; otherwise 503 with the reasons.',
+  response: strict({ ready: Type.Boolean(), reasons: Type.Array(Text) }),
+  handle(engine: Engine, context: AnswerContext): Response {
+    const reasons = engine.verifier.stoppedBecause === null ? [] : [engine.verifier.stoppedBecause];
+    return jsonAnswer({ ready: reasons.length === 0, reasons }, context, reasons.length === 0 ? 200 : 503);
+  },
+} as const;

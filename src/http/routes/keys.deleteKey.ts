@@ -1,0 +1,19 @@
+import Type from 'typebox';
+
+import { defineRoute } from '../route.ts';
+import { Id, strict } from '../schemas.ts';
+
+export const deleteKey = defineRoute({
+  path: '/v1/keys.deleteKey',
+  method: 'POST',
+  summary: 'Delete a key: from the answer on no verification finds it. `permanent` also removes its record.',
+  rights: ['api.<apiId>.delete_key'],
+  request: strict({ keyId: Id, permanent: Type.Optional(Type.Boolean()) }),
+  response: strict({}),
+  example: { request: { keyId: 'key_1Jm8ZtYh4mRr6GjK8uTx3S' }, response: {} },
+  errors: ['NOT_FOUND'],
+  async handle(engine, actor, { keyId, permanent = false }) {
+    await engine.keys.delete(actor, keyId, permanent);
+    return {};
+  },
+});

@@ -1,0 +1,47 @@
+import Type from 'typebox';
+
+import { AppError } from '../../core/errors.ts';
+import { KeyObject, toKeyObject } from '../keyObject.ts';
+import { defineRoute } from '../route.ts';
+import { Id, strict } from '../schemas.ts';
+
+/** Only a digest is kept: there is nothing to decrypt. */
+export function refuseDecrypt(decrypt: boolean | undefined): void {
+  if (decrypt === true) throw new AppError('PRECONDITION_FAILED', 'Secrets are not kept, so a key cannot be decrypted.');
+}
+
+export const getKey = defineRoute({
+  path: '/v1/keys.getKey',
+  method: 'GET',
+  summary: 'Read one key. Its secret is not stored and cannot be read.',
+  rights: ['api.<apiId>.read_key'],
+  request: strict({ keyId: Id, decrypt: Type.Optional(Type.Boolean()) }),
+  response: KeyObject,
+  example: {
+    request: { keyId: 'key_1Jm8ZtYh4mRr6GjK8uTx3S' },
+    response: {
+      id: 'key_1Jm8ZtYh4mRr6GjK8uTx3S',
+      start: 'demo_7Kq2',
+      apiId: 'api_1Jm8ZtXg3kPp5FhJ9sQw2R',
+      workspaceId: 'ws_1Jm8ZtXf9cVb2NmK4tYu7P',
+      meta: { plan: 'free' },
+      createdAt: 1783036800000,
+      remaining: 97,
+      refill: {
+        interval: 'daily',
+        amount: 100,
+        refillDay: null,
+        timezone: 'UTC',
+        mode: 'restore',
+        lastRefillAt: 1783036800000,
+        nextRefillAt: 1783123200000,
+      },
+      enabled: true,
+    },
+  },
+  errors: ['NOT_FOUND', 'PRECONDITION_FAILED'],
+  async handle(engine, actor, { keyId, decrypt }) {
+    refuseDecrypt(decrypt);
+    return toKeyObject(await engine.keys.get(actor, keyId), engine.storage.workspaceId);
+  },
+});

@@ -1,0 +1,80 @@
+import Type from 'typebox';
+
+import {
+  MAX_ALLOWLIST_ENTRIES,
+  MAX_COUNT,
+  MAX_ENVIRONMENT_LENGTH,
+  MAX_EXTERNAL_ID_LENGTH,
+  MAX_ID_LENGTH,
+  MAX_KEY_BYTES,
+  MAX_LIMIT_NAME_LENGTH,
+  MAX_LIMITS_PER_KEY,
+  MAX_NAME_LENGTH,
+  MAX_PAGE_SIZE,
+  MAX_WINDOW_MS,
+  MIN_KEY_BYTES,
+  MIN_WINDOW_MS,
+} from '../core/bounds.ts';
+import { PREFIX_PATTERN } from '../core/secret.ts';
+
+/** The pieces that request schemas are made of. They validate, and they are what /openapi.json shows. */
+
+/** Text that a database and a terminal can hold: no NUL, and no half of a surrogate pair. */
+const TEXT_PATTERN = '^[^\\u0000\\uD800-\\uDFFF]*$';
+
+export function strict<const P extends Type.TProperties>(properties: P, description?: string) {
+  return Type.Object(properties, { additionalProperties: false, ...(description === undefined ? {} : { description }) });
+}
+
+export function words(minLength: number, maxLength: number) {
+  return Type.String({
+    minLength,
+    maxLength,
+    pattern: TEXT_PATTERN,
+    description: `a string of ${minLength} to ${maxLength} characters, without NUL or half characters`,
+  });
+}
+
+export function orNull<const S extends Type.TSchema>(schema: S) {
+  return Type.Union([schema, Type.Null()]);
+}
+
+export const Count = Type.Integer({ minimum: 0, maximum: MAX_COUNT });
+export const Positive = Type.Integer({ minimum: 1, maximum: MAX_COUNT });
+export const Id = words(1, MAX_ID_LENGTH);
+export const Name = words(1, MAX_NAME_LENGTH);
+export const ExternalId = words(1, MAX_EXTERNAL_ID_LENGTH);
+export const Environment = words(1, MAX_ENVIRONMENT_LENGTH);
+export const UnixMs = Type.Integer({ minimum: 0, maximum: MAX_COUNT });
+export const Meta = Type.Object({}, { additionalProperties: true });
+export const PageLimit = Type.Integer({ minimum: 1, maximum: MAX_PAGE_SIZE });
+export const DurationMs = Type.Integer({ minimum: MIN_WINDOW_MS, maximum: MAX_WINDOW_MS });
+export const LimitName = words(1, MAX_LIMIT_NAME_LENGTH);
+export const ByteLength = Type.Integer({ minimum: MIN_KEY_BYTES, maximum: MAX_KEY_BYTES });
+export const Prefix = Type.String({ pattern: PREFIX_PATTERN, description: '1 to 16 of the characters A-Z a-z 0-9 _ . -' });
+
+export const Refill = strict({
+  interval: Type.Union([Type.Literal('daily'), Type.Literal('monthly')]),
+  amount: Positive,
+  refillDay: Type.Optional(orNull(Type.Integer({ minimum: 1, maximum: 31 }))),
+  timezone: Type.Optional(words(1, 64)),
+  mode: Type.Optional(Type.Union([Type.Literal('restore'), Type.Literal('add')])),
+  max: Type.Optional(Positive),
+});
+
+/** The limit named `default`. The older names of its fields are known too; the newer ones win. */
+export const Ratelimit = strict({
+  async: Type.Optional(Type.Boolean()),
+  limit: Type.Optional(Positive),
+  duration: Type.Optional(DurationMs),
+  type: Type.Optional(Type.Union([Type.Literal('fast'), Type.Literal('consistent')])),
+  refillRate: Type.Optional(Positive),
+  refillInterval: Type.Optional(DurationMs),
+});
+
+export const NamedRatelimits = Type.Array(
+  strict({ name: LimitName, limit: Positive, duration: DurationMs, async: Type.Optional(Type.Boolean()) }),
+  { maxItems: MAX_LIMITS_PER_KEY },
+);
+
+export const IpAllowlist = Type.Array(words(1, 64), { maxItems: MAX_ALLOWLIST_ENTRIES });

@@ -1,0 +1,41 @@
+import { type AddressBlock, parseBlock } from '../core/address.ts';
+import { isSecretShaped } from '../core/secret.ts';
+import type { Config } from '../config/variables.ts';
+import type { Engine } from '../engine/engine.ts';
+import type { Log } from '../log.ts';
+import type { Digester } from '../system.ts';
+import { callerAddress } from './clientAddress.ts';
+import type { HttpMetrics } from './metrics.ts';
+import { RequestIds } from './requestId.ts';
+
+/** What the wire layer works with: the engine, and what is the same for every request. */
+export interface Service {
+  readonly engine: Engine;
+  readonly config: Config;
+  readonly digester: Digester;
+  readonly metrics: HttpMetrics;
+  readonly log: Log;
+  readonly requestIds: RequestIds;
+  readonly trustedProxies: readonly AddressBlock[];
+  readonly callerAddress: typeof callerAddress;
+  monotonicMs(): number;
+  /** What the root key in the Authorization header may be stored under; empty when there is none. */
+  rootDigests(headers: Headers): readonly string[];
+}
+
+export type ServiceParts = Pick<Service, 'engine' | 'config' | 'digester' | 'metrics' | 'log' | 'monotonicMs'>;
+
+export function makeService(parts: ServiceParts): Service {
+  return {
+    ...parts,
+    requestIds: new RequestIds(parts.engine.system),
+    trustedProxies: (parts.config.trustedProxies ?? []).flatMap((text) => parseBlock(text) ?? []),
+    callerAddress,
+    rootDigests: (headers) => bearerDigests(headers.get('authorization'), parts.digester),
+  };
+}
+
+function bearerDigests(authorization: string | null, digester: Digester): string[] {
+  const secret = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1];
+  return secret === undefined || !isSecretShaped(secret) ? [] : [digester.digest(secret), ...digester.older(secret)];
+}

@@ -1,0 +1,79 @@
+import type { Engine } from '../engine/engine.ts';
+import type { Log } from '../log.ts';
+
+const SWEEP_EVERY_MS = 30_000;
+const PRUNE_EVERY_MS = 60_000;
+/** A clock that moved by this much against the time that has passed was set by someone. */
+const CLOCK_JUMP_MS = 2_000;
+
+export interface BackgroundOptions {
+  readonly engine: Engine;
+  readonly log: Log;
+  readonly syncIntervalMs: number;
+  wallClockMs(): number;
+  monotonicMs(): number;
+}
+
+/** What goes on behind the requests: saving local counts, writing refills down, removing what has ended. */
+export class Background {
+  readonly #options: BackgroundOptions;
+  readonly #timers: ReturnType<typeof setInterval>[] = [];
+  readonly #running = new Set<Promise<void>>();
+  #clockOffsetMs: number;
+
+  constructor(options: BackgroundOptions) {
+    this.#options = options;
+    this.#clockOffsetMs = options.wallClockMs() - options.monotonicMs();
+  }
+
+  start(): void {
+    const { engine, syncIntervalMs } = this.#options;
+    this.#every(syncIntervalMs, 'saving local counts', async () => {
+      if (engine.edge.unsavedSize > 0) await engine.edge.save();
+    });
+    this.#every(SWEEP_EVERY_MS, 'writing refills down', async () => {
+      this.#watchClock();
+      await engine.sweep.run();
+    });
+    this.#every(PRUNE_EVERY_MS, 'removing what has ended', async () => {
+      engine.edge.forgetEnded(engine.storage.ledger.nowMs());
+      await engine.storage.ledger.prune();
+    });
+  }
+
+  /** Ends the timers and waits for what they have begun. */
+  async stop(): Promise<void> {
+    for (const timer of this.#timers) clearInterval(timer);
+    await Promise.all(this.#running);
+  }
+
+  /** Each task by itself: one that is still running is not started again, one that fails is tried at its next turn. */
+  #every(milliseconds: number, what: string, task: () => Promise<void>): void {
+    let isRunning = false;
+    const run = async (): Promise<void> => {
+      isRunning = true;
+      try {
+        await task();
+      } catch (error) {
+        this.#options.log.warn(`${what} failed`, { reason: error instanceof Error ? error.message : String(error) });
+      }
+      isRunning = false;
+    };
+    const tick = (): void => {
+      if (isRunning) return;
+      const running = run();
+      this.#running.add(running);
+      void running.finally(() => this.#running.delete(running));
+    };
+    this.#timers.push(setInterval(tick, milliseconds));
+  }
+
+  #watchClock(): void {
+    const { wallClockMs, monotonicMs, log } = this.#options;
+    const offsetMs = wallClockMs() - monotonicMs();
+    const jumpMs = Math.round(offsetMs - this.#clockOffsetMs);
+    this.#clockOffsetMs = offsetMs;
+    if (Math.abs(jumpMs) < CLOCK_JUMP_MS) return;
+    log.warn('the wall clock jumped', { milliseconds: jumpMs });
+  }
+}

@@ -1,0 +1,46 @@
+import type { Config } from '../config/variables.ts';
+import { VERSION } from '../version.ts';
+
+export interface BannerFacts {
+  readonly config: Config;
+  readonly url: string;
+  readonly isNewFolder: boolean;
+  readonly metrics: string | null;
+  /** The secret of a root key that was made just now; printed here and nowhere else. */
+  readonly newRootKey: string | null;
+  readonly activeRootKeys: number;
+}
+
+/** What a person sees at the start. The pasted lines need nothing but sh, curl and sed. */
+export function banner(facts: BannerFacts): string {
+  const { config, url, metrics } = facts;
+  const verify = config.verifyAuth === 'open' ? 'open' : 'needs a root key';
+  const lines = [
+    `Keystile ${VERSION}`,
+    `  API       ${url.padEnd(28)} docs at /docs`,
+    `  Data      ${config.data}${facts.isNewFolder ? ' (new)' : ''}`,
+    `  Verify    ${verify} · refills at midnight ${config.timezone} · ${metrics === null ? 'no metrics' : `metrics on ${metrics}`}`,
+    rootKeyLine(facts),
+    ...(facts.newRootKey === null ? [] : pasteLines(url, facts.newRootKey, config.verifyAuth)),
+    'Ctrl-C stops it; nothing is lost.',
+  ];
+  return lines.join('\n');
+}
+
+function rootKeyLine({ newRootKey, activeRootKeys }: BannerFacts): string {
+  if (newRootKey !== null) return `  Root key  ${newRootKey.padEnd(28)} shown this once`;
+  const count = activeRootKeys === 1 ? '1 root key' : `${activeRootKeys} root keys`;
+  return `  Root key  ${count}; another one: npm run -s keystile root-key create`;
+}
+
+function pasteLines(url: string, rootKey: string, verifyAuth: string): string[] {
+  const root = `-H 'Authorization: Bearer ${rootKey}'`;
+  const json = `-H 'Content-Type: application/json'`;
+  const verifier = verifyAuth === 'open' ? json : `${root} ${json}`;
+  return [
+    'Paste into another terminal:',
+    `  api=$(curl -s ${url}/v1/apis.createApi ${root} ${json} -d '{"name":"demo"}' | sed 's/.*"apiId":"\\([^"]*\\)".*/\\1/')`,
+    `  key=$(curl -s ${url}/v1/keys.createKey ${root} ${json} -d '{"apiId":"'$api'","prefix":"demo","remaining":3}' | sed 's/.*"key":"\\([^"]*\\)".*/\\1/')`,
+    `  for i in 1 2 3 4; do curl -s ${url}/v1/keys.verifyKey ${verifier} -d '{"key":"'$key'"}'; echo; done`,
+  ];
+}

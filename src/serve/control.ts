@@ -1,0 +1,43 @@
+import { chmodSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+
+import { AppError } from '../core/errors.ts';
+import type { Engine } from '../engine/engine.ts';
+import { type RootKeyCommand, runRootKeyCommand } from './rootKeyCommands.ts';
+
+/** Longest path that every system takes for a socket (macOS: 104 bytes with the final NUL). */
+const MAX_SOCKET_PATH = 103;
+
+/** Where the owner of a data folder listens for the command line. A long path moves to the folder for temporary files. */
+export function controlPath(dataFolder: string): string {
+  const path = join(resolve(dataFolder), 'control.sock');
+  if (Buffer.byteLength(path) <= MAX_SOCKET_PATH) return path;
+  return join(tmpdir(), `keystile-${Bun.hash(path).toString(36)}.sock`);
+}
+
+/** Only who may read the data folder may talk to it: the socket has mode 0600, as the folder has 0700. */
+export function listenControl(engine: Engine, path: string): { stop(): Promise<void> } {
+  rmSync(path, { force: true });
+  const umask = process.umask(0o177);
+  const server = Bun.serve({
+    unix: path,
+    development: false,
+    async fetch(request) {
+      try {
+        return Response.json(await runRootKeyCommand(engine, (await request.json()) as RootKeyCommand));
+      } catch (error) {
+        const message = error instanceof AppError ? error.message : String(error);
+        return Response.json({ error: message }, { status: 400 });
+      }
+    },
+  });
+  process.umask(umask);
+  chmodSync(path, 0o600);
+  return {
+    async stop() {
+      await server.stop(true);
+      rmSync(path, { force: true });
+    },
+  };
+}

@@ -1,0 +1,76 @@
+import { makeHandler, makeVerifyHandler } from '../http/app.ts';
+import { verifyKey } from '../http/routes/keys.verifyKey.ts';
+import type { Service } from '../http/service.ts';
+
+/** Closes connections whose headers or body do not arrive, and idle ones. The runtime checks every 4 s: 8 means 8 to 12. */
+const CONNECTION_TIMEOUT_SECONDS = 8;
+/** The largest body that any route takes is refused by us, with an answer; this only bounds what the runtime would buffer. */
+const RUNTIME_MAX_BODY_BYTES = 1 << 30;
+const DRAIN_POLL_MS = 10;
+
+/** A server that listens; `port` is the real one where 0 was asked for. */
+export interface Listening {
+  readonly port: number;
+  /** No new connections; what is in flight is answered; then the port is free. */
+  stop(): Promise<void>;
+}
+
+export function listenApi(service: Service): Listening {
+  const handle = makeHandler(service);
+  const verify = makeVerifyHandler(service);
+  type Server = Bun.Server<undefined>;
+  const peerOf = (server: Server, request: Request) => () => server.requestIP(request)?.address ?? null;
+  const server = Bun.serve({
+    hostname: service.config.host,
+    port: service.config.port,
+    idleTimeout: CONNECTION_TIMEOUT_SECONDS,
+    maxRequestBodySize: RUNTIME_MAX_BODY_BYTES,
+    development: false,
+    routes: {
+      // Past the general dispatch: this is the route that is measured.
+      [verifyKey.path]: { POST: (request: Request, self: Server) => verify(request, peerOf(self, request)) },
+    },
+    fetch: (request, self) => handle(request, peerOf(self, request)),
+    error: () => Response.json({ error: { code: 'INTERNAL_SERVER_ERROR', message: 'Something went wrong here.' } }, { status: 500 }),
+  });
+  return toListening(server);
+}
+
+export function listenMetrics(service: Service): Listening {
+  const { config, engine } = service;
+  const server = Bun.serve({
+    hostname: config.metricsHost,
+    port: config.metricsPort,
+    idleTimeout: CONNECTION_TIMEOUT_SECONDS,
+    development: false,
+    fetch(request) {
+      const isKnown = config.metricsToken === null || isToken(request.headers.get('authorization'), config.metricsToken);
+      if (!isKnown) return new Response('The metrics need the token of KEYSTILE_METRICS_TOKEN.\n', { status: 401 });
+      if (new URL(request.url).pathname !== '/metrics') return new Response('Metrics are at /metrics.\n', { status: 404 });
+      const text = service.metrics.text({
+        cacheHits: engine.keyCache.hits,
+        cacheMisses: engine.keyCache.misses,
+        cachedKeys: engine.keyCache.size,
+        unsavedLocalCounts: engine.edge.unsavedSize,
+      });
+      return new Response(text, { headers: { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' } });
+    },
+  });
+  return toListening(server);
+}
+
+/** Compared by digest: the time it takes tells nothing of where they differ. */
+function isToken(authorization: string | null, token: string): boolean {
+  return Bun.SHA256.hash(authorization ?? '', 'hex') === Bun.SHA256.hash(`Bearer ${token}`, 'hex');
+}
+
+function toListening(server: Bun.Server<undefined>): Listening {
+  return {
+    port: server.port ?? 0,
+    async stop() {
+      void server.stop(false);
+      while (server.pendingRequests > 0) await Bun.sleep(DRAIN_POLL_MS);
+      await server.stop(true);
+    },
+  };
+}

@@ -1,0 +1,35 @@
+import type { RootKeyRecord } from '../core/records.ts';
+import type { NewRootKey } from '../engine/admin/rootKeys.ts';
+import type { Engine } from '../engine/engine.ts';
+
+/** What the command line may ask of root keys, from the running server or from the database itself. */
+export type RootKeyCommand =
+  | { readonly command: 'create'; readonly input: NewRootKey }
+  | { readonly command: 'list' }
+  | { readonly command: 'revoke'; readonly rootKeyId: string };
+
+/** A root key as it may be shown: without its digest. */
+export type RootKeyShown = Omit<RootKeyRecord, 'secretDigest'>;
+
+export type RootKeyAnswer =
+  | { readonly created: RootKeyShown; readonly secret: string }
+  | { readonly rootKeys: readonly RootKeyShown[] }
+  | { readonly revoked: string };
+
+export async function runRootKeyCommand(engine: Engine, command: RootKeyCommand): Promise<RootKeyAnswer> {
+  switch (command.command) {
+    case 'create': {
+      const { rootKey, secret } = await engine.rootKeys.create(command.input);
+      return { created: shown(rootKey), secret };
+    }
+    case 'list':
+      return { rootKeys: (await engine.rootKeys.list()).map(shown) };
+    case 'revoke':
+      await engine.rootKeys.revoke(command.rootKeyId);
+      return { revoked: command.rootKeyId };
+  }
+}
+
+function shown({ secretDigest: _digest, ...rest }: RootKeyRecord): RootKeyShown {
+  return rest;
+}

@@ -1,0 +1,179 @@
+import { hostname } from 'node:os';
+
+import { compose, type Composed } from '../compose.ts';
+import { showConfig } from '../config/show.ts';
+import type { Config } from '../config/variables.ts';
+import { AppError } from '../core/errors.ts';
+import { Log } from '../log.ts';
+import { DataFolder, FolderError, type Owner } from '../storage/sqlite/folder.ts';
+import { Digester, monotonicMs, realSystem, wallClockMs } from '../system.ts';
+import { Background } from './background.ts';
+import { banner } from './banner.ts';
+import { controlPath, listenControl } from './control.ts';
+import { EXIT } from './exitCodes.ts';
+import { listenApi, type Listening, listenMetrics } from './listen.ts';
+
+/** A start that cannot go on; its message is one sentence for a person. */
+export class CannotStart extends Error {
+  override readonly name = 'CannotStart';
+}
+
+export interface ServeOutput {
+  /** For a person: the banner. Never the log. */
+  print(text: string): void;
+  /** One line of the log. */
+  logLine(line: string): void;
+  readonly isTerminal: boolean;
+}
+
+/** Runs the service until it is told to stop; answers the exit code. */
+export async function serve(config: Config, output: ServeOutput): Promise<number> {
+  const ended = Promise.withResolvers<number>();
+  const log = new Log({
+    level: config.logLevel,
+    format: config.logFormat ?? (output.isTerminal ? 'text' : 'json'),
+    nowMs: wallClockMs,
+    write: (line) => output.logLine(line),
+  });
+  const running = await start(config, output, log, (error) => {
+    log.error('the database has failed: stopping', { reason: error.message });
+    ended.resolve(EXIT.DISK_FAILED);
+  });
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => ended.resolve(EXIT.OK));
+  const code = await ended.promise;
+  // After a failed disk nothing is saved: what was answered is there, and a second flush could lie.
+  if (code === EXIT.OK) await running.stop();
+  return code;
+}
+
+async function start(
+  config: Config,
+  output: ServeOutput,
+  log: Log,
+  onBroken: (error: Error) => void,
+): Promise<{ stop(): Promise<void> }> {
+  const control = controlPath(config.data);
+  const owner: Owner = { pid: process.pid, host: hostname(), startedAt: new Date(wallClockMs()).toISOString(), control };
+  const folder = orCannotStart(() => DataFolder.own(config.data, owner));
+  const digester = new Digester(config.pepper);
+  const surroundings = { config, folder, digester, log, monotonicMs, onBroken, system: realSystem(digester) };
+  const composed = await compose(surroundings).catch((error: unknown) => {
+    folder.release();
+    throw toCannotStart(error);
+  });
+  try {
+    return await open(config, output, log, composed, control, folder);
+  } catch (error) {
+    await composed.close();
+    folder.release();
+    throw toCannotStart(error);
+  }
+}
+
+async function open(
+  config: Config,
+  output: ServeOutput,
+  log: Log,
+  composed: Composed,
+  control: string,
+  folder: DataFolder,
+): Promise<{ stop(): Promise<void> }> {
+  const { service } = composed;
+  const newRootKey = await firstRootKey(service.engine, config);
+  const api = orPortTaken(config, () => listenApi(service));
+  const metrics = tryMetrics(service, log);
+  const controlServer = listenControl(service.engine, control);
+  const background = new Background({ engine: service.engine, log, syncIntervalMs: config.syncInterval, wallClockMs, monotonicMs });
+  background.start();
+  const rootKeys = await service.engine.rootKeys.list();
+  output.print(
+    banner({
+      config,
+      url: localUrl(config.host, api.port),
+      isNewFolder: folder.isNew,
+      metrics: metrics === null ? null : `${config.metricsHost}:${metrics.port}`,
+      newRootKey,
+      activeRootKeys: rootKeys.filter(({ revokedAtMs }) => revokedAtMs === null).length,
+    }),
+  );
+  log.debug('configuration', showConfig(config));
+  return {
+    async stop() {
+      await api.stop();
+      await controlServer.stop();
+      await metrics?.stop();
+      await background.stop();
+      await composed.close();
+      folder.release();
+    },
+  };
+}
+
+/** Takes the configured root key, or makes one when there is none at all. */
+async function firstRootKey(engine: Composed['service']['engine'], config: Config): Promise<string | null> {
+  if (config.rootKey !== null) {
+    await engine.rootKeys.adopt(config.rootKey);
+    return null;
+  }
+  if ((await engine.rootKeys.list()).length > 0) return null;
+  return (await engine.rootKeys.create({ name: 'first', rights: ['*'], expiresAtMs: null })).secret;
+}
+
+/** A taken metrics port is no reason not to serve. */
+function tryMetrics(service: Composed['service'], log: Log): Listening | null {
+  try {
+    return listenMetrics(service);
+  } catch (error) {
+    const { metricsHost, metricsPort } = service.config;
+    const reason = (error as { code?: string }).code ?? String(error);
+    log.warn('no metrics: their address cannot be taken; set KEYSTILE_METRICS_PORT', { address: `${metricsHost}:${metricsPort}`, reason });
+    return null;
+  }
+}
+
+function orPortTaken(config: Config, listen: () => Listening): Listening {
+  try {
+    return listen();
+  } catch (error) {
+    const code = (error as { code?: string }).code ?? '';
+    if (code === 'EADDRINUSE') {
+      const free = freePortAfter(config.host, config.port);
+      throw new CannotStart(`Port ${config.port} is in use. Try: KEYSTILE_PORT=${free} npm start`);
+    }
+    if (code === 'EACCES') {
+      throw new CannotStart(`Port ${config.port} needs more rights than this user has. Try: KEYSTILE_PORT=7878 npm start`);
+    }
+    throw new CannotStart(`The address ${config.host}:${config.port} cannot be listened on (${code || String(error)}).`);
+  }
+}
+
+/** The next port that could be taken now; 0 (any) when none of the next few can. */
+function freePortAfter(hostname: string, port: number): number {
+  for (let candidate = port + 1; candidate <= Math.min(port + 20, 65535); candidate++) {
+    try {
+      Bun.listen({ hostname, port: candidate, socket: { data() {} } }).stop(true);
+      return candidate;
+    } catch {
+      // Taken as well.
+    }
+  }
+  return 0;
+}
+
+function orCannotStart<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw toCannotStart(error);
+  }
+}
+
+function toCannotStart(error: unknown): unknown {
+  return error instanceof FolderError || error instanceof AppError ? new CannotStart(error.message) : error;
+}
+
+/** How a person on this machine reaches the service. */
+export function localUrl(host: string, port: number): string {
+  const name = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
+  return `http://${name.includes(':') ? `[${name}]` : name}:${port}`;
+}

@@ -1,0 +1,151 @@
+import type { AccountChange, AccountState } from '../core/account.ts';
+import type { ApiRecord, IdentityRecord, KeyRecord, RootKeyRecord } from '../core/records.ts';
+import type { Spend, SpendOutcome } from '../core/spend.ts';
+
+/**
+ * What the engine needs of a database. Arguments and answers are plain data, so that a worker thread, another process or
+ * a remote node can stand behind it. Every adapter passes test/conformance with nothing skipped.
+ */
+export interface Storage {
+  readonly records: Records;
+  readonly ledger: Ledger;
+  readonly edge: EdgeCounts;
+  /** One per installation, made with the database. */
+  readonly workspaceId: string;
+  /** Every request that was answered is durable by then. */
+  close(): Promise<void>;
+}
+
+/** A key together with what its verification needs of other records. */
+export interface KeyWithIdentity {
+  readonly key: KeyRecord;
+  readonly identity: IdentityRecord | null;
+}
+
+/** A stored key that cannot be read: it fails alone, naming itself. */
+export interface PoisonedKey {
+  readonly poisoned: string;
+  readonly reason: string;
+}
+
+export interface Page<T> {
+  readonly items: readonly T[];
+  readonly total: number;
+  /** Where the next page begins; null on the last one. */
+  readonly cursor: string | null;
+}
+
+export interface KeyQuery {
+  readonly apiId: string;
+  readonly externalId: string | null;
+  readonly limit: number;
+  /** Id of the last item of the page before. */
+  readonly after: string | null;
+}
+
+export interface ApiQuery {
+  readonly limit: number;
+  readonly after: string | null;
+  /** Only these; null = all. */
+  readonly ids: readonly string[] | null;
+}
+
+/** Reads see every change that was answered before they were asked. Softly deleted keys are not found. */
+export interface Records {
+  /** One lookup for many waiting verifications, answers in the order of the questions. */
+  findKeysByDigest(digests: readonly string[]): Promise<readonly (KeyWithIdentity | PoisonedKey | null)[]>;
+  findKey(keyId: string): Promise<KeyWithIdentity | PoisonedKey | null>;
+  findApi(apiId: string): Promise<ApiRecord | null>;
+  findIdentity(externalId: string): Promise<IdentityRecord | null>;
+  findRootKeyByDigest(digest: string): Promise<RootKeyRecord | null>;
+  listKeys(query: KeyQuery): Promise<Page<KeyWithIdentity | PoisonedKey>>;
+  listApis(query: ApiQuery): Promise<Page<ApiRecord>>;
+  listRootKeys(): Promise<readonly RootKeyRecord[]>;
+}
+
+/** One row to write. `expect` is the revision the change was made from: another one in the database refuses the change. */
+export type RecordWrite =
+  | { readonly kind: 'insertApi'; readonly api: ApiRecord }
+  | { readonly kind: 'insertIdentity'; readonly identity: IdentityRecord }
+  | { readonly kind: 'insertKey'; readonly key: KeyRecord }
+  | { readonly kind: 'updateKey'; readonly key: KeyRecord; readonly expect: number }
+  | { readonly kind: 'removeKey'; readonly keyId: string; readonly expect: number }
+  | { readonly kind: 'insertRootKey'; readonly rootKey: RootKeyRecord }
+  | { readonly kind: 'revokeRootKey'; readonly rootKeyId: string; readonly revokedAtMs: number };
+
+/** A management change: records and counters in one transaction, in the same queue as the spends. */
+export interface Change {
+  readonly writes: readonly RecordWrite[];
+  readonly accounts: readonly AccountChange[];
+}
+
+export type ChangeOutcome =
+  /** The accounts after the change, in its order; null = closed. */
+  | { readonly status: 'done'; readonly accounts: readonly (AccountState | null)[]; readonly nowMs: number }
+  /** Made from an older record, for another refill epoch, or something of the same name came first: read and try again. */
+  | { readonly status: 'stale'; readonly nowMs: number };
+
+export interface WindowName {
+  /** The key or identity that it counts for. */
+  readonly owner: string;
+  readonly name: string;
+  readonly durationMs: number;
+}
+
+/**
+ * The exact part. Spends and changes that arrive while a commit is under way form the next batch; a batch means its
+ * items done one by one in arrival order (core/spend.ts) and one durable commit before any of its answers.
+ */
+export interface Ledger {
+  spend(spend: Spend): Promise<SpendOutcome>;
+  /** Several at once, in this order and next to each other where they fit in one batch. */
+  spendAll(spends: readonly Spend[]): Promise<readonly SpendOutcome[]>;
+  apply(change: Change): Promise<ChangeOutcome>;
+  /** The account as it was last committed, when that is known here without asking anyone; undefined otherwise. */
+  peek(account: number): AccountState | undefined;
+  /** The accounts as they were last committed; undefined = there is none. No refill is applied. */
+  read(accounts: readonly number[]): Promise<readonly (AccountState | undefined)[]>;
+  /** Numbers for new accounts, never given twice. */
+  reserveAccounts(count: number): Promise<readonly number[]>;
+  /**
+   * The account of an ad-hoc strict window, made on first use. `null` when its owner has as many live ones as allowed.
+   * An ended window may be removed at any time: a spend on it then answers `stale`.
+   */
+  openWindow(window: WindowName): Promise<number | null>;
+  /** Keys whose refill is due and not yet written down, at most `limit`, in the order of their due time, after a cursor. */
+  listDueRefills(dueUntilMs: number, limit: number, after: DueCursor | null): Promise<readonly DueRefill[]>;
+  /** Removes what has ended (ad-hoc windows, idempotency keys, saved local counts), in bounded steps. */
+  prune(): Promise<void>;
+  /** The ledger's clock. */
+  nowMs(): number;
+}
+
+export interface DueCursor {
+  readonly dueAtMs: number;
+  readonly account: number;
+}
+
+export interface DueRefill extends DueCursor {
+  readonly keyId: string;
+}
+
+export interface EdgeCount extends WindowName {
+  readonly count: number;
+  readonly resetAtMs: number;
+}
+
+/** Local counts: saved behind the request, read when their owner is first seen. */
+export interface EdgeCounts {
+  load(owner: string): Promise<readonly EdgeCount[]>;
+  save(counts: readonly EdgeCount[]): Promise<void>;
+}
+
+/** The database cannot be asked, and nothing was done. */
+export class StorageUnavailable extends Error {
+  override readonly name = 'StorageUnavailable';
+}
+
+/** The commit was sent and its fate is not known. */
+export class StorageOutcomeUnknown extends Error {
+  override readonly name = 'StorageOutcomeUnknown';
+}

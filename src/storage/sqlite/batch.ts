@@ -1,0 +1,97 @@
+import { type AccountState, changed } from '../../core/account.ts';
+import { decideSpend, type IdempotencyKey, type LedgerView, type Spend, type SpendOutcome, type StoredReplay } from '../../core/spend.ts';
+import type { Change, ChangeOutcome } from '../port.ts';
+import type { Accounts } from './accounts.ts';
+import type { Replays } from './replays.ts';
+import { type AccountEntry, toAccountEntry } from './rows.ts';
+import type { Commit, ReplayRow, WindowWrite } from './writer.ts';
+
+/** A change of this adapter may also name ad-hoc windows. */
+export type SqliteChange = Omit<Change, 'writes'> & { readonly writes: readonly (Change['writes'][number] | WindowWrite)[] };
+
+export type Work = { readonly spend: Spend } | { readonly change: SqliteChange };
+
+/** What a batch has decided on top of the committed state. Nothing outside sees it before it is durable. */
+export class Batch implements LedgerView {
+  readonly accounts = new Map<number, AccountState | null>();
+  readonly replays = new Map<string, { key: IdempotencyKey; replay: StoredReplay }>();
+  readonly #newReplaysOf = new Map<string, number>();
+  readonly #writes: SqliteChange['writes'][number][] = [];
+  readonly #committed: Accounts;
+  readonly #committedReplays: Replays;
+  readonly #nowMs: number;
+  readonly #maxLiveReplays: number;
+
+  constructor(committed: Accounts, replays: Replays, nowMs: number, maxLiveReplays: number) {
+    this.#committed = committed;
+    this.#committedReplays = replays;
+    this.#nowMs = nowMs;
+    this.#maxLiveReplays = maxLiveReplays;
+  }
+
+  decide(work: Work): SpendOutcome | ChangeOutcome {
+    return 'spend' in work
+      ? decideSpend(this, work.spend, this.#nowMs, this.#maxLiveReplays)
+      : this.#applyChange(work.change);
+  }
+
+  get isEmpty(): boolean {
+    return this.accounts.size === 0 && this.replays.size === 0 && this.#writes.length === 0;
+  }
+
+  toCommit(number: number): Commit {
+    const entries: AccountEntry[] = [];
+    for (const [id, state] of this.accounts) entries.push(toAccountEntry(id, state));
+    const replays: ReplayRow[] = [];
+    for (const { key, replay } of this.replays.values()) {
+      const { requestDigest, ...outcome } = replay;
+      replays.push({ scope: key.scope, id: key.id, requestDigest, outcome: JSON.stringify(outcome) });
+    }
+    return {
+      number,
+      log: JSON.stringify(entries),
+      writes: this.#writes,
+      replays,
+      replayPartition: this.#committedReplays.partition,
+    };
+  }
+
+  account(id: number): AccountState | undefined {
+    const own = this.accounts.get(id);
+    return own === undefined ? this.#committed.get(id) : (own ?? undefined);
+  }
+
+  put(id: number, state: AccountState): void {
+    this.accounts.set(id, state);
+  }
+
+  replay(key: IdempotencyKey): StoredReplay | undefined {
+    return this.replays.get(replayName(key))?.replay ?? this.#committedReplays.find(key);
+  }
+
+  liveReplays(scope: string): number {
+    return this.#committedReplays.live(scope) + (this.#newReplaysOf.get(scope) ?? 0);
+  }
+
+  remember(key: IdempotencyKey, replay: StoredReplay): void {
+    this.replays.set(replayName(key), { key, replay });
+    this.#newReplaysOf.set(key.scope, (this.#newReplaysOf.get(key.scope) ?? 0) + 1);
+  }
+
+  /** All accounts of the change, or none: they are decided before the first is put. */
+  #applyChange(change: SqliteChange): ChangeOutcome {
+    const after: (AccountState | null)[] = [];
+    for (const accountChange of change.accounts) {
+      const state = changed(this.account(accountChange.account), accountChange, this.#nowMs);
+      if (state === 'stale') return { status: 'stale', nowMs: this.#nowMs };
+      after.push(state);
+    }
+    for (const [i, { account }] of change.accounts.entries()) this.accounts.set(account, after[i] ?? null);
+    this.#writes.push(...change.writes);
+    return { status: 'done', accounts: after, nowMs: this.#nowMs };
+  }
+}
+
+function replayName(key: IdempotencyKey): string {
+  return `${key.scope} ${key.id}`;
+}

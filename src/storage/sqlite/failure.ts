@@ -1,0 +1,36 @@
+/**
+ * What a failed statement means for the ledger. Only `broken` is final: after it nothing that this process holds in
+ * memory is known to be on disk, and a second flush can report success for pages the kernel has already dropped.
+ */
+export type FailureKind =
+  /** No space: nothing was written; on again when there is space. */
+  | 'full'
+  /** Another process holds the database: nothing was written. */
+  | 'busy'
+  /** An item of the batch breaks a constraint or was made from an older record. */
+  | 'refused'
+  /** The disk or the file failed. */
+  | 'broken';
+
+export class WriteFailure extends Error {
+  override readonly name = 'WriteFailure';
+  readonly kind: FailureKind;
+
+  constructor(kind: FailureKind, message: string) {
+    super(message);
+    this.kind = kind;
+  }
+}
+
+export function toWriteFailure(error: unknown): WriteFailure {
+  if (error instanceof WriteFailure) return error;
+  const code = String((error as { code?: unknown } | null)?.code ?? '');
+  const message = `${code === '' ? '' : `${code}: `}${error instanceof Error ? error.message : String(error)}`;
+  if (code === 'SQLITE_FULL') return new WriteFailure('full', message);
+  if (code.startsWith('SQLITE_BUSY') || code.startsWith('SQLITE_LOCKED')) return new WriteFailure('busy', message);
+  if (code.startsWith('SQLITE_CONSTRAINT') || code === 'SQLITE_MISMATCH' || code === 'SQLITE_TOOBIG') {
+    return new WriteFailure('refused', message);
+  }
+  // Also what is not known here: an unknown failure of a commit must never be taken for a harmless one.
+  return new WriteFailure('broken', message);
+}

@@ -1,0 +1,119 @@
+import { Database } from 'bun:sqlite';
+import { chmodSync, closeSync, existsSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** A problem with the data folder that a person has to see to; its message is a sentence for them. */
+export class FolderError extends Error {
+  override readonly name = 'FolderError';
+}
+
+export interface Owner {
+  readonly pid: number;
+  readonly host: string;
+  readonly startedAt: string;
+  /** Where the owner listens for the command line; null when it does not. */
+  readonly control: string | null;
+}
+
+/**
+ * The data folder and the right to write in it. The right is an exclusive lock that SQLite takes on a side file: the
+ * operating system drops it when the process dies, however it dies, and the database itself stays open to backups. The
+ * side file is never opened otherwise: closing any handle on it would drop the lock (POSIX).
+ */
+export class DataFolder {
+  readonly path: string;
+  readonly isNew: boolean;
+  readonly #lock: Database;
+
+  private constructor(path: string, isNew: boolean, lock: Database) {
+    this.path = path;
+    this.isNew = isNew;
+    this.#lock = lock;
+  }
+
+  static own(path: string, owner: Owner): DataFolder {
+    makeFolder(path);
+    const isNew = !existsSync(join(path, 'keystile.db'));
+    const lock = takeLock(path);
+    const folder = new DataFolder(path, isNew, lock);
+    folder.nameOwner(owner);
+    return folder;
+  }
+
+  get databasePath(): string {
+    return join(this.path, 'keystile.db');
+  }
+
+  nameOwner(owner: Owner): void {
+    writeDurably(join(this.path, 'owner.json'), JSON.stringify(owner));
+  }
+
+  release(): void {
+    this.#lock.run('ROLLBACK');
+    this.#lock.close();
+  }
+}
+
+/** The process that owns the folder now, or null when none does. */
+export function findOwner(path: string): Owner | null {
+  if (!existsSync(join(path, 'owner.lock'))) return null;
+  try {
+    const lock = takeLock(path);
+    lock.run('ROLLBACK');
+    lock.close();
+    return null;
+  } catch (error) {
+    if (error instanceof FolderError) return readOwner(path);
+    throw error;
+  }
+}
+
+function makeFolder(path: string): void {
+  try {
+    mkdirSync(path, { recursive: true, mode: 0o700 });
+    chmodSync(path, 0o700);
+  } catch (error) {
+    const code = (error as { code?: string }).code ?? '';
+    throw new FolderError(
+      `The data folder ${path} cannot be made or written (${code}). Try: KEYSTILE_DATA=/another/folder npm start`,
+    );
+  }
+}
+
+function takeLock(path: string): Database {
+  let lock: Database | null = null;
+  try {
+    lock = new Database(join(path, 'owner.lock'), { create: true, readwrite: true });
+    lock.run('BEGIN EXCLUSIVE');
+    return lock;
+  } catch (error) {
+    lock?.close();
+    const code = String((error as { code?: unknown }).code ?? '');
+    if (!code.startsWith('SQLITE_BUSY')) {
+      throw new FolderError(`The data folder ${path} cannot be written (${code || String(error)}).`);
+    }
+    const owner = readOwner(path);
+    throw new FolderError(
+      `The data folder ${path} is in use by process ${owner.pid} on ${owner.host}, started ${owner.startedAt}. ` +
+        'Stop it first, or give this one a folder of its own with KEYSTILE_DATA.',
+    );
+  }
+}
+
+function readOwner(path: string): Owner {
+  try {
+    return JSON.parse(readFileSync(join(path, 'owner.json'), 'utf8')) as Owner;
+  } catch {
+    return { pid: 0, host: 'unknown', startedAt: 'unknown', control: null };
+  }
+}
+
+/** Replaces a small file as a whole: a reader sees the old or the new text, a crash leaves one of them. */
+export function writeDurably(path: string, text: string): void {
+  const temporary = `${path}.new`;
+  const file = openSync(temporary, 'w', 0o600);
+  writeSync(file, text);
+  fsyncSync(file);
+  closeSync(file);
+  renameSync(temporary, path);
+}

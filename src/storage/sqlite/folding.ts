@@ -1,0 +1,69 @@
+import type { Accounts } from './accounts.ts';
+import type { SqliteThread } from './threadClient.ts';
+
+/** Unfolded accounts at which a round begins: bounds the memory and the tail that a start has to replay. */
+const FOLD_AT = 50_000;
+/** Commits after which a round begins however few accounts they touched (a hot key writes one account for ever). */
+const FOLD_AFTER_COMMITS = 20_000;
+/** A round begins at the latest this long after a commit. */
+const FOLD_AFTER_MS = 5_000;
+/** Accounts, or log rows, of one transaction: what a commit may have to wait for. */
+const SLICE = 500;
+const TRIM_SLICE = 2_000;
+
+/**
+ * Brings the accounts table up to the log, behind the commits. One round: the accounts that are unfolded now are written
+ * in slices, in table order, each with its newest committed state; then the log rows up to the round's beginning are
+ * removed. A crash in between loses nothing: log rows hold whole states, and replaying them again ends in the same.
+ */
+export class Folding {
+  readonly #accounts: Accounts;
+  readonly #writer: SqliteThread;
+  readonly #number: () => number;
+  #foldedTo: number;
+  #round: Promise<void> | null = null;
+  #timer: ReturnType<typeof setTimeout> | null = null;
+
+  constructor(accounts: Accounts, writer: SqliteThread, number: () => number) {
+    this.#accounts = accounts;
+    this.#writer = writer;
+    this.#number = number;
+    this.#foldedTo = 0;
+  }
+
+  /** Called after every commit. */
+  consider(): void {
+    if (this.#round !== null) return;
+    if (this.#accounts.unfoldedSize >= FOLD_AT || this.#number() - this.#foldedTo >= FOLD_AFTER_COMMITS) this.#begin();
+    else this.#timer ??= setTimeout(() => this.#begin(), FOLD_AFTER_MS);
+  }
+
+  /** Folds everything; used at the end. */
+  async finish(): Promise<void> {
+    await this.#round;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+    if (this.#number() > this.#foldedTo) await this.#fold().catch(() => undefined);
+  }
+
+  #begin(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+    // A round that fails (disk full) leaves the log as it is: the next one does the work.
+    this.#round = this.#fold()
+      .catch(() => undefined)
+      .finally(() => (this.#round = null));
+  }
+
+  async #fold(): Promise<void> {
+    const upTo = this.#number();
+    const ids = this.#accounts.unfoldedIds();
+    for (let i = 0; i < ids.length; i += SLICE) {
+      const entries = this.#accounts.entriesOf(ids.slice(i, i + SLICE));
+      await this.#writer.call('fold', entries);
+      this.#accounts.markFolded(entries);
+    }
+    while (!(await this.#writer.call('trim', upTo, TRIM_SLICE)));
+    this.#foldedTo = upTo;
+  }
+}

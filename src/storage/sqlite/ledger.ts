@@ -1,0 +1,313 @@
+import type { Database } from 'bun:sqlite';
+
+import type { AccountState } from '../../core/account.ts';
+import { MAX_ADHOC_LIMITS_PER_OWNER, MAX_LIVE_IDEMPOTENCY_KEYS } from '../../core/bounds.ts';
+import type { Spend, SpendOutcome } from '../../core/spend.ts';
+import {
+  type Change,
+  type ChangeOutcome,
+  type DueCursor,
+  type DueRefill,
+  type Ledger,
+  StorageOutcomeUnknown,
+  StorageUnavailable,
+  type WindowName,
+} from '../port.ts';
+import { Accounts } from './accounts.ts';
+import { Batch, type Work } from './batch.ts';
+import { toWriteFailure, type WriteFailure } from './failure.ts';
+import { Folding } from './folding.ts';
+import { Replays } from './replays.ts';
+import type { SqliteThread } from './threadClient.ts';
+
+/** Items of one commit at the most: bounds its time and the size of its log row. */
+const MAX_BATCH = 2048;
+/** Account numbers are reserved in blocks, so that creating a key seldom costs a second commit. */
+const ACCOUNT_BLOCK = 1000;
+/** Rows that one step of pruning removes at the most. */
+const PRUNE_STEP = 500;
+
+export interface LedgerOptions {
+  readonly nowMs: () => number;
+  /** Spends and changes that may wait; one more is refused at once. */
+  readonly maxWaiting: number;
+  readonly idempotencyRetentionMs: number;
+  readonly observe: LedgerObserver;
+}
+
+/** What the metrics want to know. */
+export interface LedgerObserver {
+  committed(batchSize: number, milliseconds: number): void;
+  waiting(length: number): void;
+}
+
+interface Item {
+  readonly work: Work;
+  resolve(outcome: SpendOutcome | ChangeOutcome): void;
+  reject(error: Error): void;
+}
+
+/**
+ * The embedded ledger: group commit over an in-memory copy of the accounts.
+ *
+ *   idle --item arrives--> scheduled --end of this turn of the event loop--> deciding --batch has writes--> committing
+ *   committing --durable--> memory takes over the batch, its answers leave, and the next batch (what arrived meanwhile) is decided
+ *   committing --refused--> the batch is halved and each half decided anew; an item that fails alone is answered alone
+ *   committing --disk full or busy--> the batch is forgotten, all its items fail with "not done"
+ *   committing --broken--> the same with "outcome unknown", and nothing is accepted any more
+ *
+ * One commit is under way at a time, and a batch is decided only when none is: what is in memory is what is on disk.
+ */
+export class SqliteLedger implements Ledger {
+  readonly #db: Database;
+  readonly #writer: SqliteThread;
+  readonly #options: LedgerOptions;
+  readonly #accounts: Accounts;
+  readonly #replays: Replays;
+  readonly #folding: Folding;
+  readonly #openingWindows = new Map<string, Promise<number | null>>();
+  #waiting: Item[] = [];
+  #state: 'idle' | 'running' | 'broken' | 'closed' = 'idle';
+  #number: number;
+  #idle: Promise<void> = Promise.resolve();
+  #blockNext = 0;
+  #blockEnd = 0;
+  #reserving: Promise<void> = Promise.resolve();
+
+  constructor(db: Database, writer: SqliteThread, options: LedgerOptions) {
+    this.#db = db;
+    this.#writer = writer;
+    this.#options = options;
+    this.#accounts = new Accounts(db);
+    this.#replays = new Replays(db);
+    this.#number = Math.max(this.#accounts.replay(), readFoldedTo(db));
+    this.#folding = new Folding(this.#accounts, writer, () => this.#number);
+  }
+
+  /** Number of the last durable commit. */
+  get number(): number {
+    return this.#number;
+  }
+
+  nowMs(): number {
+    return this.#options.nowMs();
+  }
+
+  spend(spend: Spend): Promise<SpendOutcome> {
+    return this.#enqueue({ spend }) as Promise<SpendOutcome>;
+  }
+
+  spendAll(spends: readonly Spend[]): Promise<readonly SpendOutcome[]> {
+    return Promise.all(spends.map((spend) => this.spend(spend)));
+  }
+
+  apply(change: Change): Promise<ChangeOutcome> {
+    return this.#enqueue({ change }) as Promise<ChangeOutcome>;
+  }
+
+  peek(account: number): AccountState | undefined {
+    return this.#accounts.get(account);
+  }
+
+  async read(accounts: readonly number[]): Promise<readonly (AccountState | undefined)[]> {
+    return accounts.map((id) => this.#accounts.get(id));
+  }
+
+  async reserveAccounts(count: number): Promise<readonly number[]> {
+    const reserved = this.#reserving.then(() => this.#takeNumbers(count));
+    this.#reserving = reserved.then(
+      () => undefined,
+      () => undefined,
+    );
+    return reserved;
+  }
+
+  async openWindow(window: WindowName): Promise<number | null> {
+    const name = JSON.stringify([window.owner, window.name, window.durationMs]);
+    const opening = this.#openingWindows.get(name) ?? this.#openWindow(window);
+    this.#openingWindows.set(name, opening);
+    try {
+      return await opening;
+    } finally {
+      this.#openingWindows.delete(name);
+    }
+  }
+
+  async listDueRefills(dueUntilMs: number, limit: number, after: DueCursor | null): Promise<readonly DueRefill[]> {
+    const rows = this.#db
+      .query(
+        `SELECT a.id AS account, a.due_at_ms AS dueAtMs, k.id AS keyId
+         FROM accounts a JOIN keys k ON k.credits_account = a.id
+         WHERE a.due_at_ms > 0 AND a.due_at_ms <= ?1 AND (a.due_at_ms, a.id) > (?2, ?3)
+         ORDER BY a.due_at_ms, a.id LIMIT ?4`,
+      )
+      .all(dueUntilMs, after?.dueAtMs ?? 0, after?.account ?? 0, limit) as DueRefill[];
+    return rows;
+  }
+
+  async prune(): Promise<void> {
+    const nowMs = this.nowMs();
+    const rotation = this.#replays.dueRotation(nowMs, this.#options.idempotencyRetentionMs);
+    if (rotation !== null) {
+      await this.#writer.call('rotateReplays', rotation.period, rotation.emptied);
+      this.#replays.rotated(rotation.period);
+    }
+    while (!(await this.#writer.call('pruneEdge', nowMs, PRUNE_STEP)));
+    await this.#pruneWindows(null, nowMs);
+  }
+
+  /** Waits for what is under way, folds the log and lets nothing more in. */
+  async close(): Promise<void> {
+    if (this.#writer.isBroken) return;
+    while (this.#waiting.length > 0 || this.#state === 'running') await this.#idle;
+    this.#state = 'closed';
+    await this.#folding.finish();
+  }
+
+  #enqueue(work: Work): Promise<SpendOutcome | ChangeOutcome> {
+    if (this.#writer.isBroken || this.#state === 'broken' || this.#state === 'closed') {
+      return Promise.reject(new StorageUnavailable('The database is closed or has failed.'));
+    }
+    if (this.#waiting.length >= this.#options.maxWaiting) {
+      return Promise.reject(new StorageUnavailable('Too many requests are waiting for the ledger.'));
+    }
+    const { promise, resolve, reject } = Promise.withResolvers<SpendOutcome | ChangeOutcome>();
+    this.#waiting.push({ work, resolve, reject });
+    if (this.#state === 'idle') {
+      this.#state = 'running';
+      this.#idle = new Promise((done) => {
+        // After the sockets that are readable in this turn: they join the first batch.
+        setImmediate(() => void this.#drain().then(done));
+      });
+    }
+    return promise;
+  }
+
+  async #drain(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      this.#options.observe.waiting(this.#waiting.length);
+      const items = this.#waiting.length <= MAX_BATCH ? this.#waiting : this.#waiting.slice(0, MAX_BATCH);
+      this.#waiting = items === this.#waiting ? [] : this.#waiting.slice(MAX_BATCH);
+      if (this.#state === 'broken') failAll(items, new StorageUnavailable('The database has failed.'));
+      else await this.#run(items);
+    }
+    if (this.#state === 'running') this.#state = 'idle';
+  }
+
+  /** Decides and commits; never throws: every item is answered in here. */
+  async #run(items: readonly Item[]): Promise<void> {
+    const batch = new Batch(this.#accounts, this.#replays, this.nowMs(), MAX_LIVE_IDEMPOTENCY_KEYS);
+    let outcomes: (SpendOutcome | ChangeOutcome)[];
+    try {
+      outcomes = items.map((item) => batch.decide(item.work));
+      if (!batch.isEmpty) await this.#commit(batch, items.length);
+    } catch (error) {
+      return this.#fail(items, toWriteFailure(error));
+    }
+    for (const [i, item] of items.entries()) item.resolve(outcomes[i] as SpendOutcome | ChangeOutcome);
+  }
+
+  async #commit(batch: Batch, size: number): Promise<void> {
+    const startedAt = performance.now();
+    const commit = batch.toCommit(this.#number + 1);
+    await this.#writer.call('commit', commit);
+    this.#number = commit.number;
+    this.#accounts.adopt(batch.accounts);
+    for (const { key } of batch.replays.values()) this.#replays.committed(key.scope);
+    this.#options.observe.committed(size, performance.now() - startedAt);
+    this.#folding.consider();
+  }
+
+  async #fail(items: readonly Item[], failure: WriteFailure): Promise<void> {
+    switch (failure.kind) {
+      case 'full':
+        return failAll(items, new StorageUnavailable('The disk is full; nothing was spent or changed.'));
+      case 'busy':
+        return failAll(items, new StorageUnavailable('Another program holds the database; nothing was spent or changed.'));
+      case 'broken':
+        this.#state = 'broken';
+        return failAll(items, new StorageOutcomeUnknown(`The database has failed (${failure.message}).`));
+      case 'refused':
+        return this.#halve(items, failure);
+    }
+  }
+
+  async #halve(items: readonly Item[], failure: WriteFailure): Promise<void> {
+    const [only] = items;
+    if (only !== undefined && items.length === 1) {
+      return only.resolve(
+        'spend' in only.work ? { status: 'failed', reason: failure.message } : { status: 'stale', nowMs: this.nowMs() },
+      );
+    }
+    const middle = Math.ceil(items.length / 2);
+    await this.#run(items.slice(0, middle));
+    await this.#run(items.slice(middle));
+  }
+
+  async #takeNumbers(count: number): Promise<readonly number[]> {
+    if (this.#blockEnd - this.#blockNext < count) {
+      const block = Math.max(ACCOUNT_BLOCK, count);
+      this.#blockNext = await this.#writer.call('reserve', block).catch(toPortError);
+      this.#blockEnd = this.#blockNext + block;
+    }
+    const first = this.#blockNext;
+    this.#blockNext += count;
+    return Array.from({ length: count }, (_, i) => first + i);
+  }
+
+  async #openWindow(window: WindowName): Promise<number | null> {
+    const found = this.#db
+      .query('SELECT account FROM adhoc_windows WHERE owner = ? AND name = ? AND duration_ms = ?')
+      .get(window.owner, window.name, window.durationMs) as { account: number } | null;
+    if (found !== null) return found.account;
+    if (this.#countWindows(window.owner) >= MAX_ADHOC_LIMITS_PER_OWNER) {
+      await this.#pruneWindows(window.owner, this.nowMs());
+      if (this.#countWindows(window.owner) >= MAX_ADHOC_LIMITS_PER_OWNER) return null;
+    }
+    const [account = 0] = await this.reserveAccounts(1);
+    await this.#enqueue({
+      change: {
+        writes: [{ kind: 'insertWindow', window, account }],
+        accounts: [{ account, expect: 0, open: 'window', refill: null, revision: 0 }],
+      },
+    });
+    return account;
+  }
+
+  #countWindows(owner: string): number {
+    return (this.#db.query('SELECT count(*) AS n FROM adhoc_windows WHERE owner = ?').get(owner) as { n: number }).n;
+  }
+
+  /** Removes ended ad-hoc windows, of one owner or of all, in bounded steps. */
+  async #pruneWindows(owner: string | null, nowMs: number): Promise<void> {
+    const select = this.#db.query(
+      'SELECT account FROM adhoc_windows WHERE account > ?1 AND (?2 IS NULL OR owner = ?2) ORDER BY account LIMIT ?3',
+    );
+    let last = -1;
+    for (;;) {
+      const rows = select.all(last, owner, PRUNE_STEP) as { account: number }[];
+      const ended = rows.filter(({ account }) => (this.#accounts.get(account)?.mark ?? 0) <= nowMs);
+      await Promise.all(ended.map(({ account }) => this.#closeWindow(account)));
+      if (rows.length < PRUNE_STEP) return;
+      last = rows.at(-1)?.account ?? last;
+    }
+  }
+
+  #closeWindow(account: number): Promise<SpendOutcome | ChangeOutcome> {
+    const accounts = [{ account, expect: 0, close: true as const, refill: null, revision: 0 }];
+    return this.#enqueue({ change: { writes: [{ kind: 'removeWindow', account }], accounts } });
+  }
+}
+
+function failAll(items: readonly Item[], error: Error): void {
+  for (const item of items) item.reject(error);
+}
+
+function toPortError(error: unknown): never {
+  throw new StorageUnavailable(toWriteFailure(error).message);
+}
+
+function readFoldedTo(db: Database): number {
+  const row = db.query("SELECT value FROM installation WHERE name = 'folded_to'").get() as { value: string } | null;
+  return row === null ? 0 : Number(row.value);
+}

@@ -1,0 +1,63 @@
+import type { Database } from 'bun:sqlite';
+
+import type { ApiRecord, IdentityRecord, RootKeyRecord } from '../../core/records.ts';
+import type { ApiQuery, KeyQuery, KeyWithIdentity, Page, PoisonedKey, Records } from '../port.ts';
+import { KEY_SELECT } from './listing.ts';
+import { type ApiRow, type IdentityRow, type KeyRow, type RootKeyRow, toApi, toIdentity, toKeyWithIdentity, toRootKey } from './rows.ts';
+import type { SqliteThread } from './threadClient.ts';
+
+/** Point reads happen here, on an open read connection; listings in the reader thread. */
+export class SqliteRecords implements Records {
+  readonly #db: Database;
+  readonly #reader: () => Promise<SqliteThread>;
+  readonly #byDigest;
+  readonly #byId;
+
+  constructor(db: Database, reader: () => Promise<SqliteThread>) {
+    this.#db = db;
+    this.#reader = reader;
+    this.#byDigest = db.query(`${KEY_SELECT} WHERE k.secret_digest = ? AND k.deleted_at_ms IS NULL`);
+    this.#byId = db.query(`${KEY_SELECT} WHERE k.id = ? AND k.deleted_at_ms IS NULL`);
+  }
+
+  async findKeysByDigest(digests: readonly string[]): Promise<readonly (KeyWithIdentity | PoisonedKey | null)[]> {
+    return digests.map((digest) => toFound(this.#byDigest.get(digest)));
+  }
+
+  async findKey(keyId: string): Promise<KeyWithIdentity | PoisonedKey | null> {
+    return toFound(this.#byId.get(keyId));
+  }
+
+  async findApi(apiId: string): Promise<ApiRecord | null> {
+    const row = this.#db.query('SELECT * FROM apis WHERE id = ?').get(apiId) as ApiRow | null;
+    return row === null ? null : toApi(row);
+  }
+
+  async findIdentity(externalId: string): Promise<IdentityRecord | null> {
+    const row = this.#db.query('SELECT * FROM identities WHERE external_id = ?').get(externalId) as IdentityRow | null;
+    return row === null ? null : toIdentity(row);
+  }
+
+  async findRootKeyByDigest(digest: string): Promise<RootKeyRecord | null> {
+    const row = this.#db.query('SELECT * FROM root_keys WHERE secret_digest = ?').get(digest) as RootKeyRow | null;
+    return row === null ? null : toRootKey(row);
+  }
+
+  async listRootKeys(): Promise<readonly RootKeyRecord[]> {
+    return (this.#db.query('SELECT * FROM root_keys ORDER BY id').all() as RootKeyRow[]).map(toRootKey);
+  }
+
+  async listKeys(query: KeyQuery): Promise<Page<KeyWithIdentity | PoisonedKey>> {
+    const page = await (await this.#reader()).call('listKeys', query);
+    return { ...page, items: page.items.map(toKeyWithIdentity) };
+  }
+
+  async listApis(query: ApiQuery): Promise<Page<ApiRecord>> {
+    const page = await (await this.#reader()).call('listApis', query);
+    return { ...page, items: page.items.map(toApi) };
+  }
+}
+
+function toFound(row: unknown): KeyWithIdentity | PoisonedKey | null {
+  return row === null ? null : toKeyWithIdentity(row as KeyRow);
+}

@@ -1,0 +1,158 @@
+import { Database } from 'bun:sqlite';
+
+import type { EdgeCount, EdgeCounts, Storage } from '../port.ts';
+import { CommitNumberFile, refuseLostCommits } from './commitNumber.ts';
+import { toWriteFailure, type WriteFailure } from './failure.ts';
+import { type DataFolder, FolderError } from './folder.ts';
+import { type LedgerObserver, SqliteLedger } from './ledger.ts';
+import { SqliteRecords } from './records.ts';
+import { migrate, readSchemaVersion, SCHEMA_VERSION } from './schema.ts';
+import { SqliteThread } from './threadClient.ts';
+import { configure } from './writer.ts';
+
+export interface SqliteOptions {
+  readonly folder: DataFolder;
+  readonly nowMs: () => number;
+  /** Used once, for the installation's own id. */
+  readonly newWorkspaceId: () => string;
+  readonly maxWaiting: number;
+  readonly idempotencyRetentionMs: number;
+  readonly acceptLostCommits: boolean;
+  readonly addedFlushMs: number;
+  /** Called once when the disk or the file has failed: no answer may be called valid any more. */
+  readonly onBroken: (error: Error) => void;
+  readonly observe: LedgerObserver;
+}
+
+export class SqliteStorage implements Storage {
+  readonly records: SqliteRecords;
+  readonly ledger: SqliteLedger;
+  readonly edge: EdgeCounts;
+  readonly workspaceId: string;
+  readonly #db: Database;
+  readonly #writer: SqliteThread;
+  readonly #commitNumber: CommitNumberFile;
+  readonly #databasePath: string;
+  #reader: Promise<SqliteThread> | null = null;
+
+  private constructor(db: Database, writer: SqliteThread, options: SqliteOptions) {
+    this.#db = db;
+    this.#writer = writer;
+    this.#databasePath = options.folder.databasePath;
+    this.records = new SqliteRecords(db, () => (this.#reader ??= startThread('reader', this.#databasePath, 0, ignore)));
+    this.ledger = new SqliteLedger(db, writer, {
+      ...options,
+      observe: {
+        waiting: (length) => options.observe.waiting(length),
+        committed: (size, milliseconds) => {
+          this.#commitNumber.note();
+          options.observe.committed(size, milliseconds);
+        },
+      },
+    });
+    if (!options.acceptLostCommits) refuseLostCommits(options.folder.path, this.ledger.number);
+    this.#commitNumber = new CommitNumberFile(options.folder.path, () => this.ledger.number);
+    this.edge = new SqliteEdgeCounts(db, writer);
+    this.workspaceId = readWorkspaceId(db) ?? '';
+  }
+
+  static async open(options: SqliteOptions): Promise<SqliteStorage> {
+    const db = openDatabase(options.folder, options.newWorkspaceId, options.nowMs());
+    let writer: SqliteThread | null = null;
+    try {
+      writer = await startThread('writer', options.folder.databasePath, options.addedFlushMs, options.onBroken);
+      return new SqliteStorage(db, writer, options);
+    } catch (error) {
+      await writer?.close();
+      db.close();
+      throw error;
+    }
+  }
+
+  /** For tests: lets the disk be full (pages), or have space again (null). */
+  async setMaxPages(pages: number | null): Promise<void> {
+    await this.#writer.call('setMaxPages', pages);
+  }
+
+  async close(): Promise<void> {
+    await this.ledger.close();
+    this.#commitNumber.close();
+    await (await this.#reader)?.close();
+    this.#db.close();
+    await this.#writer.close();
+  }
+}
+
+class SqliteEdgeCounts implements EdgeCounts {
+  readonly #writer: SqliteThread;
+  readonly #select;
+
+  constructor(db: Database, writer: SqliteThread) {
+    this.#writer = writer;
+    this.#select = db.query(
+      'SELECT owner, name, duration_ms AS durationMs, count, reset_at_ms AS resetAtMs FROM edge_counts WHERE owner = ?',
+    );
+  }
+
+  async load(owner: string): Promise<readonly EdgeCount[]> {
+    return this.#select.all(owner) as EdgeCount[];
+  }
+
+  async save(counts: readonly EdgeCount[]): Promise<void> {
+    await this.#writer.call('saveEdge', counts);
+  }
+}
+
+function ignore(): void {}
+
+async function startThread(
+  role: 'writer' | 'reader',
+  path: string,
+  addedFlushMs: number,
+  onBroken: (failure: WriteFailure) => void,
+): Promise<SqliteThread> {
+  const thread = new SqliteThread(onBroken);
+  await thread.call('start', role, { path, addedFlushMs });
+  return thread;
+}
+
+function openDatabase(folder: DataFolder, newWorkspaceId: () => string, nowMs: number): Database {
+  const path = folder.databasePath;
+  let db: Database | null = null;
+  try {
+    db = new Database(path, { create: true, readwrite: true });
+    const version = readSchemaVersion(db);
+    if (version > SCHEMA_VERSION) {
+      throw new FolderError(
+        `The database in ${folder.path} has schema version ${version}, and this program knows up to ${SCHEMA_VERSION}. ` +
+          'Start it with the newer program that wrote it.',
+      );
+    }
+    configure(db);
+    if (version < SCHEMA_VERSION) {
+      if (version > 0) copyAside(db, path, version, nowMs);
+      migrate(db);
+    }
+    if (readWorkspaceId(db) === null) {
+      db.query("INSERT INTO installation (name, value) VALUES ('workspace_id', ?)").run(newWorkspaceId());
+    }
+    // From here on the writer thread is the only one that writes.
+    db.run('PRAGMA query_only = ON');
+    return db;
+  } catch (error) {
+    db?.close();
+    if (error instanceof FolderError) throw error;
+    throw new FolderError(`The database ${path} cannot be opened (${toWriteFailure(error).message}).`);
+  }
+}
+
+/** A whole and consistent copy from before the migration, beside the database. */
+function copyAside(db: Database, path: string, version: number, nowMs: number): void {
+  const stamp = new Date(nowMs).toISOString().replaceAll(/[:.]/g, '-');
+  db.query('VACUUM INTO ?').run(`${path}.v${version}.${stamp}.backup`);
+}
+
+function readWorkspaceId(db: Database): string | null {
+  const row = db.query("SELECT value FROM installation WHERE name = 'workspace_id'").get() as { value: string } | null;
+  return row?.value ?? null;
+}

@@ -1,0 +1,63 @@
+import { Database } from 'bun:sqlite';
+
+import { toWriteFailure } from './failure.ts';
+import { listApis, listKeys } from './listing.ts';
+import type { ThreadCall, ThreadReply, ThreadRole } from './threadClient.ts';
+import { Writer, type WriterOptions } from './writer.ts';
+
+/** Entry of a worker thread: the first message says what it is, each later one is a call that gets one reply, in order. */
+
+declare const self: Worker;
+
+let writer: Writer | null = null;
+let reader: Database | null = null;
+
+function start(role: ThreadRole, options: WriterOptions): void {
+  if (role === 'writer') writer = new Writer(options);
+  else {
+    reader = new Database(options.path, { readonly: true });
+    reader.run('PRAGMA busy_timeout = 5000');
+  }
+}
+
+function carryOut(call: ThreadCall): unknown {
+  switch (call.method) {
+    case 'start':
+      return start(...call.args);
+    case 'commit':
+      return writer?.commit(...call.args);
+    case 'fold':
+      return writer?.fold(...call.args);
+    case 'trim':
+      return writer?.trim(...call.args);
+    case 'saveEdge':
+      return writer?.saveEdge(...call.args);
+    case 'pruneEdge':
+      return writer?.pruneEdge(...call.args);
+    case 'reserve':
+      return writer?.reserve(...call.args);
+    case 'rotateReplays':
+      return writer?.rotateReplays(...call.args);
+    case 'setMaxPages':
+      return writer?.setMaxPages(...call.args);
+    case 'listKeys':
+      return reader === null ? undefined : listKeys(reader, ...call.args);
+    case 'listApis':
+      return reader === null ? undefined : listApis(reader, ...call.args);
+    case 'close':
+      writer?.close();
+      reader?.close();
+      return undefined;
+  }
+}
+
+self.onmessage = (event: MessageEvent<ThreadCall>) => {
+  let reply: ThreadReply;
+  try {
+    reply = { ok: true, value: carryOut(event.data) };
+  } catch (error) {
+    const failure = toWriteFailure(error);
+    reply = { ok: false, kind: failure.kind, message: failure.message };
+  }
+  self.postMessage(reply);
+};

@@ -1,0 +1,84 @@
+import type { ApiQuery, EdgeCount, KeyQuery, Page } from '../port.ts';
+import { type FailureKind, WriteFailure } from './failure.ts';
+import type { AccountEntry, ApiRow, KeyRow } from './rows.ts';
+import type { Commit, WriterOptions } from './writer.ts';
+
+export type ThreadRole = 'writer' | 'reader';
+
+/** What a thread can be asked, and what it answers. */
+interface ThreadMethods {
+  start(role: ThreadRole, options: WriterOptions): void;
+  commit(commit: Commit): void;
+  fold(entries: readonly AccountEntry[]): void;
+  trim(number: number, rows: number): boolean;
+  saveEdge(counts: readonly EdgeCount[]): void;
+  pruneEdge(endedAtMs: number, rows: number): boolean;
+  reserve(count: number): number;
+  rotateReplays(period: number, emptied: readonly number[]): void;
+  setMaxPages(pages: number | null): void;
+  listKeys(query: KeyQuery): Page<KeyRow>;
+  listApis(query: ApiQuery): Page<ApiRow>;
+  close(): void;
+}
+
+type Method = keyof ThreadMethods;
+
+export type ThreadCall = { [M in Method]: { readonly method: M; readonly args: Parameters<ThreadMethods[M]> } }[Method];
+
+export type ThreadReply =
+  | { readonly ok: true; readonly value: unknown }
+  | { readonly ok: false; readonly kind: FailureKind; readonly message: string };
+
+interface Waiter {
+  resolve(value: unknown): void;
+  reject(error: Error): void;
+}
+
+/** Main side of a worker thread: calls are answered in the order in which they were made. */
+export class SqliteThread {
+  readonly #worker: Worker;
+  readonly #waiters: Waiter[] = [];
+  readonly #onBroken: (failure: WriteFailure) => void;
+  #dead: WriteFailure | null = null;
+
+  /** `onBroken` is called once, at the first failure after which nothing may be trusted. */
+  constructor(onBroken: (failure: WriteFailure) => void) {
+    this.#onBroken = onBroken;
+    this.#worker = new Worker(new URL('./thread.ts', import.meta.url));
+    this.#worker.onmessage = (event: MessageEvent<ThreadReply>) => this.#receive(event.data);
+    this.#worker.onerror = (event) => this.#break(`the database thread ended: ${event.message}`);
+  }
+
+  get isBroken(): boolean {
+    return this.#dead !== null;
+  }
+
+  async call<M extends Method>(method: M, ...args: Parameters<ThreadMethods[M]>): Promise<ReturnType<ThreadMethods[M]>> {
+    if (this.#dead !== null) throw this.#dead;
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    this.#waiters.push({ resolve, reject });
+    this.#worker.postMessage({ method, args });
+    return (await promise) as ReturnType<ThreadMethods[M]>;
+  }
+
+  async close(): Promise<void> {
+    if (this.#dead !== null) return;
+    await this.call('close');
+    this.#dead = new WriteFailure('broken', 'the database is closed');
+    this.#worker.terminate();
+  }
+
+  #receive(reply: ThreadReply): void {
+    const waiter = this.#waiters.shift();
+    if (reply.ok) waiter?.resolve(reply.value);
+    else waiter?.reject(new WriteFailure(reply.kind, reply.message));
+    if (!reply.ok && reply.kind === 'broken') this.#break(reply.message);
+  }
+
+  #break(message: string): void {
+    if (this.#dead !== null) return;
+    this.#dead = new WriteFailure('broken', message);
+    for (const waiter of this.#waiters.splice(0)) waiter.reject(this.#dead);
+    this.#onBroken(this.#dead);
+  }
+}

@@ -1,0 +1,299 @@
+import { Database, type Statement } from 'bun:sqlite';
+
+import type { KeyRecord } from '../../core/records.ts';
+import type { EdgeCount, RecordWrite, WindowName } from '../port.ts';
+import { toWriteFailure, WriteFailure } from './failure.ts';
+import type { AccountEntry } from './rows.ts';
+
+/** Rows only this adapter writes: the names of ad-hoc windows. */
+export type WindowWrite =
+  | { readonly kind: 'insertWindow'; readonly window: WindowName; readonly account: number }
+  | { readonly kind: 'removeWindow'; readonly account: number };
+
+export interface ReplayRow {
+  readonly scope: string;
+  readonly id: string;
+  readonly requestDigest: string;
+  readonly outcome: string;
+}
+
+/** One batch of the ledger. */
+export interface Commit {
+  readonly number: number;
+  /** JSON of AccountEntry[]. */
+  readonly log: string;
+  readonly writes: readonly (RecordWrite | WindowWrite)[];
+  readonly replays: readonly ReplayRow[];
+  readonly replayPartition: 0 | 1;
+}
+
+export interface WriterOptions {
+  readonly path: string;
+  /** For the benchmark: what a slower disk would add to every flush. */
+  readonly addedFlushMs: number;
+}
+
+type Params = (string | number | null)[];
+
+/** The only writer of the database file; lives in a thread of its own, so that a flush never holds up a verification. */
+export class Writer {
+  readonly #db: Database;
+  readonly #statements = new Map<string, Statement>();
+  readonly #addedFlushMs: number;
+
+  constructor(options: WriterOptions) {
+    this.#db = new Database(options.path, { readwrite: true, create: false });
+    configure(this.#db);
+    this.#addedFlushMs = options.addedFlushMs;
+  }
+
+  commit(commit: Commit): void {
+    this.#transaction(() => {
+      for (const write of commit.writes) this.#write(write);
+      for (const replay of commit.replays) {
+        this.#run(
+          `INSERT INTO replays_${commit.replayPartition} (scope, id, request_digest, outcome) VALUES (?, ?, ?, ?)`,
+          [replay.scope, replay.id, replay.requestDigest, replay.outcome],
+        );
+      }
+      this.#run('INSERT INTO ledger_log (number, entries) VALUES (?, ?)', [commit.number, commit.log]);
+    });
+  }
+
+  /** Brings rows up to what the log already holds. */
+  fold(entries: readonly AccountEntry[]): void {
+    this.#transaction(() => {
+      for (const [id, kind, value, mark, dueAtMs, revision] of entries) {
+        if (kind === -1) this.#run('DELETE FROM accounts WHERE id = ?', [id]);
+        else {
+          this.#run(
+            `INSERT INTO accounts (id, kind, value, mark, due_at_ms, revision) VALUES (?, ?, ?, ?, ?, ?)
+             ON CONFLICT (id) DO UPDATE SET value = excluded.value, mark = excluded.mark,
+               due_at_ms = excluded.due_at_ms, revision = excluded.revision`,
+            [id, kind, value, mark, dueAtMs, revision],
+          );
+        }
+      }
+    });
+  }
+
+  /** Removes log rows up to `number`, all of whose accounts were folded; at most `rows` of them. True when none is left. */
+  trim(number: number, rows: number): boolean {
+    let removed = 0;
+    this.#transaction(() => {
+      removed = this.#run(
+        'DELETE FROM ledger_log WHERE number IN (SELECT number FROM ledger_log WHERE number <= ? ORDER BY number LIMIT ?)',
+        [number, rows],
+      );
+      this.#put('folded_to', String(number));
+    });
+    return removed < rows;
+  }
+
+  saveEdge(counts: readonly EdgeCount[]): void {
+    this.#transaction(() => {
+      for (const { owner, name, durationMs, count, resetAtMs } of counts) {
+        this.#run(
+          `INSERT INTO edge_counts (owner, name, duration_ms, count, reset_at_ms) VALUES (?, ?, ?, ?, ?)
+           ON CONFLICT (owner, name, duration_ms) DO UPDATE SET count = excluded.count, reset_at_ms = excluded.reset_at_ms`,
+          [owner, name, durationMs, count, resetAtMs],
+        );
+      }
+    });
+  }
+
+  pruneEdge(endedAtMs: number, rows: number): boolean {
+    return (
+      this.#run(
+        `DELETE FROM edge_counts WHERE (owner, name, duration_ms) IN
+           (SELECT owner, name, duration_ms FROM edge_counts WHERE reset_at_ms <= ? LIMIT ?)`,
+        [endedAtMs, rows],
+      ) < rows
+    );
+  }
+
+  /** A block of account numbers, taken for good before the first of them is used. */
+  reserve(count: number): number {
+    let first = 0;
+    this.#transaction(() => {
+      first = Number(this.#get('next_account') ?? '1');
+      this.#put('next_account', String(first + count));
+    });
+    return first;
+  }
+
+  /** Empties the partitions that `period` leaves behind. */
+  rotateReplays(period: number, emptied: readonly number[]): void {
+    this.#transaction(() => {
+      for (const partition of emptied) this.#db.run(`DELETE FROM replays_${partition}`);
+      this.#put('replay_period', String(period));
+    });
+  }
+
+  /** For tests: the largest size the file may have, in pages; how a full disk looks to SQLite. */
+  setMaxPages(pages: number | null): void {
+    this.#db.run(`PRAGMA max_page_count = ${pages ?? 4294967294}`);
+  }
+
+  close(): void {
+    for (const statement of this.#statements.values()) statement.finalize();
+    this.#db.close();
+  }
+
+  #write(write: RecordWrite | WindowWrite): void {
+    switch (write.kind) {
+      case 'insertApi':
+        return void this.#run('INSERT INTO apis (id, name, created_at_ms) VALUES (?, ?, ?)', [
+          write.api.id,
+          write.api.name,
+          write.api.createdAtMs,
+        ]);
+      case 'insertIdentity':
+        return void this.#run('INSERT INTO identities (id, external_id, meta, created_at_ms) VALUES (?, ?, ?, ?)', [
+          write.identity.id,
+          write.identity.externalId,
+          write.identity.meta,
+          write.identity.createdAtMs,
+        ]);
+      case 'insertKey':
+        return void this.#run(INSERT_KEY, keyParams(write.key));
+      case 'updateKey':
+        return this.#expectOne(this.#run(UPDATE_KEY, [...keyParams(write.key), write.key.id, write.expect]));
+      case 'removeKey':
+        return this.#expectOne(
+          this.#run('DELETE FROM keys WHERE id = ? AND revision = ?', [write.keyId, write.expect]),
+        );
+      case 'insertRootKey':
+        return void this.#run(
+          `INSERT INTO root_keys (id, secret_digest, start, name, rights, created_at_ms, expires_at_ms, revoked_at_ms)
+           VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+          [
+            write.rootKey.id,
+            write.rootKey.secretDigest,
+            write.rootKey.start,
+            write.rootKey.name,
+            JSON.stringify(write.rootKey.rights),
+            write.rootKey.createdAtMs,
+            write.rootKey.expiresAtMs,
+            write.rootKey.revokedAtMs,
+          ],
+        );
+      case 'revokeRootKey':
+        return this.#expectOne(
+          this.#run('UPDATE root_keys SET revoked_at_ms = ? WHERE id = ? AND revoked_at_ms IS NULL', [
+            write.revokedAtMs,
+            write.rootKeyId,
+          ]),
+        );
+      case 'insertWindow':
+        return void this.#run('INSERT INTO adhoc_windows (owner, name, duration_ms, account) VALUES (?, ?, ?, ?)', [
+          write.window.owner,
+          write.window.name,
+          write.window.durationMs,
+          write.account,
+        ]);
+      case 'removeWindow':
+        return void this.#run('DELETE FROM adhoc_windows WHERE account = ?', [write.account]);
+    }
+  }
+
+  #expectOne(changes: number): void {
+    if (changes !== 1) throw new WriteFailure('refused', 'the record has another revision');
+  }
+
+  #transaction(work: () => void): void {
+    try {
+      this.#db.run('BEGIN IMMEDIATE');
+      work();
+      this.#db.run('COMMIT');
+    } catch (error) {
+      // After a failed COMMIT SQLite may have rolled back already; a failed rollback adds nothing to the first error.
+      if (this.#db.inTransaction) this.#db.run('ROLLBACK');
+      throw toWriteFailure(error);
+    }
+    if (this.#addedFlushMs > 0) Bun.sleepSync(this.#addedFlushMs);
+  }
+
+  #run(sql: string, params: Params): number {
+    return this.#statement(sql).run(...params).changes;
+  }
+
+  #get(name: string): string | undefined {
+    const row = this.#statement('SELECT value FROM installation WHERE name = ?').get(name) as { value: string } | null;
+    return row?.value;
+  }
+
+  #put(name: string, value: string): void {
+    this.#run('INSERT INTO installation (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value', [
+      name,
+      value,
+    ]);
+  }
+
+  #statement(sql: string): Statement {
+    let statement = this.#statements.get(sql);
+    if (statement === undefined) this.#statements.set(sql, (statement = this.#db.prepare(sql)));
+    return statement;
+  }
+}
+
+const KEY_COLUMNS = [
+  'id',
+  'api_id',
+  'identity_id',
+  'secret_digest',
+  'start',
+  'name',
+  'meta',
+  'environment',
+  'enabled',
+  'expires_at_ms',
+  'credits',
+  'credits_account',
+  'limits',
+  'ip_allowlist',
+  'created_at_ms',
+  'updated_at_ms',
+  'deleted_at_ms',
+  'revision',
+];
+const INSERT_KEY = `INSERT INTO keys (${KEY_COLUMNS.join(', ')}) VALUES (${KEY_COLUMNS.map(() => '?').join(', ')})`;
+const UPDATE_KEY = `UPDATE keys SET ${KEY_COLUMNS.map((column) => `${column} = ?`).join(', ')} WHERE id = ? AND revision = ?`;
+
+function keyParams(key: KeyRecord): Params {
+  return [
+    key.id,
+    key.apiId,
+    key.identityId,
+    key.secretDigest,
+    key.start,
+    key.name,
+    key.meta,
+    key.environment,
+    key.enabled ? 1 : 0,
+    key.expiresAtMs,
+    key.credits === null ? null : JSON.stringify(key.credits),
+    key.credits?.account ?? null,
+    key.limits.length === 0 ? null : JSON.stringify(key.limits),
+    key.ipAllowlist.length === 0 ? null : JSON.stringify(key.ipAllowlist),
+    key.createdAtMs,
+    key.updatedAtMs,
+    key.deletedAtMs,
+    key.revision,
+  ];
+}
+
+/** How long a statement waits for another process (a backup, a person with a shell) before it gives up. */
+const BUSY_TIMEOUT_MS = 5000;
+
+/** Durable commits: the settings are read back, because SQLite ignores what it does not understand. */
+export function configure(db: Database): void {
+  db.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
+  const journal = db.query('PRAGMA journal_mode = WAL').get() as { journal_mode: string };
+  db.run('PRAGMA synchronous = FULL');
+  const synchronous = db.query('PRAGMA synchronous').get() as { synchronous: number };
+  if (journal.journal_mode !== 'wal' || synchronous.synchronous !== 2) {
+    throw new WriteFailure('broken', `SQLite refused durable settings (journal_mode ${journal.journal_mode}, synchronous ${synchronous.synchronous})`);
+  }
+  db.run('PRAGMA journal_size_limit = 67108864');
+}

@@ -1,0 +1,59 @@
+import type { Pepper } from './config/kinds.ts';
+import type { System } from './engine/system.ts';
+
+/** The only file that reads the real clock and the real source of randomness. */
+
+export function monotonicMs(): number {
+  return performance.now();
+}
+
+export function wallClockMs(): number {
+  return Date.now();
+}
+
+function randomBytes(length: number): Uint8Array {
+  return crypto.getRandomValues(new Uint8Array(length));
+}
+
+/** Refuses to make secrets from a source that is visibly broken: stuck, or repeating itself after a fork. */
+export function checkRandomness(random: (length: number) => Uint8Array): void {
+  const [a, b] = [random(32), random(32)];
+  const isStuck = a.every((byte) => byte === a[0]) || a.every((byte, i) => byte === b[i]);
+  if (isStuck) throw new Error('The random source of this machine repeats itself: no secret can be made.');
+}
+
+/** SHA-256 of the secret, or HMAC(pepper, SHA-256 of the secret), so that imported SHA-256 digests work with a pepper too. */
+export class Digester {
+  readonly #peppers: readonly Pepper[];
+
+  constructor(peppers: readonly Pepper[] | null) {
+    this.#peppers = peppers ?? [];
+  }
+
+  /** What a new secret is stored under. */
+  digest(secret: string): string {
+    const plain = Bun.SHA256.hash(secret, 'base64');
+    const [newest] = this.#peppers;
+    return newest === undefined ? plain : peppered(plain, newest);
+  }
+
+  get hasOlder(): boolean {
+    return this.#peppers.length > 0;
+  }
+
+  /** What it may have been stored under before: older peppers, or none. Empty when there is nothing else to try. */
+  older(secret: string): string[] {
+    if (!this.hasOlder) return [];
+    const plain = Bun.SHA256.hash(secret, 'base64');
+    return [...this.#peppers.slice(1).map((pepper) => peppered(plain, pepper)), plain];
+  }
+}
+
+function peppered(digest: string, { version, secret }: Pepper): string {
+  return `${version}:${new Bun.CryptoHasher('sha256', secret).update(digest).digest('base64')}`;
+}
+
+export function realSystem(digester: Digester): System {
+  checkRandomness(randomBytes);
+  return { nowMs: wallClockMs, randomBytes, digestSecret: (secret) => digester.digest(secret), olderDigests: (secret) => digester.older(secret) };
+}
