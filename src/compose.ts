@@ -15,9 +15,9 @@ export interface Surroundings {
   readonly system: System;
   readonly digester: Digester;
   readonly log: Log;
-  monotonicMs(): number;
+  readonly monotonicMs: () => number;
   /** The disk or the database file has failed: the process should say so and go. */
-  onBroken(error: Error): void;
+  readonly onBroken: (error: Error) => void;
   /** For the benchmark: what a slower disk would add to every flush. */
   readonly addedFlushMs?: number;
 }
@@ -37,7 +37,7 @@ export async function compose(surroundings: Surroundings): Promise<Composed> {
   const broken: { stop: ((reason: string) => void) | null } = { stop: null };
   const storage = await SqliteStorage.open({
     folder,
-    nowMs: () => system.nowMs(),
+    nowMs: system.nowMs,
     newWorkspaceId: () => makeId('ws', system.nowMs(), system.randomBytes(ID_RANDOM_BYTES)),
     maxWaiting: config.maxWaiting,
     idempotencyRetentionMs: config.idempotencyRetention,

@@ -55,5 +55,10 @@ function peppered(digest: string, { version, secret }: Pepper): string {
 
 export function realSystem(digester: Digester): System {
   checkRandomness(randomBytes);
-  return { nowMs: wallClockMs, randomBytes, digestSecret: (secret) => digester.digest(secret), olderDigests: (secret) => digester.older(secret) };
+  return {
+    nowMs: wallClockMs,
+    randomBytes,
+    digestSecret: (secret) => digester.digest(secret),
+    olderDigests: (secret) => digester.older(secret),
+  };
 }

@@ -125,7 +125,9 @@ export const peppers: Kind<readonly Pepper[]> = {
     for (const part of value.split(',')) {
       const match = /^([A-Za-z0-9]{1,8}):([\x21-\x7e]+)$/.exec(part.trim());
       if (match === null || (match[2]?.length ?? 0) < MIN_PEPPER_LENGTH) {
-        return wrong(`must be version:secret with a secret of at least ${MIN_PEPPER_LENGTH} characters, several comma-separated, newest first`);
+        return wrong(
+          `must be version:secret with a secret of at least ${MIN_PEPPER_LENGTH} characters, several comma-separated, newest first`,
+        );
       }
       found.push({ version: match[1] ?? '', secret: match[2] ?? '' });
     }

@@ -60,7 +60,9 @@ function usable(
     } else if (known.includes(name)) kept[name] = value;
     else {
       const near = nearestName(name, known);
-      problems.push(`${name} is no setting${near === null ? '' : `; did you mean ${near}?`}${near === null ? '.' : ''}`);
+      problems.push(
+        `${name} is no setting${near === null ? '' : `; did you mean ${near}?`}${near === null ? '.' : ''}`,
+      );
     }
   }
   return kept;
@@ -85,7 +87,9 @@ function findText(
   try {
     return { text: sources.readFile(path).trim(), from: `${name}_FILE` };
   } catch (error) {
-    problems.push(`${name}_FILE names ${path}, which cannot be read (${(error as { code?: string }).code ?? String(error)}).`);
+    problems.push(
+      `${name}_FILE names ${path}, which cannot be read (${(error as { code?: string }).code ?? String(error)}).`,
+    );
     return null;
   }
 }
@@ -99,7 +103,9 @@ function contradictions(config: Config): string[] {
     found.push(`KEYSTILE_ROOT_KEY must have at least ${MIN_ROOT_KEY_LENGTH} characters, all of them printable ASCII.`);
   }
   if (config.metricsToken === null && !isLoopback(config.metricsHost)) {
-    found.push('KEYSTILE_METRICS_HOST is no loopback address: set KEYSTILE_METRICS_TOKEN, so that not everyone can read the metrics.');
+    found.push(
+      'KEYSTILE_METRICS_HOST is no loopback address: set KEYSTILE_METRICS_TOKEN, so that not everyone can read the metrics.',
+    );
   }
   return found;
 }

@@ -6,7 +6,7 @@ const SETTINGS = Object.keys(VARIABLES) as Setting[];
 export function showConfig(config: Config): Record<string, string> {
   const shown: Record<string, string> = {};
   for (const setting of SETTINGS) {
-    const value = config[setting];
+    const value = config[setting] as string | number | boolean | readonly string[] | null;
     if (value === null) continue;
     shown[VARIABLES[setting].name] = 'isSecret' in VARIABLES[setting] ? '***' : String(value);
   }

@@ -24,7 +24,12 @@ interface Variable<T, F extends string | null> {
   readonly isSecret?: true;
 }
 
-function variable<T, F extends string | null>(name: string, kind: Kind<T>, fallback: F, meaning: string): Variable<T, F> {
+function variable<T, F extends string | null>(
+  name: string,
+  kind: Kind<T>,
+  fallback: F,
+  meaning: string,
+): Variable<T, F> {
   return { name: `KEYSTILE_${name}`, kind, fallback, meaning };
 }
 
@@ -40,28 +45,105 @@ export const VARIABLES = {
   port: variable('PORT', port, '7878', 'Port to listen on; 0 takes a free one.'),
   publicUrl: variable('PUBLIC_URL', publicUrl, null, 'How clients reach the service; used in links.'),
   data: variable('DATA', text, './data', 'Folder of the embedded database; made with mode 0700.'),
-  databaseUrl: secret('DATABASE_URL', text, 'Reserved for PostgreSQL; this version runs on the embedded database and refuses it.'),
+  databaseUrl: secret(
+    'DATABASE_URL',
+    text,
+    'Reserved for PostgreSQL; this version runs on the embedded database and refuses it.',
+  ),
   location: variable('LOCATION', text, null, 'Label of this edge location; the host name when not set.'),
-  rootKey: secret('ROOT_KEY', text, 'The first root key, at least 24 characters, instead of a generated one; also what the command line uses.'),
-  url: variable('URL', publicUrl, null, 'Where the command line finds the service; the configured address when not set.'),
-  verifyAuth: variable('VERIFY_AUTH', choice('open', 'required'), 'open', '`required`: verifying needs a root key with the right verify_key.'),
-  pepper: secret<readonly Pepper[]>('PEPPER', peppers, 'Secret mixed into the digests of keys, as version:secret; older versions may follow, comma-separated.'),
-  metricsHost: variable('METRICS_HOST', text, '127.0.0.1', 'Address of the Prometheus metrics; another than loopback needs KEYSTILE_METRICS_TOKEN.'),
+  rootKey: secret(
+    'ROOT_KEY',
+    text,
+    'The first root key, at least 24 characters, instead of a generated one; also what the command line uses.',
+  ),
+  url: variable(
+    'URL',
+    publicUrl,
+    null,
+    'Where the command line finds the service; the configured address when not set.',
+  ),
+  verifyAuth: variable(
+    'VERIFY_AUTH',
+    choice('open', 'required'),
+    'open',
+    '`required`: verifying needs a root key with the right verify_key.',
+  ),
+  pepper: secret<readonly Pepper[]>(
+    'PEPPER',
+    peppers,
+    'Secret mixed into the digests of keys, as version:secret; older versions may follow, comma-separated.',
+  ),
+  metricsHost: variable(
+    'METRICS_HOST',
+    text,
+    '127.0.0.1',
+    'Address of the Prometheus metrics; another than loopback needs KEYSTILE_METRICS_TOKEN.',
+  ),
   metricsPort: variable('METRICS_PORT', port, '7879', 'Port of the Prometheus metrics; 0 takes a free one.'),
   metricsToken: secret('METRICS_TOKEN', text, 'When set, reading the metrics needs it as a bearer token.'),
-  logLevel: variable('LOG_LEVEL', choice('debug', 'info', 'warn', 'error'), 'info', 'The least important messages that are written.'),
-  logFormat: variable('LOG_FORMAT', choice('text', 'json'), null, '`text` on a terminal, `json` otherwise, when not set.'),
-  corsOrigins: variable('CORS_ORIGINS', origins, null, 'Origins whose pages may call the service from a browser, comma-separated; `*` = all.'),
-  trustedProxies: variable('TRUSTED_PROXIES', addressBlocks, null, 'Proxies whose X-Forwarded-For is believed, comma-separated.'),
+  logLevel: variable(
+    'LOG_LEVEL',
+    choice('debug', 'info', 'warn', 'error'),
+    'info',
+    'The least important messages that are written.',
+  ),
+  logFormat: variable(
+    'LOG_FORMAT',
+    choice('text', 'json'),
+    null,
+    '`text` on a terminal, `json` otherwise, when not set.',
+  ),
+  corsOrigins: variable(
+    'CORS_ORIGINS',
+    origins,
+    null,
+    'Origins whose pages may call the service from a browser, comma-separated; `*` = all.',
+  ),
+  trustedProxies: variable(
+    'TRUSTED_PROXIES',
+    addressBlocks,
+    null,
+    'Proxies whose X-Forwarded-For is believed, comma-separated.',
+  ),
   timezone: variable('TIMEZONE', timezone, 'UTC', 'The zone of refills that name none.'),
   ratelimitHeaders: variable('RATELIMIT_HEADERS', flag, 'on', 'RateLimit headers on verifications of limited keys.'),
-  syncInterval: variable('SYNC_INTERVAL', duration(10, 60_000), '250ms', 'How often local counts are saved behind the requests.'),
-  staleMax: variable('STALE_MAX', duration(100, 24 * HOUR_MS), '1s', 'How old the knowledge of a node may be where several share a database; alone, a node is never stale.'),
-  maxWaiting: variable('MAX_WAITING', count(1, 1_000_000), '20000', 'Spends and changes that may wait for the ledger; one more is answered 503 at once.'),
+  syncInterval: variable(
+    'SYNC_INTERVAL',
+    duration(10, 60_000),
+    '250ms',
+    'How often local counts are saved behind the requests.',
+  ),
+  staleMax: variable(
+    'STALE_MAX',
+    duration(100, 24 * HOUR_MS),
+    '1s',
+    'How old the knowledge of a node may be where several share a database; alone, a node is never stale.',
+  ),
+  maxWaiting: variable(
+    'MAX_WAITING',
+    count(1, 1_000_000),
+    '20000',
+    'Spends and changes that may wait for the ledger; one more is answered 503 at once.',
+  ),
   maxCachedKeys: variable('MAX_CACHED_KEYS', count(1, 10_000_000), '1000000', 'Keys kept in memory.'),
-  maxLocalCounters: variable('MAX_LOCAL_COUNTERS', count(1, 10_000_000), '1000000', 'Keys and identities whose local limits are counted at one time.'),
-  idempotencyRetention: variable('IDEMPOTENCY_RETENTION', duration(1000, 168 * HOUR_MS), '1h', 'How long an idempotency key is remembered at least.'),
-  acceptLostCommits: variable('ACCEPT_LOST_COMMITS', flag, 'off', 'Serve a database that is older than what was answered from it (a restored backup). Set it for one start.'),
+  maxLocalCounters: variable(
+    'MAX_LOCAL_COUNTERS',
+    count(1, 10_000_000),
+    '1000000',
+    'Keys and identities whose local limits are counted at one time.',
+  ),
+  idempotencyRetention: variable(
+    'IDEMPOTENCY_RETENTION',
+    duration(1000, 168 * HOUR_MS),
+    '1h',
+    'How long an idempotency key is remembered at least.',
+  ),
+  acceptLostCommits: variable(
+    'ACCEPT_LOST_COMMITS',
+    flag,
+    'off',
+    'Serve a database that is older than what was answered from it (a restored backup). Set it for one start.',
+  ),
 } as const satisfies Record<string, Variable<unknown, string | null>>;
 
 export type Setting = keyof typeof VARIABLES;

@@ -1,17 +1,41 @@
 /** The one table of application errors: code, HTTP status, and what it means in the words of the documentation. */
 export const ERRORS = {
-  BAD_REQUEST: { status: 400, when: 'The request could not be understood: malformed JSON, a wrong type or number, an unknown field or limit name.' },
+  BAD_REQUEST: {
+    status: 400,
+    when: 'The request could not be understood: malformed JSON, a wrong type or number, an unknown field or limit name.',
+  },
   UNAUTHORIZED: { status: 401, when: 'The root key is missing, unknown, revoked or expired; the message tells which.' },
-  INSUFFICIENT_PERMISSIONS: { status: 403, when: 'The root key may not do this; the message names the right that it lacks.' },
+  INSUFFICIENT_PERMISSIONS: {
+    status: 403,
+    when: 'The root key may not do this; the message names the right that it lacks.',
+  },
   NOT_FOUND: { status: 404, when: 'No such thing, or not visible to this root key; or no such route.' },
-  METHOD_NOT_ALLOWED: { status: 405, when: 'The route exists, but not for this HTTP method; the Allow header names those it has.' },
+  METHOD_NOT_ALLOWED: {
+    status: 405,
+    when: 'The route exists, but not for this HTTP method; the Allow header names those it has.',
+  },
   CONFLICT: { status: 409, when: 'It exists already, or an idempotency key was used again with another request.' },
-  PRECONDITION_FAILED: { status: 412, when: 'It cannot be done here: secrets are not kept, so a key cannot be recovered or decrypted.' },
+  PRECONDITION_FAILED: {
+    status: 412,
+    when: 'It cannot be done here: secrets are not kept, so a key cannot be recovered or decrypted.',
+  },
   PAYLOAD_TOO_LARGE: { status: 413, when: 'The body is larger than this route takes.' },
-  UNSUPPORTED_MEDIA_TYPE: { status: 415, when: 'The body is not declared as JSON; the message says which header to add.' },
-  RATE_LIMITED: { status: 429, when: 'Too much at once: too many live idempotency keys of one key. Wait and try again.' },
-  INTERNAL_SERVER_ERROR: { status: 500, when: 'A bug, or a stored record that cannot be read; the message names it. The log has more.' },
-  UNAVAILABLE: { status: 503, when: 'Not done: the ledger cannot be asked, or there is too much to do. Trying again is safe.' },
+  UNSUPPORTED_MEDIA_TYPE: {
+    status: 415,
+    when: 'The body is not declared as JSON; the message says which header to add.',
+  },
+  RATE_LIMITED: {
+    status: 429,
+    when: 'Too much at once: too many live idempotency keys of one key. Wait and try again.',
+  },
+  INTERNAL_SERVER_ERROR: {
+    status: 500,
+    when: 'A bug, or a stored record that cannot be read; the message names it. The log has more.',
+  },
+  UNAVAILABLE: {
+    status: 503,
+    when: 'Not done: the ledger cannot be asked, or there is too much to do. Trying again is safe.',
+  },
   OUTCOME_UNKNOWN: { status: 503, when: 'It may have been done. Try again with the same idempotency key.' },
 } as const;
 

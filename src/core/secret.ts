@@ -39,8 +39,6 @@ export function hasChecksum(secret: string): boolean {
   return body.length > 0 && base58Number(crc32(body), CHECKSUM_LENGTH) === secret.slice(-CHECKSUM_LENGTH);
 }
 
-
-
 /**
  * Only printable ASCII of bounded length is ever digested: other text could be folded by an encoder (every lone
  * surrogate becomes EF BF BD) and two secrets would share a digest.

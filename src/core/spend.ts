@@ -30,7 +30,12 @@ export interface LegResult {
 }
 
 export type SpendOutcome =
-  | { readonly status: 'taken'; readonly legs: readonly LegResult[]; readonly nowMs: number; readonly replayed: boolean }
+  | {
+      readonly status: 'taken';
+      readonly legs: readonly LegResult[];
+      readonly nowMs: number;
+      readonly replayed: boolean;
+    }
   | { readonly status: 'refused'; readonly by: number; readonly legs: readonly LegResult[]; readonly nowMs: number }
   /** Decided under an older record or another refill epoch: reload and ask again. */
   | { readonly status: 'stale'; readonly nowMs: number }
@@ -62,18 +67,26 @@ export interface LedgerView {
  * done by this function one by one in arrival order; every adapter is held to it by the conformance suite.
  */
 export function decideSpend(view: LedgerView, spend: Spend, nowMs: number, maxLiveReplays: number): SpendOutcome {
-  const states: AccountState[] = [];
+  const open: OpenLeg[] = [];
   for (const leg of spend.legs) {
-    const state = view.account(leg.account);
-    if (state === undefined || state.kind !== leg.rule.kind || state.revision !== leg.revision) {
-      return { status: 'stale', nowMs };
-    }
-    if (leg.rule.kind === 'credits' && isPlanStale(leg.rule.refill, nowMs)) return { status: 'stale', nowMs };
-    states.push(state);
+    const stored = view.account(leg.account);
+    if (stored === undefined || isStale(leg, stored, nowMs)) return { status: 'stale', nowMs };
+    open.push({ leg, stored, now: current(stored, leg.rule, nowMs) });
   }
   const replayed = spend.idempotency === null ? null : findReplay(view, spend.idempotency, maxLiveReplays);
-  if (replayed !== null) return replayed;
-  return takeLegs(view, spend, states, nowMs);
+  return replayed ?? takeLegs(view, spend, open, nowMs);
+}
+
+/** A leg with its account: as it is stored, and as it stands now (refilled, or in the running window). */
+interface OpenLeg {
+  readonly leg: Leg;
+  readonly stored: AccountState;
+  readonly now: AccountState;
+}
+
+function isStale({ rule, revision }: Leg, stored: AccountState, nowMs: number): boolean {
+  if (stored.kind !== rule.kind || stored.revision !== revision) return true;
+  return rule.kind === 'credits' && isPlanStale(rule.refill, nowMs);
 }
 
 function findReplay(view: LedgerView, key: IdempotencyKey, maxLiveReplays: number): SpendOutcome | null {
@@ -85,22 +98,22 @@ function findReplay(view: LedgerView, key: IdempotencyKey, maxLiveReplays: numbe
   return view.liveReplays(key.scope) >= maxLiveReplays ? { status: 'crowded' } : null;
 }
 
-function takeLegs(view: LedgerView, spend: Spend, states: readonly AccountState[], nowMs: number): SpendOutcome {
-  const before: LegResult[] = [];
-  const after: { leg: Leg; was: AccountState; state: AccountState }[] = [];
-  let refusedBy = -1;
-  for (const [i, leg] of spend.legs.entries()) {
+function takeLegs(view: LedgerView, spend: Spend, open: readonly OpenLeg[], nowMs: number): SpendOutcome {
+  const after: AccountState[] = [];
+  for (const [i, { leg, now }] of open.entries()) {
     // An account that stands in two legs of one spend is taken from twice: the second sees what the first left.
-    const was = after.findLast((done) => done.leg.account === leg.account)?.state ?? (states[i] as AccountState);
-    const now = current(was, leg.rule, nowMs);
-    before.push(legResult(now, leg));
-    const state = taken(now, leg.rule, leg.amount);
-    if (state === null && refusedBy < 0) refusedBy = i;
-    after.push({ leg, was, state: state ?? now });
+    const earlier = open.findLastIndex((other, j) => j < i && other.leg.account === leg.account);
+    const state = taken(after[earlier] ?? now, leg.rule, leg.amount);
+    if (state === null) {
+      return { status: 'refused', by: i, legs: open.map((each) => legResult(each.now, each.leg)), nowMs };
+    }
+    after.push(state);
   }
-  if (refusedBy >= 0) return { status: 'refused', by: refusedBy, legs: before, nowMs };
-  for (const { leg, was, state } of after) if (state !== was) view.put(leg.account, state);
-  const legs = after.map(({ leg, state }) => legResult(state, leg));
+  for (const [i, { leg, stored }] of open.entries()) {
+    const state = after[i] ?? stored;
+    if (state !== stored) view.put(leg.account, state);
+  }
+  const legs = open.map(({ leg, now }, i) => legResult(after[i] ?? now, leg));
   if (spend.idempotency !== null && spend.legs.some((leg) => leg.amount > 0)) {
     view.remember(spend.idempotency, { requestDigest: spend.idempotency.requestDigest, legs, nowMs });
   }

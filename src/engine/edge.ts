@@ -128,7 +128,8 @@ export class Edge {
   /** Forgets owners all of whose windows have ended: what is left of them is nothing. */
   forgetEnded(nowMs: number): void {
     for (const [owner, { windows }] of this.#owners) {
-      if (windows.every((window) => window.resetAtMs <= nowMs && !this.#unsaved.has(window))) this.#owners.delete(owner);
+      if (windows.every((window) => window.resetAtMs <= nowMs && !this.#unsaved.has(window)))
+        this.#owners.delete(owner);
     }
   }
 

@@ -32,11 +32,14 @@ const NONE: readonly AppliedLimit[] = [];
  * that part of the configured limit, which counts for the key.
  */
 export function appliedLimits(entry: KeyEntry, requested: readonly LimitRequest[] | null): readonly AppliedLimit[] {
-  if (requested === null) return entry.limits === null ? NONE : entry.limits.map((limit) => configured(entry, limit, null));
+  if (requested === null)
+    return entry.limits === null ? NONE : entry.limits.map((limit) => configured(entry, limit, null));
   const applied: AppliedLimit[] = [];
   for (const limit of entry.limits ?? []) {
     const request = requested.find(({ name }) => name === limit.name) ?? null;
-    applied.push(request !== null && isAdHoc(request) ? adHoc(entry, request, limit) : configured(entry, limit, request));
+    applied.push(
+      request !== null && isAdHoc(request) ? adHoc(entry, request, limit) : configured(entry, limit, request),
+    );
   }
   for (const request of requested) {
     if (entry.limits?.some(({ name }) => name === request.name)) continue;
@@ -80,12 +83,13 @@ function adHoc(entry: KeyEntry, request: LimitRequest, limit: LimitRecord | null
 
 function unknownLimit(name: string): AppError {
   const hint =
-    name === DEFAULT_LIMIT_NAME
-      ? 'The key has no ratelimit'
-      : `The key has no limit named ${JSON.stringify(name)}`;
+    name === DEFAULT_LIMIT_NAME ? 'The key has no ratelimit' : `The key has no limit named ${JSON.stringify(name)}`;
   return new AppError('BAD_REQUEST', `${hint}; give limit and duration with it to make an ad-hoc one.`);
 }
 
 function modeIsConfigured(name: string): AppError {
-  return new AppError('BAD_REQUEST', `The limit ${JSON.stringify(name)} is configured on the key: a request may not set its async.`);
+  return new AppError(
+    'BAD_REQUEST',
+    `The limit ${JSON.stringify(name)} is configured on the key: a request may not set its async.`,
+  );
 }

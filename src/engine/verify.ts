@@ -146,13 +146,15 @@ export class Verifier {
 
   async #adHocAccount(owner: string, name: string, durationMs: number): Promise<number> {
     const account = await this.#parts.ledger.openWindow({ owner, name, durationMs });
-    if (account === null) throw new AppError('BAD_REQUEST', 'There are as many live ad-hoc limits as one key may have.');
+    if (account === null)
+      throw new AppError('BAD_REQUEST', 'There are as many live ad-hoc limits as one key may have.');
     return account;
   }
 
   async #decideAgain({ request, reloads }: Counted): Promise<Verdict> {
     if (reloads >= MAX_RELOADS) throw new AppError('UNAVAILABLE', 'The key is being changed; nothing was spent.');
-    for (const digest of [request.secretDigest ?? '', ...(request.olderDigests?.() ?? [])]) this.#parts.keys.drop(digest);
+    for (const digest of [request.secretDigest ?? '', ...(request.olderDigests?.() ?? [])])
+      this.#parts.keys.drop(digest);
     return this.#decide(await this.#find(request), request, reloads + 1);
   }
 
@@ -172,7 +174,10 @@ export class Verifier {
       case 'crowded':
         throw new AppError('RATE_LIMITED', 'This key has too many live idempotency keys; wait until some have ended.');
       case 'failed':
-        throw new AppError('INTERNAL_SERVER_ERROR', `The counters of key ${counted.entry.id} cannot be changed: ${outcome.reason}.`);
+        throw new AppError(
+          'INTERNAL_SERVER_ERROR',
+          `The counters of key ${counted.entry.id} cannot be changed: ${outcome.reason}.`,
+        );
       case 'stale':
         throw new Error('stale outcomes are decided again');
     }

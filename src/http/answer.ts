@@ -26,7 +26,9 @@ const RETRY_AFTER_SECONDS = '1';
 
 /** Any failure as the one error shape; what is not expected says nothing of itself but where to look. */
 export function errorAnswer(failure: unknown, context: AnswerContext, more: Record<string, string> = {}): Response {
-  const error = expected(failure) ?? new AppError('INTERNAL_SERVER_ERROR', 'Something went wrong here; the log has more under this requestId.');
+  const error =
+    expected(failure) ??
+    new AppError('INTERNAL_SERVER_ERROR', 'Something went wrong here; the log has more under this requestId.');
   const { status } = ERRORS[error.code];
   const body = {
     error: {

@@ -72,11 +72,20 @@ function endpointTable(service: Service): Map<string, Endpoint> {
     answer: (request, peer) => answerVerification(service, request, peer),
   });
   const health = { methods: ['GET', 'POST'] };
-  table.set(liveness.path, { ...health, answer: async (_request, _peer, context) => jsonAnswer(liveness.handle(), context) });
-  table.set(readiness.path, { ...health, answer: async (_request, _peer, context) => readiness.handle(service.engine, context) });
+  table.set(liveness.path, {
+    ...health,
+    answer: async (_request, _peer, context) => jsonAnswer(liveness.handle(), context),
+  });
+  table.set(readiness.path, {
+    ...health,
+    answer: async (_request, _peer, context) => readiness.handle(service.engine, context),
+  });
   const document = openApi(service.config.publicUrl);
   const page = (text: string): Endpoint => ({ methods: ['GET'], answer: async () => htmlAnswer(text) });
-  table.set('/openapi.json', { methods: ['GET'], answer: async (_request, _peer, context) => jsonAnswer(document, context) });
+  table.set('/openapi.json', {
+    methods: ['GET'],
+    answer: async (_request, _peer, context) => jsonAnswer(document, context),
+  });
   table.set('/', page(homePage()));
   table.set('/docs', page(docsPage(document)));
   table.set('/docs/errors', page(errorsPage()));
@@ -92,7 +101,8 @@ async function route(
 ): Promise<Response> {
   const endpoint = endpoints.get(path);
   if (endpoint === undefined) throw unknownRoute(path, [...endpoints.keys()]);
-  if (request.method === 'OPTIONS') return new Response(null, { status: 204, headers: { allow: endpoint.methods.join(', ') } });
+  if (request.method === 'OPTIONS')
+    return new Response(null, { status: 204, headers: { allow: endpoint.methods.join(', ') } });
   if (!endpoint.methods.includes(request.method)) {
     const allowed = endpoint.methods.join(' or ');
     const error = new AppError('METHOD_NOT_ALLOWED', `${path} takes ${allowed}, not ${request.method}.`);
@@ -108,7 +118,10 @@ function managementEndpoint(service: Service, managed: Route): Endpoint {
     async answer(request, _peer, context) {
       const startedAt = service.monotonicMs();
       const { engine } = service;
-      const actor = await engine.access.authenticate(service.rootDigests(request.headers), engine.storage.ledger.nowMs());
+      const actor = await engine.access.authenticate(
+        service.rootDigests(request.headers),
+        engine.storage.ledger.nowMs(),
+      );
       const body = await readRequest(managed, request);
       if (!compiled.Check(body)) throw badFields(explain(managed.request, body));
       const response = jsonAnswer(await managed.handle(engine, actor, body), context);
@@ -126,7 +139,10 @@ async function readRequest(managed: Route, request: Request): Promise<unknown> {
 
 function unknownRoute(path: string, known: readonly string[]): AppError {
   const near = nearestName(path, known);
-  return new AppError('NOT_FOUND', `There is no such route${near === null ? '' : `; did you mean ${near}?`}${near === null ? '; /docs lists them all.' : ''}`);
+  return new AppError(
+    'NOT_FOUND',
+    `There is no such route${near === null ? '' : `; did you mean ${near}?`}${near === null ? '; /docs lists them all.' : ''}`,
+  );
 }
 
 function reportFailure(service: Service, failure: unknown, request: Request, context: AnswerContext): Response {
@@ -156,7 +172,10 @@ function withCors(response: Response, request: Request, origins: readonly string
   response.headers.append('vary', 'Origin');
   if (!origins.includes('*') && !origins.includes(origin)) return response;
   response.headers.set('access-control-allow-origin', origins.includes('*') ? '*' : origin);
-  response.headers.set('access-control-expose-headers', 'Keystile-Request-Id, Keystile-Replayed, RateLimit, RateLimit-Policy, Retry-After');
+  response.headers.set(
+    'access-control-expose-headers',
+    'Keystile-Request-Id, Keystile-Replayed, RateLimit, RateLimit-Policy, Retry-After',
+  );
   if (request.method === 'OPTIONS') {
     response.headers.set('access-control-allow-methods', 'GET, POST');
     response.headers.set('access-control-allow-headers', 'Authorization, Content-Type, Idempotency-Key');

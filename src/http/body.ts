@@ -7,7 +7,10 @@ function tooLarge(maxBytes: number): AppError {
 export function checkContentType(headers: Headers): void {
   const type = headers.get('content-type');
   if (type === null || !/^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i.test(type)) {
-    throw new AppError('UNSUPPORTED_MEDIA_TYPE', 'The body must be JSON: add the header "Content-Type: application/json".');
+    throw new AppError(
+      'UNSUPPORTED_MEDIA_TYPE',
+      'The body must be JSON: add the header "Content-Type: application/json".',
+    );
   }
 }
 

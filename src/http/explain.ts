@@ -29,7 +29,7 @@ const MAX_ISSUES = 20;
 /** Everything that is wrong with a value, in words; the values themselves are never repeated, they may be secrets. */
 export function explain(schema: TSchema, value: unknown): Issue[] {
   const issues: Issue[] = [];
-  visit(schema as SchemaNode, value, '', issues);
+  visit(schema, value, '', issues);
   return issues.slice(0, MAX_ISSUES);
 }
 
@@ -40,7 +40,8 @@ function visit(schema: SchemaNode, value: unknown, path: string, issues: Issue[]
     for (const [i, item] of value.entries()) visit(schema.items ?? {}, item, `${path}[${i}]`, issues);
     return;
   }
-  if (!fits(schema, value)) issues.push({ path, message: `${path || 'The body'} must be ${describe(schema)}, not ${nameOf(value)}` });
+  if (!fits(schema, value))
+    issues.push({ path, message: `${path || 'The body'} must be ${describe(schema)}, not ${nameOf(value)}` });
 }
 
 /** `null` or something else: what is wrong is explained by the other. */
@@ -120,9 +121,14 @@ function inRange({ minimum = -Infinity, maximum = Infinity }: SchemaNode, value:
 }
 
 function isFittingText({ minLength = 0, maxLength = Infinity, pattern }: SchemaNode, value: string): boolean {
-  const length = [...value].length;
+  const length = lengthOf(value);
   if (length < minLength || length > maxLength) return false;
   return pattern === undefined || new RegExp(pattern, 'u').test(value);
+}
+
+/** In characters as the schemas count them, not in UTF-16 units. */
+function lengthOf(text: string): number {
+  return Array.from(text).length;
 }
 
 function describe(schema: SchemaNode): string {
@@ -168,6 +174,7 @@ function nameOf(value: unknown): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return `a list of ${value.length} items`;
   if (typeof value === 'number') return Number.isFinite(value) ? String(value) : 'a number too large';
-  if (typeof value === 'string') return value === '' ? 'an empty string' : `a string of ${[...value].length} characters`;
+  if (typeof value === 'string')
+    return value === '' ? 'an empty string' : `a string of ${lengthOf(value)} characters`;
   return typeof value === 'boolean' ? String(value) : 'an object';
 }

@@ -20,7 +20,10 @@ export function parseJson(text: string): unknown {
     return JSON.parse(text) as unknown;
   } catch {
     // The parser's own message quotes the body, and the body may hold a secret.
-    throw new AppError('BAD_REQUEST', text.trim() === '' ? 'The body is empty; a JSON object is needed.' : 'The body is not valid JSON.');
+    throw new AppError(
+      'BAD_REQUEST',
+      text.trim() === '' ? 'The body is empty; a JSON object is needed.' : 'The body is not valid JSON.',
+    );
   }
 }
 

@@ -81,8 +81,10 @@ function toRefill(refill: Static<typeof Refill> | null, issues: Issue[]): Refill
   if (refill === null) return null;
   const { interval, amount, refillDay = null, timezone = null, mode = 'restore', max = null } = refill;
   const add = (field: string, message: string): void => void issues.push({ path: `refill.${field}`, message });
-  if (interval === 'daily' && refillDay !== null) add('refillDay', 'refill.refillDay goes with interval "monthly" only');
-  if (timezone !== null && !isTimeZone(timezone)) add('timezone', 'refill.timezone must be an IANA time zone such as "Europe/Berlin"');
+  if (interval === 'daily' && refillDay !== null)
+    add('refillDay', 'refill.refillDay goes with interval "monthly" only');
+  if (timezone !== null && !isTimeZone(timezone))
+    add('timezone', 'refill.timezone must be an IANA time zone such as "Europe/Berlin"');
   if (max !== null && mode !== 'add') add('max', 'refill.max goes with mode "add" only');
   return { interval, amount, refillDay, timezone, mode, max };
 }
@@ -106,7 +108,12 @@ function toLimits(limits: Static<typeof NamedRatelimits> | null, issues: Issue[]
       issues.push({ path: `ratelimits[${i}].name`, message: `the limit ${JSON.stringify(name)} is given twice` });
     }
   }
-  return limits.map(({ name, limit, duration, async }) => ({ name, limit, durationMs: duration, async: async ?? null }));
+  return limits.map(({ name, limit, duration, async }) => ({
+    name,
+    limit,
+    durationMs: duration,
+    async: async ?? null,
+  }));
 }
 
 function checkedAddresses(list: readonly string[] | null, issues: Issue[]): readonly string[] | null {

@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import { Type } from 'typebox';
 
 import { DEFAULT_LIMIT_NAME, type IdentityRecord, type LimitRecord } from '../core/records.ts';
 import type { KeyView } from '../engine/admin/keyView.ts';
@@ -37,9 +37,7 @@ export const KeyObject = strict({
   ratelimit: Type.Optional(
     strict({ async: Type.Boolean(), limit: Whole, duration: Whole, refillRate: Whole, refillInterval: Whole }),
   ),
-  ratelimits: Type.Optional(
-    Type.Array(strict({ name: Text, limit: Whole, duration: Whole, async: Type.Boolean() })),
-  ),
+  ratelimits: Type.Optional(Type.Array(strict({ name: Text, limit: Whole, duration: Whole, async: Type.Boolean() }))),
   enabled: Type.Boolean(),
   environment: Type.Optional(Text),
   ipAllowlist: Type.Optional(Type.Array(Text)),

@@ -75,17 +75,55 @@ export class HttpMetrics {
 
   text(gauges: Gauges): string {
     const sections = [
-      section('keystile_verdicts_total', 'counter', 'Verifications by verdict.', labelled('keystile_verdicts_total', this.#verdicts)),
-      section('keystile_errors_total', 'counter', 'Requests answered with an error, by code.', labelled('keystile_errors_total', this.#errors)),
-      section('keystile_verify_seconds', 'histogram', 'From the request to its verdict.', this.#verifySeconds.lines('keystile_verify_seconds')),
-      section('keystile_management_seconds', 'histogram', 'Time of management calls.', this.#manageSeconds.lines('keystile_management_seconds')),
-      section('keystile_commit_seconds', 'histogram', 'Time of ledger commits.', this.#commitSeconds.lines('keystile_commit_seconds')),
-      section('keystile_batch_size', 'histogram', 'Spends and changes in one commit.', this.#batchSizes.lines('keystile_batch_size')),
-      section('keystile_ledger_waiting', 'gauge', 'Spends and changes that waited when the last batch began.', [`keystile_ledger_waiting ${this.#waiting}`]),
-      section('keystile_key_cache_hits_total', 'counter', 'Verifications whose key was in memory.', [`keystile_key_cache_hits_total ${gauges.cacheHits}`]),
-      section('keystile_key_cache_misses_total', 'counter', 'Keys looked up in the database.', [`keystile_key_cache_misses_total ${gauges.cacheMisses}`]),
+      section(
+        'keystile_verdicts_total',
+        'counter',
+        'Verifications by verdict.',
+        labelled('keystile_verdicts_total', this.#verdicts),
+      ),
+      section(
+        'keystile_errors_total',
+        'counter',
+        'Requests answered with an error, by code.',
+        labelled('keystile_errors_total', this.#errors),
+      ),
+      section(
+        'keystile_verify_seconds',
+        'histogram',
+        'From the request to its verdict.',
+        this.#verifySeconds.lines('keystile_verify_seconds'),
+      ),
+      section(
+        'keystile_management_seconds',
+        'histogram',
+        'Time of management calls.',
+        this.#manageSeconds.lines('keystile_management_seconds'),
+      ),
+      section(
+        'keystile_commit_seconds',
+        'histogram',
+        'Time of ledger commits.',
+        this.#commitSeconds.lines('keystile_commit_seconds'),
+      ),
+      section(
+        'keystile_batch_size',
+        'histogram',
+        'Spends and changes in one commit.',
+        this.#batchSizes.lines('keystile_batch_size'),
+      ),
+      section('keystile_ledger_waiting', 'gauge', 'Spends and changes that waited when the last batch began.', [
+        `keystile_ledger_waiting ${this.#waiting}`,
+      ]),
+      section('keystile_key_cache_hits_total', 'counter', 'Verifications whose key was in memory.', [
+        `keystile_key_cache_hits_total ${gauges.cacheHits}`,
+      ]),
+      section('keystile_key_cache_misses_total', 'counter', 'Keys looked up in the database.', [
+        `keystile_key_cache_misses_total ${gauges.cacheMisses}`,
+      ]),
       section('keystile_cached_keys', 'gauge', 'Keys in memory.', [`keystile_cached_keys ${gauges.cachedKeys}`]),
-      section('keystile_unsaved_local_counts', 'gauge', 'Local counters not saved yet.', [`keystile_unsaved_local_counts ${gauges.unsavedLocalCounts}`]),
+      section('keystile_unsaved_local_counts', 'gauge', 'Local counters not saved yet.', [
+        `keystile_unsaved_local_counts ${gauges.unsavedLocalCounts}`,
+      ]),
     ];
     return `${sections.flat().join('\n')}\n`;
   }

@@ -83,7 +83,10 @@ function healthOperation(health: typeof liveness | typeof readiness): Operation 
   const example = health.path === liveness.path ? liveness.handle() : { ready: true, reasons: [] };
   const responses: Record<string, object> = { '200': success(health.response, example) };
   if (health.path === readiness.path) {
-    responses['503'] = { ...success(health.response, { ready: false, reasons: ['The database has failed.'] }), description: 'Not ready.' };
+    responses['503'] = {
+      ...success(health.response, { ready: false, reasons: ['The database has failed.'] }),
+      description: 'Not ready.',
+    };
   }
   return { ...named(health.path, health.summary), responses };
 }

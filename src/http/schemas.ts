@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import { Type } from 'typebox';
 
 import {
   MAX_ALLOWLIST_ENTRIES,
@@ -23,7 +23,10 @@ import { PREFIX_PATTERN } from '../core/secret.ts';
 const TEXT_PATTERN = '^[^\\u0000\\uD800-\\uDFFF]*$';
 
 export function strict<const P extends Type.TProperties>(properties: P, description?: string) {
-  return Type.Object(properties, { additionalProperties: false, ...(description === undefined ? {} : { description }) });
+  return Type.Object(properties, {
+    additionalProperties: false,
+    ...(description === undefined ? {} : { description }),
+  });
 }
 
 export function words(minLength: number, maxLength: number) {
@@ -51,7 +54,10 @@ export const PageLimit = Type.Integer({ minimum: 1, maximum: MAX_PAGE_SIZE });
 export const DurationMs = Type.Integer({ minimum: MIN_WINDOW_MS, maximum: MAX_WINDOW_MS });
 export const LimitName = words(1, MAX_LIMIT_NAME_LENGTH);
 export const ByteLength = Type.Integer({ minimum: MIN_KEY_BYTES, maximum: MAX_KEY_BYTES });
-export const Prefix = Type.String({ pattern: PREFIX_PATTERN, description: '1 to 16 of the characters A-Z a-z 0-9 _ . -' });
+export const Prefix = Type.String({
+  pattern: PREFIX_PATTERN,
+  description: '1 to 16 of the characters A-Z a-z 0-9 _ . -',
+});
 
 export const Refill = strict({
   interval: Type.Union([Type.Literal('daily'), Type.Literal('monthly')]),

@@ -18,9 +18,9 @@ export interface Service {
   readonly requestIds: RequestIds;
   readonly trustedProxies: readonly AddressBlock[];
   readonly callerAddress: typeof callerAddress;
-  monotonicMs(): number;
+  readonly monotonicMs: () => number;
   /** What the root key in the Authorization header may be stored under; empty when there is none. */
-  rootDigests(headers: Headers): readonly string[];
+  readonly rootDigests: (headers: Headers) => readonly string[];
 }
 
 export type ServiceParts = Pick<Service, 'engine' | 'config' | 'digester' | 'metrics' | 'log' | 'monotonicMs'>;

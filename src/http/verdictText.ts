@@ -11,7 +11,8 @@ export function verdictText(verdict: Verdict, requestId: string): string {
   const head = `{"valid":${verdict.code === 'VALID'},"code":"${verdict.code}","requestId":"${requestId}"`;
   const { key, remaining, limits } = verdict;
   if (key === null) return `${head},"meta":{}}`;
-  const described = head + (key.extras === null && key.identity === null ? describePlain(key) : (key.wire ??= describe(key)));
+  const described =
+    head + (key.extras === null && key.identity === null ? describePlain(key) : (key.wire ??= describe(key)));
   const counted = remaining === null ? described : `${described},"remaining":${remaining}`;
   return limits === null ? `${counted}}` : `${counted}${limitsText(limits)}}`;
 }

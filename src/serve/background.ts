@@ -10,8 +10,8 @@ export interface BackgroundOptions {
   readonly engine: Engine;
   readonly log: Log;
   readonly syncIntervalMs: number;
-  wallClockMs(): number;
-  monotonicMs(): number;
+  readonly wallClockMs: () => number;
+  readonly monotonicMs: () => number;
 }
 
 /** What goes on behind the requests: saving local counts, writing refills down, removing what has ended. */

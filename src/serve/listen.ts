@@ -31,7 +31,11 @@ export function listenApi(service: Service): Listening {
       [verifyKey.path]: { POST: (request: Request, self: Server) => verify(request, peerOf(self, request)) },
     },
     fetch: (request, self) => handle(request, peerOf(self, request)),
-    error: () => Response.json({ error: { code: 'INTERNAL_SERVER_ERROR', message: 'Something went wrong here.' } }, { status: 500 }),
+    error: () =>
+      Response.json(
+        { error: { code: 'INTERNAL_SERVER_ERROR', message: 'Something went wrong here.' } },
+        { status: 500 },
+      ),
   });
   return toListening(server);
 }
@@ -44,9 +48,11 @@ export function listenMetrics(service: Service): Listening {
     idleTimeout: CONNECTION_TIMEOUT_SECONDS,
     development: false,
     fetch(request) {
-      const isKnown = config.metricsToken === null || isToken(request.headers.get('authorization'), config.metricsToken);
+      const isKnown =
+        config.metricsToken === null || isToken(request.headers.get('authorization'), config.metricsToken);
       if (!isKnown) return new Response('The metrics need the token of KEYSTILE_METRICS_TOKEN.\n', { status: 401 });
-      if (new URL(request.url).pathname !== '/metrics') return new Response('Metrics are at /metrics.\n', { status: 404 });
+      if (new URL(request.url).pathname !== '/metrics')
+        return new Response('Metrics are at /metrics.\n', { status: 404 });
       const text = service.metrics.text({
         cacheHits: engine.keyCache.hits,
         cacheMisses: engine.keyCache.misses,

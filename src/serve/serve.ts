@@ -53,7 +53,12 @@ async function start(
   onBroken: (error: Error) => void,
 ): Promise<{ stop(): Promise<void> }> {
   const control = controlPath(config.data);
-  const owner: Owner = { pid: process.pid, host: hostname(), startedAt: new Date(wallClockMs()).toISOString(), control };
+  const owner: Owner = {
+    pid: process.pid,
+    host: hostname(),
+    startedAt: new Date(wallClockMs()).toISOString(),
+    control,
+  };
   const folder = orCannotStart(() => DataFolder.own(config.data, owner));
   const digester = new Digester(config.pepper);
   const surroundings = { config, folder, digester, log, monotonicMs, onBroken, system: realSystem(digester) };
@@ -83,7 +88,13 @@ async function open(
   const api = orPortTaken(config, () => listenApi(service));
   const metrics = tryMetrics(service, log);
   const controlServer = listenControl(service.engine, control);
-  const background = new Background({ engine: service.engine, log, syncIntervalMs: config.syncInterval, wallClockMs, monotonicMs });
+  const background = new Background({
+    engine: service.engine,
+    log,
+    syncIntervalMs: config.syncInterval,
+    wallClockMs,
+    monotonicMs,
+  });
   background.start();
   const rootKeys = await service.engine.rootKeys.list();
   output.print(
@@ -126,7 +137,10 @@ function tryMetrics(service: Composed['service'], log: Log): Listening | null {
   } catch (error) {
     const { metricsHost, metricsPort } = service.config;
     const reason = (error as { code?: string }).code ?? String(error);
-    log.warn('no metrics: their address cannot be taken; set KEYSTILE_METRICS_PORT', { address: `${metricsHost}:${metricsPort}`, reason });
+    log.warn('no metrics: their address cannot be taken; set KEYSTILE_METRICS_PORT', {
+      address: `${metricsHost}:${metricsPort}`,
+      reason,
+    });
     return null;
   }
 }
@@ -141,17 +155,21 @@ function orPortTaken(config: Config, listen: () => Listening): Listening {
       throw new CannotStart(`Port ${config.port} is in use. Try: KEYSTILE_PORT=${free} npm start`);
     }
     if (code === 'EACCES') {
-      throw new CannotStart(`Port ${config.port} needs more rights than this user has. Try: KEYSTILE_PORT=7878 npm start`);
+      throw new CannotStart(
+        `Port ${config.port} needs more rights than this user has. Try: KEYSTILE_PORT=7878 npm start`,
+      );
     }
-    throw new CannotStart(`The address ${config.host}:${config.port} cannot be listened on (${code || String(error)}).`);
+    throw new CannotStart(
+      `The address ${config.host}:${config.port} cannot be listened on (${code || String(error)}).`,
+    );
   }
 }
 
 /** The next port that could be taken now; 0 (any) when none of the next few can. */
-function freePortAfter(hostname: string, port: number): number {
+function freePortAfter(host: string, port: number): number {
   for (let candidate = port + 1; candidate <= Math.min(port + 20, 65535); candidate++) {
     try {
-      Bun.listen({ hostname, port: candidate, socket: { data() {} } }).stop(true);
+      Bun.listen({ hostname: host, port: candidate, socket: { data() {} } }).stop(true);
       return candidate;
     } catch {
       // Taken as well.

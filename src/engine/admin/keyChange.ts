@@ -103,7 +103,9 @@ function patchLimits(
   const kept = new Set<number>();
   const limits = wantedLimits(before.limits, patch).map((wanted): LimitRecord => {
     if (wanted.async) return wanted;
-    const same = before.limits.find((old) => old.name === wanted.name && old.durationMs === wanted.durationMs && !old.async);
+    const same = before.limits.find(
+      (old) => old.name === wanted.name && old.durationMs === wanted.durationMs && !old.async,
+    );
     const account = same?.account ?? takeAccount(context);
     kept.add(account);
     accounts.push({

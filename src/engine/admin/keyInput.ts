@@ -71,7 +71,8 @@ export function wantedLimits(before: readonly LimitRecord[], patch: KeyPatch): L
   });
   const limits = [...wanted, ...kept];
   const doubled = limits.find(({ name }, i) => limits.findIndex((other) => other.name === name) !== i);
-  if (doubled !== undefined) throw new AppError('BAD_REQUEST', `The limit ${JSON.stringify(doubled.name)} is given twice.`);
+  if (doubled !== undefined)
+    throw new AppError('BAD_REQUEST', `The limit ${JSON.stringify(doubled.name)} is given twice.`);
   return limits.sort((a, b) => rank(a) - rank(b));
 }
 

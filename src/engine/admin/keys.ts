@@ -100,7 +100,10 @@ export class KeyAdmin {
     });
   }
 
-  async list(actor: RootKeyRecord, query: KeyQuery): Promise<{ keys: KeyView[]; total: number; cursor: string | null }> {
+  async list(
+    actor: RootKeyRecord,
+    query: KeyQuery,
+  ): Promise<{ keys: KeyView[]; total: number; cursor: string | null }> {
     requireOn(actor, 'read_key', query.apiId, 'api', query.apiId);
     requireOn(actor, 'read_api', query.apiId, 'api', query.apiId);
     if ((await this.#parts.storage.records.findApi(query.apiId)) === null) throw notFound('api', query.apiId);
@@ -161,7 +164,9 @@ export class KeyAdmin {
     return { refills, nowMs: storage.ledger.nowMs(), defaultTimezone, freeAccounts };
   }
 
-  async #identityFor(externalId: string | null | undefined): Promise<{ record: IdentityRecord; isNew: boolean } | null> {
+  async #identityFor(
+    externalId: string | null | undefined,
+  ): Promise<{ record: IdentityRecord; isNew: boolean } | null> {
     if (externalId === null || externalId === undefined) return null;
     const known = await this.#parts.storage.records.findIdentity(externalId);
     if (known !== null) return { record: known, isNew: false };

@@ -49,9 +49,13 @@ export class RootKeyAdmin {
       );
     }
     const known = await this.#find([this.#system.digestSecret(secret), ...this.#system.olderDigests(secret)]);
-    if (known === null) return this.#insert(secret, secret.slice(0, 4), { name: 'configured', rights: ['*'], expiresAtMs: null });
+    if (known === null)
+      return this.#insert(secret, secret.slice(0, 4), { name: 'configured', rights: ['*'], expiresAtMs: null });
     if (known.revokedAtMs !== null) {
-      throw new AppError('UNAUTHORIZED', `The configured root key (${known.id}) was revoked and stays so. Configure another one.`);
+      throw new AppError(
+        'UNAUTHORIZED',
+        `The configured root key (${known.id}) was revoked and stays so. Configure another one.`,
+      );
     }
     return known;
   }
@@ -61,7 +65,10 @@ export class RootKeyAdmin {
     if (known === undefined) throw notFound('root key', rootKeyId);
     if (known.revokedAtMs !== null) return;
     const revokedAtMs = this.#storage.ledger.nowMs();
-    await applyOnce(this.#storage.ledger, { writes: [{ kind: 'revokeRootKey', rootKeyId, revokedAtMs }], accounts: [] });
+    await applyOnce(this.#storage.ledger, {
+      writes: [{ kind: 'revokeRootKey', rootKeyId, revokedAtMs }],
+      accounts: [],
+    });
     this.#access.forget();
   }
 
@@ -76,7 +83,10 @@ export class RootKeyAdmin {
   async #insert(secret: string, start: string, input: NewRootKey): Promise<RootKeyRecord> {
     const wrong = input.rights.find((right) => !isRight(right));
     if (wrong !== undefined || input.rights.length === 0) {
-      throw new AppError('BAD_REQUEST', `${JSON.stringify(wrong ?? '')} is no right. Rights look like "*" or "api.*.create_key".`);
+      throw new AppError(
+        'BAD_REQUEST',
+        `${JSON.stringify(wrong ?? '')} is no right. Rights look like "*" or "api.*.create_key".`,
+      );
     }
     const nowMs = this.#storage.ledger.nowMs();
     const rootKey: RootKeyRecord = {

@@ -69,7 +69,7 @@ interface FieldSchema {
 }
 
 function fieldTable(operation: Operation): string {
-  const schema = operation.requestBody?.content['application/json'].schema as FieldSchema | undefined;
+  const schema: FieldSchema | undefined = operation.requestBody?.content['application/json'].schema;
   const parameters = operation.parameters as { name: string; required: boolean; schema: FieldSchema }[] | undefined;
   const fields =
     parameters?.map(({ name, required, schema: type }) => ({ name, required, type })) ??
@@ -95,7 +95,8 @@ function typeName(schema: FieldSchema): string {
     return `{${members.join(', ')}}`;
   }
   if (schema.type === 'array') return `list of ${typeName(schema.items ?? {})}`;
-  if (schema.minimum !== undefined && schema.maximum !== undefined) return `integer ${schema.minimum}..${schema.maximum}`;
+  if (schema.minimum !== undefined && schema.maximum !== undefined)
+    return `integer ${schema.minimum}..${schema.maximum}`;
   if (schema.maxLength !== undefined) return `string ${schema.minLength ?? 0}..${schema.maxLength}`;
   return schema.description ?? schema.type ?? 'any';
 }

@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import { Type } from 'typebox';
 
 import { MAX_NAME_LENGTH, MIN_API_NAME_LENGTH } from '../../core/bounds.ts';
 import { defineRoute } from '../route.ts';

@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import { Type } from 'typebox';
 
 import { MAX_PAGE_SIZE } from '../../core/bounds.ts';
 import { defineRoute } from '../route.ts';

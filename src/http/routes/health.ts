@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import { Type } from 'typebox';
 
 import type { Engine } from '../../engine/engine.ts';
 import { type AnswerContext, jsonAnswer } from '../answer.ts';

@@ -1,10 +1,25 @@
-import Type from 'typebox';
+import { Type } from 'typebox';
 
 import { MIN_KEY_BYTES } from '../../core/bounds.ts';
 import { AppError } from '../../core/errors.ts';
 import { badFields, toKeyPatch } from '../keyFields.ts';
 import { defineRoute } from '../route.ts';
-import { ByteLength, Count, Environment, ExternalId, Id, IpAllowlist, Meta, Name, NamedRatelimits, Prefix, Ratelimit, Refill, strict, UnixMs } from '../schemas.ts';
+import {
+  ByteLength,
+  Count,
+  Environment,
+  ExternalId,
+  Id,
+  IpAllowlist,
+  Meta,
+  Name,
+  NamedRatelimits,
+  Prefix,
+  Ratelimit,
+  Refill,
+  strict,
+  UnixMs,
+} from '../schemas.ts';
 
 export const createKey = defineRoute({
   path: '/v1/keys.createKey',

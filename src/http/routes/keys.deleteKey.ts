@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import { Type } from 'typebox';
 
 import { defineRoute } from '../route.ts';
 import { Id, strict } from '../schemas.ts';

@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import { Type } from 'typebox';
 
 import { AppError } from '../../core/errors.ts';
 import { KeyObject, toKeyObject } from '../keyObject.ts';
@@ -7,7 +7,8 @@ import { Id, strict } from '../schemas.ts';
 
 /** Only a digest is kept: there is nothing to decrypt. */
 export function refuseDecrypt(decrypt: boolean | undefined): void {
-  if (decrypt === true) throw new AppError('PRECONDITION_FAILED', 'Secrets are not kept, so a key cannot be decrypted.');
+  if (decrypt === true)
+    throw new AppError('PRECONDITION_FAILED', 'Secrets are not kept, so a key cannot be decrypted.');
 }
 
 export const getKey = defineRoute({

@@ -1,8 +1,22 @@
-import Type from 'typebox';
+import { Type } from 'typebox';
 
 import { toKeyPatch } from '../keyFields.ts';
 import { defineRoute } from '../route.ts';
-import { Count, Environment, ExternalId, Id, IpAllowlist, Meta, Name, NamedRatelimits, orNull, Ratelimit, Refill, strict, UnixMs } from '../schemas.ts';
+import {
+  Count,
+  Environment,
+  ExternalId,
+  Id,
+  IpAllowlist,
+  Meta,
+  Name,
+  NamedRatelimits,
+  orNull,
+  Ratelimit,
+  Refill,
+  strict,
+  UnixMs,
+} from '../schemas.ts';
 
 export const updateKey = defineRoute({
   path: '/v1/keys.updateKey',

@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import { Type } from 'typebox';
 
 import { badFields } from '../keyFields.ts';
 import { defineRoute } from '../route.ts';

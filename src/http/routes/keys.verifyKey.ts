@@ -1,8 +1,13 @@
-import Type, { type Static } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 
 import { parseAddress } from '../../core/address.ts';
-import { MAX_IDEMPOTENCY_KEY_LENGTH, MAX_LIMITS_PER_KEY, MAX_VERIFY_BODY_BYTES, MIN_IDEMPOTENCY_KEY_LENGTH } from '../../core/bounds.ts';
+import {
+  MAX_IDEMPOTENCY_KEY_LENGTH,
+  MAX_LIMITS_PER_KEY,
+  MAX_VERIFY_BODY_BYTES,
+  MIN_IDEMPOTENCY_KEY_LENGTH,
+} from '../../core/bounds.ts';
 import { AppError } from '../../core/errors.ts';
 import { DEFAULT_LIMIT_NAME } from '../../core/records.ts';
 import { holdsRight, holdsRightSomewhere } from '../../core/rights.ts';
@@ -91,7 +96,11 @@ const compiled = Compile(VerifyBody);
 const JSON_HEADERS = { headers: { 'content-type': 'application/json' } };
 
 /** The hot path: from the request to the answer, with nothing on the way that is not needed. */
-export async function answerVerification(service: Service, request: Request, peer: () => string | null): Promise<Response> {
+export async function answerVerification(
+  service: Service,
+  request: Request,
+  peer: () => string | null,
+): Promise<Response> {
   const startedAt = service.monotonicMs();
   const { headers } = request;
   checkContentType(headers);

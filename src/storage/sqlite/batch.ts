@@ -1,5 +1,12 @@
 import { type AccountState, changed } from '../../core/account.ts';
-import { decideSpend, type IdempotencyKey, type LedgerView, type Spend, type SpendOutcome, type StoredReplay } from '../../core/spend.ts';
+import {
+  decideSpend,
+  type IdempotencyKey,
+  type LedgerView,
+  type Spend,
+  type SpendOutcome,
+  type StoredReplay,
+} from '../../core/spend.ts';
 import type { Change, ChangeOutcome } from '../port.ts';
 import type { Accounts } from './accounts.ts';
 import type { Replays } from './replays.ts';
@@ -7,7 +14,9 @@ import { type AccountEntry, toAccountEntry } from './rows.ts';
 import type { Commit, ReplayRow, WindowWrite } from './writer.ts';
 
 /** A change of this adapter may also name ad-hoc windows. */
-export type SqliteChange = Omit<Change, 'writes'> & { readonly writes: readonly (Change['writes'][number] | WindowWrite)[] };
+export type SqliteChange = Omit<Change, 'writes'> & {
+  readonly writes: readonly (Change['writes'][number] | WindowWrite)[];
+};
 
 export type Work = { readonly spend: Spend } | { readonly change: SqliteChange };
 

@@ -24,7 +24,7 @@ export class WriteFailure extends Error {
 
 export function toWriteFailure(error: unknown): WriteFailure {
   if (error instanceof WriteFailure) return error;
-  const code = String((error as { code?: unknown } | null)?.code ?? '');
+  const code = (error as { code?: string } | null)?.code ?? '';
   const message = `${code === '' ? '' : `${code}: `}${error instanceof Error ? error.message : String(error)}`;
   if (code === 'SQLITE_FULL') return new WriteFailure('full', message);
   if (code.startsWith('SQLITE_BUSY') || code.startsWith('SQLITE_LOCKED')) return new WriteFailure('busy', message);

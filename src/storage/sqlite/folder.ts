@@ -1,5 +1,15 @@
 import { Database } from 'bun:sqlite';
-import { chmodSync, closeSync, existsSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  writeSync,
+} from 'node:fs';
 import { join } from 'node:path';
 
 /** A problem with the data folder that a person has to see to; its message is a sentence for them. */
@@ -88,7 +98,7 @@ function takeLock(path: string): Database {
     return lock;
   } catch (error) {
     lock?.close();
-    const code = String((error as { code?: unknown }).code ?? '');
+    const code = (error as { code?: string }).code ?? '';
     if (!code.startsWith('SQLITE_BUSY')) {
       throw new FolderError(`The data folder ${path} cannot be written (${code || String(error)}).`);
     }

@@ -223,7 +223,10 @@ export class SqliteLedger implements Ledger {
       case 'full':
         return failAll(items, new StorageUnavailable('The disk is full; nothing was spent or changed.'));
       case 'busy':
-        return failAll(items, new StorageUnavailable('Another program holds the database; nothing was spent or changed.'));
+        return failAll(
+          items,
+          new StorageUnavailable('Another program holds the database; nothing was spent or changed.'),
+        );
       case 'broken':
         this.#state = 'broken';
         return failAll(items, new StorageOutcomeUnknown(`The database has failed (${failure.message}).`));

@@ -3,7 +3,16 @@ import type { Database } from 'bun:sqlite';
 import type { ApiRecord, IdentityRecord, RootKeyRecord } from '../../core/records.ts';
 import type { ApiQuery, KeyQuery, KeyWithIdentity, Page, PoisonedKey, Records } from '../port.ts';
 import { KEY_SELECT } from './listing.ts';
-import { type ApiRow, type IdentityRow, type KeyRow, type RootKeyRow, toApi, toIdentity, toKeyWithIdentity, toRootKey } from './rows.ts';
+import {
+  type ApiRow,
+  type IdentityRow,
+  type KeyRow,
+  type RootKeyRow,
+  toApi,
+  toIdentity,
+  toKeyWithIdentity,
+  toRootKey,
+} from './rows.ts';
 import type { SqliteThread } from './threadClient.ts';
 
 /** Point reads happen here, on an open read connection; listings in the reader thread. */

@@ -1,5 +1,12 @@
 import type { AccountState } from '../../core/account.ts';
-import type { ApiRecord, CreditsRecord, IdentityRecord, KeyRecord, LimitRecord, RootKeyRecord } from '../../core/records.ts';
+import type {
+  ApiRecord,
+  CreditsRecord,
+  IdentityRecord,
+  KeyRecord,
+  LimitRecord,
+  RootKeyRecord,
+} from '../../core/records.ts';
 import type { KeyWithIdentity, PoisonedKey } from '../port.ts';
 
 /** Rows as the tables hold them, and the records they stand for. */

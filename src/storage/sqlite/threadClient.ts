@@ -53,7 +53,10 @@ export class SqliteThread {
     return this.#dead !== null;
   }
 
-  async call<M extends Method>(method: M, ...args: Parameters<ThreadMethods[M]>): Promise<ReturnType<ThreadMethods[M]>> {
+  async call<M extends Method>(
+    method: M,
+    ...args: Parameters<ThreadMethods[M]>
+  ): Promise<ReturnType<ThreadMethods[M]>> {
     if (this.#dead !== null) throw this.#dead;
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     this.#waiters.push({ resolve, reject });

@@ -38,7 +38,7 @@ type Params = (string | number | null)[];
 /** The only writer of the database file; lives in a thread of its own, so that a flush never holds up a verification. */
 export class Writer {
   readonly #db: Database;
-  readonly #statements = new Map<string, Statement>();
+  readonly #statements = new Map<string, Statement<unknown, Params>>();
   readonly #addedFlushMs: number;
 
   constructor(options: WriterOptions) {
@@ -224,15 +224,15 @@ export class Writer {
   }
 
   #put(name: string, value: string): void {
-    this.#run('INSERT INTO installation (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value', [
-      name,
-      value,
-    ]);
+    this.#run(
+      'INSERT INTO installation (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value',
+      [name, value],
+    );
   }
 
-  #statement(sql: string): Statement {
+  #statement(sql: string): Statement<unknown, Params> {
     let statement = this.#statements.get(sql);
-    if (statement === undefined) this.#statements.set(sql, (statement = this.#db.prepare(sql)));
+    if (statement === undefined) this.#statements.set(sql, (statement = this.#db.prepare<unknown, Params>(sql)));
     return statement;
   }
 }
@@ -293,7 +293,10 @@ export function configure(db: Database): void {
   db.run('PRAGMA synchronous = FULL');
   const synchronous = db.query('PRAGMA synchronous').get() as { synchronous: number };
   if (journal.journal_mode !== 'wal' || synchronous.synchronous !== 2) {
-    throw new WriteFailure('broken', `SQLite refused durable settings (journal_mode ${journal.journal_mode}, synchronous ${synchronous.synchronous})`);
+    throw new WriteFailure(
+      'broken',
+      `SQLite refused durable settings (journal_mode ${journal.journal_mode}, synchronous ${synchronous.synchronous})`,
+    );
   }
   db.run('PRAGMA journal_size_limit = 67108864');
 }
