@@ -27,6 +27,8 @@ interface Connection {
   missing: number;
   /** The beginning of an answer whose head came in parts. */
   beginning: Buffer | null;
+  /** Bytes of the running answer, head and body. */
+  length: number;
 }
 
 /** One array for all rounds: a new one each time would be collected in the middle of the next round. */
@@ -37,14 +39,15 @@ const latencies = new Float64Array(MAX_LATENCIES);
  * answer but a valid verdict ends the benchmark: a fast refusal is not what is measured.
  */
 export async function runLoad(load: Load): Promise<Round> {
-  const loop = new ClosedLoop(load);
-  return loop.run();
+  // What the round before has left behind is cleared away before the clock runs.
+  Bun.gc(true);
+  return new ClosedLoop(load).run();
 }
 
 class ClosedLoop {
   readonly #load: Load;
   readonly #ended = Promise.withResolvers<void>();
-  #sockets: Bun.Socket<Connection>[] = [];
+  readonly #sockets: Bun.Socket<Connection>[] = [];
   #open = 0;
   #startedAtMs = 0;
   #deadlineMs = Infinity;
@@ -77,7 +80,7 @@ class ClosedLoop {
       error: (_socket, error) => this.#ended.reject(error),
     };
     for (let i = 0; i < connections; i++) {
-      const data: Connection = { sentAtMs: 0, missing: 0, beginning: null };
+      const data: Connection = { sentAtMs: 0, missing: 0, beginning: null, length: 0 };
       this.#sockets.push(await Bun.connect({ hostname: '127.0.0.1', port, data, socket: handlers }));
     }
     this.#open = connections;
@@ -96,7 +99,7 @@ class ClosedLoop {
       if (length === 0) return this.#ended.reject(new Error(`not a valid verdict: ${answer.toString('latin1')}`));
       connection.beginning = null;
       connection.missing = length - answer.length;
-      this.#bytes += length;
+      connection.length = length;
     }
     if (connection.missing > 0) return;
     if (connection.missing < 0) return this.#ended.reject(new Error('an answer is longer than its Content-Length'));
@@ -108,6 +111,7 @@ class ClosedLoop {
     if (nowMs <= this.#deadlineMs) {
       if (this.#answers < MAX_LATENCIES) latencies[this.#answers] = nowMs - socket.data.sentAtMs;
       this.#answers++;
+      this.#bytes += socket.data.length;
       this.#lastAnswerAtMs = nowMs;
       return this.#sendNext(socket, nowMs);
     }

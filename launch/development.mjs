@@ -10,6 +10,11 @@ export function bench(benchArguments) {
   return afterInstalling(() => runBun([fromProjectRoot('bench/main.ts'), ...benchArguments]));
 }
 
+/** Makes the generated parts of the documentation anew. */
+export function docs() {
+  return afterInstalling(() => runBun([fromProjectRoot('scripts/docs.ts')]));
+}
+
 export function check() {
   return afterInstalling(runAllChecks);
 }

@@ -34,6 +34,8 @@ class Histogram {
 
 /** What is read from other parts at the moment someone looks. */
 export interface Gauges {
+  readonly version: string;
+  readonly location: string;
   readonly cacheHits: number;
   readonly cacheMisses: number;
   readonly cachedKeys: number;
@@ -74,7 +76,9 @@ export class HttpMetrics {
   }
 
   text(gauges: Gauges): string {
+    const labels = `version=${labelText(gauges.version)},location=${labelText(gauges.location)}`;
     const sections = [
+      section('keystile_info', 'gauge', 'This node.', [`keystile_info{${labels}} 1`]),
       section(
         'keystile_verdicts_total',
         'counter',
@@ -131,6 +135,10 @@ export class HttpMetrics {
 
 function section(name: string, type: string, help: string, lines: readonly string[]): string[] {
   return [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`, ...lines];
+}
+
+function labelText(value: string): string {
+  return `"${value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')}"`;
 }
 
 function labelled(name: string, values: ReadonlyMap<string, number>): string[] {

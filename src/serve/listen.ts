@@ -1,6 +1,9 @@
+import { hostname } from 'node:os';
+
 import { makeHandler, makeVerifyHandler } from '../http/app.ts';
 import { verifyKey } from '../http/routes/keys.verifyKey.ts';
 import type { Service } from '../http/service.ts';
+import { VERSION } from '../version.ts';
 
 /** Closes connections whose headers or body do not arrive, and idle ones. The runtime checks every 4 s: 8 means 8 to 12. */
 const CONNECTION_TIMEOUT_SECONDS = 8;
@@ -54,6 +57,8 @@ export function listenMetrics(service: Service): Listening {
       if (new URL(request.url).pathname !== '/metrics')
         return new Response('Metrics are at /metrics.\n', { status: 404 });
       const text = service.metrics.text({
+        version: VERSION,
+        location: config.location ?? hostname(),
         cacheHits: engine.keyCache.hits,
         cacheMisses: engine.keyCache.misses,
         cachedKeys: engine.keyCache.size,

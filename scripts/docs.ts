@@ -1,0 +1,6 @@
+import { GENERATED, regenerate } from './generatedDocs.ts';
+
+for (const [path, make] of Object.entries(GENERATED)) {
+  const file = Bun.file(path);
+  await Bun.write(file, regenerate(await file.text(), make()));
+}

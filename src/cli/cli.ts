@@ -1,0 +1,88 @@
+import { nearestName } from '../core/nearest.ts';
+import { EXIT } from '../serve/exitCodes.ts';
+import { FolderError } from '../storage/sqlite/folder.ts';
+import { VERSION } from '../version.ts';
+import type { Command } from './command.ts';
+import { COMMANDS } from './commandTable.ts';
+import { Failure, misused } from './failure.ts';
+import { parseFlags } from './flags.ts';
+import { COMMON_FLAGS, commandHelp, overview } from './help.ts';
+import type { Io } from './io.ts';
+import { SETTING_FLAGS } from './settings.ts';
+import { jsonLine, visible } from './show.ts';
+
+/** Runs what the words ask for and answers the exit code. */
+export async function runCli(argv: readonly string[], io: Io): Promise<number> {
+  try {
+    return await dispatch(argv, io);
+  } catch (error) {
+    return report(error, io, argv.includes('--json'));
+  }
+}
+
+async function dispatch(argv: readonly string[], io: Io): Promise<number> {
+  const words = argv[0] === 'help' ? [...argv.slice(1), '--help'] : argv;
+  if (words.includes('--version') && words.every((word) => word.startsWith('-'))) {
+    io.out(words.includes('--json') ? jsonLine({ version: VERSION }) : `${VERSION}\n`);
+    return EXIT.OK;
+  }
+  const command = COMMANDS.find(({ name }) => name === commandWords(words, name));
+  if (command === undefined) return listCommands(words, io);
+  const rest = words.slice(command.name.split(' ').length);
+  const { flags, operands } = parseFlags(rest, { ...command.flags, ...SETTING_FLAGS, ...COMMON_FLAGS });
+  if (flags.has('help')) {
+    io.out(commandHelp(command));
+    return EXIT.OK;
+  }
+  checkOperands(command, operands.length);
+  return command.run({ io, flags, operands, isJson: flags.has('json') });
+}
+
+/** As many of the first words as the name of a command has. */
+function commandWords(words: readonly string[], name: string): string {
+  return words.slice(0, name.split(' ').length).join(' ');
+}
+
+/** No command, or only the first word of some: which there are. It is an answer only to who asked for it. */
+function listCommands(words: readonly string[], io: Io): number {
+  const [first, second] = words.filter((word) => !word.startsWith('-'));
+  const group = COMMANDS.filter(({ name }) => name.startsWith(`${first} `));
+  if (first !== undefined && (group.length === 0 || second !== undefined)) throw unknownCommand(first, second);
+  const text = overview(group.length === 0 ? COMMANDS : group);
+  const isAsked = words.includes('--help') || words.includes('-h');
+  if (isAsked) io.out(text);
+  else io.err(text);
+  return isAsked ? EXIT.OK : EXIT.USAGE;
+}
+
+function unknownCommand(first: string, second: string | undefined): Failure {
+  const names = COMMANDS.map(({ name }) => name);
+  const written = second === undefined ? first : `${first} ${second}`;
+  const near = nearestName(written, names) ?? nearestName(first, names);
+  const more = near === null ? '; keystile --help lists them all.' : `; did you mean "${near}"?`;
+  return misused(`There is no command ${JSON.stringify(written)}${more}`);
+}
+
+/** What was given is not shown: it may be a secret. */
+function checkOperands({ name, operands }: Command, given: number): void {
+  const missing = operands[given];
+  if (missing !== undefined && !missing.startsWith('[')) throw misused(`${name} needs ${missing}; see keystile ${name} --help.`);
+  if (given <= operands.length) return;
+  const taken = operands.length === 0 ? 'nothing' : operands.join(' ');
+  throw misused(`${name} takes ${taken} beside its flags, not ${given} words; see keystile ${name} --help.`);
+}
+
+function report(error: unknown, io: Io, isJson: boolean): number {
+  const failure = toFailure(error);
+  const { lines, details } = failure;
+  if (isJson) io.err(jsonLine({ error: { message: lines.join('\n'), ...details } }));
+  else for (const line of lines) io.err(`${visible(line)}\n`);
+  return failure.exitCode;
+}
+
+function toFailure(error: unknown): Failure {
+  if (error instanceof Failure) return error;
+  if (error instanceof FolderError) return new Failure(EXIT.FAILED, [error.message]);
+  const reason = error instanceof Error ? error.message : String(error);
+  return new Failure(EXIT.FAILED, [`Something went wrong here, which should not happen: ${reason}`]);
+}

@@ -1,0 +1,35 @@
+import { showConfig } from '../../config/show.ts';
+import { EXIT } from '../../serve/exitCodes.ts';
+import { CannotStart, serve as serveUntilStopped } from '../../serve/serve.ts';
+import type { Command } from '../command.ts';
+import { Failure, misused } from '../failure.ts';
+import { readSettings } from '../settings.ts';
+import { jsonLine, record } from '../show.ts';
+
+export const serve: Command = {
+  name: 'serve',
+  summary: 'Run the service until it is stopped (SIGTERM or Ctrl-C).',
+  operands: [],
+  flags: { 'show-config': { value: null, meaning: 'Print the configuration in force, secrets as ***, and stop there.' } },
+  examples: ['keystile serve --port 7879 --data /var/lib/keystile', 'keystile serve --env-file prod.env --show-config'],
+  async run({ io, flags, isJson }) {
+    if (isJson && !flags.has('show-config')) throw misused('--json goes with --show-config here; --log-format json is for the log.');
+    const { config, notes } = await readSettings(io, flags);
+    for (const note of notes) io.err(`${note}\n`);
+    if (flags.has('show-config')) {
+      const shown = showConfig(config);
+      io.out(isJson ? jsonLine(shown) : record(Object.entries(shown)));
+      return EXIT.OK;
+    }
+    try {
+      return await serveUntilStopped(config, {
+        print: (text) => io.out(`${text}\n`),
+        logLine: (line) => io.err(`${line}\n`),
+        isTerminal: io.isTerminal,
+      });
+    } catch (error) {
+      if (error instanceof CannotStart) throw new Failure(EXIT.CANNOT_START, [error.message]);
+      throw error;
+    }
+  },
+};

@@ -1,0 +1,89 @@
+import { nearestName } from '../core/nearest.ts';
+import { misused } from './failure.ts';
+
+export interface FlagSpec {
+  /** How help calls the value; null = a switch, which takes none. */
+  readonly value: string | null;
+  readonly meaning: string;
+  readonly isRepeatable?: true;
+}
+
+/** Flags by name, without the dashes. */
+export type FlagTable = Readonly<Record<string, FlagSpec>>;
+
+/** What was given on the command line. */
+export class Flags {
+  readonly #table: FlagTable;
+  readonly #given: ReadonlyMap<string, readonly string[]>;
+
+  constructor(table: FlagTable, given: ReadonlyMap<string, readonly string[]>) {
+    this.#table = table;
+    this.#given = given;
+  }
+
+  has(name: string): boolean {
+    return this.list(name).length > 0;
+  }
+
+  text(name: string): string | undefined {
+    return this.list(name)[0];
+  }
+
+  list(name: string): readonly string[] {
+    if (!(name in this.#table)) throw new Error(`this command has no flag --${name}`);
+    return this.#given.get(name) ?? [];
+  }
+}
+
+export interface Parsed {
+  readonly flags: Flags;
+  readonly operands: readonly string[];
+}
+
+/** Splits words into flags (`--name value`, `--name=value`, `--switch`) and operands; after `--` all are operands. */
+export function parseFlags(words: readonly string[], table: FlagTable): Parsed {
+  const given = new Map<string, string[]>();
+  const operands: string[] = [];
+  for (let i = 0; i < words.length; i++) {
+    const word = words[i] ?? '';
+    if (word === '--') {
+      operands.push(...words.slice(i + 1));
+      break;
+    }
+    if (!word.startsWith('-') || word === '-') operands.push(word);
+    else {
+      const { name, attached } = splitFlag(word);
+      const spec = findSpec(name, table);
+      const values = given.get(name) ?? [];
+      if (values.length > 0 && spec.isRepeatable !== true) throw misused(`--${name} is given twice.`);
+      given.set(name, [...values, spec.value === null ? switchValue(name, attached) : (attached ?? valueAfter(name, words[++i]))]);
+    }
+  }
+  return { flags: new Flags(table, given), operands };
+}
+
+/** Only the name is ever shown in an error: what follows the `=` may be a secret. */
+function splitFlag(word: string): { name: string; attached: string | undefined } {
+  const at = word.indexOf('=');
+  const name = (at === -1 ? word : word.slice(0, at)).replace(/^--/, '');
+  return { name: name === '-h' ? 'help' : name, attached: at === -1 ? undefined : word.slice(at + 1) };
+}
+
+function findSpec(name: string, table: FlagTable): FlagSpec {
+  const spec = Object.hasOwn(table, name) ? table[name] : undefined;
+  if (spec !== undefined) return spec;
+  const near = nearestName(name.replace(/^-+/, ''), Object.keys(table));
+  const dashed = name.startsWith('-') ? name : `--${name}`;
+  throw misused(`There is no flag ${dashed} here${near === null ? '; --help lists them all.' : `; did you mean --${near}?`}`);
+}
+
+function switchValue(name: string, attached: string | undefined): string {
+  if (attached !== undefined) throw misused(`--${name} takes no value.`);
+  return 'true';
+}
+
+/** A word that looks like a flag is no value: `--name --json` is a value forgotten. `--name=--json` says otherwise. */
+function valueAfter(name: string, word: string | undefined): string {
+  if (word === undefined || word.startsWith('--')) throw misused(`--${name} needs a value.`);
+  return word;
+}

@@ -1,0 +1,52 @@
+import { VERSION } from '../version.ts';
+import type { Command } from './command.ts';
+import type { FlagTable } from './flags.ts';
+import { SETTING_FLAGS } from './settings.ts';
+import { record } from './show.ts';
+
+/** What every command understands beside its own flags. */
+export const COMMON_FLAGS: FlagTable = {
+  'env-file': { value: 'FILE', meaning: 'Read settings from a file of NAME=value lines; the environment wins.' },
+  json: { value: null, meaning: 'Answer and fail in JSON, for machines.' },
+  help: { value: null, meaning: 'Show this.' },
+};
+
+/** The settings that matter most when a service is asked rather than run. */
+const SETTINGS_TO_ASK = ['url', 'data', 'root-key'];
+
+export function overview(commands: readonly Command[]): string {
+  return [
+    `Keystile ${VERSION}: API keys with exact credits, refills and rate limits.\n\n`,
+    'Usage: keystile COMMAND [flags]\n\n',
+    indented(record(commands.map((command) => [synopsis(command), command.summary]))),
+    '\n',
+    indented(record([['--help', 'Show this, or with a command what it takes.'], ['--version', 'Show the version.']])),
+    '\nSettings come from KEYSTILE_* variables or from flags: see keystile serve --help.\n',
+  ].join('');
+}
+
+export function commandHelp(command: Command): string {
+  const settings = Object.entries(SETTING_FLAGS).filter(([name]) => command.name === 'serve' || SETTINGS_TO_ASK.includes(name));
+  return [
+    `${command.summary}\n\nUsage: keystile ${synopsis(command)} [flags]\n`,
+    section('Flags', { ...command.flags, ...COMMON_FLAGS }),
+    section('Settings, also as KEYSTILE_* variables', Object.fromEntries(settings)),
+    command.name === 'serve' ? '' : '  (all others too: keystile serve --help)\n',
+    `\nExamples\n${command.examples.map((line) => `  ${line}\n`).join('')}`,
+  ].join('');
+}
+
+function synopsis({ name, operands }: Command): string {
+  return [name, ...operands].join(' ');
+}
+
+function section(title: string, flags: FlagTable): string {
+  const rows = Object.entries(flags).map(([name, spec]) => {
+    return [`--${name}${spec.value === null ? '' : ` ${spec.value}`}${spec.isRepeatable ? '...' : ''}`, spec.meaning] as const;
+  });
+  return rows.length === 0 ? '' : `\n${title}\n${indented(record(rows))}`;
+}
+
+function indented(text: string): string {
+  return text.replaceAll(/^(?=.)/gm, '  ');
+}
