@@ -1,5 +1,29 @@
 import type { Command } from './command.ts';
+import { apiCreate } from './commands/api.create.ts';
+import { apiList } from './commands/api.list.ts';
+import { keyCreate } from './commands/key.create.ts';
+import { keyDelete } from './commands/key.delete.ts';
+import { keyGet } from './commands/key.get.ts';
+import { keyList } from './commands/key.list.ts';
+import { keyUpdate } from './commands/key.update.ts';
+import { keyVerify } from './commands/key.verify.ts';
+import { rootKeyCreate } from './commands/rootKey.create.ts';
+import { rootKeyList } from './commands/rootKey.list.ts';
+import { rootKeyRevoke } from './commands/rootKey.revoke.ts';
 import { serve } from './commands/serve.ts';
 
 /** Every command, in the order in which help shows them. */
-export const COMMANDS: readonly Command[] = [serve];
+export const COMMANDS: readonly Command[] = [
+  serve,
+  rootKeyCreate,
+  rootKeyList,
+  rootKeyRevoke,
+  apiCreate,
+  apiList,
+  keyCreate,
+  keyGet,
+  keyList,
+  keyUpdate,
+  keyDelete,
+  keyVerify,
+];

@@ -96,8 +96,10 @@ export interface AccountChange {
   readonly set?: number;
   /** Added, or taken away when negative; the result stays within 0 and 2^53-1. */
   readonly add?: number;
-  /** Epoch and due time under a new rule: what has passed of it counts as applied, so a new rule refills nothing at once. */
-  readonly rule?: { readonly epoch: number; readonly dueAtMs: number };
+  /** The running epoch of a new rule: what has passed of it counts as applied, so a new rule refills nothing at once. */
+  readonly epoch?: number;
+  /** When the sweep shall look again; 0 = never (no rule, or the key is deleted). */
+  readonly dueAtMs?: number;
   readonly revision: number;
 }
 
@@ -120,8 +122,8 @@ export function changed(
   return {
     kind: before.kind,
     value,
-    mark: change.rule === undefined ? refreshed.mark : change.rule.epoch,
-    dueAtMs: change.rule === undefined ? refreshed.dueAtMs : change.rule.dueAtMs,
+    mark: change.epoch ?? refreshed.mark,
+    dueAtMs: change.dueAtMs ?? refreshed.dueAtMs,
     revision: change.revision,
   };
 }

@@ -5,6 +5,8 @@ import type { EdgeCount, EdgeCounts } from '../storage/port.ts';
 
 /** Counts that one save writes at the most in one transaction. */
 const SAVE_SLICE = 1000;
+/** Owners that are looked at when there is no room for a new one. */
+const FORGET_STEP = 1000;
 /** Windows of one owner: its configured limits and the ad-hoc ones. */
 const MAX_WINDOWS_PER_OWNER = MAX_LIMITS_PER_KEY + 1 + MAX_ADHOC_LIMITS_PER_OWNER;
 
@@ -42,6 +44,7 @@ export class Edge {
   readonly #owners = new Map<string, OwnerWindows>();
   readonly #loading = new Map<string, Promise<void>>();
   #unsaved = new Set<LocalWindow>();
+  #forgetting = this.#owners.entries();
 
   constructor(counts: EdgeCounts, maxOwners: number) {
     this.#counts = counts;
@@ -134,7 +137,7 @@ export class Edge {
   }
 
   async #load(owner: string, nowMs: number): Promise<void> {
-    if (this.#owners.size >= this.#maxOwners) this.forgetEnded(nowMs);
+    if (this.#owners.size >= this.#maxOwners) this.forgetEnded(nowMs, FORGET_STEP);
     if (this.#owners.size >= this.#maxOwners) {
       throw new AppError('UNAVAILABLE', 'This node counts as many local limits as it may.');
     }

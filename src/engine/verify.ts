@@ -151,8 +151,11 @@ export class Verifier {
     return account;
   }
 
-  async #decideAgain({ request, reloads }: Counted): Promise<Verdict> {
-    if (reloads >= MAX_RELOADS) throw new AppError('UNAVAILABLE', 'The key is being changed; nothing was spent.');
+  async #decideAgain({ entry, request, reloads }: Counted): Promise<Verdict> {
+    if (reloads >= MAX_RELOADS) {
+      const why = 'is being changed all the time, or its counters do not fit its record';
+      throw new AppError('UNAVAILABLE', `The key ${entry.id} ${why}; nothing was spent.`);
+    }
     for (const digest of [request.secretDigest ?? '', ...(request.olderDigests?.() ?? [])])
       this.#parts.keys.drop(digest);
     return this.#decide(await this.#find(request), request, reloads + 1);

@@ -3,6 +3,10 @@ import type { Log } from '../log.ts';
 
 const SWEEP_EVERY_MS = 30_000;
 const PRUNE_EVERY_MS = 60_000;
+/** A save that took t is followed by another after this many t at the earliest. */
+const SAVE_REST = 10;
+/** Owners of local counters that are looked at in one turn, whether they can be forgotten. */
+const FORGET_STEP = 2_000;
 /** A clock that moved by this much against the time that has passed was set by someone. */
 const CLOCK_JUMP_MS = 2_000;
 
@@ -20,6 +24,7 @@ export class Background {
   readonly #timers: ReturnType<typeof setInterval>[] = [];
   readonly #running = new Set<Promise<void>>();
   #clockOffsetMs: number;
+  #saveAgainAtMs = 0;
 
   constructor(options: BackgroundOptions) {
     this.#options = options;
@@ -28,15 +33,12 @@ export class Background {
 
   start(): void {
     const { engine, syncIntervalMs } = this.#options;
-    this.#every(syncIntervalMs, 'saving local counts', async () => {
-      if (engine.edge.unsavedSize > 0) await engine.edge.save();
-    });
+    this.#every(syncIntervalMs, 'saving local counts', () => this.#saveLocalCounts());
     this.#every(SWEEP_EVERY_MS, 'writing refills down', async () => {
       this.#watchClock();
       await engine.sweep.run();
     });
     this.#every(PRUNE_EVERY_MS, 'removing what has ended', async () => {
-      engine.edge.forgetEnded(engine.storage.ledger.nowMs());
       await engine.storage.ledger.prune();
     });
   }
@@ -66,6 +68,16 @@ export class Background {
       void running.finally(() => this.#running.delete(running));
     };
     this.#timers.push(setInterval(tick, milliseconds));
+  }
+
+  /** Saving takes at most a tenth of the time: with very many counters the interval is stretched. */
+  async #saveLocalCounts(): Promise<void> {
+    const { engine, monotonicMs } = this.#options;
+    engine.edge.forgetEnded(engine.storage.ledger.nowMs(), FORGET_STEP);
+    const startedAtMs = monotonicMs();
+    if (engine.edge.unsavedSize === 0 || startedAtMs < this.#saveAgainAtMs) return;
+    await engine.edge.save();
+    this.#saveAgainAtMs = startedAtMs + (monotonicMs() - startedAtMs) * SAVE_REST;
   }
 
   #watchClock(): void {

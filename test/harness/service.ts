@@ -34,7 +34,7 @@ export interface CallOptions {
   readonly rootKey?: string | null;
   readonly peer?: string;
   /** Sent as it is instead of the body as JSON. */
-  readonly raw?: BodyInit;
+  readonly raw?: string | Uint8Array;
 }
 
 /** The real service with everything but a socket, on a clock that the test moves. */
@@ -135,7 +135,7 @@ export class TestService {
     const headers: Record<string, string> = {
       ...(sent === null
         ? {}
-        : { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(sent as string)) }),
+        : { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(sent)) }),
       ...(rootKey === null ? {} : { authorization: `Bearer ${rootKey}` }),
       ...options.headers,
     };

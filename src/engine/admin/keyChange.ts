@@ -45,9 +45,9 @@ export function patchKey(before: KeyRecord, patch: KeyPatch, context: KeyChangeC
   return { key, accounts: [...credits.accounts, ...limits.accounts] };
 }
 
-/** The counters of a key that is only touched: deleted, or moved to another identity. */
-export function reviseAccounts(key: KeyRecord, revision: number): AccountChange[] {
-  return accountsOf(key).map((account) => ({ account, expect: key.revision, refill: null, revision }));
+/** The counters of a key that is softly deleted: they stay as they are, and the sweep passes them by. */
+export function retireAccounts(key: KeyRecord, revision: number): AccountChange[] {
+  return accountsOf(key).map((account) => ({ account, expect: key.revision, refill: null, dueAtMs: 0, revision }));
 }
 
 export function closeAccounts(key: KeyRecord): AccountChange[] {
@@ -79,7 +79,7 @@ function patchCredits(
     ...(credits === null ? { open: 'credits' as const } : {}),
     refill: context.refills.planOrNull(credits?.refill ?? null, context.nowMs),
     ...(patch.remaining === undefined ? {} : { set: patch.remaining }),
-    ...(isNewRule ? { rule: { epoch: plan?.epoch ?? 0, dueAtMs: plan?.nextMs ?? 0 } } : {}),
+    ...(isNewRule ? { epoch: plan?.epoch ?? 0, dueAtMs: plan?.nextMs ?? 0 } : {}),
     revision,
   };
   return { credits: { account: change.account, refill }, accounts: [change] };

@@ -9,7 +9,7 @@ import type { Refills } from '../refills.ts';
 import type { System } from '../system.ts';
 import { requireOn } from './access.ts';
 import { applyChange } from './changes.ts';
-import { closeAccounts, type KeyChangeContext, newAccountsNeeded, patchKey, reviseAccounts } from './keyChange.ts';
+import { closeAccounts, type KeyChangeContext, newAccountsNeeded, patchKey, retireAccounts } from './keyChange.ts';
 import type { KeyPatch, NewKey } from './keyInput.ts';
 import { type KeyView, viewKey } from './keyView.ts';
 
@@ -96,7 +96,7 @@ export class KeyAdmin {
       const nowMs = this.#parts.storage.ledger.nowMs();
       const key: KeyRecord = { ...before, deletedAtMs: nowMs, updatedAtMs: nowMs, revision };
       const writes: RecordWrite[] = [{ kind: 'updateKey', key, expect: before.revision }];
-      return { change: { writes, accounts: reviseAccounts(before, revision) }, answer };
+      return { change: { writes, accounts: retireAccounts(before, revision) }, answer };
     });
   }
 

@@ -1,0 +1,47 @@
+import { Child } from './child.ts';
+import { fillFolder } from './fill.ts';
+import { compare, type Comparison, type Pace, type Side, touchEveryKey } from './pairs.ts';
+import { probe } from './probe.ts';
+import { residentMebibytes } from './process.ts';
+import { RequestPool } from './requests.ts';
+import type { ServerOrder } from './server.ts';
+
+const MANY = 1_000_000;
+const FEW = 1_000;
+
+export interface MillionResult {
+  /** From the start of the process to its first valid verdict. */
+  readonly startSeconds: number;
+  /** Keys a second when each is seen for the first time. */
+  readonly firstSeenPerSecond: number;
+  readonly comparison: Comparison;
+  readonly residentMebibytes: number;
+}
+
+/** A million stored keys against a thousand: the start, the speed once all were seen, and the memory after it. */
+export async function measureMillion(folders: { many: string; few: string }, pace: Pace): Promise<MillionResult> {
+  const pool = new RequestPool(MANY);
+  fillFolder(folders.many, MANY, 'plain');
+  fillFolder(folders.few, FEW, 'plain');
+  const startedAtMs = performance.now();
+  const server = await Child.start<ServerOrder>('server.ts', { folder: folders.many, addedFlushMs: 0 });
+  await probe(server.port);
+  const startSeconds = (performance.now() - startedAtMs) / 1000;
+  const many: Side = { child: server, pool, keys: MANY };
+  const few: Side = {
+    child: await Child.start<ServerOrder>('server.ts', { folder: folders.few, addedFlushMs: 0 }),
+    pool,
+    keys: FEW,
+  };
+  const { perSecond: firstSeenPerSecond } = await touchEveryKey(many);
+  await warmUp(few);
+  const comparison = await compare(few, many, pace);
+  const resident = residentMebibytes(server.pid);
+  await Promise.all([server.stop(), few.child.stop()]);
+  return { startSeconds, firstSeenPerSecond, comparison, residentMebibytes: resident };
+}
+
+/** As many requests as the other rows warm up with, on few keys. */
+async function warmUp(few: Side): Promise<void> {
+  for (let i = 0; i < 100; i++) await touchEveryKey(few);
+}

@@ -1,0 +1,33 @@
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+
+/** What the operating system says of a process: from /proc where there is one, else from `ps`. */
+
+const LINUX_TICKS_PER_SECOND = 100;
+const UTIME_FIELD = 11;
+const STIME_FIELD = 12;
+
+export function residentMebibytes(pid: number): number {
+  const kibibytes =
+    process.platform === 'linux'
+      ? /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
+      : askPs('rss=', pid);
+  return Number(kibibytes) / 1024;
+}
+
+/** Processor time of all threads so far; in steps of 10 ms. */
+export function processorSeconds(pid: number): number {
+  if (process.platform !== 'linux') return parseMinutes(askPs('time=', pid));
+  // The name, in brackets, may hold spaces: the fields are counted from behind it.
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
+  return (Number(fields[UTIME_FIELD]) + Number(fields[STIME_FIELD])) / LINUX_TICKS_PER_SECOND;
+}
+
+function askPs(column: string, pid: number): string {
+  return spawnSync('ps', ['-o', column, '-p', String(pid)], { encoding: 'utf8' }).stdout.trim();
+}
+
+/** [hours:]minutes:seconds.hundredths */
+function parseMinutes(text: string): number {
+  return text.split(':').reduce((seconds, part) => seconds * 60 + Number(part), 0);
+}

@@ -1,0 +1,41 @@
+import { EXIT } from '../../serve/exitCodes.ts';
+import { withService } from '../ask.ts';
+import type { Command } from '../command.ts';
+import { misused } from '../failure.ts';
+import { countFlag } from '../flagValues.ts';
+import { KEY_FIELD_FLAGS, toKeyFields } from '../keyFields.ts';
+import { jsonLine, record } from '../show.ts';
+
+export const keyCreate: Command = {
+  name: 'key create',
+  summary: 'Make a key. Its secret is shown this once.',
+  operands: [],
+  flags: {
+    api: { value: 'ID', meaning: 'The api that it belongs to (needed).' },
+    prefix: { value: 'TEXT', meaning: 'What the key begins with.' },
+    'byte-length': { value: '16..255', meaning: 'Random bytes in it.' },
+    disabled: { value: null, meaning: 'Not valid until it is enabled.' },
+    ...KEY_FIELD_FLAGS,
+  },
+  examples: [
+    'keystile key create --api api_1Jm8ZtXg3kPp5FhJ9sQw2R --prefix demo --remaining 100 --refill daily:100',
+    'keystile key create --api api_1Jm8ZtXg3kPp5FhJ9sQw2R --owner user_1234 --limit 10 --duration 1s --strict',
+  ],
+  async run(call) {
+    const { io, flags, isJson } = call;
+    if (!flags.has('api')) throw misused('key create needs --api ID; keystile api list shows them.');
+    const prefix = flags.text('prefix');
+    const byteLength = countFlag(flags, 'byte-length');
+    const body = {
+      apiId: flags.text('api'),
+      ...(prefix === undefined ? {} : { prefix }),
+      ...(byteLength === undefined ? {} : { byteLength }),
+      ...(flags.has('disabled') ? { enabled: false } : {}),
+      ...toKeyFields(flags),
+    };
+    const created = await withService(call, (ask) => ask<{ keyId: string; key: string }>('keys.createKey', body));
+    io.out(isJson ? jsonLine(created) : record([['key', created.key], ['id', created.keyId]]));
+    if (!isJson) io.err('The key is shown this once: keep it now.\n');
+    return EXIT.OK;
+  },
+};

@@ -1,0 +1,19 @@
+import { EXIT } from '../../serve/exitCodes.ts';
+import { withService } from '../ask.ts';
+import type { Command } from '../command.ts';
+import { jsonLine, visible } from '../show.ts';
+
+export const keyDelete: Command = {
+  name: 'key delete',
+  summary: 'Delete a key: from the answer on no verification finds it.',
+  operands: ['ID'],
+  flags: { permanent: { value: null, meaning: 'Remove its record too.' } },
+  examples: ['keystile key delete key_1Jm8ZtYh4mRr6GjK8uTx3S'],
+  async run(call) {
+    const [keyId = ''] = call.operands;
+    const permanent = call.flags.has('permanent');
+    await withService(call, (ask) => ask('keys.deleteKey', { keyId, permanent }));
+    call.io.out(call.isJson ? jsonLine({ keyId, permanent }) : `Deleted ${visible(keyId)}.\n`);
+    return EXIT.OK;
+  },
+};

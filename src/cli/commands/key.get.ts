@@ -1,0 +1,19 @@
+import { EXIT } from '../../serve/exitCodes.ts';
+import { withService } from '../ask.ts';
+import type { Command } from '../command.ts';
+import { type Key, keyRecord } from '../keyShown.ts';
+import { jsonLine } from '../show.ts';
+
+export const keyGet: Command = {
+  name: 'key get',
+  summary: 'Show one key. Its secret is not stored and cannot be shown.',
+  operands: ['ID'],
+  flags: {},
+  examples: ['keystile key get key_1Jm8ZtYh4mRr6GjK8uTx3S'],
+  async run(call) {
+    const [keyId] = call.operands;
+    const key = await withService(call, (ask) => ask<Key>('keys.getKey', { keyId }));
+    call.io.out(call.isJson ? jsonLine(key) : keyRecord(key));
+    return EXIT.OK;
+  },
+};

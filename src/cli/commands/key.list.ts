@@ -1,0 +1,64 @@
+import { EXIT } from '../../serve/exitCodes.ts';
+import { type Ask, withService } from '../ask.ts';
+import type { Command } from '../command.ts';
+import { misused } from '../failure.ts';
+import { countFlag } from '../flagValues.ts';
+import type { Flags } from '../flags.ts';
+import { type Key, keyTable } from '../keyShown.ts';
+import { jsonLine, visible } from '../show.ts';
+
+interface Page {
+  readonly keys: readonly Key[];
+  readonly total: number;
+  /** Absent on the last page. */
+  readonly cursor?: string;
+}
+
+export const keyList: Command = {
+  name: 'key list',
+  summary: 'List the keys of an api, oldest first.',
+  operands: [],
+  flags: {
+    api: { value: 'ID', meaning: 'The api (needed).' },
+    owner: { value: 'ID', meaning: 'Only the keys of this owner.' },
+    limit: { value: '1..100', meaning: 'Keys on a page.' },
+    cursor: { value: 'CURSOR', meaning: 'Where the page before this one ended.' },
+    all: { value: null, meaning: 'All pages.' },
+  },
+  examples: ['keystile key list --api api_1Jm8ZtXg3kPp5FhJ9sQw2R --owner user_1234', 'keystile key list --api api_1Jm8ZtXg3kPp5FhJ9sQw2R --all --json'],
+  async run(call) {
+    const { io, flags, isJson } = call;
+    if (!flags.has('api')) throw misused('key list needs --api ID; keystile api list shows them.');
+    const query = toQuery(flags);
+    const page = await withService(call, (ask) => (flags.has('all') ? listAll(ask, query) : ask<Page>('apis.listKeys', query)));
+    io.out(isJson ? jsonLine(page) : pageText(page));
+    return EXIT.OK;
+  },
+};
+
+function toQuery(flags: Flags): Readonly<Record<string, unknown>> {
+  const limit = countFlag(flags, 'limit');
+  const [owner, cursor] = [flags.text('owner'), flags.text('cursor')];
+  return {
+    apiId: flags.text('api'),
+    ...(owner === undefined ? {} : { externalId: owner }),
+    ...(limit === undefined ? {} : { limit }),
+    ...(cursor === undefined ? {} : { cursor }),
+  };
+}
+
+async function listAll(ask: Ask, query: object): Promise<Page> {
+  const keys: Key[] = [];
+  let page = await ask<Page>('apis.listKeys', query);
+  keys.push(...page.keys);
+  while (page.cursor !== undefined) {
+    page = await ask<Page>('apis.listKeys', { ...query, cursor: page.cursor });
+    keys.push(...page.keys);
+  }
+  return { keys, total: page.total };
+}
+
+function pageText({ keys, total, cursor }: Page): string {
+  const more = cursor === undefined ? '' : `; more with --cursor ${visible(cursor)}, or --all`;
+  return `${keyTable(keys)}${keys.length} of ${total}${more}\n`;
+}

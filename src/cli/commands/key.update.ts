@@ -1,0 +1,38 @@
+import { EXIT } from '../../serve/exitCodes.ts';
+import { withService } from '../ask.ts';
+import type { Command } from '../command.ts';
+import { misused } from '../failure.ts';
+import type { Flags } from '../flags.ts';
+import { CLEARABLE_WORDS, KEY_FIELD_FLAGS, toClearedFields, toKeyFields } from '../keyFields.ts';
+import { jsonLine, visible } from '../show.ts';
+
+export const keyUpdate: Command = {
+  name: 'key update',
+  summary: 'Change a key: only what is given changes.',
+  operands: ['ID'],
+  flags: {
+    ...KEY_FIELD_FLAGS,
+    clear: { value: 'FIELD', meaning: `Unset a field: ${CLEARABLE_WORDS.join(', ')}.`, isRepeatable: true },
+    enable: { value: null, meaning: 'Let it be valid.' },
+    disable: { value: null, meaning: 'Not valid from the answer on.' },
+  },
+  examples: [
+    'keystile key update key_1Jm8ZtYh4mRr6GjK8uTx3S --disable',
+    'keystile key update key_1Jm8ZtYh4mRr6GjK8uTx3S --remaining 500 --clear expires',
+  ],
+  async run(call) {
+    const [keyId = ''] = call.operands;
+    const set = { ...toKeyFields(call.flags), ...toEnabled(call.flags) };
+    const fields = { ...set, ...toClearedFields(call.flags.list('clear'), set) };
+    if (Object.keys(fields).length === 0) throw misused('key update needs something to change; see keystile key update --help.');
+    await withService(call, (ask) => ask('keys.updateKey', { keyId, ...fields }));
+    call.io.out(call.isJson ? jsonLine({ keyId }) : `Updated ${visible(keyId)}.\n`);
+    return EXIT.OK;
+  },
+};
+
+function toEnabled(flags: Flags): { enabled?: boolean } {
+  if (flags.has('enable') && flags.has('disable')) throw misused('--enable and --disable contradict each other.');
+  if (flags.has('enable')) return { enabled: true };
+  return flags.has('disable') ? { enabled: false } : {};
+}

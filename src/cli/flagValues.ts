@@ -1,0 +1,58 @@
+import { count, duration, type Kind } from '../config/kinds.ts';
+import { MAX_COUNT, MAX_WINDOW_MS, MIN_WINDOW_MS } from '../core/bounds.ts';
+import { misused } from './failure.ts';
+import type { Flags } from './flags.ts';
+
+/** Flags as the values that they stand for; undefined when not given. Bounds beyond these are the service's to check. */
+
+export function countFlag(flags: Flags, name: string): number | undefined {
+  return parsed(flags, name, count(0, MAX_COUNT));
+}
+
+export function windowMsFlag(flags: Flags, name: string): number | undefined {
+  return parsed(flags, name, duration(MIN_WINDOW_MS, MAX_WINDOW_MS));
+}
+
+function parsed<T>(flags: Flags, name: string, kind: Kind<T>): T | undefined {
+  const text = flags.text(name);
+  if (text === undefined) return undefined;
+  const outcome = kind.parse(text);
+  if ('problem' in outcome) throw misused(`--${name} ${outcome.problem}.`);
+  return outcome.value;
+}
+
+const DATE = /^(\d{4})-(\d\d)-(\d\d)(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d))?$/;
+
+/** Unix milliseconds, or a date. A time of day must say its zone: two machines would read it differently. */
+export function timeFlag(flags: Flags, name: string): number | undefined {
+  const text = flags.text(name);
+  if (text === undefined) return undefined;
+  if (/^\d{1,16}$/.test(text) && Number.isSafeInteger(Number(text))) return Number(text);
+  const [, year, month, day] = DATE.exec(text) ?? [];
+  const unixMs = day === undefined ? NaN : Date.parse(text);
+  // Some parsers take 30 February for 2 March.
+  const isDay = new Date(Date.UTC(Number(year), Number(month) - 1, Number(day))).getUTCDate() === Number(day);
+  if (Number.isNaN(unixMs) || !isDay) {
+    throw misused(`--${name} must be unix milliseconds or a date such as 2030-12-31 (midnight UTC) or 2030-12-31T18:00:00Z.`);
+  }
+  return unixMs;
+}
+
+/** A JSON object. A number too large for JSON.parse would be sent as null: it is refused here. */
+export function objectFlag(flags: Flags, name: string): object | undefined {
+  const text = flags.text(name);
+  if (text === undefined) return undefined;
+  let isInfinite = false;
+  const note = (_: string, value: unknown): unknown => {
+    isInfinite ||= typeof value === 'number' && !Number.isFinite(value);
+    return value;
+  };
+  let value: unknown = null;
+  try {
+    value = JSON.parse(text, note) as unknown;
+  } catch {
+    // Told below, with what else is no object.
+  }
+  if (typeof value === 'object' && value !== null && !Array.isArray(value) && !isInfinite) return value;
+  throw misused(`--${name} must be a JSON object such as '{"plan":"free"}'${isInfinite ? ' with numbers that can be kept' : ''}.`);
+}
