@@ -1,8 +1,8 @@
-import { type BareOrder } from './bare.ts';
+import type { BareOrder } from './bare.ts';
 import { Child } from './child.ts';
 import { fillFolder, type KeyShape } from './fill.ts';
 import { measureFlushMs } from './flush.ts';
-import { compare, type Comparison, type Pace, type Side, touchEveryKey } from './pairs.ts';
+import { compare, type Comparison, type Pace, type Side, warmUp } from './pairs.ts';
 import { probe } from './probe.ts';
 import type { RequestPool } from './requests.ts';
 import type { ServerOrder } from './server.ts';
@@ -54,8 +54,8 @@ export async function measureRow(
   const bare = await Child.start<BareOrder>('bare.ts', await probe(server.port));
   const baseline: Side = { child: bare, pool, keys: pool.count };
   const subject: Side = { child: server, pool, keys: pool.count };
-  await touchEveryKey(baseline);
-  await touchEveryKey(subject);
+  await warmUp(baseline);
+  await warmUp(subject);
   const comparison = await compare(baseline, subject, pace);
   await Promise.all([server.stop(), bare.stop()]);
   requireEqualAnswers(comparison);

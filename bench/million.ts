@@ -1,6 +1,6 @@
 import { Child } from './child.ts';
 import { fillFolder } from './fill.ts';
-import { compare, type Comparison, type Pace, type Side, touchEveryKey } from './pairs.ts';
+import { compare, type Comparison, type Pace, type Side, warmUp } from './pairs.ts';
 import { probe } from './probe.ts';
 import { residentMebibytes } from './process.ts';
 import { RequestPool } from './requests.ts';
@@ -8,6 +8,7 @@ import type { ServerOrder } from './server.ts';
 
 const MANY = 1_000_000;
 const FEW = 1_000;
+const WARM_UP_REQUESTS = 100_000;
 
 export interface MillionResult {
   /** From the start of the process to its first valid verdict. */
@@ -33,15 +34,10 @@ export async function measureMillion(folders: { many: string; few: string }, pac
     pool,
     keys: FEW,
   };
-  const { perSecond: firstSeenPerSecond } = await touchEveryKey(many);
-  await warmUp(few);
+  const { perSecond: firstSeenPerSecond } = await warmUp(many);
+  await warmUp(few, WARM_UP_REQUESTS);
   const comparison = await compare(few, many, pace);
   const resident = residentMebibytes(server.pid);
   await Promise.all([server.stop(), few.child.stop()]);
   return { startSeconds, firstSeenPerSecond, comparison, residentMebibytes: resident };
-}
-
-/** As many requests as the other rows warm up with, on few keys. */
-async function warmUp(few: Side): Promise<void> {
-  for (let i = 0; i < 100; i++) await touchEveryKey(few);
 }

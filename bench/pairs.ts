@@ -1,7 +1,7 @@
 import type { Child } from './child.ts';
 import { type Round, runLoad } from './load.ts';
 import { processorSeconds } from './process.ts';
-import { atRandom, eachOnce, type RequestPool } from './requests.ts';
+import { atRandom, inTurn, type RequestPool } from './requests.ts';
 import { median, type Spread, spreadOf } from './statistics.ts';
 
 export const CONNECTIONS = 64;
@@ -60,9 +60,10 @@ export async function compare(baseline: Side, subject: Side, pace: Pace): Promis
   };
 }
 
-/** Every key once: the code is compiled, and no key is seen for the first time in a measured round. */
-export async function touchEveryKey({ child, pool, keys }: Side): Promise<Round> {
-  return runLoad({ port: child.port, pool, pick: eachOnce(keys), connections: CONNECTIONS, seconds: Infinity });
+/** Before the measuring: the code is compiled, and no key is seen for the first time in a measured round. */
+export async function warmUp({ child, pool, keys }: Side, requests = keys): Promise<Round> {
+  const pick = inTurn(keys, requests);
+  return runLoad({ port: child.port, pool, pick, connections: CONNECTIONS, seconds: Infinity });
 }
 
 async function measureAlone({ child, pool, keys }: Side, seconds: number): Promise<MeasuredRound> {

@@ -39,7 +39,8 @@ export function atRandom(count: number): Picker {
   return () => Math.floor(Math.random() * count);
 }
 
-export function eachOnce(count: number): Picker {
-  let next = 0;
-  return () => (next < count ? next++ : -1);
+/** One key after the other, from the first again after the last, until `requests` were sent. */
+export function inTurn(count: number, requests: number): Picker {
+  let sent = 0;
+  return () => (sent < requests ? sent++ % count : -1);
 }

@@ -1,0 +1,56 @@
+import { parseArgs } from 'node:util';
+
+import { COUNTER_ROWS } from './counters.ts';
+import type { Pace } from './pairs.ts';
+
+const ROW_NAMES: readonly string[] = [...COUNTER_ROWS.map(({ name }) => name), 'million', 'idle'];
+
+/** Short rounds and many of them: noise that lasts for seconds then hits both sides of a pair. */
+const DEFAULT_ROUNDS = '10';
+const DEFAULT_SECONDS = '0.7';
+
+export const USAGE = `npm run bench -- [--only ROW] [--rounds N] [--seconds S]
+  --only ROW     measure this row alone; may be given again. Rows: ${ROW_NAMES.join(', ')}
+  --rounds N     rounds of each side (${DEFAULT_ROUNDS})
+  --seconds S    length of a round (${DEFAULT_SECONDS})`;
+
+export interface Options {
+  readonly pace: Pace;
+  isWanted(row: string): boolean;
+}
+
+/** A wrong argument; the message says which. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}
+
+export function readOptions(args: readonly string[]): Options {
+  const { only, rounds, seconds } = parse(args);
+  const unknown = only?.find((name) => !ROW_NAMES.includes(name));
+  if (unknown !== undefined) throw new UsageError(`There is no row ${unknown}.`);
+  return {
+    pace: { rounds: atLeast(1, '--rounds', rounds), secondsPerRound: atLeast(0.1, '--seconds', seconds) },
+    isWanted: (row) => only === undefined || only.includes(row),
+  };
+}
+
+function parse(args: readonly string[]): { only?: string[] | undefined; rounds: string; seconds: string } {
+  try {
+    return parseArgs({
+      args: [...args],
+      options: {
+        only: { type: 'string', multiple: true },
+        rounds: { type: 'string', default: DEFAULT_ROUNDS },
+        seconds: { type: 'string', default: DEFAULT_SECONDS },
+      },
+    }).values;
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : String(error));
+  }
+}
+
+function atLeast(least: number, name: string, text: string): number {
+  const value = Number(text);
+  if (!(value >= least)) throw new UsageError(`${name} must be a number of at least ${least}.`);
+  return value;
+}

@@ -1,0 +1,69 @@
+import type { CounterResult } from './counters.ts';
+import type { Goal, Results } from './goals.ts';
+import type { Comparison, SideResult } from './pairs.ts';
+import type { Spread } from './statistics.ts';
+
+/** What a person reads. */
+export function resultTables(results: Results, goals: readonly Goal[]): string {
+  const { counters, million } = results;
+  const parts: string[] = [];
+  if (counters.length > 0) {
+    const head = ['', ...comparisonHead('bare', 'keystile'), 'flush'];
+    parts.push(table([head, ...counters.map(counterCells)]), NOTES);
+  }
+  if (million !== null) {
+    const head = ['', ...comparisonHead('1,000', '1,000,000')];
+    const firstSeen = `First sight of each of the 1,000,000 keys: ${whole(million.firstSeenPerSecond)} a second.`;
+    parts.push(table([head, ['keys stored', ...comparisonCells(million.comparison)]]), firstSeen);
+  }
+  if (goals.length > 0) parts.push(table([['target', 'measured', '', '', ''], ...goals.map(goalCells)]));
+  return parts.join('\n\n');
+}
+
+const NOTES = [
+  'ratio: median of the pairs of neighbouring rounds, and the least and the greatest of them.',
+  'cpu: processors that each server kept busy. Where the first is below 0.9, the load generator was the limit.',
+].join('\n');
+
+function comparisonHead(baseline: string, subject: string): string[] {
+  return [`${baseline}/s`, `${subject}/s`, 'ratio', 'p50 ms', 'p99 ms', 'p99 ratio', 'cpu'];
+}
+
+function counterCells({ row, comparison, flushMs }: CounterResult): string[] {
+  return [row.title, ...comparisonCells(comparison), flushMs === null ? '-' : `${flushMs.toFixed(2)} ms`];
+}
+
+function comparisonCells({ baseline, subject, ratio, p99Ratio }: Comparison): string[] {
+  const both = (pick: (side: SideResult) => number): string =>
+    `${pick(baseline).toFixed(2)} / ${pick(subject).toFixed(2)}`;
+  return [
+    whole(baseline.perSecond),
+    whole(subject.perSecond),
+    spread(ratio, 2),
+    both(({ p50Ms }) => p50Ms),
+    both(({ p99Ms }) => p99Ms),
+    spread(p99Ratio, 1),
+    both(({ busy }) => busy),
+  ];
+}
+
+function goalCells({ what, measured, bound, target, unit, isReached }: Goal): string[] {
+  return [what, measured.toFixed(2), bound, `${target} ${unit}`, isReached ? 'reached' : 'MISSED'];
+}
+
+function spread({ median, min, max }: Spread, digits: number): string {
+  return `${median.toFixed(digits)} (${min.toFixed(digits)}..${max.toFixed(digits)})`;
+}
+
+function whole(value: number): string {
+  return Math.round(value).toLocaleString('en-US');
+}
+
+/** Columns as wide as their widest cell: the first to the left, the others to the right. */
+function table(rows: readonly (readonly string[])[]): string {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((cells) => cells[column]?.length ?? 0)));
+  return rows
+    .map((cells) => cells.map((cell, i) => (i === 0 ? cell.padEnd(widths[i] ?? 0) : cell.padStart(widths[i] ?? 0))))
+    .map((cells) => cells.join('  ').trimEnd())
+    .join('\n');
+}

@@ -1,0 +1,123 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+export const PROJECT = join(import.meta.dir, '..', '..');
+
+/** A folder for one test, removed with everything in it. */
+export class TempFolder {
+  readonly path = mkdtempSync(join(tmpdir(), 'keystile-e2e-'));
+
+  join(...parts: string[]): string {
+    return join(this.path, ...parts);
+  }
+
+  [Symbol.dispose](): void {
+    rmSync(this.path, { recursive: true, force: true });
+  }
+}
+
+export interface Launch {
+  /** KEYSTILE_... settings; ports are free ones unless given. */
+  readonly settings?: Readonly<Record<string, string>>;
+  readonly command?: readonly string[];
+  readonly cwd?: string;
+  /** In a process group of its own, as a shell starts it. */
+  readonly ownGroup?: boolean;
+}
+
+export const SERVE = [process.execPath, '--no-env-file', '--no-install', join(PROJECT, 'src/main.ts'), 'serve'];
+
+/** A child process whose output is kept; killed at the end of the block that holds it, however that ends. */
+export class Child {
+  readonly pid: number;
+  stdout = '';
+  stderr = '';
+  readonly #process;
+  readonly #group: boolean;
+  readonly #streams: Promise<unknown>;
+  #onOutput: (() => void)[] = [];
+
+  constructor({ command = SERVE, settings = {}, cwd, ownGroup = false }: Launch) {
+    this.#group = ownGroup;
+    this.#process = Bun.spawn([...command], {
+      cwd: cwd ?? PROJECT,
+      env: childEnvironment(settings),
+      stdio: ['ignore', 'pipe', 'pipe'],
+      detached: ownGroup,
+    });
+    this.pid = this.#process.pid;
+    const { stdout, stderr } = this.#process;
+    this.#streams = Promise.all([
+      this.#read(stdout, (text) => (this.stdout += text)),
+      this.#read(stderr, (text) => (this.stderr += text)),
+    ]);
+  }
+
+  /** The exit code once it has gone, and with it every process that it had given its output to. */
+  async exited(): Promise<number> {
+    await this.#streams;
+    await this.#process.exited;
+    return this.#process.exitCode ?? -1;
+  }
+
+  /** To this process alone. */
+  signal(signal: NodeJS.Signals): void {
+    this.#process.kill(signal);
+  }
+
+  /** To its whole group, as a terminal does on Ctrl-C. */
+  signalGroup(signal: NodeJS.Signals): void {
+    process.kill(-this.pid, signal);
+  }
+
+  async kill9(): Promise<void> {
+    this.#process.kill('SIGKILL');
+    await this.#process.exited;
+  }
+
+  /** Waits until the standard output matches; a process that ends before fails the test with what it said. */
+  async printed(pattern: RegExp): Promise<RegExpExecArray> {
+    for (;;) {
+      const match = pattern.exec(this.stdout);
+      if (match !== null) return match;
+      const more = new Promise<'more'>((resolve) => this.#onOutput.push(() => resolve('more')));
+      if ((await Promise.race([more, this.exited()])) === 'more' || pattern.test(this.stdout)) continue;
+      throw new Error(`ended with ${this.#process.exitCode} before it printed ${pattern}:\n${this.stdout}${this.stderr}`);
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#process.exitCode === null && this.#process.signalCode === null) {
+      if (this.#group) this.signalGroup('SIGKILL');
+      else this.#process.kill('SIGKILL');
+    }
+    await this.#process.exited;
+  }
+
+  async #read(stream: ReadableStream<Uint8Array>, keep: (text: string) => void): Promise<void> {
+    const decoder = new TextDecoder();
+    for await (const chunk of stream) {
+      keep(decoder.decode(chunk, { stream: true }));
+      for (const wake of this.#onOutput.splice(0)) wake();
+    }
+  }
+}
+
+function childEnvironment(settings: Readonly<Record<string, string>>): Record<string, string | undefined> {
+  const inherited = Object.entries(process.env).filter(([name]) => !/^(KEYSTILE_|npm_)/.test(name));
+  return {
+    ...Object.fromEntries(inherited),
+    NODE_ENV: 'production',
+    KEYSTILE_PORT: '0',
+    KEYSTILE_METRICS_PORT: '0',
+    ...settings,
+  };
+}
+
+/** A start that is expected to end by itself. */
+export async function runToEnd(launch: Launch): Promise<{ code: number; stdout: string; stderr: string }> {
+  await using child = new Child(launch);
+  const code = await child.exited();
+  return { code, stdout: child.stdout, stderr: child.stderr };
+}
