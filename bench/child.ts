@@ -1,12 +1,15 @@
 import { fileURLToPath } from 'node:url';
 
+import type { BareOrder } from './bare.ts';
+import type { ServerOrder } from './server.ts';
+
 /**
  * A server under load lives in a process of its own. The order it works by is its one argument; it reports the port it
  * listens on as the first line of its output.
  */
 
-export function orderOf<Order>(): Order {
-  return JSON.parse(process.argv[2] ?? '') as Order;
+export function readOrder(): unknown {
+  return JSON.parse(process.argv[2] ?? '');
 }
 
 export function reportReady(port: number): void {
@@ -27,8 +30,16 @@ export class Child {
     running.add(this);
   }
 
+  static startService(order: ServerOrder): Promise<Child> {
+    return Child.#start('server.ts', order);
+  }
+
+  static startBare(order: BareOrder): Promise<Child> {
+    return Child.#start('bare.ts', order);
+  }
+
   /** Runs with the flags that this process was started with: they are those of the real service. */
-  static async start<Order>(script: 'server.ts' | 'bare.ts', order: Order): Promise<Child> {
+  static async #start(script: string, order: ServerOrder | BareOrder): Promise<Child> {
     const path = fileURLToPath(new URL(script, import.meta.url));
     const child = Bun.spawn([process.execPath, ...process.execArgv, path, JSON.stringify(order)], {
       stdio: ['ignore', 'pipe', 'inherit'],

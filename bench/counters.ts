@@ -1,11 +1,9 @@
-import type { BareOrder } from './bare.ts';
 import { Child } from './child.ts';
 import { fillFolder, type KeyShape } from './fill.ts';
 import { measureFlushMs } from './flush.ts';
 import { compare, type Comparison, type Pace, type Side, warmUp } from './pairs.ts';
 import { probe } from './probe.ts';
 import type { RequestPool } from './requests.ts';
-import type { ServerOrder } from './server.ts';
 
 export interface CounterRow {
   readonly name: string;
@@ -50,8 +48,8 @@ export async function measureRow(
   fillFolder(folder, pool.count, row.shape);
   const isDurable = row.shape === 'credits' || row.shape === 'strict';
   const flushMs = isDurable ? measureFlushMs(folder) + row.addedFlushMs : null;
-  const server = await Child.start<ServerOrder>('server.ts', { folder, addedFlushMs: row.addedFlushMs });
-  const bare = await Child.start<BareOrder>('bare.ts', await probe(server.port));
+  const server = await Child.startService({ folder, addedFlushMs: row.addedFlushMs });
+  const bare = await Child.startBare(await probe(server.port));
   const baseline: Side = { child: bare, pool, keys: pool.count };
   const subject: Side = { child: server, pool, keys: pool.count };
   await warmUp(baseline);

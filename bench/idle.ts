@@ -2,7 +2,6 @@ import { Child } from './child.ts';
 import { fillFolder } from './fill.ts';
 import { probe } from './probe.ts';
 import { processorSeconds, residentMebibytes } from './process.ts';
-import type { ServerOrder } from './server.ts';
 
 const KEYS = 100;
 const SETTLE_MS = 1_000;
@@ -16,7 +15,7 @@ export interface IdleResult {
 /** A service that was just started, has answered once, and is left alone. */
 export async function measureIdle(folder: string): Promise<IdleResult> {
   fillFolder(folder, KEYS, 'plain');
-  const server = await Child.start<ServerOrder>('server.ts', { folder, addedFlushMs: 0 });
+  const server = await Child.startService({ folder, addedFlushMs: 0 });
   await probe(server.port);
   await Bun.sleep(SETTLE_MS);
   const before = processorSeconds(server.pid);

@@ -74,7 +74,7 @@ class ClosedLoop {
 
   async #connect(): Promise<void> {
     const { port, connections } = this.#load;
-    const handlers: Bun.SocketHandler<Connection, 'buffer'> = {
+    const handlers: Bun.SocketHandler<Connection> = {
       data: (socket, chunk) => this.#receive(socket, chunk),
       close: () => this.#ended.reject(new Error('the server closed a connection')),
       error: (_socket, error) => this.#ended.reject(error),

@@ -4,7 +4,6 @@ import { compare, type Comparison, type Pace, type Side, warmUp } from './pairs.
 import { probe } from './probe.ts';
 import { residentMebibytes } from './process.ts';
 import { RequestPool } from './requests.ts';
-import type { ServerOrder } from './server.ts';
 
 const MANY = 1_000_000;
 const FEW = 1_000;
@@ -25,12 +24,12 @@ export async function measureMillion(folders: { many: string; few: string }, pac
   fillFolder(folders.many, MANY, 'plain');
   fillFolder(folders.few, FEW, 'plain');
   const startedAtMs = performance.now();
-  const server = await Child.start<ServerOrder>('server.ts', { folder: folders.many, addedFlushMs: 0 });
+  const server = await Child.startService({ folder: folders.many, addedFlushMs: 0 });
   await probe(server.port);
   const startSeconds = (performance.now() - startedAtMs) / 1000;
   const many: Side = { child: server, pool, keys: MANY };
   const few: Side = {
-    child: await Child.start<ServerOrder>('server.ts', { folder: folders.few, addedFlushMs: 0 }),
+    child: await Child.startService({ folder: folders.few, addedFlushMs: 0 }),
     pool,
     keys: FEW,
   };

@@ -6,8 +6,8 @@ import type { Pace } from './pairs.ts';
 const ROW_NAMES: readonly string[] = [...COUNTER_ROWS.map(({ name }) => name), 'million', 'idle'];
 
 /** Short rounds and many of them: noise that lasts for seconds then hits both sides of a pair. */
-const DEFAULT_ROUNDS = '10';
-const DEFAULT_SECONDS = '0.7';
+const DEFAULT_ROUNDS = '8';
+const DEFAULT_SECONDS = '0.6';
 
 export const USAGE = `npm run bench -- [--only ROW] [--rounds N] [--seconds S]
   --only ROW     measure this row alone; may be given again. Rows: ${ROW_NAMES.join(', ')}
@@ -16,7 +16,7 @@ export const USAGE = `npm run bench -- [--only ROW] [--rounds N] [--seconds S]
 
 export interface Options {
   readonly pace: Pace;
-  isWanted(row: string): boolean;
+  readonly isWanted: (row: string) => boolean;
 }
 
 /** A wrong argument; the message says which. */

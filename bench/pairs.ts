@@ -1,10 +1,14 @@
 import type { Child } from './child.ts';
 import { type Round, runLoad } from './load.ts';
-import { processorSeconds } from './process.ts';
+import { machineSeconds, ownSeconds, processorSeconds } from './process.ts';
 import { atRandom, inTurn, type RequestPool } from './requests.ts';
 import { median, type Spread, spreadOf } from './statistics.ts';
 
 export const CONNECTIONS = 64;
+/** Processors that other programs may keep busy while a pair is measured; above it the pair is disturbed. */
+const QUIET = 0.15;
+/** How many times as many pairs are measured at the most, in the hope of quiet ones. */
+const PATIENCE = 2;
 
 export interface Side {
   readonly child: Child;
@@ -34,30 +38,32 @@ export interface Comparison {
   /** Subject through baseline, of each pair of rounds. */
   readonly ratio: Spread;
   readonly p99Ratio: Spread;
+  /** Processors that other programs kept busy meanwhile. */
+  readonly foreign: Spread;
 }
 
-type MeasuredRound = Round & { readonly busy: number };
+type MeasuredRound = Round & { readonly busy: number; readonly foreign: number };
+
+interface Pair {
+  readonly baseline: MeasuredRound;
+  readonly subject: MeasuredRound;
+  readonly foreign: number;
+}
 
 /**
  * Rounds in turn: baseline, subject, baseline, subject. The speed of a shared machine drifts within seconds, so only
  * neighbours are compared. The side that is not measured is stopped by the operating system: work that a server puts
- * off (folding, saving, collecting garbage) is paid in its own rounds and never in those of the other.
+ * off (folding, saving, collecting garbage) is paid in its own rounds and never in those of the other. Pairs that other
+ * programs disturbed are measured again; what counts are the quietest, chosen without a look at their results.
  */
 export async function compare(baseline: Side, subject: Side, pace: Pace): Promise<Comparison> {
   for (const side of [baseline, subject]) side.child.pause();
-  const pairs: { baseline: MeasuredRound; subject: MeasuredRound }[] = [];
-  for (let i = 0; i < pace.rounds; i++) {
-    pairs.push({
-      baseline: await measureAlone(baseline, pace.secondsPerRound),
-      subject: await measureAlone(subject, pace.secondsPerRound),
-    });
+  const pairs: Pair[] = [];
+  const quiet = (): number => pairs.filter(({ foreign }) => foreign <= QUIET).length;
+  while (quiet() < pace.rounds && pairs.length < pace.rounds * PATIENCE) {
+    pairs.push(await measurePair(baseline, subject, pace.secondsPerRound));
   }
-  return {
-    baseline: summarize(pairs.map((pair) => pair.baseline)),
-    subject: summarize(pairs.map((pair) => pair.subject)),
-    ratio: spreadOf(pairs.map((pair) => pair.subject.perSecond / pair.baseline.perSecond)),
-    p99Ratio: spreadOf(pairs.map((pair) => pair.subject.p99Ms / pair.baseline.p99Ms)),
-  };
+  return summarize(pairs.toSorted((a, b) => a.foreign - b.foreign).slice(0, pace.rounds));
 }
 
 /** Before the measuring: the code is compiled, and no key is seen for the first time in a measured round. */
@@ -66,16 +72,35 @@ export async function warmUp({ child, pool, keys }: Side, requests = keys): Prom
   return runLoad({ port: child.port, pool, pick, connections: CONNECTIONS, seconds: Infinity });
 }
 
-async function measureAlone({ child, pool, keys }: Side, seconds: number): Promise<MeasuredRound> {
-  child.resume();
-  const before = processorSeconds(child.pid);
-  const round = await runLoad({ port: child.port, pool, pick: atRandom(keys), connections: CONNECTIONS, seconds });
-  const busy = (processorSeconds(child.pid) - before) / round.seconds;
-  child.pause();
-  return { ...round, busy };
+async function measurePair(baseline: Side, subject: Side, seconds: number): Promise<Pair> {
+  const first = await measureAlone(baseline, seconds);
+  const second = await measureAlone(subject, seconds);
+  return { baseline: first, subject: second, foreign: Math.max(first.foreign, second.foreign) };
 }
 
-function summarize(rounds: readonly MeasuredRound[]): SideResult {
+async function measureAlone({ child, pool, keys }: Side, seconds: number): Promise<MeasuredRound> {
+  child.resume();
+  const before = [processorSeconds(child.pid), ownSeconds(), machineSeconds(), performance.now()] as const;
+  const round = await runLoad({ port: child.port, pool, pick: atRandom(keys), connections: CONNECTIONS, seconds });
+  const server = processorSeconds(child.pid) - before[0];
+  const own = ownSeconds() - before[1];
+  const machine = machineSeconds() - before[2];
+  const elapsed = (performance.now() - before[3]) / 1000;
+  child.pause();
+  return { ...round, busy: server / elapsed, foreign: Math.max(0, machine - own - server) / elapsed };
+}
+
+function summarize(pairs: readonly Pair[]): Comparison {
+  return {
+    baseline: summarizeSide(pairs.map(({ baseline }) => baseline)),
+    subject: summarizeSide(pairs.map(({ subject }) => subject)),
+    ratio: spreadOf(pairs.map(({ baseline, subject }) => subject.perSecond / baseline.perSecond)),
+    p99Ratio: spreadOf(pairs.map(({ baseline, subject }) => subject.p99Ms / baseline.p99Ms)),
+    foreign: spreadOf(pairs.map(({ foreign }) => foreign)),
+  };
+}
+
+function summarizeSide(rounds: readonly MeasuredRound[]): SideResult {
   return {
     perSecond: median(rounds.map(({ perSecond }) => perSecond)),
     p50Ms: median(rounds.map(({ p50Ms }) => p50Ms)),

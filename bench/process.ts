@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { cpus } from 'node:os';
 
 /** What the operating system says of a process: from /proc where there is one, else from `ps`. */
 
@@ -21,6 +22,22 @@ export function processorSeconds(pid: number): number {
   // The name, in brackets, may hold spaces: the fields are counted from behind it.
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
   return (Number(fields[UTIME_FIELD]) + Number(fields[STIME_FIELD])) / LINUX_TICKS_PER_SECOND;
+}
+
+/** Processor time of the whole machine so far, with what its host took away from it (steal) where that is told. */
+export function machineSeconds(): number {
+  if (process.platform !== 'linux') {
+    return cpus().reduce((sum, { times }) => sum + (times.user + times.nice + times.sys + times.irq) / 1000, 0);
+  }
+  const [all = ''] = readFileSync('/proc/stat', 'utf8').split('\n', 1);
+  const [user, nice, system, _idle, _waiting, irq, softIrq, steal] = all.split(/\s+/).slice(1).map(Number);
+  const ticks = [user, nice, system, irq, softIrq, steal].reduce<number>((sum, part) => sum + (part ?? 0), 0);
+  return ticks / LINUX_TICKS_PER_SECOND;
+}
+
+export function ownSeconds(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1_000_000;
 }
 
 function askPs(column: string, pid: number): string {

@@ -8,7 +8,7 @@ import { controlPath, listenControl } from '../src/serve/control.ts';
 import { listenApi, listenMetrics } from '../src/serve/listen.ts';
 import { DataFolder } from '../src/storage/sqlite/folder.ts';
 import { Digester, monotonicMs, realSystem, wallClockMs } from '../src/system.ts';
-import { orderOf, reportReady } from './child.ts';
+import { readOrder, reportReady } from './child.ts';
 
 export interface ServerOrder {
   readonly folder: string;
@@ -17,7 +17,7 @@ export interface ServerOrder {
 
 /** Entry of a process of its own: what `serve` runs, on free ports, and on a disk that can be made slower. */
 
-const order = orderOf<ServerOrder>();
+const order = readOrder() as ServerOrder;
 const { config, problems } = readConfig({
   environment: {},
   flags: { data: order.folder, port: '0', metricsPort: '0' },

@@ -23,17 +23,18 @@ export function resultTables(results: Results, goals: readonly Goal[]): string {
 const NOTES = [
   'ratio: median of the pairs of neighbouring rounds, and the least and the greatest of them.',
   'cpu: processors that each server kept busy. Where the first is below 0.9, the load generator was the limit.',
+  'others: processors that other programs kept busy; above 0.15 the numbers are of little use.',
 ].join('\n');
 
 function comparisonHead(baseline: string, subject: string): string[] {
-  return [`${baseline}/s`, `${subject}/s`, 'ratio', 'p50 ms', 'p99 ms', 'p99 ratio', 'cpu'];
+  return [`${baseline}/s`, `${subject}/s`, 'ratio', 'p50 ms', 'p99 ms', 'p99 ratio', 'cpu', 'others'];
 }
 
 function counterCells({ row, comparison, flushMs }: CounterResult): string[] {
   return [row.title, ...comparisonCells(comparison), flushMs === null ? '-' : `${flushMs.toFixed(2)} ms`];
 }
 
-function comparisonCells({ baseline, subject, ratio, p99Ratio }: Comparison): string[] {
+function comparisonCells({ baseline, subject, ratio, p99Ratio, foreign }: Comparison): string[] {
   const both = (pick: (side: SideResult) => number): string =>
     `${pick(baseline).toFixed(2)} / ${pick(subject).toFixed(2)}`;
   return [
@@ -44,6 +45,7 @@ function comparisonCells({ baseline, subject, ratio, p99Ratio }: Comparison): st
     both(({ p99Ms }) => p99Ms),
     spread(p99Ratio, 1),
     both(({ busy }) => busy),
+    spread(foreign, 2),
   ];
 }
 

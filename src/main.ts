@@ -1,18 +1,28 @@
 import { runCli } from './cli/cli.ts';
 import { askSecret } from './cli/prompt.ts';
 
-// A reader that has seen enough (`| head -1`) is no error.
-for (const stream of [process.stdout, process.stderr]) stream.on('error', () => process.exit());
+/** Writes in order; `written` is kept until the last text has left, for a pipe takes its time. */
+function writer(stream: NodeJS.WriteStream): { write(text: string): void; written: Promise<void> } {
+  // A reader that has seen enough (`| head -1`), or a log that nobody reads any more, stops nothing.
+  stream.on('error', () => {});
+  const self = {
+    written: Promise.resolve(),
+    write(text: string) {
+      self.written = new Promise((done) => stream.write(text, () => done()));
+    },
+  };
+  return self;
+}
 
+const [out, err] = [writer(process.stdout), writer(process.stderr)];
 const exitCode = await runCli(process.argv.slice(2), {
   environment: process.env,
-  out: (text) => void process.stdout.write(text),
-  err: (text) => void process.stderr.write(text),
-  isTerminal: process.stderr.isTTY === true,
+  out: (text) => out.write(text),
+  err: (text) => err.write(text),
+  isTerminal: process.stderr.isTTY,
   readStdin: () => Bun.stdin.text(),
-  askSecret: process.stdin.isTTY === true ? askSecret : null,
+  askSecret: process.stdin.isTTY ? askSecret : null,
 });
-// A pipe takes its time: what was written must be out before the process goes.
-for (const stream of [process.stdout, process.stderr]) await new Promise((done) => stream.write('', done));
+await Promise.all([out.written, err.written]);
 // Nothing may keep the process alive once its work is done.
 process.exit(exitCode);

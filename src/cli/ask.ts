@@ -18,7 +18,11 @@ export async function withService<T>({ io, flags }: Call, work: (ask: Ask) => Pr
 }
 
 /** The same with or without a root key, as it was found. */
-export async function usingService<T>(reached: Reached, rootKey: string | null, work: (ask: Ask) => Promise<T>): Promise<T> {
+export async function usingService<T>(
+  reached: Reached,
+  rootKey: string | null,
+  work: (ask: Ask) => Promise<T>,
+): Promise<T> {
   try {
     return await work((method, body) => askOnce(reached, rootKey, { method, body }));
   } finally {
@@ -26,8 +30,15 @@ export async function usingService<T>(reached: Reached, rootKey: string | null, 
   }
 }
 
-async function askOnce<T>(reached: Reached, rootKey: string | null, { method, body }: { method: string; body: object }): Promise<T> {
-  const headers = { 'content-type': 'application/json', ...(rootKey === null ? {} : { authorization: `Bearer ${rootKey}` }) };
+async function askOnce<T>(
+  reached: Reached,
+  rootKey: string | null,
+  { method, body }: { method: string; body: object },
+): Promise<T> {
+  const headers = {
+    'content-type': 'application/json',
+    ...(rootKey === null ? {} : { authorization: `Bearer ${rootKey}` }),
+  };
   const request = new Request(`${reached.url}/v1/${method}`, { method: 'POST', headers, body: JSON.stringify(body) });
   const response = await reached.send(request);
   const answer = (await response.json().catch(() => null)) as T | null;

@@ -1,3 +1,4 @@
+import { AppError } from '../core/errors.ts';
 import { nearestName } from '../core/nearest.ts';
 import { EXIT } from '../serve/exitCodes.ts';
 import { FolderError } from '../storage/sqlite/folder.ts';
@@ -66,7 +67,8 @@ function unknownCommand(first: string, second: string | undefined): Failure {
 /** What was given is not shown: it may be a secret. */
 function checkOperands({ name, operands }: Command, given: number): void {
   const missing = operands[given];
-  if (missing !== undefined && !missing.startsWith('[')) throw misused(`${name} needs ${missing}; see keystile ${name} --help.`);
+  if (missing !== undefined && !missing.startsWith('['))
+    throw misused(`${name} needs ${missing}; see keystile ${name} --help.`);
   if (given <= operands.length) return;
   const taken = operands.length === 0 ? 'nothing' : operands.join(' ');
   throw misused(`${name} takes ${taken} beside its flags, not ${given} words; see keystile ${name} --help.`);
@@ -82,6 +84,7 @@ function report(error: unknown, io: Io, isJson: boolean): number {
 
 function toFailure(error: unknown): Failure {
   if (error instanceof Failure) return error;
+  if (error instanceof AppError) return new Failure(EXIT.FAILED, [error.message], { code: error.code });
   if (error instanceof FolderError) return new Failure(EXIT.FAILED, [error.message]);
   const reason = error instanceof Error ? error.message : String(error);
   return new Failure(EXIT.FAILED, [`Something went wrong here, which should not happen: ${reason}`]);

@@ -33,7 +33,9 @@ export function timeFlag(flags: Flags, name: string): number | undefined {
   // Some parsers take 30 February for 2 March.
   const isDay = new Date(Date.UTC(Number(year), Number(month) - 1, Number(day))).getUTCDate() === Number(day);
   if (Number.isNaN(unixMs) || !isDay) {
-    throw misused(`--${name} must be unix milliseconds or a date such as 2030-12-31 (midnight UTC) or 2030-12-31T18:00:00Z.`);
+    throw misused(
+      `--${name} must be unix milliseconds or a date such as 2030-12-31 (midnight UTC) or 2030-12-31T18:00:00Z.`,
+    );
   }
   return unixMs;
 }
@@ -54,5 +56,7 @@ export function objectFlag(flags: Flags, name: string): object | undefined {
     // Told below, with what else is no object.
   }
   if (typeof value === 'object' && value !== null && !Array.isArray(value) && !isInfinite) return value;
-  throw misused(`--${name} must be a JSON object such as '{"plan":"free"}'${isInfinite ? ' with numbers that can be kept' : ''}.`);
+  throw misused(
+    `--${name} must be a JSON object such as '{"plan":"free"}'${isInfinite ? ' with numbers that can be kept' : ''}.`,
+  );
 }

@@ -56,7 +56,10 @@ export function parseFlags(words: readonly string[], table: FlagTable): Parsed {
       const spec = findSpec(name, table);
       const values = given.get(name) ?? [];
       if (values.length > 0 && spec.isRepeatable !== true) throw misused(`--${name} is given twice.`);
-      given.set(name, [...values, spec.value === null ? switchValue(name, attached) : (attached ?? valueAfter(name, words[++i]))]);
+      given.set(name, [
+        ...values,
+        spec.value === null ? switchValue(name, attached) : (attached ?? valueAfter(name, words[++i])),
+      ]);
     }
   }
   return { flags: new Flags(table, given), operands };
@@ -74,7 +77,9 @@ function findSpec(name: string, table: FlagTable): FlagSpec {
   if (spec !== undefined) return spec;
   const near = nearestName(name.replace(/^-+/, ''), Object.keys(table));
   const dashed = name.startsWith('-') ? name : `--${name}`;
-  throw misused(`There is no flag ${dashed} here${near === null ? '; --help lists them all.' : `; did you mean --${near}?`}`);
+  throw misused(
+    `There is no flag ${dashed} here${near === null ? '; --help lists them all.' : `; did you mean --${near}?`}`,
+  );
 }
 
 function switchValue(name: string, attached: string | undefined): string {

@@ -20,13 +20,20 @@ export function overview(commands: readonly Command[]): string {
     'Usage: keystile COMMAND [flags]\n\n',
     indented(record(commands.map((command) => [synopsis(command), command.summary]))),
     '\n',
-    indented(record([['--help', 'Show this, or with a command what it takes.'], ['--version', 'Show the version.']])),
+    indented(
+      record([
+        ['--help', 'Show this, or with a command what it takes.'],
+        ['--version', 'Show the version.'],
+      ]),
+    ),
     '\nSettings come from KEYSTILE_* variables or from flags: see keystile serve --help.\n',
   ].join('');
 }
 
 export function commandHelp(command: Command): string {
-  const settings = Object.entries(SETTING_FLAGS).filter(([name]) => command.name === 'serve' || SETTINGS_TO_ASK.includes(name));
+  const settings = Object.entries(SETTING_FLAGS).filter(
+    ([name]) => command.name === 'serve' || SETTINGS_TO_ASK.includes(name),
+  );
   return [
     `${command.summary}\n\nUsage: keystile ${synopsis(command)} [flags]\n`,
     section('Flags', { ...command.flags, ...COMMON_FLAGS }),
@@ -42,7 +49,10 @@ function synopsis({ name, operands }: Command): string {
 
 function section(title: string, flags: FlagTable): string {
   const rows = Object.entries(flags).map(([name, spec]) => {
-    return [`--${name}${spec.value === null ? '' : ` ${spec.value}`}${spec.isRepeatable ? '...' : ''}`, spec.meaning] as const;
+    return [
+      `--${name}${spec.value === null ? '' : ` ${spec.value}`}${spec.isRepeatable ? '...' : ''}`,
+      spec.meaning,
+    ] as const;
   });
   return rows.length === 0 ? '' : `\n${title}\n${indented(record(rows))}`;
 }

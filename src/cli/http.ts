@@ -4,7 +4,16 @@ import { failed, type Failure } from './failure.ts';
 const TIMEOUT_MS = 30_000;
 
 /** Nothing was sent: no one listens there, or there is no such place. */
-const NOT_SENT = new Set(['ECONNREFUSED', 'ENOENT', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'ConnectionRefused', 'FailedToOpenSocket']);
+const NOT_SENT = new Set([
+  'ECONNREFUSED',
+  'ENOENT',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ConnectionRefused',
+  'FailedToOpenSocket',
+]);
 
 export function isNotSent(error: unknown): boolean {
   return NOT_SENT.has(codeOf(error));
@@ -22,13 +31,17 @@ export function send(request: Request): Promise<Response> {
 export function unreachable(url: string, error: unknown): Failure {
   const place = shownUrl(url);
   const code = codeOf(error);
-  if (isNotSent(error)) return failed(`Nothing answers at ${place} (${code}). Is the server running, and is KEYSTILE_URL right?`);
-  if (code === 'TimeoutError') return failed(`${place} gave no answer within ${TIMEOUT_MS / 1000} s. What was asked may still be done.`);
+  if (isNotSent(error))
+    return failed(`Nothing answers at ${place} (${code}). Is the server running, and is KEYSTILE_URL right?`);
+  if (code === 'TimeoutError')
+    return failed(`${place} gave no answer within ${TIMEOUT_MS / 1000} s. What was asked may still be done.`);
   return failed(`Asking ${place} failed (${code}). What was asked may have been done.`);
 }
 
 export function notKeystile(url: string, status: number): Failure {
-  return failed(`What listens at ${shownUrl(url)} does not answer like Keystile (HTTP ${status}). Is KEYSTILE_URL right?`);
+  return failed(
+    `What listens at ${shownUrl(url)} does not answer like Keystile (HTTP ${status}). Is KEYSTILE_URL right?`,
+  );
 }
 
 /** A URL may hold a password: it is not shown. */

@@ -28,7 +28,8 @@ export const KEY_FIELD_FLAGS: FlagTable = {
 
 /** The flags as fields of keys.createKey and keys.updateKey. */
 export function toKeyFields(flags: Flags): Record<string, unknown> {
-  if (flags.has('owner') && flags.has('external-id')) throw misused('--owner and --external-id are the same; give one of them.');
+  if (flags.has('owner') && flags.has('external-id'))
+    throw misused('--owner and --external-id are the same; give one of them.');
   const ip = flags.list('ip');
   return withoutUndefined({
     name: flags.text('name'),

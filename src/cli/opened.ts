@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { accessSync, constants, existsSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 
@@ -17,8 +17,16 @@ export interface Opened {
   close(): Promise<void>;
 }
 
-export function hasDatabase(config: Config): boolean {
-  return existsSync(join(config.data, 'keystile.db'));
+/** Whether there is one to open; fails when this user may not even look. */
+export function hasDatabase({ data }: Config): boolean {
+  try {
+    accessSync(data, constants.R_OK | constants.W_OK | constants.X_OK);
+  } catch (error) {
+    const code = (error as { code?: string }).code ?? String(error);
+    if (code === 'ENOENT') return false;
+    throw failed(`The data folder ${data} cannot be used by this user (${code}). Run this as the user of the service.`);
+  }
+  return existsSync(join(data, 'keystile.db'));
 }
 
 /** Opens the data folder, or says who owns it: a server, or another command that will soon be done. */

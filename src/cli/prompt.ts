@@ -6,9 +6,10 @@ const INTERRUPTED = 130;
 /** Asks on standard error, so that the answer of the command can be piped, and reads a line that is not shown. */
 export async function askSecret(question: string): Promise<string> {
   const { stdin, stderr } = process;
-  stderr.write(question);
+  // Before the question: who answers at once must not be shown either.
   stdin.setRawMode(true);
   stdin.setEncoding('utf8');
+  stderr.write(question);
   try {
     return await readLine(stdin);
   } finally {

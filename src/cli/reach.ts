@@ -77,5 +77,8 @@ function isSettled({ control, startedAt }: Owner): boolean {
 }
 
 function elsewhere(config: Config, url: string, owner: Owner): Failure {
-  return failed(`${ownedBy(config, owner)}, and nothing answers at ${url}.`, 'Set KEYSTILE_URL to the address that it printed when it started.');
+  return failed(
+    `${ownedBy(config, owner)}, and nothing answers at ${url}.`,
+    'Set KEYSTILE_URL to the address that it printed when it started.',
+  );
 }

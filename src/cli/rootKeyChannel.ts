@@ -12,7 +12,7 @@ import { hasDatabase, openUnlessOwned, ownedBy, tryPatiently } from './opened.ts
  * one the database is opened here. No address leads to them, so a server on another machine is never reached.
  */
 export async function askRootKeys(config: Config, command: RootKeyCommand): Promise<RootKeyAnswer> {
-  if (command.command !== 'create' && !hasDatabase(config)) {
+  if (!hasDatabase(config) && command.command !== 'create') {
     throw failed(`There is no database in ${config.data}. Say where it is with KEYSTILE_DATA.`);
   }
   let owner: Owner | null = null;
@@ -30,7 +30,9 @@ export async function askRootKeys(config: Config, command: RootKeyCommand): Prom
     return askOwner(found, command);
   });
   if (answer !== null) return answer;
-  throw failed(owner === null ? 'The data folder cannot be opened.' : `${ownedBy(config, owner)}, and does not answer.`);
+  throw failed(
+    owner === null ? 'The data folder cannot be opened.' : `${ownedBy(config, owner)}, and does not answer.`,
+  );
 }
 
 /** Null when the owner does not listen: it is a command like this one, or a server that starts or stops. */

@@ -1,4 +1,5 @@
 import type { Config } from '../config/variables.ts';
+import { isSecretShaped } from '../core/secret.ts';
 import { failed, misused } from './failure.ts';
 import type { Io } from './io.ts';
 import { KEY_VARIABLE, STDIN } from './settings.ts';
@@ -11,17 +12,27 @@ export async function loadRootKey(io: Io, config: Config): Promise<string> {
   if (config.rootKey !== null) return config.rootKey;
   const typed = io.askSecret === null ? '' : (await io.askSecret('Root key: ')).trim();
   if (typed === '') throw failed('This needs a root key.', HOW_TO_GIVE_ROOT_KEY);
+  // Other text does not fit into a header, and the runtime's error would show it.
+  if (!isSecretShaped(typed)) throw failed('A root key is printable ASCII; this is something else.');
   return typed;
 }
 
 /** The key to verify: the argument, `-` or a pipe for standard input, the environment, or asked of a person. */
-export async function loadKey(io: Io, given: { operand: string | undefined; variable: string | undefined }): Promise<string> {
+export async function loadKey(
+  io: Io,
+  given: { operand: string | undefined; variable: string | undefined },
+): Promise<string> {
   const key = (await findKey(io, given)).trim();
   if (key !== '') return key;
-  throw misused(`key verify needs a key: pipe it in, set ${KEY_VARIABLE}, or give it as an argument (others can see arguments).`);
+  throw misused(
+    `key verify needs a key: pipe it in, set ${KEY_VARIABLE}, or give it as an argument (others can see arguments).`,
+  );
 }
 
-async function findKey(io: Io, { operand, variable }: { operand: string | undefined; variable: string | undefined }): Promise<string> {
+async function findKey(
+  io: Io,
+  { operand, variable }: { operand: string | undefined; variable: string | undefined },
+): Promise<string> {
   if (operand !== undefined && operand !== STDIN) return operand;
   if (operand === STDIN) return io.readStdin();
   if (variable !== undefined) return variable;

@@ -3,7 +3,7 @@
  * line separators, and the marks that turn the direction of text around.
  */
 // oxlint-disable-next-line no-control-regex -- these are the characters that must not get through
-const UNSHOWABLE = /[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
+const UNSHOWABLE = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
 /** Text from elsewhere, such as a name, made safe to show. */
 export function visible(text: string): string {
@@ -32,7 +32,9 @@ export function table(heading: readonly string[], rows: readonly (readonly strin
 
 function aligned(rows: readonly (readonly string[])[]): string {
   const shown = rows.map((row) => row.map(visible));
-  const widths = (shown[0] ?? []).map((_, column) => Math.max(...shown.map((row) => Bun.stringWidth(row[column] ?? ''))));
+  const widths = (shown[0] ?? []).map((_, column) =>
+    Math.max(...shown.map((row) => Bun.stringWidth(row[column] ?? ''))),
+  );
   const lines = shown.map((row) => row.map((cell, column) => padded(cell, widths[column] ?? 0)).join('  '));
   return lines.map((line) => `${line.trimEnd()}\n`).join('');
 }
@@ -46,5 +48,8 @@ const MAX_DATE_MS = 8.64e15;
 
 export function showTime(unixMs: number): string {
   if (unixMs > MAX_DATE_MS) return String(unixMs);
-  return new Date(unixMs).toISOString().replace('T', ' ').replace(/\.\d+Z$/, ' UTC');
+  return new Date(unixMs)
+    .toISOString()
+    .replace('T', ' ')
+    .replace(/\.\d+Z$/, ' UTC');
 }

@@ -49,17 +49,17 @@ export function makeHandler(service: Service): Handler {
 /** The verify route alone, past everything that it does not need. Null headers of CORS are its only extra. */
 export function makeVerifyHandler(service: Service): Handler {
   const { corsOrigins } = service.config;
+  const fail = (failure: unknown, request: Request): Response => {
+    const isPretty = new URL(request.url).searchParams.has('pretty');
+    const context = { requestId: service.requestIds.next(), isPretty, linkBase: service.config.publicUrl ?? '' };
+    return withCors(reportFailure(service, failure, request, context), request, corsOrigins);
+  };
   return async (request, peer) => {
     try {
       const response = await answerVerification(service, request, peer);
       return corsOrigins === null ? response : withCors(response, request, corsOrigins);
     } catch (failure) {
-      const context = {
-        requestId: service.requestIds.next(),
-        isPretty: new URL(request.url).searchParams.has('pretty'),
-        linkBase: service.config.publicUrl ?? '',
-      };
-      return withCors(reportFailure(service, failure, request, context), request, corsOrigins);
+      return fail(failure, request);
     }
   };
 }

@@ -29,6 +29,8 @@ export function listenApi(service: Service): Listening {
     idleTimeout: CONNECTION_TIMEOUT_SECONDS,
     maxRequestBodySize: RUNTIME_MAX_BODY_BYTES,
     development: false,
+    // Off development Bun shares the port with whoever else listens on it: a second server would take half the requests.
+    reusePort: false,
     routes: {
       // Past the general dispatch: this is the route that is measured.
       [verifyKey.path]: { POST: (request: Request, self: Server) => verify(request, peerOf(self, request)) },
@@ -50,6 +52,7 @@ export function listenMetrics(service: Service): Listening {
     port: config.metricsPort,
     idleTimeout: CONNECTION_TIMEOUT_SECONDS,
     development: false,
+    reusePort: false,
     fetch(request) {
       const isKnown =
         config.metricsToken === null || isToken(request.headers.get('authorization'), config.metricsToken);

@@ -26,7 +26,12 @@ export interface Launch {
   readonly ownGroup?: boolean;
 }
 
-export const SERVE = [process.execPath, '--no-env-file', '--no-install', join(PROJECT, 'src/main.ts'), 'serve'];
+/** The service of a checkout, without the launcher. */
+export function serveFrom(checkout: string): string[] {
+  return [process.execPath, '--no-env-file', '--no-install', join(checkout, 'src/main.ts'), 'serve'];
+}
+
+export const SERVE = serveFrom(PROJECT);
 
 /** A child process whose output is kept; killed at the end of the block that holds it, however that ends. */
 export class Child {
@@ -83,7 +88,9 @@ export class Child {
       if (match !== null) return match;
       const more = new Promise<'more'>((resolve) => this.#onOutput.push(() => resolve('more')));
       if ((await Promise.race([more, this.exited()])) === 'more' || pattern.test(this.stdout)) continue;
-      throw new Error(`ended with ${this.#process.exitCode} before it printed ${pattern}:\n${this.stdout}${this.stderr}`);
+      throw new Error(
+        `ended with ${this.#process.exitCode} before it printed ${pattern}:\n${this.stdout}${this.stderr}`,
+      );
     }
   }
 

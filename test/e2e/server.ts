@@ -58,7 +58,7 @@ export class Server implements AsyncDisposable {
   async ok(path: string, body: unknown): Promise<Body> {
     const answer = await this.call(path, body);
     if (answer.status !== 200) throw new Error(`${path} answered ${answer.status}: ${JSON.stringify(answer.body)}`);
-    return answer.body as Body;
+    return answer.body;
   }
 
   async createKeys(count: number, fields: Record<string, unknown>): Promise<{ keyId: string; key: string }[]> {

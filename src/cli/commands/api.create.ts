@@ -12,7 +12,14 @@ export const apiCreate: Command = {
   async run(call) {
     const [name] = call.operands;
     const api = await withService(call, (ask) => ask<{ apiId: string; name: string }>('apis.createApi', { name }));
-    call.io.out(call.isJson ? jsonLine(api) : record([['id', api.apiId], ['name', api.name]]));
+    call.io.out(
+      call.isJson
+        ? jsonLine(api)
+        : record([
+            ['id', api.apiId],
+            ['name', api.name],
+          ]),
+    );
     return EXIT.OK;
   },
 };

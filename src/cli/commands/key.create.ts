@@ -34,7 +34,14 @@ export const keyCreate: Command = {
       ...toKeyFields(flags),
     };
     const created = await withService(call, (ask) => ask<{ keyId: string; key: string }>('keys.createKey', body));
-    io.out(isJson ? jsonLine(created) : record([['key', created.key], ['id', created.keyId]]));
+    io.out(
+      isJson
+        ? jsonLine(created)
+        : record([
+            ['key', created.key],
+            ['id', created.keyId],
+          ]),
+    );
     if (!isJson) io.err('The key is shown this once: keep it now.\n');
     return EXIT.OK;
   },

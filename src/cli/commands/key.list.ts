@@ -25,12 +25,17 @@ export const keyList: Command = {
     cursor: { value: 'CURSOR', meaning: 'Where the page before this one ended.' },
     all: { value: null, meaning: 'All pages.' },
   },
-  examples: ['keystile key list --api api_1Jm8ZtXg3kPp5FhJ9sQw2R --owner user_1234', 'keystile key list --api api_1Jm8ZtXg3kPp5FhJ9sQw2R --all --json'],
+  examples: [
+    'keystile key list --api api_1Jm8ZtXg3kPp5FhJ9sQw2R --owner user_1234',
+    'keystile key list --api api_1Jm8ZtXg3kPp5FhJ9sQw2R --all --json',
+  ],
   async run(call) {
     const { io, flags, isJson } = call;
     if (!flags.has('api')) throw misused('key list needs --api ID; keystile api list shows them.');
     const query = toQuery(flags);
-    const page = await withService(call, (ask) => (flags.has('all') ? listAll(ask, query) : ask<Page>('apis.listKeys', query)));
+    const page = await withService(call, (ask) =>
+      flags.has('all') ? listAll(ask, query) : ask<Page>('apis.listKeys', query),
+    );
     io.out(isJson ? jsonLine(page) : pageText(page));
     return EXIT.OK;
   },

@@ -24,7 +24,8 @@ export const keyUpdate: Command = {
     const [keyId = ''] = call.operands;
     const set = { ...toKeyFields(call.flags), ...toEnabled(call.flags) };
     const fields = { ...set, ...toClearedFields(call.flags.list('clear'), set) };
-    if (Object.keys(fields).length === 0) throw misused('key update needs something to change; see keystile key update --help.');
+    if (Object.keys(fields).length === 0)
+      throw misused('key update needs something to change; see keystile key update --help.');
     await withService(call, (ask) => ask('keys.updateKey', { keyId, ...fields }));
     call.io.out(call.isJson ? jsonLine({ keyId }) : `Updated ${visible(keyId)}.\n`);
     return EXIT.OK;

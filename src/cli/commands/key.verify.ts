@@ -26,7 +26,8 @@ export const keyVerify: Command = {
   },
   examples: ['printf %s "$key" | keystile key verify', 'KEYSTILE_KEY=demo_... keystile key verify --cost 5 --json'],
   async run({ io, flags, operands, isJson }) {
-    if (flags.text('root-key') === STDIN && operands[0] === STDIN) throw misused('Only one secret can come from standard input.');
+    if (flags.text('root-key') === STDIN && operands[0] === STDIN)
+      throw misused('Only one secret can come from standard input.');
     const { config, environment } = await readSettings(io, flags);
     const key = await loadKey(io, { operand: operands[0], variable: environment[KEY_VARIABLE] });
     const body = { key, ...toRequest(flags) };

@@ -16,13 +16,21 @@ export const rootKeyCreate: Command = {
   operands: [],
   flags: {
     name: { value: 'TEXT', meaning: 'A name for people.' },
-    right: { value: 'RIGHT', meaning: 'What it may do, such as api.*.read_key; everything when none is given.', isRepeatable: true },
+    right: {
+      value: 'RIGHT',
+      meaning: 'What it may do, such as api.*.read_key; everything when none is given.',
+      isRepeatable: true,
+    },
     expires: { value: 'TIME', meaning: 'Unix milliseconds or a date such as 2030-12-31.' },
   },
-  examples: ['keystile root-key create --name deploy', "keystile root-key create --right 'api.*.create_key' --right 'api.*.read_key'"],
+  examples: [
+    'keystile root-key create --name deploy',
+    "keystile root-key create --right 'api.*.create_key' --right 'api.*.read_key'",
+  ],
   async run({ io, flags, isJson }) {
     const name = flags.text('name') ?? null;
-    if (name !== null && (name === '' || name.length > MAX_NAME_LENGTH)) throw misused(`--name must have 1 to ${MAX_NAME_LENGTH} characters.`);
+    if (name !== null && (name === '' || name.length > MAX_NAME_LENGTH))
+      throw misused(`--name must have 1 to ${MAX_NAME_LENGTH} characters.`);
     const expiresAtMs = timeFlag(flags, 'expires') ?? null;
     if (expiresAtMs !== null && expiresAtMs <= wallClockMs()) throw misused('--expires lies in the past.');
     const rights = flags.has('right') ? flags.list('right') : [ALL_RIGHTS];

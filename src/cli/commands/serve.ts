@@ -10,10 +10,13 @@ export const serve: Command = {
   name: 'serve',
   summary: 'Run the service until it is stopped (SIGTERM or Ctrl-C).',
   operands: [],
-  flags: { 'show-config': { value: null, meaning: 'Print the configuration in force, secrets as ***, and stop there.' } },
+  flags: {
+    'show-config': { value: null, meaning: 'Print the configuration in force, secrets as ***, and stop there.' },
+  },
   examples: ['keystile serve --port 7879 --data /var/lib/keystile', 'keystile serve --env-file prod.env --show-config'],
   async run({ io, flags, isJson }) {
-    if (isJson && !flags.has('show-config')) throw misused('--json goes with --show-config here; --log-format json is for the log.');
+    if (isJson && !flags.has('show-config'))
+      throw misused('--json goes with --show-config here; --log-format json is for the log.');
     const { config, notes } = await readSettings(io, flags);
     for (const note of notes) io.err(`${note}\n`);
     if (flags.has('show-config')) {

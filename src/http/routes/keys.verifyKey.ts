@@ -1,13 +1,7 @@
-import { type Static, Type } from 'typebox';
-import { Compile } from 'typebox/compile';
+import { Type } from 'typebox';
 
-import { parseAddress } from '../../core/address.ts';
-import {
-  MAX_IDEMPOTENCY_KEY_LENGTH,
-  MAX_LIMITS_PER_KEY,
-  MAX_VERIFY_BODY_BYTES,
-  MIN_IDEMPOTENCY_KEY_LENGTH,
-} from '../../core/bounds.ts';
+import { type Address, parseAddress } from '../../core/address.ts';
+import { MAX_VERIFY_BODY_BYTES } from '../../core/bounds.ts';
 import { AppError } from '../../core/errors.ts';
 import { DEFAULT_LIMIT_NAME } from '../../core/records.ts';
 import { holdsRight, holdsRightSomewhere } from '../../core/rights.ts';
@@ -16,40 +10,12 @@ import type { LimitRequest } from '../../engine/limits.ts';
 import type { Verdict } from '../../engine/verdict.ts';
 import type { VerifyRequest } from '../../engine/verify.ts';
 import { checkContentType, readBody } from '../body.ts';
-import { explain } from '../explain.ts';
-import { parseJson } from '../json.ts';
 import { badFields } from '../keyFields.ts';
 import { IdentityObject } from '../keyObject.ts';
-import { Count, DurationMs, Id, LimitName, Positive, strict, words } from '../schemas.ts';
+import { strict } from '../schemas.ts';
 import type { Service } from '../service.ts';
 import { shownLimit, verdictText } from '../verdictText.ts';
-
-const IDEMPOTENCY_PATTERN = `^[A-Za-z0-9_-]{${MIN_IDEMPOTENCY_KEY_LENGTH},${MAX_IDEMPOTENCY_KEY_LENGTH}}$`;
-const IDEMPOTENCY_WORDS = `${MIN_IDEMPOTENCY_KEY_LENGTH} to ${MAX_IDEMPOTENCY_KEY_LENGTH} of the characters A-Z a-z 0-9 _ -`;
-const isIdempotencyKey = new RegExp(IDEMPOTENCY_PATTERN);
-
-const VerifyBody = strict({
-  key: Type.String({ minLength: 1 }),
-  apiId: Type.Optional(Id),
-  remaining: Type.Optional(strict({ cost: Type.Optional(Count) })),
-  ratelimit: Type.Optional(strict({ cost: Type.Optional(Count) })),
-  ratelimits: Type.Optional(
-    Type.Array(
-      strict({
-        name: LimitName,
-        cost: Type.Optional(Count),
-        limit: Type.Optional(Positive),
-        duration: Type.Optional(DurationMs),
-        async: Type.Optional(Type.Boolean()),
-      }),
-      { maxItems: MAX_LIMITS_PER_KEY },
-    ),
-  ),
-  idempotencyKey: Type.Optional(Type.String({ pattern: IDEMPOTENCY_PATTERN, description: IDEMPOTENCY_WORDS })),
-  clientIp: Type.Optional(words(1, 64)),
-});
-
-type VerifyBody = Static<typeof VerifyBody>;
+import { IDEMPOTENCY_WORDS, isIdempotencyKey, parseVerifyBody, soleSecret, VerifyBody } from '../verifyBody.ts';
 
 const LimitAnswer = { limit: Type.Integer(), remaining: Type.Integer(), reset: Type.Integer() };
 
@@ -91,57 +57,73 @@ export const verifyKey = {
   },
 } as const;
 
-const compiled = Compile(VerifyBody);
-
 const JSON_HEADERS = { headers: { 'content-type': 'application/json' } };
 
 /** The hot path: from the request to the answer, with nothing on the way that is not needed. */
-export async function answerVerification(
-  service: Service,
-  request: Request,
-  peer: () => string | null,
-): Promise<Response> {
+export async function answerVerification(service: Service, request: Request, peer: Peer): Promise<Response> {
   const startedAt = service.monotonicMs();
-  const { headers } = request;
-  checkContentType(headers);
-  const mayVerify = service.config.verifyAuth === 'open' ? null : await verifiableApis(service, headers);
-  const body = parseVerifyBody(await readBody(request, MAX_VERIFY_BODY_BYTES));
-  const decided = service.engine.verifier.verify(toVerifyRequest(service, body, headers, peer, mayVerify));
+  checkContentType(request.headers);
+  const mayVerify = service.config.verifyAuth === 'open' ? null : await verifiableApis(service, request.headers);
+  const text = await readBody(request, MAX_VERIFY_BODY_BYTES);
+  const decided = service.engine.verifier.verify(toVerifyRequest(service, text, { request, peer, mayVerify }));
   const verdict = decided instanceof Promise ? await decided : decided;
   const response = toResponse(service, verdict, request.url);
   service.metrics.verified(verdict.code, service.monotonicMs() - startedAt);
   return response;
 }
 
-function parseVerifyBody(text: string): VerifyBody {
-  const body = parseJson(text);
-  if (compiled.Check(body)) return body;
-  throw badFields(explain(VerifyBody, body));
+export type Peer = () => string | null;
+
+/** Who asks, and from where. */
+interface Caller {
+  readonly request: Request;
+  readonly peer: Peer;
+  readonly mayVerify: VerifyRequest['mayVerify'];
 }
 
-function toVerifyRequest(
-  { digester, trustedProxies, callerAddress }: Service,
-  body: VerifyBody,
-  headers: Headers,
-  peer: () => string | null,
-  mayVerify: VerifyRequest['mayVerify'],
-): VerifyRequest {
+function toVerifyRequest(service: Service, text: string, caller: Caller): VerifyRequest {
+  const header = caller.request.headers.get('idempotency-key');
+  const secret = header === null ? soleSecret(text) : null;
+  return secret === null
+    ? fullRequest(service, parseVerifyBody(text), header, caller)
+    : plainRequest(service, secret, caller);
+}
+
+/** A request that says nothing but the key. */
+function plainRequest(service: Service, secret: string, caller: Caller): VerifyRequest {
+  const { digester } = service;
+  return {
+    secretDigest: digester.digest(secret),
+    olderDigests: digester.hasOlder ? () => digester.older(secret) : null,
+    apiId: null,
+    creditCost: 1,
+    limits: null,
+    clientAddress: () => peerAddress(service, caller),
+    idempotency: null,
+    mayVerify: caller.mayVerify,
+  };
+}
+
+function fullRequest(service: Service, body: VerifyBody, header: string | null, caller: Caller): VerifyRequest {
   const { key, clientIp } = body;
-  const isShaped = isSecretShaped(key);
-  const clientAddress = clientIp === undefined ? null : parseAddress(clientIp);
-  if (clientIp !== undefined && clientAddress === null) {
+  const named = clientIp === undefined ? null : parseAddress(clientIp);
+  if (clientIp !== undefined && named === null) {
     throw badFields([{ path: 'clientIp', message: 'clientIp must be an IPv4 or IPv6 address' }]);
   }
   return {
-    secretDigest: isShaped ? digester.digest(key) : null,
-    olderDigests: isShaped && digester.hasOlder ? () => digester.older(key) : null,
+    ...plainRequest(service, key, caller),
+    // Hashed all the same, so that the time it takes tells nothing; but no key can have such a secret.
+    ...(isSecretShaped(key) ? {} : { secretDigest: null, olderDigests: null }),
     apiId: body.apiId ?? null,
     creditCost: body.remaining?.cost ?? 1,
     limits: toLimitRequests(body),
-    clientAddress: () => clientAddress ?? callerAddress(peer(), headers.get('x-forwarded-for'), trustedProxies),
-    idempotency: toIdempotency(body, headers.get('idempotency-key')),
-    mayVerify,
+    ...(named === null ? {} : { clientAddress: () => named }),
+    idempotency: toIdempotency(body, header),
   };
+}
+
+function peerAddress({ trustedProxies, callerAddress }: Service, { request, peer }: Caller): Address | null {
+  return callerAddress(peer(), request.headers.get('x-forwarded-for'), trustedProxies);
 }
 
 function toLimitRequests({ ratelimit, ratelimits }: VerifyBody): LimitRequest[] | null {

@@ -1,0 +1,148 @@
+import { afterEach, beforeEach, describe } from 'bun:test';
+import { cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import type { Storage } from '../../src/storage/port.ts';
+import { DataFolder } from '../../src/storage/sqlite/folder.ts';
+import { SqliteStorage } from '../../src/storage/sqlite/storage.ts';
+import { VirtualClock } from '../harness/clock.ts';
+
+/** A storage under test, and the ways in which it can end and begin again. */
+export interface OpenedStorage {
+  readonly storage: Storage;
+  /** A clean end and a new start on the same data. */
+  reopen(): Promise<void>;
+  /** What a new start finds after an end without warning at this moment. This one goes on. */
+  afterCrash(): Promise<OpenedStorage>;
+  close(): Promise<void>;
+}
+
+/** An adapter of the storage port: a new one is a new entry in ADAPTERS, and passes every file of this folder. */
+export interface Adapter {
+  readonly name: string;
+  open(clock: VirtualClock): Promise<OpenedStorage>;
+}
+
+/** What every adapter is opened with. */
+export const RETENTION_MS = 3_600_000;
+
+class SqliteInFolder implements OpenedStorage {
+  readonly #path: string;
+  readonly #clock: VirtualClock;
+  #folder: DataFolder;
+  #storage: SqliteStorage;
+
+  private constructor(path: string, clock: VirtualClock, folder: DataFolder, storage: SqliteStorage) {
+    this.#path = path;
+    this.#clock = clock;
+    this.#folder = folder;
+    this.#storage = storage;
+  }
+
+  static async start(path: string, clock: VirtualClock): Promise<SqliteInFolder> {
+    const folder = DataFolder.own(path, { pid: process.pid, host: 'test', startedAt: 'now', control: null });
+    return new SqliteInFolder(path, clock, folder, await openSqlite(folder, clock));
+  }
+
+  get storage(): Storage {
+    return this.#storage;
+  }
+
+  async reopen(): Promise<void> {
+    await this.#stop();
+    this.#folder = DataFolder.own(this.#path, { pid: process.pid, host: 'test', startedAt: 'now', control: null });
+    this.#storage = await openSqlite(this.#folder, this.#clock);
+  }
+
+  /** The files as they are now, with no chance to write anything more: what a killed process leaves. */
+  async afterCrash(): Promise<OpenedStorage> {
+    const copy = newFolder();
+    cpSync(this.#path, copy, { recursive: true });
+    return SqliteInFolder.start(copy, this.#clock);
+  }
+
+  async close(): Promise<void> {
+    await this.#stop();
+    rmSync(this.#path, { recursive: true, force: true });
+  }
+
+  async #stop(): Promise<void> {
+    await this.#storage.close();
+    this.#folder.release();
+  }
+}
+
+function newFolder(): string {
+  return mkdtempSync(join(tmpdir(), 'keystile-conformance-'));
+}
+
+function openSqlite(folder: DataFolder, clock: VirtualClock): Promise<SqliteStorage> {
+  return SqliteStorage.open({
+    folder,
+    nowMs: clock.nowMs,
+    newWorkspaceId: () => 'ws_conformance',
+    maxWaiting: 20_000,
+    idempotencyRetentionMs: RETENTION_MS,
+    acceptLostCommits: false,
+    addedFlushMs: 0,
+    onBroken: (error) => {
+      throw error;
+    },
+    observe: { committed() {}, waiting() {} },
+  });
+}
+
+export const ADAPTERS: readonly Adapter[] = [
+  { name: 'sqlite', open: (clock) => SqliteInFolder.start(newFolder(), clock) },
+];
+
+/** One storage on its own clock; everything that was opened is closed at the end. */
+export class World {
+  readonly clock = new VirtualClock('2026-03-15T12:00:00Z');
+  readonly #opened: OpenedStorage[] = [];
+
+  static async make(adapter: Adapter): Promise<World> {
+    const world = new World();
+    world.#opened.push(await adapter.open(world.clock));
+    return world;
+  }
+
+  get storage(): Storage {
+    return this.#first.storage;
+  }
+
+  reopen(): Promise<void> {
+    return this.#first.reopen();
+  }
+
+  async afterCrash(): Promise<Storage> {
+    const copy = await this.#first.afterCrash();
+    this.#opened.push(copy);
+    return copy.storage;
+  }
+
+  async close(): Promise<void> {
+    for (const opened of this.#opened) await opened.close();
+  }
+
+  get #first(): OpenedStorage {
+    const [first] = this.#opened;
+    if (first === undefined) throw new Error('nothing is open');
+    return first;
+  }
+}
+
+/** Runs the tests once for every adapter, each test in a world of its own. */
+export function describePort(part: string, tests: (world: () => World) => void): void {
+  for (const adapter of ADAPTERS) {
+    describe(`${adapter.name}: ${part}`, () => {
+      let world: World;
+      beforeEach(async () => {
+        world = await World.make(adapter);
+      });
+      afterEach(() => world.close());
+      tests(() => world);
+    });
+  }
+}

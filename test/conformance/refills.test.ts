@@ -1,0 +1,132 @@
+import { expect, test } from 'bun:test';
+
+import { describePort, type World } from './adapters.ts';
+import { change, credits, dailyPlan, openCredits, spendOf, stateOf } from './samples.ts';
+
+const DAY_MS = 86_400_000;
+
+/** A counter whose rule begins now: the running epoch counts as applied. */
+function openRefilled({ storage, clock }: World, balance: number): Promise<number> {
+  const plan = dailyPlan(clock.nowMs(), 1);
+  return openCredits(storage, balance, { epoch: plan.epoch, dueAtMs: plan.nextMs });
+}
+
+describePort('refills', (world) => {
+  test('a new rule refills nothing at once; from the instant of the boundary the counter is full', async () => {
+    const { storage, clock } = world();
+    const account = await openRefilled(world(), 2);
+    const peek = () => storage.ledger.spend(spendOf(credits(account, 0, dailyPlan(clock.nowMs(), 10))));
+    expect(await peek()).toMatchObject({ legs: [{ left: 2, resetAtMs: Date.parse('2026-03-16T00:00:00Z') }] });
+    clock.set(Date.parse('2026-03-16T00:00:00Z') - 1);
+    expect(await peek()).toMatchObject({ legs: [{ left: 2 }] });
+    clock.set('2026-03-16T00:00:00Z');
+    expect(await peek()).toMatchObject({ legs: [{ left: 10, resetAtMs: Date.parse('2026-03-17T00:00:00Z') }] });
+  });
+
+  test('a plan for another epoch than the one that runs is stale, at both edges to the millisecond', async () => {
+    const { storage, clock } = world();
+    const account = await openRefilled(world(), 2);
+    const plan = dailyPlan(clock.nowMs(), 10);
+    const spendAt = async (nowMs: number) => {
+      clock.set(nowMs);
+      return (await storage.ledger.spend(spendOf(credits(account, 0, plan)))).status;
+    };
+    expect(await spendAt(plan.startMs - 1)).toBe('stale');
+    expect(await spendAt(plan.startMs)).toBe('taken');
+    expect(await spendAt(plan.nextMs - 1)).toBe('taken');
+    expect(await spendAt(plan.nextMs)).toBe('stale');
+    const touch = change({ account, expect: 1, refill: plan, add: 5, revision: 1 });
+    expect((await storage.ledger.apply(touch)).status).toBe('stale');
+    expect((await stateOf(storage, account))?.value).toBe(2);
+  });
+
+  test('restore raises to the amount after any number of days, once, and never lowers', async () => {
+    const { storage, clock } = world();
+    const [low, high] = [await openRefilled(world(), 1), await openRefilled(world(), 50)];
+    clock.advance(100 * DAY_MS);
+    const take = () => storage.ledger.spend(spendOf(...[low, high].map((each) => credits(each, 1, plan()))));
+    const plan = () => dailyPlan(clock.nowMs(), 10);
+    expect(await take()).toMatchObject({ legs: [{ left: 9 }, { left: 49 }] });
+    expect(await take()).toMatchObject({ legs: [{ left: 8 }, { left: 48 }] });
+    const { epoch, nextMs } = plan();
+    expect(await stateOf(storage, low)).toEqual({
+      kind: 'credits',
+      value: 8,
+      mark: epoch,
+      dueAtMs: nextMs,
+      revision: 1,
+    });
+  });
+
+  test('add gives the amount for every boundary passed, up to the maximum, and never lowers what is above it', async () => {
+    const { storage, clock } = world();
+    const [free, capped, above] = [
+      await openRefilled(world(), 5),
+      await openRefilled(world(), 5),
+      await openRefilled(world(), 40),
+    ];
+    clock.advance(3 * DAY_MS);
+    const legs = (max: number | null, account: number) =>
+      credits(account, 0, dailyPlan(clock.nowMs(), 10, { mode: 'add', max }));
+    const touch = () => storage.ledger.spend(spendOf(legs(null, free), legs(20, capped), legs(20, above)));
+    expect(await touch()).toMatchObject({ legs: [{ left: 35 }, { left: 20 }, { left: 40 }] });
+    expect(await touch()).toMatchObject({ legs: [{ left: 35 }, { left: 20 }, { left: 40 }] });
+    clock.advance(DAY_MS);
+    expect(await touch()).toMatchObject({ legs: [{ left: 45 }, { left: 20 }, { left: 40 }] });
+  });
+
+  test('a refused spend does not keep the refill from the next one', async () => {
+    const { storage, clock } = world();
+    const account = await openRefilled(world(), 0);
+    clock.advance(DAY_MS);
+    const spend = (amount: number) => spendOf(credits(account, amount, dailyPlan(clock.nowMs(), 10)));
+    const outcomes = await storage.ledger.spendAll([spend(11), spend(10), spend(1)]);
+    expect(outcomes).toMatchObject([
+      { status: 'refused', legs: [{ left: 10 }] },
+      { status: 'taken', legs: [{ left: 0 }] },
+      { status: 'refused', legs: [{ left: 0 }] },
+    ]);
+  });
+
+  test('many that cross the boundary together cause one refill', async () => {
+    const { storage, clock } = world();
+    const account = await openRefilled(world(), 0);
+    clock.set('2026-03-16T00:00:00Z');
+    const plan = dailyPlan(clock.nowMs(), 100);
+    const outcomes = await storage.ledger.spendAll(
+      Array.from({ length: 1000 }, () => spendOf(credits(account, 1, plan))),
+    );
+    expect(outcomes.filter(({ status }) => status === 'taken').length).toBe(100);
+  });
+
+  test('a clock set back gives no second refill, neither then nor when it comes forward again', async () => {
+    for (const mode of ['restore', 'add'] as const) {
+      const { storage, clock } = world();
+      clock.set('2026-03-15T12:00:00Z');
+      const account = await openRefilled(world(), 0);
+      const take = (amount: number) =>
+        storage.ledger.spend(spendOf(credits(account, amount, dailyPlan(clock.nowMs(), 10, { mode }))));
+      clock.set('2026-03-16T00:00:00Z');
+      expect(await take(10)).toMatchObject({ status: 'taken', legs: [{ left: 0 }] });
+      clock.set('2026-03-14T23:00:00Z');
+      expect(await take(1)).toMatchObject({ status: 'refused', legs: [{ left: 0 }] });
+      clock.set('2026-03-16T00:00:00Z');
+      expect(await take(1)).toMatchObject({ status: 'refused', legs: [{ left: 0 }] });
+      clock.set('2026-03-17T00:00:00Z');
+      expect(await take(1)).toMatchObject({ status: 'taken', legs: [{ left: 9 }] });
+    }
+  });
+
+  test('a change applies what has passed under the old rule before it sets the new one', async () => {
+    const { storage, clock } = world();
+    const account = await openRefilled(world(), 1);
+    clock.advance(DAY_MS);
+    const old = dailyPlan(clock.nowMs(), 10);
+    const outcome = await storage.ledger.apply(
+      change({ account, expect: 1, refill: old, add: 5, epoch: 674, dueAtMs: 99, revision: 2 }),
+    );
+    const state = { kind: 'credits', value: 15, mark: 674, dueAtMs: 99, revision: 2 } as const;
+    expect(outcome).toEqual({ status: 'done', accounts: [state], nowMs: clock.nowMs() });
+    expect(await stateOf(storage, account)).toEqual(state);
+  });
+});

@@ -1,0 +1,296 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+
+import { type Situation, SITUATIONS } from './cliRun.ts';
+
+// Each command opens the database, which waits for the disk of a busy machine.
+setDefaultTimeout(20_000);
+
+for (const [title, make] of Object.entries(SITUATIONS)) {
+  describe(title, () => {
+    let here: Situation;
+    let apiId: string;
+    beforeAll(async () => {
+      here = await make();
+      apiId = (await here.json('api', 'create', 'shared'))['apiId'] as string;
+    });
+    afterAll(() => here[Symbol.asyncDispose]());
+
+    const createKey = async (...flags: string[]): Promise<{ keyId: string; key: string }> => {
+      return (await here.json('key', 'create', '--api', apiId, ...flags)) as { keyId: string; key: string };
+    };
+
+    test('a root key is shown once, listed without its secret, and refused once it is revoked', async () => {
+      const created = await here.run(['root-key', 'create', '--name', 'deploy', '--expires', '2100-01-01']);
+      expect(created.code).toBe(0);
+      const secret = /^root key +(root_\S+)$/m.exec(created.out)?.[1] ?? '';
+      const id = /^id +(rk_\S+)$/m.exec(created.out)?.[1] ?? '';
+      expect(created.out).toContain('expires   2100-01-01 00:00:00 UTC\n');
+      expect(created.err).toBe('The root key is shown this once: keep it now.\n');
+
+      const listed = await here.ok('root-key', 'list');
+      expect(listed).toMatch(/^ID +START +NAME +RIGHTS +STATE +CREATED$/m);
+      expect(listed).toMatch(
+        new RegExp(`^${id} +root_\\w{4}\\.\\.\\. +deploy +\\* +active until 2100-01-01 00:00:00 UTC `, 'm'),
+      );
+      expect(listed).not.toContain(secret);
+
+      const environment = { KEYSTILE_ROOT_KEY: secret };
+      expect((await here.run(['api', 'list'], { environment })).code).toBe(0);
+      expect(await here.ok('root-key', 'revoke', id)).toBe(`Revoked ${id}.\n`);
+      expect(await here.run(['api', 'list'], { environment })).toEqual({
+        code: 1,
+        out: '',
+        err: 'This root key was revoked.\n',
+      });
+      expect(await here.ok('root-key', 'list')).toMatch(new RegExp(`^${id} .* revoked 2`, 'm'));
+    });
+
+    test('root keys in JSON use the words of the API; no digest is told', async () => {
+      const made = await here.json(
+        'root-key',
+        'create',
+        '--name',
+        'ci',
+        '--right',
+        'api.*.read_key',
+        '--right',
+        'api.*.read_api',
+      );
+      expect(made).toEqual({
+        rootKeyId: expect.stringMatching(/^rk_/),
+        key: expect.stringMatching(/^root_/),
+        start: (made['key'] as string).slice(0, 9),
+        name: 'ci',
+        rights: ['api.*.read_key', 'api.*.read_api'],
+        createdAt: expect.any(Number),
+      });
+      const { rootKeyId, key: _key, ...rest } = made;
+      const { rootKeys } = (await here.json('root-key', 'list')) as { rootKeys: unknown[] };
+      expect(rootKeys).toContainEqual({ id: rootKeyId, ...rest });
+      expect(await here.json('root-key', 'revoke', rootKeyId as string)).toEqual({ rootKeyId });
+      const limited = { KEYSTILE_ROOT_KEY: made['key'] as string };
+      expect((await here.run(['root-key', 'list'], { environment: limited })).code).toBe(0);
+    });
+
+    test('a root key without the right is told which one it lacks', async () => {
+      const { key } = await here.json('root-key', 'create', '--right', 'api.*.read_api');
+      const environment = { KEYSTILE_ROOT_KEY: key as string };
+      const refused = 'This root key lacks the right api.*.create_api.\n';
+      expect(await here.run(['api', 'create', 'payments'], { environment })).toEqual({
+        code: 1,
+        out: '',
+        err: refused,
+      });
+    });
+
+    test('an unknown right and an unknown root key are errors in one sentence', async () => {
+      const right = await here.run(['root-key', 'create', '--right', 'everything']);
+      expect(right).toEqual({
+        code: 1,
+        out: '',
+        err: '"everything" is no right. Rights look like "*" or "api.*.create_key".\n',
+      });
+      const { code, err } = await here.run(['root-key', 'revoke', 'rk_none']);
+      expect(code).toBe(1);
+      expect(err).toContain('There is no root key "rk_none"');
+    });
+
+    test('an api is made and listed, for people and for machines', async () => {
+      const made = await here.ok('api', 'create', 'payments');
+      const id = /^id +(api_\S+)\nname +payments\n$/.exec(made)?.[1];
+      expect(await here.ok('api', 'list')).toContain(`${id}  payments\n`);
+      const { apis, total } = (await here.json('api', 'list')) as {
+        apis: { id?: string; name: string }[];
+        total: number;
+      };
+      expect(apis.find((api) => api.id === id)).toMatchObject({ id, name: 'payments' });
+      expect(total).toBe(apis.length);
+    });
+
+    test('every flag of key create reaches the key', async () => {
+      const given =
+        '--prefix demo --byte-length 32 --name first --owner user_1 --meta {"plan":"free"} --remaining 7 ' +
+        '--refill monthly:9 --refill-day 31 --refill-timezone Europe/Berlin --refill-mode add --refill-max 20 ' +
+        '--limit 10 --duration 1m --strict --expires 2100-01-01T12:00:00+02:00 --environment live ' +
+        '--ip 127.0.0.1 --ip 10.0.0.0/8 --disabled';
+      const { keyId, key } = await createKey(...given.split(' '));
+      expect(key.length).toBeGreaterThan('demo_'.length + 32);
+      expect(await here.json('key', 'get', keyId)).toMatchObject({
+        id: keyId,
+        apiId,
+        start: key.slice(0, 9),
+        name: 'first',
+        ownerId: 'user_1',
+        meta: { plan: 'free' },
+        remaining: 7,
+        refill: { interval: 'monthly', amount: 9, refillDay: 31, timezone: 'Europe/Berlin', mode: 'add', max: 20 },
+        ratelimit: { limit: 10, duration: 60_000, async: false },
+        expires: Date.UTC(2100, 0, 1, 10),
+        environment: 'live',
+        ipAllowlist: ['127.0.0.1', '10.0.0.0/8'],
+        enabled: false,
+      });
+      const shown = await here.ok('key', 'get', keyId);
+      expect(shown).toContain('limit        10 in 1m, strict\n');
+      expect(shown).toContain('refill       monthly on day 31 adds 9 up to 20 (Europe/Berlin), next ');
+      expect(shown).not.toContain(key);
+    });
+
+    test('a refill can be given in parts, and a limit is local unless it is strict', async () => {
+      const parts = [
+        '--refill-interval',
+        'daily',
+        '--refill-amount',
+        '5',
+        '--limit',
+        '3',
+        '--duration',
+        '2000',
+        '--async',
+      ];
+      const { keyId } = await createKey('--remaining', '1', '--external-id', 'user_2', ...parts);
+      expect(await here.json('key', 'get', keyId)).toMatchObject({
+        ownerId: 'user_2',
+        refill: { interval: 'daily', amount: 5 },
+        ratelimit: { limit: 3, duration: 2000, async: true },
+      });
+    });
+
+    test('a key is made for people with its secret and a word that it is shown this once', async () => {
+      const { code, out, err } = await here.run(['key', 'create', '--api', apiId]);
+      expect(code).toBe(0);
+      expect(out).toMatch(/^key {2}\S{20,}\nid {3}key_\S+\n$/);
+      expect(err).toBe('The key is shown this once: keep it now.\n');
+    });
+
+    test('an update changes what is given, clears what --clear names and leaves the rest', async () => {
+      const { keyId } = await createKey(
+        '--name',
+        'old',
+        '--remaining',
+        '5',
+        '--owner',
+        'user_3',
+        '--environment',
+        'live',
+      );
+      expect(
+        await here.ok('key', 'update', keyId, '--name', 'new', '--clear', 'remaining', '--clear', 'owner', '--disable'),
+      ).toBe(`Updated ${keyId}.\n`);
+      const updated = await here.json('key', 'get', keyId);
+      expect(updated).toMatchObject({ name: 'new', environment: 'live', enabled: false });
+      expect(Object.keys(updated)).not.toContain('remaining');
+      expect(Object.keys(updated)).not.toContain('ownerId');
+      expect(await here.json('key', 'update', keyId, '--enable', '--remaining', '2')).toEqual({ keyId });
+      expect(await here.json('key', 'get', keyId)).toMatchObject({ name: 'new', enabled: true, remaining: 2 });
+    });
+
+    test('keys are listed by page, by owner, or all at once', async () => {
+      const { apiId: own } = (await here.json('api', 'create', 'pages')) as { apiId: string };
+      const made: string[] = [];
+      for (const owner of ['a', 'b', 'a']) {
+        made.push(
+          (await here.json('key', 'create', '--api', own, '--owner', owner, '--remaining', '4'))['keyId'] as string,
+        );
+      }
+      const first = await here.ok('key', 'list', '--api', own, '--limit', '2');
+      expect(first).toMatch(/^ID +START +NAME +OWNER +ENABLED +REMAINING +LIMIT +EXPIRES +CREATED\n/);
+      expect(first).toContain(`\n2 of 3; more with --cursor ${made[1]}, or --all\n`);
+      const second = await here.json('key', 'list', '--api', own, '--limit', '2', '--cursor', made[1] ?? '');
+      expect(second).toEqual({ keys: [expect.objectContaining({ id: made[2] })], total: 3 });
+      const all = (await here.json('key', 'list', '--api', own, '--limit', '1', '--all')) as { keys: { id: string }[] };
+      expect(all.keys.map(({ id }) => id)).toEqual(made);
+      const owned = (await here.json('key', 'list', '--api', own, '--owner', 'a')) as { keys: { id: string }[] };
+      expect(owned.keys.map(({ id }) => id)).toEqual([made[0] ?? '', made[2] ?? '']);
+    });
+
+    test('a deleted key is found by no verification', async () => {
+      for (const [flags, permanent] of [
+        [[], false],
+        [['--permanent'], true],
+      ] as const) {
+        const { keyId, key } = await createKey();
+        expect(await here.json('key', 'delete', keyId, ...flags)).toEqual({ keyId, permanent });
+        expect(await here.run(['key', 'verify', key])).toEqual({ code: 3, out: 'verdict  NOT_FOUND\n', err: '' });
+      }
+    });
+
+    test('verifying spends, and ends with 3 when the key is not valid', async () => {
+      const { keyId, key } = await createKey('--remaining', '3', '--name', 'counted');
+      const valid = await here.run(['key', 'verify'], { stdin: `${key}\n` });
+      expect(valid).toEqual({
+        code: 0,
+        out: `verdict    VALID\nkey        ${keyId}\nname       counted\nremaining  2\n`,
+        err: '',
+      });
+      const dear = await here.run(['key', 'verify', key, '--cost', '3', '--json']);
+      expect([dear.code, JSON.parse(dear.out)]).toEqual([
+        3,
+        expect.objectContaining({ code: 'USAGE_EXCEEDED', remaining: 2 }),
+      ]);
+      const once = ['key', 'verify', key, '--cost', '2', '--idempotency-key', 'only_once_1', '--json'];
+      expect(JSON.parse((await here.run(once)).out)).toMatchObject({ valid: true, remaining: 0 });
+      expect(JSON.parse((await here.run(once)).out)).toMatchObject({ valid: true, remaining: 0 });
+      expect((await here.run(['key', 'verify', key, '--api', 'api_other'])).out).toStartWith('verdict    FORBIDDEN\n');
+    });
+
+    test('a local limit counts across commands, and is shown with what is left of it', async () => {
+      const { key } = await createKey('--limit', '2', '--duration', '366d');
+      const verdicts = [
+        await here.run(['key', 'verify', key]),
+        await here.run(['key', 'verify', key]),
+        await here.run(['key', 'verify', key]),
+      ];
+      expect(verdicts.map(({ code }) => code)).toEqual([0, 0, 3]);
+      expect(verdicts[1]?.out).toMatch(/^limit default {2}0 of 2 left until \d{4}-/m);
+      expect(verdicts[2]?.out).toStartWith('verdict        RATE_LIMITED\n');
+    });
+
+    test('a key with addresses is held against the one that is given', async () => {
+      const { key } = await createKey('--ip', '10.0.0.0/8');
+      expect((await here.run(['key', 'verify', key, '--client-ip', '10.1.2.3'])).code).toBe(0);
+      expect((await here.run(['key', 'verify', key])).out).toStartWith('verdict  FORBIDDEN\n');
+    });
+
+    test('what the service refuses is told in its words, an issue on each line, and in JSON with its code', async () => {
+      const wrong = ['key', 'create', '--api', apiId, '--prefix', 'a b', '--byte-length', '3'];
+      const { code, out, err } = await here.run(wrong);
+      expect([code, out]).toEqual([1, '']);
+      expect(err).toMatch(/^prefix must be .*\nbyteLength must be .*\n$/);
+      const machine = await here.run([...wrong, '--json']);
+      expect(JSON.parse(machine.err)).toEqual({
+        error: {
+          code: 'BAD_REQUEST',
+          message: err.trimEnd(),
+          issues: [expect.objectContaining({ path: 'prefix' }), expect.objectContaining({ path: 'byteLength' })],
+        },
+      });
+    });
+
+    test('a wrong root key, and an API key in its place, are refused by name', async () => {
+      const unknown = await here.run(['api', 'list'], {
+        environment: { KEYSTILE_ROOT_KEY: 'root_nobody_ever_made_this_one' },
+      });
+      expect(unknown).toEqual({ code: 1, out: '', err: 'This root key is unknown.\n' });
+      const { key } = await createKey();
+      const confused = await here.run(['api', 'list'], { environment: { KEYSTILE_ROOT_KEY: key } });
+      expect(confused.err).toBe('This is an API key, not a root key.\n');
+    });
+
+    test('a name cannot write to the terminal, in a table or in JSON', async () => {
+      const name = 'a\u001b[2Jb\u009b31mc\u202ed\ne';
+      const { keyId } = await createKey('--name', name);
+      const shown = [
+        await here.ok('key', 'get', keyId),
+        await here.ok('key', 'list', '--api', apiId),
+        await here.ok('key', 'get', keyId, '--json'),
+      ];
+      for (const text of shown) {
+        expect(text).toContain('a\\u001b[2Jb\\u009b31mc\\u202ed\\');
+        // oxlint-disable-next-line no-control-regex -- what must not be there
+        expect(text).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/);
+      }
+      expect((JSON.parse(shown[2] ?? '') as { name: string }).name).toBe(name);
+    });
+  });
+}

@@ -1,0 +1,111 @@
+import { describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { writeFileSync } from 'node:fs';
+
+import { keystile } from './cliRun.ts';
+import { runToEnd, TempFolder } from './process.ts';
+import { ROOT_KEY, Server } from './server.ts';
+
+// Each command opens the database, which waits for the disk of a busy machine.
+setDefaultTimeout(20_000);
+
+describe('keystile serve', () => {
+  test('all problems of the configuration are told together, a line each, before anything is made', async () => {
+    const environment = { KEYSTILE_PRT: '1', KEYSTILE_LOG_LEVEL: 'loud', KEYSTILE_TIMEZONE: 'Mars/Olympus' };
+    const { code, out, err } = await keystile(['serve', '--port', '70000', '--max-waiting=0'], { environment });
+    expect([code, out]).toEqual([78, '']);
+    expect(err.split('\n').sort()).toEqual([
+      '',
+      '--max-waiting must be a whole number from 1 to 1000000.',
+      '--port must be a port, 0 to 65535.',
+      'KEYSTILE_LOG_LEVEL must be one of debug, info, warn, error.',
+      'KEYSTILE_PRT is no setting; did you mean KEYSTILE_PORT?',
+      'KEYSTILE_TIMEZONE must be an IANA time zone such as Europe/Berlin.',
+    ]);
+  });
+
+  test('a root key that is too short is refused without being shown', async () => {
+    const { code, err } = await keystile(['serve'], { environment: { KEYSTILE_ROOT_KEY: 'hunter2' } });
+    expect([code, err]).toEqual([
+      78,
+      'KEYSTILE_ROOT_KEY must have at least 24 characters, all of them printable ASCII.\n',
+    ]);
+  });
+
+  test('the configuration in force is shown with secrets as ***: flags before the environment, before the env file', async () => {
+    using folder = new TempFolder();
+    writeFileSync(
+      folder.join('prod.env'),
+      `KEYSTILE_HOST=0.0.0.0\nKEYSTILE_PORT=1111\n\n# a secret\nKEYSTILE_ROOT_KEY='${ROOT_KEY}'\nKEYSTILE_LOCATION = here # there\n`,
+    );
+    const environment = { KEYSTILE_PORT: '2222', KEYSTILE_DATA: '/env', KEYSTILE_KEY: 'for_verify_only' };
+    const words = ['serve', '--show-config', '--env-file', folder.join('prod.env'), '--data', '/flag'];
+    const { code, out } = await keystile([...words, '--json'], { environment });
+    expect([code, JSON.parse(out)]).toEqual([
+      0,
+      expect.objectContaining({
+        KEYSTILE_HOST: '0.0.0.0',
+        KEYSTILE_PORT: '2222',
+        KEYSTILE_DATA: '/flag',
+        KEYSTILE_ROOT_KEY: '***',
+        KEYSTILE_LOCATION: 'here',
+      }),
+    ]);
+    expect((await keystile(words, { environment })).out).toMatch(/^KEYSTILE_ROOT_KEY +\*\*\*$/m);
+    expect(out).not.toContain(ROOT_KEY);
+  });
+
+  test('an env file is named when it is missing, and its bad lines by number only', async () => {
+    using folder = new TempFolder();
+    const path = folder.join('bad.env');
+    expect((await keystile(['serve', '--env-file', path])).err).toBe(
+      `--env-file names ${path}, which cannot be read (ENOENT).\n`,
+    );
+    writeFileSync(path, 'KEYSTILE_PORT=1\nthe secret is hunter2\n');
+    expect(await keystile(['serve', '--env-file', path])).toEqual({
+      code: 78,
+      out: '',
+      err: `Line 2 of ${path} is not NAME=value.\n`,
+    });
+  });
+
+  test('what Kubernetes sets is passed over with a note', async () => {
+    const environment = { KEYSTILE_PORT: 'tcp://10.0.0.1:7878', KEYSTILE_SERVICE_HOST: '10.0.0.1' };
+    const { code, out, err } = await keystile(['serve', '--show-config'], { environment });
+    expect([code, err.split('\n').length]).toEqual([0, 3]);
+    expect(out).toMatch(/^KEYSTILE_PORT +7878$/m);
+  });
+
+  test('a second server on the port of a running one is refused in one sentence', async () => {
+    using folder = new TempFolder();
+    await using first = await Server.start(folder);
+    const settings = { KEYSTILE_DATA: folder.join('second'), KEYSTILE_PORT: String(first.port) };
+    const { code, stdout, stderr } = await runToEnd({ settings });
+    expect([code, stdout]).toEqual([78, '']);
+    expect(stderr).toMatch(new RegExp(`^Port ${first.port} is in use\\. Try: KEYSTILE_PORT=\\d+ npm start\\n$`));
+  });
+
+  test('a second server on the data folder of a running one is refused with the owner named', async () => {
+    using folder = new TempFolder();
+    await using first = await Server.start(folder);
+    const { code, stderr } = await runToEnd({ settings: { KEYSTILE_DATA: folder.join('data') } });
+    expect(code).toBe(78);
+    expect(stderr).toStartWith(`The data folder ${folder.join('data')} is in use by process ${first.child.pid} on `);
+  });
+
+  test('a configured root key that was revoked stays revoked, and the start says so', async () => {
+    using folder = new TempFolder();
+    const settings = { KEYSTILE_DATA: folder.join('data'), KEYSTILE_ROOT_KEY: ROOT_KEY };
+    const first = await Server.start(folder);
+    await first.stop();
+    const listed = await keystile(['root-key', 'list', '--json'], { environment: settings });
+    const [rootKey] = (JSON.parse(listed.out) as { rootKeys: { id: string }[] }).rootKeys;
+    const id = rootKey?.id ?? '';
+    expect((await keystile(['root-key', 'revoke', id], { environment: settings })).code).toBe(0);
+    const { code, stdout, stderr } = await runToEnd({ settings });
+    expect([code, stdout, stderr]).toEqual([
+      78,
+      '',
+      `The configured root key (${id}) was revoked and stays so. Configure another one.\n`,
+    ]);
+  });
+});

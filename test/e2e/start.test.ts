@@ -1,0 +1,234 @@
+import { describe, expect, test } from 'bun:test';
+import { statSync, writeFileSync } from 'node:fs';
+
+import { runToEnd, TempFolder } from './process.ts';
+import { ROOT_KEY, Server } from './server.ts';
+
+const GENERATED = { KEYSTILE_ROOT_KEY: '' };
+const ANOTHER_ONE = 'another one: npm run -s keystile root-key create';
+
+/** The banner with what differs from start to start taken out. */
+function normalised(banner: string, folder: TempFolder): string[] {
+  return banner
+    .replaceAll(folder.path, '/FOLDER')
+    .replaceAll(/root_[1-9A-HJ-NP-Za-km-z]{30,}/g, 'root_SECRET')
+    .replaceAll(/(127\.0\.0\.1:)\d+ */g, '$1PORT ')
+    .split('\n')
+    .map((line) => line.trimEnd());
+}
+
+function pastedLines({ child }: Server): string {
+  return /another terminal:\n(.*)\nCtrl-C/s.exec(child.stdout)?.[1] ?? '';
+}
+
+function rootKeyLine({ child }: Server): string {
+  return /^ {2}Root key +(.*)$/m.exec(child.stdout)?.[1] ?? '';
+}
+
+async function control(folder: TempFolder, command: unknown): Promise<unknown> {
+  const init = { unix: folder.join('data/control.sock'), method: 'POST', body: JSON.stringify(command) };
+  return (await fetch('http://keystile/', init)).json();
+}
+
+describe('the first start', () => {
+  test('prints the banner on standard output, and nothing else anywhere', async () => {
+    using folder = new TempFolder();
+    await using server = await Server.start(folder, { settings: GENERATED });
+    const api = "-H 'Authorization: Bearer root_SECRET' -H 'Content-Type: application/json'";
+    expect(normalised(server.child.stdout, folder)).toEqual([
+      'Keystile 0.1.0',
+      '  API       http://127.0.0.1:PORT docs at /docs',
+      '  Data      /FOLDER/data (new)',
+      '  Verify    open · refills at midnight UTC · metrics on 127.0.0.1:PORT',
+      '  Root key  root_SECRET shown this once',
+      'Paste into another terminal:',
+      `  api=$(curl -s http://127.0.0.1:PORT /v1/apis.createApi ${api} -d '{"name":"demo"}' | sed 's/.*"apiId":"\\([^"]*\\)".*/\\1/')`,
+      `  key=$(curl -s http://127.0.0.1:PORT /v1/keys.createKey ${api} -d '{"apiId":"'$api'","prefix":"demo","remaining":3}' | sed 's/.*"key":"\\([^"]*\\)".*/\\1/')`,
+      `  for i in 1 2 3 4; do curl -s http://127.0.0.1:PORT /v1/keys.verifyKey -H 'Content-Type: application/json' -d '{"key":"'$key'"}'; echo; done`,
+      'Ctrl-C stops it; nothing is lost.',
+      '',
+    ]);
+    expect(server.child.stderr).toBe('');
+  });
+
+  test('its lines, pasted into sh as printed, show remaining 2, 1, 0 and then USAGE_EXCEEDED', async () => {
+    if (Bun.which('curl') === null) throw new Error('The pasted lines need curl, and there is none on the PATH.');
+    using folder = new TempFolder();
+    await using server = await Server.start(folder, { settings: GENERATED });
+    const pasted = await runToEnd({ command: ['sh', '-c', pastedLines(server)] });
+    const verdicts = pasted.stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+    expect(verdicts.map(({ valid, code, remaining }) => [valid, code, remaining])).toEqual([
+      [true, 'VALID', 2],
+      [true, 'VALID', 1],
+      [true, 'VALID', 0],
+      [false, 'USAGE_EXCEEDED', 0],
+    ]);
+  });
+
+  test('its lines work as printed where verifying needs a root key, too', async () => {
+    using folder = new TempFolder();
+    await using server = await Server.start(folder, { settings: { ...GENERATED, KEYSTILE_VERIFY_AUTH: 'required' } });
+    const pasted = await runToEnd({ command: ['sh', '-c', pastedLines(server)] });
+    expect(pasted.stdout.match(/"code":"\w+"/g)).toEqual([
+      '"code":"VALID"',
+      '"code":"VALID"',
+      '"code":"VALID"',
+      '"code":"USAGE_EXCEEDED"',
+    ]);
+  });
+
+  test('a first start that failed at a taken port does not swallow the root key: the next one shows it', async () => {
+    using folder = new TempFolder();
+    using taken = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } });
+    const settings = { KEYSTILE_DATA: folder.join('data'), KEYSTILE_PORT: String(taken.port) };
+    expect((await runToEnd({ settings })).code).toBe(78);
+    await using server = await Server.start(folder, { settings: GENERATED });
+    expect(rootKeyLine(server)).toMatch(/^root_\S{30,} shown this once$/);
+  });
+
+  test('the data folder is for its owner alone, and so is the control socket', async () => {
+    using folder = new TempFolder();
+    await using server = await Server.start(folder);
+    expect(statSync(folder.join('data')).mode & 0o777).toBe(0o700);
+    expect(statSync(folder.join('data/control.sock')).mode & 0o777).toBe(0o600);
+    expect(await server.stop()).toBe(0);
+  });
+});
+
+describe('root keys at the start', () => {
+  test('a later start says how many there are and how to make another', async () => {
+    using folder = new TempFolder();
+    {
+      await using first = await Server.start(folder, { settings: GENERATED });
+      expect(await first.stop()).toBe(0);
+    }
+    {
+      await using second = await Server.start(folder, { settings: GENERATED });
+      expect(rootKeyLine(second)).toBe(`1 root key; ${ANOTHER_ONE}`);
+      await control(folder, { command: 'create', input: { name: 'more', rights: ['*'], expiresAtMs: null } });
+      expect(await second.stop()).toBe(0);
+    }
+    await using third = await Server.start(folder, { settings: GENERATED });
+    expect(rootKeyLine(third)).toBe(`2 root keys; ${ANOTHER_ONE}`);
+    expect(third.child.stdout).not.toContain('Paste');
+    expect(third.child.stdout).not.toContain('(new)');
+  });
+
+  test('KEYSTILE_ROOT_KEY works, is not printed, and is not added twice', async () => {
+    using folder = new TempFolder();
+    for (let start = 0; start < 2; start++) {
+      await using server = await Server.start(folder);
+      expect(rootKeyLine(server)).toBe(`1 root key; ${ANOTHER_ONE}`);
+      await server.ok('/v1/apis.createApi', { name: 'made with it' });
+      expect(await server.stop()).toBe(0);
+      expect(server.child.stdout + server.child.stderr).not.toContain(ROOT_KEY);
+    }
+  });
+
+  test('KEYSTILE_ROOT_KEY_FILE works, with the line break that editors leave', async () => {
+    using folder = new TempFolder();
+    writeFileSync(folder.join('secret'), `${ROOT_KEY}\n`);
+    const settings = { ...GENERATED, KEYSTILE_ROOT_KEY_FILE: folder.join('secret') };
+    await using server = await Server.start(folder, { settings });
+    const headers = { authorization: `Bearer ${ROOT_KEY}` };
+    expect((await fetch(`${server.url}/v1/apis.listApis`, { headers })).status).toBe(200);
+  });
+
+  test('a revoked one stays revoked: the start with it fails and says so', async () => {
+    using folder = new TempFolder();
+    const { id } = await revokeConfigured(folder);
+    const settings = { KEYSTILE_DATA: folder.join('data'), KEYSTILE_ROOT_KEY: ROOT_KEY };
+    const refused = `The configured root key (${id}) was revoked and stays so. Configure another one.\n`;
+    expect(await runToEnd({ settings })).toEqual({ code: 78, stdout: '', stderr: refused });
+  });
+
+  test('one that is too short fails the start', async () => {
+    using folder = new TempFolder();
+    const settings = { KEYSTILE_DATA: folder.join('data'), KEYSTILE_ROOT_KEY: 'x'.repeat(23) };
+    const refused = 'KEYSTILE_ROOT_KEY must have at least 24 characters, all of them printable ASCII.\n';
+    expect(await runToEnd({ settings })).toEqual({ code: 78, stdout: '', stderr: refused });
+  });
+});
+
+async function revokeConfigured(folder: TempFolder): Promise<{ id: string }> {
+  await using server = await Server.start(folder);
+  const { rootKeys } = (await control(folder, { command: 'list' })) as { rootKeys: { id: string }[] };
+  const [known] = rootKeys;
+  if (known === undefined) throw new Error('no root key was stored');
+  await control(folder, { command: 'revoke', rootKeyId: known.id });
+  expect((await server.call('/v1/apis.createApi', { name: 'with a revoked one' })).status).toBe(401);
+  expect(await server.stop()).toBe(0);
+  return known;
+}
+
+describe('what stands in the way', () => {
+  test('a taken port is one sentence with the command to use instead', async () => {
+    using folder = new TempFolder();
+    using taken = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } });
+    const settings = { KEYSTILE_DATA: folder.join('data'), KEYSTILE_PORT: String(taken.port) };
+    const { code, stdout, stderr } = await runToEnd({ settings });
+    expect([code, stdout]).toEqual([78, '']);
+    const said = /^Port (\d+) is in use\. Try: KEYSTILE_PORT=(\d+) npm start\n$/.exec(stderr) ?? [];
+    expect(said[1]).toBe(String(taken.port));
+    expect(said[2]).not.toBe(said[1]);
+  });
+
+  test('a taken metrics port is a warning; the service runs', async () => {
+    using folder = new TempFolder();
+    using taken = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } });
+    await using server = await Server.start(folder, { settings: { KEYSTILE_METRICS_PORT: String(taken.port) } });
+    expect(server.child.stdout).toContain(' · no metrics\n');
+    const { key } = await server.createKey({ remaining: 1 });
+    expect(await server.verify(key)).toMatchObject({ valid: true, remaining: 0 });
+    expect(await server.stop()).toBe(0);
+    const { time: _time, ...warning } = JSON.parse(server.child.stderr) as Record<string, unknown>;
+    expect(warning).toEqual({
+      level: 'warn',
+      message: 'no metrics: their address cannot be taken; set KEYSTILE_METRICS_PORT',
+      address: `127.0.0.1:${taken.port}`,
+      reason: 'EADDRINUSE',
+    });
+  });
+
+  test('a data folder that cannot be made is one sentence with the setting to change', async () => {
+    using folder = new TempFolder();
+    writeFileSync(folder.join('file'), '');
+    const data = folder.join('file/data');
+    const refused = `The data folder ${data} cannot be made or written (ENOTDIR). Try: KEYSTILE_DATA=/another/folder npm start\n`;
+    expect(await runToEnd({ settings: { KEYSTILE_DATA: data } })).toEqual({ code: 78, stdout: '', stderr: refused });
+  });
+
+  test('a second process on the same folder is refused with the owner named; the first goes on', async () => {
+    using folder = new TempFolder();
+    await using server = await Server.start(folder);
+    const second = await runToEnd({ settings: { KEYSTILE_DATA: folder.join('data') } });
+    expect([second.code, second.stdout]).toEqual([78, '']);
+    expect(second.stderr).toStartWith(
+      `The data folder ${folder.join('data')} is in use by process ${server.child.pid} on `,
+    );
+    const { key } = await server.createKey({ remaining: 1 });
+    expect(await server.verify(key)).toMatchObject({ valid: true, remaining: 0 });
+  });
+
+  test('everything that is wrong with the settings is said at once, a line each', async () => {
+    using folder = new TempFolder();
+    const settings = {
+      KEYSTILE_DATA: folder.join('data'),
+      KEYSTILE_PORT: '99999',
+      KEYSTILE_TIMEZONE: 'Mars/Olympus',
+      KEYSTILE_LOG_LEVLE: 'debug',
+      KEYSTILE_ROOT_KEY_FILE: folder.join('absent'),
+    };
+    const { code, stdout, stderr } = await runToEnd({ settings });
+    expect([code, stdout]).toEqual([78, '']);
+    expect(stderr.trimEnd().split('\n').sort()).toEqual([
+      'KEYSTILE_LOG_LEVLE is no setting; did you mean KEYSTILE_LOG_LEVEL?',
+      'KEYSTILE_PORT must be a port, 0 to 65535.',
+      `KEYSTILE_ROOT_KEY_FILE names ${folder.join('absent')}, which cannot be read (ENOENT).`,
+      'KEYSTILE_TIMEZONE must be an IANA time zone such as Europe/Berlin.',
+    ]);
+  });
+});

@@ -1,0 +1,128 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+
+import { verifyKey } from '../../src/http/routes/keys.verifyKey.ts';
+import { ROUTES } from '../../src/http/routeTable.ts';
+import { TestService } from '../harness/service.ts';
+import { storedIn } from './stored.ts';
+import { type Node, wrongValues } from './wrongValues.ts';
+
+let service: TestService;
+let apiId = '';
+let keyId = '';
+let key = '';
+
+beforeAll(async () => {
+  service = await TestService.start();
+  ({ apiId, keyId, key } = await service.createKey({
+    remaining: 5,
+    ratelimits: [{ name: 'a', limit: 5, duration: 60_000 }],
+  }));
+});
+
+afterAll(async () => {
+  await service.close();
+});
+
+/** The example of a route with things that exist. */
+function realRequest(example: object): Record<string, unknown> {
+  const known: Record<string, unknown> = { apiId, keyId, key };
+  const fields = Object.entries(example).map(([name, value]) => [name, known[name] ?? value] as const);
+  return Object.fromEntries(fields);
+}
+
+/** Sends a body that must be refused and must leave nothing behind. */
+async function refused(path: string, raw: string) {
+  const before = storedIn(service.folder);
+  const answer = await service.call(path, undefined, { raw, headers: { 'content-type': 'application/json' } });
+  expect([raw.slice(0, 200), answer.status, answer.body.error.code]).toEqual([raw.slice(0, 200), 400, 'BAD_REQUEST']);
+  expect(storedIn(service.folder)).toEqual(before);
+  return answer.body.error as { message: string; issues?: { path: string; message: string }[] };
+}
+
+const ALL = [...ROUTES, verifyKey].map(
+  ({ path, request, example }) => [path, request as Node, example.request] as const,
+);
+
+describe.each(ALL)('%s', (path, schema, example) => {
+  const withMember = (name: string, json: string): string => {
+    const { [name]: _old, ...rest } = realRequest(example);
+    const text = JSON.stringify(rest);
+    return `${text.slice(0, -1)}${text === '{}' ? '' : ','}${JSON.stringify(name)}:${json}}`;
+  };
+
+  test.each(Object.entries(schema.properties ?? {}))(
+    'every wrong value of %s is refused by its path',
+    async (name, node) => {
+      const cases = wrongValues(node, name);
+      expect(cases.length).toBeGreaterThan(0);
+      for (const { path: at, json } of cases) {
+        const { message, issues } = await refused(path, withMember(name, json));
+        expect([json, issues?.map((issue) => issue.path)]).toEqual([json, [at]]);
+        expect(message).toBe(issues?.map((issue) => issue.message).join('; ') ?? '');
+        expect(message).not.toBe('');
+      }
+    },
+  );
+
+  test('an unknown field is named, with the nearest known one', async () => {
+    for (const name of Object.keys(schema.properties ?? {})) {
+      const { issues } = await refused(path, withMember(`${name}x`, '1'));
+      expect(issues).toEqual([{ path: `${name}x`, message: `unknown field \`${name}x\`, did you mean \`${name}\`?` }]);
+    }
+    const { issues } = await refused(path, withMember('zzzzzzzzzzzz', '1'));
+    expect(issues).toEqual([{ path: 'zzzzzzzzzzzz', message: 'unknown field `zzzzzzzzzzzz`' }]);
+  });
+
+  test('__proto__, constructor and prototype are unknown fields like others', async () => {
+    for (const name of ['__proto__', 'constructor', 'prototype', 'toString']) {
+      const { issues } = await refused(path, withMember(name, '{"apiId":"x"}'));
+      expect(issues?.map((issue) => issue.path)).toEqual([name]);
+    }
+  });
+
+  test('a missing field is named; all problems are told at once', async () => {
+    const required = schema.required ?? [];
+    for (const name of required) {
+      const { [name]: _left, ...rest } = realRequest(example);
+      const { issues } = await refused(path, JSON.stringify(rest));
+      expect(issues).toEqual([{ path: name, message: `${name} is missing` }]);
+    }
+    const { issues } = await refused(path, '{"a1":1,"b2":2}');
+    expect(issues?.map((issue) => issue.path)).toEqual([...required, 'a1', 'b2']);
+  });
+
+  test.each([
+    ['a list', '[]'],
+    ['text', '"x"'],
+    ['a number', '5'],
+    ['null', 'null'],
+    ['true', 'true'],
+  ])('a body that is %s is refused', async (_name, raw) => {
+    const { message } = await refused(path, raw);
+    expect(message).toStartWith('The body must be an object, not ');
+  });
+
+  test.each([
+    ['empty', '', 'The body is empty; a JSON object is needed.'],
+    ['only blanks', ' \n', 'The body is empty; a JSON object is needed.'],
+    ['cut off', '{"name":', 'The body is not valid JSON.'],
+    ['with a comma too many', '{"name":"x",}', 'The body is not valid JSON.'],
+    ['with single quotes', "{'name':'x'}", 'The body is not valid JSON.'],
+    ['with NaN', '{"name":NaN}', 'The body is not valid JSON.'],
+    ['two values', '{} {}', 'The body is not valid JSON.'],
+    ['an unfinished string', '{"name":"', 'The body is not valid JSON.'],
+    ['a member that stands twice', '{"name":"a","name":"b"}', 'The member "name" stands twice in one object.'],
+    ['twice in two spellings', '{"name":"a","n\\u0061me":"b"}', 'The member "name" stands twice in one object.'],
+    ['twice deep inside', '{"meta":{"a":[{"b":1,"b":1}]}}', 'The member "b" stands twice in one object.'],
+    ['33 levels of objects', `${'{"a":'.repeat(33)}1${'}'.repeat(33)}`, 'The body nests deeper than 32 levels.'],
+    ['33 levels of lists', `{"a":${'['.repeat(32)}${']'.repeat(32)}}`, 'The body nests deeper than 32 levels.'],
+    ['6,000 open brackets', '['.repeat(6000), 'The body nests deeper than 32 levels.'],
+  ])('a body %s is refused in words', async (_name, raw, message) => {
+    expect((await refused(path, raw)).message).toBe(message);
+  });
+});
+
+test('more than 20 problems are cut to 20', async () => {
+  const fields = Array.from({ length: 30 }, (_, i) => `"unknown${i}":1`);
+  expect((await refused('/v1/apis.createApi', `{${fields.join(',')}}`)).issues?.length).toBe(20);
+});

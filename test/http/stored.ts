@@ -1,0 +1,30 @@
+import { Database } from 'bun:sqlite';
+import { join } from 'node:path';
+
+const TABLES = ['apis', 'identities', 'keys', 'root_keys', 'adhoc_windows', 'edge_counts', 'replays_0', 'replays_1'];
+
+type Row = Record<string, unknown>;
+
+/** Everything that is committed in a data folder, read beside the running service. */
+export function storedIn(folder: string): Record<string, unknown[]> {
+  const db = new Database(join(folder, 'keystile.db'), { readonly: true });
+  try {
+    const tables = TABLES.map((table) => [table, db.query(`SELECT * FROM ${table}`).all()] as const);
+    return Object.fromEntries([...tables, ['accounts', accounts(db)] as const]);
+  } finally {
+    db.close();
+  }
+}
+
+/** The table and the log behind it as one: when the log is folded into the table is nobody's business. */
+function accounts(db: Database): unknown[] {
+  const read = db.transaction(() => ({
+    rows: db.query('SELECT id, kind, value, mark, due_at_ms, revision FROM accounts').values() as number[][],
+    log: db.query('SELECT entries FROM ledger_log ORDER BY number').all() as Row[],
+  }))();
+  const states = new Map(read.rows.map((row) => [row[0], row]));
+  for (const { entries } of read.log) {
+    for (const entry of JSON.parse(entries as string) as number[][]) states.set(entry[0], entry);
+  }
+  return [...states.values()].filter(([, kind]) => kind !== -1).sort(([a = 0], [b = 0]) => a - b);
+}

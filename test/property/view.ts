@@ -1,0 +1,45 @@
+import type { AccountState } from '../../src/core/account.ts';
+import type { LedgerView, SpendOutcome, StoredReplay } from '../../src/core/spend.ts';
+
+/** Plain maps. */
+export class View implements LedgerView {
+  readonly accounts = new Map<number, AccountState>();
+  readonly replays = new Map<string, StoredReplay>();
+
+  account(id: number): AccountState | undefined {
+    return this.accounts.get(id);
+  }
+
+  put(id: number, state: AccountState): void {
+    this.accounts.set(id, state);
+  }
+
+  replay({ scope, id }: { scope: string; id: string }): StoredReplay | undefined {
+    return this.replays.get(`${scope}/${id}`);
+  }
+
+  liveReplays(scope: string): number {
+    return [...this.replays.keys()].filter((name) => name.startsWith(`${scope}/`)).length;
+  }
+
+  remember({ scope, id }: { scope: string; id: string }, replay: StoredReplay): void {
+    this.replays.set(`${scope}/${id}`, replay);
+  }
+
+  /** A copy that shares nothing with this one. */
+  clone(): View {
+    const copy = new View();
+    for (const [id, state] of this.accounts) copy.accounts.set(id, state);
+    for (const [id, replay] of this.replays) copy.replays.set(id, replay);
+    return copy;
+  }
+}
+
+export function credits(value: number, mark = 0): AccountState {
+  return { kind: 'credits', value, mark, dueAtMs: 0, revision: 1 };
+}
+
+/** Taken now, not answered from before. */
+export function isCharge(outcome: SpendOutcome): boolean {
+  return outcome.status === 'taken' && !outcome.replayed;
+}

@@ -1,0 +1,186 @@
+import { describe, expect, test } from 'bun:test';
+
+import { isLoopback, readConfig } from '../../src/config/read.ts';
+import { showConfig } from '../../src/config/show.ts';
+import { flagName, type Setting, VARIABLES } from '../../src/config/variables.ts';
+
+const files: Readonly<Record<string, string>> = {
+  '/run/root': 'root_0123456789abcdefghijkl\n',
+  '/run/pepper': 'v1:0123456789abcdef',
+};
+
+function read(environment: Record<string, string>, flags: Partial<Record<Setting, string>> = {}) {
+  return readConfig({
+    environment,
+    flags,
+    readFile(path) {
+      const text = files[path];
+      if (text === undefined) throw Object.assign(new Error('no file'), { code: 'ENOENT' });
+      return text;
+    },
+  });
+}
+
+const problems = (environment: Record<string, string>) => read(environment).problems;
+
+describe('reading the configuration', () => {
+  test('with nothing set, every setting has its documented default', () => {
+    const { config, problems: found, notes } = read({ PATH: '/bin', HOME: '/root' });
+    expect([found, notes]).toEqual([[], []]);
+    expect(config).toMatchObject({
+      host: '127.0.0.1',
+      port: 7878,
+      data: './data',
+      rootKey: null,
+      metricsHost: '127.0.0.1',
+      metricsPort: 7879,
+      timezone: 'UTC',
+      ratelimitHeaders: true,
+      syncInterval: 250,
+      staleMax: 1000,
+      idempotencyRetention: 3_600_000,
+      verifyAuth: 'open',
+    });
+    expect(Object.keys(config ?? {}).sort()).toEqual(Object.keys(VARIABLES).sort());
+  });
+
+  test('all problems are told together, each by the name of its setting', () => {
+    const { config, problems: found } = read({
+      KEYSTILE_PORT: '99999',
+      KEYSTILE_TIMEZONE: 'Mars/Olympus',
+      KEYSTILE_HOSTT: 'x',
+      KEYSTILE_LOG_LEVEL: 'loud',
+      KEYSTILE_HOST: '',
+    });
+    expect(config).toBeNull();
+    expect([...found].sort()).toEqual([
+      'KEYSTILE_HOST must not be empty.',
+      'KEYSTILE_HOSTT is no setting; did you mean KEYSTILE_HOST?',
+      'KEYSTILE_LOG_LEVEL must be one of debug, info, warn, error.',
+      'KEYSTILE_PORT must be a port, 0 to 65535.',
+      'KEYSTILE_TIMEZONE must be an IANA time zone such as Europe/Berlin.',
+    ]);
+  });
+
+  test('what is wrong by itself and what is wrong together with something else are told in one go', () => {
+    const found = problems({
+      KEYSTILE_PORT: 'x',
+      KEYSTILE_ROOT_KEY: 'short',
+      KEYSTILE_METRICS_HOST: '0.0.0.0',
+      KEYSTILE_DATABASE_URL: 'postgres://x',
+    });
+    expect(found.map((problem) => problem.split(' ')[0] ?? '').sort()).toEqual([
+      'KEYSTILE_DATABASE_URL',
+      'KEYSTILE_METRICS_HOST',
+      'KEYSTILE_PORT',
+      'KEYSTILE_ROOT_KEY',
+    ]);
+  });
+
+  test('an unknown name is a problem; without a near one nothing is guessed', () => {
+    expect(problems({ KEYSTILE_COMPLETELY_DIFFERENT: '1' })).toEqual(['KEYSTILE_COMPLETELY_DIFFERENT is no setting.']);
+    expect(problems({ KEYSTILE_PEPPERS: 'x' })).toEqual([
+      'KEYSTILE_PEPPERS is no setting; did you mean KEYSTILE_PEPPER?',
+    ]);
+    expect(problems({ KEYSTILE_HOST_FILE: '/x' })[0]).toStartWith('KEYSTILE_HOST_FILE is no setting');
+  });
+
+  test('what Kubernetes sets for a Service called keystile is passed over with a note each', () => {
+    const { config, notes } = read({
+      KEYSTILE_SERVICE_HOST: '10.0.0.1',
+      KEYSTILE_SERVICE_PORT: '7878',
+      KEYSTILE_SERVICE_PORT_HTTP: '7878',
+      KEYSTILE_PORT: 'tcp://10.0.0.1:7878',
+      KEYSTILE_PORT_7878_TCP: 'tcp://10.0.0.1:7878',
+      KEYSTILE_PORT_7878_TCP_PROTO: 'tcp',
+    });
+    expect(config?.port).toBe(7878);
+    expect(notes.length).toBe(6);
+    expect(notes[0]).toBe('KEYSTILE_SERVICE_HOST looks like one that Kubernetes sets for a Service; it is ignored.');
+  });
+
+  test('a secret can stand in a file, without its line break', () => {
+    const { config } = read({ KEYSTILE_ROOT_KEY_FILE: '/run/root', KEYSTILE_PEPPER_FILE: '/run/pepper' });
+    expect(config?.rootKey).toBe('root_0123456789abcdefghijkl');
+    expect(config?.pepper).toEqual([{ version: 'v1', secret: '0123456789abcdef' }]);
+  });
+
+  test('a secret given in two ways, and a file that cannot be read, are problems', () => {
+    expect(problems({ KEYSTILE_PEPPER: 'v1:0123456789abcdef', KEYSTILE_PEPPER_FILE: '/run/pepper' })).toEqual([
+      'KEYSTILE_PEPPER and KEYSTILE_PEPPER_FILE are both set; set one of them.',
+    ]);
+    expect(problems({ KEYSTILE_ROOT_KEY_FILE: '/run/none' })).toEqual([
+      'KEYSTILE_ROOT_KEY_FILE names /run/none, which cannot be read (ENOENT).',
+    ]);
+  });
+
+  test('a flag wins over the environment, and is named when it is wrong', () => {
+    expect(read({ KEYSTILE_PORT: '1' }, { port: '2' }).config?.port).toBe(2);
+    expect(read({}, { port: 'x' }).problems).toEqual(['--port must be a port, 0 to 65535.']);
+    expect(flagName('logLevel')).toBe('--log-level');
+  });
+
+  test.each([
+    ['250', 250],
+    ['250ms', 250],
+    ['5s', 5_000],
+    ['5 s', 5_000],
+    ['1m', 60_000],
+  ])('%s is a duration', (text, milliseconds) => {
+    expect(read({ KEYSTILE_SYNC_INTERVAL: text }).config?.syncInterval).toBe(milliseconds);
+  });
+
+  test.each([['9ms'], ['61s'], ['1h'], ['-5s'], ['1.5s'], ['5 minutes'], ['s'], ['1e3'], ['9999999999999']])(
+    '%s is no duration between 10 ms and a minute',
+    (text) => {
+      expect(problems({ KEYSTILE_SYNC_INTERVAL: text })).toEqual([
+        'KEYSTILE_SYNC_INTERVAL must be a duration from 10ms to 1m, such as 250ms, 5s or 1h.',
+      ]);
+    },
+  );
+
+  test.each([
+    ['KEYSTILE_PORT', '-1'],
+    ['KEYSTILE_PORT', '1.5'],
+    ['KEYSTILE_PORT', '65536'],
+    ['KEYSTILE_MAX_WAITING', '0'],
+    ['KEYSTILE_RATELIMIT_HEADERS', 'maybe'],
+    ['KEYSTILE_TRUSTED_PROXIES', '10.0.0.0/33'],
+    ['KEYSTILE_TRUSTED_PROXIES', '10.0.0.1,,10.0.0.2'],
+    ['KEYSTILE_CORS_ORIGINS', 'https://a.example/path'],
+    ['KEYSTILE_PUBLIC_URL', 'ftp://a.example'],
+    ['KEYSTILE_PEPPER', 'v1:short'],
+    ['KEYSTILE_PEPPER', 'v1:0123456789abcdef,v1:fedcba9876543210'],
+    ['KEYSTILE_ROOT_KEY', 'x'.repeat(23)],
+    ['KEYSTILE_ROOT_KEY', `${'x'.repeat(30)}ä`],
+    ['KEYSTILE_METRICS_HOST', '0.0.0.0'],
+    ['KEYSTILE_DATABASE_URL', 'postgres://localhost/x'],
+  ])('%s=%s is one problem that names the setting and not a secret value', (name, value) => {
+    const found = problems({ [name]: value });
+    expect(found.length).toBe(1);
+    expect(found[0]).toStartWith(`${name} `);
+    if (/ROOT_KEY|PEPPER|DATABASE_URL/.test(name)) expect(found[0]).not.toContain(value);
+  });
+
+  test('metrics on another address than loopback need a token', () => {
+    expect(problems({ KEYSTILE_METRICS_HOST: '0.0.0.0', KEYSTILE_METRICS_TOKEN: 'secret' })).toEqual([]);
+    for (const host of ['127.0.0.1', '127.9.9.9', '::1', 'localhost', '::ffff:127.0.0.1']) {
+      expect([host, isLoopback(host)]).toEqual([host, true]);
+    }
+    for (const host of ['0.0.0.0', '::', '128.0.0.1', '::2', '::127.0.0.1', 'example.com', '127.0.0.1.example.com']) {
+      expect([host, isLoopback(host)]).toEqual([host, false]);
+    }
+  });
+
+  test('the configuration in force is shown without its secrets', () => {
+    const { config } = read({
+      KEYSTILE_ROOT_KEY: 'root_0123456789abcdefghijkl',
+      KEYSTILE_PEPPER: 'v1:0123456789abcdef',
+      KEYSTILE_METRICS_TOKEN: 'metricssecret',
+    });
+    if (config === null) throw new Error('there are problems');
+    const shown = showConfig(config);
+    expect(shown).toMatchObject({ KEYSTILE_PORT: '7878', KEYSTILE_ROOT_KEY: '***', KEYSTILE_PEPPER: '***' });
+    expect(JSON.stringify(shown)).not.toMatch(/0123456789|metricssecret/);
+  });
+});

@@ -1,0 +1,237 @@
+import { describe, expect, test } from 'bun:test';
+
+import { AppError } from '../../src/core/errors.ts';
+import { Edge, type LocalLeg } from '../../src/engine/edge.ts';
+import type { EdgeCount } from '../../src/storage/port.ts';
+
+const SECOND_MS = 1000;
+
+/** Saved counts as a database keeps them. */
+class SavedCounts {
+  readonly rows = new Map<string, EdgeCount>();
+  saves: number[] = [];
+  loads = 0;
+  failing = false;
+
+  async load(owner: string): Promise<readonly EdgeCount[]> {
+    this.loads++;
+    return [...this.rows.values()].filter((row) => row.owner === owner);
+  }
+
+  async save(counts: readonly EdgeCount[]): Promise<void> {
+    if (this.failing) throw new Error('no space');
+    this.saves.push(counts.length);
+    for (const count of counts) this.rows.set(JSON.stringify([count.owner, count.name, count.durationMs]), count);
+  }
+}
+
+function make(maxOwners = 100): { edge: Edge; saved: SavedCounts } {
+  const saved = new SavedCounts();
+  return { edge: new Edge(saved, maxOwners), saved };
+}
+
+function legOf(edge: Edge, nowMs: number, fields: { cost?: number; limit?: number; name?: string } = {}): LocalLeg {
+  const window = edge.window('key_1', fields.name ?? 'default', SECOND_MS, nowMs);
+  return { window, limit: fields.limit ?? 3, cost: fields.cost ?? 1, resetAtMs: window.resetAtMs };
+}
+
+async function codeOf(work: Promise<unknown>): Promise<string | null> {
+  try {
+    await work;
+    return null;
+  } catch (error) {
+    return error instanceof AppError ? error.code : String(error);
+  }
+}
+
+describe('local windows', () => {
+  test('admit up to the limit, refuse the next until the window rolls, to the millisecond', async () => {
+    const { edge } = make();
+    await edge.load('key_1', 5_000);
+    for (let left = 2; left >= 0; left--) {
+      const leg = legOf(edge, 5_100);
+      expect(edge.allows(leg)).toBe(true);
+      edge.admit(leg);
+      expect(edge.left(leg)).toBe(left);
+    }
+    expect(edge.allows(legOf(edge, 5_999))).toBe(false);
+    expect(edge.allows(legOf(edge, 5_999, { cost: 0 }))).toBe(true);
+    expect(edge.allows(legOf(edge, 5_999, { cost: 0, limit: 2 }))).toBe(false);
+    expect(legOf(edge, 6_000).resetAtMs).toBe(7_000);
+    expect(edge.allows(legOf(edge, 6_000))).toBe(true);
+  });
+
+  test('a clock set back keeps the window and its count', async () => {
+    const { edge } = make();
+    await edge.load('key_1', 5_000);
+    edge.admit(legOf(edge, 5_000, { cost: 3 }));
+    for (const nowMs of [4_999, 0, 5_999]) {
+      expect(legOf(edge, nowMs).resetAtMs).toBe(6_000);
+      expect(edge.allows(legOf(edge, nowMs))).toBe(false);
+    }
+  });
+
+  test('what is held counts against the limit, and is given back by a refusal', async () => {
+    const { edge } = make();
+    await edge.load('key_1', 5_000);
+    const [one, two] = [legOf(edge, 5_000), legOf(edge, 5_000, { cost: 2 })];
+    edge.hold(one);
+    edge.hold(two);
+    expect([edge.allows(legOf(edge, 5_000)), edge.left(one)]).toEqual([false, 0]);
+    edge.settle(two, false);
+    expect([edge.allows(legOf(edge, 5_000)), edge.left(one)]).toEqual([true, 2]);
+    edge.settle(one, true);
+    expect(edge.left(one)).toBe(2);
+    expect(edge.allows(legOf(edge, 5_000, { cost: 3 }))).toBe(false);
+  });
+
+  test('a hold stays with its window: settled after the roll it neither counts nor frees anything in the new one', async () => {
+    const { edge } = make();
+    await edge.load('key_1', 5_000);
+    const [taken, refused] = [legOf(edge, 5_900), legOf(edge, 5_900)];
+    edge.hold(taken);
+    edge.hold(refused);
+    const next = legOf(edge, 6_000);
+    expect(edge.left(next)).toBe(3);
+    edge.hold(next);
+    edge.settle(taken, true);
+    edge.settle(refused, false);
+    expect(edge.left(next)).toBe(2);
+    edge.settle(next, true);
+    expect(edge.left(next)).toBe(2);
+  });
+
+  test('names and durations are counted apart', async () => {
+    const { edge } = make();
+    await edge.load('key_1', 5_000);
+    edge.admit(legOf(edge, 5_000, { cost: 3 }));
+    expect(edge.allows(legOf(edge, 5_000, { name: 'other' }))).toBe(true);
+    expect(edge.window('key_1', 'default', 2 * SECOND_MS, 5_000)).toMatchObject({ admitted: 0, resetAtMs: 6_000 });
+  });
+
+  test('one owner has at most 151 live windows; ended ones make room', async () => {
+    const { edge } = make();
+    await edge.load('key_1', 5_000);
+    for (let i = 0; i < 151; i++) legOf(edge, 5_000, { name: `n${i}` });
+    expect(() => legOf(edge, 5_000, { name: 'one more' })).toThrow('There are more than 100 live ad-hoc limits.');
+    expect(legOf(edge, 5_000, { name: 'n150' }).resetAtMs).toBe(6_000);
+    expect(legOf(edge, 6_000, { name: 'one more' }).resetAtMs).toBe(7_000);
+  });
+});
+
+describe('saving local counts', () => {
+  test('writes what was admitted since the last time, and nothing that is only held', async () => {
+    const { edge, saved } = make();
+    await edge.load('key_1', 5_000);
+    edge.admit(legOf(edge, 5_000, { cost: 2 }));
+    edge.hold(legOf(edge, 5_000));
+    edge.admit(legOf(edge, 5_000, { cost: 0, name: 'peeked' }));
+    expect(edge.unsavedSize).toBe(1);
+    await edge.save();
+    expect([...saved.rows.values()]).toEqual([
+      { owner: 'key_1', name: 'default', durationMs: SECOND_MS, count: 2, resetAtMs: 6_000 },
+    ]);
+    await edge.save();
+    expect([saved.saves, edge.unsavedSize]).toEqual([[1], 0]);
+  });
+
+  test('a save that fails is made up for by the next', async () => {
+    const { edge, saved } = make();
+    await edge.load('key_1', 5_000);
+    edge.admit(legOf(edge, 5_000));
+    saved.failing = true;
+    expect(await codeOf(edge.save())).toBe('Error: no space');
+    edge.admit(legOf(edge, 5_000));
+    saved.failing = false;
+    await edge.save();
+    expect([...saved.rows.values()]).toMatchObject([{ count: 2 }]);
+  });
+
+  test('many are written in slices of at most 1,000', async () => {
+    const { edge, saved } = make(3_000);
+    for (let i = 0; i < 2_500; i++) {
+      await edge.load(`key_${i}`, 5_000);
+      const window = edge.window(`key_${i}`, 'a', SECOND_MS, 5_000);
+      edge.admit({ window, limit: 3, cost: 1, resetAtMs: window.resetAtMs });
+    }
+    await edge.save();
+    expect([saved.saves, saved.rows.size]).toEqual([[1_000, 1_000, 500], 2_500]);
+  });
+
+  test('a new start goes on from what was saved in the running window, and from 0 in a later one', async () => {
+    const { edge, saved } = make();
+    await edge.load('key_1', 5_000);
+    edge.admit(legOf(edge, 5_000, { cost: 2 }));
+    await edge.save();
+    const same = new Edge(saved, 100);
+    await same.load('key_1', 5_999);
+    expect(same.left(legOf(same, 5_999))).toBe(1);
+    const later = new Edge(saved, 100);
+    await later.load('key_1', 6_000);
+    expect(later.left(legOf(later, 6_000))).toBe(3);
+  });
+
+  test('a hold of an ended window, settled after its owner was forgotten, leaves the saved count of the running one', async () => {
+    const { edge, saved } = make();
+    await edge.load('key_1', 5_000);
+    const held = legOf(edge, 5_900);
+    edge.hold(held);
+    edge.forgetEnded(6_000, 10);
+    await edge.load('key_1', 6_000);
+    edge.admit(legOf(edge, 6_000, { cost: 3 }));
+    edge.settle(held, true);
+    await edge.save();
+    expect([...saved.rows.values()]).toMatchObject([{ count: 3, resetAtMs: 7_000 }]);
+  });
+});
+
+describe('owners', () => {
+  test('are read once, however many wait, and not again', async () => {
+    const { edge, saved } = make();
+    await Promise.all(Array.from({ length: 50 }, () => edge.load('key_1', 5_000)));
+    await edge.load('key_1', 5_000);
+    expect([saved.loads, edge.isLoaded('key_1'), edge.isLoaded('key_2')]).toEqual([1, true, false]);
+  });
+
+  test('are as many as allowed: one more is refused, those that are counted go on', async () => {
+    const { edge } = make(2);
+    for (const owner of ['a', 'b']) {
+      await edge.load(owner, 5_000);
+      edge.window(owner, 'x', SECOND_MS, 5_000);
+    }
+    expect(await codeOf(edge.load('c', 5_000))).toBe('UNAVAILABLE');
+    expect(await codeOf(edge.load('a', 5_000))).toBeNull();
+    expect(await codeOf(edge.load('c', 6_000))).toBeNull();
+  });
+
+  test('are no more than allowed when many come at the same time', async () => {
+    const { edge } = make(2);
+    const codes = await Promise.all(['a', 'b', 'c', 'd', 'e'].map((owner) => codeOf(edge.load(owner, 5_000))));
+    expect(codes.filter((code) => code === null).length).toBe(2);
+    expect(codes.filter((code) => code === 'UNAVAILABLE').length).toBe(3);
+  });
+
+  test('make room when their windows have ended, wherever the walk over them stands', async () => {
+    for (const steps of [0, 1, 2, 3]) {
+      const { edge } = make(2);
+      for (const owner of ['a', 'b']) {
+        await edge.load(owner, 5_000);
+        edge.window(owner, 'x', SECOND_MS, 5_000);
+      }
+      edge.forgetEnded(5_000, steps);
+      expect([steps, await codeOf(edge.load('c', 6_000))]).toEqual([steps, null]);
+    }
+  });
+
+  test('whose count is not saved yet are not forgotten', async () => {
+    const { edge, saved } = make();
+    await edge.load('key_1', 5_000);
+    edge.admit(legOf(edge, 5_000));
+    edge.forgetEnded(6_000, 10);
+    expect(edge.isLoaded('key_1')).toBe(true);
+    await edge.save();
+    edge.forgetEnded(6_000, 10);
+    edge.forgetEnded(6_000, 10);
+    expect([edge.isLoaded('key_1'), saved.rows.size]).toEqual([false, 1]);
+  });
+});

@@ -1,0 +1,103 @@
+import { describe, expect, test } from 'bun:test';
+
+import { VERDICT_CODES } from '../../src/engine/verdict.ts';
+import { HttpMetrics } from '../../src/http/metrics.ts';
+
+const gauges = {
+  version: '1.2.3',
+  location: 'eu "west"\\1\n',
+  cacheHits: 3,
+  cacheMisses: 4,
+  cachedKeys: 5,
+  unsavedLocalCounts: 6,
+};
+
+const linesOf = (metrics: HttpMetrics) => metrics.text(gauges).split('\n');
+
+/** Value of a sample by its full name with labels. */
+function sample(metrics: HttpMetrics, name: string): string | undefined {
+  return linesOf(metrics)
+    .find((line) => line.startsWith(`${name} `))
+    ?.slice(name.length + 1);
+}
+
+describe('metrics', () => {
+  test('the text is the exposition format: HELP, TYPE, then samples of that name alone, and a line break at the end', () => {
+    const metrics = new HttpMetrics();
+    metrics.verified('VALID', 0.3);
+    metrics.failed('BAD_REQUEST');
+    metrics.managed(2);
+    metrics.committed(7, 1.5);
+    expect(metrics.text(gauges).endsWith('\n')).toBe(true);
+    let family = '';
+    const families: string[] = [];
+    for (const line of linesOf(metrics).slice(0, -1)) {
+      const help = /^# HELP (\w+) \S.*$/.exec(line);
+      if (help !== null) {
+        family = help[1] ?? '';
+        families.push(family);
+      } else if (line.startsWith('#')) expect(line).toMatch(new RegExp(`^# TYPE ${family} (counter|gauge|histogram)$`));
+      else
+        expect(line).toMatch(
+          new RegExp(
+            `^${family}(_bucket|_sum|_count)?(\\{\\w+="([^"\\\\\\n]|\\\\[\\\\"n])*"(,\\w+="([^"\\\\\\n]|\\\\[\\\\"n])*")*\\})? [0-9.e+-]+$`,
+          ),
+        );
+    }
+    expect(new Set(families).size).toBe(families.length);
+  });
+
+  test('every verdict is there from the beginning, with 0', () => {
+    for (const code of VERDICT_CODES) {
+      expect(sample(new HttpMetrics(), `keystile_verdicts_total{code="${code}"}`)).toBe('0');
+    }
+  });
+
+  test('verdicts and errors are counted by their code', () => {
+    const metrics = new HttpMetrics();
+    for (let i = 0; i < 3; i++) metrics.verified('RATE_LIMITED', 1);
+    metrics.failed('CONFLICT');
+    metrics.failed('CONFLICT');
+    expect(sample(metrics, 'keystile_verdicts_total{code="RATE_LIMITED"}')).toBe('3');
+    expect(sample(metrics, 'keystile_errors_total{code="CONFLICT"}')).toBe('2');
+  });
+
+  test('buckets count all that is not above their bound, in seconds, and the last counts everything', () => {
+    const metrics = new HttpMetrics();
+    for (const milliseconds of [0.1, 0.11, 1, 1.01, 2500, 2501, 60_000]) metrics.verified('VALID', milliseconds);
+    const bucket = (bound: string) => sample(metrics, `keystile_verify_seconds_bucket{le="${bound}"}`);
+    expect(['0.0001', '0.00025', '0.0005', '0.001', '0.0025', '1', '2.5', '+Inf'].map(bucket)).toEqual([
+      '1',
+      '2',
+      '2',
+      '3',
+      '4',
+      '4',
+      '5',
+      '7',
+    ]);
+    expect(sample(metrics, 'keystile_verify_seconds_count')).toBe('7');
+  });
+
+  test('sums add up, batches are counted by their size, and the queue is what waited last', () => {
+    const metrics = new HttpMetrics();
+    metrics.waiting(9);
+    expect(sample(metrics, 'keystile_ledger_waiting')).toBe('9');
+    metrics.committed(1, 500);
+    metrics.committed(2049, 250);
+    expect(sample(metrics, 'keystile_commit_seconds_sum')).toBe('0.75');
+    expect(sample(metrics, 'keystile_batch_size_bucket{le="1"}')).toBe('1');
+    expect(sample(metrics, 'keystile_batch_size_bucket{le="2048"}')).toBe('1');
+    expect(sample(metrics, 'keystile_batch_size_bucket{le="+Inf"}')).toBe('2');
+    expect(sample(metrics, 'keystile_batch_size_sum')).toBe('2050');
+  });
+
+  test('what is read from other parts is shown, and a label cannot break its line', () => {
+    const metrics = new HttpMetrics();
+    expect(sample(metrics, 'keystile_key_cache_hits_total')).toBe('3');
+    expect(sample(metrics, 'keystile_key_cache_misses_total')).toBe('4');
+    expect(sample(metrics, 'keystile_cached_keys')).toBe('5');
+    expect(sample(metrics, 'keystile_unsaved_local_counts')).toBe('6');
+    expect(sample(metrics, String.raw`keystile_info{version="1.2.3",location="eu \"west\"\\1\n"}`)).toBe('1');
+  });
+});
