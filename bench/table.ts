@@ -22,7 +22,7 @@ export function resultTables(results: Results, goals: readonly Goal[]): string {
 
 const NOTES = [
   'ratio: median of the pairs of neighbouring rounds, and the least and the greatest of them.',
-  'cpu: processors that each server kept busy. Where the first is below 0.9, the load generator was the limit.',
+  'cpu: processors that each server kept busy. Where the first is below 0.9, something else was the limit.',
   'others: processors that other programs kept busy; above 0.15 the numbers are of little use.',
 ].join('\n');
 

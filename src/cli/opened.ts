@@ -7,7 +7,7 @@ import type { Config } from '../config/variables.ts';
 import type { Service } from '../http/service.ts';
 import { Log } from '../log.ts';
 import { EXIT } from '../serve/exitCodes.ts';
-import { DataFolder, findOwner, FolderError, type Owner } from '../storage/sqlite/folder.ts';
+import { DataFolder, findOwner, FolderOwned, type Owner } from '../storage/sqlite/folder.ts';
 import { Digester, monotonicMs, realSystem, wallClockMs } from '../system.ts';
 import { failed, Failure } from './failure.ts';
 
@@ -33,14 +33,14 @@ export function hasDatabase({ data }: Config): boolean {
 export async function openUnlessOwned(config: Config): Promise<Opened | Owner> {
   const owner = findOwner(config.data);
   if (owner !== null) return owner;
-  const self = { pid: process.pid, host: hostname(), startedAt: new Date(wallClockMs()).toISOString(), control: null };
+  const startedAt = new Date(wallClockMs()).toISOString();
+  const self = { pid: process.pid, host: hostname(), startedAt, control: null, url: null };
   try {
     return await open(config, DataFolder.own(config.data, self));
   } catch (error) {
     // Someone may have been quicker since it was looked.
-    const other = error instanceof FolderError ? findOwner(config.data) : null;
-    if (other === null) throw error;
-    return other;
+    if (error instanceof FolderOwned) return error.owner;
+    throw error;
   }
 }
 

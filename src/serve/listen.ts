@@ -10,6 +10,8 @@ const CONNECTION_TIMEOUT_SECONDS = 8;
 /** The largest body that any route takes is refused by us, with an answer; this only bounds what the runtime would buffer. */
 const RUNTIME_MAX_BODY_BYTES = 1 << 30;
 const DRAIN_POLL_MS = 10;
+/** Requests that are still not answered then (a body that never ends) are cut off. */
+const DRAIN_MAX_MS = 10_000;
 
 /** A server that listens; `port` is the real one where 0 was asked for. */
 export interface Listening {
@@ -83,7 +85,9 @@ function toListening(server: Bun.Server<undefined>): Listening {
     port: server.port ?? 0,
     async stop() {
       void server.stop(false);
-      while (server.pendingRequests > 0) await Bun.sleep(DRAIN_POLL_MS);
+      for (let waitedMs = 0; server.pendingRequests > 0 && waitedMs < DRAIN_MAX_MS; waitedMs += DRAIN_POLL_MS) {
+        await Bun.sleep(DRAIN_POLL_MS);
+      }
       await server.stop(true);
     },
   };

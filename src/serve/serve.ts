@@ -35,11 +35,12 @@ export async function serve(config: Config, output: ServeOutput): Promise<number
     nowMs: wallClockMs,
     write: (line) => output.logLine(line),
   });
+  // Before anything is printed: who has seen the banner may send a signal.
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => ended.resolve(EXIT.OK));
   const running = await start(config, output, log, (error) => {
     log.error('the database has failed: stopping', { reason: error.message });
     ended.resolve(EXIT.DISK_FAILED);
   });
-  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => ended.resolve(EXIT.OK));
   const code = await ended.promise;
   // After a failed disk nothing is saved: what was answered is there, and a second flush could lie.
   if (code === EXIT.OK) await running.stop();
@@ -67,7 +68,7 @@ async function start(
     throw toCannotStart(error);
   });
   try {
-    return await open(config, output, log, composed, control, folder);
+    return await open({ config, output, log, composed, owner, control, folder });
   } catch (error) {
     await composed.close();
     folder.release();
@@ -75,17 +76,24 @@ async function start(
   }
 }
 
-async function open(
-  config: Config,
-  output: ServeOutput,
-  log: Log,
-  composed: Composed,
-  control: string,
-  folder: DataFolder,
-): Promise<{ stop(): Promise<void> }> {
+interface Opening {
+  readonly config: Config;
+  readonly output: ServeOutput;
+  readonly log: Log;
+  readonly composed: Composed;
+  readonly owner: Owner;
+  readonly control: string;
+  readonly folder: DataFolder;
+}
+
+async function open({ config, output, log, composed, owner, control, folder }: Opening): Promise<{ stop(): Promise<void> }> {
   const { service } = composed;
-  const newRootKey = await firstRootKey(service.engine, config);
+  if (config.rootKey !== null) await service.engine.rootKeys.adopt(config.rootKey);
   const api = orPortTaken(config, () => listenApi(service));
+  const url = localUrl(config.host, api.port);
+  folder.nameOwner({ ...owner, url });
+  // Only now: a root key whose secret could not be shown would be lost.
+  const newRootKey = await firstRootKey(service.engine);
   const metrics = tryMetrics(service, log);
   const controlServer = listenControl(service.engine, control);
   const background = new Background({
@@ -100,7 +108,7 @@ async function open(
   output.print(
     banner({
       config,
-      url: localUrl(config.host, api.port),
+      url,
       isNewFolder: folder.isNew,
       metrics: metrics === null ? null : `${config.metricsHost}:${metrics.port}`,
       newRootKey,
@@ -120,12 +128,8 @@ async function open(
   };
 }
 
-/** Takes the configured root key, or makes one when there is none at all. */
-async function firstRootKey(engine: Composed['service']['engine'], config: Config): Promise<string | null> {
-  if (config.rootKey !== null) {
-    await engine.rootKeys.adopt(config.rootKey);
-    return null;
-  }
+/** The secret of the first root key, where there was none at all. */
+async function firstRootKey(engine: Composed['service']['engine']): Promise<string | null> {
   if ((await engine.rootKeys.list()).length > 0) return null;
   return (await engine.rootKeys.create({ name: 'first', rights: ['*'], expiresAtMs: null })).secret;
 }

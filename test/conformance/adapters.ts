@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe } from 'bun:test';
+import { afterEach, beforeEach, describe, setDefaultTimeout } from 'bun:test';
 import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -133,8 +133,12 @@ export class World {
   }
 }
 
+/** A slow disk under a busy machine makes a test slow, not wrong. */
+const TIMEOUT_MS = 60_000;
+
 /** Runs the tests once for every adapter, each test in a world of its own. */
 export function describePort(part: string, tests: (world: () => World) => void): void {
+  setDefaultTimeout(TIMEOUT_MS);
   for (const adapter of ADAPTERS) {
     describe(`${adapter.name}: ${part}`, () => {
       let world: World;

@@ -84,7 +84,7 @@ export class TestService {
       readFile: () => '',
     });
     if (config === null) throw new Error(problems.join('\n'));
-    const owner = { pid: process.pid, host: 'test', startedAt: 'now', control: null };
+    const owner = { pid: process.pid, host: 'test', startedAt: 'now', control: null, url: null };
     this.#dataFolder = DataFolder.own(this.folder, owner);
     const digester = new Digester(config.pepper);
     const log = new Log({

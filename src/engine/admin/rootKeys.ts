@@ -1,5 +1,5 @@
-import { MIN_ROOT_KEY_LENGTH } from '../../core/bounds.ts';
-import { AppError, notFound } from '../../core/errors.ts';
+import { MAX_NAME_LENGTH, MIN_ROOT_KEY_LENGTH } from '../../core/bounds.ts';
+import { AppError } from '../../core/errors.ts';
 import { ID_RANDOM_BYTES, makeId } from '../../core/ids.ts';
 import type { RootKeyRecord } from '../../core/records.ts';
 import { isRight } from '../../core/rights.ts';
@@ -36,6 +36,12 @@ export class RootKeyAdmin {
 
   /** Makes a root key; its secret is told this once. */
   async create(input: NewRootKey): Promise<{ rootKey: RootKeyRecord; secret: string }> {
+    if (input.name !== null && (input.name.length > MAX_NAME_LENGTH || /[\0\p{Surrogate}]/u.test(input.name))) {
+      throw new AppError('BAD_REQUEST', `The name may have at most ${MAX_NAME_LENGTH} characters, and no NUL.`);
+    }
+    if (input.expiresAtMs !== null && !(input.expiresAtMs > this.#storage.ledger.nowMs())) {
+      throw new AppError('BAD_REQUEST', 'The root key would expire in the past.');
+    }
     const secret = makeSecret(PREFIX, this.#system.randomBytes(SECRET_BYTES));
     return { rootKey: await this.#insert(secret, shownStart(PREFIX, secret), input), secret };
   }
@@ -62,7 +68,7 @@ export class RootKeyAdmin {
 
   async revoke(rootKeyId: string): Promise<void> {
     const known = (await this.list()).find(({ id }) => id === rootKeyId);
-    if (known === undefined) throw notFound('root key', rootKeyId);
+    if (known === undefined) throw new AppError('NOT_FOUND', `There is no root key ${JSON.stringify(rootKeyId)}.`);
     if (known.revokedAtMs !== null) return;
     const revokedAtMs = this.#storage.ledger.nowMs();
     await applyOnce(this.#storage.ledger, {

@@ -17,13 +17,31 @@ export class FolderError extends Error {
   override readonly name = 'FolderError';
 }
 
+/** Another process owns the folder. */
+export class FolderOwned extends FolderError {
+  readonly owner: Owner;
+
+  constructor(path: string, owner: Owner) {
+    super(
+      `The data folder ${path} is in use by process ${owner.pid} on ${owner.host}, started ${owner.startedAt}. ` +
+        'Stop it first, or give this one a folder of its own with KEYSTILE_DATA.',
+    );
+    this.owner = owner;
+  }
+}
+
 export interface Owner {
   readonly pid: number;
   readonly host: string;
   readonly startedAt: string;
   /** Where the owner listens for the command line; null when it does not. */
   readonly control: string | null;
+  /** Where it answers HTTP; null when it does not, or not yet. */
+  readonly url: string | null;
 }
+
+/** Who looks whether the folder is owned holds the lock for an instant: that must not refuse a start. */
+const OWN_PATIENCE_MS = 500;
 
 /**
  * The data folder and the right to write in it. The right is an exclusive lock that SQLite takes on a side file: the
@@ -44,7 +62,7 @@ export class DataFolder {
   static own(path: string, owner: Owner): DataFolder {
     makeFolder(path);
     const isNew = !existsSync(join(path, 'keystile.db'));
-    const lock = takeLock(path);
+    const lock = takeLock(path, OWN_PATIENCE_MS);
     const folder = new DataFolder(path, isNew, lock);
     folder.nameOwner(owner);
     return folder;
@@ -68,12 +86,12 @@ export class DataFolder {
 export function findOwner(path: string): Owner | null {
   if (!existsSync(join(path, 'owner.lock'))) return null;
   try {
-    const lock = takeLock(path);
+    const lock = takeLock(path, 0);
     lock.run('ROLLBACK');
     lock.close();
     return null;
   } catch (error) {
-    if (error instanceof FolderError) return readOwner(path);
+    if (error instanceof FolderOwned) return error.owner;
     throw error;
   }
 }
@@ -90,10 +108,11 @@ function makeFolder(path: string): void {
   }
 }
 
-function takeLock(path: string): Database {
+function takeLock(path: string, patienceMs: number): Database {
   let lock: Database | null = null;
   try {
     lock = new Database(join(path, 'owner.lock'), { create: true, readwrite: true });
+    lock.run(`PRAGMA busy_timeout = ${patienceMs}`);
     lock.run('BEGIN EXCLUSIVE');
     return lock;
   } catch (error) {
@@ -102,11 +121,7 @@ function takeLock(path: string): Database {
     if (!code.startsWith('SQLITE_BUSY')) {
       throw new FolderError(`The data folder ${path} cannot be written (${code || String(error)}).`);
     }
-    const owner = readOwner(path);
-    throw new FolderError(
-      `The data folder ${path} is in use by process ${owner.pid} on ${owner.host}, started ${owner.startedAt}. ` +
-        'Stop it first, or give this one a folder of its own with KEYSTILE_DATA.',
-    );
+    throw new FolderOwned(path, readOwner(path));
   }
 }
 
@@ -114,7 +129,7 @@ function readOwner(path: string): Owner {
   try {
     return JSON.parse(readFileSync(join(path, 'owner.json'), 'utf8')) as Owner;
   } catch {
-    return { pid: 0, host: 'unknown', startedAt: 'unknown', control: null };
+    return { pid: 0, host: 'unknown', startedAt: 'unknown', control: null, url: null };
   }
 }
 
