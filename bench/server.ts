@@ -31,7 +31,7 @@ const startedAt = new Date(wallClockMs()).toISOString();
 const digester = new Digester(config.pepper);
 const { service } = await compose({
   config,
-  folder: DataFolder.own(order.folder, { pid: process.pid, host: hostname(), startedAt, control }),
+  folder: DataFolder.own(order.folder, { pid: process.pid, host: hostname(), startedAt, control, url: null }),
   system: realSystem(digester),
   digester,
   log,

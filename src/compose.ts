@@ -47,7 +47,11 @@ export async function compose(surroundings: Surroundings): Promise<Composed> {
       broken.stop?.('The database has failed; nothing more is answered from it.');
       surroundings.onBroken(error);
     },
-    observe: metrics,
+    observe: {
+      waiting: (length) => metrics.waiting(length),
+      committed: (size, milliseconds) => metrics.committed(size, milliseconds),
+      foldFailed: (reason) => log.warn('the log could not be folded into the tables; it is kept', { reason }),
+    },
   });
   const engine = new Engine({
     storage,

@@ -39,7 +39,7 @@ export class Log {
     if (RANK[level] < RANK[this.#options.level]) return;
     const time = new Date(this.#options.nowMs()).toISOString();
     if (this.#options.format === 'json') {
-      return this.#options.write(JSON.stringify({ time, level, message, ...fields }));
+      return this.#options.write(quoted({ time, level, message, ...fields }));
     }
     const shown = Object.entries(fields).map(([name, value]) => ` ${name}=${toText(value)}`);
     this.#options.write(`${time} ${level.padEnd(5)} ${message}${shown.join('')}`);
@@ -50,7 +50,12 @@ export class Log {
 function toText(value: LogFields[string]): string {
   const text = String(value);
   if (/^[\w.:/@+-]+$/.test(text)) return text;
-  return JSON.stringify(text).replaceAll(/[\u007f-\u009f\u2028\u2029]/g, (character) => {
+  return quoted(text);
+}
+
+/** JSON in plain ASCII as far as a terminal is concerned: no control character is left as it is. */
+function quoted(value: unknown): string {
+  return JSON.stringify(value).replaceAll(/[\u007f-\u009f\u2028\u2029]/g, (character) => {
     return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
   });
 }

@@ -1,3 +1,5 @@
+import { hostname } from 'node:os';
+
 import type { Config } from '../config/variables.ts';
 import { makeHandler } from '../http/app.ts';
 import { localUrl } from '../serve/serve.ts';
@@ -31,6 +33,7 @@ export async function reachService(config: Config): Promise<Reached> {
     const found = await openUnlessOwned(config);
     if ('service' in found) return inProcess(found, url);
     owner = found;
+    if (found.url !== null && found.host === hostname() && (await answers(found.url))) return overHttp(found.url);
     if (isSettled(found)) throw elsewhere(config, url, found);
     return null;
   });

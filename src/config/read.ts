@@ -37,9 +37,8 @@ export function readConfig(sources: ConfigSources): ConfigReading {
       else problems.push(`${given?.from ?? VARIABLES[setting].name} ${parsed.problem}.`);
     }
   }
-  const complete = config as Config;
-  if (problems.length === 0) problems.push(...contradictions(complete));
-  return { config: problems.length === 0 ? complete : null, problems, notes };
+  problems.push(...contradictions(config as Partial<Config>));
+  return { config: problems.length === 0 ? (config as Config) : null, problems, notes };
 }
 
 /** Unknown names are problems; what Kubernetes sets for a Service called keystile is not meant for us. */
@@ -94,15 +93,16 @@ function findText(
   }
 }
 
-function contradictions(config: Config): string[] {
+/** What does not go together. Settings that could not be read are absent, and were reported. */
+function contradictions(config: Partial<Config>): string[] {
   const found: string[] = [];
-  if (config.databaseUrl !== null) {
+  if (config.databaseUrl != null) {
     found.push('KEYSTILE_DATABASE_URL is set, and this version runs on the embedded database only. Unset it to start.');
   }
-  if (config.rootKey !== null && (config.rootKey.length < MIN_ROOT_KEY_LENGTH || !isSecretShaped(config.rootKey))) {
+  if (config.rootKey != null && (config.rootKey.length < MIN_ROOT_KEY_LENGTH || !isSecretShaped(config.rootKey))) {
     found.push(`KEYSTILE_ROOT_KEY must have at least ${MIN_ROOT_KEY_LENGTH} characters, all of them printable ASCII.`);
   }
-  if (config.metricsToken === null && !isLoopback(config.metricsHost)) {
+  if (config.metricsToken === null && config.metricsHost !== undefined && !isLoopback(config.metricsHost)) {
     found.push(
       'KEYSTILE_METRICS_HOST is no loopback address: set KEYSTILE_METRICS_TOKEN, so that not everyone can read the metrics.',
     );

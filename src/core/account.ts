@@ -91,12 +91,14 @@ export interface AccountChange {
   readonly open?: 'credits' | 'window';
   /** Removes it. */
   readonly close?: true;
+  /** Closes a window only if it has ended by then: one that runs again in the meantime must not lose its count. */
+  readonly endedByMs?: number;
   /** The rule in force until now: its passed boundaries are applied first. */
   readonly refill: RefillPlan | null;
   readonly set?: number;
   /** Added, or taken away when negative; the result stays within 0 and 2^53-1. */
   readonly add?: number;
-  /** The running epoch of a new rule: what has passed of it counts as applied, so a new rule refills nothing at once. */
+  /** The mark: end of a new window, or the running epoch of a new rule: what has passed of it counts as applied, so a new rule refills nothing at once. */
   readonly epoch?: number;
   /** When the sweep shall look again; 0 = never (no rule, or the key is deleted). */
   readonly dueAtMs?: number;
@@ -113,7 +115,7 @@ export function changed(
 ): AccountState | null | 'stale' {
   if ((state === undefined) !== (change.open !== undefined)) return 'stale';
   if (state !== undefined && state.revision !== change.expect) return 'stale';
-  if (change.close) return null;
+  if (change.close) return (state?.mark ?? 0) > (change.endedByMs ?? Infinity) ? 'stale' : null;
   if (isPlanStale(change.refill, nowMs)) return 'stale';
   const before = state ?? { ...EMPTY, kind: change.open ?? 'credits' };
   const refreshed = before.kind === 'credits' ? refilled(before, change.refill) : before;

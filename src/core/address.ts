@@ -16,12 +16,13 @@ function parseIpv4(text: string): readonly number[] | null {
   return bytes.every((byte) => byte <= 255) ? bytes : null;
 }
 
-function parseGroups(text: string): number[] | null {
+/** Groups of four hex digits; the last one of an address may be written as IPv4. */
+function parseGroups(text: string, isEnd: boolean): number[] | null {
   if (text === '') return [];
   const groups: number[] = [];
   const parts = text.split(':');
   for (const [i, part] of parts.entries()) {
-    if (i === parts.length - 1 && part.includes('.')) {
+    if (isEnd && i === parts.length - 1 && part.includes('.')) {
       const v4 = parseIpv4(part);
       if (v4 === null) return null;
       groups.push(((v4[0] ?? 0) << 8) | (v4[1] ?? 0), ((v4[2] ?? 0) << 8) | (v4[3] ?? 0));
@@ -41,8 +42,8 @@ export function parseAddress(text: string): Address | null {
   }
   const halves = text.split('::');
   if (halves.length > 2 || !text.includes(':')) return null;
-  const head = parseGroups(halves[0] ?? '');
-  const tail = halves.length === 2 ? parseGroups(halves[1] ?? '') : [];
+  const head = parseGroups(halves[0] ?? '', halves.length === 1);
+  const tail = halves.length === 2 ? parseGroups(halves[1] ?? '', true) : [];
   if (head === null || tail === null) return null;
   const missing = 8 - head.length - tail.length;
   if (halves.length === 2 ? missing < 1 : missing !== 0) return null;

@@ -1,3 +1,6 @@
+import { isId } from './ids.ts';
+import { hasChecksum } from './secret.ts';
+
 /** The one table of application errors: code, HTTP status, and what it means in the words of the documentation. */
 export const ERRORS = {
   BAD_REQUEST: {
@@ -60,6 +63,15 @@ export class AppError extends Error {
   }
 }
 
+/** An id is repeated only when it looks like one of ours: what else was sent in its place may be a secret. */
 export function notFound(what: string, id: string): AppError {
-  return new AppError('NOT_FOUND', `There is no ${what} ${JSON.stringify(id)}, or this root key may not see it.`);
+  const named = isId(id) ? `${what} ${JSON.stringify(id)}` : `${what} with this id`;
+  return new AppError('NOT_FOUND', `There is no ${named}, or this root key may not see it.`);
+}
+
+const MAX_REPEATED = 64;
+
+/** Text of a caller as a message may show it: quoted, short, and not at all when it has the checksum of a secret. */
+export function repeatable(text: string): string {
+  return hasChecksum(text) ? '(a secret)' : JSON.stringify(text.slice(0, MAX_REPEATED));
 }

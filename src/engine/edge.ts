@@ -1,4 +1,4 @@
-import { MAX_ADHOC_LIMITS_PER_OWNER, MAX_LIMITS_PER_KEY } from '../core/bounds.ts';
+import { MAX_ADHOC_LIMITS_PER_OWNER } from '../core/bounds.ts';
 import { AppError } from '../core/errors.ts';
 import { fits, windowEnd } from '../core/window.ts';
 import type { EdgeCount, EdgeCounts } from '../storage/port.ts';
@@ -7,8 +7,6 @@ import type { EdgeCount, EdgeCounts } from '../storage/port.ts';
 const SAVE_SLICE = 1000;
 /** Owners that are looked at when there is no room for a new one. */
 const FORGET_STEP = 1000;
-/** Windows of one owner: its configured limits and the ad-hoc ones. */
-const MAX_WINDOWS_PER_OWNER = MAX_LIMITS_PER_KEY + 1 + MAX_ADHOC_LIMITS_PER_OWNER;
 
 /**
  * A local counter. `admitted` is what was let through and is saved; `held` is what a verification has set aside while
@@ -19,9 +17,18 @@ interface LocalWindow {
   readonly owner: string;
   readonly name: string;
   readonly durationMs: number;
+  /** Not known to be one of the key's configured limits: these are bounded. */
+  isAdHoc: boolean;
   admitted: number;
   held: number;
   resetAtMs: number;
+}
+
+export interface LocalLimit {
+  readonly owner: string;
+  readonly name: string;
+  readonly durationMs: number;
+  readonly isAdHoc: boolean;
 }
 
 /** One local limit of a verification that is being decided. */
@@ -71,15 +78,16 @@ export class Edge {
   }
 
   /** The running window of a limit. The owner must be loaded. */
-  window(owner: string, name: string, durationMs: number, nowMs: number): LocalWindow {
+  window({ owner, name, durationMs, isAdHoc }: LocalLimit, nowMs: number): LocalWindow {
     const owned = this.#owners.get(owner);
     if (owned === undefined) throw new Error(`local counters of ${owner} are not loaded`);
     let window = owned.windows.find((known) => known.durationMs === durationMs && known.name === name);
     if (window === undefined) {
-      this.#makeRoom(owned, nowMs);
-      window = { owner, name, durationMs, admitted: 0, held: 0, resetAtMs: 0 };
+      if (isAdHoc) this.#makeRoom(owned, nowMs);
+      window = { owner, name, durationMs, isAdHoc, admitted: 0, held: 0, resetAtMs: 0 };
       owned.windows.push(window);
     }
+    if (!isAdHoc) window.isAdHoc = false;
     if (nowMs >= window.resetAtMs) {
       window.admitted = 0;
       window.held = 0;
@@ -134,20 +142,29 @@ export class Edge {
    */
   forgetEnded(nowMs: number, count: number): void {
     for (let i = 0; i < count; i++) {
-      const next = this.#forgetting.next();
+      let next = this.#forgetting.next();
       if (next.done === true) {
         this.#forgetting = this.#owners.entries();
-        return;
+        next = this.#forgetting.next();
+        if (next.done === true) return;
       }
       const [owner, { windows }] = next.value;
-      const isOver = windows.every((window) => window.resetAtMs <= nowMs && !this.#unsaved.has(window));
-      if (isOver) this.#owners.delete(owner);
+      if (windows.every((window) => this.#isOver(window, nowMs))) this.#owners.delete(owner);
     }
   }
 
+  /** A window with a hold stays: what becomes of the hold must find it. */
+  #isOver(window: LocalWindow, nowMs: number): boolean {
+    return window.resetAtMs <= nowMs && window.held === 0 && !this.#unsaved.has(window);
+  }
+
+  #isFull(): boolean {
+    return this.#owners.size + this.#loading.size >= this.#maxOwners;
+  }
+
   async #load(owner: string, nowMs: number): Promise<void> {
-    if (this.#owners.size >= this.#maxOwners) this.forgetEnded(nowMs, FORGET_STEP);
-    if (this.#owners.size >= this.#maxOwners) {
+    if (this.#isFull()) this.forgetEnded(nowMs, FORGET_STEP);
+    if (this.#isFull()) {
       throw new AppError('UNAVAILABLE', 'This node counts as many local limits as it may.');
     }
     const saved = await this.#counts.load(owner);
@@ -155,16 +172,29 @@ export class Edge {
     this.#owners.set(owner, { windows });
   }
 
+  /** Lets go of ad-hoc windows that have ended; refuses one more when there are too many that have not. */
   #makeRoom(owned: OwnerWindows, nowMs: number): void {
-    if (owned.windows.length < MAX_WINDOWS_PER_OWNER) return;
-    for (let i = owned.windows.length - 1; i >= 0; i--) {
-      const window = owned.windows[i];
-      if (window !== undefined && window.resetAtMs <= nowMs) owned.windows.splice(i, 1);
+    const { windows } = owned;
+    if (countAdHoc(windows) < MAX_ADHOC_LIMITS_PER_OWNER) return;
+    for (let i = windows.length - 1; i >= 0; i--) {
+      const window = windows[i];
+      if (window?.isAdHoc !== true || window.resetAtMs > nowMs || window.held > 0) continue;
+      windows.splice(i, 1);
+      this.#unsaved.delete(window);
     }
-    if (owned.windows.length >= MAX_WINDOWS_PER_OWNER) {
-      throw new AppError('BAD_REQUEST', `There are more than ${MAX_ADHOC_LIMITS_PER_OWNER} live ad-hoc limits.`);
-    }
+    if (countAdHoc(windows) >= MAX_ADHOC_LIMITS_PER_OWNER) throw tooManyAdHocLimits();
   }
+}
+
+function countAdHoc(windows: readonly LocalWindow[]): number {
+  return windows.reduce((count, { isAdHoc }) => count + (isAdHoc ? 1 : 0), 0);
+}
+
+export function tooManyAdHocLimits(): AppError {
+  return new AppError(
+    'BAD_REQUEST',
+    `There are ${MAX_ADHOC_LIMITS_PER_OWNER} live ad-hoc limits already; wait until some have ended.`,
+  );
 }
 
 function toCount(window: LocalWindow): EdgeCount {
@@ -173,5 +203,5 @@ function toCount(window: LocalWindow): EdgeCount {
 }
 
 function fromCount({ owner, name, durationMs, count, resetAtMs }: EdgeCount): LocalWindow {
-  return { owner, name, durationMs, admitted: count, held: 0, resetAtMs };
+  return { owner, name, durationMs, isAdHoc: true, admitted: count, held: 0, resetAtMs };
 }

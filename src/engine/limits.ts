@@ -1,4 +1,4 @@
-import { AppError } from '../core/errors.ts';
+import { AppError, repeatable } from '../core/errors.ts';
 import { DEFAULT_LIMIT_NAME, type LimitRecord } from '../core/records.ts';
 import type { KeyEntry } from './keyEntry.ts';
 
@@ -20,6 +20,8 @@ export interface AppliedLimit {
   readonly cost: number;
   /** The key or identity that it counts for. */
   readonly owner: string;
+  /** Not a counter of the key's own configured limits: such counters are bounded in number. */
+  readonly isAdHoc: boolean;
   /** Account of a configured strict limit; null: local, or an ad-hoc one whose account is asked for by name. */
   readonly account: number | null;
 }
@@ -64,6 +66,7 @@ function configured(entry: KeyEntry, limit: LimitRecord, request: LimitRequest |
     cost: request?.cost ?? 1,
     owner: entry.id,
     // With another duration it is another counter: an ad-hoc one of the key.
+    isAdHoc: durationMs !== limit.durationMs,
     account: durationMs === limit.durationMs ? limit.account : null,
   };
 }
@@ -77,19 +80,20 @@ function adHoc(entry: KeyEntry, request: LimitRequest, limit: LimitRecord | null
     async: limit?.async ?? request.async ?? true,
     cost: request.cost ?? 1,
     owner: entry.identity?.id ?? entry.id,
+    isAdHoc: true,
     account: null,
   };
 }
 
 function unknownLimit(name: string): AppError {
   const hint =
-    name === DEFAULT_LIMIT_NAME ? 'The key has no ratelimit' : `The key has no limit named ${JSON.stringify(name)}`;
+    name === DEFAULT_LIMIT_NAME ? 'The key has no ratelimit' : `The key has no limit named ${repeatable(name)}`;
   return new AppError('BAD_REQUEST', `${hint}; give limit and duration with it to make an ad-hoc one.`);
 }
 
 function modeIsConfigured(name: string): AppError {
   return new AppError(
     'BAD_REQUEST',
-    `The limit ${JSON.stringify(name)} is configured on the key: a request may not set its async.`,
+    `The limit ${repeatable(name)} is configured on the key: a request may not set its async.`,
   );
 }

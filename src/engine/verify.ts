@@ -2,7 +2,7 @@ import { type Address, inBlock } from '../core/address.ts';
 import { AppError } from '../core/errors.ts';
 import type { IdempotencyKey, Leg, SpendOutcome } from '../core/spend.ts';
 import type { Ledger } from '../storage/port.ts';
-import type { Edge, LocalLeg } from './edge.ts';
+import { type Edge, type LocalLeg, tooManyAdHocLimits } from './edge.ts';
 import type { KeyCache } from './keyCache.ts';
 import type { KeyEntry } from './keyEntry.ts';
 import { type AppliedLimit, appliedLimits, type LimitRequest } from './limits.ts';
@@ -146,8 +146,7 @@ export class Verifier {
 
   async #adHocAccount(owner: string, name: string, durationMs: number): Promise<number> {
     const account = await this.#parts.ledger.openWindow({ owner, name, durationMs });
-    if (account === null)
-      throw new AppError('BAD_REQUEST', 'There are as many live ad-hoc limits as one key may have.');
+    if (account === null) throw tooManyAdHocLimits();
     return account;
   }
 
@@ -207,10 +206,10 @@ export class Verifier {
 
   #localLegs(limits: readonly AppliedLimit[], nowMs: number): LocalLeg[] {
     const legs: LocalLeg[] = [];
-    for (const { async, owner, name, durationMs, limit, cost } of limits) {
-      if (!async) continue;
-      const window = this.#parts.edge.window(owner, name, durationMs, nowMs);
-      legs.push({ window, limit, cost, resetAtMs: window.resetAtMs });
+    for (const applied of limits) {
+      if (!applied.async) continue;
+      const window = this.#parts.edge.window(applied, nowMs);
+      legs.push({ window, limit: applied.limit, cost: applied.cost, resetAtMs: window.resetAtMs });
     }
     return legs;
   }

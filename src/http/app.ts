@@ -4,7 +4,7 @@ import { MAX_BODY_BYTES } from '../core/bounds.ts';
 import { AppError } from '../core/errors.ts';
 import { nearestName } from '../core/nearest.ts';
 import { type AnswerContext, errorAnswer, expected, jsonAnswer } from './answer.ts';
-import { checkContentType, readBody } from './body.ts';
+import { checkContentType, readBodyStrictly } from './body.ts';
 import { explain } from './explain.ts';
 import { parseJson } from './json.ts';
 import { badFields } from './keyFields.ts';
@@ -81,7 +81,10 @@ function endpointTable(service: Service): Map<string, Endpoint> {
     answer: async (_request, _peer, context) => readiness.handle(service.engine, context),
   });
   const document = openApi(service.config.publicUrl);
-  const page = (text: string): Endpoint => ({ methods: ['GET'], answer: async () => htmlAnswer(text) });
+  const page = (text: string): Endpoint => ({
+    methods: ['GET'],
+    answer: async (_request, _peer, context) => htmlAnswer(text, context),
+  });
   table.set('/openapi.json', {
     methods: ['GET'],
     answer: async (_request, _peer, context) => jsonAnswer(document, context),
@@ -101,14 +104,24 @@ async function route(
 ): Promise<Response> {
   const endpoint = endpoints.get(path);
   if (endpoint === undefined) throw unknownRoute(path, [...endpoints.keys()]);
-  if (request.method === 'OPTIONS')
-    return new Response(null, { status: 204, headers: { allow: endpoint.methods.join(', ') } });
-  if (!endpoint.methods.includes(request.method)) {
-    const allowed = endpoint.methods.join(' or ');
-    const error = new AppError('METHOD_NOT_ALLOWED', `${path} takes ${allowed}, not ${request.method}.`);
-    return errorAnswer(error, context, { allow: endpoint.methods.join(', ') });
+  const allow = endpoint.methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : method)).join(', ');
+  if (request.method === 'OPTIONS') {
+    return new Response(null, { status: 204, headers: { allow, 'keystile-request-id': context.requestId } });
   }
-  return endpoint.answer(request, peer, context);
+  const isHead = request.method === 'HEAD';
+  if (!endpoint.methods.includes(isHead ? 'GET' : request.method))
+    throw new MethodNotAllowed(path, request.method, allow);
+  const response = await endpoint.answer(request, peer, context);
+  return isHead ? new Response(null, response) : response;
+}
+
+class MethodNotAllowed extends AppError {
+  readonly allow: string;
+
+  constructor(path: string, method: string, allow: string) {
+    super('METHOD_NOT_ALLOWED', `${path} takes ${allow}, not ${method}.`);
+    this.allow = allow;
+  }
 }
 
 function managementEndpoint(service: Service, managed: Route): Endpoint {
@@ -132,9 +145,9 @@ function managementEndpoint(service: Service, managed: Route): Endpoint {
 }
 
 async function readRequest(managed: Route, request: Request): Promise<unknown> {
-  if (request.method === 'GET') return queryToBody(managed.request, new URL(request.url).searchParams);
+  if (request.method !== 'POST') return queryToBody(managed.request, new URL(request.url).searchParams);
   checkContentType(request.headers);
-  return parseJson(await readBody(request, MAX_BODY_BYTES));
+  return parseJson(await readBodyStrictly(request, MAX_BODY_BYTES));
 }
 
 function unknownRoute(path: string, known: readonly string[]): AppError {
@@ -152,13 +165,14 @@ function reportFailure(service: Service, failure: unknown, request: Request, con
     const reason = failure instanceof Error ? (failure.stack ?? failure.message) : String(failure);
     service.log.error('request failed', { requestId: context.requestId, path: new URL(request.url).pathname, reason });
   }
-  return errorAnswer(failure, context);
+  return errorAnswer(failure, context, failure instanceof MethodNotAllowed ? { allow: failure.allow } : {});
 }
 
-function htmlAnswer(text: string): Response {
+function htmlAnswer(text: string, { requestId }: AnswerContext): Response {
   return new Response(text, {
     headers: {
       'content-type': 'text/html; charset=utf-8',
+      'keystile-request-id': requestId,
       'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'",
       'x-content-type-options': 'nosniff',
     },

@@ -14,17 +14,29 @@ export function checkContentType(headers: Headers): void {
   }
 }
 
+/** As `readBody`, but refuses bytes that are no UTF-8: what they stand for would be replaced, and stored so. */
+export async function readBodyStrictly(request: Request, maxBytes: number): Promise<string> {
+  const declared = request.headers.get('content-length');
+  if (Number(declared ?? 0) > maxBytes) throw tooLarge(maxBytes);
+  const bytes = declared === null ? await readStream(request, maxBytes) : await request.bytes();
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw new AppError('BAD_REQUEST', 'The body is not valid UTF-8.');
+  }
+}
+
 /** The text of a body that is known to fit before it is read, or that is read only as far as it may go. */
 export function readBody(request: Request, maxBytes: number): Promise<string> {
   const declared = request.headers.get('content-length');
-  if (declared === null) return readStream(request, maxBytes);
+  if (declared === null) return readStream(request, maxBytes).then((bytes) => new TextDecoder().decode(bytes));
   if (Number(declared) > maxBytes) return Promise.reject(tooLarge(maxBytes));
   return request.text();
 }
 
 /** A body without a declared length: nothing past the limit is kept. */
-async function readStream(request: Request, maxBytes: number): Promise<string> {
-  if (request.body === null) return '';
+async function readStream(request: Request, maxBytes: number): Promise<Uint8Array> {
+  if (request.body === null) return new Uint8Array();
   const reader = (request.body as ReadableStream<Uint8Array>).getReader();
   const chunks: Uint8Array[] = [];
   let length = 0;
@@ -38,5 +50,5 @@ async function readStream(request: Request, maxBytes: number): Promise<string> {
     }
     chunks.push(value);
   }
-  return new TextDecoder().decode(Buffer.concat(chunks));
+  return Buffer.concat(chunks);
 }

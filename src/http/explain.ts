@@ -1,6 +1,6 @@
 import type { TSchema } from 'typebox';
 
-import type { Issue } from '../core/errors.ts';
+import { type Issue, repeatable } from '../core/errors.ts';
 import { nearestName } from '../core/nearest.ts';
 
 /** The parts of JSON Schema that our schemas use. */
@@ -53,9 +53,15 @@ function visitUnion(
   issues: Issue[],
 ): void {
   if (choices.some((choice) => collect(choice, value, path).length === 0)) return;
-  const structured = choices.find((choice) => choice.type === 'object' && isObject(value));
+  const structured = choices.find((choice) => isDescribedBy(choice, value));
   if (structured !== undefined) return visit(structured, value, path, issues);
   issues.push({ path, message: `${path || 'The body'} must be ${describe(schema)}, not ${nameOf(value)}` });
+}
+
+/** Of the same structure: what is wrong with the value is then wrong inside of it. */
+function isDescribedBy(schema: SchemaNode, value: unknown): boolean {
+  if (Array.isArray(value)) return schema.type === 'array' && hasFittingLength(schema, value.length);
+  return schema.type === 'object' && isObject(value);
 }
 
 function collect(schema: SchemaNode, value: unknown, path: string): Issue[] {
@@ -81,7 +87,8 @@ function visitObject(schema: SchemaNode, value: Record<string, unknown>, path: s
 function unknownField(path: string, name: string, known: readonly string[]): Issue {
   const near = nearestName(name, known);
   const hint = near === null ? '' : `, did you mean \`${near}\`?`;
-  return { path: join(path, name.slice(0, 64)), message: `unknown field \`${name.slice(0, 64)}\`${hint}` };
+  const shown = repeatable(name).replaceAll('"', '');
+  return { path: join(path, shown), message: `unknown field \`${shown}\`${hint}` };
 }
 
 function join(path: string, name: string): string {
@@ -174,7 +181,6 @@ function nameOf(value: unknown): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return `a list of ${value.length} items`;
   if (typeof value === 'number') return Number.isFinite(value) ? String(value) : 'a number too large';
-  if (typeof value === 'string')
-    return value === '' ? 'an empty string' : `a string of ${lengthOf(value)} characters`;
+  if (typeof value === 'string') return value === '' ? 'an empty string' : `a string of ${lengthOf(value)} characters`;
   return typeof value === 'boolean' ? String(value) : 'an object';
 }

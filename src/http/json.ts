@@ -1,5 +1,5 @@
 import { MAX_JSON_DEPTH } from '../core/bounds.ts';
-import { AppError } from '../core/errors.ts';
+import { AppError, repeatable } from '../core/errors.ts';
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -40,7 +40,7 @@ function inspect(text: string): string | null {
         const name = text.slice(i + 1, end);
         // Escaped names are rare: one that is spelt in two ways is compared as it is read.
         const plain = name.includes('\\') ? unescaped(name) : name;
-        if (names.has(plain)) return `The member ${JSON.stringify(plain.slice(0, 64))} stands twice in one object.`;
+        if (names.has(plain)) return `The member ${repeatable(plain)} stands twice in one object.`;
         names.add(plain);
       }
       i = end;

@@ -54,12 +54,8 @@ async function start(
   onBroken: (error: Error) => void,
 ): Promise<{ stop(): Promise<void> }> {
   const control = controlPath(config.data);
-  const owner: Owner = {
-    pid: process.pid,
-    host: hostname(),
-    startedAt: new Date(wallClockMs()).toISOString(),
-    control,
-  };
+  const startedAt = new Date(wallClockMs()).toISOString();
+  const owner: Owner = { pid: process.pid, host: hostname(), startedAt, control, url: null };
   const folder = orCannotStart(() => DataFolder.own(config.data, owner));
   const digester = new Digester(config.pepper);
   const surroundings = { config, folder, digester, log, monotonicMs, onBroken, system: realSystem(digester) };
@@ -86,7 +82,15 @@ interface Opening {
   readonly folder: DataFolder;
 }
 
-async function open({ config, output, log, composed, owner, control, folder }: Opening): Promise<{ stop(): Promise<void> }> {
+async function open({
+  config,
+  output,
+  log,
+  composed,
+  owner,
+  control,
+  folder,
+}: Opening): Promise<{ stop(): Promise<void> }> {
   const { service } = composed;
   if (config.rootKey !== null) await service.engine.rootKeys.adopt(config.rootKey);
   const api = orPortTaken(config, () => listenApi(service));

@@ -25,6 +25,7 @@ export interface KeyWithIdentity {
 /** A stored key that cannot be read: it fails alone, naming itself. */
 export interface PoisonedKey {
   readonly poisoned: string;
+  readonly apiId: string;
   readonly reason: string;
 }
 
@@ -85,6 +86,9 @@ export type ChangeOutcome =
   /** Made from an older record, for another refill epoch, or something of the same name came first: read and try again. */
   | { readonly status: 'stale'; readonly nowMs: number };
 
+/** What has ended is kept for so long: a clock that ran ahead and is set back must find its windows again. */
+export const PRUNE_GRACE_MS = 2 * 24 * 60 * 60 * 1000;
+
 export interface WindowName {
   /** The key or identity that it counts for. */
   readonly owner: string;
@@ -114,7 +118,7 @@ export interface Ledger {
   openWindow(window: WindowName): Promise<number | null>;
   /** Keys whose refill is due and not yet written down, at most `limit`, in the order of their due time, after a cursor. */
   listDueRefills(dueUntilMs: number, limit: number, after: DueCursor | null): Promise<readonly DueRefill[]>;
-  /** Removes what has ended (ad-hoc windows, idempotency keys, saved local counts), in bounded steps. */
+  /** Removes idempotency keys past their retention, and windows and local counts that ended PRUNE_GRACE_MS ago. */
   prune(): Promise<void>;
   /** The ledger's clock. */
   nowMs(): number;

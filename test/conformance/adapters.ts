@@ -41,7 +41,7 @@ class SqliteInFolder implements OpenedStorage {
   }
 
   static async start(path: string, clock: VirtualClock): Promise<SqliteInFolder> {
-    const folder = DataFolder.own(path, { pid: process.pid, host: 'test', startedAt: 'now', control: null });
+    const folder = DataFolder.own(path, { pid: process.pid, host: 'test', startedAt: 'now', control: null, url: null });
     return new SqliteInFolder(path, clock, folder, await openSqlite(folder, clock));
   }
 
@@ -51,7 +51,13 @@ class SqliteInFolder implements OpenedStorage {
 
   async reopen(): Promise<void> {
     await this.#stop();
-    this.#folder = DataFolder.own(this.#path, { pid: process.pid, host: 'test', startedAt: 'now', control: null });
+    this.#folder = DataFolder.own(this.#path, {
+      pid: process.pid,
+      host: 'test',
+      startedAt: 'now',
+      control: null,
+      url: null,
+    });
     this.#storage = await openSqlite(this.#folder, this.#clock);
   }
 
@@ -89,7 +95,7 @@ function openSqlite(folder: DataFolder, clock: VirtualClock): Promise<SqliteStor
     onBroken: (error) => {
       throw error;
     },
-    observe: { committed() {}, waiting() {} },
+    observe: { committed() {}, waiting() {}, foldFailed() {} },
   });
 }
 

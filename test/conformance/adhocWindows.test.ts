@@ -1,3 +1,4 @@
+import { PRUNE_GRACE_MS } from '../../src/storage/port.ts';
 import { expect, test } from 'bun:test';
 
 import { MAX_ADHOC_LIMITS_PER_OWNER } from '../../src/core/bounds.ts';
@@ -78,7 +79,7 @@ describePort('ad-hoc windows', (world) => {
     const { storage, clock } = world();
     const ended = await open(storage, 'ended');
     await take(storage, ended);
-    clock.advance(MINUTE_MS);
+    clock.advance(PRUNE_GRACE_MS + MINUTE_MS);
     const live = await open(storage, 'live');
     await take(storage, live);
     await storage.ledger.prune();
@@ -95,7 +96,7 @@ describePort('ad-hoc windows', (world) => {
     const owners = Array.from({ length: 1200 }, (_, i) => `key_${i}`);
     const accounts = await Promise.all(owners.map((owner) => open(storage, 'a', owner)));
     await Promise.all(accounts.map((account) => take(storage, account)));
-    clock.advance(MINUTE_MS);
+    clock.advance(PRUNE_GRACE_MS + MINUTE_MS);
     await storage.ledger.prune();
     const states = await storage.ledger.read(accounts.map((account) => account ?? 0));
     expect(states.filter((state) => state !== undefined)).toEqual([]);
@@ -107,7 +108,7 @@ describePort('ad-hoc windows', (world) => {
     const owners = Array.from({ length: 400 }, (_, i) => `key_${i}`);
     const accounts = await Promise.all(owners.map((owner) => open(storage, 'a', owner)));
     await Promise.all(accounts.map((account) => take(storage, account, 1)));
-    clock.advance(MINUTE_MS);
+    clock.advance(PRUNE_GRACE_MS + MINUTE_MS);
     const pruning = storage.ledger.prune();
     const first = [];
     for (const account of accounts) {

@@ -1,3 +1,4 @@
+import { PRUNE_GRACE_MS } from '../../src/storage/port.ts';
 import { expect, test } from 'bun:test';
 
 import type { EdgeCount } from '../../src/storage/port.ts';
@@ -39,15 +40,15 @@ describePort('local counts', (world) => {
     expect(await world().storage.edge.load('key_1')).toEqual([count('a', { count: 5 })]);
   });
 
-  test('pruning removes the counts of windows that have ended, at their end and not before', async () => {
+  test('pruning removes the counts of windows that have ended, the grace after their end and not before', async () => {
     const { storage, clock } = world();
     const many = Array.from({ length: 1200 }, (_, i) => count(`ended ${i}`));
     const later = count('later', { resetAtMs: Date.parse('2026-03-15T12:02:00Z') });
     await storage.edge.save([...many, later]);
-    clock.set(Date.parse('2026-03-15T12:01:00Z') - 1);
+    clock.set(Date.parse('2026-03-15T12:01:00Z') + PRUNE_GRACE_MS - 1);
     await storage.ledger.prune();
     expect((await storage.edge.load('key_1')).length).toBe(1201);
-    clock.set('2026-03-15T12:01:00Z');
+    clock.advance(1);
     await storage.ledger.prune();
     expect(await storage.edge.load('key_1')).toEqual([later]);
   });

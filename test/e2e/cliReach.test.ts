@@ -66,6 +66,7 @@ describe('which service a command reaches', () => {
       host: hostname(),
       startedAt: '2026-01-01T00:00:00.000Z',
       control: '/nowhere',
+      url: null,
     });
     const { code, err } = await keystile(['api', 'list'], { environment });
     owned.release();
@@ -86,6 +87,7 @@ describe('which service a command reaches', () => {
       host: 'elsewhere',
       startedAt: '2026-01-01T00:00:00.000Z',
       control: '/nowhere',
+      url: null,
     });
     const { code, err } = await keystile(['root-key', 'list'], { environment });
     owned.release();

@@ -14,7 +14,8 @@ export class Connection implements Disposable {
     this.#onData = onData;
   }
 
-  static async open(port: number, firstBytes = ''): Promise<Connection> {
+  /** `onBytes` is called as soon as anything arrives. */
+  static async open(port: number, firstBytes = '', onBytes?: () => void): Promise<Connection> {
     const closed = Promise.withResolvers<void>();
     let wake = Promise.withResolvers<void>();
     let connection: Connection | null = null;
@@ -23,6 +24,7 @@ export class Connection implements Disposable {
       port,
       socket: {
         data(_socket, bytes) {
+          onBytes?.();
           if (connection !== null) connection.received += bytes.toString('latin1');
           wake.resolve();
           wake = Promise.withResolvers();

@@ -2,6 +2,7 @@ import { Database } from 'bun:sqlite';
 import { describe, expect, test } from 'bun:test';
 import { cpSync } from 'node:fs';
 
+import { Connection, verifyHead } from './connection.ts';
 import { type Tally, verifyUnderLoad } from './load.ts';
 import { TempFolder } from './process.ts';
 import { Server } from './server.ts';
@@ -97,6 +98,35 @@ describe('kill -9 under load', () => {
     const spent = CREDITS - (await survivor.remaining(keyId));
     expect(spent).toBeGreaterThanOrEqual(tally.valid);
     expect(spent).toBeLessThanOrEqual(tally.valid + tally.unanswered);
+  });
+
+  test('at the very instant an answer arrives: its spend is on disk, every time', async () => {
+    using folder = new TempFolder();
+    const ROUNDS = 10;
+    let made = { key: '', keyId: '' };
+    for (let round = 0; round < ROUNDS; round++) {
+      await using server = await Server.start(folder);
+      if (round === 0) made = await server.createKey({ remaining: CREDITS });
+      await server.verify(made.key, { remaining: { cost: 0 } });
+      const body = JSON.stringify({ key: made.key });
+      const kill = (): void => server.child.signal('SIGKILL');
+      using connection = await Connection.open(server.port, verifyHead(body.length) + body, kill);
+      expect(await connection.answer()).toContain(`"code":"VALID"`);
+      await server.child.exited();
+    }
+    await using survivor = await Server.start(folder);
+    expect(await survivor.remaining(made.keyId)).toBe(CREDITS - ROUNDS);
+  });
+
+  test('every commit that was not yet folded is replayed: 100 keys, each spent in a commit of its own', async () => {
+    using folder = new TempFolder();
+    await using server = await Server.start(folder);
+    const keys = await server.createKeys(100, { remaining: 10 });
+    for (const { key } of keys) expect(await server.verify(key)).toMatchObject({ valid: true, remaining: 9 });
+    await server.child.kill9();
+    await using survivor = await Server.start(folder);
+    const left = await Promise.all(keys.map(({ keyId }) => survivor.remaining(keyId)));
+    expect(left).toEqual(keys.map(() => 9));
   });
 
   test('retries after the crash with the same idempotency keys are charged once, to the unit', async () => {

@@ -68,7 +68,7 @@ async function noted(folder: TempFolder, number: number): Promise<void> {
 }
 
 describe('a database that has lost commits is not served until an operator accepts it', () => {
-  test('an older copy put back', async () => {
+  test.concurrent('an older copy put back', async () => {
     using folder = new TempFolder();
     const keyId = await spendAfterCopy(folder);
     copyDatabase(folder.join('older'), folder.join('data'));
@@ -85,7 +85,7 @@ describe('a database that has lost commits is not served until an operator accep
     expect(await later.remaining(keyId)).toBe(10);
   });
 
-  test('an older copy put back, refused, and replaced by the newer files again: nothing is lost', async () => {
+  test.concurrent('an older copy put back, refused, and replaced by the newer files again: nothing is lost', async () => {
     using folder = new TempFolder();
     const keyId = await spendAfterCopy(folder);
     copyDatabase(folder.join('older'), folder.join('data'));
@@ -95,14 +95,14 @@ describe('a database that has lost commits is not served until an operator accep
     expect(await server.remaining(keyId)).toBe(7);
   });
 
-  test('the database removed altogether', async () => {
+  test.concurrent('the database removed altogether', async () => {
     using folder = new TempFolder();
     await spendAfterCopy(folder);
     copyDatabase(folder.join('nothing'), folder.join('data'));
     await expectRefused(folder);
   });
 
-  test('the WAL deleted after a crash; with the WAL put back, nothing is lost', async () => {
+  test.concurrent('the WAL deleted after a crash; with the WAL put back, nothing is lost', async () => {
     using folder = new TempFolder();
     const keyId = await spendAndCrash(folder);
     for (const name of ['keystile.db-wal', 'keystile.db-shm']) rmSync(folder.join('data', name));
@@ -112,7 +112,7 @@ describe('a database that has lost commits is not served until an operator accep
     expect(await server.remaining(keyId)).toBe(7);
   });
 
-  test('the WAL damaged after a crash', async () => {
+  test.concurrent('the WAL damaged after a crash', async () => {
     using folder = new TempFolder();
     await spendAndCrash(folder);
     const path = folder.join('data/keystile.db-wal');
@@ -135,14 +135,14 @@ describe('a database that this program cannot read is left as it is', () => {
     expect(readdirSync(folder.join('data')).filter((name) => name.startsWith('keystile.db'))).toEqual(['keystile.db']);
   };
 
-  test('a file that is no database: one sentence', async () => {
+  test.concurrent('a file that is no database: one sentence', async () => {
     using folder = new TempFolder();
     mkdirSync(folder.join('data'));
     writeFileSync(folder.join('data/keystile.db'), 'not a database at all\n'.repeat(1000));
     await expectUntouched(folder, /^The database \S+\/keystile\.db cannot be opened \(SQLITE_NOTADB: [^\n]+\)\.\n$/);
   });
 
-  test('a database of a newer program: one sentence with both versions', async () => {
+  test.concurrent('a database of a newer program: one sentence with both versions', async () => {
     using folder = new TempFolder();
     {
       await using server = await Server.start(folder);

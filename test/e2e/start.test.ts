@@ -31,7 +31,7 @@ async function control(folder: TempFolder, command: unknown): Promise<unknown> {
 }
 
 describe('the first start', () => {
-  test('prints the banner on standard output, and nothing else anywhere', async () => {
+  test.concurrent('prints the banner on standard output, and nothing else anywhere', async () => {
     using folder = new TempFolder();
     await using server = await Server.start(folder, { settings: GENERATED });
     const api = "-H 'Authorization: Bearer root_SECRET' -H 'Content-Type: application/json'";
@@ -51,7 +51,7 @@ describe('the first start', () => {
     expect(server.child.stderr).toBe('');
   });
 
-  test('its lines, pasted into sh as printed, show remaining 2, 1, 0 and then USAGE_EXCEEDED', async () => {
+  test.concurrent('its lines, pasted into sh as printed, show remaining 2, 1, 0 and then USAGE_EXCEEDED', async () => {
     if (Bun.which('curl') === null) throw new Error('The pasted lines need curl, and there is none on the PATH.');
     using folder = new TempFolder();
     await using server = await Server.start(folder, { settings: GENERATED });
@@ -68,7 +68,7 @@ describe('the first start', () => {
     ]);
   });
 
-  test('its lines work as printed where verifying needs a root key, too', async () => {
+  test.concurrent('its lines work as printed where verifying needs a root key, too', async () => {
     using folder = new TempFolder();
     await using server = await Server.start(folder, { settings: { ...GENERATED, KEYSTILE_VERIFY_AUTH: 'required' } });
     const pasted = await runToEnd({ command: ['sh', '-c', pastedLines(server)] });
@@ -80,7 +80,7 @@ describe('the first start', () => {
     ]);
   });
 
-  test('a first start that failed at a taken port does not swallow the root key: the next one shows it', async () => {
+  test.concurrent('a first start that failed at a taken port does not swallow the root key: the next one shows it', async () => {
     using folder = new TempFolder();
     using taken = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } });
     const settings = { KEYSTILE_DATA: folder.join('data'), KEYSTILE_PORT: String(taken.port) };
@@ -89,7 +89,7 @@ describe('the first start', () => {
     expect(rootKeyLine(server)).toMatch(/^root_\S{30,} shown this once$/);
   });
 
-  test('the data folder is for its owner alone, and so is the control socket', async () => {
+  test.concurrent('the data folder is for its owner alone, and so is the control socket', async () => {
     using folder = new TempFolder();
     await using server = await Server.start(folder);
     expect(statSync(folder.join('data')).mode & 0o777).toBe(0o700);
@@ -99,7 +99,7 @@ describe('the first start', () => {
 });
 
 describe('root keys at the start', () => {
-  test('a later start says how many there are and how to make another', async () => {
+  test.concurrent('a later start says how many there are and how to make another', async () => {
     using folder = new TempFolder();
     {
       await using first = await Server.start(folder, { settings: GENERATED });
@@ -117,7 +117,7 @@ describe('root keys at the start', () => {
     expect(third.child.stdout).not.toContain('(new)');
   });
 
-  test('KEYSTILE_ROOT_KEY works, is not printed, and is not added twice', async () => {
+  test.concurrent('KEYSTILE_ROOT_KEY works, is not printed, and is not added twice', async () => {
     using folder = new TempFolder();
     for (let start = 0; start < 2; start++) {
       await using server = await Server.start(folder);
@@ -128,7 +128,7 @@ describe('root keys at the start', () => {
     }
   });
 
-  test('KEYSTILE_ROOT_KEY_FILE works, with the line break that editors leave', async () => {
+  test.concurrent('KEYSTILE_ROOT_KEY_FILE works, with the line break that editors leave', async () => {
     using folder = new TempFolder();
     writeFileSync(folder.join('secret'), `${ROOT_KEY}\n`);
     const settings = { ...GENERATED, KEYSTILE_ROOT_KEY_FILE: folder.join('secret') };
@@ -137,7 +137,7 @@ describe('root keys at the start', () => {
     expect((await fetch(`${server.url}/v1/apis.listApis`, { headers })).status).toBe(200);
   });
 
-  test('a revoked one stays revoked: the start with it fails and says so', async () => {
+  test.concurrent('a revoked one stays revoked: the start with it fails and says so', async () => {
     using folder = new TempFolder();
     const { id } = await revokeConfigured(folder);
     const settings = { KEYSTILE_DATA: folder.join('data'), KEYSTILE_ROOT_KEY: ROOT_KEY };
@@ -145,7 +145,7 @@ describe('root keys at the start', () => {
     expect(await runToEnd({ settings })).toEqual({ code: 78, stdout: '', stderr: refused });
   });
 
-  test('one that is too short fails the start', async () => {
+  test.concurrent('one that is too short fails the start', async () => {
     using folder = new TempFolder();
     const settings = { KEYSTILE_DATA: folder.join('data'), KEYSTILE_ROOT_KEY: 'x'.repeat(23) };
     const refused = 'KEYSTILE_ROOT_KEY must have at least 24 characters, all of them printable ASCII.\n';
@@ -165,7 +165,7 @@ async function revokeConfigured(folder: TempFolder): Promise<{ id: string }> {
 }
 
 describe('what stands in the way', () => {
-  test('a taken port is one sentence with the command to use instead', async () => {
+  test.concurrent('a taken port is one sentence with the command to use instead', async () => {
     using folder = new TempFolder();
     using taken = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } });
     const settings = { KEYSTILE_DATA: folder.join('data'), KEYSTILE_PORT: String(taken.port) };
@@ -176,7 +176,7 @@ describe('what stands in the way', () => {
     expect(said[2]).not.toBe(said[1]);
   });
 
-  test('a taken metrics port is a warning; the service runs', async () => {
+  test.concurrent('a taken metrics port is a warning; the service runs', async () => {
     using folder = new TempFolder();
     using taken = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } });
     await using server = await Server.start(folder, { settings: { KEYSTILE_METRICS_PORT: String(taken.port) } });
@@ -193,7 +193,7 @@ describe('what stands in the way', () => {
     });
   });
 
-  test('a data folder that cannot be made is one sentence with the setting to change', async () => {
+  test.concurrent('a data folder that cannot be made is one sentence with the setting to change', async () => {
     using folder = new TempFolder();
     writeFileSync(folder.join('file'), '');
     const data = folder.join('file/data');
@@ -201,7 +201,7 @@ describe('what stands in the way', () => {
     expect(await runToEnd({ settings: { KEYSTILE_DATA: data } })).toEqual({ code: 78, stdout: '', stderr: refused });
   });
 
-  test('a second process on the same folder is refused with the owner named; the first goes on', async () => {
+  test.concurrent('a second process on the same folder is refused with the owner named; the first goes on', async () => {
     using folder = new TempFolder();
     await using server = await Server.start(folder);
     const second = await runToEnd({ settings: { KEYSTILE_DATA: folder.join('data') } });
@@ -213,7 +213,7 @@ describe('what stands in the way', () => {
     expect(await server.verify(key)).toMatchObject({ valid: true, remaining: 0 });
   });
 
-  test('everything that is wrong with the settings is said at once, a line each', async () => {
+  test.concurrent('everything that is wrong with the settings is said at once, a line each', async () => {
     using folder = new TempFolder();
     const settings = {
       KEYSTILE_DATA: folder.join('data'),

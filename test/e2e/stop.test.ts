@@ -61,19 +61,19 @@ async function expectCleanStop(tell: (server: Server) => void | Promise<void>): 
 }
 
 describe('npm start: requests in flight are answered, exit code 0, no process left, port free, data there', () => {
-  test('SIGTERM to npm alone', async () => {
+  test.concurrent('SIGTERM to npm alone', async () => {
     await expectCleanStop(({ child }) => child.signal('SIGTERM'));
   });
 
-  test('SIGINT to npm alone', async () => {
+  test.concurrent('SIGINT to npm alone', async () => {
     await expectCleanStop(({ child }) => child.signal('SIGINT'));
   });
 
-  test('SIGINT to every process of the group, as Ctrl-C in a terminal sends it', async () => {
+  test.concurrent('SIGINT to every process of the group, as Ctrl-C in a terminal sends it', async () => {
     await expectCleanStop(({ child }) => child.signalGroup('SIGINT'));
   });
 
-  test('SIGTERM sent twice, the second one while the first is being followed', async () => {
+  test.concurrent('SIGTERM sent twice, the second one while the first is being followed', async () => {
     await expectCleanStop(async ({ child, port }) => {
       child.signal('SIGTERM');
       await refused(port);
@@ -81,7 +81,7 @@ describe('npm start: requests in flight are answered, exit code 0, no process le
     });
   });
 
-  test('SIGINT and SIGTERM one after the other', async () => {
+  test.concurrent('SIGINT and SIGTERM one after the other', async () => {
     await expectCleanStop(async ({ child, port }) => {
       child.signal('SIGINT');
       await refused(port);
@@ -90,7 +90,7 @@ describe('npm start: requests in flight are answered, exit code 0, no process le
   });
 });
 
-test('npm killed with SIGKILL takes the service with it; nothing that was answered is lost', async () => {
+test.concurrent('npm killed with SIGKILL takes the service with it; nothing that was answered is lost', async () => {
   using folder = new TempFolder();
   await using server = await Server.start(folder, npmStart);
   const owner = ownerOf(folder);

@@ -78,9 +78,9 @@ describe('methods', () => {
   test.each([
     ['/v1/keys.verifyKey', 'POST'],
     ['/v1/keys.createKey', 'POST'],
-    ['/v1/keys.getKey', 'GET, POST'],
-    ['/v1/liveness', 'GET, POST'],
-    ['/docs', 'GET'],
+    ['/v1/keys.getKey', 'GET, HEAD, POST'],
+    ['/v1/liveness', 'GET, HEAD, POST'],
+    ['/docs', 'GET, HEAD'],
   ])('OPTIONS %s tells that it takes %s', async (path, allow) => {
     const response = await fetch(url(path), { method: 'OPTIONS' });
     expect([response.status, response.headers.get('allow'), await response.text()]).toEqual([204, allow, '']);

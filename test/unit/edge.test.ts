@@ -30,8 +30,15 @@ function make(maxOwners = 100): { edge: Edge; saved: SavedCounts } {
   return { edge: new Edge(saved, maxOwners), saved };
 }
 
-function legOf(edge: Edge, nowMs: number, fields: { cost?: number; limit?: number; name?: string } = {}): LocalLeg {
-  const window = edge.window('key_1', fields.name ?? 'default', SECOND_MS, nowMs);
+function legOf(
+  edge: Edge,
+  nowMs: number,
+  fields: { cost?: number; limit?: number; name?: string; isAdHoc?: boolean } = {},
+): LocalLeg {
+  const window = edge.window(
+    { owner: 'key_1', name: fields.name ?? 'default', durationMs: SECOND_MS, isAdHoc: fields.isAdHoc ?? false },
+    nowMs,
+  );
   return { window, limit: fields.limit ?? 3, cost: fields.cost ?? 1, resetAtMs: window.resetAtMs };
 }
 
@@ -106,16 +113,20 @@ describe('local windows', () => {
     await edge.load('key_1', 5_000);
     edge.admit(legOf(edge, 5_000, { cost: 3 }));
     expect(edge.allows(legOf(edge, 5_000, { name: 'other' }))).toBe(true);
-    expect(edge.window('key_1', 'default', 2 * SECOND_MS, 5_000)).toMatchObject({ admitted: 0, resetAtMs: 6_000 });
+    expect(
+      edge.window({ owner: 'key_1', name: 'default', durationMs: 2 * SECOND_MS, isAdHoc: false }, 5_000),
+    ).toMatchObject({ admitted: 0, resetAtMs: 6_000 });
   });
 
-  test('one owner has at most 151 live windows; ended ones make room', async () => {
+  test('one owner has at most 100 live ad-hoc windows beside its configured ones; ended ones make room', async () => {
     const { edge } = make();
     await edge.load('key_1', 5_000);
-    for (let i = 0; i < 151; i++) legOf(edge, 5_000, { name: `n${i}` });
-    expect(() => legOf(edge, 5_000, { name: 'one more' })).toThrow('There are more than 100 live ad-hoc limits.');
-    expect(legOf(edge, 5_000, { name: 'n150' }).resetAtMs).toBe(6_000);
-    expect(legOf(edge, 6_000, { name: 'one more' }).resetAtMs).toBe(7_000);
+    for (let i = 0; i < 51; i++) legOf(edge, 5_000, { name: `configured ${i}` });
+    for (let i = 0; i < 100; i++) legOf(edge, 5_000, { name: `n${i}`, isAdHoc: true });
+    const oneMore = { name: 'one more', isAdHoc: true };
+    expect(() => legOf(edge, 5_000, oneMore)).toThrow('There are 100 live ad-hoc limits already');
+    expect(legOf(edge, 5_000, { name: 'n99', isAdHoc: true }).resetAtMs).toBe(6_000);
+    expect(legOf(edge, 6_000, oneMore).resetAtMs).toBe(7_000);
   });
 });
 
@@ -151,7 +162,7 @@ describe('saving local counts', () => {
     const { edge, saved } = make(3_000);
     for (let i = 0; i < 2_500; i++) {
       await edge.load(`key_${i}`, 5_000);
-      const window = edge.window(`key_${i}`, 'a', SECOND_MS, 5_000);
+      const window = edge.window({ owner: `key_${i}`, name: 'a', durationMs: SECOND_MS, isAdHoc: false }, 5_000);
       edge.admit({ window, limit: 3, cost: 1, resetAtMs: window.resetAtMs });
     }
     await edge.save();
@@ -197,7 +208,7 @@ describe('owners', () => {
     const { edge } = make(2);
     for (const owner of ['a', 'b']) {
       await edge.load(owner, 5_000);
-      edge.window(owner, 'x', SECOND_MS, 5_000);
+      edge.window({ owner: owner, name: 'x', durationMs: SECOND_MS, isAdHoc: false }, 5_000);
     }
     expect(await codeOf(edge.load('c', 5_000))).toBe('UNAVAILABLE');
     expect(await codeOf(edge.load('a', 5_000))).toBeNull();
@@ -216,7 +227,7 @@ describe('owners', () => {
       const { edge } = make(2);
       for (const owner of ['a', 'b']) {
         await edge.load(owner, 5_000);
-        edge.window(owner, 'x', SECOND_MS, 5_000);
+        edge.window({ owner: owner, name: 'x', durationMs: SECOND_MS, isAdHoc: false }, 5_000);
       }
       edge.forgetEnded(5_000, steps);
       expect([steps, await codeOf(edge.load('c', 6_000))]).toEqual([steps, null]);

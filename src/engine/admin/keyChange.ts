@@ -2,7 +2,7 @@ import type { AccountChange } from '../../core/account.ts';
 import { AppError } from '../../core/errors.ts';
 import type { CreditsRecord, KeyRecord, LimitRecord, RefillRule } from '../../core/records.ts';
 import type { Refills } from '../refills.ts';
-import { isSameRule, type KeyPatch, toRefillRule, wantedLimits } from './keyInput.ts';
+import { isSameRule, isSameSchedule, type KeyPatch, toRefillRule, wantedLimits } from './keyInput.ts';
 
 export interface KeyChangeContext {
   readonly refills: Refills;
@@ -71,7 +71,7 @@ function patchCredits(
     return { credits: null, accounts: [{ account: credits.account, expect, close: true, refill: null, revision }] };
   }
   const refill = wantedRefill(credits?.refill ?? null, patch, context);
-  const isNewRule = !isSameRule(credits?.refill ?? null, refill);
+  const isNewSchedule = !isSameSchedule(credits?.refill ?? null, refill);
   const plan = context.refills.planOrNull(refill, context.nowMs);
   const change: AccountChange = {
     account: credits?.account ?? takeAccount(context),
@@ -79,7 +79,7 @@ function patchCredits(
     ...(credits === null ? { open: 'credits' as const } : {}),
     refill: context.refills.planOrNull(credits?.refill ?? null, context.nowMs),
     ...(patch.remaining === undefined ? {} : { set: patch.remaining }),
-    ...(isNewRule ? { epoch: plan?.epoch ?? 0, dueAtMs: plan?.nextMs ?? 0 } : {}),
+    ...(isNewSchedule ? { epoch: plan?.epoch ?? 0, dueAtMs: plan?.nextMs ?? 0 } : {}),
     revision,
   };
   return { credits: { account: change.account, refill }, accounts: [change] };

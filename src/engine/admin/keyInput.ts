@@ -46,17 +46,14 @@ export function toRefillRule(input: RefillInput, defaultTimezone: string, nowMs:
   return { ...input, timezone: input.timezone ?? defaultTimezone, sinceMs: nowMs };
 }
 
-/** The rules refill alike: then a change of the key leaves the running epoch alone. */
-export function isSameRule(a: RefillRule | null, b: RefillRule | null): boolean {
+/** The rules have the same boundaries: then the running epoch goes on, whatever else changes. */
+export function isSameSchedule(a: RefillRule | null, b: RefillRule | null): boolean {
   if (a === null || b === null) return a === b;
-  return (
-    a.interval === b.interval &&
-    a.refillDay === b.refillDay &&
-    a.timezone === b.timezone &&
-    a.amount === b.amount &&
-    a.mode === b.mode &&
-    a.max === b.max
-  );
+  return a.interval === b.interval && a.refillDay === b.refillDay && a.timezone === b.timezone;
+}
+
+export function isSameRule(a: RefillRule, b: RefillRule): boolean {
+  return isSameSchedule(a, b) && a.amount === b.amount && a.mode === b.mode && a.max === b.max;
 }
 
 /** The limits after a patch, as they should be: the accounts of strict ones are settled afterwards. */

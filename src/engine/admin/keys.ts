@@ -112,7 +112,7 @@ export class KeyAdmin {
     return { keys, total: page.total, cursor: page.cursor };
   }
 
-  /** Writes down a refill that has come due; false when the key is gone or has none. */
+  /** Writes down a refill that has come due; false when there is nothing to write. */
   async applyRefill(keyId: string): Promise<boolean> {
     const { storage, refills } = this.#parts;
     const found = await storage.records.findKey(keyId);
@@ -120,6 +120,8 @@ export class KeyAdmin {
     const { account, refill } = found.key.credits;
     if (refill === null) return false;
     const plan = refills.plan(refill, storage.ledger.nowMs());
+    const [state] = await storage.ledger.read([account]);
+    if (state === undefined || state.mark >= plan.epoch) return false;
     const { revision } = found.key;
     const change = { account, expect: revision, refill: plan, revision };
     return (await storage.ledger.apply({ writes: [], accounts: [change] })).status === 'done';
@@ -145,11 +147,11 @@ export class KeyAdmin {
 
   async #load(actor: RootKeyRecord, action: ApiAction, keyId: string): Promise<KeyWithIdentity> {
     const found = await this.#parts.storage.records.findKey(keyId);
-    if (found !== null && 'poisoned' in found) return readable(found);
     // Without a key there is no api to have a right on: an empty id is nobody's.
-    requireOn(actor, action, found?.key.apiId ?? '', 'key', keyId);
+    const apiId = found === null ? '' : 'poisoned' in found ? found.apiId : found.key.apiId;
+    requireOn(actor, action, apiId, 'key', keyId);
     if (found === null) throw notFound('key', keyId);
-    return found;
+    return readable(found);
   }
 
   async #view({ key, identity }: KeyWithIdentity): Promise<KeyView> {

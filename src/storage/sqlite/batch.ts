@@ -9,7 +9,7 @@ import {
 } from '../../core/spend.ts';
 import type { Change, ChangeOutcome } from '../port.ts';
 import type { Accounts } from './accounts.ts';
-import type { Replays } from './replays.ts';
+import type { Replays, Rotation } from './replays.ts';
 import { type AccountEntry, toAccountEntry } from './rows.ts';
 import type { Commit, ReplayRow, WindowWrite } from './writer.ts';
 
@@ -30,12 +30,15 @@ export class Batch implements LedgerView {
   readonly #committedReplays: Replays;
   readonly #nowMs: number;
   readonly #maxLiveReplays: number;
+  /** Where this batch's replays go. */
+  readonly rotation: Rotation;
 
   constructor(committed: Accounts, replays: Replays, nowMs: number, maxLiveReplays: number) {
     this.#committed = committed;
     this.#committedReplays = replays;
     this.#nowMs = nowMs;
     this.#maxLiveReplays = maxLiveReplays;
+    this.rotation = replays.rotation(nowMs);
   }
 
   decide(work: Work): SpendOutcome | ChangeOutcome {
@@ -61,7 +64,7 @@ export class Batch implements LedgerView {
       log: JSON.stringify(entries),
       writes: this.#writes,
       replays,
-      replayPartition: this.#committedReplays.partition,
+      rotation: this.rotation,
     };
   }
 
@@ -102,5 +105,5 @@ export class Batch implements LedgerView {
 }
 
 function replayName(key: IdempotencyKey): string {
-  return `${key.scope} ${key.id}`;
+  return `${key.scope}\0${key.id}`;
 }

@@ -11,6 +11,12 @@ const FOLD_AFTER_MS = 5_000;
 const SLICE = 500;
 const TRIM_SLICE = 2_000;
 
+interface FoldedLedger {
+  /** Number of the last durable commit. */
+  readonly number: () => number;
+  readonly failed: (reason: string) => void;
+}
+
 /**
  * Brings the accounts table up to the log, behind the commits. One round: the accounts that are unfolded now are written
  * in slices, in table order, each with its newest committed state; then the log rows up to the round's beginning are
@@ -19,44 +25,51 @@ const TRIM_SLICE = 2_000;
 export class Folding {
   readonly #accounts: Accounts;
   readonly #writer: SqliteThread;
-  readonly #number: () => number;
+  readonly #ledger: FoldedLedger;
   #foldedTo: number;
   #round: Promise<void> | null = null;
   #timer: ReturnType<typeof setTimeout> | null = null;
 
-  constructor(accounts: Accounts, writer: SqliteThread, number: () => number) {
+  constructor(accounts: Accounts, writer: SqliteThread, ledger: FoldedLedger) {
     this.#accounts = accounts;
     this.#writer = writer;
-    this.#number = number;
+    this.#ledger = ledger;
     this.#foldedTo = 0;
   }
 
   /** Called after every commit. */
   consider(): void {
     if (this.#round !== null) return;
-    if (this.#accounts.unfoldedSize >= FOLD_AT || this.#number() - this.#foldedTo >= FOLD_AFTER_COMMITS) this.#begin();
+    if (this.#accounts.unfoldedSize >= FOLD_AT || this.#ledger.number() - this.#foldedTo >= FOLD_AFTER_COMMITS)
+      this.#begin();
     else this.#timer ??= setTimeout(() => this.#begin(), FOLD_AFTER_MS);
   }
 
-  /** Folds everything; used at the end. */
+  /** Folds everything that is committed now. */
   async finish(): Promise<void> {
     await this.#round;
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
-    if (this.#number() > this.#foldedTo) await this.#fold().catch(() => undefined);
+    if (this.#ledger.number() > this.#foldedTo) await this.#tryToFold();
   }
 
   #begin(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
-    // A round that fails (disk full) leaves the log as it is: the next one does the work.
-    this.#round = this.#fold()
-      .catch(() => undefined)
-      .finally(() => (this.#round = null));
+    this.#round = this.#tryToFold().finally(() => (this.#round = null));
+  }
+
+  /** A round that fails (disk full) leaves the log as it is: nothing is lost, and the next one does the work. */
+  async #tryToFold(): Promise<void> {
+    try {
+      await this.#fold();
+    } catch (error) {
+      this.#ledger.failed(error instanceof Error ? error.message : String(error));
+    }
   }
 
   async #fold(): Promise<void> {
-    const upTo = this.#number();
+    const upTo = this.#ledger.number();
     const ids = this.#accounts.unfoldedIds();
     for (let i = 0; i < ids.length; i += SLICE) {
       const entries = this.#accounts.entriesOf(ids.slice(i, i + SLICE));

@@ -3,12 +3,14 @@ import type { Database } from 'bun:sqlite';
 import type { AccountState } from '../../core/account.ts';
 import { MAX_ADHOC_LIMITS_PER_OWNER, MAX_LIVE_IDEMPOTENCY_KEYS } from '../../core/bounds.ts';
 import type { Spend, SpendOutcome } from '../../core/spend.ts';
+import { windowEnd } from '../../core/window.ts';
 import {
   type Change,
   type ChangeOutcome,
   type DueCursor,
   type DueRefill,
   type Ledger,
+  PRUNE_GRACE_MS,
   StorageOutcomeUnknown,
   StorageUnavailable,
   type WindowName,
@@ -39,6 +41,7 @@ export interface LedgerOptions {
 export interface LedgerObserver {
   committed(batchSize: number, milliseconds: number): void;
   waiting(length: number): void;
+  foldFailed(reason: string): void;
 }
 
 interface Item {
@@ -79,9 +82,12 @@ export class SqliteLedger implements Ledger {
     this.#writer = writer;
     this.#options = options;
     this.#accounts = new Accounts(db);
-    this.#replays = new Replays(db);
+    this.#replays = new Replays(db, options.idempotencyRetentionMs);
     this.#number = Math.max(this.#accounts.replay(), readFoldedTo(db));
-    this.#folding = new Folding(this.#accounts, writer, () => this.#number);
+    this.#folding = new Folding(this.#accounts, writer, {
+      number: () => this.#number,
+      failed: (reason) => options.observe.foldFailed(reason),
+    });
   }
 
   /** Number of the last durable commit. */
@@ -123,17 +129,20 @@ export class SqliteLedger implements Ledger {
   }
 
   async openWindow(window: WindowName): Promise<number | null> {
-    const name = JSON.stringify([window.owner, window.name, window.durationMs]);
-    const opening = this.#openingWindows.get(name) ?? this.#openWindow(window);
-    this.#openingWindows.set(name, opening);
+    // One at a time for each owner: the next one sees what this one made, and the bound holds.
+    const before = this.#openingWindows.get(window.owner) ?? Promise.resolve(null);
+    const opening = before.catch(() => null).then(() => this.#openWindow(window));
+    this.#openingWindows.set(window.owner, opening);
     try {
       return await opening;
     } finally {
-      this.#openingWindows.delete(name);
+      if (this.#openingWindows.get(window.owner) === opening) this.#openingWindows.delete(window.owner);
     }
   }
 
   async listDueRefills(dueUntilMs: number, limit: number, after: DueCursor | null): Promise<readonly DueRefill[]> {
+    // The index knows what is folded.
+    await this.#folding.finish();
     const rows = this.#db
       .query(
         `SELECT a.id AS account, a.due_at_ms AS dueAtMs, k.id AS keyId
@@ -147,13 +156,10 @@ export class SqliteLedger implements Ledger {
 
   async prune(): Promise<void> {
     const nowMs = this.nowMs();
-    const rotation = this.#replays.dueRotation(nowMs, this.#options.idempotencyRetentionMs);
-    if (rotation !== null) {
-      await this.#writer.call('rotateReplays', rotation.period, rotation.emptied);
-      this.#replays.rotated(rotation.period);
-    }
-    while (!(await this.#writer.call('pruneEdge', nowMs, PRUNE_STEP)));
-    await this.#pruneWindows(null, nowMs);
+    await this.#rotateReplays(nowMs);
+    const endedAtMs = nowMs - PRUNE_GRACE_MS;
+    while (!(await this.#writer.call('pruneEdge', endedAtMs, PRUNE_STEP)));
+    await this.#pruneWindows(null, endedAtMs);
   }
 
   /** Waits for what is under way, folds the log and lets nothing more in. */
@@ -213,6 +219,7 @@ export class SqliteLedger implements Ledger {
     await this.#writer.call('commit', commit);
     this.#number = commit.number;
     this.#accounts.adopt(batch.accounts);
+    if (batch.replays.size > 0) this.#replays.rotated(batch.rotation);
     for (const { key } of batch.replays.values()) this.#replays.committed(key.scope);
     this.#options.observe.committed(size, performance.now() - startedAt);
     this.#folding.consider();
@@ -271,10 +278,28 @@ export class SqliteLedger implements Ledger {
     await this.#enqueue({
       change: {
         writes: [{ kind: 'insertWindow', window, account }],
-        accounts: [{ account, expect: 0, open: 'window', refill: null, revision: 0 }],
+        // It runs from now on: one that has never been used is not one that has ended.
+        accounts: [
+          {
+            account,
+            expect: 0,
+            open: 'window',
+            refill: null,
+            epoch: windowEnd(this.nowMs(), window.durationMs),
+            revision: 0,
+          },
+        ],
       },
     });
     return account;
+  }
+
+  /** Also without new replays old ones have to go. */
+  async #rotateReplays(nowMs: number): Promise<void> {
+    const rotation = this.#replays.rotation(nowMs);
+    if (rotation.emptied.length === 0) return;
+    await this.#writer.call('rotateReplays', rotation);
+    this.#replays.rotated(rotation);
   }
 
   #countWindows(owner: string): number {
@@ -282,22 +307,22 @@ export class SqliteLedger implements Ledger {
   }
 
   /** Removes ended ad-hoc windows, of one owner or of all, in bounded steps. */
-  async #pruneWindows(owner: string | null, nowMs: number): Promise<void> {
+  async #pruneWindows(owner: string | null, endedAtMs: number): Promise<void> {
     const select = this.#db.query(
       'SELECT account FROM adhoc_windows WHERE account > ?1 AND (?2 IS NULL OR owner = ?2) ORDER BY account LIMIT ?3',
     );
     let last = -1;
     for (;;) {
       const rows = select.all(last, owner, PRUNE_STEP) as { account: number }[];
-      const ended = rows.filter(({ account }) => (this.#accounts.get(account)?.mark ?? 0) <= nowMs);
-      await Promise.all(ended.map(({ account }) => this.#closeWindow(account)));
+      const ended = rows.filter(({ account }) => (this.#accounts.get(account)?.mark ?? 0) <= endedAtMs);
+      await Promise.all(ended.map(({ account }) => this.#closeWindow(account, endedAtMs)));
       if (rows.length < PRUNE_STEP) return;
       last = rows.at(-1)?.account ?? last;
     }
   }
 
-  #closeWindow(account: number): Promise<SpendOutcome | ChangeOutcome> {
-    const accounts = [{ account, expect: 0, close: true as const, refill: null, revision: 0 }];
+  #closeWindow(account: number, endedByMs: number): Promise<SpendOutcome | ChangeOutcome> {
+    const accounts = [{ account, expect: 0, close: true as const, endedByMs, refill: null, revision: 0 }];
     return this.#enqueue({ change: { writes: [{ kind: 'removeWindow', account }], accounts } });
   }
 }

@@ -16,11 +16,14 @@ interface ReplayRowRead {
  */
 export class Replays {
   readonly #live = new Map<string, number>();
+  readonly #retentionMs: number;
   readonly #select;
   readonly #count;
-  #period: number;
+  /** The period that the partitions were last made ready for; null before the first replay. */
+  #period: number | null;
 
-  constructor(db: Database) {
+  constructor(db: Database, retentionMs: number) {
+    this.#retentionMs = retentionMs;
     const columns = 'SELECT request_digest, outcome FROM';
     const where = 'WHERE scope = ?1 AND id = ?2';
     this.#select = db.query(`${columns} replays_0 ${where} UNION ALL ${columns} replays_1 ${where}`);
@@ -29,11 +32,7 @@ export class Replays {
     const stored = db.query("SELECT value FROM installation WHERE name = 'replay_period'").get() as {
       value: string;
     } | null;
-    this.#period = stored === null ? 0 : Number(stored.value);
-  }
-
-  get partition(): 0 | 1 {
-    return this.#period % 2 === 0 ? 0 : 1;
+    this.#period = stored === null ? null : Number(stored.value);
   }
 
   find(key: IdempotencyKey): StoredReplay | undefined {
@@ -57,15 +56,26 @@ export class Replays {
     if (live !== undefined) this.#live.set(scope, live + 1);
   }
 
-  /** The period that should run and the partitions that it leaves behind; null when it runs already. Never goes back. */
-  dueRotation(nowMs: number, retentionMs: number): { period: number; emptied: number[] } | null {
-    const period = Math.floor(nowMs / retentionMs);
-    if (period <= this.#period) return null;
-    return { period, emptied: period === this.#period + 1 ? [period % 2] : [0, 1] };
+  /** The running period, and what has to be emptied before its first replay is stored. Never goes back. */
+  rotation(nowMs: number): Rotation {
+    const period = Math.max(Math.floor(nowMs / this.#retentionMs), this.#period ?? 0);
+    const passed = this.#period === null ? 0 : period - this.#period;
+    const emptied = passed === 0 ? [] : passed === 1 ? [period % 2] : [0, 1];
+    return { period, partition: period % 2 === 0 ? 0 : 1, emptied, isDue: period !== this.#period };
   }
 
-  rotated(period: number): void {
+  rotated({ period, isDue }: Rotation): void {
+    if (!isDue) return;
     this.#period = period;
     this.#live.clear();
   }
+}
+
+export interface Rotation {
+  readonly period: number;
+  readonly partition: 0 | 1;
+  /** Partitions that held older periods. */
+  readonly emptied: readonly number[];
+  /** The period is not noted in the database yet. */
+  readonly isDue: boolean;
 }

@@ -122,7 +122,7 @@ export function toKeyWithIdentity(row: KeyRow): KeyWithIdentity | PoisonedKey {
           };
     return { key: readKey(row), identity };
   } catch (error) {
-    return { poisoned: row.id, reason: error instanceof Error ? error.message : String(error) };
+    return { poisoned: row.id, apiId: row.api_id, reason: error instanceof Error ? error.message : String(error) };
   }
 }
 

@@ -44,6 +44,7 @@ export class SqliteStorage implements Storage {
       ...options,
       observe: {
         waiting: (length) => options.observe.waiting(length),
+        foldFailed: (reason) => options.observe.foldFailed(reason),
         committed: (size, milliseconds) => {
           this.#commitNumber.note();
           options.observe.committed(size, milliseconds);

@@ -1,5 +1,6 @@
 import type { ApiQuery, EdgeCount, KeyQuery, Page } from '../port.ts';
 import { type FailureKind, WriteFailure } from './failure.ts';
+import type { Rotation } from './replays.ts';
 import type { AccountEntry, ApiRow, KeyRow } from './rows.ts';
 import type { Commit, WriterOptions } from './writer.ts';
 
@@ -14,7 +15,7 @@ interface ThreadMethods {
   saveEdge(counts: readonly EdgeCount[]): void;
   pruneEdge(endedAtMs: number, rows: number): boolean;
   reserve(count: number): number;
-  rotateReplays(period: number, emptied: readonly number[]): void;
+  rotateReplays(rotation: Rotation): void;
   setMaxPages(pages: number | null): void;
   listKeys(query: KeyQuery): Page<KeyRow>;
   listApis(query: ApiQuery): Page<ApiRow>;

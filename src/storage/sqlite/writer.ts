@@ -3,6 +3,7 @@ import { Database, type Statement } from 'bun:sqlite';
 import type { KeyRecord } from '../../core/records.ts';
 import type { EdgeCount, RecordWrite, WindowName } from '../port.ts';
 import { toWriteFailure, WriteFailure } from './failure.ts';
+import type { Rotation } from './replays.ts';
 import type { AccountEntry } from './rows.ts';
 
 /** Rows only this adapter writes: the names of ad-hoc windows. */
@@ -24,7 +25,7 @@ export interface Commit {
   readonly log: string;
   readonly writes: readonly (RecordWrite | WindowWrite)[];
   readonly replays: readonly ReplayRow[];
-  readonly replayPartition: 0 | 1;
+  readonly rotation: Rotation;
 }
 
 export interface WriterOptions {
@@ -50,9 +51,10 @@ export class Writer {
   commit(commit: Commit): void {
     this.#transaction(() => {
       for (const write of commit.writes) this.#write(write);
+      if (commit.replays.length > 0) this.#rotate(commit.rotation);
       for (const replay of commit.replays) {
         this.#run(
-          `INSERT INTO replays_${commit.replayPartition} (scope, id, request_digest, outcome) VALUES (?, ?, ?, ?)`,
+          `INSERT INTO replays_${commit.rotation.partition} (scope, id, request_digest, outcome) VALUES (?, ?, ?, ?)`,
           [replay.scope, replay.id, replay.requestDigest, replay.outcome],
         );
       }
@@ -68,7 +70,7 @@ export class Writer {
         else {
           this.#run(
             `INSERT INTO accounts (id, kind, value, mark, due_at_ms, revision) VALUES (?, ?, ?, ?, ?, ?)
-             ON CONFLICT (id) DO UPDATE SET value = excluded.value, mark = excluded.mark,
+             ON CONFLICT (id) DO UPDATE SET kind = excluded.kind, value = excluded.value, mark = excluded.mark,
                due_at_ms = excluded.due_at_ms, revision = excluded.revision`,
             [id, kind, value, mark, dueAtMs, revision],
           );
@@ -122,12 +124,9 @@ export class Writer {
     return first;
   }
 
-  /** Empties the partitions that `period` leaves behind. */
-  rotateReplays(period: number, emptied: readonly number[]): void {
-    this.#transaction(() => {
-      for (const partition of emptied) this.#db.run(`DELETE FROM replays_${partition}`);
-      this.#put('replay_period', String(period));
-    });
+  /** Empties the partitions that a new period leaves behind. */
+  rotateReplays(rotation: Rotation): void {
+    this.#transaction(() => this.#rotate(rotation));
   }
 
   /** For tests: the largest size the file may have, in pages; how a full disk looks to SQLite. */
@@ -195,6 +194,13 @@ export class Writer {
       case 'removeWindow':
         return void this.#run('DELETE FROM adhoc_windows WHERE account = ?', [write.account]);
     }
+  }
+
+  #rotate({ period, emptied, isDue }: Rotation): void {
+    // Two may be sent for one period; the second would empty what the first has filled since.
+    if (!isDue || Number(this.#get('replay_period') ?? -1) >= period) return;
+    for (const partition of emptied) this.#db.run(`DELETE FROM replays_${partition}`);
+    this.#put('replay_period', String(period));
   }
 
   #expectOne(changes: number): void {
