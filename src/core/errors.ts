@@ -1,4 +1,4 @@
-import { isId } from './ids.ts';
+import { looksLikeId } from './ids.ts';
 import { hasChecksum } from './secret.ts';
 
 /** The one table of application errors: code, HTTP status, and what it means in the words of the documentation. */
@@ -65,7 +65,7 @@ export class AppError extends Error {
 
 /** An id is repeated only when it looks like one of ours: what else was sent in its place may be a secret. */
 export function notFound(what: string, id: string): AppError {
-  const named = isId(id) ? `${what} ${JSON.stringify(id)}` : `${what} with this id`;
+  const named = looksLikeId(id) && !hasChecksum(id) ? `${what} ${JSON.stringify(id)}` : `${what} with this id`;
   return new AppError('NOT_FOUND', `There is no ${named}, or this root key may not see it.`);
 }
 

@@ -3,7 +3,7 @@ import type { Static } from 'typebox';
 import { parseBlock } from '../core/address.ts';
 import { MAX_META_BYTES, MAX_META_MEMBERS } from '../core/bounds.ts';
 import { isTimeZone } from '../core/calendar.ts';
-import { AppError, type Issue } from '../core/errors.ts';
+import { AppError, type Issue, repeatable } from '../core/errors.ts';
 import { DEFAULT_LIMIT_NAME } from '../core/records.ts';
 import type { KeyPatch, LimitInput, RefillInput } from '../engine/admin/keyInput.ts';
 import type { IpAllowlist, NamedRatelimits, Ratelimit, Refill } from './schemas.ts';
@@ -105,7 +105,7 @@ function toLimits(limits: Static<typeof NamedRatelimits> | null, issues: Issue[]
     if (name === DEFAULT_LIMIT_NAME) {
       issues.push({ path: `ratelimits[${i}].name`, message: 'the limit "default" is given as ratelimit' });
     } else if (limits.findIndex((other) => other.name === name) !== i) {
-      issues.push({ path: `ratelimits[${i}].name`, message: `the limit ${JSON.stringify(name)} is given twice` });
+      issues.push({ path: `ratelimits[${i}].name`, message: `the limit ${repeatable(name)} is given twice` });
     }
   }
   return limits.map(({ name, limit, duration, async }) => ({

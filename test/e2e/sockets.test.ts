@@ -93,6 +93,8 @@ describe('connections that waste our time', () => {
     await expectServing();
     expect((await cut).filter((received) => received.startsWith('HTTP/1.1 200'))).toEqual([]);
     await expectServing();
+    // Who hangs up is no error of ours, and must not be able to fill the log.
+    expect(server.child.stderr).toBe('');
   });
 
   test.concurrent('clients that do not read their answers hold up nobody', async () => {

@@ -23,7 +23,8 @@ beforeAll(async () => {
   const revoked = await make(['*']);
   await service.engine.rootKeys.revoke(revoked.rootKey.id);
   rootKeys.revoked = revoked.secret;
-  rootKeys.expired = (await make(['*'], service.clock.nowMs())).secret;
+  rootKeys.expired = (await make(['*'], service.clock.nowMs() + 1)).secret;
+  service.clock.advance(1);
   rootKeys.limited = (await make(API_ACTIONS.map((action) => `api.${mine.apiId}.${action}`))).secret;
 });
 

@@ -41,6 +41,10 @@ const BODIES: readonly Case[] = [
   ['malformed JSON', () => raw('/v1/apis.createApi', '{"name":')],
   ['a member twice', () => raw('/v1/apis.createApi', '{"name":"a","name":"b"}')],
   ['nesting over 32', () => raw('/v1/apis.createApi', '['.repeat(33))],
+  [
+    'a body that is not UTF-8',
+    () => service.call('/v1/apis.createApi', undefined, { raw: new Uint8Array([0x22, 0xff, 0x22]) }),
+  ],
   ['a body that is a list', () => raw('/v1/apis.createApi', '[]')],
   ['a body over 64 KiB', () => raw('/v1/apis.createApi', ' '.repeat(65_537))],
   ['a verification over 8 KiB', () => raw('/v1/keys.verifyKey', ' '.repeat(8193))],
@@ -135,8 +139,9 @@ const ACCESS: readonly Case[] = [
   [
     'an expired root key',
     async () => {
-      const expiresAtMs = service.clock.nowMs();
+      const expiresAtMs = service.clock.nowMs() + 1;
       const { secret } = await service.engine.rootKeys.create({ name: null, rights: ['*'], expiresAtMs });
+      service.clock.advance(1);
       return service.call('/v1/apis.createApi', { name: 'abc' }, { rootKey: secret });
     },
   ],

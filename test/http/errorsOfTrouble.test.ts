@@ -174,6 +174,11 @@ describe('the words of errors: root keys at the start and on the command line', 
     ],
     ['unknown to revoke', () => service.engine.rootKeys.revoke('rk_unknown')],
     ['with no such right', () => service.engine.rootKeys.create({ name: null, rights: ['api.x'], expiresAtMs: null })],
+    ['expired before it begins', () => service.engine.rootKeys.create({ name: null, rights: ['*'], expiresAtMs: 1 })],
+    [
+      'with a name too long',
+      () => service.engine.rootKeys.create({ name: 'x'.repeat(257), rights: ['*'], expiresAtMs: null }),
+    ],
     ['without a right', () => service.engine.rootKeys.create({ name: null, rights: [], expiresAtMs: null })],
   ])('%s', async (_name, ask) => {
     await start();

@@ -1,4 +1,4 @@
-import { AppError } from '../../core/errors.ts';
+import { AppError, repeatable } from '../../core/errors.ts';
 import { DEFAULT_LIMIT_NAME, type LimitRecord, type RefillRule } from '../../core/records.ts';
 
 /** What a caller may say of a key. On creation null and absent mean the same; on update null clears, absent leaves. */
@@ -68,8 +68,7 @@ export function wantedLimits(before: readonly LimitRecord[], patch: KeyPatch): L
   });
   const limits = [...wanted, ...kept];
   const doubled = limits.find(({ name }, i) => limits.findIndex((other) => other.name === name) !== i);
-  if (doubled !== undefined)
-    throw new AppError('BAD_REQUEST', `The limit ${JSON.stringify(doubled.name)} is given twice.`);
+  if (doubled !== undefined) throw new AppError('BAD_REQUEST', `The limit ${repeatable(doubled.name)} is given twice.`);
   return limits.sort((a, b) => rank(a) - rank(b));
 }
 

@@ -1,5 +1,5 @@
 import { MAX_NAME_LENGTH, MIN_ROOT_KEY_LENGTH } from '../../core/bounds.ts';
-import { AppError } from '../../core/errors.ts';
+import { AppError, repeatable } from '../../core/errors.ts';
 import { ID_RANDOM_BYTES, makeId } from '../../core/ids.ts';
 import type { RootKeyRecord } from '../../core/records.ts';
 import { isRight } from '../../core/rights.ts';
@@ -68,7 +68,7 @@ export class RootKeyAdmin {
 
   async revoke(rootKeyId: string): Promise<void> {
     const known = (await this.list()).find(({ id }) => id === rootKeyId);
-    if (known === undefined) throw new AppError('NOT_FOUND', `There is no root key ${JSON.stringify(rootKeyId)}.`);
+    if (known === undefined) throw new AppError('NOT_FOUND', `There is no root key ${repeatable(rootKeyId)}.`);
     if (known.revokedAtMs !== null) return;
     const revokedAtMs = this.#storage.ledger.nowMs();
     await applyOnce(this.#storage.ledger, {
@@ -91,7 +91,7 @@ export class RootKeyAdmin {
     if (wrong !== undefined || input.rights.length === 0) {
       throw new AppError(
         'BAD_REQUEST',
-        `${JSON.stringify(wrong ?? '')} is no right. Rights look like "*" or "api.*.create_key".`,
+        `${repeatable(wrong ?? '')} is no right. Rights look like "*" or "api.*.create_key".`,
       );
     }
     const nowMs = this.#storage.ledger.nowMs();

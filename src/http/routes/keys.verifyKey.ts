@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 
 import { type Address, parseAddress } from '../../core/address.ts';
 import { MAX_VERIFY_BODY_BYTES } from '../../core/bounds.ts';
-import { AppError } from '../../core/errors.ts';
+import { AppError, repeatable } from '../../core/errors.ts';
 import { DEFAULT_LIMIT_NAME } from '../../core/records.ts';
 import { holdsRight, holdsRightSomewhere } from '../../core/rights.ts';
 import { isSecretShaped } from '../../core/secret.ts';
@@ -134,7 +134,7 @@ function toLimitRequests({ ratelimit, ratelimits }: VerifyBody): LimitRequest[] 
   const names = requests.map(({ name }) => name);
   const doubled = names.find((name, i) => names.indexOf(name) !== i);
   if (doubled !== undefined) {
-    throw badFields([{ path: 'ratelimits', message: `the limit ${JSON.stringify(doubled)} is named twice` }]);
+    throw badFields([{ path: 'ratelimits', message: `the limit ${repeatable(doubled)} is named twice` }]);
   }
   if (ratelimit?.cost !== undefined && !names.includes(DEFAULT_LIMIT_NAME)) {
     requests.push({ name: DEFAULT_LIMIT_NAME, cost: ratelimit.cost });
