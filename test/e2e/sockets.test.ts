@@ -4,8 +4,8 @@ import { Connection, verifyHead } from './connection.ts';
 import { TempFolder } from './process.ts';
 import { Server } from './server.ts';
 
-/** The server and this process each hold one end of every socket, beside their own files. */
-const OWN_FILES = 200;
+/** The server and this process each hold one end of every socket, beside their own files and the other tests' sockets. */
+const OWN_FILES = 500;
 const OPEN_FILES = Number(Bun.spawnSync(['sh', '-c', 'ulimit -n']).stdout.toString().replace('unlimited', '1e9'));
 const SOCKETS = Math.min(10_000, OPEN_FILES - OWN_FILES);
 /** How many connections are opened at a time: less than the queue of a listening socket holds. */
