@@ -6,6 +6,7 @@ import { HttpMetrics } from './http/metrics.ts';
 import { makeService, type Service } from './http/service.ts';
 import type { Log } from './log.ts';
 import type { DataFolder } from './storage/sqlite/folder.ts';
+import type { LedgerObserver } from './storage/sqlite/ledger.ts';
 import { SqliteStorage } from './storage/sqlite/storage.ts';
 import type { Digester } from './system.ts';
 
@@ -47,11 +48,7 @@ export async function compose(surroundings: Surroundings): Promise<Composed> {
       broken.stop?.('The database has failed; nothing more is answered from it.');
       surroundings.onBroken(error);
     },
-    observe: {
-      waiting: (length) => metrics.waiting(length),
-      committed: (size, milliseconds) => metrics.committed(size, milliseconds),
-      foldFailed: (reason) => log.warn('the log could not be folded into the tables; it is kept', { reason }),
-    },
+    observe: observeLedger(metrics, log),
   });
   const engine = new Engine({
     storage,
@@ -69,5 +66,23 @@ export async function compose(surroundings: Surroundings): Promise<Composed> {
       await engine.close();
       await storage.close();
     },
+  };
+}
+
+/** Trouble is logged when it begins and when it ends, not once for every request that met it. */
+function observeLedger(metrics: HttpMetrics, log: Log): LedgerObserver {
+  let trouble: string | null = null;
+  return {
+    waiting: (length) => metrics.waiting(length),
+    committed(size, milliseconds) {
+      metrics.committed(size, milliseconds);
+      if (trouble !== null) log.info('commits are possible again', { after: trouble });
+      trouble = null;
+    },
+    refused(reason) {
+      if (reason !== trouble) log.warn('commits are not possible', { reason });
+      trouble = reason;
+    },
+    foldFailed: (reason) => log.warn('the log could not be folded into the tables; it is kept', { reason }),
   };
 }

@@ -111,7 +111,8 @@ function takeLegs(view: LedgerView, spend: Spend, open: readonly OpenLeg[], nowM
   }
   for (const [i, { leg, stored }] of open.entries()) {
     const state = after[i] ?? stored;
-    if (state !== stored) view.put(leg.account, state);
+    // A peek writes nothing: what it saw is arithmetic, and comes out the same at the next touch.
+    if (leg.amount > 0 && state !== stored) view.put(leg.account, state);
   }
   const legs = open.map(({ leg, now }, i) => legResult(after[i] ?? now, leg));
   if (spend.idempotency !== null && spend.legs.some((leg) => leg.amount > 0)) {

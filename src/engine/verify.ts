@@ -1,5 +1,7 @@
+import type { LegRule } from '../core/account.ts';
 import { type Address, inBlock } from '../core/address.ts';
 import { AppError } from '../core/errors.ts';
+import type { RefillRule } from '../core/records.ts';
 import type { IdempotencyKey, Leg, SpendOutcome } from '../core/spend.ts';
 import type { Ledger } from '../storage/port.ts';
 import { type Edge, type LocalLeg, tooManyAdHocLimits } from './edge.ts';
@@ -29,6 +31,9 @@ export interface VerifyParts {
   readonly ledger: Ledger;
   readonly refills: Refills;
 }
+
+const NO_LIMITS: readonly AppliedLimit[] = [];
+const WITHOUT_REFILL: LegRule = { kind: 'credits', refill: null };
 
 /** A record or refill epoch that changed under the request is read anew this often, then the request gives up. */
 const MAX_RELOADS = 2;
@@ -108,40 +113,52 @@ export class Verifier {
     return this.#count(entry, request, reloads, this.#parts.ledger.nowMs());
   }
 
+  /** Local legs are held while the ledger decides; they become admitted with the spend or are released. */
   async #spend(counted: Counted): Promise<Verdict> {
-    const strict = counted.limits.filter(({ async }) => !async);
-    const outcome = await this.#askLedger(counted, strict);
+    const { entry, request, limits, local } = counted;
+    const strict = local.length === limits.length ? NO_LIMITS : limits.filter(({ async }) => !async);
+    for (const leg of local) this.#parts.edge.hold(leg);
+    let outcome: SpendOutcome | null = null;
+    try {
+      const accounts = strict.some(({ account }) => account === null) ? await this.#accountsOf(strict) : null;
+      const idempotency: IdempotencyKey | null = request.idempotency && { scope: entry.id, ...request.idempotency };
+      outcome = await this.#parts.ledger.spend({ legs: this.#exactLegs(counted, strict, accounts), idempotency });
+    } finally {
+      const isTaken = outcome?.status === 'taken' && !outcome.replayed;
+      for (const leg of local) this.#parts.edge.settle(leg, isTaken);
+    }
     return outcome.status === 'stale' ? this.#decideAgain(counted) : this.#toVerdict(counted, strict, outcome);
   }
 
-  /** Local legs are held while the ledger decides; they become admitted with the spend or are released. */
-  async #askLedger({ entry, request, local }: Counted, strict: readonly AppliedLimit[]): Promise<SpendOutcome> {
-    for (const leg of local) this.#parts.edge.hold(leg);
-    let isTaken = false;
-    try {
-      const legs = await this.#exactLegs(entry, request, strict);
-      const idempotency: IdempotencyKey | null = request.idempotency && { scope: entry.id, ...request.idempotency };
-      const outcome = await this.#parts.ledger.spend({ legs, idempotency });
-      isTaken = outcome.status === 'taken' && !outcome.replayed;
-      return outcome;
-    } finally {
-      for (const leg of local) this.#parts.edge.settle(leg, isTaken);
-    }
-  }
-
-  async #exactLegs(entry: KeyEntry, request: VerifyRequest, strict: readonly AppliedLimit[]): Promise<Leg[]> {
+  /** In the order of the checks: strict limits, then credits. `accounts` are those of ad-hoc limits among them. */
+  #exactLegs(
+    { entry, request }: Counted,
+    strict: readonly AppliedLimit[],
+    accounts: readonly number[] | null,
+  ): readonly Leg[] {
     const legs: Leg[] = [];
-    for (const { account, cost, limit, durationMs, owner, name } of strict) {
+    for (const [i, { account, cost, limit, durationMs }] of strict.entries()) {
       const rule = { kind: 'window', limit, durationMs } as const;
-      if (account !== null) legs.push({ account, amount: cost, rule, revision: entry.revision });
-      else legs.push({ account: await this.#adHocAccount(owner, name, durationMs), amount: cost, rule, revision: 0 });
+      const revision = account === null ? 0 : entry.revision;
+      legs.push({ account: account ?? accounts?.[i] ?? 0, amount: cost, rule, revision });
     }
     if (entry.credits !== null) {
-      const refill = this.#parts.refills.planOrNull(entry.credits.refill, this.#parts.ledger.nowMs());
-      const rule = { kind: 'credits', refill } as const;
-      legs.push({ account: entry.credits.account, amount: request.creditCost, rule, revision: entry.revision });
+      const { account, refill } = entry.credits;
+      const rule = refill === null ? WITHOUT_REFILL : this.#refillRule(refill);
+      legs.push({ account, amount: request.creditCost, rule, revision: entry.revision });
     }
     return legs;
+  }
+
+  #refillRule(refill: RefillRule): LegRule {
+    return { kind: 'credits', refill: this.#parts.refills.plan(refill, this.#parts.ledger.nowMs()) };
+  }
+
+  /** The accounts of strict limits, those of ad-hoc ones opened by name. */
+  #accountsOf(strict: readonly AppliedLimit[]): Promise<number[]> {
+    return Promise.all(
+      strict.map(({ account, owner, name, durationMs }) => account ?? this.#adHocAccount(owner, name, durationMs)),
+    );
   }
 
   async #adHocAccount(owner: string, name: string, durationMs: number): Promise<number> {

@@ -46,22 +46,17 @@ export function makeHandler(service: Service): Handler {
   };
 }
 
-/** The verify route alone, past everything that it does not need. Null headers of CORS are its only extra. */
+/** The verify route alone, past everything that it does not need. */
 export function makeVerifyHandler(service: Service): Handler {
   const { corsOrigins } = service.config;
   const fail = (failure: unknown, request: Request): Response => {
     const isPretty = new URL(request.url).searchParams.has('pretty');
     const context = { requestId: service.requestIds.next(), isPretty, linkBase: service.config.publicUrl ?? '' };
-    return withCors(reportFailure(service, failure, request, context), request, corsOrigins);
+    return reportFailure(service, failure, request, context);
   };
-  return async (request, peer) => {
-    try {
-      const response = await answerVerification(service, request, peer);
-      return corsOrigins === null ? response : withCors(response, request, corsOrigins);
-    } catch (failure) {
-      return fail(failure, request);
-    }
-  };
+  if (corsOrigins === null) return (request, peer) => answerVerification(service, request, peer, fail);
+  return async (request, peer) =>
+    withCors(await answerVerification(service, request, peer, fail), request, corsOrigins);
 }
 
 function endpointTable(service: Service): Map<string, Endpoint> {
@@ -69,7 +64,7 @@ function endpointTable(service: Service): Map<string, Endpoint> {
   for (const managed of ROUTES) table.set(managed.path, managementEndpoint(service, managed));
   table.set(verifyKey.path, {
     methods: ['POST'],
-    answer: (request, peer) => answerVerification(service, request, peer),
+    answer: (request, peer) => answerVerification(service, request, peer, rethrow),
   });
   const health = { methods: ['GET', 'POST'] };
   table.set(liveness.path, {
@@ -161,7 +156,8 @@ function unknownRoute(path: string, known: readonly string[]): AppError {
 function reportFailure(service: Service, failure: unknown, request: Request, context: AnswerContext): Response {
   const error = expected(failure);
   service.metrics.failed(error?.code ?? 'INTERNAL_SERVER_ERROR');
-  if (error === null || error.code === 'INTERNAL_SERVER_ERROR') {
+  // Who hangs up in the middle of a body is no bug of ours, and shall not fill the log.
+  if ((error === null || error.code === 'INTERNAL_SERVER_ERROR') && !request.signal.aborted) {
     const reason = failure instanceof Error ? (failure.stack ?? failure.message) : String(failure);
     service.log.error('request failed', { requestId: context.requestId, path: new URL(request.url).pathname, reason });
   }
@@ -177,6 +173,10 @@ function htmlAnswer(text: string, { requestId }: AnswerContext): Response {
       'x-content-type-options': 'nosniff',
     },
   });
+}
+
+function rethrow(failure: unknown): never {
+  throw failure;
 }
 
 /** Lets pages of permitted origins read the answer. Nothing is added where CORS is off. */

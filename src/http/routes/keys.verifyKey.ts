@@ -60,16 +60,25 @@ export const verifyKey = {
 const JSON_HEADERS = { headers: { 'content-type': 'application/json' } };
 
 /** The hot path: from the request to the answer, with nothing on the way that is not needed. */
-export async function answerVerification(service: Service, request: Request, peer: Peer): Promise<Response> {
-  const startedAt = service.monotonicMs();
-  checkContentType(request.headers);
-  const mayVerify = service.config.verifyAuth === 'open' ? null : await verifiableApis(service, request.headers);
-  const text = await readBody(request, MAX_VERIFY_BODY_BYTES);
-  const decided = service.engine.verifier.verify(toVerifyRequest(service, text, { request, peer, mayVerify }));
-  const verdict = decided instanceof Promise ? await decided : decided;
-  const response = toResponse(service, verdict, request.url);
-  service.metrics.verified(verdict.code, service.monotonicMs() - startedAt);
-  return response;
+export async function answerVerification(
+  service: Service,
+  request: Request,
+  peer: Peer,
+  fail: (failure: unknown, request: Request) => Response,
+): Promise<Response> {
+  try {
+    const startedAt = service.monotonicMs();
+    checkContentType(request.headers);
+    const mayVerify = service.config.verifyAuth === 'open' ? null : await verifiableApis(service, request.headers);
+    const text = await readBody(request, MAX_VERIFY_BODY_BYTES);
+    const decided = service.engine.verifier.verify(toVerifyRequest(service, text, { request, peer, mayVerify }));
+    const verdict = decided instanceof Promise ? await decided : decided;
+    const response = toResponse(service, verdict, request.url);
+    service.metrics.verified(verdict.code, service.monotonicMs() - startedAt);
+    return response;
+  } catch (failure) {
+    return fail(failure, request);
+  }
 }
 
 export type Peer = () => string | null;

@@ -1,10 +1,17 @@
 import type { Database } from 'bun:sqlite';
 
 import type { AccountState } from '../../core/account.ts';
-import { type AccountEntry, fromAccountEntry, toAccountEntry } from './rows.ts';
+import { type AccountEntry, ENTRY_LENGTH, fromAccountEntry, toAccountEntry } from './rows.ts';
 
 /** How many accounts are kept that stand in the table as they are; the oldest go first. */
 const MAX_CLEAN = 200_000;
+
+/** Accounts on their way into the table. */
+export interface FoldSlice {
+  readonly states: ReadonlyMap<number, AccountState | null>;
+  /** AccountEntry after AccountEntry. */
+  readonly numbers: Float64Array;
+}
 
 interface AccountRow {
   kind: number;
@@ -67,21 +74,20 @@ export class Accounts {
     return [...this.#unfolded.keys()].sort((a, b) => a - b);
   }
 
-  entriesOf(ids: readonly number[]): AccountEntry[] {
-    const entries: AccountEntry[] = [];
+  /** The newest committed states of these accounts, as they are to stand in the table. */
+  slice(ids: readonly number[]): FoldSlice {
+    const states = new Map<number, AccountState | null>();
     for (const id of ids) {
       const state = this.#unfolded.get(id);
-      if (state !== undefined) entries.push(toAccountEntry(id, state));
+      if (state !== undefined) states.set(id, state);
     }
-    return entries;
+    return { states, numbers: toNumbers(states) };
   }
 
-  /** These entries are in the table now; an account that changed meanwhile stays unfolded. */
-  markFolded(entries: readonly AccountEntry[]): void {
-    for (const entry of entries) {
-      const id = entry[0];
-      const state = this.#unfolded.get(id);
-      if (state === undefined || !isSame(toAccountEntry(id, state), entry)) continue;
+  /** The slice is in the table now; an account that changed meanwhile stays unfolded. */
+  markFolded({ states }: FoldSlice): void {
+    for (const [id, state] of states) {
+      if (this.#unfolded.get(id) !== state) continue;
       this.#unfolded.delete(id);
       if (state !== null) this.#keep(id, state);
     }
@@ -105,6 +111,13 @@ export class Accounts {
   }
 }
 
-function isSame(a: AccountEntry, b: AccountEntry): boolean {
-  return a.every((part, i) => part === b[i]);
+/** Entries one after the other: numbers in one block cost a thread nothing to take over. */
+function toNumbers(states: ReadonlyMap<number, AccountState | null>): Float64Array {
+  const numbers = new Float64Array(states.size * ENTRY_LENGTH);
+  let i = 0;
+  for (const [id, state] of states) {
+    numbers.set(toAccountEntry(id, state), i);
+    i += ENTRY_LENGTH;
+  }
+  return numbers;
 }

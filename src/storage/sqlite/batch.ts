@@ -10,7 +10,7 @@ import {
 import type { Change, ChangeOutcome } from '../port.ts';
 import type { Accounts } from './accounts.ts';
 import type { Replays, Rotation } from './replays.ts';
-import { type AccountEntry, toAccountEntry } from './rows.ts';
+import { toAccountEntry } from './rows.ts';
 import type { Commit, ReplayRow, WindowWrite } from './writer.ts';
 
 /** A change of this adapter may also name ad-hoc windows. */
@@ -52,8 +52,8 @@ export class Batch implements LedgerView {
   }
 
   toCommit(number: number): Commit {
-    const entries: AccountEntry[] = [];
-    for (const [id, state] of this.accounts) entries.push(toAccountEntry(id, state));
+    let log = '';
+    for (const [id, state] of this.accounts) log += `${log === '' ? '' : ','}[${toAccountEntry(id, state).join(',')}]`;
     const replays: ReplayRow[] = [];
     for (const { key, replay } of this.replays.values()) {
       const { requestDigest, ...outcome } = replay;
@@ -61,7 +61,7 @@ export class Batch implements LedgerView {
     }
     return {
       number,
-      log: JSON.stringify(entries),
+      log: `[${log}]`,
       writes: this.#writes,
       replays,
       rotation: this.rotation,

@@ -2,11 +2,11 @@ import type { Accounts } from './accounts.ts';
 import type { SqliteThread } from './threadClient.ts';
 
 /** Unfolded accounts at which a round begins: bounds the memory and the tail that a start has to replay. */
-const FOLD_AT = 50_000;
+const FOLD_AT = 200_000;
 /** Commits after which a round begins however few accounts they touched (a hot key writes one account for ever). */
 const FOLD_AFTER_COMMITS = 20_000;
 /** A round begins at the latest this long after a commit. */
-const FOLD_AFTER_MS = 5_000;
+const FOLD_AFTER_MS = 10_000;
 /** Accounts, or log rows, of one transaction: what a commit may have to wait for. */
 const SLICE = 500;
 const TRIM_SLICE = 2_000;
@@ -72,9 +72,9 @@ export class Folding {
     const upTo = this.#ledger.number();
     const ids = this.#accounts.unfoldedIds();
     for (let i = 0; i < ids.length; i += SLICE) {
-      const entries = this.#accounts.entriesOf(ids.slice(i, i + SLICE));
-      await this.#writer.call('fold', entries);
-      this.#accounts.markFolded(entries);
+      const slice = this.#accounts.slice(ids.slice(i, i + SLICE));
+      await this.#writer.call('fold', slice.numbers);
+      this.#accounts.markFolded(slice);
     }
     while (!(await this.#writer.call('trim', upTo, TRIM_SLICE)));
     this.#foldedTo = upTo;

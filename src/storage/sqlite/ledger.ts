@@ -42,6 +42,8 @@ export interface LedgerObserver {
   committed(batchSize: number, milliseconds: number): void;
   waiting(length: number): void;
   foldFailed(reason: string): void;
+  /** A batch was not done; the next one may be. */
+  refused(reason: string): void;
 }
 
 interface Item {
@@ -228,18 +230,20 @@ export class SqliteLedger implements Ledger {
   async #fail(items: readonly Item[], failure: WriteFailure): Promise<void> {
     switch (failure.kind) {
       case 'full':
-        return failAll(items, new StorageUnavailable('The disk is full; nothing was spent or changed.'));
+        return this.#refuse(items, 'The disk is full; nothing was spent or changed.');
       case 'busy':
-        return failAll(
-          items,
-          new StorageUnavailable('Another program holds the database; nothing was spent or changed.'),
-        );
+        return this.#refuse(items, 'Another program holds the database; nothing was spent or changed.');
       case 'broken':
         this.#state = 'broken';
         return failAll(items, new StorageOutcomeUnknown(`The database has failed (${failure.message}).`));
       case 'refused':
         return this.#halve(items, failure);
     }
+  }
+
+  #refuse(items: readonly Item[], reason: string): void {
+    this.#options.observe.refused(reason);
+    failAll(items, new StorageUnavailable(reason));
   }
 
   async #halve(items: readonly Item[], failure: WriteFailure): Promise<void> {

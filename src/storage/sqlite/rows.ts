@@ -181,6 +181,8 @@ export type AccountEntry = readonly [
   revision: number,
 ];
 
+export const ENTRY_LENGTH = 6;
+
 export function toAccountEntry(id: number, state: AccountState | null): AccountEntry {
   if (state === null) return [id, -1, 0, 0, 0, 0];
   return [id, state.kind === 'credits' ? 0 : 1, state.value, state.mark, state.dueAtMs, state.revision];

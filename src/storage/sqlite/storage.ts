@@ -45,6 +45,7 @@ export class SqliteStorage implements Storage {
       observe: {
         waiting: (length) => options.observe.waiting(length),
         foldFailed: (reason) => options.observe.foldFailed(reason),
+        refused: (reason) => options.observe.refused(reason),
         committed: (size, milliseconds) => {
           this.#commitNumber.note();
           options.observe.committed(size, milliseconds);
@@ -100,7 +101,7 @@ class SqliteEdgeCounts implements EdgeCounts {
   }
 
   async save(counts: readonly EdgeCount[]): Promise<void> {
-    await this.#writer.call('saveEdge', counts);
+    await this.#writer.call('saveEdge', JSON.stringify(counts));
   }
 }
 

@@ -1,7 +1,7 @@
-import type { ApiQuery, EdgeCount, KeyQuery, Page } from '../port.ts';
+import type { ApiQuery, KeyQuery, Page } from '../port.ts';
 import { type FailureKind, WriteFailure } from './failure.ts';
 import type { Rotation } from './replays.ts';
-import type { AccountEntry, ApiRow, KeyRow } from './rows.ts';
+import type { ApiRow, KeyRow } from './rows.ts';
 import type { Commit, WriterOptions } from './writer.ts';
 
 export type ThreadRole = 'writer' | 'reader';
@@ -10,9 +10,9 @@ export type ThreadRole = 'writer' | 'reader';
 interface ThreadMethods {
   start(role: ThreadRole, options: WriterOptions): void;
   commit(commit: Commit): void;
-  fold(entries: readonly AccountEntry[]): void;
+  fold(numbers: Float64Array): void;
   trim(number: number, rows: number): boolean;
-  saveEdge(counts: readonly EdgeCount[]): void;
+  saveEdge(counts: string): void;
   pruneEdge(endedAtMs: number, rows: number): boolean;
   reserve(count: number): number;
   rotateReplays(rotation: Rotation): void;
