@@ -16,7 +16,7 @@ export function resultTables(results: Results, goals: readonly Goal[]): string {
     const firstSeen = `First sight of each of the 1,000,000 keys: ${whole(million.firstSeenPerSecond)} a second.`;
     parts.push(table([head, ['keys stored', ...comparisonCells(million.comparison)]]), firstSeen);
   }
-  if (goals.length > 0) parts.push(table([['target', 'measured', '', '', ''], ...goals.map(goalCells)]));
+  if (goals.length > 0) parts.push(table([['', 'measured', '', 'target', ''], ...goals.map(goalCells)]));
   return parts.join('\n\n');
 }
 
