@@ -1,6 +1,7 @@
 import { AppError } from '../core/errors.ts';
 import type { KeyWithIdentity, PoisonedKey, Records } from '../storage/port.ts';
 import { type KeyEntry, toKeyEntry } from './keyEntry.ts';
+import { PackedKeys } from './packedKeys.ts';
 
 /** Digests of unknown keys that are remembered, so that a flood of one wrong key asks the database once. */
 const MAX_UNKNOWN = 10_000;
@@ -28,6 +29,8 @@ interface Lookup {
 export class KeyCache {
   readonly #records: Records;
   readonly #maxKeys: number;
+  readonly #packed = new PackedKeys();
+  /** Keys that have more to them than fits in a packed row. */
   readonly #entries = new Map<string, KeyEntry>();
   readonly #unknown = new Set<string>();
   readonly #lookups = new Map<string, Lookup>();
@@ -42,12 +45,12 @@ export class KeyCache {
   }
 
   get size(): number {
-    return this.#entries.size;
+    return this.#packed.size + this.#entries.size;
   }
 
   /** Without any I/O: the key, null when it is known not to exist, undefined when it has to be looked up. */
   peek(digest: string): KeyEntry | null | undefined {
-    const entry = this.#entries.get(digest);
+    const entry = this.#packed.get(digest) ?? this.#entries.get(digest);
     if (entry !== undefined) {
       this.hits++;
       return entry;
@@ -70,6 +73,7 @@ export class KeyCache {
 
   /** The key was made, changed or removed: nobody who asks from now on gets what was known before. */
   drop(digest: string): void {
+    this.#packed.delete(digest);
     this.#entries.delete(digest);
     this.#unknown.delete(digest);
     const lookup = this.#lookups.get(digest);
@@ -102,9 +106,9 @@ export class KeyCache {
       const error = `The stored key ${found.poisoned} cannot be read: ${found.reason}.`;
       return this.#finish(digest)?.reject(new AppError('INTERNAL_SERVER_ERROR', error));
     }
+    if (found === null) this.#keepUnknown(digest);
     const entry = found === null ? null : toKeyEntry(found, this.#shared(found.key.apiId));
-    if (entry === null) this.#keepUnknown(digest);
-    else this.#keep(digest, entry);
+    if (found !== null && entry !== null) this.#keep(digest, found, entry);
     this.#finish(digest)?.resolve(entry);
   }
 
@@ -114,9 +118,11 @@ export class KeyCache {
     return lookup;
   }
 
-  #keep(digest: string, entry: KeyEntry): void {
-    this.#entries.set(digest, entry);
-    if (this.#entries.size > this.#maxKeys) dropFirst(this.#entries);
+  #keep(digest: string, found: KeyWithIdentity, entry: KeyEntry): void {
+    if (!this.#packed.add(digest, found)) this.#entries.set(digest, entry);
+    if (this.size <= this.#maxKeys) return;
+    if (this.#packed.size > this.#entries.size) this.#packed.dropOldest();
+    else dropFirst(this.#entries);
   }
 
   #keepUnknown(digest: string): void {

@@ -157,7 +157,9 @@ export class Verifier {
   /** The accounts of strict limits, those of ad-hoc ones opened by name. */
   #accountsOf(strict: readonly AppliedLimit[]): Promise<number[]> {
     return Promise.all(
-      strict.map(({ account, owner, name, durationMs }) => account ?? this.#adHocAccount(owner, name, durationMs)),
+      strict.map(async ({ account, owner, name, durationMs }) => {
+        return account ?? (await this.#adHocAccount(owner, name, durationMs));
+      }),
     );
   }
 

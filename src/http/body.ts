@@ -6,6 +6,8 @@ function tooLarge(maxBytes: number): AppError {
 
 export function checkContentType(headers: Headers): void {
   const type = headers.get('content-type');
+  // What nearly everyone sends is compared before anything is matched.
+  if (type === 'application/json') return;
   if (type === null || !/^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i.test(type)) {
     throw new AppError(
       'UNSUPPORTED_MEDIA_TYPE',

@@ -1,6 +1,6 @@
 import { DEFAULT_LIMIT_NAME } from '../core/records.ts';
 import type { KeyEntry } from '../engine/keyEntry.ts';
-import type { LimitReport, Verdict } from '../engine/verdict.ts';
+import { type LimitReport, type Verdict, VERDICT_CODES, type VerdictCode } from '../engine/verdict.ts';
 import { toIdentityObject } from './keyObject.ts';
 
 /**
@@ -8,16 +8,21 @@ import { toIdentityObject } from './keyObject.ts';
  * deciding (`npm run bench`). The descriptive part of a key is made once and kept with the cached key.
  */
 export function verdictText(verdict: Verdict, requestId: string): string {
-  const head = `{"valid":${verdict.code === 'VALID'},"code":"${verdict.code}","requestId":"${requestId}"`;
-  const { key, remaining, limits } = verdict;
-  if (key === null) return `${head},"meta":{}}`;
-  const described =
-    head + (key.extras === null && key.identity === null ? describePlain(key) : (key.wire ??= describe(key)));
-  const counted = remaining === null ? described : `${described},"remaining":${remaining}`;
-  return limits === null ? `${counted}}` : `${counted}${limitsText(limits)}}`;
+  const { code, key, remaining, limits } = verdict;
+  const head = HEADS[code];
+  if (key === null) return `${head}${requestId}","meta":{}}`;
+  const described = key.extras === null && key.identity === null ? describePlain(key) : (key.wire ??= describe(key));
+  const counted = remaining === null ? '' : `,"remaining":${remaining}`;
+  return `${head}${requestId}"${described}${counted}${limits === null ? '}' : limitsText(limits)}`;
 }
 
+/** Up to the request id, for each code. */
+const HEADS = Object.fromEntries(
+  VERDICT_CODES.map((code) => [code, `{"valid":${code === 'VALID'},"code":"${code}","requestId":"`]),
+) as Readonly<Record<VerdictCode, string>>;
+
 function describePlain(key: KeyEntry): string {
+  if (key.enabled && key.expiresAtMs === Infinity) return `,"keyId":"${key.id}","meta":{},"enabled":true`;
   const expires = key.expiresAtMs === Infinity ? '' : `,"expires":${key.expiresAtMs}`;
   return `,"keyId":"${key.id}","meta":{}${expires},"enabled":${key.enabled}`;
 }
@@ -45,7 +50,7 @@ function limitsText(limits: readonly LimitReport[]): string {
   for (const [i, { name, limit, remaining, resetAtMs, async, exceeded }] of limits.entries()) {
     text += `${i === 0 ? '' : ','}{"name":${JSON.stringify(name)},"limit":${limit},"remaining":${remaining},"reset":${resetAtMs},"async":${async},"exceeded":${exceeded}}`;
   }
-  return `${text}]`;
+  return `${text}]}`;
 }
 
 /** The limit that refused, else the default one. */

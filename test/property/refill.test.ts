@@ -57,7 +57,8 @@ describe('refills', () => {
           const legs = [
             { account: 1, amount: step.amount, rule: { kind: 'credits', refill: plan } as const, revision: 1 },
           ];
-          if (!isCharge(decideSpend(view, { legs, idempotency: null }, nowMs, 0))) continue;
+          // A peek is answered, and writes nothing: neither it nor the refill that it saw.
+          if (!isCharge(decideSpend(view, { legs, idempotency: null }, nowMs, 0)) || step.amount === 0) continue;
           sum += step.amount;
           refills += gained;
         }

@@ -1,0 +1,44 @@
+/** Distinct values that are shared between keys; one more is refused. */
+const MAX_SHARED = 10_000;
+/** Length of `key_` and an id. */
+export const ID_LENGTH = 26;
+const IDS_PER_BLOCK = 1024;
+
+/** Ids of equal length in a few long strings instead of one string each. */
+export class IdBlocks {
+  readonly #blocks: string[] = [];
+  #open: string[] = [];
+
+  push(id: string): void {
+    this.#open.push(id);
+    if (this.#open.length < IDS_PER_BLOCK) return;
+    this.#blocks.push(this.#open.join(''));
+    this.#open = [];
+  }
+
+  at(row: number): string {
+    const block = this.#blocks[Math.floor(row / IDS_PER_BLOCK)];
+    const i = row % IDS_PER_BLOCK;
+    return block === undefined ? (this.#open[i] ?? '') : block.slice(i * ID_LENGTH, (i + 1) * ID_LENGTH);
+  }
+}
+
+/** Values that many keys have in common, by number; 0 stands for none. */
+export class Shared<T> {
+  readonly #numbers = new Map<string, number>();
+  readonly #values: T[] = [];
+
+  /** -1 when there are too many different ones. */
+  indexOf(name: string, value: T): number {
+    const known = this.#numbers.get(name);
+    if (known !== undefined) return known;
+    if (this.#values.length >= MAX_SHARED) return -1;
+    this.#values.push(value);
+    this.#numbers.set(name, this.#values.length);
+    return this.#values.length;
+  }
+
+  at(number: number): T {
+    return this.#values[number - 1] as T;
+  }
+}
