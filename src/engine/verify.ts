@@ -19,10 +19,15 @@ export interface VerifyRequest {
   readonly apiId: string | null;
   readonly creditCost: number;
   readonly limits: readonly LimitRequest[] | null;
-  readonly clientAddress: (() => Address | null) | null;
+  readonly caller: Caller;
   readonly idempotency: { readonly id: string; readonly requestDigest: string } | null;
   /** Apis whose keys the caller may verify; null = all. Another api's key looks to it like an unknown one. */
   readonly mayVerify: ((apiId: string) => boolean) | null;
+}
+
+/** Who asks. The address is looked up only for keys that are tied to some. */
+export interface Caller {
+  address(): Address | null;
 }
 
 export interface VerifyParts {
@@ -278,7 +283,7 @@ function checkExpiry(entry: KeyEntry, nowMs: number): VerdictCode | null {
 function checkAddress(entry: KeyEntry, request: VerifyRequest): VerdictCode | null {
   const blocks = entry.extras?.allowedBlocks ?? null;
   if (blocks === null) return null;
-  const address = request.clientAddress?.() ?? null;
+  const address = request.caller.address();
   return address !== null && blocks.some((block) => inBlock(address, block)) ? null : 'FORBIDDEN';
 }
 

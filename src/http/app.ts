@@ -12,23 +12,23 @@ import { openApi } from './openApi.ts';
 import { docsPage, errorsPage, homePage } from './pages/docs.ts';
 import { queryToBody } from './query.ts';
 import type { Route } from './route.ts';
-import { answerVerification, verifyKey } from './routes/keys.verifyKey.ts';
+import { answerVerification, type PeerOf, verifyKey } from './routes/keys.verifyKey.ts';
 import { liveness, readiness } from './routes/health.ts';
 import { ROUTES } from './routeTable.ts';
 import type { Service } from './service.ts';
 
-/** A request and the address that it came from. */
-export type Handler = (request: Request, peer: () => string | null) => Promise<Response>;
+/** A request, and how to learn the address that it came from. */
+export type Handler = (request: Request, peerOf: PeerOf) => Promise<Response>;
 
 interface Endpoint {
   readonly methods: readonly string[];
-  answer(request: Request, peer: () => string | null, context: AnswerContext): Promise<Response>;
+  answer(request: Request, peerOf: PeerOf, context: AnswerContext): Promise<Response>;
 }
 
 /** The HTTP service as a function: from a request to its answer, never an exception. */
 export function makeHandler(service: Service): Handler {
   const endpoints = endpointTable(service);
-  return async (request, peer) => {
+  return async (request, peerOf) => {
     const url = new URL(request.url);
     const context: AnswerContext = {
       requestId: service.requestIds.next(),
@@ -38,7 +38,7 @@ export function makeHandler(service: Service): Handler {
     // A base URL with a trailing slash gives //v1/...
     const path = url.pathname.replace(/^\/{2,}/, '/');
     try {
-      const response = await route(endpoints, path, request, peer, context);
+      const response = await route(endpoints, path, request, peerOf, context);
       return withCors(response, request, service.config.corsOrigins);
     } catch (failure) {
       return withCors(reportFailure(service, failure, request, context), request, service.config.corsOrigins);
@@ -46,17 +46,20 @@ export function makeHandler(service: Service): Handler {
   };
 }
 
-/** The verify route alone, past everything that it does not need. */
+/** The verify route alone, without a query: past everything that it does not need. */
 export function makeVerifyHandler(service: Service): Handler {
   const { corsOrigins } = service.config;
   const fail = (failure: unknown, request: Request): Response => {
-    const isPretty = new URL(request.url).searchParams.has('pretty');
-    const context = { requestId: service.requestIds.next(), isPretty, linkBase: service.config.publicUrl ?? '' };
-    return reportFailure(service, failure, request, context);
+    const linkBase = service.config.publicUrl ?? '';
+    return reportFailure(service, failure, request, {
+      requestId: service.requestIds.next(),
+      isPretty: false,
+      linkBase,
+    });
   };
-  if (corsOrigins === null) return (request, peer) => answerVerification(service, request, peer, fail);
-  return async (request, peer) =>
-    withCors(await answerVerification(service, request, peer, fail), request, corsOrigins);
+  if (corsOrigins === null) return (request, peerOf) => answerVerification(service, request, peerOf, fail);
+  return async (request, peerOf) =>
+    withCors(await answerVerification(service, request, peerOf, fail), request, corsOrigins);
 }
 
 function endpointTable(service: Service): Map<string, Endpoint> {
@@ -64,25 +67,25 @@ function endpointTable(service: Service): Map<string, Endpoint> {
   for (const managed of ROUTES) table.set(managed.path, managementEndpoint(service, managed));
   table.set(verifyKey.path, {
     methods: ['POST'],
-    answer: (request, peer) => answerVerification(service, request, peer, rethrow),
+    answer: (request, peerOf) => answerVerification(service, request, peerOf, rethrow),
   });
   const health = { methods: ['GET', 'POST'] };
   table.set(liveness.path, {
     ...health,
-    answer: async (_request, _peer, context) => jsonAnswer(liveness.handle(), context),
+    answer: async (_request, _peerOf, context) => jsonAnswer(liveness.handle(), context),
   });
   table.set(readiness.path, {
     ...health,
-    answer: async (_request, _peer, context) => readiness.handle(service.engine, context),
+    answer: async (_request, _peerOf, context) => readiness.handle(service.engine, context),
   });
   const document = openApi(service.config.publicUrl);
   const page = (text: string): Endpoint => ({
     methods: ['GET'],
-    answer: async (_request, _peer, context) => htmlAnswer(text, context),
+    answer: async (_request, _peerOf, context) => htmlAnswer(text, context),
   });
   table.set('/openapi.json', {
     methods: ['GET'],
-    answer: async (_request, _peer, context) => jsonAnswer(document, context),
+    answer: async (_request, _peerOf, context) => jsonAnswer(document, context),
   });
   table.set('/', page(homePage()));
   table.set('/docs', page(docsPage(document)));
@@ -94,7 +97,7 @@ async function route(
   endpoints: ReadonlyMap<string, Endpoint>,
   path: string,
   request: Request,
-  peer: () => string | null,
+  peerOf: PeerOf,
   context: AnswerContext,
 ): Promise<Response> {
   const endpoint = endpoints.get(path);
@@ -106,7 +109,7 @@ async function route(
   const isHead = request.method === 'HEAD';
   if (!endpoint.methods.includes(isHead ? 'GET' : request.method))
     throw new MethodNotAllowed(path, request.method, allow);
-  const response = await endpoint.answer(request, peer, context);
+  const response = await endpoint.answer(request, peerOf, context);
   return isHead ? new Response(null, response) : response;
 }
 
@@ -123,7 +126,7 @@ function managementEndpoint(service: Service, managed: Route): Endpoint {
   const compiled = Compile(managed.request);
   return {
     methods: managed.method === 'GET' ? ['GET', 'POST'] : ['POST'],
-    async answer(request, _peer, context) {
+    async answer(request, _peerOf, context) {
       const startedAt = service.monotonicMs();
       const { engine } = service;
       const actor = await engine.access.authenticate(

@@ -9,6 +9,8 @@ import { VERSION } from '../version.ts';
 const CONNECTION_TIMEOUT_SECONDS = 8;
 /** The largest body that any route takes is refused by us, with an answer; this only bounds what the runtime would buffer. */
 const RUNTIME_MAX_BODY_BYTES = 1 << 30;
+/** Length of `http://`, behind which the next slash begins the path. */
+const PAST_SCHEME = 7;
 const DRAIN_POLL_MS = 10;
 /** Requests that are still not answered then (a body that never ends) are cut off. */
 const DRAIN_MAX_MS = 10_000;
@@ -23,9 +25,9 @@ export interface Listening {
 export function listenApi(service: Service): Listening {
   const handle = makeHandler(service);
   const verify = makeVerifyHandler(service);
-  type Server = Bun.Server<undefined>;
-  const peerOf = (server: Server, request: Request) => () => server.requestIP(request)?.address ?? null;
-  const server = Bun.serve({
+  let server: Bun.Server<undefined> | null = null;
+  const peerOf = (request: Request): string | null => server?.requestIP(request)?.address ?? null;
+  server = Bun.serve({
     hostname: service.config.host,
     port: service.config.port,
     idleTimeout: CONNECTION_TIMEOUT_SECONDS,
@@ -33,11 +35,8 @@ export function listenApi(service: Service): Listening {
     development: false,
     // Off development Bun shares the port with whoever else listens on it: a second server would take half the requests.
     reusePort: false,
-    routes: {
-      // Past the general dispatch: this is the route that is measured.
-      [verifyKey.path]: { POST: (request: Request, self: Server) => verify(request, peerOf(self, request)) },
-    },
-    fetch: (request, self) => handle(request, peerOf(self, request)),
+    // The route that is measured goes past the general dispatch; Bun's own `routes` took 5 % more.
+    fetch: (request) => (isPlainVerify(request) ? verify(request, peerOf) : handle(request, peerOf)),
     error: () =>
       Response.json(
         { error: { code: 'INTERNAL_SERVER_ERROR', message: 'Something went wrong here.' } },
@@ -45,6 +44,15 @@ export function listenApi(service: Service): Listening {
       ),
   });
   return toListening(server);
+}
+
+/** POST to the verify route with no query: what is left of the URL behind the host is the path. */
+function isPlainVerify({ url, method }: Request): boolean {
+  return (
+    method === 'POST' &&
+    url.endsWith(verifyKey.path) &&
+    url.indexOf('/', PAST_SCHEME) === url.length - verifyKey.path.length
+  );
 }
 
 export function listenMetrics(service: Service): Listening {

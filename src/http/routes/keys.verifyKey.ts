@@ -8,7 +8,7 @@ import { holdsRight, holdsRightSomewhere } from '../../core/rights.ts';
 import { isSecretShaped } from '../../core/secret.ts';
 import type { LimitRequest } from '../../engine/limits.ts';
 import type { Verdict } from '../../engine/verdict.ts';
-import type { VerifyRequest } from '../../engine/verify.ts';
+import type { Caller, VerifyRequest } from '../../engine/verify.ts';
 import { checkContentType, readBody } from '../body.ts';
 import { badFields } from '../keyFields.ts';
 import { IdentityObject } from '../keyObject.ts';
@@ -63,7 +63,7 @@ const JSON_HEADERS = { headers: { 'content-type': 'application/json' } };
 export async function answerVerification(
   service: Service,
   request: Request,
-  peer: Peer,
+  peerOf: PeerOf,
   fail: (failure: unknown, request: Request) => Response,
 ): Promise<Response> {
   try {
@@ -71,7 +71,9 @@ export async function answerVerification(
     checkContentType(request.headers);
     const mayVerify = service.config.verifyAuth === 'open' ? null : await verifiableApis(service, request.headers);
     const text = await readBody(request, MAX_VERIFY_BODY_BYTES);
-    const decided = service.engine.verifier.verify(toVerifyRequest(service, text, { request, peer, mayVerify }));
+    const decided = service.engine.verifier.verify(
+      toVerifyRequest(service, text, new HttpCaller(service, request, peerOf, mayVerify)),
+    );
     const verdict = decided instanceof Promise ? await decided : decided;
     const response = toResponse(service, verdict, request.url);
     service.metrics.verified(verdict.code, service.monotonicMs() - startedAt);
@@ -81,16 +83,33 @@ export async function answerVerification(
   }
 }
 
-export type Peer = () => string | null;
+/** The address of the peer that sent a request. */
+export type PeerOf = (request: Request) => string | null;
 
 /** Who asks, and from where. */
-interface Caller {
+class HttpCaller implements Caller {
   readonly request: Request;
-  readonly peer: Peer;
   readonly mayVerify: VerifyRequest['mayVerify'];
+  /** The address that the request itself names. */
+  named: Address | null = null;
+  readonly #service: Service;
+  readonly #peerOf: PeerOf;
+
+  constructor(service: Service, request: Request, peerOf: PeerOf, mayVerify: VerifyRequest['mayVerify']) {
+    this.request = request;
+    this.mayVerify = mayVerify;
+    this.#service = service;
+    this.#peerOf = peerOf;
+  }
+
+  address(): Address | null {
+    const { trustedProxies, callerAddress } = this.#service;
+    const forwarded = this.request.headers.get('x-forwarded-for');
+    return this.named ?? callerAddress(this.#peerOf(this.request), forwarded, trustedProxies);
+  }
 }
 
-function toVerifyRequest(service: Service, text: string, caller: Caller): VerifyRequest {
+function toVerifyRequest(service: Service, text: string, caller: HttpCaller): VerifyRequest {
   const header = caller.request.headers.get('idempotency-key');
   const secret = header === null ? soleSecret(text) : null;
   return secret === null
@@ -99,7 +118,7 @@ function toVerifyRequest(service: Service, text: string, caller: Caller): Verify
 }
 
 /** A request that says nothing but the key. */
-function plainRequest(service: Service, secret: string, caller: Caller): VerifyRequest {
+function plainRequest(service: Service, secret: string, caller: HttpCaller): VerifyRequest {
   const { digester } = service;
   return {
     secretDigest: digester.digest(secret),
@@ -107,18 +126,19 @@ function plainRequest(service: Service, secret: string, caller: Caller): VerifyR
     apiId: null,
     creditCost: 1,
     limits: null,
-    clientAddress: () => peerAddress(service, caller),
+    caller,
     idempotency: null,
     mayVerify: caller.mayVerify,
   };
 }
 
-function fullRequest(service: Service, body: VerifyBody, header: string | null, caller: Caller): VerifyRequest {
+function fullRequest(service: Service, body: VerifyBody, header: string | null, caller: HttpCaller): VerifyRequest {
   const { key, clientIp } = body;
   const named = clientIp === undefined ? null : parseAddress(clientIp);
   if (clientIp !== undefined && named === null) {
     throw badFields([{ path: 'clientIp', message: 'clientIp must be an IPv4 or IPv6 address' }]);
   }
+  caller.named = named;
   return {
     ...plainRequest(service, key, caller),
     // Hashed all the same, so that the time it takes tells nothing; but no key can have such a secret.
@@ -126,13 +146,8 @@ function fullRequest(service: Service, body: VerifyBody, header: string | null, 
     apiId: body.apiId ?? null,
     creditCost: body.remaining?.cost ?? 1,
     limits: toLimitRequests(body),
-    ...(named === null ? {} : { clientAddress: () => named }),
     idempotency: toIdempotency(body, header),
   };
-}
-
-function peerAddress({ trustedProxies, callerAddress }: Service, { request, peer }: Caller): Address | null {
-  return callerAddress(peer(), request.headers.get('x-forwarded-for'), trustedProxies);
 }
 
 function toLimitRequests({ ratelimit, ratelimits }: VerifyBody): LimitRequest[] | null {
