@@ -1,0 +1,134 @@
+import { expect, test } from 'bun:test';
+import * as fc from 'fast-check';
+
+import type { KeyRecord } from '../../src/core/records.ts';
+import { type KeyEntry, toKeyEntry } from '../../src/engine/keyEntry.ts';
+import { PackedKeys } from '../../src/engine/packedKeys.ts';
+
+const seed = Number(process.env['KEYSTILE_TEST_SEED'] ?? 1);
+
+const digestOf = (number: number): string => Bun.SHA256.hash(String(number), 'base64');
+const idOf = (number: number): string => `key_${String(number).padStart(22, '0')}`;
+
+const BLANK: KeyRecord = {
+  id: idOf(0),
+  apiId: 'api_1',
+  identityId: null,
+  secretDigest: '',
+  start: 'abcd',
+  name: null,
+  meta: null,
+  environment: null,
+  enabled: true,
+  expiresAtMs: null,
+  credits: null,
+  limits: [],
+  ipAllowlist: [],
+  createdAtMs: 0,
+  updatedAtMs: null,
+  deletedAtMs: null,
+  revision: 1,
+};
+
+const refill = {
+  interval: 'daily',
+  refillDay: null,
+  timezone: 'UTC',
+  amount: 5,
+  mode: 'restore',
+  max: null,
+  sinceMs: 0,
+} as const;
+const local = { name: 'default', limit: 10, durationMs: 1000, async: true, account: null };
+
+const records = fc.record({
+  apiId: fc.constantFrom('api_1', 'api_2', 'api_3'),
+  enabled: fc.boolean(),
+  expiresAtMs: fc.option(fc.maxSafeNat()),
+  credits: fc.option(
+    fc.record({ account: fc.maxSafeNat(), refill: fc.constantFrom(null, refill, { ...refill, amount: 7 }) }),
+  ),
+  limits: fc.constantFrom([], [local], [local, { ...local, name: 'b', limit: 3 }]),
+  revision: fc.integer({ min: 1, max: 2 ** 32 - 1 }),
+});
+
+type Step =
+  | { readonly add: number; readonly fields: Partial<KeyRecord> }
+  | { readonly remove: number }
+  | { readonly dropOldest: true };
+
+const numbers = fc.nat({ max: 60 });
+const steps: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 6, arbitrary: fc.record({ add: numbers, fields: records }) },
+  { weight: 3, arbitrary: fc.record({ remove: numbers }) },
+  { weight: 1, arbitrary: fc.record({ dropOldest: fc.constant(true as const) }) },
+);
+
+test('packed keys come out as they went in, whatever is added, replaced, removed and dropped in between', () => {
+  fc.assert(
+    fc.property(fc.array(steps, { maxLength: 200 }), (sequence) => {
+      const packed = new PackedKeys();
+      const reference = new Map<string, KeyEntry>();
+      for (const step of sequence) {
+        if ('add' in step) {
+          const digest = digestOf(step.add);
+          const found = { key: { ...BLANK, ...step.fields, id: idOf(step.add) }, identity: null };
+          expect(packed.add(digest, found)).toBe(true);
+          reference.delete(digest);
+          reference.set(digest, toKeyEntry(found, found.key.apiId));
+        } else if ('remove' in step) {
+          packed.delete(digestOf(step.remove));
+          reference.delete(digestOf(step.remove));
+        } else {
+          packed.dropOldest();
+          const [oldest] = reference.keys();
+          if (oldest !== undefined) reference.delete(oldest);
+        }
+      }
+      expect(packed.size).toBe(reference.size);
+      for (let number = 0; number <= 60; number++)
+        expect(packed.get(digestOf(number))).toEqual(reference.get(digestOf(number)));
+    }),
+    { seed, numRuns: 200 },
+  );
+});
+
+test('10,000 packed keys are found through all growing and repacking, and no other digest is', () => {
+  const packed = new PackedKeys();
+  const add = (number: number): boolean =>
+    packed.add(digestOf(number), { key: { ...BLANK, id: idOf(number) }, identity: null });
+  for (let number = 0; number < 10_000; number++) add(number);
+  for (let number = 0; number < 10_000; number += 2) packed.delete(digestOf(number));
+  for (let number = 10_000; number < 15_000; number++) add(number);
+  expect(packed.size).toBe(10_000);
+  for (let number = 0; number < 15_000; number++) {
+    const isThere = number >= 10_000 || number % 2 === 1;
+    expect(packed.get(digestOf(number))?.id).toBe(isThere ? idOf(number) : undefined);
+  }
+  for (let number = 15_000; number < 16_000; number++) expect(packed.get(digestOf(number))).toBeUndefined();
+});
+
+test('a key with more to it than fits is not packed', () => {
+  const packed = new PackedKeys();
+  const identity = { id: 'id_1', externalId: 'user', meta: null, createdAtMs: 0 };
+  const refused: Partial<KeyRecord>[] = [
+    { name: 'a name' },
+    { meta: '{"a":1}' },
+    { environment: 'test' },
+    { ipAllowlist: ['10.0.0.0/8'] },
+    { id: 'key_short' },
+    { limits: [{ ...local, async: false, account: 7 }] },
+  ];
+  for (const fields of refused)
+    expect(packed.add(digestOf(1), { key: { ...BLANK, ...fields }, identity: null })).toBe(false);
+  expect(packed.add(digestOf(1), { key: BLANK, identity })).toBe(false);
+  expect(packed.size).toBe(0);
+});
+
+test('digests under different peppers are different keys', () => {
+  const packed = new PackedKeys();
+  packed.add(`v1:${digestOf(1)}`, { key: { ...BLANK, id: idOf(1) }, identity: null });
+  packed.add(`v2:${digestOf(2)}`, { key: { ...BLANK, id: idOf(2) }, identity: null });
+  expect(packed.get(`v1:${digestOf(1)}`)?.id).toBe(idOf(1));
+  expect(packed.get(`v2:${digestOf(2)}`)?.id).toBe(idOf(2));
+});
