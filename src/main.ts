@@ -1,5 +1,7 @@
 import { runCli } from './cli/cli.ts';
 import { askSecret } from './cli/prompt.ts';
+import { exitAtOnce } from './serve/exitAtOnce.ts';
+import { EXIT } from './serve/exitCodes.ts';
 
 /** Writes in order; `written` is kept until the last text has left, for a pipe takes its time. */
 function writer(stream: NodeJS.WriteStream): { write(text: string): void; written: Promise<void> } {
@@ -24,5 +26,6 @@ const exitCode = await runCli(process.argv.slice(2), {
   askSecret: process.stdin.isTTY ? askSecret : null,
 });
 await Promise.all([out.written, err.written]);
+if (exitCode === EXIT.DISK_FAILED) exitAtOnce(exitCode);
 // Nothing may keep the process alive once its work is done.
 process.exit(exitCode);
