@@ -10,7 +10,7 @@ const C_LIBRARIES = ['libc.so.6', 'libc.so', 'libSystem.B.dylib'];
 export function exitAtOnce(code: number): never {
   for (const library of C_LIBRARIES) {
     try {
-      dlopen(library, { _exit: { args: [FFIType.i32], returns: FFIType.void } }).symbols._exit(code);
+      dlopen(library, { _exit: { args: [FFIType.i32], returns: FFIType.void } }).symbols['_exit'](code);
     } catch {
       // Not this system's.
     }

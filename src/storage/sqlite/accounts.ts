@@ -3,14 +3,21 @@ import type { Database } from 'bun:sqlite';
 import type { AccountState } from '../../core/account.ts';
 import { type AccountEntry, ENTRY_LENGTH, fromAccountEntry, toAccountEntry } from './rows.ts';
 
-/** How many accounts are kept that stand in the table as they are; the oldest go first. */
-const MAX_CLEAN = 200_000;
+/** Accounts of one page. Numbers are given one after the other, so keys made together are counted together. */
+const PAGE_ACCOUNTS = 256;
+/** Pages kept (about 100 MB); one on which nothing is unfolded makes room for another. */
+const MAX_PAGES = 8192;
+/** Pages that are looked at for one that can go. */
+const EVICTION_TRIES = 16;
 
-/** Accounts on their way into the table. */
-export interface FoldSlice {
-  readonly states: ReadonlyMap<number, AccountState | null>;
-  /** AccountEntry after AccountEntry. */
+/** In the place of an account's kind: it was not read yet. */
+const NOT_READ = -2;
+const KIND = 1;
+
+/** AccountEntry after AccountEntry, in the order of their numbers. */
+interface Page {
   readonly numbers: Float64Array;
+  unfolded: number;
 }
 
 interface AccountRow {
@@ -22,18 +29,18 @@ interface AccountRow {
 }
 
 /**
- * The committed accounts, in two parts:
+ * The committed accounts, as numbers in pages: as objects, a hundred thousand of them kept the garbage collector busy with
+ * every commit. An account is in one of these states:
  *
- *   unfolded   in the log, newer than their row; null = closed. Never dropped before they are folded.
- *   clean      equal to their row; a bounded cache.
+ *   not read --get--> clean: equal to its row --adopt--> unfolded: in the log, newer than its row --markFolded--> clean
  *
  * What a batch under way has decided is not here: it comes in when its commit is durable (`adopt`), so memory is always
- * equal to disk.
+ * equal to disk. An unfolded account is never dropped.
  */
 export class Accounts {
   readonly #db: Database;
-  readonly #unfolded = new Map<number, AccountState | null>();
-  readonly #clean = new Map<number, AccountState>();
+  readonly #pages = new Map<number, Page>();
+  readonly #unfolded = new Set<number>();
   readonly #select;
 
   constructor(db: Database) {
@@ -46,13 +53,14 @@ export class Accounts {
   }
 
   get(id: number): AccountState | undefined {
-    const unfolded = this.#unfolded.get(id);
-    if (unfolded !== undefined) return unfolded ?? undefined;
-    return this.#clean.get(id) ?? this.#load(id);
+    const { numbers } = this.#page(id);
+    const at = placeOf(id);
+    if (numbers[at + KIND] === NOT_READ && !this.#read(id, numbers, at)) return undefined;
+    return fromAccountEntry(entryAt(numbers, at)) ?? undefined;
   }
 
   adopt(states: ReadonlyMap<number, AccountState | null>): void {
-    for (const [id, state] of states) this.#unfolded.set(id, state);
+    for (const [id, state] of states) this.#set(toAccountEntry(id, state));
   }
 
   /** Reads the tail of the log; answers the number of its last commit. */
@@ -64,60 +72,95 @@ export class Accounts {
     let last = 0;
     for (const { number, entries } of rows) {
       last = number;
-      for (const entry of JSON.parse(entries) as AccountEntry[]) this.#unfolded.set(entry[0], fromAccountEntry(entry));
+      for (const entry of JSON.parse(entries) as AccountEntry[]) this.#set(entry);
     }
     return last;
   }
 
-  /** What is to be folded, in the order of the table: neighbours share a page, and a page is written once. */
+  /** What is to be folded, in the order of the table: neighbours share a page of it, which is written once. */
   unfoldedIds(): number[] {
-    return [...this.#unfolded.keys()].sort((a, b) => a - b);
+    return [...this.#unfolded].sort((a, b) => a - b);
   }
 
-  /** The newest committed states of these accounts, as they are to stand in the table. */
-  slice(ids: readonly number[]): FoldSlice {
-    const states = new Map<number, AccountState | null>();
-    for (const id of ids) {
-      const state = this.#unfolded.get(id);
-      if (state !== undefined) states.set(id, state);
+  /** The newest committed states of these accounts, AccountEntry after AccountEntry. */
+  slice(ids: readonly number[]): Float64Array {
+    const slice = new Float64Array(ids.length * ENTRY_LENGTH);
+    for (const [i, id] of ids.entries()) {
+      const at = placeOf(id);
+      slice.set(this.#page(id).numbers.subarray(at, at + ENTRY_LENGTH), i * ENTRY_LENGTH);
     }
-    return { states, numbers: toNumbers(states) };
+    return slice;
   }
 
   /** The slice is in the table now; an account that changed meanwhile stays unfolded. */
-  markFolded({ states }: FoldSlice): void {
-    for (const [id, state] of states) {
-      if (this.#unfolded.get(id) !== state) continue;
-      this.#unfolded.delete(id);
-      if (state !== null) this.#keep(id, state);
+  markFolded(slice: Float64Array): void {
+    for (let i = 0; i < slice.length; i += ENTRY_LENGTH) {
+      const id = slice[i] ?? 0;
+      const page = this.#page(id);
+      const at = placeOf(id);
+      if (!isEqual(slice, i, page.numbers, at) || !this.#unfolded.delete(id)) continue;
+      page.unfolded--;
+      // A closed account has no row any more: nothing to know of it.
+      if (page.numbers[at + KIND] === -1) page.numbers[at + KIND] = NOT_READ;
     }
   }
 
-  #load(id: number): AccountState | undefined {
-    const row = this.#select.get(id) as AccountRow | null;
-    if (row === null) return undefined;
-    const state = fromAccountEntry([id, row.kind, row.value, row.mark, row.due_at_ms, row.revision]);
-    if (state === null) return undefined;
-    this.#keep(id, state);
-    return state;
+  #set(entry: AccountEntry): void {
+    const [id] = entry;
+    const page = this.#page(id);
+    page.numbers.set(entry, placeOf(id));
+    if (this.#unfolded.has(id)) return;
+    this.#unfolded.add(id);
+    page.unfolded++;
   }
 
-  #keep(id: number, state: AccountState): void {
-    this.#clean.delete(id);
-    this.#clean.set(id, state);
-    if (this.#clean.size <= MAX_CLEAN) return;
-    const oldest = this.#clean.keys().next();
-    if (oldest.done !== true) this.#clean.delete(oldest.value);
+  #read(id: number, numbers: Float64Array, at: number): boolean {
+    const row = this.#select.get(id) as AccountRow | null;
+    if (row === null) return false;
+    numbers.set([id, row.kind, row.value, row.mark, row.due_at_ms, row.revision], at);
+    return true;
+  }
+
+  #page(id: number): Page {
+    const number = Math.floor(id / PAGE_ACCOUNTS);
+    let page = this.#pages.get(number);
+    if (page === undefined) {
+      if (this.#pages.size >= MAX_PAGES) this.#makeRoom();
+      page = { numbers: new Float64Array(PAGE_ACCOUNTS * ENTRY_LENGTH).fill(NOT_READ), unfolded: 0 };
+      this.#pages.set(number, page);
+    }
+    return page;
+  }
+
+  /** Drops the page that came first of those that can go; one that cannot is looked at again when all others were. */
+  #makeRoom(): void {
+    for (let tries = 0; tries < EVICTION_TRIES; tries++) {
+      const first = this.#pages.entries().next();
+      if (first.done === true) return;
+      const [number, page] = first.value;
+      this.#pages.delete(number);
+      if (page.unfolded === 0) return;
+      this.#pages.set(number, page);
+    }
   }
 }
 
-/** Entries one after the other: numbers in one block cost a thread nothing to take over. */
-function toNumbers(states: ReadonlyMap<number, AccountState | null>): Float64Array {
-  const numbers = new Float64Array(states.size * ENTRY_LENGTH);
-  let i = 0;
-  for (const [id, state] of states) {
-    numbers.set(toAccountEntry(id, state), i);
-    i += ENTRY_LENGTH;
-  }
-  return numbers;
+function placeOf(id: number): number {
+  return (id % PAGE_ACCOUNTS) * ENTRY_LENGTH;
+}
+
+function entryAt(numbers: Float64Array, at: number): AccountEntry {
+  return [
+    numbers[at] ?? 0,
+    numbers[at + 1] ?? 0,
+    numbers[at + 2] ?? 0,
+    numbers[at + 3] ?? 0,
+    numbers[at + 4] ?? 0,
+    numbers[at + 5] ?? 0,
+  ];
+}
+
+function isEqual(a: Float64Array, atA: number, b: Float64Array, atB: number): boolean {
+  for (let i = 0; i < ENTRY_LENGTH; i++) if (a[atA + i] !== b[atB + i]) return false;
+  return true;
 }

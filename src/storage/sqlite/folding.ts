@@ -73,7 +73,7 @@ export class Folding {
     const ids = this.#accounts.unfoldedIds();
     for (let i = 0; i < ids.length; i += SLICE) {
       const slice = this.#accounts.slice(ids.slice(i, i + SLICE));
-      await this.#writer.call('fold', slice.numbers);
+      await this.#writer.call('fold', slice);
       this.#accounts.markFolded(slice);
     }
     while (!(await this.#writer.call('trim', upTo, TRIM_SLICE)));
