@@ -63,7 +63,11 @@ export async function compose(surroundings: Surroundings): Promise<Composed> {
     service,
     storage,
     close: async () => {
-      await engine.close();
+      try {
+        await engine.close();
+      } catch (error) {
+        log.warn('local counts could not be saved', { reason: error instanceof Error ? error.message : String(error) });
+      }
       await storage.close();
     },
   };
@@ -73,7 +77,6 @@ export async function compose(surroundings: Surroundings): Promise<Composed> {
 function observeLedger(metrics: HttpMetrics, log: Log): LedgerObserver {
   let trouble: string | null = null;
   return {
-    waiting: (length) => metrics.waiting(length),
     committed(size, milliseconds) {
       metrics.committed(size, milliseconds);
       if (trouble !== null) log.info('commits are possible again', { after: trouble });

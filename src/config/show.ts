@@ -8,9 +8,14 @@ export function showConfig(config: Config): Record<string, string> {
   for (const setting of SETTINGS) {
     const value = config[setting] as string | number | boolean | readonly string[] | null;
     if (value === null) continue;
-    shown[VARIABLES[setting].name] = 'isSecret' in VARIABLES[setting] ? '***' : String(value);
+    shown[VARIABLES[setting].name] = 'isSecret' in VARIABLES[setting] ? '***' : withoutPassword(String(value));
   }
   return shown;
+}
+
+/** A URL may carry a user and a password. */
+function withoutPassword(text: string): string {
+  return text.replace(/^(\w+:\/\/)[^/@]+@/, '$1***@');
 }
 
 /** The table in docs/configuration.md. */

@@ -89,12 +89,17 @@ function isStale({ rule, revision }: Leg, stored: AccountState, nowMs: number): 
   return rule.kind === 'credits' && isPlanStale(rule.refill, nowMs);
 }
 
-function findReplay(view: LedgerView, key: IdempotencyKey, maxLiveReplays: number): SpendOutcome | null {
+/** What was answered under this idempotency key, a conflict, or null when nothing was. */
+export function replayOf(view: LedgerView, key: IdempotencyKey): SpendOutcome | null {
   const stored = view.replay(key);
-  if (stored !== undefined) {
-    if (stored.requestDigest !== key.requestDigest) return { status: 'conflict' };
-    return { status: 'taken', legs: stored.legs, nowMs: stored.nowMs, replayed: true };
-  }
+  if (stored === undefined) return null;
+  if (stored.requestDigest !== key.requestDigest) return { status: 'conflict' };
+  return { status: 'taken', legs: stored.legs, nowMs: stored.nowMs, replayed: true };
+}
+
+function findReplay(view: LedgerView, key: IdempotencyKey, maxLiveReplays: number): SpendOutcome | null {
+  const replayed = replayOf(view, key);
+  if (replayed !== null) return replayed;
   return view.liveReplays(key.scope) >= maxLiveReplays ? { status: 'crowded' } : null;
 }
 

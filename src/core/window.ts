@@ -2,11 +2,6 @@
  * Fixed windows aligned to the epoch. A counter is stored with the instant at which it ends, not with a window number:
  * after a change of duration a number would lie, and a clock that jumps back must not open a window again.
  */
-export interface WindowState {
-  readonly count: number;
-  readonly resetAtMs: number;
-}
-
 export function windowEnd(nowMs: number, durationMs: number): number {
   return (Math.floor(nowMs / durationMs) + 1) * durationMs;
 }

@@ -48,6 +48,10 @@ export class KeyCache {
     return this.#packed.size + this.#entries.size;
   }
 
+  get lookupsWaiting(): number {
+    return this.#lookups.size;
+  }
+
   /** Without any I/O: the key, null when it is known not to exist, undefined when it has to be looked up. */
   peek(digest: string): KeyEntry | null | undefined {
     const entry = this.#packed.get(digest) ?? this.#entries.get(digest);

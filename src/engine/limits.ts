@@ -73,6 +73,7 @@ function configured(entry: KeyEntry, limit: LimitRecord, request: LimitRequest |
 
 function adHoc(entry: KeyEntry, request: LimitRequest, limit: LimitRecord | null): AppliedLimit {
   if (limit !== null && request.async !== undefined) throw modeIsConfigured(limit.name);
+  const isOwn = limit !== null && entry.identity === null && limit.durationMs === request.durationMs;
   return {
     name: request.name,
     limit: request.limit ?? 0,
@@ -80,8 +81,9 @@ function adHoc(entry: KeyEntry, request: LimitRequest, limit: LimitRecord | null
     async: limit?.async ?? request.async ?? true,
     cost: request.cost ?? 1,
     owner: entry.identity?.id ?? entry.id,
-    isAdHoc: true,
-    account: null,
+    // The same owner, name, duration and mode: the same counter.
+    isAdHoc: !isOwn,
+    account: isOwn ? limit.account : null,
   };
 }
 

@@ -11,6 +11,7 @@ const STEP = 200;
 export class RefillSweep {
   readonly #ledger: Ledger;
   readonly #keys: KeyAdmin;
+  #isStopped = false;
 
   constructor(ledger: Ledger, keys: KeyAdmin) {
     this.#ledger = ledger;
@@ -22,12 +23,20 @@ export class RefillSweep {
     const dueUntilMs = this.#ledger.nowMs();
     let written = 0;
     let after: DueCursor | null = null;
-    for (;;) {
+    this.#isStopped = false;
+    while (!this.#isStopped) {
       const due = await this.#ledger.listDueRefills(dueUntilMs, STEP, after);
-      const results = await Promise.all(due.map(({ keyId }) => this.#keys.applyRefill(keyId)));
-      written += results.filter(Boolean).length;
-      if (due.length < STEP) return written;
+      // Each by itself: one that fails is found again by the next pass, and holds up nobody.
+      const results = await Promise.allSettled(due.map(({ keyId }) => this.#keys.applyRefill(keyId)));
+      written += results.filter((result) => result.status === 'fulfilled' && result.value).length;
+      if (due.length < STEP) break;
       after = due.at(-1) ?? null;
     }
+    return written;
+  }
+
+  /** Ends a pass after the step that it is in. */
+  stop(): void {
+    this.#isStopped = true;
   }
 }

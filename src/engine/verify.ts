@@ -105,17 +105,30 @@ export class Verifier {
     if (unloaded !== undefined) return this.#loadAndCount(entry, request, reloads, unloaded.owner);
     const local = this.#localLegs(limits, nowMs);
     const refusedBy = local.findIndex((leg) => !this.#parts.edge.allows(leg));
-    if (refusedBy >= 0) return this.#refuse(entry, 'RATE_LIMITED', this.#localReports(limits, local, refusedBy), nowMs);
+    const counted: Counted = { entry, request, reloads, nowMs, limits, local };
+    if (refusedBy >= 0) {
+      const refusal = this.#refuse(entry, 'RATE_LIMITED', this.#localReports(limits, local, refusedBy), nowMs);
+      return request.idempotency === null ? refusal : this.#replayOr(refusal, counted);
+    }
     if (entry.credits === null && local.length === limits.length) {
       for (const leg of local) this.#parts.edge.admit(leg);
       return valid(entry, null, this.#localReports(limits, local, -1));
     }
-    return this.#spend({ entry, request, reloads, nowMs, limits, local });
+    return this.#spend(counted);
   }
 
   async #loadAndCount(entry: KeyEntry, request: VerifyRequest, reloads: number, owner: string): Promise<Verdict> {
     await this.#parts.edge.load(owner, this.#parts.ledger.nowMs());
     return this.#count(entry, request, reloads, this.#parts.ledger.nowMs());
+  }
+
+  /** A retry of what was charged already is answered as it was, although the limit is used up by now. */
+  async #replayOr(refusal: Verdict, counted: Counted): Promise<Verdict> {
+    const { entry, request, limits } = counted;
+    const strict = limits.filter(({ async }) => !async);
+    if (request.idempotency === null || (entry.credits === null && strict.length === 0)) return refusal;
+    const replayed = await this.#parts.ledger.findReplay({ scope: entry.id, ...request.idempotency });
+    return replayed === null ? refusal : this.#toVerdict(counted, strict, replayed);
   }
 
   /** Local legs are held while the ledger decides; they become admitted with the spend or are released. */

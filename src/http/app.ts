@@ -164,6 +164,13 @@ function reportFailure(service: Service, failure: unknown, request: Request, con
     const reason = failure instanceof Error ? (failure.stack ?? failure.message) : String(failure);
     service.log.error('request failed', { requestId: context.requestId, path: new URL(request.url).pathname, reason });
   }
+  if (error?.code === 'INSUFFICIENT_PERMISSIONS') {
+    service.log.warn('refused', {
+      requestId: context.requestId,
+      path: new URL(request.url).pathname,
+      reason: error.message,
+    });
+  }
   return errorAnswer(failure, context, failure instanceof MethodNotAllowed ? { allow: failure.allow } : {});
 }
 

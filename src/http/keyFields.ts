@@ -33,7 +33,7 @@ export function toKeyPatch(fields: KeyFields): KeyPatch {
     ...(externalId === undefined ? {} : { externalId }),
     ...(fields.meta === undefined ? {} : { meta: toMetaText(fields.meta, issues) }),
     ...(fields.environment === undefined ? {} : { environment: fields.environment }),
-    ...(fields.enabled == null ? {} : { enabled: fields.enabled }),
+    ...(fields.enabled === undefined ? {} : { enabled: fields.enabled ?? true }),
     ...(fields.expires === undefined ? {} : { expiresAtMs: fields.expires }),
     ...(fields.remaining === undefined ? {} : { remaining: fields.remaining }),
     ...(fields.refill === undefined ? {} : { refill: toRefill(fields.refill, issues) }),
@@ -43,6 +43,12 @@ export function toKeyPatch(fields: KeyFields): KeyPatch {
   };
   if (issues.length > 0) throw badFields(issues);
   return patch;
+}
+
+/** Only a digest is kept: there is nothing to recover a key from. */
+export function refuseRecoverable(recoverable: boolean | undefined): void {
+  if (recoverable !== true) return;
+  throw new AppError('PRECONDITION_FAILED', 'Secrets are not kept, so a key cannot be made recoverable.');
 }
 
 export function badFields(issues: readonly Issue[]): AppError {

@@ -40,6 +40,8 @@ export interface Gauges {
   readonly cacheMisses: number;
   readonly cachedKeys: number;
   readonly unsavedLocalCounts: number;
+  readonly ledgerWaiting: number;
+  readonly lookupsWaiting: number;
 }
 
 /** Everything that is measured, as Prometheus reads it. No label holds anything that a caller sent. */
@@ -50,7 +52,6 @@ export class HttpMetrics {
   readonly #manageSeconds = new Histogram(LATENCY_BUCKETS);
   readonly #commitSeconds = new Histogram(LATENCY_BUCKETS);
   readonly #batchSizes = new Histogram(SIZE_BUCKETS);
-  #waiting = 0;
 
   verified(code: VerdictCode, milliseconds: number): void {
     this.#verdicts.set(code, (this.#verdicts.get(code) ?? 0) + 1);
@@ -68,11 +69,6 @@ export class HttpMetrics {
   committed(batchSize: number, milliseconds: number): void {
     this.#batchSizes.add(batchSize);
     this.#commitSeconds.add(milliseconds / 1000);
-    this.#waiting = 0;
-  }
-
-  waiting(length: number): void {
-    this.#waiting = length;
   }
 
   text(gauges: Gauges): string {
@@ -115,8 +111,11 @@ export class HttpMetrics {
         'Spends and changes in one commit.',
         this.#batchSizes.lines('keystile_batch_size'),
       ),
-      section('keystile_ledger_waiting', 'gauge', 'Spends and changes that waited when the last batch began.', [
-        `keystile_ledger_waiting ${this.#waiting}`,
+      section('keystile_ledger_waiting', 'gauge', 'Spends and changes that wait for the ledger.', [
+        `keystile_ledger_waiting ${gauges.ledgerWaiting}`,
+      ]),
+      section('keystile_lookups_waiting', 'gauge', 'Keys that are being looked up.', [
+        `keystile_lookups_waiting ${gauges.lookupsWaiting}`,
       ]),
       section('keystile_key_cache_hits_total', 'counter', 'Verifications whose key was in memory.', [
         `keystile_key_cache_hits_total ${gauges.cacheHits}`,

@@ -46,18 +46,23 @@ export class Background {
   /** Ends the timers and waits for what they have begun. */
   async stop(): Promise<void> {
     for (const timer of this.#timers) clearInterval(timer);
+    this.#options.engine.sweep.stop();
     await Promise.all(this.#running);
   }
 
   /** Each task by itself: one that is still running is not started again, one that fails is tried at its next turn. */
   #every(milliseconds: number, what: string, task: () => Promise<void>): void {
     let isRunning = false;
+    let trouble: string | null = null;
     const run = async (): Promise<void> => {
       isRunning = true;
       try {
         await task();
+        trouble = null;
       } catch (error) {
-        this.#options.log.warn(`${what} failed`, { reason: error instanceof Error ? error.message : String(error) });
+        const reason = error instanceof Error ? error.message : String(error);
+        if (reason !== trouble) this.#options.log.warn(`${what} failed; it will be tried again`, { reason });
+        trouble = reason;
       }
       isRunning = false;
     };

@@ -76,6 +76,8 @@ export function listenMetrics(service: Service): Listening {
         cacheMisses: engine.keyCache.misses,
         cachedKeys: engine.keyCache.size,
         unsavedLocalCounts: engine.edge.unsavedSize,
+        ledgerWaiting: engine.storage.ledger.waiting,
+        lookupsWaiting: engine.keyCache.lookupsWaiting,
       });
       return new Response(text, { headers: { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' } });
     },

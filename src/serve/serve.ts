@@ -28,6 +28,8 @@ export interface ServeOutput {
 
 /** Runs the service until it is told to stop; answers the exit code. */
 export async function serve(config: Config, output: ServeOutput): Promise<number> {
+  // Whatever is made in the data folder is for this user alone.
+  process.umask(0o077);
   const ended = Promise.withResolvers<number>();
   const log = new Log({
     level: config.logLevel,
@@ -96,10 +98,8 @@ async function open({
   const api = orPortTaken(config, () => listenApi(service));
   const url = localUrl(config.host, api.port);
   folder.nameOwner({ ...owner, url });
-  // Only now: a root key whose secret could not be shown would be lost.
-  const newRootKey = await firstRootKey(service.engine);
   const metrics = tryMetrics(service, log);
-  const controlServer = listenControl(service.engine, control);
+  const controlServer = orCannotListen(control, () => listenControl(service.engine, control));
   const background = new Background({
     engine: service.engine,
     log,
@@ -108,6 +108,8 @@ async function open({
     monotonicMs,
   });
   background.start();
+  // Only now, right before it is printed: a root key whose secret could not be shown would be lost.
+  const newRootKey = await firstRootKey(service.engine);
   const rootKeys = await service.engine.rootKeys.list();
   output.print(
     banner({
@@ -119,7 +121,9 @@ async function open({
       activeRootKeys: rootKeys.filter(({ revokedAtMs }) => revokedAtMs === null).length,
     }),
   );
-  log.debug('configuration', showConfig(config));
+  // A person has the banner; a log that a machine reads has the whole of it.
+  if (output.isTerminal) log.debug('configuration', showConfig(config));
+  else log.info('configuration', showConfig(config));
   return {
     async stop() {
       await api.stop();
@@ -184,6 +188,15 @@ function freePortAfter(host: string, port: number): number {
     }
   }
   return 0;
+}
+
+function orCannotListen<T>(path: string, listen: () => T): T {
+  try {
+    return listen();
+  } catch (error) {
+    const code = (error as { code?: string }).code ?? String(error);
+    throw new CannotStart(`The control socket ${path} cannot be made (${code}). Is something else there?`);
+  }
 }
 
 function orCannotStart<T>(work: () => T): T {

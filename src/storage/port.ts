@@ -1,6 +1,6 @@
 import type { AccountChange, AccountState } from '../core/account.ts';
 import type { ApiRecord, IdentityRecord, KeyRecord, RootKeyRecord } from '../core/records.ts';
-import type { Spend, SpendOutcome } from '../core/spend.ts';
+import type { IdempotencyKey, Spend, SpendOutcome } from '../core/spend.ts';
 
 /**
  * What the engine needs of a database. Arguments and answers are plain data, so that a worker thread, another process or
@@ -26,6 +26,8 @@ export interface KeyWithIdentity {
 export interface PoisonedKey {
   readonly poisoned: string;
   readonly apiId: string;
+  readonly secretDigest: string;
+  readonly revision: number;
   readonly reason: string;
 }
 
@@ -102,8 +104,8 @@ export interface WindowName {
  */
 export interface Ledger {
   spend(spend: Spend): Promise<SpendOutcome>;
-  /** Several at once, in this order and next to each other where they fit in one batch. */
-  spendAll(spends: readonly Spend[]): Promise<readonly SpendOutcome[]>;
+  /** What a spend under this idempotency key was answered, in the order of the queue; null when there was none. */
+  findReplay(key: IdempotencyKey): Promise<SpendOutcome | null>;
   apply(change: Change): Promise<ChangeOutcome>;
   /** The account as it was last committed, when that is known here without asking anyone; undefined otherwise. */
   peek(account: number): AccountState | undefined;
@@ -120,6 +122,10 @@ export interface Ledger {
   listDueRefills(dueUntilMs: number, limit: number, after: DueCursor | null): Promise<readonly DueRefill[]>;
   /** Removes idempotency keys past their retention, and windows and local counts that ended PRUNE_GRACE_MS ago. */
   prune(): Promise<void>;
+  /** Spends and changes that wait now. */
+  readonly waiting: number;
+  /** Why the last commit was not possible; null while commits are. */
+  readonly trouble: string | null;
   /** The ledger's clock. */
   nowMs(): number;
 }

@@ -95,7 +95,7 @@ function openSqlite(folder: DataFolder, clock: VirtualClock): Promise<SqliteStor
     onBroken: (error) => {
       throw error;
     },
-    observe: { committed() {}, waiting() {}, foldFailed() {}, refused() {} },
+    observe: { committed() {}, foldFailed() {}, refused() {} },
   });
 }
 

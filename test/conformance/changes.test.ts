@@ -162,3 +162,18 @@ describePort('changes', (world) => {
     expect(await stateOf(world().storage, account)).toMatchObject({ kind: 'credits', value: 5 });
   });
 });
+
+describePort('a closed account', (world) => {
+  test('stays closed when the tables were brought up to the log: it is not read, and a spend on it is stale', async () => {
+    const { storage } = world();
+    const account = await openCredits(storage, 5);
+    expect((await storage.ledger.spend(spendOf(credits(account, 1)))).status).toBe('taken');
+    await storage.ledger.listDueRefills(0, 1, null);
+    expect((await stateOf(storage, account))?.value).toBe(4);
+    await storage.ledger.apply(change({ account, expect: 1, close: true, refill: null, revision: 1 }));
+    await storage.ledger.listDueRefills(0, 1, null);
+    expect(await stateOf(storage, account)).toBeUndefined();
+    expect(storage.ledger.peek(account)).toBeUndefined();
+    expect((await storage.ledger.spend(spendOf(credits(account, 1)))).status).toBe('stale');
+  });
+});

@@ -15,6 +15,7 @@ import {
   stateOf,
   strict,
   write,
+  spendAll,
 } from './samples.ts';
 
 /** Some of everything, all of it answered. */
@@ -103,7 +104,10 @@ describePort('durability', (world) => {
   test('what is under way at the close is answered, and nothing is accepted after it', async () => {
     const { storage } = world();
     const account = await openCredits(storage, 100);
-    const pending = storage.ledger.spendAll(Array.from({ length: 50 }, () => spendOf(credits(account, 1))));
+    const pending = spendAll(
+      storage.ledger,
+      Array.from({ length: 50 }, () => spendOf(credits(account, 1))),
+    );
     await world().reopen();
     expect((await pending).filter(({ status }) => status === 'taken').length).toBe(50);
     const refused = await storage.ledger.spend(spendOf(credits(account, 1))).catch((error: unknown) => error);

@@ -4,7 +4,7 @@ import { MAX_LIVE_IDEMPOTENCY_KEYS } from '../../src/core/bounds.ts';
 import type { IdempotencyKey } from '../../src/core/spend.ts';
 import type { Storage } from '../../src/storage/port.ts';
 import { describePort, RETENTION_MS } from './adapters.ts';
-import { balanceOf, change, credits, idempotency, openCredits } from './samples.ts';
+import { balanceOf, change, credits, idempotency, openCredits, spendAll } from './samples.ts';
 
 function take(storage: Storage, account: number, key: IdempotencyKey, amount = 1) {
   return storage.ledger.spend({ legs: [credits(account, amount)], idempotency: key });
@@ -89,7 +89,8 @@ describePort('idempotency keys', (world) => {
   test('one scope holds 10,000 live keys: the next is crowded and takes nothing, a replay and other scopes go on', async () => {
     const { storage } = world();
     const account = await openCredits(storage, 20_000);
-    const outcomes = await storage.ledger.spendAll(
+    const outcomes = await spendAll(
+      storage.ledger,
       Array.from({ length: MAX_LIVE_IDEMPOTENCY_KEYS + 2 }, (_, i) => ({
         legs: [credits(account, 1)],
         idempotency: idempotency(`n${i}`),

@@ -1,3 +1,4 @@
+import { spendAll } from './samples.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import * as fc from 'fast-check';
 
@@ -46,7 +47,7 @@ for (const adapter of ADAPTERS) {
             answers.push(storage.ledger.apply(work.change));
           } else {
             expected.push(work.spends.map((spend) => reference.spend(spend, clock.nowMs())));
-            answers.push(storage.ledger.spendAll(work.spends));
+            answers.push(spendAll(storage.ledger, work.spends));
           }
         }
         expect(await Promise.all(answers)).toEqual(expected as never);

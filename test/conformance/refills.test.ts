@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 
 import { describePort, type World } from './adapters.ts';
-import { change, credits, dailyPlan, openCredits, spendOf, stateOf } from './samples.ts';
+import { change, credits, dailyPlan, openCredits, spendOf, stateOf, spendAll } from './samples.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -80,7 +80,7 @@ describePort('refills', (world) => {
     const account = await openRefilled(world(), 0);
     clock.advance(DAY_MS);
     const spend = (amount: number) => spendOf(credits(account, amount, dailyPlan(clock.nowMs(), 10)));
-    const outcomes = await storage.ledger.spendAll([spend(11), spend(10), spend(1)]);
+    const outcomes = await spendAll(storage.ledger, [spend(11), spend(10), spend(1)]);
     expect(outcomes).toMatchObject([
       { status: 'refused', legs: [{ left: 10 }] },
       { status: 'taken', legs: [{ left: 0 }] },
@@ -93,7 +93,8 @@ describePort('refills', (world) => {
     const account = await openRefilled(world(), 0);
     clock.set('2026-03-16T00:00:00Z');
     const plan = dailyPlan(clock.nowMs(), 100);
-    const outcomes = await storage.ledger.spendAll(
+    const outcomes = await spendAll(
+      storage.ledger,
       Array.from({ length: 1000 }, () => spendOf(credits(account, 1, plan))),
     );
     expect(outcomes.filter(({ status }) => status === 'taken').length).toBe(100);

@@ -1,6 +1,6 @@
 import type { AccountChange, AccountState, RefillPlan } from '../../src/core/account.ts';
 import type { ApiRecord, IdentityRecord, KeyRecord, RootKeyRecord } from '../../src/core/records.ts';
-import type { IdempotencyKey, Leg, Spend } from '../../src/core/spend.ts';
+import type { IdempotencyKey, Leg, Spend, SpendOutcome } from '../../src/core/spend.ts';
 import type { Change, ChangeOutcome, RecordWrite, Storage } from '../../src/storage/port.ts';
 
 /** Records and requests as the engine makes them; a test names only what it is about. */
@@ -106,4 +106,9 @@ export async function balanceOf(storage: Storage, account: number): Promise<numb
 
 export async function stateOf(storage: Storage, account: number): Promise<AccountState | undefined> {
   return (await storage.ledger.read([account]))[0];
+}
+
+/** Several at once, in this order: they arrive next to each other. */
+export function spendAll(ledger: Storage['ledger'], spends: readonly Spend[]): Promise<readonly SpendOutcome[]> {
+  return Promise.all(spends.map((spend) => ledger.spend(spend)));
 }

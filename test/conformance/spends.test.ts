@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 
 import { describePort } from './adapters.ts';
-import { balanceOf, change, credits, openCredits, openStrict, spendOf, stateOf, strict } from './samples.ts';
+import { balanceOf, change, credits, openCredits, openStrict, spendOf, stateOf, strict, spendAll } from './samples.ts';
 
 const codes = (outcomes: readonly { status: string }[]) => outcomes.map(({ status }) => status);
 
@@ -63,7 +63,7 @@ describePort('spends', (world) => {
   test('a refused spend does not affect the next of its batch', async () => {
     const { storage } = world();
     const [one, two] = [await openCredits(storage, 3), await openCredits(storage, 1)];
-    const outcomes = await storage.ledger.spendAll([
+    const outcomes = await spendAll(storage.ledger, [
       spendOf(credits(one, 1), credits(two, 1)),
       spendOf(credits(one, 1), credits(two, 1)),
       spendOf(credits(one, 3)),
@@ -77,7 +77,10 @@ describePort('spends', (world) => {
   test('one account several times in a batch: each spend sees what the one before it left', async () => {
     const { storage } = world();
     const account = await openCredits(storage, 100);
-    const outcomes = await storage.ledger.spendAll(Array.from({ length: 150 }, () => spendOf(credits(account, 1))));
+    const outcomes = await spendAll(
+      storage.ledger,
+      Array.from({ length: 150 }, () => spendOf(credits(account, 1))),
+    );
     expect(codes(outcomes)).toEqual(Array.from({ length: 150 }, (_, i) => (i < 100 ? 'taken' : 'refused')));
     const balances = outcomes.map((outcome) => ('legs' in outcome ? outcome.legs[0]?.left : null));
     expect(balances).toEqual(Array.from({ length: 150 }, (_, i) => Math.max(0, 99 - i)));
@@ -106,7 +109,10 @@ describePort('spends', (world) => {
   test('more spends than one batch holds are all answered, in order, to the unit', async () => {
     const { storage } = world();
     const account = await openCredits(storage, 5000);
-    const outcomes = await storage.ledger.spendAll(Array.from({ length: 5001 }, () => spendOf(credits(account, 1))));
+    const outcomes = await spendAll(
+      storage.ledger,
+      Array.from({ length: 5001 }, () => spendOf(credits(account, 1))),
+    );
     expect(outcomes.filter(({ status }) => status === 'taken').length).toBe(5000);
     expect(outcomes.at(-1)?.status).toBe('refused');
     expect(outcomes[4999]).toMatchObject({ legs: [{ left: 0 }] });

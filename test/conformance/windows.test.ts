@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 
 import { describePort } from './adapters.ts';
-import { openStrict, spendOf, stateOf, strict } from './samples.ts';
+import { openStrict, spendOf, stateOf, strict, spendAll } from './samples.ts';
 
 describePort('strict windows', (world) => {
   test('the spend after the limit is refused until the window rolls, to the millisecond', async () => {
@@ -56,7 +56,7 @@ describePort('strict windows', (world) => {
     const account = await openStrict(storage);
     const burst = async () => {
       const all = Array.from({ length: 1000 }, () => spendOf(strict(account, 1, 70)));
-      return (await storage.ledger.spendAll(all)).filter(({ status }) => status === 'taken').length;
+      return (await spendAll(storage.ledger, all)).filter(({ status }) => status === 'taken').length;
     };
     expect(await burst()).toBe(70);
     clock.advance(60_000);

@@ -16,6 +16,8 @@ export interface TestServiceOptions {
   readonly settings?: Readonly<Record<string, string>>;
   /** An existing data folder; otherwise a new one, removed at the end. */
   readonly folder?: string;
+  /** What a slower disk would add to every flush. */
+  readonly addedFlushMs?: number;
 }
 
 export interface Answer {
@@ -99,6 +101,7 @@ export class TestService {
       digester,
       log,
       monotonicMs: this.clock.nowMs,
+      addedFlushMs: this.#options.addedFlushMs ?? 0,
       onBroken: (error) => this.broken.push(error),
       system: {
         nowMs: this.clock.nowMs,

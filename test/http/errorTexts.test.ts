@@ -13,6 +13,7 @@ const SNAPSHOTS = ['errors.test.ts.snap', 'errorsOfTrouble.test.ts.snap'].map((f
 const OUT_OF_REACH = [
   'The limit ${} is given twice.', // The wire layer has refused it before, as an issue with its path.
   'Another program holds the database; nothing was spent or changed.', // Comes after 5 s of waiting for a lock.
+  'The listing could not be read (${}).', // Only when the thread that lists has failed.
   'The database has failed.', // Only for what waited in the queue while a commit failed.
 ];
 

@@ -153,7 +153,10 @@ describe('key cache', () => {
   test('a stored key that cannot be read fails alone and names itself', async () => {
     const { cache, records } = make();
     const [poisoned, other] = [cache.lookUp('a'), cache.lookUp('b')];
-    (await records.next()).answer({ poisoned: 'key_a', apiId: 'api_1', reason: 'meta cannot be read' }, found('key_b'));
+    (await records.next()).answer(
+      { poisoned: 'key_a', apiId: 'api_1', secretDigest: 'a', revision: 1, reason: 'meta cannot be read' },
+      found('key_b'),
+    );
     expect(await other).toMatchObject({ id: 'key_b' });
     const error = await poisoned.then(
       () => null,

@@ -10,6 +10,8 @@ const gauges = {
   cacheMisses: 4,
   cachedKeys: 5,
   unsavedLocalCounts: 6,
+  ledgerWaiting: 7,
+  lookupsWaiting: 8,
 };
 
 const linesOf = (metrics: HttpMetrics) => metrics.text(gauges).split('\n');
@@ -79,10 +81,10 @@ describe('metrics', () => {
     expect(sample(metrics, 'keystile_verify_seconds_count')).toBe('7');
   });
 
-  test('sums add up, batches are counted by their size, and the queue is what waited last', () => {
+  test('sums add up, and batches are counted by their size', () => {
     const metrics = new HttpMetrics();
-    metrics.waiting(9);
-    expect(sample(metrics, 'keystile_ledger_waiting')).toBe('9');
+    expect(sample(metrics, 'keystile_ledger_waiting')).toBe('7');
+    expect(sample(metrics, 'keystile_lookups_waiting')).toBe('8');
     metrics.committed(1, 500);
     metrics.committed(2049, 250);
     expect(sample(metrics, 'keystile_commit_seconds_sum')).toBe('0.75');

@@ -3,7 +3,7 @@ import { ID_RANDOM_BYTES, makeId } from '../../core/ids.ts';
 import type { IdentityRecord, KeyRecord, RootKeyRecord } from '../../core/records.ts';
 import type { ApiAction } from '../../core/rights.ts';
 import { makeSecret, shownStart } from '../../core/secret.ts';
-import type { KeyQuery, KeyWithIdentity, PoisonedKey, RecordWrite, Storage } from '../../storage/port.ts';
+import type { Change, KeyQuery, KeyWithIdentity, PoisonedKey, RecordWrite, Storage } from '../../storage/port.ts';
 import type { KeyCache } from '../keyCache.ts';
 import type { Refills } from '../refills.ts';
 import type { System } from '../system.ts';
@@ -86,7 +86,9 @@ export class KeyAdmin {
 
   async delete(actor: RootKeyRecord, keyId: string, permanent: boolean): Promise<void> {
     await applyChange(this.#parts.storage.ledger, async () => {
-      const { key: before } = await this.#load(actor, 'delete_key', keyId);
+      const found = await this.#find(actor, 'delete_key', keyId);
+      if ('poisoned' in found && permanent) return this.#removePoisoned(found);
+      const { key: before } = readable(found);
       const revision = before.revision + 1;
       const answer = (): void => this.#parts.keys.drop(before.secretDigest);
       if (permanent) {
@@ -108,7 +110,9 @@ export class KeyAdmin {
     requireOn(actor, 'read_api', query.apiId, 'api', query.apiId);
     if ((await this.#parts.storage.records.findApi(query.apiId)) === null) throw notFound('api', query.apiId);
     const page = await this.#parts.storage.records.listKeys(query);
-    const keys = await Promise.all(page.items.map((item) => this.#view(readable(item))));
+    // One that cannot be read is left out of the page, not the page; asked for by itself, it says what is wrong.
+    const items = page.items.flatMap((item) => ('poisoned' in item ? [] : item));
+    const keys = await Promise.all(items.map((item) => this.#view(item)));
     return { keys, total: page.total, cursor: page.cursor };
   }
 
@@ -146,12 +150,22 @@ export class KeyAdmin {
   }
 
   async #load(actor: RootKeyRecord, action: ApiAction, keyId: string): Promise<KeyWithIdentity> {
+    return readable(await this.#find(actor, action, keyId));
+  }
+
+  /** A key that cannot be read can still be removed; what its counters were is not known, and nobody can name them. */
+  #removePoisoned({ poisoned, revision, secretDigest }: PoisonedKey): { change: Change; answer: () => void } {
+    const writes: RecordWrite[] = [{ kind: 'removeKey', keyId: poisoned, expect: revision }];
+    return { change: { writes, accounts: [] }, answer: () => this.#parts.keys.drop(secretDigest) };
+  }
+
+  async #find(actor: RootKeyRecord, action: ApiAction, keyId: string): Promise<KeyWithIdentity | PoisonedKey> {
     const found = await this.#parts.storage.records.findKey(keyId);
     // Without a key there is no api to have a right on: an empty id is nobody's.
     const apiId = found === null ? '' : 'poisoned' in found ? found.apiId : found.key.apiId;
     requireOn(actor, action, apiId, 'key', keyId);
     if (found === null) throw notFound('key', keyId);
-    return readable(found);
+    return found;
   }
 
   async #view({ key, identity }: KeyWithIdentity): Promise<KeyView> {

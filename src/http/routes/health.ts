@@ -26,7 +26,7 @@ export const readiness = {
   summary: 'The service can answer; otherwise 503 with the reasons.',
   response: strict({ ready: Type.Boolean(), reasons: Type.Array(Text) }),
   handle(engine: Engine, context: AnswerContext): Response {
-    const reasons = engine.verifier.stoppedBecause === null ? [] : [engine.verifier.stoppedBecause];
+    const reasons = [engine.verifier.stoppedBecause, engine.storage.ledger.trouble].filter((reason) => reason !== null);
     return jsonAnswer({ ready: reasons.length === 0, reasons }, context, reasons.length === 0 ? 200 : 503);
   },
 } as const;

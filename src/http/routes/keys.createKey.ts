@@ -1,8 +1,7 @@
 import { Type } from 'typebox';
 
 import { MIN_KEY_BYTES } from '../../core/bounds.ts';
-import { AppError } from '../../core/errors.ts';
-import { badFields, toKeyPatch } from '../keyFields.ts';
+import { badFields, refuseRecoverable, toKeyPatch } from '../keyFields.ts';
 import { defineRoute } from '../route.ts';
 import {
   ByteLength,
@@ -60,9 +59,7 @@ export const createKey = defineRoute({
   errors: ['NOT_FOUND', 'PRECONDITION_FAILED'],
   async handle(engine, actor, body) {
     const { apiId, prefix = null, byteLength = MIN_KEY_BYTES, recoverable, ...fields } = body;
-    if (recoverable === true) {
-      throw new AppError('PRECONDITION_FAILED', 'Secrets are not kept, so a key cannot be made recoverable.');
-    }
+    refuseRecoverable(recoverable);
     if (fields.expires !== undefined && fields.expires <= engine.storage.ledger.nowMs()) {
       throw badFields([{ path: 'expires', message: 'expires lies in the past; it is a unix time in milliseconds' }]);
     }

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 
-import { toKeyPatch } from '../keyFields.ts';
+import { refuseRecoverable, toKeyPatch } from '../keyFields.ts';
 import { defineRoute } from '../route.ts';
 import {
   Count,
@@ -37,11 +37,13 @@ export const updateKey = defineRoute({
     ipAllowlist: Type.Optional(orNull(IpAllowlist)),
     enabled: Type.Optional(orNull(Type.Boolean())),
     environment: Type.Optional(orNull(Environment)),
+    recoverable: Type.Optional(Type.Boolean()),
   }),
   response: strict({}),
   example: { request: { keyId: 'key_1Jm8ZtYh4mRr6GjK8uTx3S', enabled: false, name: null }, response: {} },
-  errors: ['NOT_FOUND'],
-  async handle(engine, actor, { keyId, ...fields }) {
+  errors: ['NOT_FOUND', 'PRECONDITION_FAILED'],
+  async handle(engine, actor, { keyId, recoverable, ...fields }) {
+    refuseRecoverable(recoverable);
     await engine.keys.update(actor, keyId, toKeyPatch(fields));
     return {};
   },

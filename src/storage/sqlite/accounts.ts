@@ -78,12 +78,12 @@ export class Accounts {
   }
 
   /** What is to be folded, in the order of the table: neighbours share a page of it, which is written once. */
-  unfoldedIds(): number[] {
-    return [...this.#unfolded].sort((a, b) => a - b);
+  unfoldedIds(): Float64Array {
+    return Float64Array.from(this.#unfolded).sort();
   }
 
   /** The newest committed states of these accounts, AccountEntry after AccountEntry. */
-  slice(ids: readonly number[]): Float64Array {
+  slice(ids: Float64Array): Float64Array {
     const slice = new Float64Array(ids.length * ENTRY_LENGTH);
     for (const [i, id] of ids.entries()) {
       const at = placeOf(id);

@@ -3,6 +3,7 @@ import {
   decideSpend,
   type IdempotencyKey,
   type LedgerView,
+  replayOf,
   type Spend,
   type SpendOutcome,
   type StoredReplay,
@@ -18,7 +19,11 @@ export type SqliteChange = Omit<Change, 'writes'> & {
   readonly writes: readonly (Change['writes'][number] | WindowWrite)[];
 };
 
-export type Work = { readonly spend: Spend } | { readonly change: SqliteChange };
+export type Work =
+  | { readonly spend: Spend }
+  | { readonly change: SqliteChange }
+  | { readonly lookUp: IdempotencyKey }
+  | { readonly rotateReplays: true };
 
 /** What a batch has decided on top of the committed state. Nothing outside sees it before it is durable. */
 export class Batch implements LedgerView {
@@ -29,6 +34,7 @@ export class Batch implements LedgerView {
   readonly #committed: Accounts;
   readonly #committedReplays: Replays;
   readonly #nowMs: number;
+  #mustRotate = false;
   readonly #maxLiveReplays: number;
   /** Where this batch's replays go. */
   readonly rotation: Rotation;
@@ -41,14 +47,21 @@ export class Batch implements LedgerView {
     this.rotation = replays.rotation(nowMs);
   }
 
-  decide(work: Work): SpendOutcome | ChangeOutcome {
-    return 'spend' in work
-      ? decideSpend(this, work.spend, this.#nowMs, this.#maxLiveReplays)
-      : this.#applyChange(work.change);
+  decide(work: Work): SpendOutcome | ChangeOutcome | null {
+    if ('spend' in work) return decideSpend(this, work.spend, this.#nowMs, this.#maxLiveReplays);
+    if ('change' in work) return this.#applyChange(work.change);
+    if ('lookUp' in work) return replayOf(this, work.lookUp);
+    this.#mustRotate = this.rotation.empties;
+    return null;
+  }
+
+  /** The replays' partitions are made ready with this batch. */
+  get rotates(): boolean {
+    return this.#mustRotate || this.replays.size > 0;
   }
 
   get isEmpty(): boolean {
-    return this.accounts.size === 0 && this.replays.size === 0 && this.#writes.length === 0;
+    return this.accounts.size === 0 && !this.rotates && this.#writes.length === 0;
   }
 
   toCommit(number: number): Commit {
@@ -64,6 +77,7 @@ export class Batch implements LedgerView {
       log: `[${log}]`,
       writes: this.#writes,
       replays,
+      rotates: this.rotates,
       rotation: this.rotation,
     };
   }
@@ -73,7 +87,9 @@ export class Batch implements LedgerView {
     return own === undefined ? this.#committed.get(id) : (own ?? undefined);
   }
 
+  /** The guards of the table, before the commit: a state that it would refuse must not be answered. */
   put(id: number, state: AccountState): void {
+    if (!isSound(state)) throw new Error(`account ${id} would get an impossible state`);
     this.accounts.set(id, state);
   }
 
@@ -98,10 +114,16 @@ export class Batch implements LedgerView {
       if (state === 'stale') return { status: 'stale', nowMs: this.#nowMs };
       after.push(state);
     }
+    const unsound = after.find((state) => state !== null && !isSound(state));
+    if (unsound !== undefined) throw new Error('the change would make an impossible account');
     for (const [i, { account }] of change.accounts.entries()) this.accounts.set(account, after[i] ?? null);
     this.#writes.push(...change.writes);
     return { status: 'done', accounts: after, nowMs: this.#nowMs };
   }
+}
+
+function isSound({ value, mark, dueAtMs, revision }: AccountState): boolean {
+  return [value, mark, dueAtMs, revision].every((number) => Number.isSafeInteger(number) && number >= 0);
 }
 
 function replayName(key: IdempotencyKey): string {

@@ -1,7 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { FolderError, writeDurably } from './folder.ts';
+import { FolderError } from './folder.ts';
+import type { SqliteThread } from './threadClient.ts';
 
 const FILE = 'commit-number';
 const WRITE_EVERY_MS = 1000;
@@ -14,37 +15,42 @@ const WRITE_EVERY_MS = 1000;
 export class CommitNumberFile {
   readonly #path: string;
   readonly #number: () => number;
+  readonly #writer: SqliteThread;
   #written: number;
   #timer: ReturnType<typeof setTimeout> | null = null;
 
-  constructor(folder: string, number: () => number) {
+  constructor(folder: string, number: () => number, writer: SqliteThread) {
     this.#path = join(folder, FILE);
     this.#number = number;
-    this.#written = number();
-    this.write();
+    this.#writer = writer;
+    this.#written = -1;
+    this.note();
   }
 
   /** Called after commits: writes within a second, once. */
   note(): void {
     this.#timer ??= setTimeout(() => {
       this.#timer = null;
-      this.write();
+      void this.#write();
     }, WRITE_EVERY_MS);
   }
 
-  write(): void {
-    this.#written = this.#number();
-    try {
-      writeDurably(this.#path, String(this.#written));
-    } catch {
-      // A full disk: the number on it is older, which detects less and accuses nobody.
-    }
-  }
-
-  close(): void {
+  async close(): Promise<void> {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
-    if (this.#written !== this.#number()) this.write();
+    await this.#write();
+  }
+
+  /** In the writer thread, behind the commits: it is a flush like theirs. */
+  async #write(): Promise<void> {
+    const number = this.#number();
+    if (number === this.#written) return;
+    try {
+      await this.#writer.call('noteCommit', this.#path, number);
+      this.#written = number;
+    } catch {
+      // A full disk: the number on it is older, which detects less and accuses nobody. A failed one ends the process.
+    }
   }
 }
 

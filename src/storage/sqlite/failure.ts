@@ -22,11 +22,17 @@ export class WriteFailure extends Error {
   }
 }
 
+/** The file or the disk is damaged, whoever read it. */
+export function isDamage(error: unknown): boolean {
+  const code = (error as { code?: string } | null)?.code ?? '';
+  return /^SQLITE_(IOERR|CORRUPT|NOTADB)/.test(code);
+}
+
 export function toWriteFailure(error: unknown): WriteFailure {
   if (error instanceof WriteFailure) return error;
   const code = (error as { code?: string } | null)?.code ?? '';
   const message = `${code === '' ? '' : `${code}: `}${error instanceof Error ? error.message : String(error)}`;
-  if (code === 'SQLITE_FULL') return new WriteFailure('full', message);
+  if (code === 'SQLITE_FULL' || code === 'ENOSPC' || code === 'EDQUOT') return new WriteFailure('full', message);
   if (code.startsWith('SQLITE_BUSY') || code.startsWith('SQLITE_LOCKED')) return new WriteFailure('busy', message);
   if (code.startsWith('SQLITE_CONSTRAINT') || code === 'SQLITE_MISMATCH' || code === 'SQLITE_TOOBIG') {
     return new WriteFailure('refused', message);

@@ -98,8 +98,8 @@ export function findOwner(path: string): Owner | null {
 
 function makeFolder(path: string): void {
   try {
-    mkdirSync(path, { recursive: true, mode: 0o700 });
-    chmodSync(path, 0o700);
+    // Only a folder that is made here: one that is there may be shared on purpose, and is not ours to change.
+    if (mkdirSync(path, { recursive: true }) !== undefined) chmodSync(path, 0o700);
   } catch (error) {
     const code = (error as { code?: string }).code ?? '';
     throw new FolderError(

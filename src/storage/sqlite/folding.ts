@@ -48,15 +48,14 @@ export class Folding {
   /** Folds everything that is committed now. */
   async finish(): Promise<void> {
     await this.#round;
-    if (this.#timer !== null) clearTimeout(this.#timer);
-    this.#timer = null;
-    if (this.#ledger.number() > this.#foldedTo) await this.#tryToFold();
+    if (this.#ledger.number() > this.#foldedTo) this.#begin();
+    await this.#round;
   }
 
   #begin(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
-    this.#round = this.#tryToFold().finally(() => (this.#round = null));
+    this.#round ??= this.#tryToFold().finally(() => (this.#round = null));
   }
 
   /** A round that fails (disk full) leaves the log as it is: nothing is lost, and the next one does the work. */
@@ -72,7 +71,7 @@ export class Folding {
     const upTo = this.#ledger.number();
     const ids = this.#accounts.unfoldedIds();
     for (let i = 0; i < ids.length; i += SLICE) {
-      const slice = this.#accounts.slice(ids.slice(i, i + SLICE));
+      const slice = this.#accounts.slice(ids.subarray(i, i + SLICE));
       await this.#writer.call('fold', slice);
       this.#accounts.markFolded(slice);
     }

@@ -2,7 +2,7 @@ import type { Database } from 'bun:sqlite';
 
 import type { AccountState } from '../../core/account.ts';
 import { MAX_ADHOC_LIMITS_PER_OWNER, MAX_LIVE_IDEMPOTENCY_KEYS } from '../../core/bounds.ts';
-import type { Spend, SpendOutcome } from '../../core/spend.ts';
+import type { IdempotencyKey, Spend, SpendOutcome } from '../../core/spend.ts';
 import { windowEnd } from '../../core/window.ts';
 import {
   type Change,
@@ -17,7 +17,7 @@ import {
 } from '../port.ts';
 import { Accounts } from './accounts.ts';
 import { Batch, type Work } from './batch.ts';
-import { toWriteFailure, type WriteFailure } from './failure.ts';
+import { isDamage, toWriteFailure, WriteFailure } from './failure.ts';
 import { Folding } from './folding.ts';
 import { Replays } from './replays.ts';
 import type { SqliteThread } from './threadClient.ts';
@@ -40,15 +40,16 @@ export interface LedgerOptions {
 /** What the metrics want to know. */
 export interface LedgerObserver {
   committed(batchSize: number, milliseconds: number): void;
-  waiting(length: number): void;
   foldFailed(reason: string): void;
   /** A batch was not done; the next one may be. */
   refused(reason: string): void;
 }
 
+type Outcome = SpendOutcome | ChangeOutcome | null;
+
 interface Item {
   readonly work: Work;
-  resolve(outcome: SpendOutcome | ChangeOutcome): void;
+  resolve(outcome: Outcome): void;
   reject(error: Error): void;
 }
 
@@ -74,6 +75,7 @@ export class SqliteLedger implements Ledger {
   #waiting: Item[] = [];
   #state: 'idle' | 'running' | 'broken' | 'closed' = 'idle';
   #number: number;
+  #trouble: string | null = null;
   #idle: Promise<void> = Promise.resolve();
   #blockNext = 0;
   #blockEnd = 0;
@@ -101,12 +103,20 @@ export class SqliteLedger implements Ledger {
     return this.#options.nowMs();
   }
 
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
+  get trouble(): string | null {
+    return this.#trouble;
+  }
+
   spend(spend: Spend): Promise<SpendOutcome> {
     return this.#enqueue({ spend }) as Promise<SpendOutcome>;
   }
 
-  spendAll(spends: readonly Spend[]): Promise<readonly SpendOutcome[]> {
-    return Promise.all(spends.map((spend) => this.spend(spend)));
+  findReplay(key: IdempotencyKey): Promise<SpendOutcome | null> {
+    return this.#enqueue({ lookUp: key }) as Promise<SpendOutcome | null>;
   }
 
   apply(change: Change): Promise<ChangeOutcome> {
@@ -143,8 +153,8 @@ export class SqliteLedger implements Ledger {
   }
 
   async listDueRefills(dueUntilMs: number, limit: number, after: DueCursor | null): Promise<readonly DueRefill[]> {
-    // The index knows what is folded.
-    await this.#folding.finish();
+    // The index knows what is folded. Once for a pass: what the pass itself writes lies behind its cursor.
+    if (after === null) await this.#folding.finish();
     const rows = this.#db
       .query(
         `SELECT a.id AS account, a.due_at_ms AS dueAtMs, k.id AS keyId
@@ -158,7 +168,7 @@ export class SqliteLedger implements Ledger {
 
   async prune(): Promise<void> {
     const nowMs = this.nowMs();
-    await this.#rotateReplays(nowMs);
+    await this.#enqueue({ rotateReplays: true });
     const endedAtMs = nowMs - PRUNE_GRACE_MS;
     while (!(await this.#writer.call('pruneEdge', endedAtMs, PRUNE_STEP)));
     await this.#pruneWindows(null, endedAtMs);
@@ -172,14 +182,14 @@ export class SqliteLedger implements Ledger {
     await this.#folding.finish();
   }
 
-  #enqueue(work: Work): Promise<SpendOutcome | ChangeOutcome> {
+  #enqueue(work: Work): Promise<Outcome> {
     if (this.#writer.isBroken || this.#state === 'broken' || this.#state === 'closed') {
       return Promise.reject(new StorageUnavailable('The database is closed or has failed.'));
     }
     if (this.#waiting.length >= this.#options.maxWaiting) {
       return Promise.reject(new StorageUnavailable('Too many requests are waiting for the ledger.'));
     }
-    const { promise, resolve, reject } = Promise.withResolvers<SpendOutcome | ChangeOutcome>();
+    const { promise, resolve, reject } = Promise.withResolvers<Outcome>();
     this.#waiting.push({ work, resolve, reject });
     if (this.#state === 'idle') {
       this.#state = 'running';
@@ -193,7 +203,6 @@ export class SqliteLedger implements Ledger {
 
   async #drain(): Promise<void> {
     while (this.#waiting.length > 0) {
-      this.#options.observe.waiting(this.#waiting.length);
       const items = this.#waiting.length <= MAX_BATCH ? this.#waiting : this.#waiting.slice(0, MAX_BATCH);
       this.#waiting = items === this.#waiting ? [] : this.#waiting.slice(MAX_BATCH);
       if (this.#state === 'broken') failAll(items, new StorageUnavailable('The database has failed.'));
@@ -205,23 +214,38 @@ export class SqliteLedger implements Ledger {
   /** Decides and commits; never throws: every item is answered in here. */
   async #run(items: readonly Item[]): Promise<void> {
     const batch = new Batch(this.#accounts, this.#replays, this.nowMs(), MAX_LIVE_IDEMPOTENCY_KEYS);
-    let outcomes: (SpendOutcome | ChangeOutcome)[];
+    const decided = items.map((item) => ({ item, outcome: this.#decide(batch, item) }));
     try {
-      outcomes = items.map((item) => batch.decide(item.work));
       if (!batch.isEmpty) await this.#commit(batch, items.length);
     } catch (error) {
       return this.#fail(items, toWriteFailure(error));
     }
-    for (const [i, item] of items.entries()) item.resolve(outcomes[i] as SpendOutcome | ChangeOutcome);
+    for (const { item, outcome } of decided) {
+      if (outcome instanceof Error) item.reject(outcome);
+      else item.resolve(outcome);
+    }
+  }
+
+  /** An item that cannot be decided (a row that cannot be read) fails alone; it has put nothing into the batch. */
+  #decide(batch: Batch, item: Item): Outcome | Error {
+    try {
+      return batch.decide(item.work);
+    } catch (error) {
+      if (isDamage(error)) this.#writer.breakDown(toWriteFailure(error));
+      const reason = error instanceof Error ? error.message : String(error);
+      return 'spend' in item.work ? { status: 'failed', reason } : new Error(reason);
+    }
   }
 
   async #commit(batch: Batch, size: number): Promise<void> {
+    if (this.#writer.isBroken) throw new WriteFailure('broken', 'the database has failed');
     const startedAt = performance.now();
     const commit = batch.toCommit(this.#number + 1);
     await this.#writer.call('commit', commit);
     this.#number = commit.number;
+    this.#trouble = null;
     this.#accounts.adopt(batch.accounts);
-    if (batch.replays.size > 0) this.#replays.rotated(batch.rotation);
+    if (batch.rotates) this.#replays.rotated(batch.rotation);
     for (const { key } of batch.replays.values()) this.#replays.committed(key.scope);
     this.#options.observe.committed(size, performance.now() - startedAt);
     this.#folding.consider();
@@ -242,6 +266,7 @@ export class SqliteLedger implements Ledger {
   }
 
   #refuse(items: readonly Item[], reason: string): void {
+    this.#trouble = reason;
     this.#options.observe.refused(reason);
     failAll(items, new StorageUnavailable(reason));
   }
@@ -298,26 +323,22 @@ export class SqliteLedger implements Ledger {
     return account;
   }
 
-  /** Also without new replays old ones have to go. */
-  async #rotateReplays(nowMs: number): Promise<void> {
-    const rotation = this.#replays.rotation(nowMs);
-    if (rotation.emptied.length === 0) return;
-    await this.#writer.call('rotateReplays', rotation);
-    this.#replays.rotated(rotation);
-  }
-
   #countWindows(owner: string): number {
     return (this.#db.query('SELECT count(*) AS n FROM adhoc_windows WHERE owner = ?').get(owner) as { n: number }).n;
   }
 
   /** Removes ended ad-hoc windows, of one owner or of all, in bounded steps. */
   async #pruneWindows(owner: string | null, endedAtMs: number): Promise<void> {
-    const select = this.#db.query(
-      'SELECT account FROM adhoc_windows WHERE account > ?1 AND (?2 IS NULL OR owner = ?2) ORDER BY account LIMIT ?3',
-    );
+    // Of one owner there are few, and the primary key finds them; all are walked through by their account.
+    const select =
+      owner === null
+        ? this.#db.query('SELECT account FROM adhoc_windows WHERE account > ?1 ORDER BY account LIMIT ?2')
+        : this.#db.query('SELECT account FROM adhoc_windows WHERE owner = ?3 AND account > ?1 LIMIT ?2');
     let last = -1;
     for (;;) {
-      const rows = select.all(last, owner, PRUNE_STEP) as { account: number }[];
+      const rows = select.all(...(owner === null ? [last, PRUNE_STEP] : [last, PRUNE_STEP, owner])) as {
+        account: number;
+      }[];
       const ended = rows.filter(({ account }) => (this.#accounts.get(account)?.mark ?? 0) <= endedAtMs);
       await Promise.all(ended.map(({ account }) => this.#closeWindow(account, endedAtMs)));
       if (rows.length < PRUNE_STEP) return;
@@ -325,7 +346,7 @@ export class SqliteLedger implements Ledger {
     }
   }
 
-  #closeWindow(account: number, endedByMs: number): Promise<SpendOutcome | ChangeOutcome> {
+  #closeWindow(account: number, endedByMs: number): Promise<Outcome> {
     const accounts = [{ account, expect: 0, close: true as const, endedByMs, refill: null, revision: 0 }];
     return this.#enqueue({ change: { writes: [{ kind: 'removeWindow', account }], accounts } });
   }

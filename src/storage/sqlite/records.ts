@@ -1,7 +1,16 @@
 import type { Database } from 'bun:sqlite';
 
 import type { ApiRecord, IdentityRecord, RootKeyRecord } from '../../core/records.ts';
-import type { ApiQuery, KeyQuery, KeyWithIdentity, Page, PoisonedKey, Records } from '../port.ts';
+import {
+  type ApiQuery,
+  type KeyQuery,
+  type KeyWithIdentity,
+  type Page,
+  type PoisonedKey,
+  type Records,
+  StorageUnavailable,
+} from '../port.ts';
+import { toWriteFailure } from './failure.ts';
 import { KEY_SELECT } from './listing.ts';
 import {
   type ApiRow,
@@ -57,13 +66,21 @@ export class SqliteRecords implements Records {
   }
 
   async listKeys(query: KeyQuery): Promise<Page<KeyWithIdentity | PoisonedKey>> {
-    const page = await (await this.#reader()).call('listKeys', query);
+    const page = await this.#list(async (reader) => reader.call('listKeys', query));
     return { ...page, items: page.items.map(toKeyWithIdentity) };
   }
 
   async listApis(query: ApiQuery): Promise<Page<ApiRecord>> {
-    const page = await (await this.#reader()).call('listApis', query);
+    const page = await this.#list(async (reader) => reader.call('listApis', query));
     return { ...page, items: page.items.map(toApi) };
+  }
+
+  async #list<T>(read: (reader: SqliteThread) => Promise<T>): Promise<T> {
+    try {
+      return await read(await this.#reader());
+    } catch (error) {
+      throw new StorageUnavailable(`The listing could not be read (${toWriteFailure(error).message}).`);
+    }
   }
 }
 

@@ -11,16 +11,17 @@ interface ReplayRowRead {
 }
 
 /**
- * Idempotency keys, in two partitions of one retention period each. New ones go to the partition of the running period;
- * when a period begins, the partition that it takes over is emptied: a key lives for at least one period, at most two.
+ * Idempotency keys, in two partitions. New ones go to the running one; when that has run for the retention, the other one is
+ * emptied and runs on: a key lives for at least one retention, and for two while keys keep coming. What is noted is since when
+ * which one runs, so the retention can be changed, and a clock that was ahead does not keep them for ever.
  */
 export class Replays {
   readonly #live = new Map<string, number>();
   readonly #retentionMs: number;
   readonly #select;
   readonly #count;
-  /** The period that the partitions were last made ready for; null before the first replay. */
-  #period: number | null;
+  /** null before the first replay. */
+  #running: Running | null;
 
   constructor(db: Database, retentionMs: number) {
     this.#retentionMs = retentionMs;
@@ -29,10 +30,10 @@ export class Replays {
     this.#select = db.query(`${columns} replays_0 ${where} UNION ALL ${columns} replays_1 ${where}`);
     this.#count = db.query(`SELECT (SELECT count(*) FROM replays_0 WHERE scope = ?1) +
       (SELECT count(*) FROM replays_1 WHERE scope = ?1) AS live`);
-    const stored = db.query("SELECT value FROM installation WHERE name = 'replay_period'").get() as {
+    const noted = db.query("SELECT value FROM installation WHERE name = 'replay_partition'").get() as {
       value: string;
     } | null;
-    this.#period = stored === null ? null : Number(stored.value);
+    this.#running = noted === null ? null : (JSON.parse(noted.value) as Running);
   }
 
   find(key: IdempotencyKey): StoredReplay | undefined {
@@ -56,26 +57,33 @@ export class Replays {
     if (live !== undefined) this.#live.set(scope, live + 1);
   }
 
-  /** The running period, and what has to be emptied before its first replay is stored. Never goes back. */
+  /** Where a replay goes now, and what has to happen before it does. */
   rotation(nowMs: number): Rotation {
-    const period = Math.max(Math.floor(nowMs / this.#retentionMs), this.#period ?? 0);
-    const passed = this.#period === null ? 0 : period - this.#period;
-    const emptied = passed === 0 ? [] : passed === 1 ? [period % 2] : [0, 1];
-    return { period, partition: period % 2 === 0 ? 0 : 1, emptied, isDue: period !== this.#period };
+    const running = this.#running;
+    if (running === null) return { running: { partition: 0, sinceMs: nowMs }, empties: false, isDue: true };
+    // Set back by more than a correction: it counts anew from here.
+    if (nowMs < running.sinceMs) return { running: { ...running, sinceMs: nowMs }, empties: false, isDue: true };
+    if (nowMs < running.sinceMs + this.#retentionMs) return { running, empties: false, isDue: false };
+    const partition = running.partition === 0 ? 1 : 0;
+    return { running: { partition, sinceMs: nowMs }, empties: true, isDue: true };
   }
 
-  rotated({ period, isDue }: Rotation): void {
+  rotated({ running, isDue }: Rotation): void {
     if (!isDue) return;
-    this.#period = period;
+    this.#running = running;
     this.#live.clear();
   }
 }
 
-export interface Rotation {
-  readonly period: number;
+interface Running {
   readonly partition: 0 | 1;
-  /** Partitions that held older periods. */
-  readonly emptied: readonly number[];
-  /** The period is not noted in the database yet. */
+  readonly sinceMs: number;
+}
+
+export interface Rotation {
+  readonly running: Running;
+  /** The partition that runs on held older replays. */
+  readonly empties: boolean;
+  /** What runs is not noted in the database yet. */
   readonly isDue: boolean;
 }

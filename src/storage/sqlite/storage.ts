@@ -39,11 +39,10 @@ export class SqliteStorage implements Storage {
     this.#db = db;
     this.#writer = writer;
     this.#databasePath = options.folder.databasePath;
-    this.records = new SqliteRecords(db, () => (this.#reader ??= startThread('reader', this.#databasePath, 0, ignore)));
+    this.records = new SqliteRecords(db, () => this.#startReader());
     this.ledger = new SqliteLedger(db, writer, {
       ...options,
       observe: {
-        waiting: (length) => options.observe.waiting(length),
         foldFailed: (reason) => options.observe.foldFailed(reason),
         refused: (reason) => options.observe.refused(reason),
         committed: (size, milliseconds) => {
@@ -53,7 +52,7 @@ export class SqliteStorage implements Storage {
       },
     });
     if (!options.acceptLostCommits) refuseLostCommits(options.folder.path, this.ledger.number);
-    this.#commitNumber = new CommitNumberFile(options.folder.path, () => this.ledger.number);
+    this.#commitNumber = new CommitNumberFile(options.folder.path, () => this.ledger.number, writer);
     this.edge = new SqliteEdgeCounts(db, writer);
     this.workspaceId = readWorkspaceId(db) ?? '';
   }
@@ -76,10 +75,18 @@ export class SqliteStorage implements Storage {
     await this.#writer.call('setMaxPages', pages);
   }
 
+  /** Started on first use; one that failed makes way for another. */
+  #startReader(): Promise<SqliteThread> {
+    const forget = (): void => void (this.#reader = null);
+    this.#reader ??= startThread('reader', this.#databasePath, 0, forget);
+    this.#reader.catch(forget);
+    return this.#reader;
+  }
+
   async close(): Promise<void> {
     await this.ledger.close();
-    this.#commitNumber.close();
-    await (await this.#reader)?.close();
+    await this.#commitNumber.close();
+    await (await this.#reader?.catch(() => null))?.close();
     this.#db.close();
     await this.#writer.close();
   }
@@ -104,8 +111,6 @@ class SqliteEdgeCounts implements EdgeCounts {
     await this.#writer.call('saveEdge', JSON.stringify(counts));
   }
 }
-
-function ignore(): void {}
 
 async function startThread(
   role: 'writer' | 'reader',

@@ -1,6 +1,7 @@
 import { Database } from 'bun:sqlite';
 
 import { toWriteFailure } from './failure.ts';
+import { writeDurably } from './folder.ts';
 import { listApis, listKeys } from './listing.ts';
 import type { ThreadCall, ThreadReply, ThreadRole } from './threadClient.ts';
 import { Writer, type WriterOptions } from './writer.ts';
@@ -36,8 +37,8 @@ function carryOut(call: ThreadCall): unknown {
       return writer?.pruneEdge(...call.args);
     case 'reserve':
       return writer?.reserve(...call.args);
-    case 'rotateReplays':
-      return writer?.rotateReplays(...call.args);
+    case 'noteCommit':
+      return writeDurably(call.args[0], String(call.args[1]));
     case 'setMaxPages':
       return writer?.setMaxPages(...call.args);
     case 'listKeys':

@@ -1,6 +1,5 @@
 import type { ApiQuery, KeyQuery, Page } from '../port.ts';
 import { type FailureKind, WriteFailure } from './failure.ts';
-import type { Rotation } from './replays.ts';
 import type { ApiRow, KeyRow } from './rows.ts';
 import type { Commit, WriterOptions } from './writer.ts';
 
@@ -15,7 +14,7 @@ interface ThreadMethods {
   saveEdge(counts: string): void;
   pruneEdge(endedAtMs: number, rows: number): boolean;
   reserve(count: number): number;
-  rotateReplays(rotation: Rotation): void;
+  noteCommit(path: string, number: number): void;
   setMaxPages(pages: number | null): void;
   listKeys(query: KeyQuery): Page<KeyRow>;
   listApis(query: ApiQuery): Page<ApiRow>;
@@ -47,7 +46,9 @@ export class SqliteThread {
     this.#onBroken = onBroken;
     this.#worker = new Worker(new URL('./thread.ts', import.meta.url));
     this.#worker.onmessage = (event: MessageEvent<ThreadReply>) => this.#receive(event.data);
-    this.#worker.onerror = (event) => this.#break(`the database thread ended: ${event.message}`);
+    this.#worker.onerror = (event) => {
+      this.breakDown(new WriteFailure('broken', `the database thread ended: ${event.message}`));
+    };
   }
 
   get isBroken(): boolean {
@@ -76,12 +77,13 @@ export class SqliteThread {
     const waiter = this.#waiters.shift();
     if (reply.ok) waiter?.resolve(reply.value);
     else waiter?.reject(new WriteFailure(reply.kind, reply.message));
-    if (!reply.ok && reply.kind === 'broken') this.#break(reply.message);
+    if (!reply.ok && reply.kind === 'broken') this.breakDown(new WriteFailure('broken', reply.message));
   }
 
-  #break(message: string): void {
+  /** Nothing that this thread was asked or will be asked is done any more. */
+  breakDown(failure: WriteFailure): void {
     if (this.#dead !== null) return;
-    this.#dead = new WriteFailure('broken', message);
+    this.#dead = failure;
     for (const waiter of this.#waiters.splice(0)) waiter.reject(this.#dead);
     this.#onBroken(this.#dead);
   }

@@ -25,6 +25,7 @@ export interface Commit {
   readonly log: string;
   readonly writes: readonly (RecordWrite | WindowWrite)[];
   readonly replays: readonly ReplayRow[];
+  readonly rotates: boolean;
   readonly rotation: Rotation;
 }
 
@@ -51,10 +52,10 @@ export class Writer {
   commit(commit: Commit): void {
     this.#transaction(() => {
       for (const write of commit.writes) this.#write(write);
-      if (commit.replays.length > 0) this.#rotate(commit.rotation);
+      if (commit.rotates) this.#rotate(commit.rotation);
       for (const replay of commit.replays) {
         this.#run(
-          `INSERT INTO replays_${commit.rotation.partition} (scope, id, request_digest, outcome) VALUES (?, ?, ?, ?)`,
+          `INSERT INTO replays_${commit.rotation.running.partition} (scope, id, request_digest, outcome) VALUES (?, ?, ?, ?)`,
           [replay.scope, replay.id, replay.requestDigest, replay.outcome],
         );
       }
@@ -126,11 +127,6 @@ export class Writer {
     return first;
   }
 
-  /** Empties the partitions that a new period leaves behind. */
-  rotateReplays(rotation: Rotation): void {
-    this.#transaction(() => this.#rotate(rotation));
-  }
-
   /** For tests: the largest size the file may have, in pages; how a full disk looks to SQLite. */
   setMaxPages(pages: number | null): void {
     this.#db.run(`PRAGMA max_page_count = ${pages ?? 4294967294}`);
@@ -198,11 +194,10 @@ export class Writer {
     }
   }
 
-  #rotate({ period, emptied, isDue }: Rotation): void {
-    // Two may be sent for one period; the second would empty what the first has filled since.
-    if (!isDue || Number(this.#get('replay_period') ?? -1) >= period) return;
-    for (const partition of emptied) this.#db.run(`DELETE FROM replays_${partition}`);
-    this.#put('replay_period', String(period));
+  #rotate({ running, empties, isDue }: Rotation): void {
+    if (!isDue) return;
+    if (empties) this.#db.run(`DELETE FROM replays_${running.partition}`);
+    this.#put('replay_partition', JSON.stringify(running));
   }
 
   #expectOne(changes: number): void {
