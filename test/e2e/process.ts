@@ -118,6 +118,8 @@ function childEnvironment(settings: Readonly<Record<string, string>>): Record<st
     NODE_ENV: 'production',
     KEYSTILE_PORT: '0',
     KEYSTILE_METRICS_PORT: '0',
+    // The configuration, which a log for a machine begins with, is asked for by the test that reads it.
+    KEYSTILE_LOG_LEVEL: 'warn',
     ...settings,
   };
 }

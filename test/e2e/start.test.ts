@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 
 import { runToEnd, TempFolder } from './process.ts';
 import { ROOT_KEY, Server } from './server.ts';
@@ -87,6 +87,41 @@ describe('the first start', () => {
     expect((await runToEnd({ settings })).code).toBe(78);
     await using server = await Server.start(folder, { settings: GENERATED });
     expect(rootKeyLine(server)).toMatch(/^root_\S{30,} shown this once$/);
+  });
+
+  test.concurrent('a log for a machine begins with the configuration in force, secrets redacted', async () => {
+    using folder = new TempFolder();
+    await using server = await Server.start(folder, {
+      settings: { KEYSTILE_LOG_LEVEL: 'info', KEYSTILE_TIMEZONE: 'Asia/Tokyo' },
+    });
+    expect(await server.stop()).toBe(0);
+    const logged = JSON.parse(server.child.stderr.split('\n')[0] ?? '') as Record<string, unknown>;
+    expect(logged).toMatchObject({
+      message: 'configuration',
+      KEYSTILE_TIMEZONE: 'Asia/Tokyo',
+      KEYSTILE_ROOT_KEY: '***',
+    });
+  });
+
+  test.concurrent('a root key is not made where the start fails after it listened: the next start shows one', async () => {
+    using folder = new TempFolder();
+    mkdirSync(folder.join('data/control.sock/in the way'), { recursive: true });
+    const settings = { KEYSTILE_DATA: folder.join('data') };
+    const failed = await runToEnd({ settings });
+    expect([failed.code, failed.stdout]).toEqual([78, '']);
+    expect(failed.stderr).toMatch(/^The control socket \S+ cannot be made \(\w+\)\. Is something else there\?\n$/);
+    rmSync(folder.join('data/control.sock'), { recursive: true });
+    await using server = await Server.start(folder, { settings: GENERATED });
+    expect(rootKeyLine(server)).toMatch(/^root_\S{30,} shown this once$/);
+  });
+
+  test.concurrent('a folder that is there already keeps its mode; what is made in it is for its owner alone', async () => {
+    using folder = new TempFolder();
+    mkdirSync(folder.join('data'), { mode: 0o755 });
+    await using server = await Server.start(folder);
+    expect(statSync(folder.join('data')).mode & 0o777).toBe(0o755);
+    expect(statSync(folder.join('data/keystile.db')).mode & 0o777).toBe(0o600);
+    expect(await server.stop()).toBe(0);
   });
 
   test.concurrent('the data folder is for its owner alone, and so is the control socket', async () => {

@@ -24,7 +24,7 @@ export class CommitNumberFile {
     this.#number = number;
     this.#writer = writer;
     this.#written = -1;
-    this.note();
+    void this.#write();
   }
 
   /** Called after commits: writes within a second, once. */
