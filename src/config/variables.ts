@@ -111,7 +111,7 @@ export const VARIABLES = {
     'SYNC_INTERVAL',
     duration(10, 60_000),
     '250ms',
-    'How often local counts are saved behind the requests; saving takes at most a tenth of the time, so with very many the interval is longer.',
+    'How often local counts are saved behind the requests; saving takes at most a twentieth of the time, so with very many the interval is longer.',
   ),
   staleMax: variable(
     'STALE_MAX',

@@ -4,9 +4,9 @@ import type { Log } from '../log.ts';
 const SWEEP_EVERY_MS = 30_000;
 const PRUNE_EVERY_MS = 60_000;
 /** A save that took t is followed by another after this many t at the earliest. */
-const SAVE_REST = 10;
+const SAVE_REST = 20;
 /** Owners of local counters that are looked at in one turn, whether they can be forgotten. */
-const FORGET_STEP = 2_000;
+const FORGET_STEP = 200;
 /** A clock that moved by this much against the time that has passed was set by someone. */
 const CLOCK_JUMP_MS = 2_000;
 
@@ -75,7 +75,7 @@ export class Background {
     this.#timers.push(setInterval(tick, milliseconds));
   }
 
-  /** Saving takes at most a tenth of the time: with very many counters the interval is stretched. */
+  /** Saving takes at most a twentieth of the time: with very many counters the interval is stretched. */
   async #saveLocalCounts(): Promise<void> {
     const { engine, monotonicMs } = this.#options;
     engine.edge.forgetEnded(engine.storage.ledger.nowMs(), FORGET_STEP);

@@ -1,7 +1,8 @@
 import { Database } from 'bun:sqlite';
 
-import type { EdgeCount, EdgeCounts, Storage } from '../port.ts';
+import type { EdgeCounts, Storage } from '../port.ts';
 import { CommitNumberFile, refuseLostCommits } from './commitNumber.ts';
+import { SqliteEdgeCounts } from './edgeCounts.ts';
 import { toWriteFailure, type WriteFailure } from './failure.ts';
 import { type DataFolder, FolderError } from './folder.ts';
 import { type LedgerObserver, SqliteLedger } from './ledger.ts';
@@ -89,26 +90,6 @@ export class SqliteStorage implements Storage {
     await (await this.#reader?.catch(() => null))?.close();
     this.#db.close();
     await this.#writer.close();
-  }
-}
-
-class SqliteEdgeCounts implements EdgeCounts {
-  readonly #writer: SqliteThread;
-  readonly #select;
-
-  constructor(db: Database, writer: SqliteThread) {
-    this.#writer = writer;
-    this.#select = db.query(
-      'SELECT owner, name, duration_ms AS durationMs, count, reset_at_ms AS resetAtMs FROM edge_counts WHERE owner = ?',
-    );
-  }
-
-  async load(owner: string): Promise<readonly EdgeCount[]> {
-    return this.#select.all(owner) as EdgeCount[];
-  }
-
-  async save(counts: readonly EdgeCount[]): Promise<void> {
-    await this.#writer.call('saveEdge', JSON.stringify(counts));
   }
 }
 

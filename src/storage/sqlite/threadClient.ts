@@ -1,4 +1,5 @@
 import type { ApiQuery, KeyQuery, Page } from '../port.ts';
+import type { EdgeColumns } from './edgeCounts.ts';
 import { type FailureKind, WriteFailure } from './failure.ts';
 import type { ApiRow, KeyRow } from './rows.ts';
 import type { Commit, WriterOptions } from './writer.ts';
@@ -11,7 +12,7 @@ interface ThreadMethods {
   commit(commit: Commit): void;
   fold(numbers: Float64Array): void;
   trim(number: number, rows: number): boolean;
-  saveEdge(counts: string): void;
+  saveEdge(counts: EdgeColumns): void;
   pruneEdge(endedAtMs: number, rows: number): boolean;
   reserve(count: number): number;
   noteCommit(path: string, number: number): void;

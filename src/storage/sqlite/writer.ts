@@ -1,7 +1,8 @@
 import { Database, type Statement } from 'bun:sqlite';
 
 import type { KeyRecord } from '../../core/records.ts';
-import type { EdgeCount, RecordWrite, WindowName } from '../port.ts';
+import type { RecordWrite, WindowName } from '../port.ts';
+import { EDGE_NUMBERS, type EdgeColumns } from './edgeCounts.ts';
 import { toWriteFailure, WriteFailure } from './failure.ts';
 import type { Rotation } from './replays.ts';
 import { ENTRY_LENGTH } from './rows.ts';
@@ -94,14 +95,14 @@ export class Writer {
     return removed < rows;
   }
 
-  /** JSON of EdgeCount[]: one text is taken over by a thread faster than many objects. */
-  saveEdge(counts: string): void {
+  saveEdge({ owners, names, numbers }: EdgeColumns): void {
     this.#transaction(() => {
-      for (const { owner, name, durationMs, count, resetAtMs } of JSON.parse(counts) as EdgeCount[]) {
+      for (const [i, owner] of owners.entries()) {
+        const [durationMs = 0, count = 0, resetAtMs = 0] = numbers.subarray(i * EDGE_NUMBERS);
         this.#run(
           `INSERT INTO edge_counts (owner, name, duration_ms, count, reset_at_ms) VALUES (?, ?, ?, ?, ?)
            ON CONFLICT (owner, name, duration_ms) DO UPDATE SET count = excluded.count, reset_at_ms = excluded.reset_at_ms`,
-          [owner, name, durationMs, count, resetAtMs],
+          [owner, names[i] ?? '', durationMs, count, resetAtMs],
         );
       }
     });
