@@ -3,6 +3,7 @@ import { mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 
 import { runToEnd, TempFolder } from './process.ts';
 import { ROOT_KEY, Server } from './server.ts';
+import { paste } from './shell.ts';
 
 const GENERATED = { KEYSTILE_ROOT_KEY: '' };
 const ANOTHER_ONE = 'another one: npm run -s keystile root-key create';
@@ -52,11 +53,9 @@ describe('the first start', () => {
   });
 
   test.concurrent('its lines, pasted into sh as printed, show remaining 2, 1, 0 and then USAGE_EXCEEDED', async () => {
-    if (Bun.which('curl') === null) throw new Error('The pasted lines need curl, and there is none on the PATH.');
     using folder = new TempFolder();
     await using server = await Server.start(folder, { settings: GENERATED });
-    const pasted = await runToEnd({ command: ['sh', '-c', pastedLines(server)] });
-    const verdicts = pasted.stdout
+    const verdicts = (await paste(pastedLines(server), folder))
       .trim()
       .split('\n')
       .map((line) => JSON.parse(line) as Record<string, unknown>);
@@ -71,8 +70,7 @@ describe('the first start', () => {
   test.concurrent('its lines work as printed where verifying needs a root key, too', async () => {
     using folder = new TempFolder();
     await using server = await Server.start(folder, { settings: { ...GENERATED, KEYSTILE_VERIFY_AUTH: 'required' } });
-    const pasted = await runToEnd({ command: ['sh', '-c', pastedLines(server)] });
-    expect(pasted.stdout.match(/"code":"\w+"/g)).toEqual([
+    expect((await paste(pastedLines(server), folder)).match(/"code":"\w+"/g)).toEqual([
       '"code":"VALID"',
       '"code":"VALID"',
       '"code":"VALID"',

@@ -1,0 +1,51 @@
+import { expect, test } from 'bun:test';
+import { readFileSync } from 'node:fs';
+
+import { TempFolder } from './process.ts';
+import { Server } from './server.ts';
+import { paste } from './shell.ts';
+
+const README = readFileSync('README.md', 'utf8');
+
+/** Text that stands between these in the README. */
+function shown(pattern: RegExp): string {
+  const found = pattern.exec(README)?.[1];
+  if (found === undefined) throw new Error(`the README shows nothing like ${pattern}`);
+  return found;
+}
+
+test('what the README shows for the pasted lines is what they print', async () => {
+  using folder = new TempFolder();
+  await using server = await Server.start(folder, { settings: { KEYSTILE_ROOT_KEY: '' } });
+  const lines = /another terminal:\n(.*)\nCtrl-C/s.exec(server.child.stdout)?.[1] ?? '';
+  const printed = (await paste(lines, folder)).replaceAll(/"requestId":.*?(?="remaining")/g, '...,');
+  expect(printed.trim()).toBe(shown(/```\n(\{"valid"[\s\S]*?)\n```/));
+});
+
+test('the verification that the README shows works with a key in the place of its dots', async () => {
+  using folder = new TempFolder();
+  await using server = await Server.start(folder);
+  const { key } = await server.createKey({ prefix: 'demo' });
+  const line = shown(/^(curl .*verifyKey.*)$/m)
+    .replace('http://127.0.0.1:7878', server.url)
+    .replace('demo_...', key);
+  expect(JSON.parse(await paste(line, folder))).toMatchObject({ valid: true, code: 'VALID' });
+});
+
+test('the fields that the README shows make the keys that it describes', async () => {
+  using folder = new TempFolder();
+  await using server = await Server.start(folder);
+  const credits = JSON.parse(shown(/`(\{"remaining"[^`]*)`/)) as Record<string, unknown>;
+  const ratelimit = JSON.parse(`{${shown(/`("ratelimit"[^`]*)`/)}}`) as { ratelimit: object };
+  const { keyId } = await server.createKey(credits);
+  expect(await server.ok('/v1/keys.getKey', { keyId })).toMatchObject({
+    remaining: 100,
+    refill: { interval: 'daily', amount: 100 },
+  });
+  const [local, strict] = [
+    await server.createKey(ratelimit),
+    await server.createKey({ ratelimit: { ...ratelimit.ratelimit, async: false } }),
+  ];
+  expect(await server.verify(local.key)).toMatchObject({ ratelimits: [{ limit: 10, remaining: 9, async: true }] });
+  expect(await server.verify(strict.key)).toMatchObject({ ratelimits: [{ limit: 10, remaining: 9, async: false }] });
+});
