@@ -1,10 +1,10 @@
 /** Stands in for curl on a machine that has none: what the printed lines use of it, `-s`, `-H`, `-d` and a URL. */
 
-export {};
+import { argv, stdout } from 'node:process';
 
 const headers: Record<string, string> = {};
 let [url, body]: [string, string | null] = ['', null];
-const args = process.argv.slice(2);
+const args = argv.slice(2);
 for (let i = 0; i < args.length; i++) {
   const arg = args[i] ?? '';
   if (arg === '-H') {
@@ -14,4 +14,4 @@ for (let i = 0; i < args.length; i++) {
   else if (arg !== '-s') url = arg;
 }
 const response = await fetch(url, { headers, ...(body === null ? {} : { method: 'POST', body }) });
-process.stdout.write(await response.text());
+stdout.write(await response.text());
