@@ -39,12 +39,14 @@ interface AccountRow {
  */
 export class Accounts {
   readonly #db: Database;
+  readonly #maxPages: number;
   readonly #pages = new Map<number, Page>();
   readonly #unfolded = new Set<number>();
   readonly #select;
 
-  constructor(db: Database) {
+  constructor(db: Database, maxPages = MAX_PAGES) {
     this.#db = db;
+    this.#maxPages = maxPages;
     this.#select = db.query('SELECT kind, value, mark, due_at_ms, revision FROM accounts WHERE id = ?');
   }
 
@@ -125,7 +127,7 @@ export class Accounts {
     const number = Math.floor(id / PAGE_ACCOUNTS);
     let page = this.#pages.get(number);
     if (page === undefined) {
-      if (this.#pages.size >= MAX_PAGES) this.#makeRoom();
+      if (this.#pages.size >= this.#maxPages) this.#makeRoom();
       page = { numbers: new Float64Array(PAGE_ACCOUNTS * ENTRY_LENGTH).fill(NOT_READ), unfolded: 0 };
       this.#pages.set(number, page);
     }
