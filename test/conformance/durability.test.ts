@@ -114,4 +114,22 @@ describePort('durability', (world) => {
     expect(refused).toBeInstanceOf(StorageUnavailable);
     expect(await balanceOf(world().storage, account)).toBe(50);
   });
+
+  test('what is spent while the tables are brought up to the log is there after an unclean end', async () => {
+    const { storage } = world();
+    const accounts = await Promise.all(Array.from({ length: 1200 }, () => openCredits(storage, 10)));
+    // Whatever an adapter does to find what is due goes on while these are spent, each once, until it is done.
+    let isDone = false;
+    const finding = storage.ledger.listDueRefills(0, 1, null).then(() => (isDone = true));
+    const spent: Promise<unknown>[] = [];
+    for (const account of accounts) {
+      if (isDone) break;
+      spent.push(storage.ledger.spend(spendOf(credits(account, 1))));
+      await new Promise((turn) => setImmediate(turn));
+    }
+    await Promise.all([finding, ...spent]);
+    const copy = await world().afterCrash();
+    const balances = await Promise.all(accounts.map((account) => balanceOf(copy, account)));
+    expect(balances).toEqual(accounts.map((_, i) => (i < spent.length ? 9 : 10)));
+  });
 });

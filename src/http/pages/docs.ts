@@ -14,6 +14,11 @@ function escape(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
 }
 
+/** Text of ours, with `code` in it. */
+function words(text: string): string {
+  return escape(text).replaceAll(/`([^`]+)`/g, '<code>$1</code>');
+}
+
 function page(title: string, body: string): string {
   return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>${escape(title)}</title><style>${STYLE}</style></head><body>${body}</body></html>`;
@@ -35,7 +40,7 @@ export function docsPage(document: OpenApiDocument): string {
       .map(([method, operation]) => ({ path, method, operation })),
   );
   const contents = operations.map(({ operation }) => {
-    return `<li><a href="#${operation.operationId}">${operation.operationId}</a>: ${escape(operation.summary)}</li>`;
+    return `<li><a href="#${operation.operationId}">${operation.operationId}</a>: ${words(operation.summary)}</li>`;
   });
   return page(
     'Keystile API',
@@ -50,7 +55,7 @@ ${operations.map(operationSection).join('\n')}`,
 function operationSection({ path, method, operation }: { path: string; method: string; operation: Operation }): string {
   const rights = operation['x-rights'];
   return `<h2 id="${operation.operationId}"><code>${method.toUpperCase()} ${path}</code></h2>
-<p>${escape(operation.summary)}</p>${rights === undefined ? '' : `<p>Needs: ${rights.map((right) => `<code>${escape(right)}</code>`).join(' and ')}</p>`}
+<p>${words(operation.summary)}</p>${rights === undefined ? '' : `<p>Needs: ${rights.map((right) => `<code>${escape(right)}</code>`).join(' and ')}</p>`}
 ${fieldTable(operation)}${exampleBlocks(operation)}`;
 }
 
