@@ -98,8 +98,8 @@ export interface AccountChange {
   readonly set?: number;
   /** Added, or taken away when negative; the result stays within 0 and 2^53-1. */
   readonly add?: number;
-  /** The mark: end of a new window, or the running epoch of a new rule: what has passed of it counts as applied, so a new rule refills nothing at once. */
-  readonly epoch?: number;
+  /** End of a new window, or the running epoch of a new rule: what has passed counts as applied, nothing refills at once. */
+  readonly mark?: number;
   /** When the sweep shall look again; 0 = never (no rule, or the key is deleted). */
   readonly dueAtMs?: number;
   readonly revision: number;
@@ -124,7 +124,7 @@ export function changed(
   return {
     kind: before.kind,
     value,
-    mark: change.epoch ?? refreshed.mark,
+    mark: change.mark ?? refreshed.mark,
     dueAtMs: change.dueAtMs ?? refreshed.dueAtMs,
     revision: change.revision,
   };

@@ -74,3 +74,24 @@ export interface RootKeyRecord {
 
 /** The limit that `ratelimit` on a key stands for. */
 export const DEFAULT_LIMIT_NAME = 'default';
+
+/** A key of which nothing is said. */
+export const BLANK_KEY: KeyRecord = {
+  id: '',
+  apiId: '',
+  identityId: null,
+  secretDigest: '',
+  start: '',
+  name: null,
+  meta: null,
+  environment: null,
+  enabled: true,
+  expiresAtMs: null,
+  credits: null,
+  limits: [],
+  ipAllowlist: [],
+  createdAtMs: 0,
+  updatedAtMs: null,
+  deletedAtMs: null,
+  revision: 0,
+};

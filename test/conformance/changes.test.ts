@@ -23,7 +23,7 @@ describePort('changes', (world) => {
     expect(await touch({ add: -100 })).toMatchObject({ accounts: [{ value: 0 }] });
     expect(await touch({ set: Number.MAX_SAFE_INTEGER })).toMatchObject({ status: 'done' });
     expect(await touch({ add: 10 })).toMatchObject({ accounts: [{ value: Number.MAX_SAFE_INTEGER }] });
-    expect(await touch({ set: 3, add: 4, epoch: 9, dueAtMs: 10, revision: 2 })).toMatchObject({
+    expect(await touch({ set: 3, add: 4, mark: 9, dueAtMs: 10, revision: 2 })).toMatchObject({
       accounts: [{ kind: 'credits', value: 7, mark: 9, dueAtMs: 10, revision: 2 }],
     });
     expect(await touch({ expect: 2, close: true })).toEqual({ status: 'done', accounts: [null], nowMs });

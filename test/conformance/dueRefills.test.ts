@@ -6,7 +6,7 @@ import { change, credits, dailyPlan, key, openCredits, spendOf, stateOf, write }
 
 /** A key with a counter that is next refilled at `dueAtMs`. */
 async function openDue(storage: Storage, keyId: string, dueAtMs: number): Promise<number> {
-  const account = await openCredits(storage, 0, { epoch: 1, dueAtMs });
+  const account = await openCredits(storage, 0, { mark: 1, dueAtMs });
   await write(storage, { kind: 'insertKey', key: key(keyId, { credits: { account, refill: null } }) });
   return account;
 }

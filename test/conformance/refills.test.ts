@@ -8,7 +8,7 @@ const DAY_MS = 86_400_000;
 /** A counter whose rule begins now: the running epoch counts as applied. */
 function openRefilled({ storage, clock }: World, balance: number): Promise<number> {
   const plan = dailyPlan(clock.nowMs(), 1);
-  return openCredits(storage, balance, { epoch: plan.epoch, dueAtMs: plan.nextMs });
+  return openCredits(storage, balance, { mark: plan.epoch, dueAtMs: plan.nextMs });
 }
 
 describePort('refills', (world) => {
@@ -124,7 +124,7 @@ describePort('refills', (world) => {
     clock.advance(DAY_MS);
     const old = dailyPlan(clock.nowMs(), 10);
     const outcome = await storage.ledger.apply(
-      change({ account, expect: 1, refill: old, add: 5, epoch: 674, dueAtMs: 99, revision: 2 }),
+      change({ account, expect: 1, refill: old, add: 5, mark: 674, dueAtMs: 99, revision: 2 }),
     );
     const state = { kind: 'credits', value: 15, mark: 674, dueAtMs: 99, revision: 2 } as const;
     expect(outcome).toEqual({ status: 'done', accounts: [state], nowMs: clock.nowMs() });

@@ -1,5 +1,11 @@
 import type { AccountChange, AccountState, RefillPlan } from '../../src/core/account.ts';
-import type { ApiRecord, IdentityRecord, KeyRecord, RootKeyRecord } from '../../src/core/records.ts';
+import {
+  type ApiRecord,
+  BLANK_KEY,
+  type IdentityRecord,
+  type KeyRecord,
+  type RootKeyRecord,
+} from '../../src/core/records.ts';
 import type { IdempotencyKey, Leg, Spend, SpendOutcome } from '../../src/core/spend.ts';
 import type { Change, ChangeOutcome, RecordWrite, Storage } from '../../src/storage/port.ts';
 
@@ -14,26 +20,15 @@ export function identity(id: string, externalId: string, fields: Partial<Identit
 }
 
 export function key(id: string, fields: Partial<KeyRecord> = {}): KeyRecord {
-  return {
+  const named = {
     id,
     apiId: 'api_1',
-    identityId: null,
     secretDigest: `digest of ${id}`,
     start: 'sk_1234',
-    name: null,
-    meta: null,
-    environment: null,
-    enabled: true,
-    expiresAtMs: null,
-    credits: null,
-    limits: [],
-    ipAllowlist: [],
     createdAtMs: 3_000,
-    updatedAtMs: null,
-    deletedAtMs: null,
     revision: 1,
-    ...fields,
   };
+  return { ...BLANK_KEY, ...named, ...fields };
 }
 
 export function rootKey(id: string, fields: Partial<RootKeyRecord> = {}): RootKeyRecord {

@@ -155,7 +155,7 @@ export class Scenario {
       case 'add':
         return { ...common, add: drawn.number };
       case 'rule':
-        return { ...common, epoch: Math.floor(nowMs / EPOCH_MS), dueAtMs: nowMs + EPOCH_MS };
+        return { ...common, mark: Math.floor(nowMs / EPOCH_MS), dueAtMs: nowMs + EPOCH_MS };
       case 'close':
         return { ...common, close: true };
       case 'touch':

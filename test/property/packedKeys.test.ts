@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import * as fc from 'fast-check';
 
-import type { KeyRecord } from '../../src/core/records.ts';
+import { BLANK_KEY, type KeyRecord } from '../../src/core/records.ts';
 import { type KeyEntry, toKeyEntry } from '../../src/engine/keyEntry.ts';
 import { PackedKeys } from '../../src/engine/packedKeys.ts';
 
@@ -10,25 +10,7 @@ const seed = Number(process.env['KEYSTILE_TEST_SEED'] ?? 1);
 const digestOf = (number: number): string => Bun.SHA256.hash(String(number), 'base64');
 const idOf = (number: number): string => `key_${String(number).padStart(22, '0')}`;
 
-const BLANK: KeyRecord = {
-  id: idOf(0),
-  apiId: 'api_1',
-  identityId: null,
-  secretDigest: '',
-  start: 'abcd',
-  name: null,
-  meta: null,
-  environment: null,
-  enabled: true,
-  expiresAtMs: null,
-  credits: null,
-  limits: [],
-  ipAllowlist: [],
-  createdAtMs: 0,
-  updatedAtMs: null,
-  deletedAtMs: null,
-  revision: 1,
-};
+const BLANK: KeyRecord = { ...BLANK_KEY, id: idOf(0), apiId: 'api_1', revision: 1 };
 
 const refill = {
   interval: 'daily',

@@ -79,7 +79,7 @@ function patchCredits(
     ...(credits === null ? { open: 'credits' as const } : {}),
     refill: context.refills.planOrNull(credits?.refill ?? null, context.nowMs),
     ...(patch.remaining === undefined ? {} : { set: patch.remaining }),
-    ...(isNewSchedule ? { epoch: plan?.epoch ?? 0, dueAtMs: plan?.nextMs ?? 0 } : {}),
+    ...(isNewSchedule ? { mark: plan?.epoch ?? 0, dueAtMs: plan?.nextMs ?? 0 } : {}),
     revision,
   };
   return { credits: { account: change.account, refill }, accounts: [change] };

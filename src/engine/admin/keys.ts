@@ -1,6 +1,6 @@
 import { AppError, notFound } from '../../core/errors.ts';
 import { ID_RANDOM_BYTES, makeId } from '../../core/ids.ts';
-import type { IdentityRecord, KeyRecord, RootKeyRecord } from '../../core/records.ts';
+import { BLANK_KEY, type IdentityRecord, type KeyRecord, type RootKeyRecord } from '../../core/records.ts';
 import type { ApiAction } from '../../core/rights.ts';
 import { makeSecret, shownStart } from '../../core/secret.ts';
 import type { Change, KeyQuery, KeyWithIdentity, PoisonedKey, RecordWrite, Storage } from '../../storage/port.ts';
@@ -45,13 +45,13 @@ export class KeyAdmin {
       const identity = await this.#identityFor(input.externalId);
       const writes: RecordWrite[] = [
         ...(identity?.isNew ? [{ kind: 'insertIdentity' as const, identity: identity.record }] : []),
-        { kind: 'insertKey', key: { ...key, identityId: identity?.record.id ?? null, revision: 1, updatedAtMs: null } },
+        { kind: 'insertKey', key: { ...key, identityId: identity?.record.id ?? null } },
       ];
       const answer = (): { keyId: string; secret: string } => {
         this.#parts.keys.drop(digest);
         return { keyId: key.id, secret };
       };
-      return { change: { writes, accounts: accounts.map((change) => ({ ...change, revision: 1 })) }, answer };
+      return { change: { writes, accounts }, answer };
     });
   }
 
@@ -193,25 +193,8 @@ export class KeyAdmin {
 
   #blankKey(input: NewKey, secretDigest: string, start: string): KeyRecord {
     const nowMs = this.#parts.storage.ledger.nowMs();
-    return {
-      id: makeId('key', nowMs, this.#parts.system.randomBytes(ID_RANDOM_BYTES)),
-      apiId: input.apiId,
-      identityId: null,
-      secretDigest,
-      start,
-      name: null,
-      meta: null,
-      environment: null,
-      enabled: true,
-      expiresAtMs: null,
-      credits: null,
-      limits: [],
-      ipAllowlist: [],
-      createdAtMs: nowMs,
-      updatedAtMs: null,
-      deletedAtMs: null,
-      revision: 0,
-    };
+    const id = makeId('key', nowMs, this.#parts.system.randomBytes(ID_RANDOM_BYTES));
+    return { ...BLANK_KEY, id, apiId: input.apiId, secretDigest, start, createdAtMs: nowMs };
   }
 }
 

@@ -1,9 +1,8 @@
 import type { Database } from 'bun:sqlite';
 
 import type { AccountState } from '../../core/account.ts';
-import { MAX_ADHOC_LIMITS_PER_OWNER, MAX_LIVE_IDEMPOTENCY_KEYS } from '../../core/bounds.ts';
+import { MAX_LIVE_IDEMPOTENCY_KEYS } from '../../core/bounds.ts';
 import type { IdempotencyKey, Spend, SpendOutcome } from '../../core/spend.ts';
-import { windowEnd } from '../../core/window.ts';
 import {
   type Change,
   type ChangeOutcome,
@@ -15,7 +14,9 @@ import {
   StorageUnavailable,
   type WindowName,
 } from '../port.ts';
+import { AccountNumbers } from './accountNumbers.ts';
 import { Accounts } from './accounts.ts';
+import { AdHocWindows } from './adHocWindows.ts';
 import { Batch, type Work } from './batch.ts';
 import { isDamage, toWriteFailure, WriteFailure } from './failure.ts';
 import { Folding } from './folding.ts';
@@ -24,8 +25,6 @@ import type { SqliteThread } from './threadClient.ts';
 
 /** Items of one commit at the most: bounds its time and the size of its log row. */
 const MAX_BATCH = 2048;
-/** Account numbers are reserved in blocks, so that creating a key seldom costs a second commit. */
-const ACCOUNT_BLOCK = 1000;
 /** Rows that one step of pruning removes at the most. */
 const PRUNE_STEP = 500;
 
@@ -71,15 +70,13 @@ export class SqliteLedger implements Ledger {
   readonly #accounts: Accounts;
   readonly #replays: Replays;
   readonly #folding: Folding;
-  readonly #openingWindows = new Map<string, Promise<number | null>>();
+  readonly #windows: AdHocWindows;
+  readonly #numbers: AccountNumbers;
   #waiting: Item[] = [];
   #state: 'idle' | 'running' | 'broken' | 'closed' = 'idle';
   #number: number;
   #trouble: string | null = null;
   #idle: Promise<void> = Promise.resolve();
-  #blockNext = 0;
-  #blockEnd = 0;
-  #reserving: Promise<void> = Promise.resolve();
 
   constructor(db: Database, writer: SqliteThread, options: LedgerOptions) {
     this.#db = db;
@@ -88,6 +85,13 @@ export class SqliteLedger implements Ledger {
     this.#accounts = new Accounts(db);
     this.#replays = new Replays(db, options.idempotencyRetentionMs);
     this.#number = Math.max(this.#accounts.replay(), readFoldedTo(db));
+    this.#numbers = new AccountNumbers(writer);
+    this.#windows = new AdHocWindows(db, {
+      nowMs: () => this.nowMs(),
+      peek: (account) => this.peek(account),
+      reserveAccounts: (count) => this.reserveAccounts(count),
+      applyWindows: (change) => this.#enqueue({ change }),
+    });
     this.#folding = new Folding(this.#accounts, writer, {
       number: () => this.#number,
       failed: (reason) => options.observe.foldFailed(reason),
@@ -131,25 +135,12 @@ export class SqliteLedger implements Ledger {
     return accounts.map((id) => this.#accounts.get(id));
   }
 
-  async reserveAccounts(count: number): Promise<readonly number[]> {
-    const reserved = this.#reserving.then(() => this.#takeNumbers(count));
-    this.#reserving = reserved.then(
-      () => undefined,
-      () => undefined,
-    );
-    return reserved;
+  reserveAccounts(count: number): Promise<readonly number[]> {
+    return this.#numbers.reserve(count);
   }
 
-  async openWindow(window: WindowName): Promise<number | null> {
-    // One at a time for each owner: the next one sees what this one made, and the bound holds.
-    const before = this.#openingWindows.get(window.owner) ?? Promise.resolve(null);
-    const opening = before.catch(() => null).then(() => this.#openWindow(window));
-    this.#openingWindows.set(window.owner, opening);
-    try {
-      return await opening;
-    } finally {
-      if (this.#openingWindows.get(window.owner) === opening) this.#openingWindows.delete(window.owner);
-    }
+  openWindow(window: WindowName): Promise<number | null> {
+    return this.#windows.open(window);
   }
 
   async listDueRefills(dueUntilMs: number, limit: number, after: DueCursor | null): Promise<readonly DueRefill[]> {
@@ -171,7 +162,7 @@ export class SqliteLedger implements Ledger {
     await this.#enqueue({ rotateReplays: true });
     const endedAtMs = nowMs - PRUNE_GRACE_MS;
     while (!(await this.#writer.call('pruneEdge', endedAtMs, PRUNE_STEP)));
-    await this.#pruneWindows(null, endedAtMs);
+    await this.#windows.prune(endedAtMs);
   }
 
   /** Waits for what is under way, folds the log and lets nothing more in. */
@@ -282,82 +273,10 @@ export class SqliteLedger implements Ledger {
     await this.#run(items.slice(0, middle));
     await this.#run(items.slice(middle));
   }
-
-  async #takeNumbers(count: number): Promise<readonly number[]> {
-    if (this.#blockEnd - this.#blockNext < count) {
-      const block = Math.max(ACCOUNT_BLOCK, count);
-      this.#blockNext = await this.#writer.call('reserve', block).catch(toPortError);
-      this.#blockEnd = this.#blockNext + block;
-    }
-    const first = this.#blockNext;
-    this.#blockNext += count;
-    return Array.from({ length: count }, (_, i) => first + i);
-  }
-
-  async #openWindow(window: WindowName): Promise<number | null> {
-    const found = this.#db
-      .query('SELECT account FROM adhoc_windows WHERE owner = ? AND name = ? AND duration_ms = ?')
-      .get(window.owner, window.name, window.durationMs) as { account: number } | null;
-    if (found !== null) return found.account;
-    if (this.#countWindows(window.owner) >= MAX_ADHOC_LIMITS_PER_OWNER) {
-      await this.#pruneWindows(window.owner, this.nowMs());
-      if (this.#countWindows(window.owner) >= MAX_ADHOC_LIMITS_PER_OWNER) return null;
-    }
-    const [account = 0] = await this.reserveAccounts(1);
-    await this.#enqueue({
-      change: {
-        writes: [{ kind: 'insertWindow', window, account }],
-        // It runs from now on: one that has never been used is not one that has ended.
-        accounts: [
-          {
-            account,
-            expect: 0,
-            open: 'window',
-            refill: null,
-            epoch: windowEnd(this.nowMs(), window.durationMs),
-            revision: 0,
-          },
-        ],
-      },
-    });
-    return account;
-  }
-
-  #countWindows(owner: string): number {
-    return (this.#db.query('SELECT count(*) AS n FROM adhoc_windows WHERE owner = ?').get(owner) as { n: number }).n;
-  }
-
-  /** Removes ended ad-hoc windows, of one owner or of all, in bounded steps. */
-  async #pruneWindows(owner: string | null, endedAtMs: number): Promise<void> {
-    // Of one owner there are few, and the primary key finds them; all are walked through by their account.
-    const select =
-      owner === null
-        ? this.#db.query('SELECT account FROM adhoc_windows WHERE account > ?1 ORDER BY account LIMIT ?2')
-        : this.#db.query('SELECT account FROM adhoc_windows WHERE owner = ?3 AND account > ?1 LIMIT ?2');
-    let last = -1;
-    for (;;) {
-      const rows = select.all(...(owner === null ? [last, PRUNE_STEP] : [last, PRUNE_STEP, owner])) as {
-        account: number;
-      }[];
-      const ended = rows.filter(({ account }) => (this.#accounts.get(account)?.mark ?? 0) <= endedAtMs);
-      await Promise.all(ended.map(({ account }) => this.#closeWindow(account, endedAtMs)));
-      if (rows.length < PRUNE_STEP) return;
-      last = rows.at(-1)?.account ?? last;
-    }
-  }
-
-  #closeWindow(account: number, endedByMs: number): Promise<Outcome> {
-    const accounts = [{ account, expect: 0, close: true as const, endedByMs, refill: null, revision: 0 }];
-    return this.#enqueue({ change: { writes: [{ kind: 'removeWindow', account }], accounts } });
-  }
 }
 
 function failAll(items: readonly Item[], error: Error): void {
   for (const item of items) item.reject(error);
-}
-
-function toPortError(error: unknown): never {
-  throw new StorageUnavailable(toWriteFailure(error).message);
 }
 
 function readFoldedTo(db: Database): number {

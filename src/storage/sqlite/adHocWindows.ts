@@ -1,0 +1,90 @@
+import type { Database } from 'bun:sqlite';
+
+import type { AccountState } from '../../core/account.ts';
+import { MAX_ADHOC_LIMITS_PER_OWNER } from '../../core/bounds.ts';
+import { windowEnd } from '../../core/window.ts';
+import type { WindowName } from '../port.ts';
+import type { SqliteChange } from './batch.ts';
+
+/** Windows that one step of pruning looks at. */
+const PRUNE_STEP = 500;
+
+/** What the names of windows need of the ledger. */
+export interface WindowLedger {
+  nowMs(): number;
+  peek(account: number): AccountState | undefined;
+  reserveAccounts(count: number): Promise<readonly number[]>;
+  applyWindows(change: SqliteChange): Promise<unknown>;
+}
+
+/** The names of ad-hoc strict windows: which account counts for an owner, a name and a duration. */
+export class AdHocWindows {
+  readonly #db: Database;
+  readonly #ledger: WindowLedger;
+  readonly #opening = new Map<string, Promise<number | null>>();
+
+  constructor(db: Database, ledger: WindowLedger) {
+    this.#db = db;
+    this.#ledger = ledger;
+  }
+
+  /** One at a time for each owner: the next one sees what this one made, and the bound holds. */
+  async open(window: WindowName): Promise<number | null> {
+    const before = this.#opening.get(window.owner) ?? Promise.resolve(null);
+    const opening = before.catch(() => null).then(() => this.#open(window));
+    this.#opening.set(window.owner, opening);
+    try {
+      return await opening;
+    } finally {
+      if (this.#opening.get(window.owner) === opening) this.#opening.delete(window.owner);
+    }
+  }
+
+  /** Removes those that ended by then, in bounded steps. */
+  async prune(endedByMs: number): Promise<void> {
+    const select = this.#db.query('SELECT account FROM adhoc_windows WHERE account > ? ORDER BY account LIMIT ?');
+    let last = -1;
+    for (;;) {
+      const rows = select.all(last, PRUNE_STEP) as { account: number }[];
+      await this.#closeEnded(rows, endedByMs);
+      if (rows.length < PRUNE_STEP) return;
+      last = rows.at(-1)?.account ?? last;
+    }
+  }
+
+  async #open(window: WindowName): Promise<number | null> {
+    const found = this.#db
+      .query('SELECT account FROM adhoc_windows WHERE owner = ? AND name = ? AND duration_ms = ?')
+      .get(window.owner, window.name, window.durationMs) as { account: number } | null;
+    if (found !== null) return found.account;
+    if (this.#of(window.owner).length >= MAX_ADHOC_LIMITS_PER_OWNER) {
+      await this.#closeEnded(this.#of(window.owner), this.#ledger.nowMs());
+      if (this.#of(window.owner).length >= MAX_ADHOC_LIMITS_PER_OWNER) return null;
+    }
+    const [account = 0] = await this.#ledger.reserveAccounts(1);
+    // It runs from now on: one that has never been used is not one that has ended.
+    const mark = windowEnd(this.#ledger.nowMs(), window.durationMs);
+    await this.#ledger.applyWindows({
+      writes: [{ kind: 'insertWindow', window, account }],
+      accounts: [{ account, expect: 0, open: 'window', refill: null, mark, revision: 0 }],
+    });
+    return account;
+  }
+
+  /** Few, and found by the primary key. */
+  #of(owner: string): { account: number }[] {
+    return this.#db.query('SELECT account FROM adhoc_windows WHERE owner = ?').all(owner) as { account: number }[];
+  }
+
+  async #closeEnded(windows: readonly { account: number }[], endedByMs: number): Promise<void> {
+    const ended = windows.filter(({ account }) => (this.#ledger.peek(account)?.mark ?? 0) <= endedByMs);
+    await Promise.all(
+      ended.map(({ account }) =>
+        this.#ledger.applyWindows({
+          writes: [{ kind: 'removeWindow', account }],
+          accounts: [{ account, expect: 0, close: true, endedByMs, refill: null, revision: 0 }],
+        }),
+      ),
+    );
+  }
+}
