@@ -107,8 +107,7 @@ function takeLegs(view: LedgerView, spend: Spend, open: readonly OpenLeg[], nowM
   const after: AccountState[] = [];
   for (const [i, { leg, now }] of open.entries()) {
     // An account that stands in two legs of one spend is taken from twice: the second sees what the first left.
-    const earlier = open.findLastIndex((other, j) => j < i && other.leg.account === leg.account);
-    const state = taken(after[earlier] ?? now, leg.rule, leg.amount);
+    const state = taken(i === 0 ? now : (after[lastOf(open, leg.account, i)] ?? now), leg.rule, leg.amount);
     if (state === null) {
       return { status: 'refused', by: i, legs: open.map((each) => legResult(each.now, each.leg)), nowMs };
     }
@@ -124,6 +123,11 @@ function takeLegs(view: LedgerView, spend: Spend, open: readonly OpenLeg[], nowM
     view.remember(spend.idempotency, { requestDigest: spend.idempotency.requestDigest, legs, nowMs });
   }
   return { status: 'taken', legs, nowMs, replayed: false };
+}
+
+/** The last leg before `end` that takes from the account; -1 = none. */
+function lastOf(open: readonly OpenLeg[], account: number, end: number): number {
+  return open.findLastIndex(({ leg }, i) => i < end && leg.account === account);
 }
 
 function legResult(state: AccountState, leg: Leg): LegResult {

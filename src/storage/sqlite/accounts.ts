@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite';
 
 import type { AccountState } from '../../core/account.ts';
-import { type AccountEntry, ENTRY_LENGTH, fromAccountEntry, toAccountEntry } from './rows.ts';
+import { type AccountEntry, ENTRY_LENGTH, readEntry, writeEntry } from './rows.ts';
 
 /** Accounts of one page. Numbers are given one after the other, so keys made together are counted together. */
 const PAGE_ACCOUNTS = 256;
@@ -58,11 +58,13 @@ export class Accounts {
     const { numbers } = this.#page(id);
     const at = placeOf(id);
     if (numbers[at + KIND] === NOT_READ && !this.#read(id, numbers, at)) return undefined;
-    return fromAccountEntry(entryAt(numbers, at)) ?? undefined;
+    return readEntry(numbers, at) ?? undefined;
   }
 
   adopt(states: ReadonlyMap<number, AccountState | null>): void {
-    for (const [id, state] of states) this.#set(toAccountEntry(id, state));
+    for (const [id, state] of states) {
+      writeEntry(this.#touch(id).numbers, placeOf(id), id, state);
+    }
   }
 
   /** Reads the tail of the log; answers the number of its last commit. */
@@ -74,7 +76,9 @@ export class Accounts {
     let last = 0;
     for (const { number, entries } of rows) {
       last = number;
-      for (const entry of JSON.parse(entries) as AccountEntry[]) this.#set(entry);
+      for (const entry of JSON.parse(entries) as AccountEntry[]) {
+        this.#touch(entry[0]).numbers.set(entry, placeOf(entry[0]));
+      }
     }
     return last;
   }
@@ -107,13 +111,13 @@ export class Accounts {
     }
   }
 
-  #set(entry: AccountEntry): void {
-    const [id] = entry;
+  /** The page of an account that is about to be newer than its row. */
+  #touch(id: number): Page {
     const page = this.#page(id);
-    page.numbers.set(entry, placeOf(id));
-    if (this.#unfolded.has(id)) return;
+    if (this.#unfolded.has(id)) return page;
     this.#unfolded.add(id);
     page.unfolded++;
+    return page;
   }
 
   #read(id: number, numbers: Float64Array, at: number): boolean {
@@ -149,17 +153,6 @@ export class Accounts {
 
 function placeOf(id: number): number {
   return (id % PAGE_ACCOUNTS) * ENTRY_LENGTH;
-}
-
-function entryAt(numbers: Float64Array, at: number): AccountEntry {
-  return [
-    numbers[at] ?? 0,
-    numbers[at + 1] ?? 0,
-    numbers[at + 2] ?? 0,
-    numbers[at + 3] ?? 0,
-    numbers[at + 4] ?? 0,
-    numbers[at + 5] ?? 0,
-  ];
 }
 
 function isEqual(a: Float64Array, atA: number, b: Float64Array, atB: number): boolean {

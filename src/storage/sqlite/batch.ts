@@ -11,7 +11,7 @@ import {
 import type { Change, ChangeOutcome } from '../port.ts';
 import type { Accounts } from './accounts.ts';
 import type { Replays, Rotation } from './replays.ts';
-import { toAccountEntry } from './rows.ts';
+import { entryText } from './rows.ts';
 import type { Commit, ReplayRow, WindowWrite } from './writer.ts';
 
 /** A change of this adapter may also name ad-hoc windows. */
@@ -66,7 +66,7 @@ export class Batch implements LedgerView {
 
   toCommit(number: number): Commit {
     let log = '';
-    for (const [id, state] of this.accounts) log += `${log === '' ? '' : ','}[${toAccountEntry(id, state).join(',')}]`;
+    for (const [id, state] of this.accounts) log += (log === '' ? '' : ',') + entryText(id, state);
     const replays: ReplayRow[] = [];
     for (const { key, replay } of this.replays.values()) {
       const { requestDigest, ...outcome } = replay;
@@ -123,7 +123,11 @@ export class Batch implements LedgerView {
 }
 
 function isSound({ value, mark, dueAtMs, revision }: AccountState): boolean {
-  return [value, mark, dueAtMs, revision].every((number) => Number.isSafeInteger(number) && number >= 0);
+  return isCount(value) && isCount(mark) && isCount(dueAtMs) && isCount(revision);
+}
+
+function isCount(number: number): boolean {
+  return Number.isSafeInteger(number) && number >= 0;
 }
 
 function replayName(key: IdempotencyKey): string {
