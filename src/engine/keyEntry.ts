@@ -42,7 +42,7 @@ export function toKeyEntry({ key, identity }: KeyWithIdentity, apiId: string): K
   };
 }
 
-function toExtras(key: KeyWithIdentity['key']): KeyExtras | null {
+export function toExtras(key: KeyWithIdentity['key']): KeyExtras | null {
   const { name, meta, environment, ipAllowlist } = key;
   if (name === null && meta === null && environment === null && ipAllowlist.length === 0) return null;
   const allowedBlocks = ipAllowlist.length === 0 ? null : ipAllowlist.flatMap((text) => parseBlock(text) ?? []);

@@ -1,6 +1,6 @@
 import type { LimitRecord, RefillRule } from '../core/records.ts';
 import type { KeyWithIdentity } from '../storage/port.ts';
-import { type KeyEntry, toKeyEntry } from './keyEntry.ts';
+import { type KeyEntry, toExtras } from './keyEntry.ts';
 import { ID_LENGTH, IdBlocks, Shared } from './packing.ts';
 
 /**
@@ -57,9 +57,8 @@ export class PackedKeys {
   }
 
   /** False when the key has more to it than fits in a row. */
-  add(digest: string, found: KeyWithIdentity): boolean {
-    const { key, identity } = found;
-    if (identity !== null || toKeyEntry(found, key.apiId).extras !== null) return false;
+  add(digest: string, { key, identity }: KeyWithIdentity): boolean {
+    if (identity !== null || toExtras(key) !== null) return false;
     if (key.id.length !== ID_LENGTH || key.limits.some(({ account }) => account !== null)) return false;
     const api = this.#apis.indexOf(key.apiId, key.apiId);
     const limits = key.limits.length === 0 ? 0 : this.#limits.indexOf(JSON.stringify(key.limits), key.limits);

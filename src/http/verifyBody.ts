@@ -53,7 +53,7 @@ const TAIL = '"}';
 
 /**
  * The secret of a body that is just `{"key":"..."}` with nothing to unescape, or null. Nearly every verification looks so,
- * and reading it costs a tenth of parsing it. It answers only where `parseVerifyBody` would say the same, and where
+ * and reading it so costs about a sixth (0.06 µs against 0.33). It answers only where `parseVerifyBody` would say the same, and where
  * the secret has the shape that `isSecretShaped` asks for.
  */
 export function soleSecret(text: string): string | null {

@@ -35,7 +35,7 @@ export function listenApi(service: Service): Listening {
     development: false,
     // Off development Bun shares the port with whoever else listens on it: a second server would take half the requests.
     reusePort: false,
-    // The route that is measured goes past the general dispatch; Bun's own `routes` took 5 % more.
+    // The route that is measured goes past the general dispatch. Bun's `routes` is no faster, and sees no query.
     fetch: (request) => (isPlainVerify(request) ? verify(request, peerOf) : handle(request, peerOf)),
     error: () =>
       Response.json(

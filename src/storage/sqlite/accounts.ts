@@ -29,8 +29,8 @@ interface AccountRow {
 }
 
 /**
- * The committed accounts, as numbers in pages: as objects, a hundred thousand of them kept the garbage collector busy with
- * every commit. An account is in one of these states:
+ * The committed accounts, as numbers in pages: bounded by the page, 48 bytes an account, and nothing for the garbage
+ * collector to walk through. (No gain in throughput was measured.) An account is in one of these states:
  *
  *   not read --get--> clean: equal to its row --adopt--> unfolded: in the log, newer than its row --markFolded--> clean
  *
