@@ -7,7 +7,6 @@ import { RequestPool } from './requests.ts';
 
 const MANY = 1_000_000;
 const FEW = 1_000;
-const WARM_UP_REQUESTS = 100_000;
 
 export interface MillionResult {
   /** From the start of the process to its first valid verdict. */
@@ -34,7 +33,7 @@ export async function measureMillion(folders: { many: string; few: string }, pac
     keys: FEW,
   };
   const { perSecond: firstSeenPerSecond } = await warmUp(many);
-  await warmUp(few, WARM_UP_REQUESTS);
+  await warmUp(few);
   const comparison = await compare(few, many, pace);
   const resident = residentMebibytes(server.pid);
   await Promise.all([server.stop(), few.child.stop()]);

@@ -22,10 +22,11 @@ interface LocalWindow {
   admitted: number;
   held: number;
   resetAtMs: number;
+  /** Stands in the list of what is to be saved. */
+  isUnsaved: boolean;
 }
 
 export interface LocalLimit {
-  readonly owner: string;
   readonly name: string;
   readonly durationMs: number;
   readonly isAdHoc: boolean;
@@ -40,7 +41,9 @@ export interface LocalLeg {
   readonly resetAtMs: number;
 }
 
-interface OwnerWindows {
+/** The counters of one key or identity. */
+export interface LocalOwner {
+  readonly id: string;
   readonly windows: LocalWindow[];
 }
 
@@ -48,9 +51,9 @@ interface OwnerWindows {
 export class Edge {
   readonly #counts: EdgeCounts;
   readonly #maxOwners: number;
-  readonly #owners = new Map<string, OwnerWindows>();
+  readonly #owners = new Map<string, LocalOwner>();
   readonly #loading = new Map<string, Promise<void>>();
-  #unsaved = new Set<LocalWindow>();
+  #unsaved: LocalWindow[] = [];
   #forgetting = this.#owners.entries();
 
   constructor(counts: EdgeCounts, maxOwners: number) {
@@ -59,11 +62,12 @@ export class Edge {
   }
 
   get unsavedSize(): number {
-    return this.#unsaved.size;
+    return this.#unsaved.length;
   }
 
-  isLoaded(owner: string): boolean {
-    return this.#owners.has(owner);
+  /** undefined when it has to be loaded first. */
+  owner(id: string): LocalOwner | undefined {
+    return this.#owners.get(id);
   }
 
   /** Reads what was saved for this owner; shared by all who wait for it. */
@@ -77,16 +81,10 @@ export class Edge {
     return loading;
   }
 
-  /** The running window of a limit. The owner must be loaded. */
-  window({ owner, name, durationMs, isAdHoc }: LocalLimit, nowMs: number): LocalWindow {
-    const owned = this.#owners.get(owner);
-    if (owned === undefined) throw new Error(`local counters of ${owner} are not loaded`);
-    let window = owned.windows.find((known) => known.durationMs === durationMs && known.name === name);
-    if (window === undefined) {
-      if (isAdHoc) this.#makeRoom(owned, nowMs);
-      window = { owner, name, durationMs, isAdHoc, admitted: 0, held: 0, resetAtMs: 0 };
-      owned.windows.push(window);
-    }
+  /** The running window of a limit. */
+  window(owner: LocalOwner, limit: LocalLimit, nowMs: number): LocalWindow {
+    const { durationMs, isAdHoc } = limit;
+    const window = findWindow(owner.windows, limit) ?? this.#open(owner, limit, nowMs);
     if (!isAdHoc) window.isAdHoc = false;
     if (nowMs >= window.resetAtMs) {
       window.admitted = 0;
@@ -107,7 +105,7 @@ export class Edge {
   admit({ window, cost }: LocalLeg): void {
     if (cost === 0) return;
     window.admitted += cost;
-    this.#unsaved.add(window);
+    this.#mark(window);
   }
 
   hold({ window, cost }: LocalLeg): void {
@@ -123,14 +121,16 @@ export class Edge {
 
   /** Writes the counts that changed since the last time. */
   async save(): Promise<void> {
-    const changed = [...this.#unsaved];
-    this.#unsaved = new Set();
+    const changed = this.#unsaved;
+    this.#unsaved = [];
     for (let i = 0; i < changed.length; i += SAVE_SLICE) {
       const slice = changed.slice(i, i + SAVE_SLICE);
+      for (const window of slice) window.isUnsaved = false;
       try {
         await this.#counts.save(slice.map(toCount));
       } catch (error) {
-        for (const window of changed.slice(i)) this.#unsaved.add(window);
+        for (const window of slice) this.#mark(window);
+        this.#unsaved.push(...changed.slice(i + SAVE_SLICE));
         throw error;
       }
     }
@@ -155,7 +155,7 @@ export class Edge {
 
   /** A window with a hold stays: what becomes of the hold must find it. */
   #isOver(window: LocalWindow, nowMs: number): boolean {
-    return window.resetAtMs <= nowMs && window.held === 0 && !this.#unsaved.has(window);
+    return window.resetAtMs <= nowMs && window.held === 0 && !window.isUnsaved;
   }
 
   #isFull(): boolean {
@@ -169,21 +169,49 @@ export class Edge {
     }
     const saved = await this.#counts.load(owner);
     const windows = saved.filter(({ resetAtMs }) => resetAtMs > nowMs).map(fromCount);
-    this.#owners.set(owner, { windows });
+    this.#owners.set(owner, { id: owner, windows });
+  }
+
+  #open(owner: LocalOwner, { name, durationMs, isAdHoc }: LocalLimit, nowMs: number): LocalWindow {
+    if (isAdHoc) this.#makeRoom(owner, nowMs);
+    const window = {
+      owner: owner.id,
+      name,
+      durationMs,
+      isAdHoc,
+      admitted: 0,
+      held: 0,
+      resetAtMs: 0,
+      isUnsaved: false,
+    };
+    owner.windows.push(window);
+    return window;
+  }
+
+  #mark(window: LocalWindow): void {
+    if (window.isUnsaved) return;
+    window.isUnsaved = true;
+    this.#unsaved.push(window);
   }
 
   /** Lets go of ad-hoc windows that have ended; refuses one more when there are too many that have not. */
-  #makeRoom(owned: OwnerWindows, nowMs: number): void {
+  #makeRoom(owned: LocalOwner, nowMs: number): void {
     const { windows } = owned;
     if (countAdHoc(windows) < MAX_ADHOC_LIMITS_PER_OWNER) return;
     for (let i = windows.length - 1; i >= 0; i--) {
       const window = windows[i];
       if (window?.isAdHoc !== true || window.resetAtMs > nowMs || window.held > 0) continue;
       windows.splice(i, 1);
-      this.#unsaved.delete(window);
     }
     if (countAdHoc(windows) >= MAX_ADHOC_LIMITS_PER_OWNER) throw tooManyAdHocLimits();
   }
+}
+
+function findWindow(windows: readonly LocalWindow[], limit: LocalLimit): LocalWindow | undefined {
+  for (const window of windows) {
+    if (window.durationMs === limit.durationMs && window.name === limit.name) return window;
+  }
+  return undefined;
 }
 
 function countAdHoc(windows: readonly LocalWindow[]): number {
@@ -203,5 +231,5 @@ function toCount(window: LocalWindow): EdgeCount {
 }
 
 function fromCount({ owner, name, durationMs, count, resetAtMs }: EdgeCount): LocalWindow {
-  return { owner, name, durationMs, isAdHoc: true, admitted: count, held: 0, resetAtMs };
+  return { owner, name, durationMs, isAdHoc: true, admitted: count, held: 0, resetAtMs, isUnsaved: false };
 }

@@ -18,8 +18,8 @@ export interface AppliedLimit {
   readonly durationMs: number;
   readonly async: boolean;
   readonly cost: number;
-  /** The key or identity that it counts for. */
-  readonly owner: string;
+  /** Counts for the identity of the key, not for the key. */
+  readonly ofIdentity: boolean;
   /** Not a counter of the key's own configured limits: such counters are bounded in number. */
   readonly isAdHoc: boolean;
   /** Account of a configured strict limit; null: local, or an ad-hoc one whose account is asked for by name. */
@@ -28,6 +28,14 @@ export interface AppliedLimit {
 
 const NONE: readonly AppliedLimit[] = [];
 
+/** Limits that run as they are configured, made once for all verifications of the keys that share them. */
+const asConfigured = new WeakMap<readonly LimitRecord[], readonly AppliedLimit[]>();
+
+/** The key or identity that a limit counts for. */
+export function ownerOf(entry: KeyEntry, { ofIdentity }: AppliedLimit): string {
+  return ofIdentity ? (entry.identity?.id ?? entry.id) : entry.id;
+}
+
 /**
  * Which limits apply: all limits of the key, always; those named in the request with the request's own numbers. Limit and
  * duration together make an ad-hoc limit, which counts for the identity if the key has one; one of them alone replaces
@@ -35,13 +43,11 @@ const NONE: readonly AppliedLimit[] = [];
  */
 export function appliedLimits(entry: KeyEntry, requested: readonly LimitRequest[] | null): readonly AppliedLimit[] {
   if (requested === null)
-    return entry.limits === null ? NONE : entry.limits.map((limit) => configured(entry, limit, null));
+    return entry.limits === null ? NONE : (asConfigured.get(entry.limits) ?? configureAll(entry.limits));
   const applied: AppliedLimit[] = [];
   for (const limit of entry.limits ?? []) {
     const request = requested.find(({ name }) => name === limit.name) ?? null;
-    applied.push(
-      request !== null && isAdHoc(request) ? adHoc(entry, request, limit) : configured(entry, limit, request),
-    );
+    applied.push(request !== null && isAdHoc(request) ? adHoc(entry, request, limit) : configured(limit, request));
   }
   for (const request of requested) {
     if (entry.limits?.some(({ name }) => name === request.name)) continue;
@@ -55,7 +61,13 @@ function isAdHoc(request: LimitRequest): boolean {
   return request.limit !== undefined && request.durationMs !== undefined;
 }
 
-function configured(entry: KeyEntry, limit: LimitRecord, request: LimitRequest | null): AppliedLimit {
+function configureAll(limits: readonly LimitRecord[]): readonly AppliedLimit[] {
+  const applied = limits.map((limit) => configured(limit, null));
+  asConfigured.set(limits, applied);
+  return applied;
+}
+
+function configured(limit: LimitRecord, request: LimitRequest | null): AppliedLimit {
   if (request?.async !== undefined) throw modeIsConfigured(limit.name);
   const durationMs = request?.durationMs ?? limit.durationMs;
   return {
@@ -64,7 +76,7 @@ function configured(entry: KeyEntry, limit: LimitRecord, request: LimitRequest |
     durationMs,
     async: limit.async,
     cost: request?.cost ?? 1,
-    owner: entry.id,
+    ofIdentity: false,
     // With another duration it is another counter: an ad-hoc one of the key.
     isAdHoc: durationMs !== limit.durationMs,
     account: durationMs === limit.durationMs ? limit.account : null,
@@ -80,7 +92,7 @@ function adHoc(entry: KeyEntry, request: LimitRequest, limit: LimitRecord | null
     durationMs: request.durationMs ?? 0,
     async: limit?.async ?? request.async ?? true,
     cost: request.cost ?? 1,
-    owner: entry.identity?.id ?? entry.id,
+    ofIdentity: entry.identity !== null,
     // The same owner, name, duration and mode: the same counter.
     isAdHoc: !isOwn,
     account: isOwn ? limit.account : null,

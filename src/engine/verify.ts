@@ -7,7 +7,7 @@ import type { Ledger } from '../storage/port.ts';
 import { type Edge, type LocalLeg, tooManyAdHocLimits } from './edge.ts';
 import type { KeyCache } from './keyCache.ts';
 import type { KeyEntry } from './keyEntry.ts';
-import { type AppliedLimit, appliedLimits, type LimitRequest } from './limits.ts';
+import { type AppliedLimit, appliedLimits, type LimitRequest, ownerOf } from './limits.ts';
 import type { Refills } from './refills.ts';
 import { type LimitReport, UNKNOWN_KEY, type Verdict, type VerdictCode } from './verdict.ts';
 
@@ -101,10 +101,9 @@ export class Verifier {
   /** Everything that is counted: local limits from memory, the rest by the ledger. */
   #count(entry: KeyEntry, request: VerifyRequest, reloads: number, nowMs: number): Verdict | Promise<Verdict> {
     const limits = appliedLimits(entry, request.limits);
-    const unloaded = limits.find(({ async, owner }) => async && !this.#parts.edge.isLoaded(owner));
-    if (unloaded !== undefined) return this.#loadAndCount(entry, request, reloads, unloaded.owner);
-    const local = this.#localLegs(limits, nowMs);
-    const refusedBy = local.findIndex((leg) => !this.#parts.edge.allows(leg));
+    const local = this.#localLegs(entry, limits, nowMs);
+    if (typeof local === 'string') return this.#loadAndCount(entry, request, reloads, local);
+    const refusedBy = this.#firstRefusal(local);
     const counted: Counted = { entry, request, reloads, nowMs, limits, local };
     if (refusedBy >= 0) {
       const refusal = this.#refuse(entry, 'RATE_LIMITED', this.#localReports(limits, local, refusedBy), nowMs);
@@ -138,7 +137,7 @@ export class Verifier {
     for (const leg of local) this.#parts.edge.hold(leg);
     let outcome: SpendOutcome | null = null;
     try {
-      const accounts = strict.some(({ account }) => account === null) ? await this.#accountsOf(strict) : null;
+      const accounts = strict.some(({ account }) => account === null) ? await this.#accountsOf(entry, strict) : null;
       const idempotency: IdempotencyKey | null = request.idempotency && { scope: entry.id, ...request.idempotency };
       outcome = await this.#parts.ledger.spend({ legs: this.#exactLegs(counted, strict, accounts), idempotency });
     } finally {
@@ -173,10 +172,10 @@ export class Verifier {
   }
 
   /** The accounts of strict limits, those of ad-hoc ones opened by name. */
-  #accountsOf(strict: readonly AppliedLimit[]): Promise<number[]> {
+  #accountsOf(entry: KeyEntry, strict: readonly AppliedLimit[]): Promise<number[]> {
     return Promise.all(
-      strict.map(async ({ account, owner, name, durationMs }) => {
-        return account ?? (await this.#adHocAccount(owner, name, durationMs));
+      strict.map(async (limit) => {
+        return limit.account ?? (await this.#adHocAccount(ownerOf(entry, limit), limit.name, limit.durationMs));
       }),
     );
   }
@@ -241,14 +240,23 @@ export class Verifier {
     });
   }
 
-  #localLegs(limits: readonly AppliedLimit[], nowMs: number): LocalLeg[] {
+  /** Or the owner whose counters have to be loaded first. */
+  #localLegs(entry: KeyEntry, limits: readonly AppliedLimit[], nowMs: number): LocalLeg[] | string {
     const legs: LocalLeg[] = [];
     for (const applied of limits) {
       if (!applied.async) continue;
-      const window = this.#parts.edge.window(applied, nowMs);
+      const id = ownerOf(entry, applied);
+      const owner = this.#parts.edge.owner(id);
+      if (owner === undefined) return id;
+      const window = this.#parts.edge.window(owner, applied, nowMs);
       legs.push({ window, limit: applied.limit, cost: applied.cost, resetAtMs: window.resetAtMs });
     }
     return legs;
+  }
+
+  #firstRefusal(local: readonly LocalLeg[]): number {
+    for (let i = 0; i < local.length; i++) if (!this.#parts.edge.allows(local[i] as LocalLeg)) return i;
+    return -1;
   }
 
   #localReports(limits: readonly AppliedLimit[], local: readonly LocalLeg[], refusedBy: number): LimitReport[] {

@@ -47,13 +47,40 @@ function limitsText(limits: readonly LimitReport[]): string {
       ? ''
       : `,"ratelimit":{"limit":${shown.limit},"remaining":${shown.remaining},"reset":${shown.resetAtMs}}`;
   text += ',"ratelimits":[';
-  for (const [i, { name, limit, remaining, resetAtMs, async, exceeded }] of limits.entries()) {
-    text += `${i === 0 ? '' : ','}{"name":${JSON.stringify(name)},"limit":${limit},"remaining":${remaining},"reset":${resetAtMs},"async":${async},"exceeded":${exceeded}}`;
+  for (let i = 0; i < limits.length; i++) {
+    const { name, limit, remaining, resetAtMs, async, exceeded } = limits[i] as LimitReport;
+    text += `${i === 0 ? '' : ','}{"name":${textsOf(name).json},"limit":${limit},"remaining":${remaining},"reset":${resetAtMs},"async":${async},"exceeded":${exceeded}}`;
   }
   return `${text}]}`;
 }
 
 /** The limit that refused, else the default one. */
 export function shownLimit(limits: readonly LimitReport[]): LimitReport | undefined {
-  return limits.find(({ exceeded }) => exceeded) ?? limits.find(({ name }) => name === DEFAULT_LIMIT_NAME);
+  let shown: LimitReport | undefined;
+  for (const limit of limits) {
+    if (limit.exceeded) return limit;
+    if (shown === undefined && limit.name === DEFAULT_LIMIT_NAME) shown = limit;
+  }
+  return shown;
+}
+
+/** The name of a limit as it is written in JSON and in a structured header. */
+export interface NameTexts {
+  readonly json: string;
+  readonly quoted: string;
+}
+
+const MAX_NAME_TEXTS = 1000;
+const nameTexts = new Map<string, NameTexts>();
+
+/** Installations have few names of limits: their texts are made once. */
+export function textsOf(name: string): NameTexts {
+  const known = nameTexts.get(name);
+  if (known !== undefined) return known;
+  if (nameTexts.size >= MAX_NAME_TEXTS) nameTexts.clear();
+  // A structured header is ASCII only: the rest is replaced.
+  const quoted = `"${name.replaceAll(/[^\x20-\x7e]/g, '?').replaceAll(/["\\]/g, '\\$&')}"`;
+  const texts = { json: JSON.stringify(name), quoted };
+  nameTexts.set(name, texts);
+  return texts;
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 
 import { AppError } from '../../src/core/errors.ts';
-import { Edge, type LocalLeg } from '../../src/engine/edge.ts';
+import { Edge, type LocalLeg, type LocalOwner } from '../../src/engine/edge.ts';
 import type { EdgeCount } from '../../src/storage/port.ts';
 
 const SECOND_MS = 1000;
@@ -30,13 +30,20 @@ function make(maxOwners = 100): { edge: Edge; saved: SavedCounts } {
   return { edge: new Edge(saved, maxOwners), saved };
 }
 
+function ownerIn(edge: Edge, id = 'key_1'): LocalOwner {
+  const owner = edge.owner(id);
+  if (owner === undefined) throw new Error(`${id} is not loaded`);
+  return owner;
+}
+
 function legOf(
   edge: Edge,
   nowMs: number,
   fields: { cost?: number; limit?: number; name?: string; isAdHoc?: boolean } = {},
 ): LocalLeg {
   const window = edge.window(
-    { owner: 'key_1', name: fields.name ?? 'default', durationMs: SECOND_MS, isAdHoc: fields.isAdHoc ?? false },
+    ownerIn(edge),
+    { name: fields.name ?? 'default', durationMs: SECOND_MS, isAdHoc: fields.isAdHoc ?? false },
     nowMs,
   );
   return { window, limit: fields.limit ?? 3, cost: fields.cost ?? 1, resetAtMs: window.resetAtMs };
@@ -114,7 +121,7 @@ describe('local windows', () => {
     edge.admit(legOf(edge, 5_000, { cost: 3 }));
     expect(edge.allows(legOf(edge, 5_000, { name: 'other' }))).toBe(true);
     expect(
-      edge.window({ owner: 'key_1', name: 'default', durationMs: 2 * SECOND_MS, isAdHoc: false }, 5_000),
+      edge.window(ownerIn(edge), { name: 'default', durationMs: 2 * SECOND_MS, isAdHoc: false }, 5_000),
     ).toMatchObject({ admitted: 0, resetAtMs: 6_000 });
   });
 
@@ -162,7 +169,11 @@ describe('saving local counts', () => {
     const { edge, saved } = make(3_000);
     for (let i = 0; i < 2_500; i++) {
       await edge.load(`key_${i}`, 5_000);
-      const window = edge.window({ owner: `key_${i}`, name: 'a', durationMs: SECOND_MS, isAdHoc: false }, 5_000);
+      const window = edge.window(
+        ownerIn(edge, `key_${i}`),
+        { name: 'a', durationMs: SECOND_MS, isAdHoc: false },
+        5_000,
+      );
       edge.admit({ window, limit: 3, cost: 1, resetAtMs: window.resetAtMs });
     }
     await edge.save();
@@ -201,14 +212,18 @@ describe('owners', () => {
     const { edge, saved } = make();
     await Promise.all(Array.from({ length: 50 }, () => edge.load('key_1', 5_000)));
     await edge.load('key_1', 5_000);
-    expect([saved.loads, edge.isLoaded('key_1'), edge.isLoaded('key_2')]).toEqual([1, true, false]);
+    expect([saved.loads, edge.owner('key_1') !== undefined, edge.owner('key_2') !== undefined]).toEqual([
+      1,
+      true,
+      false,
+    ]);
   });
 
   test('are as many as allowed: one more is refused, those that are counted go on', async () => {
     const { edge } = make(2);
     for (const owner of ['a', 'b']) {
       await edge.load(owner, 5_000);
-      edge.window({ owner: owner, name: 'x', durationMs: SECOND_MS, isAdHoc: false }, 5_000);
+      edge.window(ownerIn(edge, owner), { name: 'x', durationMs: SECOND_MS, isAdHoc: false }, 5_000);
     }
     expect(await codeOf(edge.load('c', 5_000))).toBe('UNAVAILABLE');
     expect(await codeOf(edge.load('a', 5_000))).toBeNull();
@@ -227,7 +242,7 @@ describe('owners', () => {
       const { edge } = make(2);
       for (const owner of ['a', 'b']) {
         await edge.load(owner, 5_000);
-        edge.window({ owner: owner, name: 'x', durationMs: SECOND_MS, isAdHoc: false }, 5_000);
+        edge.window(ownerIn(edge, owner), { name: 'x', durationMs: SECOND_MS, isAdHoc: false }, 5_000);
       }
       edge.forgetEnded(5_000, steps);
       expect([steps, await codeOf(edge.load('c', 6_000))]).toEqual([steps, null]);
@@ -239,10 +254,10 @@ describe('owners', () => {
     await edge.load('key_1', 5_000);
     edge.admit(legOf(edge, 5_000));
     edge.forgetEnded(6_000, 10);
-    expect(edge.isLoaded('key_1')).toBe(true);
+    expect(edge.owner('key_1') !== undefined).toBe(true);
     await edge.save();
     edge.forgetEnded(6_000, 10);
     edge.forgetEnded(6_000, 10);
-    expect([edge.isLoaded('key_1'), saved.rows.size]).toEqual([false, 1]);
+    expect([edge.owner('key_1') !== undefined, saved.rows.size]).toEqual([false, 1]);
   });
 });

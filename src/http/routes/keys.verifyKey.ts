@@ -14,7 +14,7 @@ import { badFields } from '../keyFields.ts';
 import { IdentityObject } from '../keyObject.ts';
 import { strict } from '../schemas.ts';
 import type { Service } from '../service.ts';
-import { shownLimit, verdictText } from '../verdictText.ts';
+import { shownLimit, textsOf, verdictText } from '../verdictText.ts';
 import { IDEMPOTENCY_WORDS, isIdempotencyKey, parseVerifyBody, soleSecret, VerifyBody } from '../verifyBody.ts';
 
 const LimitAnswer = { limit: Type.Integer(), remaining: Type.Integer(), reset: Type.Integer() };
@@ -213,13 +213,8 @@ function addLimitHeaders(headers: Record<string, string>, verdict: Verdict, serv
   const limit = shownLimit(verdict.limits ?? []) ?? verdict.limits?.[0];
   if (limit === undefined) return;
   const seconds = Math.max(0, Math.ceil((limit.resetAtMs - service.engine.storage.ledger.nowMs()) / 1000));
-  const name = structuredText(limit.name);
+  const name = textsOf(limit.name).quoted;
   headers['ratelimit-policy'] = `${name};q=${limit.limit};w=${Math.ceil(limit.durationMs / 1000)}`;
   headers['ratelimit'] = `${name};r=${limit.remaining};t=${seconds}`;
   if (verdict.code === 'RATE_LIMITED') headers['retry-after'] = String(seconds);
-}
-
-/** A name as a quoted string of a structured header: ASCII only, the rest is replaced. */
-function structuredText(name: string): string {
-  return `"${name.replaceAll(/[^\x20-\x7e]/g, '?').replaceAll(/["\\]/g, '\\$&')}"`;
 }
