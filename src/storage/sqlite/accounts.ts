@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite';
 
 import type { AccountState } from '../../core/account.ts';
-import { type AccountEntry, ENTRY_LENGTH, readEntry, writeEntry } from './rows.ts';
+import { type AccountEntry, ENTRY_LENGTH, readEntry, writeEntry } from './entries.ts';
 
 /** Accounts of one page. Numbers are given one after the other, so keys made together are counted together. */
 const PAGE_ACCOUNTS = 256;

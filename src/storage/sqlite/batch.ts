@@ -11,7 +11,7 @@ import {
 import type { Change, ChangeOutcome } from '../port.ts';
 import type { Accounts } from './accounts.ts';
 import type { Replays, Rotation } from './replays.ts';
-import { entryText } from './rows.ts';
+import { entryText } from './entries.ts';
 import type { Commit, ReplayRow, WindowWrite } from './writer.ts';
 
 /** A change of this adapter may also name ad-hoc windows. */

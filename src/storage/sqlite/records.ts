@@ -11,7 +11,6 @@ import {
   StorageUnavailable,
 } from '../port.ts';
 import { toWriteFailure } from './failure.ts';
-import { KEY_SELECT } from './listing.ts';
 import {
   type ApiRow,
   type IdentityRow,
@@ -21,7 +20,8 @@ import {
   toIdentity,
   toKeyWithIdentity,
   toRootKey,
-} from './rows.ts';
+} from '../sql/rows.ts';
+import { FIND_API, FIND_IDENTITY, FIND_KEY, FIND_ROOT_KEY, KEY_SELECT, LIST_ROOT_KEYS } from '../sql/statements.ts';
 import type { SqliteThread } from './threadClient.ts';
 
 /** Point reads happen here, on an open read connection; listings in the reader thread. */
@@ -34,8 +34,8 @@ export class SqliteRecords implements Records {
   constructor(db: Database, reader: () => Promise<SqliteThread>) {
     this.#db = db;
     this.#reader = reader;
-    this.#byDigest = db.query(`${KEY_SELECT} WHERE k.secret_digest = ? AND k.deleted_at_ms IS NULL`);
-    this.#byId = db.query(`${KEY_SELECT} WHERE k.id = ? AND k.deleted_at_ms IS NULL`);
+    this.#byDigest = db.query(`${KEY_SELECT} WHERE k.secret_digest = $1 AND k.deleted_at_ms IS NULL`);
+    this.#byId = db.query(FIND_KEY);
   }
 
   async findKeysByDigest(digests: readonly string[]): Promise<readonly (KeyWithIdentity | PoisonedKey | null)[]> {
@@ -47,22 +47,22 @@ export class SqliteRecords implements Records {
   }
 
   async findApi(apiId: string): Promise<ApiRecord | null> {
-    const row = this.#db.query('SELECT * FROM apis WHERE id = ?').get(apiId) as ApiRow | null;
+    const row = this.#db.query(FIND_API).get(apiId) as ApiRow | null;
     return row === null ? null : toApi(row);
   }
 
   async findIdentity(externalId: string): Promise<IdentityRecord | null> {
-    const row = this.#db.query('SELECT * FROM identities WHERE external_id = ?').get(externalId) as IdentityRow | null;
+    const row = this.#db.query(FIND_IDENTITY).get(externalId) as IdentityRow | null;
     return row === null ? null : toIdentity(row);
   }
 
   async findRootKeyByDigest(digest: string): Promise<RootKeyRecord | null> {
-    const row = this.#db.query('SELECT * FROM root_keys WHERE secret_digest = ?').get(digest) as RootKeyRow | null;
+    const row = this.#db.query(FIND_ROOT_KEY).get(digest) as RootKeyRow | null;
     return row === null ? null : toRootKey(row);
   }
 
   async listRootKeys(): Promise<readonly RootKeyRecord[]> {
-    return (this.#db.query('SELECT * FROM root_keys ORDER BY id').all() as RootKeyRow[]).map(toRootKey);
+    return (this.#db.query(LIST_ROOT_KEYS).all() as RootKeyRow[]).map(toRootKey);
   }
 
   async listKeys(query: KeyQuery): Promise<Page<KeyWithIdentity | PoisonedKey>> {

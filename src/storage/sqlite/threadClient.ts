@@ -1,7 +1,7 @@
 import type { ApiQuery, KeyQuery, Page } from '../port.ts';
 import type { EdgeColumns } from './edgeCounts.ts';
 import { type FailureKind, WriteFailure } from './failure.ts';
-import type { ApiRow, KeyRow } from './rows.ts';
+import type { ApiRow, KeyRow } from '../sql/rows.ts';
 import type { Commit, WriterOptions } from './writer.ts';
 
 export type ThreadRole = 'writer' | 'reader';

@@ -1,11 +1,11 @@
 import { Database, type Statement } from 'bun:sqlite';
 
-import type { KeyRecord } from '../../core/records.ts';
 import type { RecordWrite, WindowName } from '../port.ts';
+import { type Params, writeStatement } from '../sql/statements.ts';
 import { EDGE_NUMBERS, type EdgeColumns } from './edgeCounts.ts';
 import { toWriteFailure, WriteFailure } from './failure.ts';
+import { ENTRY_LENGTH } from './entries.ts';
 import type { Rotation } from './replays.ts';
-import { ENTRY_LENGTH } from './rows.ts';
 
 /** Rows only this adapter writes: the names of ad-hoc windows. */
 export type WindowWrite =
@@ -35,8 +35,6 @@ export interface WriterOptions {
   /** For the benchmark: what a slower disk would add to every flush. */
   readonly addedFlushMs: number;
 }
-
-type Params = (string | number | null)[];
 
 /** The only writer of the database file; lives in a thread of its own, so that a flush never holds up a verification. */
 export class Writer {
@@ -139,59 +137,20 @@ export class Writer {
   }
 
   #write(write: RecordWrite | WindowWrite): void {
-    switch (write.kind) {
-      case 'insertApi':
-        return void this.#run('INSERT INTO apis (id, name, created_at_ms) VALUES (?, ?, ?)', [
-          write.api.id,
-          write.api.name,
-          write.api.createdAtMs,
-        ]);
-      case 'insertIdentity':
-        return void this.#run('INSERT INTO identities (id, external_id, meta, created_at_ms) VALUES (?, ?, ?, ?)', [
-          write.identity.id,
-          write.identity.externalId,
-          write.identity.meta,
-          write.identity.createdAtMs,
-        ]);
-      case 'insertKey':
-        return void this.#run(INSERT_KEY, keyParams(write.key));
-      case 'updateKey':
-        return this.#expectOne(this.#run(UPDATE_KEY, [...keyParams(write.key), write.key.id, write.expect]));
-      case 'removeKey':
-        return this.#expectOne(
-          this.#run('DELETE FROM keys WHERE id = ? AND revision = ?', [write.keyId, write.expect]),
-        );
-      case 'insertRootKey':
-        return void this.#run(
-          `INSERT INTO root_keys (id, secret_digest, start, name, rights, created_at_ms, expires_at_ms, revoked_at_ms)
-           VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-          [
-            write.rootKey.id,
-            write.rootKey.secretDigest,
-            write.rootKey.start,
-            write.rootKey.name,
-            JSON.stringify(write.rootKey.rights),
-            write.rootKey.createdAtMs,
-            write.rootKey.expiresAtMs,
-            write.rootKey.revokedAtMs,
-          ],
-        );
-      case 'revokeRootKey':
-        return this.#expectOne(
-          this.#run('UPDATE root_keys SET revoked_at_ms = ? WHERE id = ? AND revoked_at_ms IS NULL', [
-            write.revokedAtMs,
-            write.rootKeyId,
-          ]),
-        );
-      case 'insertWindow':
-        return void this.#run('INSERT INTO adhoc_windows (owner, name, duration_ms, account) VALUES (?, ?, ?, ?)', [
-          write.window.owner,
-          write.window.name,
-          write.window.durationMs,
-          write.account,
-        ]);
-      case 'removeWindow':
-        return void this.#run('DELETE FROM adhoc_windows WHERE account = ?', [write.account]);
+    if (write.kind === 'insertWindow') {
+      const { owner, name, durationMs } = write.window;
+      this.#run('INSERT INTO adhoc_windows (owner, name, duration_ms, account) VALUES (?, ?, ?, ?)', [
+        owner,
+        name,
+        durationMs,
+        write.account,
+      ]);
+    } else if (write.kind === 'removeWindow') {
+      this.#run('DELETE FROM adhoc_windows WHERE account = ?', [write.account]);
+    } else {
+      const { sql, params, changesOne } = writeStatement(write);
+      const changes = this.#run(sql, params);
+      if (changesOne && changes !== 1) throw new WriteFailure('refused', 'the record has another revision');
     }
   }
 
@@ -199,10 +158,6 @@ export class Writer {
     if (!isDue) return;
     if (empties) this.#db.run(`DELETE FROM replays_${running.partition}`);
     this.#put('replay_partition', JSON.stringify(running));
-  }
-
-  #expectOne(changes: number): void {
-    if (changes !== 1) throw new WriteFailure('refused', 'the record has another revision');
   }
 
   #transaction(work: () => void): void {
@@ -239,52 +194,6 @@ export class Writer {
     if (statement === undefined) this.#statements.set(sql, (statement = this.#db.prepare<unknown, Params>(sql)));
     return statement;
   }
-}
-
-const KEY_COLUMNS = [
-  'id',
-  'api_id',
-  'identity_id',
-  'secret_digest',
-  'start',
-  'name',
-  'meta',
-  'environment',
-  'enabled',
-  'expires_at_ms',
-  'credits',
-  'credits_account',
-  'limits',
-  'ip_allowlist',
-  'created_at_ms',
-  'updated_at_ms',
-  'deleted_at_ms',
-  'revision',
-];
-const INSERT_KEY = `INSERT INTO keys (${KEY_COLUMNS.join(', ')}) VALUES (${KEY_COLUMNS.map(() => '?').join(', ')})`;
-const UPDATE_KEY = `UPDATE keys SET ${KEY_COLUMNS.map((column) => `${column} = ?`).join(', ')} WHERE id = ? AND revision = ?`;
-
-function keyParams(key: KeyRecord): Params {
-  return [
-    key.id,
-    key.apiId,
-    key.identityId,
-    key.secretDigest,
-    key.start,
-    key.name,
-    key.meta,
-    key.environment,
-    key.enabled ? 1 : 0,
-    key.expiresAtMs,
-    key.credits === null ? null : JSON.stringify(key.credits),
-    key.credits?.account ?? null,
-    key.limits.length === 0 ? null : JSON.stringify(key.limits),
-    key.ipAllowlist.length === 0 ? null : JSON.stringify(key.ipAllowlist),
-    key.createdAtMs,
-    key.updatedAtMs,
-    key.deletedAtMs,
-    key.revision,
-  ];
 }
 
 /** How long a statement waits for another process (a backup, a person with a shell) before it gives up. */

@@ -1,4 +1,3 @@
-import type { AccountState } from '../../core/account.ts';
 import { isTimeZone } from '../../core/calendar.ts';
 import type {
   ApiRecord,
@@ -10,7 +9,7 @@ import type {
 } from '../../core/records.ts';
 import type { KeyWithIdentity, PoisonedKey } from '../port.ts';
 
-/** Rows as the tables hold them, and the records they stand for. */
+/** Rows as the tables of both engines hold them, and the records they stand for. */
 
 export interface KeyRow {
   id: string;
@@ -180,50 +179,4 @@ export function toRootKey(row: RootKeyRow): RootKeyRecord {
     expiresAtMs: row.expires_at_ms,
     revokedAtMs: row.revoked_at_ms,
   };
-}
-
-/** An account in the log: six numbers, kind -1 = closed. */
-export type AccountEntry = readonly [
-  id: number,
-  kind: number,
-  value: number,
-  mark: number,
-  dueAtMs: number,
-  revision: number,
-];
-
-export const ENTRY_LENGTH = 6;
-
-/** An entry as JSON. Written by hand, like `writeEntry`: both run once for every spend. */
-export function entryText(id: number, state: AccountState | null): string {
-  if (state === null) return `[${id},-1,0,0,0,0]`;
-  return `[${id},${kindNumber(state)},${state.value},${state.mark},${state.dueAtMs},${state.revision}]`;
-}
-
-/** An entry in a block of numbers. */
-export function writeEntry(numbers: Float64Array, at: number, id: number, state: AccountState | null): void {
-  numbers[at] = id;
-  numbers[at + 1] = state === null ? CLOSED : kindNumber(state);
-  numbers[at + 2] = state?.value ?? 0;
-  numbers[at + 3] = state?.mark ?? 0;
-  numbers[at + 4] = state?.dueAtMs ?? 0;
-  numbers[at + 5] = state?.revision ?? 0;
-}
-
-export function readEntry(numbers: Float64Array, at: number): AccountState | null {
-  const kind = numbers[at + 1];
-  if (kind === CLOSED) return null;
-  return {
-    kind: kind === 0 ? 'credits' : 'window',
-    value: numbers[at + 2] ?? 0,
-    mark: numbers[at + 3] ?? 0,
-    dueAtMs: numbers[at + 4] ?? 0,
-    revision: numbers[at + 5] ?? 0,
-  };
-}
-
-const CLOSED = -1;
-
-function kindNumber({ kind }: AccountState): number {
-  return kind === 'credits' ? 0 : 1;
 }
