@@ -2,35 +2,12 @@ import { MAX_ADHOC_LIMITS_PER_OWNER } from '../core/bounds.ts';
 import { AppError } from '../core/errors.ts';
 import { fits, windowEnd } from '../core/window.ts';
 import type { EdgeCount, EdgeCounts } from '../storage/port.ts';
+import { findWindow, fromCount, type LocalLimit, type LocalWindow, toCount, used } from './localWindow.ts';
 
-/** Counts that one save writes at the most in one transaction. */
-const SAVE_SLICE = 1000;
+/** Counts that are written at the most in one transaction. */
+const SYNC_SLICE = 1000;
 /** Owners that are looked at when there is no room for a new one. */
 const FORGET_STEP = 1000;
-
-/**
- * A local counter. `admitted` is what was let through and is saved; `held` is what a verification has set aside while
- * the ledger decides its other legs: it counts against the limit, and becomes admitted or is released. When the window
- * rolls, both start at 0, and a hold that was made before belongs to the window that ended.
- */
-interface LocalWindow {
-  readonly owner: string;
-  readonly name: string;
-  readonly durationMs: number;
-  /** Not known to be one of the key's configured limits: these are bounded. */
-  isAdHoc: boolean;
-  admitted: number;
-  held: number;
-  resetAtMs: number;
-  /** Stands in the list of what is to be saved. */
-  isUnsaved: boolean;
-}
-
-export interface LocalLimit {
-  readonly name: string;
-  readonly durationMs: number;
-  readonly isAdHoc: boolean;
-}
 
 /** One local limit of a verification that is being decided. */
 export interface LocalLeg {
@@ -95,11 +72,11 @@ export class Edge {
   }
 
   allows({ window, limit, cost }: LocalLeg): boolean {
-    return fits(window.admitted + window.held, cost, limit);
+    return fits(used(window), cost, limit);
   }
 
   left({ window, limit }: LocalLeg): number {
-    return Math.max(0, limit - window.admitted - window.held);
+    return Math.max(0, limit - used(window));
   }
 
   admit({ window, cost }: LocalLeg): void {
@@ -119,21 +96,28 @@ export class Edge {
     if (isTaken) this.admit(leg);
   }
 
-  /** Writes the counts that changed since the last time. */
-  async save(): Promise<void> {
+  /** Something has to be told to the database, or can be learnt from it. */
+  get hasToSync(): boolean {
+    return this.#unsaved.length > 0 || this.#counts.isShared;
+  }
+
+  /** Writes the counts that changed since the last time, and takes over what other nodes have counted. */
+  async sync(): Promise<void> {
     const changed = this.#unsaved;
     this.#unsaved = [];
-    for (let i = 0; i < changed.length; i += SAVE_SLICE) {
-      const slice = changed.slice(i, i + SAVE_SLICE);
+    let next = 0;
+    do {
+      const slice = changed.slice(next, next + SYNC_SLICE);
+      next += SYNC_SLICE;
       for (const window of slice) window.isUnsaved = false;
       try {
-        await this.#counts.save(slice.map(toCount));
+        this.#learn(await this.#counts.sync(slice.map(toCount)));
       } catch (error) {
         for (const window of slice) this.#mark(window);
-        this.#unsaved.push(...changed.slice(i + SAVE_SLICE));
+        this.#unsaved.push(...changed.slice(next));
         throw error;
       }
-    }
+    } while (next < changed.length);
   }
 
   /**
@@ -182,10 +166,22 @@ export class Edge {
       admitted: 0,
       held: 0,
       resetAtMs: 0,
+      others: 0,
+      othersResetAtMs: 0,
       isUnsaved: false,
     };
     owner.windows.push(window);
     return window;
+  }
+
+  /** Sums of other nodes only grow within a window. Owners that are not counted here are read when they are first seen. */
+  #learn(sums: readonly EdgeCount[]): void {
+    for (const sum of sums) {
+      const window = findWindow(this.#owners.get(sum.owner)?.windows ?? [], sum);
+      if (window === undefined || sum.resetAtMs < window.othersResetAtMs) continue;
+      window.others = sum.resetAtMs === window.othersResetAtMs ? Math.max(window.others, sum.count) : sum.count;
+      window.othersResetAtMs = sum.resetAtMs;
+    }
   }
 
   #mark(window: LocalWindow): void {
@@ -207,13 +203,6 @@ export class Edge {
   }
 }
 
-function findWindow(windows: readonly LocalWindow[], limit: LocalLimit): LocalWindow | undefined {
-  for (const window of windows) {
-    if (window.durationMs === limit.durationMs && window.name === limit.name) return window;
-  }
-  return undefined;
-}
-
 function countAdHoc(windows: readonly LocalWindow[]): number {
   return windows.reduce((count, { isAdHoc }) => count + (isAdHoc ? 1 : 0), 0);
 }
@@ -223,13 +212,4 @@ export function tooManyAdHocLimits(): AppError {
     'BAD_REQUEST',
     `There are ${MAX_ADHOC_LIMITS_PER_OWNER} live ad-hoc limits already; wait until some have ended.`,
   );
-}
-
-function toCount(window: LocalWindow): EdgeCount {
-  const { owner, name, durationMs, admitted, resetAtMs } = window;
-  return { owner, name, durationMs, count: admitted, resetAtMs };
-}
-
-function fromCount({ owner, name, durationMs, count, resetAtMs }: EdgeCount): LocalWindow {
-  return { owner, name, durationMs, isAdHoc: true, admitted: count, held: 0, resetAtMs, isUnsaved: false };
 }

@@ -39,17 +39,28 @@ export class Engine {
     this.system = system;
     this.keyCache = new KeyCache(storage.records, maxCachedKeys);
     this.edge = new Edge(storage.edge, maxLocalOwners);
-    this.verifier = new Verifier({ keys: this.keyCache, edge: this.edge, ledger: storage.ledger, refills });
-    this.access = new Access(storage.records);
+    this.verifier = new Verifier({
+      keys: this.keyCache,
+      edge: this.edge,
+      ledger: storage.ledger,
+      feed: storage.feed,
+      refills,
+    });
+    this.access = new Access(storage.records, storage.feed);
     this.apis = new ApiAdmin(storage, system);
     this.keys = new KeyAdmin({ storage, system, keys: this.keyCache, refills, defaultTimezone });
     this.rootKeys = new RootKeyAdmin(storage, system, this.access);
     this.sweep = new RefillSweep(storage.ledger, this.keys);
+    storage.feed.onChange(({ keys, rootKeys }) => {
+      if (keys === null) this.keyCache.clear();
+      else for (const digest of keys) this.keyCache.drop(digest);
+      if (rootKeys) this.access.forget();
+    });
   }
 
   /** What has to be on disk before the process may go. */
   async close(): Promise<void> {
-    await this.edge.save();
+    if (this.edge.hasToSync) await this.edge.sync();
   }
 }
 

@@ -29,7 +29,7 @@ interface Lookup {
 export class KeyCache {
   readonly #records: Records;
   readonly #maxKeys: number;
-  readonly #packed = new PackedKeys();
+  #packed = new PackedKeys();
   /** Keys that have more to them than fits in a packed row. */
   readonly #entries = new Map<string, KeyEntry>();
   readonly #unknown = new Set<string>();
@@ -82,6 +82,14 @@ export class KeyCache {
     this.#unknown.delete(digest);
     const lookup = this.#lookups.get(digest);
     if (lookup !== undefined) lookup.changed = true;
+  }
+
+  /** Anything may have changed. */
+  clear(): void {
+    this.#packed = new PackedKeys();
+    this.#entries.clear();
+    this.#unknown.clear();
+    for (const lookup of this.#lookups.values()) lookup.changed = true;
   }
 
   #ask(digest: string): void {

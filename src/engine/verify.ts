@@ -3,7 +3,7 @@ import { type Address, inBlock } from '../core/address.ts';
 import { AppError } from '../core/errors.ts';
 import type { RefillRule } from '../core/records.ts';
 import type { IdempotencyKey, Leg, SpendOutcome } from '../core/spend.ts';
-import type { Ledger } from '../storage/port.ts';
+import type { Feed, Ledger } from '../storage/port.ts';
 import { type Edge, type LocalLeg, tooManyAdHocLimits } from './edge.ts';
 import type { KeyCache } from './keyCache.ts';
 import type { KeyEntry } from './keyEntry.ts';
@@ -34,6 +34,7 @@ export interface VerifyParts {
   readonly keys: KeyCache;
   readonly edge: Edge;
   readonly ledger: Ledger;
+  readonly feed: Feed;
   readonly refills: Refills;
 }
 
@@ -67,7 +68,17 @@ export class Verifier {
   verify(request: VerifyRequest): Verdict | Promise<Verdict> {
     if (this.#stopped !== null) throw new AppError('UNAVAILABLE', this.#stopped);
     if (request.secretDigest === null) return UNKNOWN_KEY;
-    const entry = this.#parts.keys.peek(request.secretDigest);
+    return this.#parts.feed.isFresh() ? this.#verify(request, request.secretDigest) : this.#confirmAndVerify(request);
+  }
+
+  /** What is known here may be too old: asked once for all who wait, never once for each key. */
+  async #confirmAndVerify(request: VerifyRequest): Promise<Verdict> {
+    await this.#parts.feed.confirm();
+    return this.#verify(request, request.secretDigest ?? '');
+  }
+
+  #verify(request: VerifyRequest, digest: string): Verdict | Promise<Verdict> {
+    const entry = this.#parts.keys.peek(digest);
     if (entry === undefined || (entry === null && request.olderDigests !== null)) return this.#findAndDecide(request);
     return this.#decide(entry, request, 0);
   }

@@ -33,7 +33,7 @@ export class Background {
 
   start(): void {
     const { engine, syncIntervalMs } = this.#options;
-    this.#every(syncIntervalMs, 'saving local counts', () => this.#saveLocalCounts());
+    this.#every(syncIntervalMs, 'synchronising local counts', () => this.#syncLocalCounts());
     this.#every(SWEEP_EVERY_MS, 'writing refills down', async () => {
       this.#watchClock();
       await engine.sweep.run();
@@ -76,12 +76,12 @@ export class Background {
   }
 
   /** Saving takes at most a twentieth of the time: with very many counters the interval is stretched. */
-  async #saveLocalCounts(): Promise<void> {
+  async #syncLocalCounts(): Promise<void> {
     const { engine, monotonicMs } = this.#options;
     engine.edge.forgetEnded(engine.storage.ledger.nowMs(), FORGET_STEP);
     const startedAtMs = monotonicMs();
-    if (engine.edge.unsavedSize === 0 || startedAtMs < this.#saveAgainAtMs) return;
-    await engine.edge.save();
+    if (!engine.edge.hasToSync || startedAtMs < this.#saveAgainAtMs) return;
+    await engine.edge.sync();
     this.#saveAgainAtMs = startedAtMs + (monotonicMs() - startedAtMs) * SAVE_REST;
   }
 

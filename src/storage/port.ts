@@ -10,6 +10,7 @@ export interface Storage {
   readonly records: Records;
   readonly ledger: Ledger;
   readonly edge: EdgeCounts;
+  readonly feed: Feed;
   /** One per installation, made with the database. */
   readonly workspaceId: string;
   /** Every request that was answered is durable by then. */
@@ -144,11 +145,41 @@ export interface EdgeCount extends WindowName {
   readonly resetAtMs: number;
 }
 
+/** A local window as its owner is first seen: what this node has saved of it, and what the others have. */
+export interface LoadedCount extends EdgeCount {
+  readonly others: number;
+}
+
 /** Local counts: saved behind the request, read when their owner is first seen. */
 export interface EdgeCounts {
-  load(owner: string): Promise<readonly EdgeCount[]>;
-  save(counts: readonly EdgeCount[]): Promise<void>;
+  /** Other nodes count on the same database. */
+  readonly isShared: boolean;
+  load(owner: string): Promise<readonly LoadedCount[]>;
+  /**
+   * Saves what this node has admitted, as absolute numbers: saying it twice changes nothing. Answers the sums of the other
+   * nodes, of windows in which one of them has admitted more since the last time.
+   */
+  sync(counts: readonly EdgeCount[]): Promise<readonly EdgeCount[]>;
 }
+
+/** What has changed: what was kept of it must go. */
+export interface FeedChange {
+  /** Keys, by the digests of their secrets; null = any. */
+  readonly keys: readonly string[] | null;
+  readonly rootKeys: boolean;
+}
+
+/** What other nodes change on the same database. */
+export interface Feed {
+  /** False when a change may be unknown here for longer than allowed: nothing that is kept in memory may be used. */
+  isFresh(): boolean;
+  /** Asks now, shared by all who wait; then what was changed until now is known. Rejects when no answer comes in time. */
+  confirm(): Promise<void>;
+  onChange(listener: (change: FeedChange) => void): void;
+}
+
+/** The feed of a process that makes all changes itself. */
+export const ALONE: Feed = { isFresh: () => true, confirm: () => Promise.resolve(), onChange() {} };
 
 /** The database cannot be asked, and nothing was done. */
 export class StorageUnavailable extends Error {

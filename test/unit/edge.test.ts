@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test';
 
 import { AppError } from '../../src/core/errors.ts';
 import { Edge, type LocalLeg, type LocalOwner } from '../../src/engine/edge.ts';
-import type { EdgeCount } from '../../src/storage/port.ts';
+import type { EdgeCount, LoadedCount } from '../../src/storage/port.ts';
 
 const SECOND_MS = 1000;
 
@@ -13,15 +13,20 @@ class SavedCounts {
   loads = 0;
   failing = false;
 
-  async load(owner: string): Promise<readonly EdgeCount[]> {
+  readonly isShared = false;
+  /** What other nodes have admitted, told once. */
+  others: EdgeCount[] = [];
+
+  async load(owner: string): Promise<readonly LoadedCount[]> {
     this.loads++;
-    return [...this.rows.values()].filter((row) => row.owner === owner);
+    return [...this.rows.values()].filter((row) => row.owner === owner).map((row) => ({ ...row, others: 0 }));
   }
 
-  async save(counts: readonly EdgeCount[]): Promise<void> {
+  async sync(counts: readonly EdgeCount[]): Promise<readonly EdgeCount[]> {
     if (this.failing) throw new Error('no space');
     this.saves.push(counts.length);
     for (const count of counts) this.rows.set(JSON.stringify([count.owner, count.name, count.durationMs]), count);
+    return this.others.splice(0);
   }
 }
 
@@ -145,12 +150,11 @@ describe('saving local counts', () => {
     edge.hold(legOf(edge, 5_000));
     edge.admit(legOf(edge, 5_000, { cost: 0, name: 'peeked' }));
     expect(edge.unsavedSize).toBe(1);
-    await edge.save();
+    await edge.sync();
     expect([...saved.rows.values()]).toEqual([
       { owner: 'key_1', name: 'default', durationMs: SECOND_MS, count: 2, resetAtMs: 6_000 },
     ]);
-    await edge.save();
-    expect([saved.saves, edge.unsavedSize]).toEqual([[1], 0]);
+    expect([saved.saves, edge.unsavedSize, edge.hasToSync]).toEqual([[1], 0, false]);
   });
 
   test('a save that fails is made up for by the next', async () => {
@@ -158,10 +162,10 @@ describe('saving local counts', () => {
     await edge.load('key_1', 5_000);
     edge.admit(legOf(edge, 5_000));
     saved.failing = true;
-    expect(await codeOf(edge.save())).toBe('Error: no space');
+    expect(await codeOf(edge.sync())).toBe('Error: no space');
     edge.admit(legOf(edge, 5_000));
     saved.failing = false;
-    await edge.save();
+    await edge.sync();
     expect([...saved.rows.values()]).toMatchObject([{ count: 2 }]);
   });
 
@@ -176,7 +180,7 @@ describe('saving local counts', () => {
       );
       edge.admit({ window, limit: 3, cost: 1, resetAtMs: window.resetAtMs });
     }
-    await edge.save();
+    await edge.sync();
     expect([saved.saves, saved.rows.size]).toEqual([[1_000, 1_000, 500], 2_500]);
   });
 
@@ -184,7 +188,7 @@ describe('saving local counts', () => {
     const { edge, saved } = make();
     await edge.load('key_1', 5_000);
     edge.admit(legOf(edge, 5_000, { cost: 2 }));
-    await edge.save();
+    await edge.sync();
     const same = new Edge(saved, 100);
     await same.load('key_1', 5_999);
     expect(same.left(legOf(same, 5_999))).toBe(1);
@@ -202,7 +206,7 @@ describe('saving local counts', () => {
     await edge.load('key_1', 6_000);
     edge.admit(legOf(edge, 6_000, { cost: 3 }));
     edge.settle(held, true);
-    await edge.save();
+    await edge.sync();
     expect([...saved.rows.values()]).toMatchObject([{ count: 3, resetAtMs: 7_000 }]);
   });
 });
@@ -255,9 +259,70 @@ describe('owners', () => {
     edge.admit(legOf(edge, 5_000));
     edge.forgetEnded(6_000, 10);
     expect(edge.owner('key_1') !== undefined).toBe(true);
-    await edge.save();
+    await edge.sync();
     edge.forgetEnded(6_000, 10);
     edge.forgetEnded(6_000, 10);
     expect([edge.owner('key_1') !== undefined, saved.rows.size]).toEqual([false, 1]);
+  });
+});
+
+describe('what other nodes have counted', () => {
+  const sum = (count: number, resetAtMs: number, owner = 'key_1'): EdgeCount => ({
+    owner,
+    name: 'default',
+    durationMs: SECOND_MS,
+    count,
+    resetAtMs,
+  });
+
+  async function learning(...sums: EdgeCount[]): Promise<Edge> {
+    const { edge, saved } = make();
+    await edge.load('key_1', 5_000);
+    legOf(edge, 5_000);
+    for (const each of sums) {
+      saved.others = [each];
+      await edge.sync();
+    }
+    return edge;
+  }
+
+  test('counts against the limit, and is not saved as one of our own', async () => {
+    const { edge, saved } = make();
+    await edge.load('key_1', 5_000);
+    edge.admit(legOf(edge, 5_000));
+    saved.others = [sum(1, 6_000)];
+    await edge.sync();
+    expect(edge.left(legOf(edge, 5_000))).toBe(1);
+    edge.admit(legOf(edge, 5_000));
+    expect(edge.allows(legOf(edge, 5_000))).toBe(false);
+    await edge.sync();
+    expect([...saved.rows.values()]).toMatchObject([{ count: 2 }]);
+  });
+
+  test('only grows within a window: an answer that was overtaken takes nothing back', async () => {
+    const edge = await learning(sum(2, 6_000), sum(1, 6_000));
+    expect(edge.left(legOf(edge, 5_000))).toBe(1);
+  });
+
+  test('ends with its window', async () => {
+    const edge = await learning(sum(3, 6_000));
+    expect(edge.left(legOf(edge, 5_999))).toBe(0);
+    expect(edge.left(legOf(edge, 6_000))).toBe(3);
+  });
+
+  test('of a node whose clock is ahead waits for the window it is about, and does not open the running one', async () => {
+    const edge = await learning(sum(3, 7_000));
+    expect(edge.left(legOf(edge, 5_999))).toBe(3);
+    expect(edge.left(legOf(edge, 6_000))).toBe(0);
+  });
+
+  test('of an earlier window than the one known is too late', async () => {
+    const edge = await learning(sum(2, 7_000), sum(3, 6_000));
+    expect([edge.left(legOf(edge, 5_999)), edge.left(legOf(edge, 6_000))]).toEqual([3, 1]);
+  });
+
+  test('of owners that are not counted here is left alone', async () => {
+    const edge = await learning(sum(3, 6_000, 'key_2'));
+    expect([edge.left(legOf(edge, 5_000)), edge.owner('key_2')]).toEqual([3, undefined]);
   });
 });

@@ -1,7 +1,7 @@
 import { AppError, notFound } from '../../core/errors.ts';
 import type { RootKeyRecord } from '../../core/records.ts';
 import { ALL_RIGHTS, type ApiAction, holdsRight, holdsRightSomewhere } from '../../core/rights.ts';
-import type { Records } from '../../storage/port.ts';
+import type { Feed, Records } from '../../storage/port.ts';
 
 /** Root keys that are kept in memory; there are few, and a flood of wrong ones must not fill it. */
 const MAX_CACHED = 1000;
@@ -9,11 +9,13 @@ const MAX_CACHED = 1000;
 /** Who calls, and what they may do. */
 export class Access {
   readonly #records: Records;
+  readonly #feed: Feed;
   readonly #known = new Map<string, RootKeyRecord>();
   #changes = 0;
 
-  constructor(records: Records) {
+  constructor(records: Records, feed: Feed) {
     this.#records = records;
+    this.#feed = feed;
   }
 
   /** The root key, if it is good now; the message of the error tells what is wrong with it. */
@@ -21,6 +23,7 @@ export class Access {
     if (digests.length === 0) {
       throw new AppError('UNAUTHORIZED', 'A root key is needed: send it as "Authorization: Bearer root_...".');
     }
+    if (!this.#feed.isFresh()) await this.#feed.confirm();
     const rootKey = await this.#findAny(digests);
     if (rootKey === null) throw await this.#unknown(digests);
     if (rootKey.revokedAtMs !== null) throw new AppError('UNAUTHORIZED', 'This root key was revoked.');

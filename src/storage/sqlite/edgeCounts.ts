@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite';
 
-import type { EdgeCount, EdgeCounts } from '../port.ts';
+import type { EdgeCount, EdgeCounts, LoadedCount } from '../port.ts';
 import type { SqliteThread } from './threadClient.ts';
 
 /** Counts by column: strings and a block of numbers are handed to a thread at a fraction of what objects cost. */
@@ -14,22 +14,24 @@ export interface EdgeColumns {
 export const EDGE_NUMBERS = 3;
 
 export class SqliteEdgeCounts implements EdgeCounts {
+  readonly isShared = false;
   readonly #writer: SqliteThread;
   readonly #select;
 
   constructor(db: Database, writer: SqliteThread) {
     this.#writer = writer;
     this.#select = db.query(
-      'SELECT owner, name, duration_ms AS durationMs, count, reset_at_ms AS resetAtMs FROM edge_counts WHERE owner = ?',
+      'SELECT owner, name, duration_ms AS durationMs, count, reset_at_ms AS resetAtMs, 0 AS others FROM edge_counts WHERE owner = ?',
     );
   }
 
-  async load(owner: string): Promise<readonly EdgeCount[]> {
-    return this.#select.all(owner) as EdgeCount[];
+  async load(owner: string): Promise<readonly LoadedCount[]> {
+    return this.#select.all(owner) as LoadedCount[];
   }
 
-  async save(counts: readonly EdgeCount[]): Promise<void> {
+  async sync(counts: readonly EdgeCount[]): Promise<readonly EdgeCount[]> {
     await this.#writer.call('saveEdge', toColumns(counts));
+    return [];
   }
 }
 

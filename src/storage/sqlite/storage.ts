@@ -1,6 +1,6 @@
 import { Database } from 'bun:sqlite';
 
-import type { EdgeCounts, Storage } from '../port.ts';
+import { ALONE, type EdgeCounts, type Storage } from '../port.ts';
 import { CommitNumberFile, refuseLostCommits } from './commitNumber.ts';
 import { SqliteEdgeCounts } from './edgeCounts.ts';
 import { toWriteFailure, type WriteFailure } from './failure.ts';
@@ -29,6 +29,7 @@ export class SqliteStorage implements Storage {
   readonly records: SqliteRecords;
   readonly ledger: SqliteLedger;
   readonly edge: EdgeCounts;
+  readonly feed = ALONE;
   readonly workspaceId: string;
   readonly #db: Database;
   readonly #writer: SqliteThread;

@@ -1,0 +1,54 @@
+import type { EdgeCount, LoadedCount } from '../storage/port.ts';
+
+/**
+ * A local counter. `admitted` is what was let through and is saved; `held` is what a verification has set aside while
+ * the ledger decides its other legs: it counts against the limit, and becomes admitted or is released; `others` is what
+ * other nodes are known to have let through. When the window rolls, all start at 0, and a hold that was made before
+ * belongs to the window that ended.
+ */
+export interface LocalWindow {
+  readonly owner: string;
+  readonly name: string;
+  readonly durationMs: number;
+  /** Not known to be one of the key's configured limits: these are bounded. */
+  isAdHoc: boolean;
+  admitted: number;
+  held: number;
+  resetAtMs: number;
+  others: number;
+  /** The window that `others` is about: a clock of another node may be a little ahead. */
+  othersResetAtMs: number;
+  /** Stands in the list of what is to be saved. */
+  isUnsaved: boolean;
+}
+
+export interface LocalLimit {
+  readonly name: string;
+  readonly durationMs: number;
+  readonly isAdHoc: boolean;
+}
+
+/** What counts against the limit. */
+export function used({ admitted, held, others, othersResetAtMs, resetAtMs }: LocalWindow): number {
+  return admitted + held + (othersResetAtMs === resetAtMs ? others : 0);
+}
+
+export function findWindow(
+  windows: readonly LocalWindow[],
+  limit: Omit<LocalLimit, 'isAdHoc'>,
+): LocalWindow | undefined {
+  for (const window of windows) {
+    if (window.durationMs === limit.durationMs && window.name === limit.name) return window;
+  }
+  return undefined;
+}
+
+export function toCount(window: LocalWindow): EdgeCount {
+  const { owner, name, durationMs, admitted, resetAtMs } = window;
+  return { owner, name, durationMs, count: admitted, resetAtMs };
+}
+
+export function fromCount({ owner, name, durationMs, count, resetAtMs, others }: LoadedCount): LocalWindow {
+  const counted = { admitted: count, held: 0, resetAtMs, others, othersResetAtMs: resetAtMs };
+  return { owner, name, durationMs, isAdHoc: true, ...counted, isUnsaved: false };
+}
