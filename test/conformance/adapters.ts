@@ -7,25 +7,14 @@ import type { Storage } from '../../src/storage/port.ts';
 import { DataFolder } from '../../src/storage/sqlite/folder.ts';
 import { SqliteStorage } from '../../src/storage/sqlite/storage.ts';
 import { VirtualClock } from '../harness/clock.ts';
-
-/** A storage under test, and the ways in which it can end and begin again. */
-export interface OpenedStorage {
-  readonly storage: Storage;
-  /** A clean end and a new start on the same data. */
-  reopen(): Promise<void>;
-  /** What a new start finds after an end without warning at this moment. This one goes on. */
-  afterCrash(): Promise<OpenedStorage>;
-  close(): Promise<void>;
-}
+import { type OpenedStorage, RETENTION_MS } from './opened.ts';
+import { PostgresInDatabase } from './postgres.ts';
 
 /** An adapter of the storage port: a new one is a new entry in ADAPTERS, and passes every file of this folder. */
 export interface Adapter {
   readonly name: string;
   open(clock: VirtualClock): Promise<OpenedStorage>;
 }
-
-/** What every adapter is opened with. */
-export const RETENTION_MS = 3_600_000;
 
 class SqliteInFolder implements OpenedStorage {
   readonly #path: string;
@@ -101,6 +90,7 @@ function openSqlite(folder: DataFolder, clock: VirtualClock): Promise<SqliteStor
 
 export const ADAPTERS: readonly Adapter[] = [
   { name: 'sqlite', open: (clock) => SqliteInFolder.start(newFolder(), clock) },
+  { name: 'postgres', open: (clock) => PostgresInDatabase.start(clock) },
 ];
 
 /** One storage on its own clock; everything that was opened is closed at the end. */

@@ -148,7 +148,7 @@ describePort('changes', (world) => {
     expect(new Set([...given, ...later]).size).toBe(3547);
     const afterCrash = await copy.ledger.reserveAccounts(2000);
     expect(new Set([...given, ...afterCrash]).size).toBe(3547);
-    expect(await storage.ledger.read([])).toEqual([]);
+    expect(await world().storage.ledger.read([])).toEqual([]);
   });
 
   test('an account that is closed and opened again as the other kind is of that kind, also after a reopen', async () => {

@@ -3,7 +3,8 @@ import { expect, test } from 'bun:test';
 import { MAX_LIVE_IDEMPOTENCY_KEYS } from '../../src/core/bounds.ts';
 import type { IdempotencyKey } from '../../src/core/spend.ts';
 import type { Storage } from '../../src/storage/port.ts';
-import { describePort, RETENTION_MS } from './adapters.ts';
+import { describePort } from './adapters.ts';
+import { RETENTION_MS } from './opened.ts';
 import { balanceOf, change, credits, idempotency, openCredits, spendAll } from './samples.ts';
 
 function take(storage: Storage, account: number, key: IdempotencyKey, amount = 1) {

@@ -1,0 +1,195 @@
+import { readFileSync } from 'node:fs';
+import { mkdtemp } from 'node:fs/promises';
+import { join } from 'node:path';
+
+import { Client } from 'pg';
+
+import { give } from './account.ts';
+import { appendSettings, copyRunning, copyTemplate, makeStandby } from './data.ts';
+import { postgresKit } from './kit.ts';
+import { freePort } from './ports.ts';
+import { type Place, Postmaster } from './postmaster.ts';
+import { until } from './wait.ts';
+import { Watchdog } from './watchdog.ts';
+
+export interface PostgresOptions {
+  /** Of postgresql.conf, over those below. */
+  readonly settings?: Readonly<Record<string, string>>;
+  /** Writes to the disk for real. A killed server loses nothing without it either: the system keeps what was written. */
+  readonly durable?: boolean;
+}
+
+type Row = Record<string, unknown>;
+
+const SETTINGS: Readonly<Record<string, string>> = {
+  listen_addresses: '127.0.0.1',
+  unix_socket_directories: '',
+  max_connections: '200',
+  shared_buffers: '64MB',
+  wal_level: 'replica',
+  // A standby that was away for a while finds what it missed.
+  wal_keep_size: '256MB',
+  // As files of the data folder, which are deleted with it; in /dev/shm a killed server would leave them.
+  dynamic_shared_memory_type: 'mmap',
+};
+
+/**
+ * A real PostgreSQL with a data folder of its own, on a port of 127.0.0.1 that it keeps. Nothing of it outlives this
+ * process: when this process dies without having removed it, even by SIGKILL, its watchdog does so a moment later.
+ */
+export class PostgresServer implements AsyncDisposable {
+  readonly port: number;
+  readonly #place: Place;
+  readonly #watchdog: Watchdog;
+  #postmaster: Postmaster | null = null;
+
+  private constructor(folder: string) {
+    this.port = freePort();
+    this.#place = { data: join(folder, 'data'), log: join(folder, 'log'), port: this.port };
+    this.#watchdog = new Watchdog(folder);
+  }
+
+  static start({ settings = {}, durable = false }: PostgresOptions = {}): Promise<PostgresServer> {
+    return PostgresServer.#startOn(async (data) => {
+      await copyTemplate((await postgresKit()).template, data);
+      await appendSettings(data, { ...SETTINGS, fsync: durable ? 'on' : 'off', ...settings });
+    });
+  }
+
+  static async #startOn(makeData: (data: string) => Promise<void>): Promise<PostgresServer> {
+    const { base } = await postgresKit();
+    const folder = await mkdtemp(join(base, 'keystile-cluster-'));
+    const server = new PostgresServer(folder);
+    try {
+      await give(folder);
+      await makeData(server.#place.data);
+      await server.#launch();
+      return server;
+    } catch (error) {
+      await server.remove();
+      throw error;
+    }
+  }
+
+  get hostPort(): string {
+    return `127.0.0.1:${this.port}`;
+  }
+
+  url(database = 'postgres'): string {
+    return `postgres://postgres@${this.hostPort}/${database}`;
+  }
+
+  /** Answers the url of a new database, a copy of the template when one is named. */
+  async createDatabase(template = 'template1'): Promise<string> {
+    const name = `test_${crypto.randomUUID().replaceAll('-', '')}`;
+    await this.query(`CREATE DATABASE ${name} TEMPLATE "${template}"`);
+    return this.url(name);
+  }
+
+  async dropDatabase(url: string): Promise<void> {
+    await this.query(`DROP DATABASE IF EXISTS "${new URL(url).pathname.slice(1)}" WITH (FORCE)`);
+  }
+
+  /** One statement on a connection of its own. */
+  query(sql: string, database?: string): Promise<Row[]> {
+    return this.#connected(async (client) => (await client.query<Row>(sql)).rows, database);
+  }
+
+  async stop(mode: 'fast' | 'immediate' = 'fast'): Promise<void> {
+    await this.#postmaster?.stop(mode);
+    this.#postmaster = null;
+  }
+
+  /** Also starts a server again that was stopped or killed. */
+  async restart(mode: 'fast' | 'immediate' = 'fast'): Promise<void> {
+    await this.stop(mode);
+    await this.#launch();
+  }
+
+  /** All its processes at once, as when the machine dies; what they had written stays with the system. */
+  async kill(): Promise<void> {
+    await this.#postmaster?.killAll();
+    this.#postmaster = null;
+  }
+
+  /** A server that streams from this one, which goes on working meanwhile. */
+  async startStandby(name: string): Promise<PostgresServer> {
+    const standby = await PostgresServer.#startOn((data) =>
+      this.#connected(async (client) => {
+        await client.query(`SELECT pg_backup_start('standby', fast => true)`);
+        await copyRunning(this.#place.data, data);
+        const { rows } = await client.query<{ labelfile: string }>(`SELECT * FROM pg_backup_stop(false)`);
+        const primary = `host=127.0.0.1 port=${this.port} user=postgres sslmode=disable application_name=${name}`;
+        await makeStandby(data, rows[0]?.labelfile ?? '', primary);
+      }),
+    );
+    await this.#untilReplicating([name], ['async', 'potential', 'sync', 'quorum']);
+    return standby;
+  }
+
+  /** From now on a commit is answered when one of these standbys has it on its disk too; null for none. */
+  async synchronousWith(names: readonly string[] | null): Promise<void> {
+    const value = names === null ? '' : `ANY 1 (${names.map((name) => `"${name}"`).join(', ')})`;
+    await this.query(`ALTER SYSTEM SET synchronous_standby_names = '${value}'`);
+    await this.query('SELECT pg_reload_conf()');
+    await until('the setting is read', async () => {
+      const [row] = await this.query(`SELECT current_setting('synchronous_standby_names') AS value`);
+      return row?.['value'] === value;
+    });
+    await this.#untilReplicating(names ?? [], ['sync', 'quorum']);
+    // Commits wait only once the checkpointer has read the setting too. It does so before it works.
+    await this.query('CHECKPOINT');
+  }
+
+  async promote(): Promise<void> {
+    await this.query('SELECT pg_promote()');
+    await until('the standby is the primary', async () => {
+      const [row] = await this.query('SELECT pg_is_in_recovery() AS waits');
+      return row?.['waits'] === false;
+    });
+  }
+
+  /** The end of what the server wrote to its log. */
+  logTail(lines = 50): string {
+    return readFileSync(this.#place.log, 'utf8').trimEnd().split('\n').slice(-lines).join('\n');
+  }
+
+  /** Without the care of an orderly stop, for its data goes too. */
+  async remove(): Promise<void> {
+    await this.stop('immediate');
+    await this.#watchdog.end();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.remove();
+  }
+
+  async #launch(): Promise<void> {
+    this.#postmaster = await Postmaster.start(
+      this.#place,
+      (pid) => this.#watchdog.watch(pid, 'QUIT'),
+      () => this.#watchdog.forget(),
+    );
+  }
+
+  async #untilReplicating(names: readonly string[], states: readonly string[]): Promise<void> {
+    await until(`${names.join(', ')} replicate (${states.join(', ')})`, async () => {
+      const rows = await this.query(`SELECT application_name, sync_state FROM pg_stat_replication
+                                     WHERE state = 'streaming'`);
+      const ready = rows.filter((row) => states.includes(String(row['sync_state'])));
+      return names.every((name) => ready.some((row) => row['application_name'] === name));
+    });
+  }
+
+  async #connected<Result>(work: (client: Client) => Promise<Result>, database?: string): Promise<Result> {
+    const client = new Client({ connectionString: this.url(database) });
+    // The statement that is under way fails by itself; without a listener this process would fail too.
+    client.on('error', () => undefined);
+    await client.connect();
+    try {
+      return await work(client);
+    } finally {
+      await client.end();
+    }
+  }
+}

@@ -1,0 +1,152 @@
+import { readFileSync } from 'node:fs';
+
+import { Client, type ClientConfig, types } from 'pg';
+
+import { StorageUnavailable } from '../port.ts';
+import type { DatabaseAddress } from './address.ts';
+import { ConnectionLost, reasonOf } from './failure.ts';
+
+/** Oldest PostgreSQL that is supported by its makers. */
+const OLDEST_VERSION = 140_000;
+
+/** Whole numbers as numbers: no column holds one past 2^53. */
+const INT8 = 20;
+const TYPES: ClientConfig['types'] = {
+  getTypeParser(oid: number, format?: 'text' | 'binary') {
+    return oid === INT8 ? Number : (types.getTypeParser(oid, format as 'text') as (value: string) => unknown);
+  },
+};
+
+/** Settings of a session, as the server names them. */
+export type Settings = Readonly<Record<string, string>>;
+
+/** Said once at the start, where it can be mended: not the server we need. */
+export class WrongServer extends Error {
+  override readonly name = 'WrongServer';
+}
+
+interface ServerFacts {
+  readonly is_standby: boolean;
+  readonly version: number;
+  readonly synchronous_commit: string;
+}
+
+/** Opens connections to the server that takes writes, whichever of the hosts that is now. */
+export class Connector {
+  readonly #address: DatabaseAddress;
+  readonly #rootCertificates: string | null;
+  /** Where the primary was found the last time: asked first. */
+  #first = 0;
+
+  constructor(address: DatabaseAddress) {
+    this.#address = address;
+    this.#rootCertificates = address.tlsRootFile === null ? null : readFileSync(address.tlsRootFile, 'utf8');
+  }
+
+  /** The hosts in words, for messages: never the password. */
+  get where(): string {
+    return this.#address.hosts.map(({ host, port }) => `${host}:${port}`).join(', ');
+  }
+
+  /** Rejects with StorageUnavailable when none of the hosts takes writes. */
+  async connect(settings: Settings): Promise<Client> {
+    const { hosts } = this.#address;
+    const reasons: string[] = [];
+    for (let i = 0; i < hosts.length; i++) {
+      const number = (this.#first + i) % hosts.length;
+      const { host, port } = hosts[number] as (typeof hosts)[number];
+      try {
+        const client = await this.#open(host, port, settings);
+        this.#first = number;
+        return client;
+      } catch (error) {
+        if (error instanceof WrongServer) throw error;
+        reasons.push(`${host}:${port}: ${reasonOf(error)}`);
+      }
+    }
+    throw new StorageUnavailable(`The database cannot be reached (${reasons.join('; ')}).`);
+  }
+
+  async #open(host: string, port: number, settings: Settings): Promise<Client> {
+    const { user, password, database, applicationName, connectTimeoutMs } = this.#address;
+    const client = new Client({
+      host,
+      port,
+      user,
+      password: password ?? '',
+      database,
+      ssl: this.#tls(),
+      application_name: applicationName,
+      connectionTimeoutMillis: connectTimeoutMs,
+      keepAlive: true,
+      types: TYPES,
+      options: Object.entries(settings)
+        .map(([name, value]) => `-c ${name}=${value}`)
+        .join(' '),
+    });
+    // Told by whoever waits for an answer; a connection that breaks while nobody does is noticed at its next use.
+    client.on('error', () => {});
+    await client.connect();
+    try {
+      await this.#check(client, connectTimeoutMs);
+      return client;
+    } catch (error) {
+      destroy(client);
+      throw error;
+    }
+  }
+
+  async #check(client: Client, timeoutMs: number): Promise<void> {
+    const { rows } = await withDeadline(
+      client,
+      timeoutMs,
+      client.query<ServerFacts>(
+        `SELECT pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on' AS is_standby,
+           current_setting('server_version_num')::int AS version, current_setting('synchronous_commit') AS synchronous_commit`,
+      ),
+    );
+    const [facts] = rows;
+    if (facts === undefined) throw new Error('no answer');
+    if (facts.version < OLDEST_VERSION) {
+      const version = Math.floor(facts.version / 10_000);
+      throw new WrongServer(`The database is PostgreSQL ${version}; Keystile needs 14 or newer.`);
+    }
+    if (facts.is_standby) throw new Error('takes no writes (a standby, or read-only)');
+    // What was answered must be on disk, whatever the default of the database is.
+    if (facts.synchronous_commit === 'off') {
+      await withDeadline(client, timeoutMs, client.query('SET synchronous_commit = on'));
+    }
+  }
+
+  #tls(): ClientConfig['ssl'] {
+    const { tls } = this.#address;
+    if (tls === 'off') return false;
+    return {
+      rejectUnauthorized: tls === 'verified',
+      ...(this.#rootCertificates === null ? {} : { ca: this.#rootCertificates }),
+    };
+  }
+}
+
+/** Ends a connection without a word: what the server does with what it was sent is not known. */
+export function destroy(client: Client): void {
+  const { stream } = (client as unknown as { connection: { stream: { destroy(): void } } }).connection;
+  stream.destroy();
+}
+
+/** The answer, or ConnectionLost when it does not come in time; the connection is not used any more then. */
+export async function withDeadline<T>(client: Client, timeoutMs: number, answer: Promise<T>): Promise<T> {
+  let timer: ReturnType<typeof setTimeout> | null = null;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      destroy(client);
+      reject(new ConnectionLost(`no answer in ${timeoutMs} ms`));
+    }, timeoutMs);
+  });
+  try {
+    return await Promise.race([answer, late]);
+  } finally {
+    if (timer !== null) clearTimeout(timer);
+    answer.catch(() => {});
+  }
+}

@@ -1,0 +1,129 @@
+import type { EdgeCount, EdgeCounts, LoadedCount } from '../port.ts';
+import { asUnavailable } from './management.ts';
+import type { Session } from './session.ts';
+
+/** A push may take this long; the next pull looks back further, so that none is missed. */
+export const PUSH_TIMEOUT_MS = 1_500;
+const LOOK_BACK = '2 seconds';
+/** Rows of other nodes that are looked at in one pull; the next one goes on from there. */
+const MAX_PULLED = 10_000;
+
+interface SumRow extends Record<string, unknown> {
+  owner: string | null;
+  name: string;
+  duration_ms: number;
+  reset_at_ms: number;
+  count: number;
+  /** Where the next pull begins. */
+  next: string;
+}
+
+interface LoadRow extends Record<string, unknown> {
+  owner: string;
+  name: string;
+  duration_ms: number;
+  reset_at_ms: number;
+  own: number;
+  others: number;
+}
+
+/**
+ * What every node has let through, in one table: each node writes its own rows, as absolute numbers that only grow within a
+ * window, and reads the sums of the others. No order of arrival, and no message twice, can make it count wrong.
+ */
+export class PostgresEdgeCounts implements EdgeCounts {
+  readonly isShared = true;
+  readonly #session: Session;
+  readonly #node: string;
+  #next: string | null = null;
+  #loading: { owners: Set<string>; rows: Promise<LoadRow[]> } | null = null;
+
+  constructor(session: Session, node: string) {
+    this.#session = session;
+    this.#node = node;
+  }
+
+  /** Owners that are first seen in the same turn of the event loop are one question. */
+  async load(owner: string): Promise<readonly LoadedCount[]> {
+    if (this.#loading === null) {
+      const owners = new Set<string>();
+      const rows = Promise.resolve().then(() => {
+        this.#loading = null;
+        return this.#load([...owners]);
+      });
+      this.#loading = { owners, rows };
+    }
+    this.#loading.owners.add(owner);
+    const rows = await asUnavailable(this.#loading.rows);
+    return rows
+      .filter((row) => row.owner === owner)
+      .map((row) => ({
+        owner,
+        name: row.name,
+        durationMs: row.duration_ms,
+        resetAtMs: row.reset_at_ms,
+        count: row.own,
+        others: row.others,
+      }));
+  }
+
+  async sync(counts: readonly EdgeCount[]): Promise<readonly EdgeCount[]> {
+    const { rows } = await asUnavailable(
+      this.#session.query<SumRow>({
+        name: 'sync_edge',
+        text: SYNC,
+        values: [
+          this.#node,
+          counts.map(({ owner }) => owner),
+          counts.map(({ name }) => name),
+          counts.map(({ durationMs }) => durationMs),
+          counts.map(({ count }) => count),
+          counts.map(({ resetAtMs }) => resetAtMs),
+          this.#next,
+        ],
+      }),
+    );
+    this.#next = rows[0]?.next ?? this.#next;
+    return rows.flatMap(({ owner, name, duration_ms, reset_at_ms, count }) =>
+      owner === null ? [] : [{ owner, name, durationMs: duration_ms, resetAtMs: reset_at_ms, count }],
+    );
+  }
+
+  async #load(owners: readonly string[]): Promise<LoadRow[]> {
+    const { rows } = await this.#session.query<LoadRow>({
+      name: 'load_edge',
+      text: LOAD,
+      values: [this.#node, owners],
+    });
+    return rows;
+  }
+}
+
+/** Of each window the one that ends last: an ended one of a slower node says nothing any more. */
+const LOAD = `SELECT DISTINCT ON (owner, name, duration_ms) owner, name, duration_ms, reset_at_ms,
+    coalesce(sum(count) FILTER (WHERE node = $1), 0)::bigint AS own,
+    coalesce(sum(count) FILTER (WHERE node <> $1), 0)::bigint AS others
+  FROM edge_counts WHERE owner = ANY ($2::text[])
+  GROUP BY owner, name, duration_ms, reset_at_ms
+  ORDER BY owner, name, duration_ms, reset_at_ms DESC`;
+
+/** Pushes and pulls in one statement. The first pull of a node has nothing to look back to: it loads owners as they come. */
+const SYNC = `WITH mine AS (
+    INSERT INTO edge_counts (owner, name, duration_ms, node, count, reset_at_ms)
+    SELECT u.owner, u.name, u.duration_ms, $1, u.count, u.reset_at_ms
+    FROM unnest($2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[]) AS u(owner, name, duration_ms, count, reset_at_ms)
+    ON CONFLICT (owner, name, duration_ms, node)
+    DO UPDATE SET count = excluded.count, reset_at_ms = excluded.reset_at_ms, pushed_at = clock_timestamp()
+  ), news AS (
+    SELECT owner, name, duration_ms, pushed_at FROM edge_counts
+    WHERE pushed_at > coalesce($7::timestamptz, now() - interval '${LOOK_BACK}') AND node <> $1
+    ORDER BY pushed_at LIMIT ${MAX_PULLED}
+  ), sums AS (
+    SELECT e.owner, e.name, e.duration_ms, e.reset_at_ms, sum(e.count)::bigint AS count
+    FROM (SELECT DISTINCT owner, name, duration_ms FROM news) n
+    JOIN edge_counts e ON e.owner = n.owner AND e.name = n.name AND e.duration_ms = n.duration_ms AND e.node <> $1
+    GROUP BY e.owner, e.name, e.duration_ms, e.reset_at_ms
+  )
+  SELECT s.*, (CASE WHEN (SELECT count(*) FROM news) = ${MAX_PULLED} THEN (SELECT max(pushed_at) FROM news)
+    ELSE now() - interval '${LOOK_BACK}' END)::text AS next
+  FROM (SELECT 1) one LEFT JOIN sums s ON true`;

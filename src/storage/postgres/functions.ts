@@ -1,0 +1,325 @@
+/**
+ * What the ledger does inside the database. Each function has its version in its name and is never edited once released: an
+ * older node goes on calling the old one while nodes are replaced one by one.
+ */
+
+/** Numbers of one leg in the argument `legs`: where, amount, revision, rule, and five numbers of the rule. */
+export const LEG_NUMBERS = 9;
+
+/** Rules of a leg, and what their five numbers are. */
+export const LEG_RULE = {
+  credits: 0,
+  /** epoch, start, end, amount, - */
+  restore: 1,
+  /** epoch, start, end, amount, ceiling */
+  add: 2,
+  /** limit, duration, -, -, - */
+  window: 3,
+} as const;
+
+/** Statuses in the answer. After each: number of the leg that refused, number of legs; then (left, reset) of each leg. */
+export const STATUS = { taken: 0, refused: 1, stale: 2, conflict: 3, crowded: 4, busy: 5, replayed: 6 } as const;
+
+/** The lane of a batch has no row: it was idle for so long that it was removed. */
+export const NO_LANE = 'KS001';
+/** The number of a batch was taken by its own node, which gave it up. */
+export const NUMBER_BURNT = 'KS002';
+
+/**
+ * The clock of the ledger, in milliseconds. A caller that brings its own time (a test) is believed.
+ */
+const NOW = `
+CREATE FUNCTION ledger_now_v1(at_ms bigint) RETURNS bigint LANGUAGE sql VOLATILE AS $$
+  SELECT coalesce(at_ms, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint)
+$$;`;
+
+/**
+ * One batch of spends, exactly as core/spend decides them one by one. `ids` are the accounts, ascending and each once; a leg
+ * names its account by its place among them. Without \`waits\` a row that another transaction holds is left alone, and
+ * its spends come back as busy.
+ *
+ * The order matters: first the locks, in the order of the ids, then the clock, then what is known of idempotency keys, in a
+ * statement of its own (in the one that locks it would see what was there before the locks were waited for).
+ */
+const SPEND = `
+CREATE FUNCTION ledger_spend_v1(
+  lane bigint, batch bigint, waits boolean, at_ms bigint,
+  ids bigint[], spend_legs int[], legs bigint[],
+  spend_idem int[], idem_scope int[], idem_id text[], idem_digest text[], scopes text[], max_live int
+) RETURNS bigint[] LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+  max_count CONSTANT bigint := 9007199254740991;
+  n_ids int := coalesce(cardinality(ids), 0);
+  n_idem int := coalesce(cardinality(idem_id), 0);
+  seen int[] := array_fill(0, ARRAY[n_ids]);
+  kinds int[] := array_fill(0, ARRAY[n_ids]);
+  vals bigint[] := array_fill(0::bigint, ARRAY[n_ids]);
+  marks bigint[] := array_fill(0::bigint, ARRAY[n_ids]);
+  dues bigint[] := array_fill(0::bigint, ARRAY[n_ids]);
+  revs bigint[] := array_fill(0::bigint, ARRAY[n_ids]);
+  dirty boolean[] := array_fill(false, ARRAY[n_ids]);
+  -- Of the legs of one spend: as the account stands now, and after the spend.
+  cur_val bigint[]; cur_mark bigint[]; cur_due bigint[]; new_val bigint[]; new_mark bigint[]; new_due bigint[];
+  rep_digest text[] := array_fill(NULL::text, ARRAY[n_idem]);
+  rep_outcome text[] := array_fill(NULL::text, ARRAY[n_idem]);
+  live int[];
+  kept_at int[] := '{}'; kept_outcome text[] := '{}';
+  answer bigint[] := array_fill(0::bigint, ARRAY[1 + 3 * cardinality(spend_legs) + 2 * cardinality(legs) / ${LEG_NUMBERS}]);
+  w int := 1; found_ids int := 0; any_dirty boolean := false;
+  row_ record; now_ bigint; p int; b int; base int := 0; n int; l int; j int; k int; rule bigint; amount bigint;
+  v bigint; m bigint; d bigint; passed bigint; target bigint; ceiling_ bigint; status int; refused_by int; told bigint[];
+  part int;
+BEGIN
+  p := 1;
+  IF waits THEN
+    FOR row_ IN SELECT * FROM accounts a WHERE a.id = ANY (ids) ORDER BY a.id FOR UPDATE LOOP
+      WHILE ids[p] < row_.id LOOP p := p + 1; END LOOP;
+      seen[p] := 1; kinds[p] := row_.kind; vals[p] := row_.value; marks[p] := row_.mark; dues[p] := row_.due_at_ms;
+      revs[p] := row_.revision; found_ids := found_ids + 1;
+    END LOOP;
+  ELSE
+    FOR row_ IN SELECT * FROM accounts a WHERE a.id = ANY (ids) ORDER BY a.id FOR UPDATE SKIP LOCKED LOOP
+      WHILE ids[p] < row_.id LOOP p := p + 1; END LOOP;
+      seen[p] := 1; kinds[p] := row_.kind; vals[p] := row_.value; marks[p] := row_.mark; dues[p] := row_.due_at_ms;
+      revs[p] := row_.revision; found_ids := found_ids + 1;
+    END LOOP;
+    IF found_ids < n_ids THEN
+      -- There, but held by someone.
+      FOR row_ IN SELECT u.at FROM unnest(ids, seen) WITH ORDINALITY AS u(id, is_seen, at)
+        WHERE u.is_seen = 0 AND EXISTS (SELECT 1 FROM accounts a WHERE a.id = u.id) LOOP
+        seen[row_.at] := 2;
+      END LOOP;
+    END IF;
+  END IF;
+  now_ := ledger_now_v1(at_ms);
+  answer[1] := now_;
+
+  IF n_idem > 0 THEN
+    FOR row_ IN
+      SELECT u.at, r.request_digest, r.outcome
+      FROM unnest(idem_scope, idem_id) WITH ORDINALITY AS u(scope_at, id, at)
+      JOIN LATERAL (
+        SELECT request_digest, outcome FROM replays_0 WHERE scope = scopes[u.scope_at] AND id = u.id
+        UNION ALL
+        SELECT request_digest, outcome FROM replays_1 WHERE scope = scopes[u.scope_at] AND id = u.id
+      ) r ON true
+    LOOP
+      rep_digest[row_.at] := row_.request_digest; rep_outcome[row_.at] := row_.outcome;
+    END LOOP;
+    SELECT array_agg(
+      (SELECT count(*) FROM (
+        SELECT 1 FROM replays_0 WHERE scope = u.scope UNION ALL SELECT 1 FROM replays_1 WHERE scope = u.scope LIMIT max_live
+      ) x) ORDER BY u.at)::int[]
+    INTO live FROM unnest(scopes) WITH ORDINALITY AS u(scope, at);
+  END IF;
+
+  FOR s IN 1 .. coalesce(cardinality(spend_legs), 0) LOOP
+    n := spend_legs[s];
+    k := spend_idem[s];
+    status := ${STATUS.taken}; refused_by := -1;
+
+    -- Made for another record, another refill epoch, or a row that is held.
+    FOR i IN 1 .. n LOOP
+      b := base + (i - 1) * ${LEG_NUMBERS};
+      p := legs[b + 1]; rule := legs[b + 4];
+      IF seen[p] = 2 THEN
+        status := ${STATUS.busy};
+      ELSIF seen[p] = 0 OR revs[p] <> legs[b + 3] OR kinds[p] <> (CASE WHEN rule = ${LEG_RULE.window} THEN 1 ELSE 0 END) THEN
+        status := ${STATUS.stale}; EXIT;
+      ELSIF (rule = ${LEG_RULE.restore} OR rule = ${LEG_RULE.add}) AND (now_ < legs[b + 6] OR now_ >= legs[b + 7]) THEN
+        status := ${STATUS.stale}; EXIT;
+      END IF;
+    END LOOP;
+
+    IF status = ${STATUS.taken} AND k > 0 THEN
+      IF rep_digest[k] IS NOT NULL THEN
+        status := CASE WHEN rep_digest[k] = idem_digest[k] THEN ${STATUS.replayed} ELSE ${STATUS.conflict} END;
+      ELSIF live[idem_scope[k]] >= max_live THEN
+        status := ${STATUS.crowded};
+      END IF;
+    END IF;
+
+    IF status = ${STATUS.taken} THEN
+      cur_val := '{}'; cur_mark := '{}'; cur_due := '{}'; new_val := '{}'; new_mark := '{}'; new_due := '{}';
+      FOR i IN 1 .. n LOOP
+        b := base + (i - 1) * ${LEG_NUMBERS};
+        p := legs[b + 1]; amount := legs[b + 2]; rule := legs[b + 4];
+        v := vals[p]; m := marks[p]; d := dues[p];
+        IF rule = ${LEG_RULE.window} THEN
+          IF now_ >= m THEN v := 0; m := (now_ / legs[b + 6] + 1) * legs[b + 6]; END IF;
+        ELSIF rule <> ${LEG_RULE.credits} AND NOT (legs[b + 5] <= m AND legs[b + 7] <= d) THEN
+          passed := greatest(0, legs[b + 5] - m);
+          IF passed > 0 THEN
+            IF rule = ${LEG_RULE.restore} THEN
+              target := legs[b + 8];
+            ELSE
+              ceiling_ := legs[b + 9];
+              target := CASE
+                WHEN legs[b + 8] = 0 THEN v
+                WHEN passed > (ceiling_ - v) / legs[b + 8] THEN ceiling_
+                ELSE v + legs[b + 8] * passed END;
+            END IF;
+            v := greatest(v, target);
+          END IF;
+          m := greatest(m, legs[b + 5]); d := greatest(d, legs[b + 7]);
+        END IF;
+        cur_val[i] := v; cur_mark[i] := m; cur_due[i] := d;
+        -- An account that stands in two legs of one spend: the second sees what the first left.
+        FOR j IN REVERSE i - 1 .. 1 LOOP
+          IF legs[base + (j - 1) * ${LEG_NUMBERS} + 1] = p THEN
+            v := new_val[j]; m := new_mark[j]; d := new_due[j]; EXIT;
+          END IF;
+        END LOOP;
+        IF refused_by < 0 THEN
+          IF rule = ${LEG_RULE.window} THEN
+            IF v + amount <= legs[b + 5] THEN v := v + amount; ELSE refused_by := i - 1; END IF;
+          ELSE
+            IF v >= amount THEN v := v - amount; ELSE refused_by := i - 1; END IF;
+          END IF;
+        END IF;
+        new_val[i] := v; new_mark[i] := m; new_due[i] := d;
+      END LOOP;
+      IF refused_by >= 0 THEN status := ${STATUS.refused}; END IF;
+    END IF;
+
+    answer[w + 1] := status; answer[w + 2] := refused_by;
+    IF status = ${STATUS.replayed} THEN
+      told := rep_outcome[k]::bigint[];
+      -- The instant of the first answer, where other statuses have the leg that refused.
+      answer[w + 2] := told[1]; answer[w + 3] := (cardinality(told) - 1) / 2;
+      FOR i IN 2 .. cardinality(told) LOOP answer[w + 2 + i] := told[i]; END LOOP;
+      w := w + 2 + cardinality(told);
+    ELSIF status > ${STATUS.refused} THEN
+      answer[w + 3] := 0;
+      w := w + 3;
+    ELSE
+      answer[w + 3] := n;
+      w := w + 3;
+      told := ARRAY[now_];
+      amount := 0;
+      FOR i IN 1 .. n LOOP
+        b := base + (i - 1) * ${LEG_NUMBERS};
+        p := legs[b + 1]; rule := legs[b + 4];
+        IF status = ${STATUS.taken} THEN
+          v := new_val[i]; m := new_mark[i];
+          IF legs[b + 2] > 0 THEN
+            vals[p] := v; marks[p] := m; dues[p] := new_due[i]; dirty[p] := true; any_dirty := true; amount := 1;
+          END IF;
+        ELSE
+          v := cur_val[i]; m := cur_mark[i];
+        END IF;
+        IF rule = ${LEG_RULE.window} THEN
+          answer[w + 1] := greatest(0, legs[b + 5] - v); answer[w + 2] := m;
+        ELSE
+          answer[w + 1] := v; answer[w + 2] := CASE WHEN rule = ${LEG_RULE.credits} THEN 0 ELSE legs[b + 7] END;
+        END IF;
+        told := told || answer[w + 1] || answer[w + 2];
+        w := w + 2;
+      END LOOP;
+      IF k > 0 AND status = ${STATUS.taken} AND amount > 0 THEN
+        kept_at := kept_at || k; kept_outcome := kept_outcome || told::text;
+        live[idem_scope[k]] := live[idem_scope[k]] + 1;
+      END IF;
+    END IF;
+    base := base + n * ${LEG_NUMBERS};
+  END LOOP;
+
+  IF NOT any_dirty THEN RETURN answer[1:w]; END IF;
+
+  UPDATE accounts a SET value = u.value, mark = u.mark, due_at_ms = u.due
+  FROM unnest(ids, vals, marks, dues, dirty) AS u(id, value, mark, due, is_dirty)
+  WHERE u.is_dirty AND a.id = u.id;
+
+  IF cardinality(kept_at) > 0 THEN
+    SELECT partition INTO part FROM replay_partition;
+    IF part = 0 THEN
+      INSERT INTO replays_0 (scope, id, request_digest, outcome)
+      SELECT scopes[idem_scope[u.k]], idem_id[u.k], idem_digest[u.k], u.outcome FROM unnest(kept_at, kept_outcome) AS u(k, outcome);
+    ELSE
+      INSERT INTO replays_1 (scope, id, request_digest, outcome)
+      SELECT scopes[idem_scope[u.k]], idem_id[u.k], idem_digest[u.k], u.outcome FROM unnest(kept_at, kept_outcome) AS u(k, outcome);
+    END IF;
+  END IF;
+
+  -- The number is taken with the batch: who finds it taken knows that the batch was done, and how.
+  UPDATE lanes AS t SET batch = ledger_spend_v1.batch, verdicts = answer[1:w], used_at_ms = now_
+  WHERE t.id = lane AND t.batch < ledger_spend_v1.batch;
+  IF NOT FOUND THEN
+    IF EXISTS (SELECT 1 FROM lanes AS t WHERE t.id = lane) THEN
+      RAISE EXCEPTION 'batch % of lane % was given up', batch, lane USING ERRCODE = '${NUMBER_BURNT}';
+    END IF;
+    RAISE EXCEPTION 'there is no lane %', lane USING ERRCODE = '${NO_LANE}';
+  END IF;
+  RETURN answer[1:w];
+END $$;`;
+
+/**
+ * What became of a batch whose answer did not arrive. Takes its number if it is free: then the batch was not done and never
+ * will be (NULL). Writes in any case, so that the answer waits for the standby that the batch's commit may have missed.
+ */
+const RESOLVE = `
+CREATE FUNCTION ledger_resolve_v1(lane bigint, number bigint) RETURNS bigint[] LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+  known bigint[];
+BEGIN
+  UPDATE lanes AS t SET batch = number, verdicts = NULL WHERE t.id = lane AND t.batch < number;
+  IF FOUND THEN RETURN NULL; END IF;
+  UPDATE lanes AS t SET resolved = t.resolved + 1 WHERE t.id = lane AND t.batch = number RETURNING t.verdicts INTO known;
+  RETURN known;
+END $$;`;
+
+/** The account of an ad-hoc window, made on first use; NULL when its owner has as many live ones as allowed. */
+const OPEN_WINDOW = `
+CREATE FUNCTION ledger_open_window_v1(of_owner text, of_name text, of_duration bigint, at_ms bigint, max_windows int)
+RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+  found_account bigint; now_ bigint;
+BEGIN
+  SELECT w.account INTO found_account FROM adhoc_windows w
+  WHERE w.owner = of_owner AND w.name = of_name AND w.duration_ms = of_duration;
+  IF FOUND THEN RETURN found_account; END IF;
+  -- One at a time for each owner: the next one sees what this one made, and the bound holds.
+  PERFORM pg_advisory_xact_lock(hashtextextended(of_owner, 1));
+  SELECT w.account INTO found_account FROM adhoc_windows w
+  WHERE w.owner = of_owner AND w.name = of_name AND w.duration_ms = of_duration;
+  IF FOUND THEN RETURN found_account; END IF;
+  now_ := ledger_now_v1(at_ms);
+  IF (SELECT count(*) FROM adhoc_windows w WHERE w.owner = of_owner) >= max_windows THEN
+    PERFORM ledger_close_windows_v1(ARRAY(SELECT w.account FROM adhoc_windows w WHERE w.owner = of_owner), now_);
+    IF (SELECT count(*) FROM adhoc_windows w WHERE w.owner = of_owner) >= max_windows THEN RETURN NULL; END IF;
+  END IF;
+  found_account := nextval('account_numbers');
+  -- It runs from now on: one that has never been used is not one that has ended.
+  INSERT INTO accounts (id, kind, value, mark, due_at_ms, revision)
+  VALUES (found_account, 1, 0, (now_ / of_duration + 1) * of_duration, 0, 0);
+  INSERT INTO adhoc_windows (owner, name, duration_ms, account) VALUES (of_owner, of_name, of_duration, found_account);
+  RETURN found_account;
+END $$;`;
+
+/** Removes those of these windows that ended by then; one that a spend holds right now is left for the next time. */
+const CLOSE_WINDOWS = `
+CREATE FUNCTION ledger_close_windows_v1(these bigint[], ended_by_ms bigint) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+  ended bigint[];
+BEGIN
+  ended := ARRAY(
+    SELECT a.id FROM accounts a WHERE a.id = ANY (these) AND a.mark <= ended_by_ms ORDER BY a.id FOR UPDATE SKIP LOCKED
+  );
+  DELETE FROM adhoc_windows w WHERE w.account = ANY (ended);
+  DELETE FROM accounts a WHERE a.id = ANY (ended);
+END $$;`;
+
+/** Locks accounts in the order of their ids, then reads the clock: now, and six numbers of each account that is there. */
+const LOCK = `
+CREATE FUNCTION ledger_lock_v1(ids bigint[], at_ms bigint) RETURNS bigint[] LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+  answer bigint[] := '{0}'; row_ record;
+BEGIN
+  FOR row_ IN SELECT * FROM accounts a WHERE a.id = ANY (ids) ORDER BY a.id FOR UPDATE LOOP
+    answer := answer || ARRAY[row_.id, row_.kind, row_.value, row_.mark, row_.due_at_ms, row_.revision];
+  END LOOP;
+  answer[1] := ledger_now_v1(at_ms);
+  RETURN answer;
+END $$;`;
+
+export const FUNCTIONS_V1 = [NOW, LOCK, CLOSE_WINDOWS, SPEND, RESOLVE, OPEN_WINDOW].join('\n');

@@ -1,0 +1,199 @@
+import type { Client } from 'pg';
+
+import { MAX_LIVE_IDEMPOTENCY_KEYS } from '../../core/bounds.ts';
+import type { Spend, SpendOutcome } from '../../core/spend.ts';
+import { StorageOutcomeUnknown, StorageUnavailable } from '../port.ts';
+import { readVerdicts, writeBatch } from './batchText.ts';
+import type { LedgerClock } from './clock.ts';
+import { type Connector, withDeadline } from './connector.ts';
+import { ConnectionLost, kindOf, reasonOf, stateOf } from './failure.ts';
+import { NO_LANE, NUMBER_BURNT } from './functions.ts';
+import { Session } from './session.ts';
+
+/** How long a batch may take before its connection is given up. */
+const BATCH_TIMEOUT_MS = 4_000;
+/** How long it is tried to learn what became of a batch; then its outcome is unknown. */
+const RESOLVE_WITHIN_MS = 8_000;
+const RESOLVE_PAUSE_MS = 50;
+/** A lane that waits for rows gives up after this. */
+const LOCK_TIMEOUT_MS = 2_000;
+
+const SPEND = {
+  name: 'spend',
+  text: 'SELECT ledger_spend_v1($1, $2, $3, $4, $5::bigint[], $6::int[], $7::bigint[], $8::int[], $9::int[], $10::text[], $11::text[], $12::text[], $13)::text AS verdicts',
+};
+
+const UNIQUE_VIOLATION = '23505';
+
+/** The batch was refused as it is: with fewer spends in it, the one at fault is found. */
+export class BatchRefused extends Error {
+  override readonly name = 'BatchRefused';
+}
+
+/** The batch was not done, and may be sent again at once. */
+export class BatchUndone extends Error {
+  override readonly name = 'BatchUndone';
+}
+
+export interface LaneOptions {
+  /** Waits for rows that others hold; otherwise they are left alone. */
+  readonly waits: boolean;
+  readonly clock: LedgerClock;
+  readonly random: () => number;
+}
+
+/**
+ * One connection for spends, one batch at a time. Every batch has a number and leaves its answer in the lane's row of the
+ * database: when the connection breaks, the row tells whether the batch was done.
+ */
+export class Lane {
+  readonly #session: Session;
+  readonly #options: LaneOptions;
+  /** The row; null when there is none yet, or the last one is in doubt and left behind. */
+  #id: number | null = null;
+  #number = 0;
+  /** A warning of the server while a batch ran: its commit was not waited for by a standby as it should have been. */
+  #warning: string | null = null;
+
+  constructor(connector: Connector, options: LaneOptions) {
+    this.#options = options;
+    this.#session = new Session(connector, {
+      settings: {
+        plan_cache_mode: 'force_generic_plan',
+        lock_timeout: String(LOCK_TIMEOUT_MS),
+        // Whatever the database's default is: a batch reads the clock after its locks, and must see what they guard.
+        default_transaction_isolation: 'read\\ committed',
+      },
+      timeoutMs: BATCH_TIMEOUT_MS,
+      random: options.random,
+      onOpen: async (client) => {
+        client.on('notice', ({ severity, message }) => {
+          if (severity === 'WARNING') this.#warning = message ?? 'warning';
+        });
+      },
+    });
+  }
+
+  get trouble(): string | null {
+    return this.#session.trouble;
+  }
+
+  /**
+   * The outcomes, in the order of the spends. Rejects with BatchUndone or BatchRefused or StorageUnavailable when nothing was
+   * done, and with StorageOutcomeUnknown when that cannot be learnt.
+   */
+  async run(spends: readonly Spend[]): Promise<(SpendOutcome | 'busy')[]> {
+    const client = await this.#session.client();
+    const id = await this.#row(client);
+    const number = ++this.#number;
+    this.#warning = null;
+    try {
+      const text = await this.#send(client, id, number, spends);
+      if (this.#warning === null) return this.#read(text);
+      throw new ConnectionLost(this.#warning);
+    } catch (error) {
+      return this.#recover(client, id, number, error);
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#session.close();
+  }
+
+  async #row(client: Client): Promise<number> {
+    if (this.#id !== null) return this.#id;
+    try {
+      const { rows } = await withDeadline(
+        client,
+        BATCH_TIMEOUT_MS,
+        client.query<{ id: number }>('INSERT INTO lanes (used_at_ms) VALUES (ledger_now_v1($1)) RETURNING id', [
+          this.#options.clock.said,
+        ]),
+      );
+      this.#id = rows[0]?.id ?? 0;
+      this.#number = 0;
+      return this.#id;
+    } catch (error) {
+      this.#session.noteFailure(client, error);
+      throw new StorageUnavailable(`The database cannot be asked (${reasonOf(error)}); nothing was spent.`);
+    }
+  }
+
+  async #send(client: Client, id: number, number: number, spends: readonly Spend[]): Promise<string> {
+    const { waits, clock } = this.#options;
+    const batch = writeBatch(spends);
+    const values = [
+      id,
+      number,
+      waits,
+      clock.said,
+      batch.ids,
+      batch.spendLegs,
+      batch.legs,
+      batch.spendIdem,
+      batch.idemScope,
+      batch.idemId,
+      batch.idemDigest,
+      batch.scopes,
+      MAX_LIVE_IDEMPOTENCY_KEYS,
+    ];
+    const query = client.query<{ verdicts: string }>({ ...SPEND, values });
+    const { rows } = await withDeadline(client, BATCH_TIMEOUT_MS, query);
+    return rows[0]?.verdicts ?? '';
+  }
+
+  #read(text: string): (SpendOutcome | 'busy')[] {
+    return readVerdicts(text).outcomes;
+  }
+
+  async #recover(client: Client, id: number, number: number, error: unknown): Promise<(SpendOutcome | 'busy')[]> {
+    const state = stateOf(error);
+    // Another node has charged the same idempotency key in this moment: the next try finds it.
+    if (state === UNIQUE_VIOLATION) throw new BatchUndone(reasonOf(error));
+    if (state === NO_LANE || state === NUMBER_BURNT) {
+      this.#id = null;
+      throw new BatchUndone('the lane is made anew');
+    }
+    switch (kindOf(error)) {
+      case 'lost': {
+        this.#session.drop(client, reasonOf(error));
+        const text = await this.#resolve(id, number);
+        if (text === null) throw new BatchUndone(reasonOf(error));
+        return this.#read(text);
+      }
+      case 'refused':
+        throw new BatchRefused(reasonOf(error));
+      case 'again':
+        throw new BatchUndone(reasonOf(error));
+      case 'busy':
+        throw new StorageUnavailable('The counter is held by another transaction for too long; nothing was spent.');
+      case 'readonly':
+      case 'unable':
+        this.#session.noteFailure(client, error);
+        throw new StorageUnavailable(`The database refused (${reasonOf(error)}); nothing was spent.`);
+    }
+  }
+
+  /** The answer of a batch that was done, null when it was not and never will be. */
+  async #resolve(id: number, number: number): Promise<string | null> {
+    const untilMs = performance.now() + RESOLVE_WITHIN_MS;
+    let reason = '';
+    while (performance.now() < untilMs) {
+      try {
+        this.#warning = null;
+        const { rows } = await this.#session.query<{ verdicts: string | null }>({
+          text: 'SELECT ledger_resolve_v1($1, $2)::text AS verdicts',
+          values: [id, number],
+        });
+        if (this.#warning === null) return rows[0]?.verdicts ?? null;
+        reason = this.#warning;
+      } catch (error) {
+        reason = reasonOf(error);
+      }
+      await new Promise((resolve) => setTimeout(resolve, this.#session.pauseMs + RESOLVE_PAUSE_MS));
+    }
+    // The batch may still be under way: its number stays its own, and this lane goes on in another row.
+    this.#id = null;
+    throw new StorageOutcomeUnknown(`The database did not tell whether this was done (${reason}).`);
+  }
+}

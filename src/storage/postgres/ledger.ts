@@ -1,0 +1,341 @@
+import type { AccountState } from '../../core/account.ts';
+import type { IdempotencyKey, Spend, SpendOutcome } from '../../core/spend.ts';
+import {
+  type Change,
+  type ChangeOutcome,
+  type DueCursor,
+  type DueRefill,
+  type Ledger,
+  type RecordWrite,
+  StorageOutcomeUnknown,
+  StorageUnavailable,
+  type WindowName,
+} from '../port.ts';
+import type { LedgerClock } from './clock.ts';
+import type { Connector } from './connector.ts';
+import { BatchRefused, BatchUndone, Lane } from './lane.ts';
+import type { Management } from './management.ts';
+
+/** Spends of one batch at the most: bounds its time and the size of its answer. */
+const MAX_BATCH = 500;
+/** Items of the queue that are looked at for one batch. */
+const MAX_LOOKED_AT = 5_000;
+/** Batches of this node that are under way at one time, beside the one that waits for rows. */
+const MAIN_LANES = 2;
+/** An account that was found held by another node is asked for with waiting for so long. */
+const HOT_MS = 1_000;
+/** How often a batch is sent again that was not done. */
+const MAX_TRIES = 5;
+
+export interface LedgerObserver {
+  committed(batchSize: number, milliseconds: number): void;
+  refused(reason: string): void;
+}
+
+export interface LedgerOptions {
+  readonly maxWaiting: number;
+  readonly clock: LedgerClock;
+  readonly random: () => number;
+  readonly monotonicMs: () => number;
+  readonly observe: LedgerObserver;
+}
+
+type Outcome = SpendOutcome | ChangeOutcome;
+
+interface Item {
+  readonly work: { readonly spend: Spend } | { readonly change: Change };
+  /** What nobody else may use meanwhile: accounts by number; an idempotency key and records by name. */
+  readonly claims: readonly (number | string)[];
+  tries: number;
+  resolve(outcome: Outcome): void;
+  reject(error: Error): void;
+}
+
+type SpendItem = Item & { readonly work: { readonly spend: Spend } };
+
+/** A connection for batches, and whether it is in use. */
+interface Worker {
+  readonly lane: Lane;
+  /** Takes the spends of hot accounts, and waits for their rows; the others leave them alone. */
+  readonly isSlow: boolean;
+  isIdle: boolean;
+}
+
+/**
+ * The ledger of many nodes: batches of spends, each one call of a function in the database.
+ *
+ *   waiting --a lane is free, and nothing before it needs its accounts--> in a batch
+ *   in a batch --done--> answered
+ *   in a batch --busy: another node holds a row--> waiting at the head; its accounts are hot for a second, and go by the slow lane
+ *   in a batch --not done--> waiting at the head, a few times;  --refused--> the batch is halved
+ *   waiting --a change--> a transaction of its own, in its turn
+ *
+ * No account is in two batches at once, and nothing overtakes what came before it on the same account: what this node asks
+ * is decided in the order in which it was asked.
+ */
+export class PostgresLedger implements Ledger {
+  readonly #options: LedgerOptions;
+  readonly #management: Management;
+  readonly #workers: readonly Worker[];
+  #queue: Item[] = [];
+  /** Claims of batches and changes that the database was asked for. */
+  readonly #underWay = new Set<number | string>();
+  /** Accounts that other nodes use as well, and until when that is remembered. */
+  readonly #hot = new Map<number | string, number>();
+  #isScheduled = false;
+  #waiting = 0;
+  #trouble: string | null = null;
+  #isClosed = false;
+  #drained: (() => void) | null = null;
+
+  constructor(connector: Connector, management: Management, options: LedgerOptions) {
+    this.#options = options;
+    this.#management = management;
+    this.#workers = Array.from({ length: MAIN_LANES + 1 }, (_, i) => {
+      const isSlow = i === MAIN_LANES;
+      return { lane: new Lane(connector, { ...options, waits: isSlow }), isSlow, isIdle: true };
+    });
+  }
+
+  nowMs(): number {
+    return this.#options.clock.nowMs();
+  }
+
+  get waiting(): number {
+    return this.#waiting;
+  }
+
+  get trouble(): string | null {
+    return this.#trouble;
+  }
+
+  spend(spend: Spend): Promise<SpendOutcome> {
+    const claims: (number | string)[] = spend.legs.map(({ account }) => account);
+    if (spend.idempotency !== null) claims.push(`${spend.idempotency.scope}\0${spend.idempotency.id}`);
+    return this.#enqueue({ spend }, claims) as Promise<SpendOutcome>;
+  }
+
+  findReplay(key: IdempotencyKey): Promise<SpendOutcome | null> {
+    return this.#management.findReplay(key);
+  }
+
+  apply(change: Change): Promise<ChangeOutcome> {
+    const claims = [...change.accounts.map(({ account }) => account), ...change.writes.map(recordName)];
+    return this.#enqueue({ change }, claims) as Promise<ChangeOutcome>;
+  }
+
+  /** Other nodes spend as well: what an account held a moment ago is not known to be true now. */
+  peek(): undefined {
+    return undefined;
+  }
+
+  read(accounts: readonly number[]): Promise<readonly (AccountState | undefined)[]> {
+    return this.#management.read(accounts);
+  }
+
+  reserveAccounts(count: number): Promise<readonly number[]> {
+    return this.#management.reserveAccounts(count);
+  }
+
+  openWindow(window: WindowName): Promise<number | null> {
+    return this.#management.openWindow(window);
+  }
+
+  listDueRefills(dueUntilMs: number, limit: number, after: DueCursor | null): Promise<readonly DueRefill[]> {
+    return this.#management.listDueRefills(dueUntilMs, limit, after);
+  }
+
+  prune(): Promise<void> {
+    return this.#management.prune();
+  }
+
+  /** Waits for what is under way and lets nothing more in. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    if (this.#waiting > 0) await new Promise<void>((resolve) => (this.#drained = resolve));
+    await Promise.all(this.#workers.map(({ lane }) => lane.close()));
+  }
+
+  #enqueue(work: Item['work'], claims: Item['claims']): Promise<Outcome> {
+    if (this.#isClosed) return Promise.reject(new StorageUnavailable('The database is closed.'));
+    if (this.#waiting >= this.#options.maxWaiting) {
+      return Promise.reject(new StorageUnavailable('Too many requests are waiting for the ledger.'));
+    }
+    const { promise, resolve, reject } = Promise.withResolvers<Outcome>();
+    this.#waiting++;
+    this.#queue.push({ work, claims, tries: 0, resolve, reject });
+    this.#schedule();
+    return promise;
+  }
+
+  /** After the sockets that are readable in this turn: they join the same batch. */
+  #schedule(): void {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    setImmediate(() => {
+      this.#isScheduled = false;
+      for (const worker of this.#workers) if (worker.isIdle && this.#queue.length > 0) this.#dispatch(worker);
+    });
+  }
+
+  #dispatch(worker: Worker): void {
+    const batch = this.#take(worker.isSlow);
+    if (batch.length === 0) return;
+    worker.isIdle = false;
+    void this.#send(worker.lane, batch).then((again) => {
+      worker.isIdle = true;
+      this.#finish(batch, again);
+    });
+  }
+
+  /** The next batch, from the head of the queue; changes that stand in it are started. The rest stays, in its order. */
+  #take(isSlow: boolean): SpendItem[] {
+    const batch: SpendItem[] = [];
+    const left: Item[] = [];
+    const inBatch = new Set<number | string>();
+    // What stays comes before all that is behind it with the same claims.
+    const passed = new Set<number | string>();
+    let looked = 0;
+    for (; looked < this.#queue.length && looked < MAX_LOOKED_AT && batch.length < MAX_BATCH; looked++) {
+      const item = this.#queue[looked] as Item;
+      const isFree = item.claims.every((claim) => !this.#underWay.has(claim) && !passed.has(claim));
+      if (isFree && isChange(item) && !item.claims.some((claim) => inBatch.has(claim))) {
+        for (const claim of item.claims) this.#underWay.add(claim);
+        void this.#change(item);
+      } else if (isFree && isSpend(item) && this.#isHot(item) === isSlow && !isSameName(item, inBatch)) {
+        batch.push(item);
+        for (const claim of item.claims) inBatch.add(claim);
+      } else {
+        left.push(item);
+        for (const claim of item.claims) passed.add(claim);
+      }
+    }
+    this.#queue = [...left, ...this.#queue.slice(looked)];
+    for (const claim of inBatch) this.#underWay.add(claim);
+    return batch;
+  }
+
+  #isHot({ claims }: Item): boolean {
+    if (this.#hot.size === 0) return false;
+    const nowMs = this.#options.monotonicMs();
+    return claims.some((claim) => {
+      const untilMs = this.#hot.get(claim);
+      if (untilMs === undefined) return false;
+      if (nowMs < untilMs) return true;
+      this.#hot.delete(claim);
+      return false;
+    });
+  }
+
+  async #change(item: Item & { readonly work: { readonly change: Change } }): Promise<void> {
+    try {
+      this.#answer(item, await this.#management.apply(item.work.change));
+    } catch (error) {
+      this.#reject(item, error as Error);
+    }
+    this.#finish([item], []);
+  }
+
+  /** What has to be asked again comes before all that came later. */
+  #finish(items: readonly Item[], again: readonly Item[]): void {
+    for (const { claims } of items) for (const claim of claims) this.#underWay.delete(claim);
+    if (again.length > 0) this.#queue = [...again, ...this.#queue];
+    if (this.#queue.length > 0) this.#schedule();
+    if (this.#waiting === 0) this.#drained?.();
+  }
+
+  /** Answers what can be answered, never throws; what comes back has to be asked again. */
+  async #send(lane: Lane, items: readonly SpendItem[]): Promise<SpendItem[]> {
+    const startedAtMs = this.#options.monotonicMs();
+    try {
+      const outcomes = await lane.run(items.map(({ work }) => work.spend));
+      this.#trouble = null;
+      this.#options.observe.committed(items.length, this.#options.monotonicMs() - startedAtMs);
+      return items.filter((item, i) => !this.#settle(item, outcomes[i]));
+    } catch (error) {
+      return this.#fail(lane, items, error as Error);
+    }
+  }
+
+  #settle(item: SpendItem, outcome: SpendOutcome | 'busy' | undefined): boolean {
+    if (outcome === 'busy') {
+      const untilMs = this.#options.monotonicMs() + HOT_MS;
+      for (const claim of item.claims) if (typeof claim === 'number') this.#hot.set(claim, untilMs);
+      return false;
+    }
+    if (outcome === undefined) this.#reject(item, new Error('the database left a spend unanswered'));
+    else this.#answer(item, outcome);
+    return true;
+  }
+
+  async #fail(lane: Lane, items: readonly SpendItem[], error: Error): Promise<SpendItem[]> {
+    if (error instanceof BatchRefused) return this.#halve(lane, items, error);
+    const isUndone = error instanceof BatchUndone;
+    const again = isUndone ? items.filter(({ tries }) => tries < MAX_TRIES) : [];
+    for (const item of again) item.tries++;
+    if (again.length === items.length) return again;
+    const known = error instanceof StorageUnavailable || error instanceof StorageOutcomeUnknown;
+    const told = isUndone
+      ? new StorageUnavailable(`The database is in trouble (${error.message}); nothing was spent.`)
+      : known
+        ? error
+        : new StorageOutcomeUnknown(error.message);
+    this.#trouble = told.message;
+    this.#options.observe.refused(told.message);
+    for (const item of items) if (!again.includes(item)) this.#reject(item, told);
+    return again;
+  }
+
+  /** Only the spend that fails alone is answered so. */
+  async #halve(lane: Lane, items: readonly SpendItem[], error: BatchRefused): Promise<SpendItem[]> {
+    const [only] = items;
+    if (only !== undefined && items.length === 1) {
+      this.#answer(only, { status: 'failed', reason: error.message });
+      return [];
+    }
+    const middle = Math.ceil(items.length / 2);
+    const first = await this.#send(lane, items.slice(0, middle));
+    return [...first, ...(await this.#send(lane, items.slice(middle)))];
+  }
+
+  #answer(item: Item, outcome: Outcome): void {
+    this.#waiting--;
+    item.resolve(outcome);
+  }
+
+  #reject(item: Item, error: Error): void {
+    this.#waiting--;
+    item.reject(error);
+  }
+}
+
+function isSpend(item: Item): item is SpendItem {
+  return 'spend' in item.work;
+}
+
+function isChange(item: Item): item is Item & { readonly work: { readonly change: Change } } {
+  return 'change' in item.work;
+}
+
+function recordName(write: RecordWrite): string {
+  switch (write.kind) {
+    case 'insertApi':
+      return `api ${write.api.id}`;
+    case 'insertIdentity':
+      return `identity ${write.identity.externalId}`;
+    case 'insertKey':
+    case 'updateKey':
+      return `key ${write.key.id}`;
+    case 'removeKey':
+      return `key ${write.keyId}`;
+    case 'insertRootKey':
+      return `root key ${write.rootKey.id}`;
+    case 'revokeRootKey':
+      return `root key ${write.rootKeyId}`;
+  }
+}
+
+/** An idempotency key stands in a batch once: the second has to find what the first leaves. */
+function isSameName({ claims }: Item, inBatch: ReadonlySet<number | string>): boolean {
+  return claims.some((claim) => typeof claim === 'string' && inBatch.has(claim));
+}

@@ -1,0 +1,231 @@
+import { type AccountChange, type AccountState, changed } from '../../core/account.ts';
+import { MAX_ADHOC_LIMITS_PER_OWNER } from '../../core/bounds.ts';
+import type { IdempotencyKey, LegResult, SpendOutcome } from '../../core/spend.ts';
+import {
+  type Change,
+  type ChangeOutcome,
+  type DueCursor,
+  type DueRefill,
+  StorageOutcomeUnknown,
+  StorageUnavailable,
+  type WindowName,
+} from '../port.ts';
+import { writeStatement } from '../sql/statements.ts';
+import type { LedgerClock } from './clock.ts';
+import { noteChange } from './feedNotes.ts';
+import { kindOf, reasonOf } from './failure.ts';
+import type { Ask, Pool } from './pool.ts';
+import { prune } from './prune.ts';
+
+/** Numbers of an account in an answer of ledger_lock_v1. */
+const ACCOUNT_NUMBERS = 6;
+/** Account numbers that are fetched at one time. */
+const NUMBERS_BLOCK = 64;
+/** How often a change is made anew that got in the way of another transaction. */
+const MAX_TRIES = 3;
+
+/** Another state of the world than the change was made for. */
+class Stale extends Error {}
+
+/** What of the ledger is not a spend: changes, and reading. Each runs in a transaction of its own. */
+export class Management {
+  readonly #pool: Pool;
+  readonly #clock: LedgerClock;
+  readonly #retentionMs: number;
+  #numbers: number[] = [];
+
+  constructor(pool: Pool, clock: LedgerClock, retentionMs: number) {
+    this.#pool = pool;
+    this.#clock = clock;
+    this.#retentionMs = retentionMs;
+  }
+
+  async apply(change: Change): Promise<ChangeOutcome> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await this.#pool.use((ask) => this.#applyIn(ask, change));
+      } catch (error) {
+        if (error instanceof Stale) return { status: 'stale', nowMs: this.#clock.nowMs() };
+        if (error instanceof StorageUnavailable || error instanceof StorageOutcomeUnknown) throw error;
+        const kind = kindOf(error);
+        if (kind === 'refused') return { status: 'stale', nowMs: this.#clock.nowMs() };
+        if (kind === 'again' && tries < MAX_TRIES) continue;
+        throw new StorageUnavailable(`The database cannot be asked (${reasonOf(error)}); nothing was changed.`);
+      }
+    }
+  }
+
+  async findReplay(key: IdempotencyKey): Promise<SpendOutcome | null> {
+    const columns = 'SELECT request_digest, outcome FROM';
+    const where = 'WHERE scope = $1 AND id = $2';
+    const { rows } = await this.#read<{ request_digest: string; outcome: string }>(
+      `${columns} replays_0 ${where} UNION ALL ${columns} replays_1 ${where}`,
+      [key.scope, key.id],
+    );
+    const [stored] = rows;
+    if (stored === undefined) return null;
+    if (stored.request_digest !== key.requestDigest) return { status: 'conflict' };
+    const [nowMs = 0, ...numbers] = toNumbers(stored.outcome);
+    const legs: LegResult[] = [];
+    for (let i = 0; i < numbers.length; i += 2) legs.push({ left: numbers[i] ?? 0, resetAtMs: numbers[i + 1] ?? 0 });
+    return { status: 'taken', legs, nowMs, replayed: true };
+  }
+
+  async read(accounts: readonly number[]): Promise<readonly (AccountState | undefined)[]> {
+    const { rows } = await this.#read<AccountRow>('SELECT * FROM accounts WHERE id = ANY ($1::bigint[])', [
+      [...accounts],
+    ]);
+    const states = new Map(rows.map((row) => [row.id, toState(row)]));
+    return accounts.map((id) => states.get(id));
+  }
+
+  /** Numbers are taken in blocks; what a process does not use is never used. */
+  async reserveAccounts(count: number): Promise<readonly number[]> {
+    while (this.#numbers.length < count) {
+      const { rows } = await this.#read<{ number: number }>(
+        "SELECT nextval('account_numbers') AS number FROM generate_series(1, $1)",
+        [Math.max(count, NUMBERS_BLOCK)],
+      );
+      this.#numbers.push(...rows.map(({ number }) => number));
+    }
+    return this.#numbers.splice(0, count);
+  }
+
+  async openWindow({ owner, name, durationMs }: WindowName): Promise<number | null> {
+    const { rows } = await this.#read<{ account: number | null }>(
+      'SELECT ledger_open_window_v1($1, $2, $3, $4, $5) AS account',
+      [owner, name, durationMs, this.#clock.said, MAX_ADHOC_LIMITS_PER_OWNER],
+    );
+    return rows[0]?.account ?? null;
+  }
+
+  async listDueRefills(dueUntilMs: number, limit: number, after: DueCursor | null): Promise<readonly DueRefill[]> {
+    const { rows } = await this.#read<DueRefill & Record<string, unknown>>(
+      `SELECT a.id AS account, a.due_at_ms AS "dueAtMs", k.id AS "keyId"
+       FROM accounts a JOIN keys k ON k.credits_account = a.id
+       WHERE a.due_at_ms > 0 AND a.due_at_ms <= $1 AND (a.due_at_ms, a.id) > ($2, $3)
+       ORDER BY a.due_at_ms, a.id LIMIT $4`,
+      [dueUntilMs, after?.dueAtMs ?? 0, after?.account ?? 0, limit],
+    );
+    return rows;
+  }
+
+  prune(): Promise<void> {
+    return prune(this.#pool, this.#clock, this.#retentionMs);
+  }
+
+  #read<R extends Record<string, unknown>>(text: string, values: readonly unknown[]) {
+    return asUnavailable(this.#pool.query<R>({ text, values: [...values] }));
+  }
+
+  /** Accounts are locked in the order of their ids, as spends lock them; the change is numbered last. */
+  async #applyIn(ask: Ask, change: Change): Promise<ChangeOutcome> {
+    let isCommitting = false;
+    try {
+      await ask('BEGIN');
+      const { nowMs, after } = await this.#decide(ask, change.accounts);
+      const note = await noteChange(ask, change.writes);
+      for (const write of change.writes) {
+        const { sql, params, changesOne } = writeStatement(write);
+        const { rowCount } = await ask({ text: sql, values: params });
+        if (changesOne && rowCount !== 1) throw new Stale();
+      }
+      await writeAccounts(ask, change.accounts, after);
+      await note(nowMs);
+      isCommitting = true;
+      await ask('COMMIT');
+      return { status: 'done', accounts: after, nowMs };
+    } catch (error) {
+      if (isCommitting && kindOf(error) === 'lost') {
+        throw new StorageOutcomeUnknown(`The database did not tell whether this was done (${reasonOf(error)}).`);
+      }
+      if (error instanceof Stale || kindOf(error) !== 'lost') await ask('ROLLBACK').catch(() => {});
+      throw error;
+    }
+  }
+
+  async #decide(
+    ask: Ask,
+    changes: readonly AccountChange[],
+  ): Promise<{ nowMs: number; after: (AccountState | null)[] }> {
+    const ids = changes.map(({ account }) => account);
+    const { rows } = await ask<{ numbers: string }>({
+      text: 'SELECT ledger_lock_v1($1::bigint[], $2)::text AS numbers',
+      values: [ids, this.#clock.said],
+    });
+    const [nowMs = 0, ...numbers] = toNumbers(rows[0]?.numbers ?? '{}');
+    const states = readStates(numbers);
+    const after: (AccountState | null)[] = [];
+    for (const change of changes) {
+      const state = changed(states.get(change.account), change, nowMs);
+      if (state === 'stale') throw new Stale();
+      after.push(state);
+      if (state === null) states.delete(change.account);
+      else states.set(change.account, state);
+    }
+    return { nowMs, after };
+  }
+}
+
+interface AccountRow extends Record<string, unknown> {
+  id: number;
+  kind: number;
+  value: number;
+  mark: number;
+  due_at_ms: number;
+  revision: number;
+}
+
+function toState({ kind, value, mark, due_at_ms, revision }: AccountRow): AccountState {
+  return { kind: kind === 0 ? 'credits' : 'window', value, mark, dueAtMs: due_at_ms, revision };
+}
+
+function readStates(numbers: readonly number[]): Map<number, AccountState> {
+  const states = new Map<number, AccountState>();
+  for (let i = 0; i < numbers.length; i += ACCOUNT_NUMBERS) {
+    const [id = 0, kind = 0, value = 0, mark = 0, due_at_ms = 0, revision = 0] = numbers.slice(i, i + ACCOUNT_NUMBERS);
+    states.set(id, toState({ id, kind, value, mark, due_at_ms, revision }));
+  }
+  return states;
+}
+
+async function writeAccounts(
+  ask: Ask,
+  changes: readonly AccountChange[],
+  after: readonly (AccountState | null)[],
+): Promise<void> {
+  const last = new Map(changes.map(({ account }, i) => [account, after[i] ?? null]));
+  const kept = [...last].flatMap(([id, state]) => (state === null ? [] : [{ id, state }]));
+  const closed = [...last].filter(([, state]) => state === null).map(([id]) => id);
+  if (closed.length > 0) await ask({ text: 'DELETE FROM accounts WHERE id = ANY ($1::bigint[])', values: [closed] });
+  if (kept.length === 0) return;
+  await ask({
+    text: `INSERT INTO accounts (id, kind, value, mark, due_at_ms, revision)
+      SELECT * FROM unnest($1::bigint[], $2::smallint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[])
+      ON CONFLICT (id) DO UPDATE SET kind = excluded.kind, value = excluded.value, mark = excluded.mark,
+        due_at_ms = excluded.due_at_ms, revision = excluded.revision`,
+    values: [
+      kept.map(({ id }) => id),
+      kept.map(({ state }) => (state.kind === 'credits' ? 0 : 1)),
+      kept.map(({ state }) => state.value),
+      kept.map(({ state }) => state.mark),
+      kept.map(({ state }) => state.dueAtMs),
+      kept.map(({ state }) => state.revision),
+    ],
+  });
+}
+
+/** An array of the database as numbers. */
+function toNumbers(text: string): number[] {
+  return text === '{}' ? [] : text.slice(1, -1).split(',').map(Number);
+}
+
+/** A read that fails has done nothing. */
+export async function asUnavailable<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof StorageUnavailable) throw error;
+    throw new StorageUnavailable(`The database cannot be asked (${reasonOf(error)}).`);
+  }
+}

@@ -1,0 +1,67 @@
+import type { Client, QueryConfig, QueryResult, QueryResultRow } from 'pg';
+
+import { StorageUnavailable } from '../port.ts';
+import { type Connector, withDeadline } from './connector.ts';
+import { Session, type SessionOptions } from './session.ts';
+
+export interface PoolOptions extends SessionOptions {
+  readonly size: number;
+  /** Who may wait for a connection; one more is refused at once. */
+  readonly maxWaiting: number;
+}
+
+/** A few connections for reads and management. Each is used by one at a time. */
+export class Pool {
+  readonly #sessions: readonly Session[];
+  readonly #idle: Session[];
+  readonly #waiting: ((session: Session) => void)[] = [];
+  readonly #options: PoolOptions;
+
+  constructor(connector: Connector, options: PoolOptions) {
+    this.#options = options;
+    this.#sessions = Array.from({ length: options.size }, () => new Session(connector, options));
+    this.#idle = [...this.#sessions];
+  }
+
+  query<R extends QueryResultRow>(query: QueryConfig): Promise<QueryResult<R>> {
+    return this.use(async (ask) => ask<R>(query));
+  }
+
+  /** One connection for all that `work` asks. */
+  async use<T>(work: (ask: Ask) => Promise<T>): Promise<T> {
+    const session = await this.#take();
+    let client: Client | null = null;
+    try {
+      client = await session.client();
+      const open = client;
+      return await work((query) => withDeadline(open, this.#options.timeoutMs, open.query(query)));
+    } catch (error) {
+      if (client !== null) session.noteFailure(client, error);
+      throw error;
+    } finally {
+      this.#giveBack(session);
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#sessions.map((session) => session.close()));
+  }
+
+  /** The one used last first: a quiet pool keeps to one connection. */
+  #take(): Promise<Session> {
+    const session = this.#idle.pop();
+    if (session !== undefined) return Promise.resolve(session);
+    if (this.#waiting.length >= this.#options.maxWaiting) {
+      return Promise.reject(new StorageUnavailable('Too many requests are waiting for the database.'));
+    }
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  #giveBack(session: Session): void {
+    const next = this.#waiting.shift();
+    if (next === undefined) this.#idle.push(session);
+    else next(session);
+  }
+}
+
+export type Ask = <R extends QueryResultRow>(query: QueryConfig | string) => Promise<QueryResult<R>>;

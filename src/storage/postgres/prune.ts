@@ -1,0 +1,71 @@
+import { PRUNE_GRACE_MS } from '../port.ts';
+import type { LedgerClock } from './clock.ts';
+import type { Pool } from './pool.ts';
+
+/** Rows that one step removes at the most. */
+const STEP = 1000;
+
+/** Removes what has ended. Every node does it; two at the same time do no harm. */
+export async function prune(pool: Pool, clock: LedgerClock, retentionMs: number): Promise<void> {
+  const { rows } = await pool.query<{ now: number }>({ text: 'SELECT ledger_now_v1($1) AS now', values: [clock.said] });
+  const nowMs = rows[0]?.now ?? 0;
+  const endedByMs = nowMs - PRUNE_GRACE_MS;
+  await rotateReplays(pool, nowMs, retentionMs);
+  await removeRows(pool, 'edge_counts', 'reset_at_ms', endedByMs);
+  await closeWindows(pool, endedByMs);
+  await removeRows(pool, 'lanes', 'used_at_ms', endedByMs);
+  await removeRows(pool, 'nodes', 'seen_at_ms', endedByMs);
+  await removeRows(pool, 'changes', 'at_ms', endedByMs);
+}
+
+/**
+ * When the running partition has run for the retention, the other one is emptied and runs on: an idempotency key lives for at
+ * least one retention. A clock that was set back starts the count anew.
+ */
+async function rotateReplays(pool: Pool, nowMs: number, retentionMs: number): Promise<void> {
+  await pool.use(async (ask) => {
+    await ask('BEGIN');
+    try {
+      const { rows } = await ask<{ partition: number; since_ms: number | null }>(
+        'SELECT partition, since_ms FROM replay_partition FOR UPDATE',
+      );
+      const [running] = rows;
+      const sinceMs = running?.since_ms ?? Infinity;
+      if (nowMs < sinceMs) {
+        await ask({ text: 'UPDATE replay_partition SET since_ms = $1', values: [nowMs] });
+      } else if (nowMs >= sinceMs + retentionMs) {
+        const next = running?.partition === 0 ? 1 : 0;
+        await ask(`TRUNCATE replays_${next}`);
+        await ask({ text: 'UPDATE replay_partition SET partition = $1, since_ms = $2', values: [next, nowMs] });
+      }
+      await ask('COMMIT');
+    } catch (error) {
+      await ask('ROLLBACK').catch(() => {});
+      throw error;
+    }
+  });
+}
+
+async function removeRows(pool: Pool, table: string, column: string, untilMs: number): Promise<void> {
+  for (;;) {
+    const { rowCount } = await pool.query({
+      text: `DELETE FROM ${table} WHERE ctid = ANY (ARRAY(
+        SELECT ctid FROM ${table} WHERE ${column} <= $1 LIMIT ${STEP} FOR UPDATE SKIP LOCKED))`,
+      values: [untilMs],
+    });
+    if ((rowCount ?? 0) < STEP) return;
+  }
+}
+
+async function closeWindows(pool: Pool, endedByMs: number): Promise<void> {
+  let last = 0;
+  for (;;) {
+    const { rows } = await pool.query<{ accounts: number; last: number | null }>({
+      text: `WITH step AS (SELECT account FROM adhoc_windows WHERE account > $1 ORDER BY account LIMIT ${STEP})
+        SELECT count(*) AS accounts, max(account) AS last, ledger_close_windows_v1(array_agg(account), $2) FROM step`,
+      values: [last, endedByMs],
+    });
+    if ((rows[0]?.accounts ?? 0) < STEP) return;
+    last = rows[0]?.last ?? last;
+  }
+}

@@ -1,0 +1,110 @@
+import type { Client, QueryConfig, QueryResult, QueryResultRow } from 'pg';
+
+import { StorageUnavailable } from '../port.ts';
+import { type Connector, destroy, type Settings, withDeadline } from './connector.ts';
+import { kindOf, reasonOf } from './failure.ts';
+
+const FIRST_PAUSE_MS = 50;
+const LONGEST_PAUSE_MS = 2_000;
+
+export interface SessionOptions {
+  readonly settings: Settings;
+  /** How long an answer may take. */
+  readonly timeoutMs: number;
+  /** After every new connection, before it is used. */
+  readonly onOpen?: (client: Client) => Promise<void>;
+  readonly random: () => number;
+}
+
+/**
+ * One connection that is made anew when it was lost. While the database does not answer, attempts are made with growing
+ * pauses, and who asks in between is refused at once.
+ */
+export class Session {
+  readonly #connector: Connector;
+  readonly #options: SessionOptions;
+  #client: Promise<Client> | null = null;
+  #failures = 0;
+  #againAtMs = 0;
+  #trouble: string | null = null;
+  #isClosed = false;
+
+  constructor(connector: Connector, options: SessionOptions) {
+    this.#connector = connector;
+    this.#options = options;
+  }
+
+  /** Why there is no connection; null while there is one, or none was tried. */
+  get trouble(): string | null {
+    return this.#trouble;
+  }
+
+  /** How long until an attempt is made again; 0 = at once. */
+  get pauseMs(): number {
+    return Math.max(0, this.#againAtMs - performance.now());
+  }
+
+  client(): Promise<Client> {
+    if (this.#isClosed) return Promise.reject(new StorageUnavailable('The database is closed.'));
+    if (this.#client === null && this.pauseMs > 0) {
+      return Promise.reject(new StorageUnavailable(this.#trouble ?? 'The database cannot be reached.'));
+    }
+    this.#client ??= this.#connect();
+    return this.#client;
+  }
+
+  async query<R extends QueryResultRow>(query: QueryConfig | string): Promise<QueryResult<R>> {
+    const client = await this.client();
+    try {
+      return await withDeadline(client, this.#options.timeoutMs, client.query<R>(query));
+    } catch (error) {
+      this.noteFailure(client, error);
+      throw error;
+    }
+  }
+
+  /** A connection that is lost, or that leads to a server without writes, is not used again. */
+  noteFailure(client: Client, error: unknown): void {
+    const kind = kindOf(error);
+    if (kind === 'lost' || kind === 'readonly') this.drop(client, reasonOf(error));
+  }
+
+  drop(client: Client, reason: string): void {
+    destroy(client);
+    this.#trouble = `The database cannot be reached (${reason}).`;
+    this.#client = null;
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    const client = await this.#client?.catch(() => null);
+    this.#client = null;
+    if (client) await withDeadline(client, this.#options.timeoutMs, client.end()).catch(() => {});
+  }
+
+  async #connect(): Promise<Client> {
+    let client: Client | null = null;
+    try {
+      client = await this.#connector.connect(this.#options.settings);
+      const opened = client;
+      opened.once('end', () => {
+        // Lost while nobody was asking: the next one who asks gets a new connection.
+        void this.#client?.then((current) => {
+          if (current === opened) this.#client = null;
+        });
+      });
+      await this.#options.onOpen?.(opened);
+      this.#failures = 0;
+      this.#trouble = null;
+      return opened;
+    } catch (error) {
+      if (client !== null) destroy(client);
+      this.#client = null;
+      const pauseMs = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** this.#failures++);
+      this.#againAtMs = performance.now() + pauseMs * (0.5 + this.#options.random());
+      this.#trouble = reasonOf(error);
+      if (error instanceof StorageUnavailable) throw error;
+      throw new StorageUnavailable(`The database cannot be reached (${reasonOf(error)}).`);
+    }
+  }
+}

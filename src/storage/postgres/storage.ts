@@ -1,0 +1,153 @@
+import type { Storage } from '../port.ts';
+import { parseAddress } from './address.ts';
+import { LedgerClock } from './clock.ts';
+import { Connector } from './connector.ts';
+import { PostgresEdgeCounts, PUSH_TIMEOUT_MS } from './edgeCounts.ts';
+import { PostgresFeed } from './feed.ts';
+import { type LedgerObserver, PostgresLedger } from './ledger.ts';
+import { Management } from './management.ts';
+import { listNodes, type NodeRecord, sayGoodbye, sayHello } from './nodes.ts';
+import { Pool } from './pool.ts';
+import { PostgresRecords } from './records.ts';
+import { migrate, readInstallation } from './schema.ts';
+import { Session } from './session.ts';
+
+/** How long a statement of reads and management may take. */
+const STATEMENT_TIMEOUT_MS = 10_000;
+const LOCK_TIMEOUT_MS = 5_000;
+/** Any number, the same for all nodes: who holds it is alone. */
+const EXCLUSIVE_LOCK = 7_218_530_412;
+
+export interface PostgresOptions {
+  readonly url: string;
+  /** Unique among all nodes of all times. */
+  readonly node: string;
+  readonly location: string;
+  readonly version: string;
+  readonly nowMs: () => number;
+  readonly monotonicMs: () => number;
+  /** From 0 to 1, for pauses. */
+  readonly random: () => number;
+  readonly newWorkspaceId: () => string;
+  readonly poolSize: number;
+  readonly maxWaiting: number;
+  readonly idempotencyRetentionMs: number;
+  readonly staleMaxMs: number;
+  readonly observe: LedgerObserver;
+  /** For tests: the time is what `nowMs` says, for the ledger too. */
+  readonly isTimeVirtual?: boolean;
+}
+
+export class PostgresStorage implements Storage {
+  readonly records: PostgresRecords;
+  readonly ledger: PostgresLedger;
+  readonly edge: PostgresEdgeCounts;
+  readonly feed: PostgresFeed;
+  readonly workspaceId: string;
+  readonly #pool: Pool;
+  readonly #edgeSession: Session;
+  readonly #clock: LedgerClock;
+  readonly #options: PostgresOptions;
+  readonly #startedAtMs: number;
+
+  private constructor(connector: Connector, options: PostgresOptions, workspaceId: string) {
+    const clock = new LedgerClock(options.nowMs, options.isTimeVirtual === true);
+    const { random, monotonicMs } = options;
+    this.#options = options;
+    this.#clock = clock;
+    this.workspaceId = workspaceId;
+    this.#pool = new Pool(connector, {
+      size: options.poolSize,
+      maxWaiting: options.maxWaiting,
+      settings: {
+        statement_timeout: String(STATEMENT_TIMEOUT_MS),
+        lock_timeout: String(LOCK_TIMEOUT_MS),
+        default_transaction_isolation: 'read\\ committed',
+      },
+      timeoutMs: STATEMENT_TIMEOUT_MS * 1.5,
+      random,
+    });
+    const management = new Management(this.#pool, clock, options.idempotencyRetentionMs);
+    this.records = new PostgresRecords(this.#pool);
+    this.ledger = new PostgresLedger(connector, management, { ...options, clock });
+    this.#edgeSession = new Session(connector, {
+      settings: { statement_timeout: String(PUSH_TIMEOUT_MS) },
+      timeoutMs: PUSH_TIMEOUT_MS * 2,
+      random,
+    });
+    this.edge = new PostgresEdgeCounts(this.#edgeSession, options.node);
+    this.feed = new PostgresFeed(connector, {
+      staleMaxMs: options.staleMaxMs,
+      clock,
+      monotonicMs,
+      wallClockMs: options.nowMs,
+      random,
+    });
+    this.#startedAtMs = options.nowMs();
+  }
+
+  /** Rejects with one sentence for a person when the address, the server or the schema is not what is needed. */
+  static async open(options: PostgresOptions): Promise<PostgresStorage> {
+    const connector = new Connector(parseAddress(options.url));
+    const client = await connector.connect({});
+    let workspaceId: string;
+    try {
+      await migrate(client, options.newWorkspaceId);
+      workspaceId = (await readInstallation(client)).get('workspace_id') ?? '';
+    } finally {
+      await client.end();
+    }
+    const storage = new PostgresStorage(connector, options, workspaceId);
+    try {
+      await storage.feed.start();
+      return storage;
+    } catch (error) {
+      await storage.close();
+      throw error;
+    }
+  }
+
+  /** Where the database is, for a person. */
+  static where(url: string): string {
+    return new Connector(parseAddress(url)).where;
+  }
+
+  /** Runs while no other node runs the same. */
+  async exclusively<T>(work: () => Promise<T>): Promise<T> {
+    return this.#pool.use(async (ask) => {
+      await ask('BEGIN');
+      try {
+        await ask({ text: 'SELECT pg_advisory_xact_lock($1)', values: [EXCLUSIVE_LOCK] });
+        return await work();
+      } finally {
+        await ask('COMMIT');
+      }
+    });
+  }
+
+  /** Tells the others that this node is there. */
+  async sayHello(syncLagMs: number | null): Promise<void> {
+    const { node, location, version } = this.#options;
+    await sayHello(this.#pool, {
+      id: node,
+      location,
+      version,
+      startedAtMs: this.#startedAtMs,
+      syncLagMs,
+      feedAgeMs: Math.max(0, Math.round(this.feed.ageMs)),
+      clockOffsetMs: this.#clock.offsetMs,
+    });
+  }
+
+  listNodes(): Promise<{ nowMs: number; nodes: readonly NodeRecord[] }> {
+    return listNodes(this.#pool);
+  }
+
+  async close(): Promise<void> {
+    await this.ledger.close();
+    await sayGoodbye(this.#pool, this.#options.node).catch(() => {});
+    await this.feed.close();
+    await this.#edgeSession.close();
+    await this.#pool.close();
+  }
+}
