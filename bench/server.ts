@@ -43,7 +43,7 @@ const { service } = await compose({
   addedFlushMs: order.addedFlushMs,
 });
 const api = listenApi(service);
-listenMetrics(service);
+listenMetrics(service, () => null);
 listenControl(service.engine, control);
 new Background({
   engine: service.engine,
@@ -51,5 +51,7 @@ new Background({
   syncIntervalMs: config.syncInterval,
   wallClockMs,
   monotonicMs,
+  random: Math.random,
+  cluster: null,
 }).start();
 reportReady(api.port);

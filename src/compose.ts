@@ -5,41 +5,54 @@ import type { System } from './engine/system.ts';
 import { HttpMetrics } from './http/metrics.ts';
 import { makeService, type Service } from './http/service.ts';
 import type { Log } from './log.ts';
+import type { Storage } from './storage/port.ts';
+import { PostgresStorage } from './storage/postgres/storage.ts';
 import type { DataFolder } from './storage/sqlite/folder.ts';
 import type { LedgerObserver } from './storage/sqlite/ledger.ts';
 import { SqliteStorage } from './storage/sqlite/storage.ts';
 import type { Digester } from './system.ts';
+import { VERSION } from './version.ts';
 
 export interface Surroundings {
   readonly config: Config;
-  readonly folder: DataFolder;
   readonly system: System;
   readonly digester: Digester;
   readonly log: Log;
   readonly monotonicMs: () => number;
+}
+
+export interface EmbeddedSurroundings extends Surroundings {
+  readonly folder: DataFolder;
   /** The disk or the database file has failed: the process should say so and go. */
   readonly onBroken: (error: Error) => void;
   /** For the benchmark: what a slower disk would add to every flush. */
   readonly addedFlushMs?: number;
 }
 
+export interface NodeSurroundings extends Surroundings {
+  readonly databaseUrl: string;
+  readonly location: string;
+  /** For tests: the ledger's time is the system's, not the database's. */
+  readonly isTimeVirtual?: boolean;
+}
+
 /** The whole service, ready to be asked. */
-export interface Composed {
+export interface Composed<S extends Storage = Storage> {
   readonly service: Service;
-  readonly storage: SqliteStorage;
+  readonly storage: S;
   /** Saves what lives in memory and closes the database. */
   close(): Promise<void>;
 }
 
-/** The composition root: the one place where the parts are made and joined. */
-export async function compose(surroundings: Surroundings): Promise<Composed> {
-  const { config, folder, system, digester, log, monotonicMs } = surroundings;
+/** The composition root: the one place where the parts are made and joined. Here on the embedded database. */
+export async function compose(surroundings: EmbeddedSurroundings): Promise<Composed<SqliteStorage>> {
+  const { config, folder, system, log } = surroundings;
   const metrics = new HttpMetrics();
   const broken: { stop: ((reason: string) => void) | null } = { stop: null };
   const storage = await SqliteStorage.open({
     folder,
     nowMs: system.nowMs,
-    newWorkspaceId: () => makeId('ws', system.nowMs(), system.randomBytes(ID_RANDOM_BYTES)),
+    newWorkspaceId: () => newId(system, 'ws'),
     maxWaiting: config.maxWaiting,
     idempotencyRetentionMs: config.idempotencyRetention,
     acceptLostCommits: config.acceptLostCommits,
@@ -50,6 +63,36 @@ export async function compose(surroundings: Surroundings): Promise<Composed> {
     },
     observe: observeLedger(metrics, log),
   });
+  const composed = assemble(storage, metrics, surroundings);
+  broken.stop = (reason) => composed.service.engine.verifier.stop(reason);
+  return composed;
+}
+
+/** The same as one node of many, on PostgreSQL. */
+export async function composeNode(surroundings: NodeSurroundings): Promise<Composed<PostgresStorage>> {
+  const { config, system, log, monotonicMs, databaseUrl, location } = surroundings;
+  const metrics = new HttpMetrics();
+  const storage = await PostgresStorage.open({
+    url: databaseUrl,
+    node: newId(system, 'node'),
+    location,
+    version: VERSION,
+    nowMs: system.nowMs,
+    monotonicMs,
+    random: () => (system.randomBytes(1)[0] ?? 0) / 256,
+    newWorkspaceId: () => newId(system, 'ws'),
+    poolSize: config.databasePool,
+    maxWaiting: config.maxWaiting,
+    idempotencyRetentionMs: config.idempotencyRetention,
+    staleMaxMs: config.staleMax,
+    observe: observeLedger(metrics, log),
+    isTimeVirtual: surroundings.isTimeVirtual === true,
+  });
+  return assemble(storage, metrics, surroundings);
+}
+
+function assemble<S extends Storage>(storage: S, metrics: HttpMetrics, surroundings: Surroundings): Composed<S> {
+  const { config, system, digester, log, monotonicMs } = surroundings;
   const engine = new Engine({
     storage,
     system,
@@ -57,10 +100,8 @@ export async function compose(surroundings: Surroundings): Promise<Composed> {
     maxCachedKeys: config.maxCachedKeys,
     maxLocalOwners: config.maxLocalCounters,
   });
-  broken.stop = (reason) => engine.verifier.stop(reason);
-  const service = makeService({ engine, config, digester, metrics, log, monotonicMs });
   return {
-    service,
+    service: makeService({ engine, config, digester, metrics, log, monotonicMs }),
     storage,
     close: async () => {
       try {
@@ -71,6 +112,10 @@ export async function compose(surroundings: Surroundings): Promise<Composed> {
       await storage.close();
     },
   };
+}
+
+function newId(system: System, kind: 'ws' | 'node'): string {
+  return makeId(kind, system.nowMs(), system.randomBytes(ID_RANDOM_BYTES));
 }
 
 /** Trouble is logged when it begins and when it ends, not once for every request that met it. */

@@ -1,6 +1,9 @@
 import { AppError } from '../core/errors.ts';
 import { nearestName } from '../core/nearest.ts';
 import { EXIT } from '../serve/exitCodes.ts';
+import { StorageOutcomeUnknown, StorageUnavailable } from '../storage/port.ts';
+import { AddressError } from '../storage/postgres/address.ts';
+import { WrongServer } from '../storage/postgres/connector.ts';
 import { FolderError } from '../storage/sqlite/folder.ts';
 import { VERSION } from '../version.ts';
 import type { Command } from './command.ts';
@@ -82,10 +85,13 @@ function report(error: unknown, io: Io, isJson: boolean): number {
   return failure.exitCode;
 }
 
+/** Failures that say in a sentence what is wrong. */
+const TOLD = [FolderError, AddressError, WrongServer, StorageUnavailable, StorageOutcomeUnknown];
+
 function toFailure(error: unknown): Failure {
   if (error instanceof Failure) return error;
   if (error instanceof AppError) return new Failure(EXIT.FAILED, [error.message], { code: error.code });
-  if (error instanceof FolderError) return new Failure(EXIT.FAILED, [error.message]);
+  if (TOLD.some((kind) => error instanceof kind)) return new Failure(EXIT.FAILED, [(error as Error).message]);
   const reason = error instanceof Error ? error.message : String(error);
   return new Failure(EXIT.FAILED, [`Something went wrong here, which should not happen: ${reason}`]);
 }

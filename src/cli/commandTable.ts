@@ -7,6 +7,7 @@ import { keyGet } from './commands/key.get.ts';
 import { keyList } from './commands/key.list.ts';
 import { keyUpdate } from './commands/key.update.ts';
 import { keyVerify } from './commands/key.verify.ts';
+import { nodes } from './commands/nodes.ts';
 import { rootKeyCreate } from './commands/rootKey.create.ts';
 import { rootKeyList } from './commands/rootKey.list.ts';
 import { rootKeyRevoke } from './commands/rootKey.revoke.ts';
@@ -15,6 +16,7 @@ import { serve } from './commands/serve.ts';
 /** Every command, in the order in which help shows them. */
 export const COMMANDS: readonly Command[] = [
   serve,
+  nodes,
   rootKeyCreate,
   rootKeyList,
   rootKeyRevoke,

@@ -2,11 +2,13 @@ import { accessSync, constants, existsSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 
-import { compose } from '../compose.ts';
+import { compose, composeNode } from '../compose.ts';
 import type { Config } from '../config/variables.ts';
 import type { Service } from '../http/service.ts';
 import { Log } from '../log.ts';
 import { EXIT } from '../serve/exitCodes.ts';
+import { locationOf } from '../serve/home.ts';
+import type { PostgresStorage } from '../storage/postgres/storage.ts';
 import { DataFolder, findOwner, FolderOwned, type Owner } from '../storage/sqlite/folder.ts';
 import { Digester, monotonicMs, realSystem, wallClockMs } from '../system.ts';
 import { failed, Failure } from './failure.ts';
@@ -18,7 +20,8 @@ export interface Opened {
 }
 
 /** Whether there is one to open; fails when this user may not even look. */
-export function hasDatabase({ data }: Config): boolean {
+export function hasDatabase({ data, databaseUrl }: Config): boolean {
+  if (databaseUrl !== null) return true;
   try {
     accessSync(data, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (error) {
@@ -31,6 +34,7 @@ export function hasDatabase({ data }: Config): boolean {
 
 /** Opens the data folder, or says who owns it: a server, or another command that will soon be done. */
 export async function openUnlessOwned(config: Config): Promise<Opened | Owner> {
+  if (config.databaseUrl !== null) return openNode(config, config.databaseUrl);
   const owner = findOwner(config.data);
   if (owner !== null) return owner;
   const startedAt = new Date(wallClockMs()).toISOString();
@@ -70,6 +74,20 @@ async function open(config: Config, folder: DataFolder): Promise<Opened> {
     folder.release();
     throw error;
   }
+}
+
+/** PostgreSQL is nobody's alone: a command works on it beside the nodes. */
+export async function openNode(config: Config, databaseUrl: string): Promise<Opened & { storage: PostgresStorage }> {
+  const digester = new Digester(config.pepper);
+  return composeNode({
+    config,
+    digester,
+    system: realSystem(digester),
+    log: silentLog(),
+    monotonicMs,
+    databaseUrl,
+    location: locationOf(config),
+  });
 }
 
 /** What goes wrong is told as the error of the command; a log of one command would only say it twice. */

@@ -96,9 +96,6 @@ function findText(
 /** What does not go together. Settings that could not be read are absent, and were reported. */
 function contradictions(config: Partial<Config>): string[] {
   const found: string[] = [];
-  if (config.databaseUrl != null) {
-    found.push('KEYSTILE_DATABASE_URL is set, and this version runs on the embedded database only. Unset it to start.');
-  }
   if (config.rootKey != null && (config.rootKey.length < MIN_ROOT_KEY_LENGTH || !isSecretShaped(config.rootKey))) {
     found.push(`KEYSTILE_ROOT_KEY must have at least ${MIN_ROOT_KEY_LENGTH} characters, all of them printable ASCII.`);
   }

@@ -48,7 +48,13 @@ export const VARIABLES = {
   databaseUrl: secret(
     'DATABASE_URL',
     text,
-    'Reserved for PostgreSQL; this version runs on the embedded database and refuses it.',
+    'postgres://user:password@host:5432/database: one node of many on PostgreSQL, instead of the embedded database. Several hosts, separated by commas, are copies of which one takes writes.',
+  ),
+  databasePool: variable(
+    'DATABASE_POOL',
+    count(1, 100),
+    '4',
+    'Connections to PostgreSQL for lookups and management; six more are for spends, local counts and changes.',
   ),
   location: variable('LOCATION', text, null, 'Label of this edge location; the host name when not set.'),
   rootKey: secret(
@@ -111,13 +117,13 @@ export const VARIABLES = {
     'SYNC_INTERVAL',
     duration(10, 60_000),
     '250ms',
-    'How often local counts are saved behind the requests; saving takes at most a twentieth of the time, so with very many the interval is longer.',
+    'How often local counts are saved, or exchanged with other nodes, behind the requests. Alone, a node spends at most a twentieth of its time on it.',
   ),
   staleMax: variable(
     'STALE_MAX',
     duration(100, 24 * HOUR_MS),
     '1s',
-    'How old the knowledge of a node may be where several share a database; alone, a node is never stale.',
+    'How old the knowledge of a node may be where several share a database: how long a revoked key may live on. A node that hears nothing for longer answers 503. Alone, a node is never stale.',
   ),
   maxWaiting: variable(
     'MAX_WAITING',

@@ -1,6 +1,6 @@
 import { base58, base58Number } from './base58.ts';
 
-export type IdPrefix = 'key' | 'api' | 'req' | 'id' | 'rk' | 'ws';
+export type IdPrefix = 'key' | 'api' | 'req' | 'id' | 'rk' | 'ws' | 'node';
 
 /** 58^8 milliseconds reach the year 6032; the width stays fixed, so that ids sort by their time. */
 const TIME_WIDTH = 8;

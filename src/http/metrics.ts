@@ -32,6 +32,16 @@ class Histogram {
   }
 }
 
+/** How this node stands to the others. */
+export interface ClusterGauges {
+  /** How long ago local counts were last exchanged; null = never. */
+  readonly syncLagMs: number | null;
+  /** How old the knowledge of changes is. */
+  readonly feedAgeMs: number;
+  /** The database's clock minus this node's. */
+  readonly clockOffsetMs: number;
+}
+
 /** What is read from other parts at the moment someone looks. */
 export interface Gauges {
   readonly version: string;
@@ -42,6 +52,8 @@ export interface Gauges {
   readonly unsavedLocalCounts: number;
   readonly ledgerWaiting: number;
   readonly lookupsWaiting: number;
+  /** null where there are no other nodes. */
+  readonly cluster: ClusterGauges | null;
 }
 
 /** Everything that is measured, as Prometheus reads it. No label holds anything that a caller sent. */
@@ -127,9 +139,24 @@ export class HttpMetrics {
       section('keystile_unsaved_local_counts', 'gauge', 'Local counters not saved yet.', [
         `keystile_unsaved_local_counts ${gauges.unsavedLocalCounts}`,
       ]),
+      ...(gauges.cluster === null ? [] : clusterSections(gauges.cluster)),
     ];
     return `${sections.flat().join('\n')}\n`;
   }
+}
+
+function clusterSections({ syncLagMs, feedAgeMs, clockOffsetMs }: ClusterGauges): string[][] {
+  const gauge = (name: string, help: string, milliseconds: number): string[] =>
+    section(name, 'gauge', help, [`${name} ${milliseconds / 1000}`]);
+  return [
+    gauge(
+      'keystile_sync_lag_seconds',
+      'Time since local counts were exchanged with the other nodes.',
+      syncLagMs ?? NaN,
+    ),
+    gauge('keystile_feed_age_seconds', 'How old the knowledge of changes by other nodes is.', feedAgeMs),
+    gauge('keystile_clock_offset_seconds', "The database's clock minus this node's.", clockOffsetMs),
+  ];
 }
 
 function section(name: string, type: string, help: string, lines: readonly string[]): string[] {

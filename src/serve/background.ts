@@ -1,8 +1,11 @@
 import type { Engine } from '../engine/engine.ts';
+import type { ClusterGauges } from '../http/metrics.ts';
 import type { Log } from '../log.ts';
+import type { PostgresStorage } from '../storage/postgres/storage.ts';
 
 const SWEEP_EVERY_MS = 30_000;
 const PRUNE_EVERY_MS = 60_000;
+const HELLO_EVERY_MS = 1_000;
 /** A save that took t is followed by another after this many t at the earliest. */
 const SAVE_REST = 20;
 /** Owners of local counters that are looked at in one turn, whether they can be forgotten. */
@@ -16,15 +19,21 @@ export interface BackgroundOptions {
   readonly syncIntervalMs: number;
   readonly wallClockMs: () => number;
   readonly monotonicMs: () => number;
+  /** From 0 to 1: nodes that were started together shall not go on in step. */
+  readonly random: () => number;
+  /** The database that other nodes share; null where there are none. */
+  readonly cluster: PostgresStorage | null;
 }
 
 /** What goes on behind the requests: saving local counts, writing refills down, removing what has ended. */
 export class Background {
   readonly #options: BackgroundOptions;
-  readonly #timers: ReturnType<typeof setInterval>[] = [];
+  readonly #timers = new Map<string, ReturnType<typeof setTimeout>>();
   readonly #running = new Set<Promise<void>>();
   #clockOffsetMs: number;
   #saveAgainAtMs = 0;
+  #syncedAtMs: number | null = null;
+  #isStopped = false;
 
   constructor(options: BackgroundOptions) {
     this.#options = options;
@@ -38,6 +47,10 @@ export class Background {
       this.#watchClock();
       await engine.sweep.run();
     });
+    const { cluster } = this.#options;
+    if (cluster !== null) {
+      this.#every(HELLO_EVERY_MS, 'telling the other nodes', () => cluster.sayHello(this.#syncLagMs));
+    }
     this.#every(PRUNE_EVERY_MS, 'removing what has ended', async () => {
       await engine.storage.ledger.prune();
     });
@@ -45,17 +58,28 @@ export class Background {
 
   /** Ends the timers and waits for what they have begun. */
   async stop(): Promise<void> {
-    for (const timer of this.#timers) clearInterval(timer);
+    this.#isStopped = true;
+    for (const timer of this.#timers.values()) clearTimeout(timer);
     this.#options.engine.sweep.stop();
     await Promise.all(this.#running);
   }
 
+  /** For the metrics; null where there are no other nodes. */
+  clusterGauges(): ClusterGauges | null {
+    const { cluster } = this.#options;
+    if (cluster === null) return null;
+    return { syncLagMs: this.#syncLagMs, feedAgeMs: cluster.feed.ageMs, clockOffsetMs: cluster.clockOffsetMs };
+  }
+
+  /** How long ago local counts were last exchanged; null = never. */
+  get #syncLagMs(): number | null {
+    return this.#syncedAtMs === null ? null : Math.round(this.#options.monotonicMs() - this.#syncedAtMs);
+  }
+
   /** Each task by itself: one that is still running is not started again, one that fails is tried at its next turn. */
   #every(milliseconds: number, what: string, task: () => Promise<void>): void {
-    let isRunning = false;
     let trouble: string | null = null;
     const run = async (): Promise<void> => {
-      isRunning = true;
       try {
         await task();
         trouble = null;
@@ -64,24 +88,34 @@ export class Background {
         if (reason !== trouble) this.#options.log.warn(`${what} failed; it will be tried again`, { reason });
         trouble = reason;
       }
-      isRunning = false;
     };
-    const tick = (): void => {
-      if (isRunning) return;
+    const next = (): void => {
+      if (this.#isStopped) return;
+      const startedAtMs = this.#options.monotonicMs();
       const running = run();
       this.#running.add(running);
-      void running.finally(() => this.#running.delete(running));
+      void running.finally(() => {
+        this.#running.delete(running);
+        arm(this.#options.monotonicMs() - startedAtMs);
+      });
     };
-    this.#timers.push(setInterval(tick, milliseconds));
+    const arm = (tookMs: number): void => {
+      if (this.#isStopped) return;
+      const periodMs = milliseconds * (0.9 + 0.2 * this.#options.random());
+      this.#timers.set(what, setTimeout(next, Math.max(0, periodMs - tookMs)));
+    };
+    arm(0);
   }
 
-  /** Saving takes at most a twentieth of the time: with very many counters the interval is stretched. */
+  /** On one machine saving takes at most a twentieth of the time: with very many counters the interval is stretched. */
   async #syncLocalCounts(): Promise<void> {
     const { engine, monotonicMs } = this.#options;
     engine.edge.forgetEnded(engine.storage.ledger.nowMs(), FORGET_STEP);
     const startedAtMs = monotonicMs();
     if (!engine.edge.hasToSync || startedAtMs < this.#saveAgainAtMs) return;
     await engine.edge.sync();
+    this.#syncedAtMs = startedAtMs;
+    if (this.#options.cluster !== null) return;
     this.#saveAgainAtMs = startedAtMs + (monotonicMs() - startedAtMs) * SAVE_REST;
   }
 

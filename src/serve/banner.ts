@@ -4,7 +4,8 @@ import { VERSION } from '../version.ts';
 export interface BannerFacts {
   readonly config: Config;
   readonly url: string;
-  readonly isNewFolder: boolean;
+  /** Where the data is. */
+  readonly where: string;
   readonly metrics: string | null;
   /** The secret of a root key that was made just now; printed here and nowhere else. */
   readonly newRootKey: string | null;
@@ -18,7 +19,7 @@ export function banner(facts: BannerFacts): string {
   const lines = [
     `Keystile ${VERSION}`,
     `  API       ${url.padEnd(28)} docs at /docs`,
-    `  Data      ${config.data}${facts.isNewFolder ? ' (new)' : ''}`,
+    `  Data      ${facts.where}`,
     `  Verify    ${verify} · refills at midnight ${config.timezone} · ${metrics === null ? 'no metrics' : `metrics on ${metrics}`}`,
     rootKeyLine(facts),
     ...(facts.newRootKey === null ? [] : pasteLines(url, facts.newRootKey, config.verifyAuth)),

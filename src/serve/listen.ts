@@ -1,9 +1,9 @@
-import { hostname } from 'node:os';
-
 import { makeHandler, makeVerifyHandler } from '../http/app.ts';
+import type { ClusterGauges } from '../http/metrics.ts';
 import { verifyKey } from '../http/routes/keys.verifyKey.ts';
 import type { Service } from '../http/service.ts';
 import { VERSION } from '../version.ts';
+import { locationOf } from './home.ts';
 
 /** Closes connections whose headers or body do not arrive, and idle ones. The runtime checks every 4 s: 8 means 8 to 12. */
 const CONNECTION_TIMEOUT_SECONDS = 8;
@@ -55,7 +55,7 @@ function isPlainVerify({ url, method }: Request): boolean {
   );
 }
 
-export function listenMetrics(service: Service): Listening {
+export function listenMetrics(service: Service, clusterGauges: () => ClusterGauges | null): Listening {
   const { config, engine } = service;
   const server = Bun.serve({
     hostname: config.metricsHost,
@@ -71,13 +71,14 @@ export function listenMetrics(service: Service): Listening {
         return new Response('Metrics are at /metrics.\n', { status: 404 });
       const text = service.metrics.text({
         version: VERSION,
-        location: config.location ?? hostname(),
+        location: locationOf(config),
         cacheHits: engine.keyCache.hits,
         cacheMisses: engine.keyCache.misses,
         cachedKeys: engine.keyCache.size,
         unsavedLocalCounts: engine.edge.unsavedSize,
         ledgerWaiting: engine.storage.ledger.waiting,
         lookupsWaiting: engine.keyCache.lookupsWaiting,
+        cluster: clusterGauges(),
       });
       return new Response(text, { headers: { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' } });
     },

@@ -1,16 +1,18 @@
-import { hostname } from 'node:os';
-
-import { compose, type Composed } from '../compose.ts';
+import type { Composed } from '../compose.ts';
 import { showConfig } from '../config/show.ts';
 import type { Config } from '../config/variables.ts';
 import { AppError } from '../core/errors.ts';
 import { Log } from '../log.ts';
-import { DataFolder, FolderError, type Owner } from '../storage/sqlite/folder.ts';
-import { Digester, monotonicMs, realSystem, wallClockMs } from '../system.ts';
+import { StorageOutcomeUnknown, StorageUnavailable } from '../storage/port.ts';
+import { AddressError } from '../storage/postgres/address.ts';
+import { WrongServer } from '../storage/postgres/connector.ts';
+import { FolderError } from '../storage/sqlite/folder.ts';
+import { monotonicMs, wallClockMs } from '../system.ts';
 import { Background } from './background.ts';
 import { banner } from './banner.ts';
-import { controlPath, listenControl } from './control.ts';
+import { controlPath } from './control.ts';
 import { EXIT } from './exitCodes.ts';
+import { type Home, openHome } from './home.ts';
 import { listenApi, type Listening, listenMetrics } from './listen.ts';
 
 /** A start that cannot go on; its message is one sentence for a person. */
@@ -55,21 +57,13 @@ async function start(
   log: Log,
   onBroken: (error: Error) => void,
 ): Promise<{ stop(): Promise<void> }> {
-  const control = controlPath(config.data);
-  const startedAt = new Date(wallClockMs()).toISOString();
-  const owner: Owner = { pid: process.pid, host: hostname(), startedAt, control, url: null };
-  const folder = orCannotStart(() => DataFolder.own(config.data, owner));
-  const digester = new Digester(config.pepper);
-  const surroundings = { config, folder, digester, log, monotonicMs, onBroken, system: realSystem(digester) };
-  const composed = await compose(surroundings).catch((error: unknown) => {
-    folder.release();
+  const home = await openHome(config, log, onBroken).catch((error: unknown) => {
     throw toCannotStart(error);
   });
   try {
-    return await open({ config, output, log, composed, owner, control, folder });
+    return await open({ config, output, log, home });
   } catch (error) {
-    await composed.close();
-    folder.release();
+    await home.close();
     throw toCannotStart(error);
   }
 }
@@ -78,44 +72,37 @@ interface Opening {
   readonly config: Config;
   readonly output: ServeOutput;
   readonly log: Log;
-  readonly composed: Composed;
-  readonly owner: Owner;
-  readonly control: string;
-  readonly folder: DataFolder;
+  readonly home: Home;
 }
 
-async function open({
-  config,
-  output,
-  log,
-  composed,
-  owner,
-  control,
-  folder,
-}: Opening): Promise<{ stop(): Promise<void> }> {
-  const { service } = composed;
-  if (config.rootKey !== null) await service.engine.rootKeys.adopt(config.rootKey);
+async function open({ config, output, log, home }: Opening): Promise<{ stop(): Promise<void> }> {
+  const { cluster } = home;
+  const { service } = home.composed;
+  const alone = <T>(work: () => Promise<T>): Promise<T> => (cluster === null ? work() : cluster.exclusively(work));
+  const { rootKey } = config;
+  if (rootKey !== null) await alone(() => service.engine.rootKeys.adopt(rootKey));
   const api = orPortTaken(config, () => listenApi(service));
   const url = localUrl(config.host, api.port);
-  folder.nameOwner({ ...owner, url });
-  const metrics = tryMetrics(service, log);
-  const controlServer = orCannotListen(control, () => listenControl(service.engine, control));
+  orCannotListen(config, () => home.listening(url));
   const background = new Background({
     engine: service.engine,
     log,
     syncIntervalMs: config.syncInterval,
     wallClockMs,
     monotonicMs,
+    random: () => (service.engine.system.randomBytes(1)[0] ?? 0) / 256,
+    cluster,
   });
+  const metrics = tryMetrics(service, background, log);
   background.start();
   // Only now, right before it is printed: a root key whose secret could not be shown would be lost.
-  const newRootKey = await firstRootKey(service.engine);
+  const newRootKey = await alone(() => firstRootKey(service.engine));
   const rootKeys = await service.engine.rootKeys.list();
   output.print(
     banner({
       config,
       url,
-      isNewFolder: folder.isNew,
+      where: home.where,
       metrics: metrics === null ? null : `${config.metricsHost}:${metrics.port}`,
       newRootKey,
       activeRootKeys: rootKeys.filter(({ revokedAtMs }) => revokedAtMs === null).length,
@@ -127,11 +114,10 @@ async function open({
   return {
     async stop() {
       await api.stop();
-      await controlServer.stop();
+      await home.stopListening();
       await metrics?.stop();
       await background.stop();
-      await composed.close();
-      folder.release();
+      await home.close();
     },
   };
 }
@@ -143,9 +129,9 @@ async function firstRootKey(engine: Composed['service']['engine']): Promise<stri
 }
 
 /** A taken metrics port is no reason not to serve. */
-function tryMetrics(service: Composed['service'], log: Log): Listening | null {
+function tryMetrics(service: Composed['service'], background: Background, log: Log): Listening | null {
   try {
-    return listenMetrics(service);
+    return listenMetrics(service, () => background.clusterGauges());
   } catch (error) {
     const { metricsHost, metricsPort } = service.config;
     const reason = (error as { code?: string }).code ?? String(error);
@@ -190,25 +176,23 @@ function freePortAfter(host: string, port: number): number {
   return 0;
 }
 
-function orCannotListen<T>(path: string, listen: () => T): T {
+function orCannotListen(config: Config, listen: () => void): void {
   try {
-    return listen();
+    listen();
   } catch (error) {
     const code = (error as { code?: string }).code ?? String(error);
-    throw new CannotStart(`The control socket ${path} cannot be made (${code}). Is something else there?`);
+    throw new CannotStart(
+      `The control socket ${controlPath(config.data)} cannot be made (${code}). Is something else there?`,
+    );
   }
 }
 
-function orCannotStart<T>(work: () => T): T {
-  try {
-    return work();
-  } catch (error) {
-    throw toCannotStart(error);
-  }
-}
+/** What says by itself, in a sentence, why the start cannot go on. */
+const START_FAILURES = [FolderError, AppError, AddressError, WrongServer, StorageUnavailable, StorageOutcomeUnknown];
 
 function toCannotStart(error: unknown): unknown {
-  return error instanceof FolderError || error instanceof AppError ? new CannotStart(error.message) : error;
+  const isForPerson = START_FAILURES.some((kind) => error instanceof kind);
+  return isForPerson ? new CannotStart((error as Error).message) : error;
 }
 
 /** How a person on this machine reaches the service. */

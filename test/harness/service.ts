@@ -7,6 +7,7 @@ import { readConfig } from '../../src/config/read.ts';
 import { makeHandler } from '../../src/http/app.ts';
 import { Log } from '../../src/log.ts';
 import { DataFolder } from '../../src/storage/sqlite/folder.ts';
+import type { SqliteStorage } from '../../src/storage/sqlite/storage.ts';
 import { Digester } from '../../src/system.ts';
 import { VirtualClock } from './clock.ts';
 
@@ -46,7 +47,7 @@ export class TestService {
   readonly logLines: string[] = [];
   readonly broken: Error[] = [];
   rootKey = '';
-  #composed: Composed | null = null;
+  #composed: Composed<SqliteStorage> | null = null;
   #dataFolder: DataFolder | null = null;
   #handle: ReturnType<typeof makeHandler> | null = null;
   readonly #options: TestServiceOptions;
@@ -66,7 +67,7 @@ export class TestService {
     return service;
   }
 
-  get composed(): Composed {
+  get composed(): Composed<SqliteStorage> {
     if (this.#composed === null) throw new Error('the service is closed');
     return this.#composed;
   }
@@ -75,7 +76,7 @@ export class TestService {
     return this.composed.service.engine;
   }
 
-  get storage(): Composed['storage'] {
+  get storage(): SqliteStorage {
     return this.composed.storage;
   }
 

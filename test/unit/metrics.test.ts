@@ -10,6 +10,7 @@ const gauges = {
   cacheMisses: 4,
   cachedKeys: 5,
   unsavedLocalCounts: 6,
+  cluster: null,
   ledgerWaiting: 7,
   lookupsWaiting: 8,
 };

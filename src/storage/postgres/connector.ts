@@ -13,7 +13,7 @@ const OLDEST_VERSION = 140_000;
 const INT8 = 20;
 const TYPES: ClientConfig['types'] = {
   getTypeParser(oid: number, format?: 'text' | 'binary') {
-    return oid === INT8 ? Number : (types.getTypeParser(oid, format as 'text') as (value: string) => unknown);
+    return oid === INT8 ? Number : (types.getTypeParser(oid, format) as (value: string) => unknown);
   },
 };
 

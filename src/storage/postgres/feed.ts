@@ -54,12 +54,13 @@ export class PostgresFeed implements Feed {
 
   constructor(connector: Connector, options: FeedOptions) {
     this.#options = options;
-    const { random } = options;
-    this.#polling = new Session(connector, { settings: {}, timeoutMs: CONFIRM_WITHIN_MS, random });
+    const { random, monotonicMs } = options;
+    this.#polling = new Session(connector, { settings: {}, timeoutMs: CONFIRM_WITHIN_MS, random, monotonicMs });
     this.#listening = new Session(connector, {
       settings: {},
       timeoutMs: CONFIRM_WITHIN_MS,
       random,
+      monotonicMs,
       onOpen: (client) => this.#listen(client),
     });
   }
@@ -68,7 +69,7 @@ export class PostgresFeed implements Feed {
   async start(): Promise<void> {
     await this.#poll().done;
     this.#schedule();
-    this.#keepListening();
+    void this.#keepListening();
   }
 
   /** How long ago everything was known, by the clock that says more: one stops while the machine sleeps, the other can be set. */
@@ -114,12 +115,14 @@ export class PostgresFeed implements Feed {
   #poll(): Poll {
     const { monotonicMs, wallClockMs, clock } = this.#options;
     const [sentAtMs, sentWallMs, startedAtMs] = [monotonicMs(), wallClockMs(), clock.startMs()];
-    const done = this.#ask().then((row) => {
+    const ask = async (): Promise<void> => {
+      const row = await this.#ask();
       clock.observe(startedAtMs, row.now);
       this.#take(row);
       this.#confirmedMs = Math.max(this.#confirmedMs, sentAtMs);
       this.#confirmedWallMs = Math.max(this.#confirmedWallMs, sentWallMs);
-    });
+    };
+    const done = ask();
     const poll: Poll = { sentAtMs, done };
     this.#running = poll;
     const ended = (): void => {
@@ -179,14 +182,9 @@ export class PostgresFeed implements Feed {
   }
 
   /** Looks now and then whether the connection is still there; it is made anew on the asking. */
-  #keepListening(): void {
-    if (this.#isClosed) return;
-    void this.#listening
-      .client()
-      .catch(() => {})
-      .then(() => {
-        if (!this.#isClosed) this.#listenTimer = setTimeout(() => this.#keepListening(), LISTEN_RETRY_MS);
-      });
+  async #keepListening(): Promise<void> {
+    await this.#listening.client().catch(() => {});
+    if (!this.#isClosed) this.#listenTimer = setTimeout(() => void this.#keepListening(), LISTEN_RETRY_MS);
   }
 }
 

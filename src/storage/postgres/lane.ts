@@ -40,6 +40,7 @@ export interface LaneOptions {
   readonly waits: boolean;
   readonly clock: LedgerClock;
   readonly random: () => number;
+  readonly monotonicMs: () => number;
 }
 
 /**
@@ -66,6 +67,7 @@ export class Lane {
       },
       timeoutMs: BATCH_TIMEOUT_MS,
       random: options.random,
+      monotonicMs: options.monotonicMs,
       onOpen: async (client) => {
         client.on('notice', ({ severity, message }) => {
           if (severity === 'WARNING') this.#warning = message ?? 'warning';
@@ -176,9 +178,9 @@ export class Lane {
 
   /** The answer of a batch that was done, null when it was not and never will be. */
   async #resolve(id: number, number: number): Promise<string | null> {
-    const untilMs = performance.now() + RESOLVE_WITHIN_MS;
+    const untilMs = this.#options.monotonicMs() + RESOLVE_WITHIN_MS;
     let reason = '';
-    while (performance.now() < untilMs) {
+    while (this.#options.monotonicMs() < untilMs) {
       try {
         this.#warning = null;
         const { rows } = await this.#session.query<{ verdicts: string | null }>({

@@ -24,6 +24,8 @@ const MAX_LOOKED_AT = 5_000;
 const MAIN_LANES = 2;
 /** An account that was found held by another node is asked for with waiting for so long. */
 const HOT_MS = 1_000;
+/** How long trouble is told of, when it does not come again. */
+const TROUBLE_MS = 3_000;
 /** How often a batch is sent again that was not done. */
 const MAX_TRIES = 5;
 
@@ -38,6 +40,8 @@ export interface LedgerOptions {
   readonly random: () => number;
   readonly monotonicMs: () => number;
   readonly observe: LedgerObserver;
+  /** Why nothing is heard from the database; null while it answers. */
+  readonly silence: () => string | null;
 }
 
 type Outcome = SpendOutcome | ChangeOutcome;
@@ -85,6 +89,7 @@ export class PostgresLedger implements Ledger {
   #isScheduled = false;
   #waiting = 0;
   #trouble: string | null = null;
+  #troubleAtMs = -Infinity;
   #isClosed = false;
   #drained: (() => void) | null = null;
 
@@ -105,8 +110,10 @@ export class PostgresLedger implements Ledger {
     return this.#waiting;
   }
 
+  /** Trouble that did not come again is over: nobody sends spends to a node that says it is not ready. */
   get trouble(): string | null {
-    return this.#trouble;
+    const isRecent = this.#options.monotonicMs() - this.#troubleAtMs < TROUBLE_MS;
+    return this.#options.silence() ?? (isRecent ? this.#trouble : null);
   }
 
   spend(spend: Spend): Promise<SpendOutcome> {
@@ -182,10 +189,13 @@ export class PostgresLedger implements Ledger {
     const batch = this.#take(worker.isSlow);
     if (batch.length === 0) return;
     worker.isIdle = false;
-    void this.#send(worker.lane, batch).then((again) => {
-      worker.isIdle = true;
-      this.#finish(batch, again);
-    });
+    void this.#run(worker, batch);
+  }
+
+  async #run(worker: Worker, batch: readonly SpendItem[]): Promise<void> {
+    const again = await this.#send(worker.lane, batch);
+    worker.isIdle = true;
+    this.#finish(batch, again);
   }
 
   /** The next batch, from the head of the queue; changes that stand in it are started. The rest stays, in its order. */
@@ -281,6 +291,7 @@ export class PostgresLedger implements Ledger {
         ? error
         : new StorageOutcomeUnknown(error.message);
     this.#trouble = told.message;
+    this.#troubleAtMs = this.#options.monotonicMs();
     this.#options.observe.refused(told.message);
     for (const item of items) if (!again.includes(item)) this.#reject(item, told);
     return again;

@@ -14,6 +14,7 @@ export interface SessionOptions {
   /** After every new connection, before it is used. */
   readonly onOpen?: (client: Client) => Promise<void>;
   readonly random: () => number;
+  readonly monotonicMs: () => number;
 }
 
 /**
@@ -24,6 +25,8 @@ export class Session {
   readonly #connector: Connector;
   readonly #options: SessionOptions;
   #client: Promise<Client> | null = null;
+  /** The connection behind it, once it is made. */
+  #opened: Client | null = null;
   #failures = 0;
   #againAtMs = 0;
   #trouble: string | null = null;
@@ -41,7 +44,7 @@ export class Session {
 
   /** How long until an attempt is made again; 0 = at once. */
   get pauseMs(): number {
-    return Math.max(0, this.#againAtMs - performance.now());
+    return Math.max(0, this.#againAtMs - this.#options.monotonicMs());
   }
 
   client(): Promise<Client> {
@@ -87,11 +90,10 @@ export class Session {
     try {
       client = await this.#connector.connect(this.#options.settings);
       const opened = client;
+      this.#opened = opened;
       opened.once('end', () => {
         // Lost while nobody was asking: the next one who asks gets a new connection.
-        void this.#client?.then((current) => {
-          if (current === opened) this.#client = null;
-        });
+        if (this.#opened === opened) this.#client = null;
       });
       await this.#options.onOpen?.(opened);
       this.#failures = 0;
@@ -101,7 +103,7 @@ export class Session {
       if (client !== null) destroy(client);
       this.#client = null;
       const pauseMs = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** this.#failures++);
-      this.#againAtMs = performance.now() + pauseMs * (0.5 + this.#options.random());
+      this.#againAtMs = this.#options.monotonicMs() + pauseMs * (0.5 + this.#options.random());
       this.#trouble = reasonOf(error);
       if (error instanceof StorageUnavailable) throw error;
       throw new StorageUnavailable(`The database cannot be reached (${reasonOf(error)}).`);

@@ -1,8 +1,9 @@
-import type { Storage } from '../port.ts';
+import { type Storage, StorageUnavailable } from '../port.ts';
 import { parseAddress } from './address.ts';
 import { LedgerClock } from './clock.ts';
-import { Connector } from './connector.ts';
+import { Connector, WrongServer } from './connector.ts';
 import { PostgresEdgeCounts, PUSH_TIMEOUT_MS } from './edgeCounts.ts';
+import { reasonOf } from './failure.ts';
 import { PostgresFeed } from './feed.ts';
 import { type LedgerObserver, PostgresLedger } from './ledger.ts';
 import { Management } from './management.ts';
@@ -66,14 +67,15 @@ export class PostgresStorage implements Storage {
       },
       timeoutMs: STATEMENT_TIMEOUT_MS * 1.5,
       random,
+      monotonicMs,
     });
     const management = new Management(this.#pool, clock, options.idempotencyRetentionMs);
     this.records = new PostgresRecords(this.#pool);
-    this.ledger = new PostgresLedger(connector, management, { ...options, clock });
     this.#edgeSession = new Session(connector, {
       settings: { statement_timeout: String(PUSH_TIMEOUT_MS) },
       timeoutMs: PUSH_TIMEOUT_MS * 2,
       random,
+      monotonicMs,
     });
     this.edge = new PostgresEdgeCounts(this.#edgeSession, options.node);
     this.feed = new PostgresFeed(connector, {
@@ -82,6 +84,12 @@ export class PostgresStorage implements Storage {
       monotonicMs,
       wallClockMs: options.nowMs,
       random,
+    });
+    this.ledger = new PostgresLedger(connector, management, {
+      ...options,
+      clock,
+      silence: () =>
+        this.feed.isFresh() ? null : `The database has not answered for ${Math.round(this.feed.ageMs)} ms.`,
     });
     this.#startedAtMs = options.nowMs();
   }
@@ -94,6 +102,9 @@ export class PostgresStorage implements Storage {
     try {
       await migrate(client, options.newWorkspaceId);
       workspaceId = (await readInstallation(client)).get('workspace_id') ?? '';
+    } catch (error) {
+      if (error instanceof WrongServer) throw error;
+      throw new StorageUnavailable(`The database cannot be prepared (${reasonOf(error)}).`);
     } finally {
       await client.end();
     }
@@ -110,6 +121,11 @@ export class PostgresStorage implements Storage {
   /** Where the database is, for a person. */
   static where(url: string): string {
     return new Connector(parseAddress(url)).where;
+  }
+
+  /** The database's clock minus this node's. */
+  get clockOffsetMs(): number {
+    return this.#clock.offsetMs;
   }
 
   /** Runs while no other node runs the same. */

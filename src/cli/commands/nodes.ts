@@ -1,0 +1,49 @@
+import { EXIT } from '../../serve/exitCodes.ts';
+import { GONE_AFTER_MS, type NodeRecord } from '../../storage/postgres/nodes.ts';
+import type { Command } from '../command.ts';
+import { openNode } from '../opened.ts';
+import { readSettings } from '../settings.ts';
+import { jsonLine, table } from '../show.ts';
+
+export const nodes: Command = {
+  name: 'nodes',
+  summary: 'List the nodes that share the database (KEYSTILE_DATABASE_URL).',
+  operands: [],
+  flags: {},
+  examples: ['keystile nodes', 'keystile nodes --json'],
+  async run({ io, flags, isJson }) {
+    const { config } = await readSettings(io, flags);
+    if (config.databaseUrl === null) {
+      const alone = 'The embedded database has one node. Nodes that share one need KEYSTILE_DATABASE_URL.\n';
+      io.out(isJson ? jsonLine({ nodes: [] }) : alone);
+      return EXIT.OK;
+    }
+    const opened = await openNode(config, config.databaseUrl);
+    try {
+      const { nowMs, nodes: found } = await opened.storage.listNodes();
+      const shown = found.map((node) => ({ ...node, isGone: nowMs - node.seenAtMs > GONE_AFTER_MS }));
+      io.out(isJson ? jsonLine({ nodes: shown }) : nodeTable(shown, nowMs));
+      return EXIT.OK;
+    } finally {
+      await opened.close();
+    }
+  },
+};
+
+function nodeTable(found: readonly (NodeRecord & { isGone: boolean })[], nowMs: number): string {
+  const rows = found.map((node) => [
+    node.location,
+    node.id,
+    node.version,
+    seconds(nowMs - node.startedAtMs),
+    node.isGone ? `${seconds(nowMs - node.seenAtMs)} ago, gone` : `${seconds(nowMs - node.seenAtMs)} ago`,
+    node.syncLagMs === null ? 'never' : `${node.syncLagMs} ms`,
+    node.feedAgeMs === null ? 'unknown' : `${node.feedAgeMs} ms`,
+    `${node.clockOffsetMs} ms`,
+  ]);
+  return table(['LOCATION', 'NODE', 'VERSION', 'UP', 'SEEN', 'SYNC LAG', 'CACHE AGE', 'CLOCK'], rows);
+}
+
+function seconds(milliseconds: number): string {
+  return `${Math.max(0, Math.round(milliseconds / 1000))} s`;
+}
