@@ -52,7 +52,7 @@ export const VARIABLES = {
   ),
   databasePool: variable(
     'DATABASE_POOL',
-    count(1, 100),
+    count(2, 100),
     '4',
     'Connections to PostgreSQL for lookups and management; six more are for spends, local counts and changes.',
   ),

@@ -143,11 +143,11 @@ export class PostgresFeed implements Feed {
     const seen = this.#seen;
     this.#seen = last;
     if (seen === null || last === seen) return;
-    // Too many, or fewer than were seen before (another database stands at this address now): nothing that is kept counts.
-    const isAll = last < seen || changes === null || changes.length > MAX_CHANGES;
-    const change: FeedChange = isAll
-      ? { keys: null, rootKeys: true }
-      : { keys: changes.flatMap(({ keys }) => keys), rootKeys: changes.some(({ root_keys }) => root_keys) };
+    // Numbers have no gaps. Too many to tell, some removed already, or another database at this address: nothing kept counts.
+    const isWhole = changes !== null && changes.length === last - seen;
+    const change: FeedChange = isWhole
+      ? { keys: changes.flatMap(({ keys }) => keys), rootKeys: changes.some(({ root_keys }) => root_keys) }
+      : { keys: null, rootKeys: true };
     for (const listener of this.#listeners) listener(change);
   }
 
@@ -191,5 +191,5 @@ export class PostgresFeed implements Feed {
 /** The counter, the clock and the changes since, in one snapshot. */
 const POLL = `SELECT c.number AS last, ledger_now_v1(NULL) AS now, (
     SELECT json_agg(json_build_object('keys', n.keys, 'root_keys', n.root_keys))
-    FROM (SELECT keys, root_keys FROM changes WHERE number > $1::bigint ORDER BY number LIMIT ${MAX_CHANGES + 1}) n
+    FROM (SELECT keys, root_keys FROM changes WHERE number > $1::bigint ORDER BY number LIMIT ${MAX_CHANGES}) n
   ) AS changes FROM change_counter c`;

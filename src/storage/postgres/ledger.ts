@@ -273,6 +273,8 @@ export class PostgresLedger implements Ledger {
       for (const claim of item.claims) if (typeof claim === 'number') this.#hot.set(claim, untilMs);
       return false;
     }
+    if (outcome?.status === 'stale')
+      for (const { account } of item.work.spend.legs) this.#management.forgetWindow(account);
     if (outcome === undefined) this.#reject(item, new Error('the database left a spend unanswered'));
     else this.#answer(item, outcome);
     return true;

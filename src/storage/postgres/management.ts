@@ -14,6 +14,7 @@ import { writeStatement } from '../sql/statements.ts';
 import type { LedgerClock } from './clock.ts';
 import { noteChange } from './feedNotes.ts';
 import { kindOf, reasonOf } from './failure.ts';
+import { KnownWindows } from './knownWindows.ts';
 import type { Ask, Pool } from './pool.ts';
 import { prune } from './prune.ts';
 
@@ -33,6 +34,7 @@ export class Management {
   readonly #clock: LedgerClock;
   readonly #retentionMs: number;
   #numbers: number[] = [];
+  readonly #windows = new KnownWindows();
 
   constructor(pool: Pool, clock: LedgerClock, retentionMs: number) {
     this.#pool = pool;
@@ -91,7 +93,21 @@ export class Management {
     return this.#numbers.splice(0, count);
   }
 
-  async openWindow({ owner, name, durationMs }: WindowName): Promise<number | null> {
+  async openWindow(window: WindowName): Promise<number | null> {
+    const nowMs = this.#clock.nowMs();
+    const known = this.#windows.find(window, nowMs);
+    if (known !== undefined) return known;
+    const account = await this.#openWindow(window);
+    if (account !== null) this.#windows.add(window, account, nowMs);
+    return account;
+  }
+
+  /** A spend on this account was stale: if it is a window, it may have been removed. */
+  forgetWindow(account: number): void {
+    this.#windows.drop(account);
+  }
+
+  async #openWindow({ owner, name, durationMs }: WindowName): Promise<number | null> {
     const { rows } = await this.#read<{ account: number | null }>(
       'SELECT ledger_open_window_v1($1, $2, $3, $4, $5) AS account',
       [owner, name, durationMs, this.#clock.said, MAX_ADHOC_LIMITS_PER_OWNER],

@@ -2,6 +2,7 @@ import type { Client, QueryConfig, QueryResult, QueryResultRow } from 'pg';
 
 import { StorageUnavailable } from '../port.ts';
 import { type Connector, withDeadline } from './connector.ts';
+import { ConnectionLost } from './failure.ts';
 import { Session, type SessionOptions } from './session.ts';
 
 export interface PoolOptions extends SessionOptions {
@@ -33,8 +34,7 @@ export class Pool {
     let client: Client | null = null;
     try {
       client = await session.client();
-      const open = client;
-      return await work((query) => withDeadline(open, this.#options.timeoutMs, open.query(query)));
+      return await work(asker(client, this.#options.timeoutMs));
     } catch (error) {
       if (client !== null) session.noteFailure(client, error);
       throw error;
@@ -62,6 +62,24 @@ export class Pool {
     if (next === undefined) this.#idle.push(session);
     else next(session);
   }
+}
+
+/** A warning counts as a lost answer: a commit whose wait for its standby was cancelled comes back as done, with one. */
+function asker(client: Client, timeoutMs: number): Ask {
+  return async (query) => {
+    let warning: string | null = null;
+    const note = ({ severity, message }: { severity?: string | undefined; message?: string | undefined }): void => {
+      if (severity === 'WARNING') warning = message ?? 'warning';
+    };
+    client.on('notice', note);
+    try {
+      const result = await withDeadline(client, timeoutMs, client.query(query));
+      if (warning !== null) throw new ConnectionLost(warning);
+      return result as never;
+    } finally {
+      client.off('notice', note);
+    }
+  };
 }
 
 export type Ask = <R extends QueryResultRow>(query: QueryConfig | string) => Promise<QueryResult<R>>;
