@@ -1,6 +1,8 @@
 import { fileURLToPath } from 'node:url';
 
 import type { BareOrder } from './bare.ts';
+import type { GuardedOrder } from './guarded.ts';
+import type { NodeOrder } from './node.ts';
 import type { ServerOrder } from './server.ts';
 
 /**
@@ -38,8 +40,16 @@ export class Child {
     return Child.#start('bare.ts', order);
   }
 
+  static startNode(order: NodeOrder): Promise<Child> {
+    return Child.#start('node.ts', order);
+  }
+
+  static startGuarded(order: GuardedOrder): Promise<Child> {
+    return Child.#start('guarded.ts', order);
+  }
+
   /** Runs with the flags that this process was started with: they are those of the real service. */
-  static async #start(script: string, order: ServerOrder | BareOrder): Promise<Child> {
+  static async #start(script: string, order: ServerOrder | BareOrder | NodeOrder): Promise<Child> {
     const path = fileURLToPath(new URL(script, import.meta.url));
     const child = Bun.spawn([process.execPath, ...process.execArgv, path, JSON.stringify(order)], {
       stdio: ['ignore', 'pipe', 'inherit'],

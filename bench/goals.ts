@@ -1,11 +1,13 @@
 import type { CounterResult } from './counters.ts';
 import type { IdleResult } from './idle.ts';
 import type { MillionResult } from './million.ts';
+import type { PostgresResult } from './postgres.ts';
 
 export interface Results {
   readonly counters: readonly CounterResult[];
   readonly million: MillionResult | null;
   readonly idle: IdleResult | null;
+  readonly postgres: PostgresResult | null;
 }
 
 /** What the project set out to reach, held against what was measured. */
@@ -20,7 +22,7 @@ export interface Goal {
 
 type Bound = Goal['bound'];
 
-export function goalsOf({ counters, million, idle }: Results): Goal[] {
+export function goalsOf({ counters, million, idle, postgres }: Results): Goal[] {
   const goals: Goal[] = [];
   const hold = (what: string, measured: number, bound: Bound, target: number | null, unit: string): void => {
     if (target !== null) goals.push({ what, measured, bound, target, unit, isReached: keeps(measured, bound, target) });
@@ -37,6 +39,13 @@ export function goalsOf({ counters, million, idle }: Results): Goal[] {
   if (idle !== null) {
     hold('idle: resident memory', idle.residentMebibytes, 'under', 120, 'MiB');
     hold('idle: processor', idle.processorPercent, 'under', 0.5, '%');
+  }
+  if (postgres !== null) {
+    hold('PostgreSQL, local: requests', postgres.local.ratio.median, 'at least', 0.88, 'x bare');
+    hold('PostgreSQL, strict: requests', postgres.strict.ratio.median, 'at least', 0.45, 'x bare');
+    hold('PostgreSQL, credits: requests', postgres.guarded.ratio.median, 'at least', 2.5, 'x UPDATE');
+    hold('PostgreSQL, one at a time: p50', postgres.idleRatio, 'at most', 2, 'x UPDATE');
+    hold('PostgreSQL, one hot key: requests', postgres.hotRatio, 'at least', 0.5, 'x many keys');
   }
   return goals;
 }

@@ -11,10 +11,13 @@ import { measureIdle } from './idle.ts';
 import { measureMillion } from './million.ts';
 import { type Options, readOptions, USAGE, UsageError } from './options.ts';
 import { CONNECTIONS } from './pairs.ts';
+import { measurePostgres } from './postgres.ts';
 import { RequestPool } from './requests.ts';
 import { resultTables } from './table.ts';
 
 const KEYS = 100_000;
+/** Fewer: one UPDATE for each request would take a minute to see every one of 100,000. */
+const POSTGRES_KEYS = 20_000;
 /** Ignored by git. The databases are made here too, and not under /tmp, which may be no disk at all. */
 const RESULTS_FOLDER = fileURLToPath(new URL('results/', import.meta.url));
 
@@ -65,8 +68,10 @@ async function measureAll({ isWanted, pace }: Options, folder: string): Promise<
   const million = isWanted('million') ? await measureMillion(many, pace) : null;
   if (isWanted('idle')) announce('idle');
   const idle = isWanted('idle') ? await measureIdle(join(folder, 'idle')) : null;
+  if (isWanted('postgres')) announce('PostgreSQL');
+  const postgres = isWanted('postgres') ? await measurePostgres(new RequestPool(POSTGRES_KEYS), pace) : null;
   process.stderr.write('\n');
-  return { counters, million, idle };
+  return { counters, million, idle, postgres };
 }
 
 function announce(row: string): void {

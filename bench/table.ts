@@ -5,7 +5,7 @@ import type { Spread } from './statistics.ts';
 
 /** What a person reads. */
 export function resultTables(results: Results, goals: readonly Goal[]): string {
-  const { counters, million } = results;
+  const { counters, million, postgres } = results;
   const parts: string[] = [];
   if (counters.length > 0) {
     const head = ['', ...comparisonHead('bare', 'keystile'), 'flush'];
@@ -15,6 +15,13 @@ export function resultTables(results: Results, goals: readonly Goal[]): string {
     const head = ['', ...comparisonHead('1,000', '1,000,000')];
     const firstSeen = `First sight of each of the 1,000,000 keys: ${whole(million.firstSeenPerSecond)} a second.`;
     parts.push(table([head, ['keys stored', ...comparisonCells(million.comparison)]]), firstSeen);
+  }
+  if (postgres !== null) {
+    const bare = ['PostgreSQL', ...comparisonHead('bare', 'keystile')];
+    const update = ['PostgreSQL', ...comparisonHead('UPDATE', 'keystile')];
+    const { local, strict, guarded } = postgres;
+    parts.push(table([bare, ['local limit', ...comparisonCells(local)], ['strict limit', ...comparisonCells(strict)]]));
+    parts.push(table([update, ['credits', ...comparisonCells(guarded)]]));
   }
   if (goals.length > 0) parts.push(table([['', 'measured', '', 'target', ''], ...goals.map(goalCells)]));
   return parts.join('\n\n');

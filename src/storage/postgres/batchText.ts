@@ -7,7 +7,8 @@ import { LEG_RULE, STATUS } from './functions.ts';
 export interface BatchText {
   readonly ids: string;
   readonly spendLegs: string;
-  readonly legs: string;
+  /** Columns of the legs: place, amount, revision, rule, and the five numbers of the rule. */
+  readonly legs: readonly string[];
   readonly spendIdem: string;
   readonly idemScope: string;
   readonly idemId: readonly string[];
@@ -21,10 +22,11 @@ export function writeBatch(spends: readonly Spend[]): BatchText {
   const scopes: string[] = [];
   const scopePlace = new Map<string, number>();
   const [idemScope, idemId, idemDigest, spendIdem]: [number[], string[], string[], number[]] = [[], [], [], []];
-  let legs = '';
+  const columns: number[][] = Array.from({ length: LEG_COLUMNS }, () => []);
   for (const spend of spends) {
     for (const leg of spend.legs) {
-      legs += `${legs === '' ? '' : ','}${placeOf.get(leg.account) ?? 0},${leg.amount},${leg.revision},${ruleText(leg.rule)}`;
+      const numbers = [placeOf.get(leg.account) ?? 0, leg.amount, leg.revision, ...ruleNumbers(leg.rule)];
+      for (let i = 0; i < LEG_COLUMNS; i++) columns[i]?.push(numbers[i] ?? 0);
     }
     const { idempotency } = spend;
     if (idempotency === null) {
@@ -40,7 +42,7 @@ export function writeBatch(spends: readonly Spend[]): BatchText {
   return {
     ids: `{${ids.join(',')}}`,
     spendLegs: `{${spends.map(({ legs: { length } }) => length).join(',')}}`,
-    legs: `{${legs}}`,
+    legs: columns.map((column) => `{${column.join(',')}}`),
     spendIdem: `{${spendIdem.join(',')}}`,
     idemScope: `{${idemScope.join(',')}}`,
     idemId,
@@ -49,17 +51,19 @@ export function writeBatch(spends: readonly Spend[]): BatchText {
   };
 }
 
-/** The rule and its five numbers. */
-function ruleText(rule: LegRule): string {
-  if (rule.kind === 'window') return `${LEG_RULE.window},${rule.limit},${rule.durationMs},0,0,0`;
-  if (rule.refill === null) return `${LEG_RULE.credits},0,0,0,0,0`;
+/** Place, amount, revision, and the rule with its five numbers. */
+const LEG_COLUMNS = 9;
+
+function ruleNumbers(rule: LegRule): number[] {
+  if (rule.kind === 'window') return [LEG_RULE.window, rule.limit, rule.durationMs, 0, 0, 0];
+  if (rule.refill === null) return [LEG_RULE.credits, 0, 0, 0, 0, 0];
   const { epoch, startMs, nextMs, amount, mode, max } = rule.refill;
-  return `${LEG_RULE[mode]},${epoch},${startMs},${nextMs},${amount},${max ?? MAX_COUNT}`;
+  return [LEG_RULE[mode], epoch, startMs, nextMs, amount, max ?? MAX_COUNT];
 }
 
 /** The outcomes, in the order of the spends; 'busy' = another transaction holds a row of it, nothing was done. */
 export function readVerdicts(text: string): { nowMs: number; outcomes: (SpendOutcome | 'busy')[] } {
-  const numbers = text.slice(1, -1).split(',').map(Number);
+  const numbers = text.split(',').map(Number);
   const nowMs = numbers[0] ?? 0;
   const outcomes: (SpendOutcome | 'busy')[] = [];
   for (let at = 1; at < numbers.length;) {

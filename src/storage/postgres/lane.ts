@@ -20,7 +20,9 @@ const LOCK_TIMEOUT_MS = 2_000;
 
 const SPEND = {
   name: 'spend',
-  text: 'SELECT ledger_spend_v1($1, $2, $3, $4, $5::bigint[], $6::int[], $7::bigint[], $8::int[], $9::int[], $10::text[], $11::text[], $12::text[], $13)::text AS verdicts',
+  text: `SELECT ledger_spend_v1($1, $2, $3, $4, $5::bigint[], $6::int[], $7::int[], $8::bigint[], $9::bigint[], $10::int[],
+    $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[],
+    $16::int[], $17::int[], $18::text[], $19::text[], $20::text[], $21) AS verdicts`,
 };
 
 const UNIQUE_VIOLATION = '23505';
@@ -131,7 +133,7 @@ export class Lane {
       clock.said,
       batch.ids,
       batch.spendLegs,
-      batch.legs,
+      ...batch.legs,
       batch.spendIdem,
       batch.idemScope,
       batch.idemId,
@@ -184,7 +186,7 @@ export class Lane {
       try {
         this.#warning = null;
         const { rows } = await this.#session.query<{ verdicts: string | null }>({
-          text: 'SELECT ledger_resolve_v1($1, $2)::text AS verdicts',
+          text: 'SELECT ledger_resolve_v1($1, $2) AS verdicts',
           values: [id, number],
         });
         if (this.#warning === null) return rows[0]?.verdicts ?? null;

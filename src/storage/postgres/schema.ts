@@ -99,7 +99,7 @@ export const MIGRATIONS: readonly Migration[] = [
   CREATE TABLE lanes (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     batch bigint NOT NULL DEFAULT 0,
-    verdicts bigint[],
+    verdicts text,
     resolved bigint NOT NULL DEFAULT 0,
     used_at_ms bigint NOT NULL
   ) WITH (fillfactor = 20);

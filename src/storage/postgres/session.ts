@@ -31,6 +31,7 @@ export class Session {
   #againAtMs = 0;
   #trouble: string | null = null;
   #isClosed = false;
+  #last: Promise<void> = Promise.resolve();
 
   constructor(connector: Connector, options: SessionOptions) {
     this.#connector = connector;
@@ -56,7 +57,17 @@ export class Session {
     return this.#client;
   }
 
-  async query<R extends QueryResultRow>(query: QueryConfig | string): Promise<QueryResult<R>> {
+  /** One after the other: the time that an answer may take runs from its own sending. */
+  query<R extends QueryResultRow>(query: QueryConfig | string): Promise<QueryResult<R>> {
+    const answer = this.#last.then(() => this.#ask<R>(query));
+    this.#last = answer.then(
+      () => {},
+      () => {},
+    );
+    return answer;
+  }
+
+  async #ask<R extends QueryResultRow>(query: QueryConfig | string): Promise<QueryResult<R>> {
     const client = await this.client();
     try {
       return await withDeadline(client, this.#options.timeoutMs, client.query<R>(query));
