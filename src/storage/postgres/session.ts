@@ -60,10 +60,7 @@ export class Session {
   /** One after the other: the time that an answer may take runs from its own sending. */
   query<R extends QueryResultRow>(query: QueryConfig | string): Promise<QueryResult<R>> {
     const answer = this.#last.then(() => this.#ask<R>(query));
-    this.#last = answer.then(
-      () => {},
-      () => {},
-    );
+    this.#last = ended(answer);
     return answer;
   }
 
@@ -119,5 +116,13 @@ export class Session {
       if (error instanceof StorageUnavailable) throw error;
       throw new StorageUnavailable(`The database cannot be reached (${reasonOf(error)}).`);
     }
+  }
+}
+
+async function ended(work: Promise<unknown>): Promise<void> {
+  try {
+    await work;
+  } catch {
+    // Told to who waits for it.
   }
 }
