@@ -10,6 +10,11 @@ export function bench(benchArguments) {
   return afterInstalling(() => runBun([fromProjectRoot('bench/main.ts'), ...benchArguments]));
 }
 
+/** @param {string[]} regionsArguments */
+export function regions(regionsArguments) {
+  return afterInstalling(() => runBun([fromProjectRoot('regions/main.ts'), ...regionsArguments]));
+}
+
 /** Makes the generated parts of the documentation anew. */
 export function docs() {
   return afterInstalling(() => runBun([fromProjectRoot('scripts/docs.ts')]));

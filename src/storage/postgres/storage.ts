@@ -14,8 +14,10 @@ import { migrate, readInstallation } from './schema.ts';
 import { Session } from './session.ts';
 
 /** How long a statement of reads and management may take. */
-const STATEMENT_TIMEOUT_MS = 10_000;
-const LOCK_TIMEOUT_MS = 5_000;
+const STATEMENT_TIMEOUT_MS = 5_000;
+const LOCK_TIMEOUT_MS = 3_000;
+/** Then the connection is given up: its server may have died without a word. */
+const ANSWER_WITHIN_MS = STATEMENT_TIMEOUT_MS + 1_000;
 /** Any number, the same for all nodes: who holds it is alone. */
 const EXCLUSIVE_LOCK = 7_218_530_412;
 
@@ -65,7 +67,7 @@ export class PostgresStorage implements Storage {
         lock_timeout: String(LOCK_TIMEOUT_MS),
         default_transaction_isolation: 'read\\ committed',
       },
-      timeoutMs: STATEMENT_TIMEOUT_MS * 1.5,
+      timeoutMs: ANSWER_WITHIN_MS,
       random,
       monotonicMs,
     });
