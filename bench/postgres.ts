@@ -11,7 +11,7 @@ import { atRandom, type RequestPool } from './requests.ts';
 import { median } from './statistics.ts';
 
 /** Connections of a node: pool, lanes, local counts, polling, listening. */
-const NODE_CONNECTIONS = 10;
+const NODE_CONNECTIONS = 12;
 const HOT_CONNECTIONS = 200;
 const HOT_NODES = 3;
 const IDLE_REQUESTS = 300;

@@ -54,7 +54,7 @@ export const VARIABLES = {
     'DATABASE_POOL',
     count(2, 100),
     '4',
-    'Connections to PostgreSQL for lookups and management; six more are for spends, local counts and changes.',
+    'Connections to PostgreSQL for management; eight more are for verifications, local counts and hearing of changes.',
   ),
   location: variable('LOCATION', text, null, 'Label of this edge location; the host name when not set.'),
   rootKey: secret(

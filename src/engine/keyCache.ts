@@ -7,6 +7,10 @@ import { PackedKeys } from './packedKeys.ts';
 const MAX_UNKNOWN = 10_000;
 /** Lookups that may wait; one more is refused at once, and keys already seen are not slowed by them. */
 const MAX_WAITING_LOOKUPS = 10_000;
+/** Questions to the database at one time; what is asked meanwhile is one question together. */
+const MAX_QUESTIONS = 2;
+/** Keys of one question. */
+const MAX_ASKED = 500;
 
 interface Lookup {
   readonly promise: Promise<KeyEntry | null>;
@@ -23,8 +27,8 @@ interface Lookup {
  *                               --not there--> known as unknown  --drop--> absent
  *   looking up --drop--> looking up, and read again when the first answer arrives
  *
- * All lookups of one turn of the event loop are one question to the database, and a key is asked for once however many
- * verifications wait for it.
+ * Lookups of one turn of the event loop are one question to the database, and so are those that come while questions are
+ * under way. A key is asked for once however many verifications wait for it.
  */
 export class KeyCache {
   readonly #records: Records;
@@ -36,6 +40,7 @@ export class KeyCache {
   readonly #lookups = new Map<string, Lookup>();
   readonly #apiIds = new Map<string, string>();
   #asking: string[] = [];
+  #questions = 0;
   hits = 0;
   misses = 0;
 
@@ -98,14 +103,19 @@ export class KeyCache {
   }
 
   async #readAsked(): Promise<void> {
-    const digests = this.#asking;
-    this.#asking = [];
+    if (this.#asking.length === 0 || this.#questions >= MAX_QUESTIONS) return;
+    const digests = this.#asking.splice(0, MAX_ASKED);
+    this.#questions++;
+    void this.#readAsked();
     try {
       const found = await this.#records.findKeysByDigest(digests);
       for (const [i, digest] of digests.entries()) this.#receive(digest, found[i] ?? null);
     } catch (error) {
       for (const digest of digests) this.#finish(digest)?.reject(error as Error);
+    } finally {
+      this.#questions--;
     }
+    void this.#readAsked();
   }
 
   #receive(digest: string, found: KeyWithIdentity | PoisonedKey | null): void {

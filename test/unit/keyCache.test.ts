@@ -23,6 +23,15 @@ class SlowRecords {
     return promise;
   }
 
+  /** Answers whatever is asked until there are no more questions: there is no such key. */
+  async answerAllWithNull(): Promise<void> {
+    for (let answered = -1; answered < this.questions.length;) {
+      answered = this.questions.length;
+      for (const { digests, answer } of this.questions) answer(...digests.map(() => null));
+      await new Promise((turn) => setImmediate(turn));
+    }
+  }
+
   /** The question that was asked last, once those who wait for a microtask had their turn. */
   async next(): Promise<Question> {
     for (let i = 0; i < 10; i++) await Promise.resolve();
@@ -178,6 +187,23 @@ describe('key cache', () => {
     expect(['a', 'b', 'c', 'd'].map((digest) => cache.peek(digest)?.id)).toEqual([undefined, 'b', 'c', 'd']);
   });
 
+  test('what is asked while two questions are under way is one question together, of at most 500 keys', async () => {
+    const { cache, records } = make();
+    const lookups = [cache.lookUp('first')];
+    await records.next();
+    lookups.push(cache.lookUp('second'));
+    await records.next();
+    for (let i = 0; i < 600; i++) lookups.push(cache.lookUp(String(i)));
+    await records.next();
+    expect(records.questions.map(({ digests }) => digests.length)).toEqual([1, 1]);
+    records.questions[0]?.answer(null);
+    await records.next();
+    expect(records.questions.map(({ digests }) => digests.length)).toEqual([1, 1, 500]);
+    await records.answerAllWithNull();
+    expect(records.questions.map(({ digests }) => digests.length)).toEqual([1, 1, 500, 100]);
+    expect(new Set(await Promise.all(lookups))).toEqual(new Set([null]));
+  });
+
   test('remembers 10,000 unknown digests and no more, and a flood of them drops no known key', async () => {
     const { cache, records } = make(3);
     const known = cache.lookUp('known');
@@ -186,7 +212,8 @@ describe('key cache', () => {
     for (let round = 0; round < 2; round++) {
       const digests = Array.from({ length: 6_000 }, (_, i) => `${round}:${i}`);
       const lookups = digests.map((digest) => cache.lookUp(digest));
-      (await records.next()).answer(...digests.map(() => null));
+      await records.next();
+      await records.answerAllWithNull();
       await Promise.all(lookups);
     }
     const isKnown = (round: number, i: number) => cache.peek(`${round}:${i}`) === null;
@@ -210,7 +237,8 @@ describe('key cache', () => {
     expect((refused as AppError).code).toBe('UNAVAILABLE');
     expect(cache.lookUp('7')).toBe(lookups[7] as never);
     expect(cache.peek('known')).toMatchObject({ id: 'key_a' });
-    (await records.next()).answer(...lookups.map(() => null));
+    await records.next();
+    await records.answerAllWithNull();
     expect(new Set(await Promise.all(lookups))).toEqual(new Set([null]));
     const again = cache.lookUp('one more');
     (await records.next()).answer(null);

@@ -1,5 +1,6 @@
 import type { EdgeCount, EdgeCounts, LoadedCount } from '../port.ts';
 import { asUnavailable } from './management.ts';
+import type { Pool } from './pool.ts';
 import type { Session } from './session.ts';
 
 /** A push may take this long; the next pull looks back further, so that none is missed. */
@@ -35,26 +36,23 @@ export class PostgresEdgeCounts implements EdgeCounts {
   readonly isShared = true;
   readonly #session: Session;
   readonly #node: string;
+  readonly #lookups: Pool;
   #next: string | null = null;
-  #loading: { owners: Set<string>; rows: Promise<LoadRow[]> } | null = null;
+  /** Owners that will be asked for together, as soon as the question before is answered. */
+  #gathering: { readonly owners: Set<string>; readonly rows: Promise<LoadRow[]> } | null = null;
+  #lastLoad: Promise<unknown> = Promise.resolve();
 
-  constructor(session: Session, node: string) {
+  constructor(session: Session, lookups: Pool, node: string) {
     this.#session = session;
+    this.#lookups = lookups;
     this.#node = node;
   }
 
-  /** Owners that are first seen in the same turn of the event loop are one question. */
+  /** Owners that are first seen while a question is under way are the next one, all together. */
   async load(owner: string): Promise<readonly LoadedCount[]> {
-    if (this.#loading === null) {
-      const owners = new Set<string>();
-      const rows = Promise.resolve().then(() => {
-        this.#loading = null;
-        return this.#load([...owners]);
-      });
-      this.#loading = { owners, rows };
-    }
-    this.#loading.owners.add(owner);
-    const rows = await asUnavailable(this.#loading.rows);
+    this.#gathering ??= this.#gather();
+    this.#gathering.owners.add(owner);
+    const rows = await asUnavailable(this.#gathering.rows);
     return rows
       .filter((row) => row.owner === owner)
       .map((row) => ({
@@ -89,8 +87,20 @@ export class PostgresEdgeCounts implements EdgeCounts {
     );
   }
 
+  #gather(): { owners: Set<string>; rows: Promise<LoadRow[]> } {
+    const owners = new Set<string>();
+    const ask = async (before: Promise<unknown>): Promise<LoadRow[]> => {
+      await before.catch(() => {});
+      this.#gathering = null;
+      return this.#load([...owners]);
+    };
+    const rows = ask(this.#lastLoad);
+    this.#lastLoad = rows;
+    return { owners, rows };
+  }
+
   async #load(owners: readonly string[]): Promise<LoadRow[]> {
-    const { rows } = await this.#session.query<LoadRow>({
+    const { rows } = await this.#lookups.query<LoadRow>({
       name: 'load_edge',
       text: LOAD,
       values: [this.#node, owners],

@@ -1,3 +1,5 @@
+import { escapeLiteral } from 'pg';
+
 import type { RecordWrite } from '../port.ts';
 import type { Ask } from './pool.ts';
 
@@ -5,10 +7,11 @@ import type { Ask } from './pool.ts';
 export const CHANNEL = 'keystile_changes';
 
 /**
- * What a change touches of what nodes keep in memory, read before the change; the answer writes it down. That has to be the
- * last statement before the commit: the counter row is held from there on, so that the numbers follow the order of commits.
+ * What a change touches of what nodes keep in memory, read before the change; the answer is the statement that writes it down.
+ * It is sent together with the commit: the counter row is held from there on, so that the numbers follow the order of
+ * commits, and no other change waits for a round trip of this node.
  */
-export async function noteChange(ask: Ask, writes: readonly RecordWrite[]): Promise<(nowMs: number) => Promise<void>> {
+export async function noteChange(ask: Ask, writes: readonly RecordWrite[]): Promise<(nowMs: number) => string> {
   const keys: string[] = [];
   let rootKeys = false;
   for (const write of writes) {
@@ -17,15 +20,12 @@ export async function noteChange(ask: Ask, writes: readonly RecordWrite[]): Prom
     if (write.kind === 'removeKey') keys.push(...(await digestOf(ask, write.keyId)));
     if (write.kind === 'insertRootKey' || write.kind === 'revokeRootKey') rootKeys = true;
   }
-  if (keys.length === 0 && !rootKeys) return async () => {};
-  return async (nowMs) => {
-    await ask({
-      text: `WITH next AS (UPDATE change_counter SET number = number + 1 RETURNING number),
-        noted AS (INSERT INTO changes (number, at_ms, keys, root_keys) SELECT number, $1, $2, $3 FROM next RETURNING number)
-        SELECT pg_notify('${CHANNEL}', number::text) FROM noted`,
-      values: [nowMs, keys, rootKeys],
-    });
-  };
+  if (keys.length === 0 && !rootKeys) return () => '';
+  const array = `ARRAY[${keys.map((key) => escapeLiteral(key)).join(', ')}]::text[]`;
+  return (nowMs) => `WITH next AS (UPDATE change_counter SET number = number + 1 RETURNING number),
+    noted AS (INSERT INTO changes (number, at_ms, keys, root_keys)
+      SELECT number, ${nowMs}, ${array}, ${rootKeys} FROM next RETURNING number)
+    SELECT pg_notify('${CHANNEL}', number::text) FROM noted;`;
 }
 
 async function digestOf(ask: Ask, keyId: string): Promise<string[]> {

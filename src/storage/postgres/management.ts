@@ -138,8 +138,7 @@ export class Management {
   async #applyIn(ask: Ask, change: Change): Promise<ChangeOutcome> {
     let isCommitting = false;
     try {
-      await ask('BEGIN');
-      const { nowMs, after } = await this.#decide(ask, change.accounts);
+      const { nowMs, after } = await this.#begin(ask, change.accounts);
       const note = await noteChange(ask, change.writes);
       for (const write of change.writes) {
         const { sql, params, changesOne } = writeStatement(write);
@@ -147,9 +146,8 @@ export class Management {
         if (changesOne && rowCount !== 1) throw new Stale();
       }
       await writeAccounts(ask, change.accounts, after);
-      await note(nowMs);
       isCommitting = true;
-      await ask('COMMIT');
+      await ask(`${note(nowMs)} COMMIT`);
       return { status: 'done', accounts: after, nowMs };
     } catch (error) {
       if (isCommitting && kindOf(error) === 'lost') {
@@ -160,16 +158,17 @@ export class Management {
     }
   }
 
-  async #decide(
+  /** In one round trip: the transaction begins with its locks. */
+  async #begin(
     ask: Ask,
     changes: readonly AccountChange[],
   ): Promise<{ nowMs: number; after: (AccountState | null)[] }> {
     const ids = changes.map(({ account }) => account);
-    const { rows } = await ask<{ numbers: string }>({
-      text: 'SELECT ledger_lock_v1($1::bigint[], $2)::text AS numbers',
-      values: [ids, this.#clock.said],
-    });
-    const [nowMs = 0, ...numbers] = toNumbers(rows[0]?.numbers ?? '{}');
+    const said = this.#clock.said === null ? 'NULL' : String(this.#clock.said);
+    const lock = `SELECT ledger_lock_v1('{${ids.join(',')}}'::bigint[], ${said}::bigint)::text AS numbers`;
+    // Two statements, two results; the type of the driver knows of one.
+    const results = (await ask(`BEGIN; ${lock}`)) as unknown as readonly { rows: { numbers: string }[] }[];
+    const [nowMs = 0, ...numbers] = toNumbers(results[1]?.rows[0]?.numbers ?? '{}');
     const states = readStates(numbers);
     const after: (AccountState | null)[] = [];
     for (const change of changes) {

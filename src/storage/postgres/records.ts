@@ -29,14 +29,16 @@ import type { Pool } from './pool.ts';
 /** Always from the server that takes writes: a copy may lag behind what was answered. */
 export class PostgresRecords implements Records {
   readonly #pool: Pool;
+  readonly #lookups: Pool;
 
-  constructor(pool: Pool) {
+  constructor(pool: Pool, lookups: Pool) {
     this.#pool = pool;
+    this.#lookups = lookups;
   }
 
   async findKeysByDigest(digests: readonly string[]): Promise<readonly (KeyWithIdentity | PoisonedKey | null)[]> {
     const { rows } = await asUnavailable(
-      this.#pool.query<Row<KeyRow>>({
+      this.#lookups.query<Row<KeyRow>>({
         name: 'keys_by_digest',
         text: `${KEY_SELECT} WHERE k.secret_digest = ANY ($1::text[]) AND k.deleted_at_ms IS NULL`,
         values: [digests],

@@ -13,6 +13,8 @@ import { PostgresRecords } from './records.ts';
 import { migrate, readInstallation } from './schema.ts';
 import { Session } from './session.ts';
 
+/** Connections for the lookups of verifications. */
+const LOOKUP_CONNECTIONS = 2;
 /** How long a statement of reads and management may take. */
 const STATEMENT_TIMEOUT_MS = 5_000;
 const LOCK_TIMEOUT_MS = 3_000;
@@ -48,6 +50,8 @@ export class PostgresStorage implements Storage {
   readonly feed: PostgresFeed;
   readonly workspaceId: string;
   readonly #pool: Pool;
+  /** For what verifications wait for: management does not get in their way. */
+  readonly #lookups: Pool;
   readonly #edgeSession: Session;
   readonly #clock: LedgerClock;
   readonly #options: PostgresOptions;
@@ -59,8 +63,7 @@ export class PostgresStorage implements Storage {
     this.#options = options;
     this.#clock = clock;
     this.workspaceId = workspaceId;
-    this.#pool = new Pool(connector, {
-      size: options.poolSize,
+    const common = {
       maxWaiting: options.maxWaiting,
       settings: {
         statement_timeout: String(STATEMENT_TIMEOUT_MS),
@@ -70,16 +73,18 @@ export class PostgresStorage implements Storage {
       timeoutMs: ANSWER_WITHIN_MS,
       random,
       monotonicMs,
-    });
+    };
+    this.#pool = new Pool(connector, { ...common, size: options.poolSize });
+    this.#lookups = new Pool(connector, { ...common, size: LOOKUP_CONNECTIONS });
     const management = new Management(this.#pool, clock, options.idempotencyRetentionMs);
-    this.records = new PostgresRecords(this.#pool);
+    this.records = new PostgresRecords(this.#pool, this.#lookups);
     this.#edgeSession = new Session(connector, {
       settings: { statement_timeout: String(PUSH_TIMEOUT_MS) },
       timeoutMs: PUSH_TIMEOUT_MS * 2,
       random,
       monotonicMs,
     });
-    this.edge = new PostgresEdgeCounts(this.#edgeSession, options.node);
+    this.edge = new PostgresEdgeCounts(this.#edgeSession, this.#lookups, options.node);
     this.feed = new PostgresFeed(connector, {
       staleMaxMs: options.staleMaxMs,
       clock,
@@ -166,6 +171,6 @@ export class PostgresStorage implements Storage {
     await sayGoodbye(this.#pool, this.#options.node).catch(() => {});
     await this.feed.close();
     await this.#edgeSession.close();
-    await this.#pool.close();
+    await Promise.all([this.#pool.close(), this.#lookups.close()]);
   }
 }
