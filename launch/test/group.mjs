@@ -2,7 +2,7 @@ import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { projectRoot } from '../project.mjs';
+import { fromProjectRoot, projectRoot } from '../project.mjs';
 import { runToEnd } from '../run.mjs';
 import { findBun } from '../runtime.mjs';
 import { readJunit } from './junit.mjs';
@@ -46,7 +46,8 @@ async function runBunTest({ files, titlePattern }, seed) {
   // One file for both streams keeps what a test printed in order with Bun's own lines.
   const outputFile = join(folder, 'output.txt');
   const output = openSync(outputFile, 'w');
-  const flags = ['--no-env-file', '--no-install', '--no-orphans', `--timeout=${TEST_TIMEOUT_MS}`];
+  const cleanUp = `--preload=${fromProjectRoot('test/harness/cleanUp.ts')}`;
+  const flags = ['--no-env-file', '--no-install', '--no-orphans', cleanUp, `--timeout=${TEST_TIMEOUT_MS}`];
   const reporter = ['--reporter=junit', `--reporter-outfile=${junitFile}`];
   const titles = titlePattern === undefined ? [] : [`--test-name-pattern=${titlePattern}`];
   try {
