@@ -24,6 +24,8 @@ const MAX_LOOKED_AT = 5_000;
 const MAIN_LANES = 2;
 /** An account that was found held by another node is asked for with waiting for so long. */
 const HOT_MS = 1_000;
+/** How long something waits in the queue before it is refused. */
+const MAX_WAIT_MS = 5_000;
 /** How long trouble is told of, when it does not come again. */
 const TROUBLE_MS = 3_000;
 /** How often a batch is sent again that was not done. */
@@ -50,6 +52,7 @@ interface Item {
   readonly work: { readonly spend: Spend } | { readonly change: Change };
   /** What nobody else may use meanwhile: accounts by number; an idempotency key and records by name. */
   readonly claims: readonly (number | string)[];
+  readonly queuedAtMs: number;
   tries: number;
   resolve(outcome: Outcome): void;
   reject(error: Error): void;
@@ -87,6 +90,7 @@ export class PostgresLedger implements Ledger {
   /** Accounts that other nodes use as well, and until when that is remembered. */
   readonly #hot = new Map<number | string, number>();
   #isScheduled = false;
+  #queueTimer: ReturnType<typeof setTimeout> | null = null;
   #waiting = 0;
   #trouble: string | null = null;
   #troubleAtMs = -Infinity;
@@ -160,6 +164,7 @@ export class PostgresLedger implements Ledger {
   async close(): Promise<void> {
     this.#isClosed = true;
     if (this.#waiting > 0) await new Promise<void>((resolve) => (this.#drained = resolve));
+    if (this.#queueTimer !== null) clearTimeout(this.#queueTimer);
     await Promise.all(this.#workers.map(({ lane }) => lane.close()));
   }
 
@@ -170,8 +175,9 @@ export class PostgresLedger implements Ledger {
     }
     const { promise, resolve, reject } = Promise.withResolvers<Outcome>();
     this.#waiting++;
-    this.#queue.push({ work, claims, tries: 0, resolve, reject });
+    this.#queue.push({ work, claims, queuedAtMs: this.#options.monotonicMs(), tries: 0, resolve, reject });
     this.#schedule();
+    this.#watchQueue();
     return promise;
   }
 
@@ -181,12 +187,28 @@ export class PostgresLedger implements Ledger {
     this.#isScheduled = true;
     setImmediate(() => {
       this.#isScheduled = false;
-      for (const worker of this.#workers) if (worker.isIdle && this.#queue.length > 0) this.#dispatch(worker);
+      // One look at the clock for all: an account that cools down meanwhile must not be left by all of them.
+      const nowMs = this.#options.monotonicMs();
+      for (const worker of this.#workers) if (worker.isIdle && this.#queue.length > 0) this.#dispatch(worker, nowMs);
     });
   }
 
-  #dispatch(worker: Worker): void {
-    const batch = this.#take(worker.isSlow);
+  /** What has waited for too long without being sent is refused: it was not done. */
+  #watchQueue(): void {
+    this.#queueTimer ??= setTimeout(() => {
+      this.#queueTimer = null;
+      const oldestMs = this.#options.monotonicMs() - MAX_WAIT_MS;
+      const late = this.#queue.filter(({ queuedAtMs }) => queuedAtMs < oldestMs);
+      if (late.length > 0) this.#queue = this.#queue.filter(({ queuedAtMs }) => queuedAtMs >= oldestMs);
+      const error = new StorageUnavailable('The database did not get to this in time; nothing was spent or changed.');
+      for (const item of late) this.#reject(item, error);
+      if (this.#queue.length > 0) this.#watchQueue();
+      if (this.#waiting === 0) this.#drained?.();
+    }, MAX_WAIT_MS / 5);
+  }
+
+  #dispatch(worker: Worker, nowMs: number): void {
+    const batch = this.#take(worker.isSlow, nowMs);
     if (batch.length === 0) return;
     worker.isIdle = false;
     void this.#run(worker, batch);
@@ -199,7 +221,7 @@ export class PostgresLedger implements Ledger {
   }
 
   /** The next batch, from the head of the queue; changes that stand in it are started. The rest stays, in its order. */
-  #take(isSlow: boolean): SpendItem[] {
+  #take(isSlow: boolean, nowMs: number): SpendItem[] {
     const batch: SpendItem[] = [];
     const left: Item[] = [];
     const inBatch = new Set<number | string>();
@@ -212,7 +234,7 @@ export class PostgresLedger implements Ledger {
       if (isFree && isChange(item) && !item.claims.some((claim) => inBatch.has(claim))) {
         for (const claim of item.claims) this.#underWay.add(claim);
         void this.#change(item);
-      } else if (isFree && isSpend(item) && this.#isHot(item) === isSlow && !isSameName(item, inBatch)) {
+      } else if (isFree && isSpend(item) && this.#isHot(item, nowMs) === isSlow && !isSameName(item, inBatch)) {
         batch.push(item);
         for (const claim of item.claims) inBatch.add(claim);
       } else {
@@ -225,9 +247,8 @@ export class PostgresLedger implements Ledger {
     return batch;
   }
 
-  #isHot({ claims }: Item): boolean {
+  #isHot({ claims }: Item, nowMs: number): boolean {
     if (this.#hot.size === 0) return false;
-    const nowMs = this.#options.monotonicMs();
     return claims.some((claim) => {
       const untilMs = this.#hot.get(claim);
       if (untilMs === undefined) return false;

@@ -47,10 +47,14 @@ export class Pool {
     await Promise.all(this.#sessions.map((session) => session.close()));
   }
 
-  /** The one used last first: a quiet pool keeps to one connection. */
+  /** One that is connected before one that has to connect, and that before one that pauses after it could not. */
   #take(): Promise<Session> {
-    const session = this.#idle.pop();
-    if (session !== undefined) return Promise.resolve(session);
+    const best =
+      this.#idle.find((session) => session.isOpen) ?? this.#idle.find(({ pauseMs }) => pauseMs === 0) ?? this.#idle[0];
+    if (best !== undefined) {
+      this.#idle.splice(this.#idle.indexOf(best), 1);
+      return Promise.resolve(best);
+    }
     if (this.#waiting.length >= this.#options.maxWaiting) {
       return Promise.reject(new StorageUnavailable('Too many requests are waiting for the database.'));
     }

@@ -43,6 +43,10 @@ export class Session {
     return this.#trouble;
   }
 
+  get isOpen(): boolean {
+    return this.#client !== null && this.#opened !== null;
+  }
+
   /** How long until an attempt is made again; 0 = at once. */
   get pauseMs(): number {
     return Math.max(0, this.#againAtMs - this.#options.monotonicMs());
@@ -82,8 +86,11 @@ export class Session {
 
   drop(client: Client, reason: string): void {
     destroy(client);
+    // Another one may be in its place already.
+    if (this.#opened !== client) return;
     this.#trouble = `The database cannot be reached (${reason}).`;
     this.#client = null;
+    this.#opened = null;
   }
 
   async close(): Promise<void> {
@@ -101,7 +108,9 @@ export class Session {
       this.#opened = opened;
       opened.once('end', () => {
         // Lost while nobody was asking: the next one who asks gets a new connection.
-        if (this.#opened === opened) this.#client = null;
+        if (this.#opened !== opened) return;
+        this.#opened = null;
+        this.#client = null;
       });
       await this.#options.onOpen?.(opened);
       this.#failures = 0;
