@@ -40,6 +40,8 @@ export interface ClusterGauges {
   readonly feedAgeMs: number;
   /** The database's clock minus this node's. */
   readonly clockOffsetMs: number;
+  /** How long the oldest transaction on the database has been open. */
+  readonly oldestTransactionMs: number;
 }
 
 /** What is read from other parts at the moment someone looks. */
@@ -145,7 +147,7 @@ export class HttpMetrics {
   }
 }
 
-function clusterSections({ syncLagMs, feedAgeMs, clockOffsetMs }: ClusterGauges): string[][] {
+function clusterSections({ syncLagMs, feedAgeMs, clockOffsetMs, oldestTransactionMs }: ClusterGauges): string[][] {
   const gauge = (name: string, help: string, milliseconds: number): string[] =>
     section(name, 'gauge', help, [`${name} ${milliseconds / 1000}`]);
   return [
@@ -156,6 +158,7 @@ function clusterSections({ syncLagMs, feedAgeMs, clockOffsetMs }: ClusterGauges)
     ),
     gauge('keystile_feed_age_seconds', 'How old the knowledge of changes by other nodes is.', feedAgeMs),
     gauge('keystile_clock_offset_seconds', "The database's clock minus this node's.", clockOffsetMs),
+    gauge('keystile_oldest_transaction_seconds', 'How long the oldest transaction is open.', oldestTransactionMs),
   ];
 }
 

@@ -6,6 +6,7 @@ import type { PostgresStorage } from '../storage/postgres/storage.ts';
 const SWEEP_EVERY_MS = 30_000;
 const PRUNE_EVERY_MS = 60_000;
 const HELLO_EVERY_MS = 1_000;
+const OLD_TRANSACTION_MS = 300_000;
 /** A save that took t is followed by another after this many t at the earliest. */
 const SAVE_REST = 20;
 /** Owners of local counters that are looked at in one turn, whether they can be forgotten. */
@@ -33,6 +34,7 @@ export class Background {
   #clockOffsetMs: number;
   #saveAgainAtMs = 0;
   #syncedAtMs: number | null = null;
+  #oldestTransactionMs = 0;
   #isStopped = false;
 
   constructor(options: BackgroundOptions) {
@@ -50,6 +52,7 @@ export class Background {
     const { cluster } = this.#options;
     if (cluster !== null) {
       this.#every(HELLO_EVERY_MS, 'telling the other nodes', () => cluster.sayHello(this.#syncLagMs));
+      this.#every(PRUNE_EVERY_MS, 'looking for old transactions', () => this.#watchTransactions(cluster));
     }
     this.#every(PRUNE_EVERY_MS, 'removing what has ended', async () => {
       await engine.storage.ledger.prune();
@@ -68,7 +71,12 @@ export class Background {
   clusterGauges(): ClusterGauges | null {
     const { cluster } = this.#options;
     if (cluster === null) return null;
-    return { syncLagMs: this.#syncLagMs, feedAgeMs: cluster.feed.ageMs, clockOffsetMs: cluster.clockOffsetMs };
+    return {
+      syncLagMs: this.#syncLagMs,
+      feedAgeMs: cluster.feed.ageMs,
+      clockOffsetMs: cluster.clockOffsetMs,
+      oldestTransactionMs: this.#oldestTransactionMs,
+    };
   }
 
   /** How long ago local counts were last exchanged; null = never. */
@@ -117,6 +125,14 @@ export class Background {
     this.#syncedAtMs = startedAtMs;
     if (this.#options.cluster !== null) return;
     this.#saveAgainAtMs = startedAtMs + (monotonicMs() - startedAtMs) * SAVE_REST;
+  }
+
+  async #watchTransactions(cluster: PostgresStorage): Promise<void> {
+    this.#oldestTransactionMs = await cluster.oldestTransactionMs();
+    if (this.#oldestTransactionMs < OLD_TRANSACTION_MS) return;
+    this.#options.log.warn('a transaction on the database is open for long: busy counters become slow until it ends', {
+      milliseconds: this.#oldestTransactionMs,
+    });
   }
 
   #watchClock(): void {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 
 import { VERDICT_CODES } from '../../src/engine/verdict.ts';
-import { HttpMetrics } from '../../src/http/metrics.ts';
+import { type ClusterGauges, HttpMetrics } from '../../src/http/metrics.ts';
 
 const gauges = {
   version: '1.2.3',
@@ -93,6 +93,19 @@ describe('metrics', () => {
     expect(sample(metrics, 'keystile_batch_size_bucket{le="2048"}')).toBe('1');
     expect(sample(metrics, 'keystile_batch_size_bucket{le="+Inf"}')).toBe('2');
     expect(sample(metrics, 'keystile_batch_size_sum')).toBe('2050');
+  });
+
+  test('a node among others shows how it stands to them; one that is alone does not', () => {
+    const text = (cluster: ClusterGauges | null) => new HttpMetrics().text({ ...gauges, cluster });
+    const among = { syncLagMs: 250, feedAgeMs: 120, clockOffsetMs: -5_000, oldestTransactionMs: 61_000 };
+    expect(text(among).match(/^keystile_(?:sync|feed|clock|oldest).*$/gm)).toEqual([
+      'keystile_sync_lag_seconds 0.25',
+      'keystile_feed_age_seconds 0.12',
+      'keystile_clock_offset_seconds -5',
+      'keystile_oldest_transaction_seconds 61',
+    ]);
+    expect(text({ ...among, syncLagMs: null })).toContain('keystile_sync_lag_seconds NaN');
+    expect(text(null)).not.toContain('keystile_sync_lag_seconds');
   });
 
   test('what is read from other parts is shown, and a label cannot break its line', () => {

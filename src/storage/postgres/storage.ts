@@ -6,7 +6,7 @@ import { PostgresEdgeCounts, PUSH_TIMEOUT_MS } from './edgeCounts.ts';
 import { reasonOf } from './failure.ts';
 import { PostgresFeed } from './feed.ts';
 import { type LedgerObserver, PostgresLedger } from './ledger.ts';
-import { Management } from './management.ts';
+import { asUnavailable, Management } from './management.ts';
 import { listNodes, type NodeRecord, sayGoodbye, sayHello } from './nodes.ts';
 import { Pool } from './pool.ts';
 import { PostgresRecords } from './records.ts';
@@ -160,6 +160,17 @@ export class PostgresStorage implements Storage {
       feedAgeMs: Math.max(0, Math.round(this.feed.ageMs)),
       clockOffsetMs: this.#clock.offsetMs,
     });
+  }
+
+  /** How long the oldest transaction of anyone has been open: it keeps the database from cleaning up behind busy rows. */
+  async oldestTransactionMs(): Promise<number> {
+    const { rows } = await asUnavailable(
+      this.#pool.query<{ age: number }>({
+        text: `SELECT coalesce(max(extract(epoch FROM clock_timestamp() - xact_start)) * 1000, 0)::bigint AS age
+          FROM pg_stat_activity WHERE backend_xmin IS NOT NULL AND datname = current_database()`,
+      }),
+    );
+    return rows[0]?.age ?? 0;
   }
 
   listNodes(): Promise<{ nowMs: number; nodes: readonly NodeRecord[] }> {
