@@ -53,10 +53,10 @@ DECLARE
   n_idem int := coalesce(cardinality(idem_id), 0);
   n_spends int := coalesce(cardinality(spend_legs), 0);
   -- Of each account, in the order of the ids: 0 = not there, 1 = ours, 2 = held by someone.
-  seen int[]; kinds int[]; vals bigint[]; marks bigint[]; dues bigint[]; revs bigint[];
+  seen int[]; kinds int[]; tids tid[]; vals bigint[]; marks bigint[]; dues bigint[]; revs bigint[];
   dirty boolean[] := array_fill(false, ARRAY[n_ids]);
   -- Of the rows that were locked, before they are brought into that order.
-  l_ids bigint[]; l_kinds int[]; l_vals bigint[]; l_marks bigint[]; l_dues bigint[]; l_revs bigint[];
+  l_ids bigint[]; l_tids tid[]; l_kinds int[]; l_vals bigint[]; l_marks bigint[]; l_dues bigint[]; l_revs bigint[];
   -- Of the legs of one spend: as the account stands now, and after the spend.
   cur_val bigint[]; cur_mark bigint[]; new_val bigint[]; new_mark bigint[]; new_due bigint[];
   rep_digest text[] := array_fill(NULL::text, ARRAY[n_idem]);
@@ -70,13 +70,15 @@ DECLARE
   part int;
 BEGIN
   IF waits THEN
-    SELECT array_agg(l.id), array_agg(l.kind), array_agg(l.value), array_agg(l.mark), array_agg(l.due_at_ms), array_agg(l.revision)
-    INTO l_ids, kinds, vals, marks, dues, revs
-    FROM (SELECT * FROM accounts a WHERE a.id = ANY (ids) ORDER BY a.id FOR UPDATE) l;
+    SELECT array_agg(l.id), array_agg(l.kind), array_agg(l.value), array_agg(l.mark), array_agg(l.due_at_ms), array_agg(l.revision),
+      array_agg(l.ctid)
+    INTO l_ids, kinds, vals, marks, dues, revs, tids
+    FROM (SELECT a.*, a.ctid FROM accounts a WHERE a.id = ANY (ids) ORDER BY a.id FOR UPDATE) l;
   ELSE
-    SELECT array_agg(l.id), array_agg(l.kind), array_agg(l.value), array_agg(l.mark), array_agg(l.due_at_ms), array_agg(l.revision)
-    INTO l_ids, kinds, vals, marks, dues, revs
-    FROM (SELECT * FROM accounts a WHERE a.id = ANY (ids) ORDER BY a.id FOR UPDATE SKIP LOCKED) l;
+    SELECT array_agg(l.id), array_agg(l.kind), array_agg(l.value), array_agg(l.mark), array_agg(l.due_at_ms), array_agg(l.revision),
+      array_agg(l.ctid)
+    INTO l_ids, kinds, vals, marks, dues, revs, tids
+    FROM (SELECT a.*, a.ctid FROM accounts a WHERE a.id = ANY (ids) ORDER BY a.id FOR UPDATE SKIP LOCKED) l;
   END IF;
   now_ := ledger_now_v1(at_ms);
 
@@ -112,15 +114,18 @@ BEGIN
         e.status_ || CASE WHEN e.status_ = ${STATUS.refused} THEN ',0,1,' ELSE ',-1,1,' END ||
         CASE WHEN e.rule = ${LEG_RULE.window} THEN greatest(0, e.r1 - e.after) || ',' || e.m
           ELSE e.after || ',' || CASE WHEN e.rule = ${LEG_RULE.credits} THEN 0 ELSE e.r3 END END END, ','),
-      array_agg(ids[e.place]) FILTER (WHERE e.status_ = ${STATUS.taken} AND e.amount > 0),
+      array_agg(tids[e.place]) FILTER (WHERE e.status_ = ${STATUS.taken} AND e.amount > 0),
       array_agg(e.after) FILTER (WHERE e.status_ = ${STATUS.taken} AND e.amount > 0),
       array_agg(e.m) FILTER (WHERE e.status_ = ${STATUS.taken} AND e.amount > 0),
       array_agg(e.d) FILTER (WHERE e.status_ = ${STATUS.taken} AND e.amount > 0)
-    INTO verdicts_, l_ids, l_vals, l_marks, l_dues FROM done e;
+    INTO verdicts_, l_tids, l_vals, l_marks, l_dues FROM done e;
     verdicts_ := now_ || ',' || verdicts_;
-    IF l_ids IS NULL THEN RETURN verdicts_; END IF;
+    IF l_tids IS NULL THEN RETURN verdicts_; END IF;
+    -- By their place in the table, which is known and cannot change while they are locked; a miss would be a lost spend.
     UPDATE accounts a SET value = u.value, mark = u.mark, due_at_ms = u.due
-    FROM unnest(l_ids, l_vals, l_marks, l_dues) AS u(id, value, mark, due) WHERE a.id = u.id;
+    FROM unnest(l_tids, l_vals, l_marks, l_dues) AS u(tid, value, mark, due) WHERE a.ctid = u.tid;
+    GET DIAGNOSTICS n = ROW_COUNT;
+    IF n <> cardinality(l_tids) THEN RAISE EXCEPTION 'a locked account has moved' USING ERRCODE = 'serialization_failure'; END IF;
     PERFORM ledger_note_v1(lane, batch, verdicts_, now_);
     RETURN verdicts_;
   END IF;
