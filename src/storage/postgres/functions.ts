@@ -39,7 +39,8 @@ $$;`;
  * statement of its own (in the one that locks it would see what was there before the locks were waited for).
  *
  * Most batches have spends of one leg, each on another account, and no idempotency keys: no spend can see what another one
- * did, and one statement decides them all, at half the cost of the loop.
+ * did, and one statement decides them all, which takes a tenth less time. Its parts are materialized: merged by the
+ * planner, every expression would be set up many times over.
  */
 const SPEND = `
 CREATE FUNCTION ledger_spend_v1(
@@ -83,12 +84,12 @@ BEGIN
   now_ := ledger_now_v1(at_ms);
 
   IF l_ids = ids AND n_idem = 0 AND n_spends = n_ids AND cardinality(places) = n_ids AND NOT (0 = ANY (spend_legs)) THEN
-    WITH asked AS (
+    WITH asked AS MATERIALIZED (
       SELECT u.*, vals[u.place] AS v0, marks[u.place] AS m0, dues[u.place] AS d0,
         (revs[u.place] <> u.revision OR kinds[u.place] <> CASE WHEN u.rule = ${LEG_RULE.window} THEN 1 ELSE 0 END
           OR (u.rule IN (${LEG_RULE.restore}, ${LEG_RULE.add}) AND (now_ < u.r2 OR now_ >= u.r3))) AS is_stale
       FROM unnest(places, amounts, leg_revisions, rules, r1, r2, r3, r4, r5) AS u(place, amount, revision, rule, r1, r2, r3, r4, r5)
-    ), standing AS (
+    ), standing AS MATERIALIZED (
       SELECT a.*,
         CASE WHEN a.rule = ${LEG_RULE.window} THEN CASE WHEN now_ >= a.m0 THEN 0 ELSE a.v0 END
           WHEN a.rule = ${LEG_RULE.credits} OR a.r1 <= a.m0 THEN a.v0
@@ -100,12 +101,12 @@ BEGIN
           WHEN a.rule = ${LEG_RULE.credits} THEN a.m0 ELSE greatest(a.m0, a.r1) END AS m,
         CASE WHEN a.rule IN (${LEG_RULE.restore}, ${LEG_RULE.add}) THEN greatest(a.d0, a.r3) ELSE a.d0 END AS d
       FROM asked a
-    ), decided AS (
+    ), decided AS MATERIALIZED (
       SELECT s.*, CASE WHEN s.is_stale THEN ${STATUS.stale}
         WHEN s.rule = ${LEG_RULE.window} THEN CASE WHEN s.v + s.amount <= s.r1 THEN ${STATUS.taken} ELSE ${STATUS.refused} END
         WHEN s.v >= s.amount THEN ${STATUS.taken} ELSE ${STATUS.refused} END AS status_
       FROM standing s
-    ), done AS (
+    ), done AS MATERIALIZED (
       SELECT t.*, CASE WHEN t.status_ <> ${STATUS.taken} THEN t.v WHEN t.rule = ${LEG_RULE.window} THEN t.v + t.amount
         ELSE t.v - t.amount END AS after
       FROM decided t

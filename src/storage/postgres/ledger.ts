@@ -22,6 +22,11 @@ const MAX_BATCH = 500;
 const MAX_LOOKED_AT = 5_000;
 /** Batches of this node that are under way at one time, beside the one that waits for rows. */
 const MAIN_LANES = 2;
+/**
+ * What has waited for so long goes by another lane, beside the batch that is under way: it is on a long way. Where the database
+ * is near, one batch after the other is better: twice as many spends in a batch cost far less than twice the time.
+ */
+const NEXT_LANE_AFTER_MS = 5;
 /** An account that was found held by another node is asked for with waiting for so long. */
 const HOT_MS = 1_000;
 /** How long something waits in the queue before it is refused. */
@@ -65,6 +70,8 @@ interface Worker {
   readonly lane: Lane;
   /** Takes the spends of hot accounts, and waits for their rows; the others leave them alone. */
   readonly isSlow: boolean;
+  /** Only takes what has waited for a while. */
+  readonly isPatient: boolean;
   isIdle: boolean;
 }
 
@@ -91,6 +98,7 @@ export class PostgresLedger implements Ledger {
   readonly #hot = new Map<number | string, number>();
   #isScheduled = false;
   #queueTimer: ReturnType<typeof setTimeout> | null = null;
+  #patienceTimer: ReturnType<typeof setTimeout> | null = null;
   #waiting = 0;
   #trouble: string | null = null;
   #troubleAtMs = -Infinity;
@@ -102,7 +110,8 @@ export class PostgresLedger implements Ledger {
     this.#management = management;
     this.#workers = Array.from({ length: MAIN_LANES + 1 }, (_, i) => {
       const isSlow = i === MAIN_LANES;
-      return { lane: new Lane(connector, { ...options, waits: isSlow }), isSlow, isIdle: true };
+      const isPatient = i > 0 && !isSlow;
+      return { lane: new Lane(connector, { ...options, waits: isSlow }), isSlow, isPatient, isIdle: true };
     });
   }
 
@@ -164,7 +173,7 @@ export class PostgresLedger implements Ledger {
   async close(): Promise<void> {
     this.#isClosed = true;
     if (this.#waiting > 0) await new Promise<void>((resolve) => (this.#drained = resolve));
-    if (this.#queueTimer !== null) clearTimeout(this.#queueTimer);
+    for (const timer of [this.#queueTimer, this.#patienceTimer]) if (timer !== null) clearTimeout(timer);
     await Promise.all(this.#workers.map(({ lane }) => lane.close()));
   }
 
@@ -189,8 +198,20 @@ export class PostgresLedger implements Ledger {
       this.#isScheduled = false;
       // One look at the clock for all: an account that cools down meanwhile must not be left by all of them.
       const nowMs = this.#options.monotonicMs();
-      for (const worker of this.#workers) if (worker.isIdle && this.#queue.length > 0) this.#dispatch(worker, nowMs);
+      for (const worker of this.#workers) {
+        const [first] = this.#queue;
+        if (!worker.isIdle || first === undefined) continue;
+        if (worker.isPatient && nowMs - first.queuedAtMs < NEXT_LANE_AFTER_MS) this.#lookAgain();
+        else this.#dispatch(worker, nowMs);
+      }
     });
+  }
+
+  #lookAgain(): void {
+    this.#patienceTimer ??= setTimeout(() => {
+      this.#patienceTimer = null;
+      if (this.#queue.length > 0) this.#schedule();
+    }, NEXT_LANE_AFTER_MS);
   }
 
   /** What has waited for too long without being sent is refused: it was not done. */
