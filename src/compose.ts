@@ -32,6 +32,8 @@ export interface EmbeddedSurroundings extends Surroundings {
 export interface NodeSurroundings extends Surroundings {
   readonly databaseUrl: string;
   readonly location: string;
+  /** Does not bring an older schema to the version of this program when false. */
+  readonly upgrades?: boolean;
   /** For tests: the ledger's time is the system's, not the database's. */
   readonly isTimeVirtual?: boolean;
 }
@@ -79,7 +81,7 @@ export async function composeNode(surroundings: NodeSurroundings): Promise<Compo
     version: VERSION,
     nowMs: system.nowMs,
     monotonicMs,
-    random: () => (system.randomBytes(1)[0] ?? 0) / 256,
+    random: () => randomFraction(system),
     newWorkspaceId: () => newId(system, 'ws'),
     poolSize: config.databasePool,
     maxWaiting: config.maxWaiting,
@@ -87,6 +89,7 @@ export async function composeNode(surroundings: NodeSurroundings): Promise<Compo
     staleMaxMs: config.staleMax,
     observe: observeLedger(metrics, log),
     isTimeVirtual: surroundings.isTimeVirtual === true,
+    upgrades: surroundings.upgrades !== false,
   });
   return assemble(storage, metrics, surroundings);
 }
@@ -112,6 +115,12 @@ function assemble<S extends Storage>(storage: S, metrics: HttpMetrics, surroundi
       await storage.close();
     },
   };
+}
+
+/** From 0 to 1, with all the digits that a number holds. */
+function randomFraction(system: System): number {
+  const [high = 0, low = 0] = new Uint32Array(system.randomBytes(8).slice().buffer);
+  return ((high >>> 5) * 2 ** 26 + (low >>> 6)) / 2 ** 53;
 }
 
 function newId(system: System, kind: 'ws' | 'node'): string {

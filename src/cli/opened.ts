@@ -87,6 +87,7 @@ export async function openNode(config: Config, databaseUrl: string): Promise<Ope
     monotonicMs,
     databaseUrl,
     location: locationOf(config),
+    upgrades: false,
   });
 }
 

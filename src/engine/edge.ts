@@ -1,7 +1,7 @@
 import { MAX_ADHOC_LIMITS_PER_OWNER } from '../core/bounds.ts';
 import { AppError } from '../core/errors.ts';
 import { fits, windowEnd } from '../core/window.ts';
-import type { EdgeCount, EdgeCounts } from '../storage/port.ts';
+import type { EdgeCount, EdgeCounts, LoadedCount } from '../storage/port.ts';
 import { findWindow, fromCount, type LocalLimit, type LocalWindow, toCount, used } from './localWindow.ts';
 
 /** Counts that are written at the most in one transaction. */
@@ -36,6 +36,7 @@ export class Edge {
   constructor(counts: EdgeCounts, maxOwners: number) {
     this.#counts = counts;
     this.#maxOwners = maxOwners;
+    counts.onForgotten(() => this.#markAll());
   }
 
   get unsavedSize(): number {
@@ -107,17 +108,22 @@ export class Edge {
     this.#unsaved = [];
     let next = 0;
     do {
-      const slice = changed.slice(next, next + SYNC_SLICE);
+      const slice = changed.slice(next, next + SYNC_SLICE).filter(({ isUnsaved }) => isUnsaved);
       next += SYNC_SLICE;
       for (const window of slice) window.isUnsaved = false;
       try {
-        this.#learn(await this.#counts.sync(slice.map(toCount)));
+        this.#learn(await this.#counts.sync(slice.map(toCount), next >= changed.length));
       } catch (error) {
         for (const window of slice) this.#mark(window);
-        this.#unsaved.push(...changed.slice(next));
+        this.#unsaved = this.#unsaved.concat(changed.slice(next));
         throw error;
       }
     } while (next < changed.length);
+  }
+
+  /** As long as there is room, owners are kept: to read one again would be I/O in a request. */
+  tidy(nowMs: number, count: number): void {
+    if (this.#owners.size * 2 > this.#maxOwners) this.forgetEnded(nowMs, count);
   }
 
   /**
@@ -151,7 +157,7 @@ export class Edge {
     if (this.#isFull()) {
       throw new AppError('UNAVAILABLE', 'This node counts as many local limits as it may.');
     }
-    const saved = await this.#counts.load(owner);
+    const saved = await this.#read(owner);
     const windows = saved.filter(({ resetAtMs }) => resetAtMs > nowMs).map(fromCount);
     this.#owners.set(owner, { id: owner, windows });
   }
@@ -184,6 +190,21 @@ export class Edge {
     }
   }
 
+  /** What others have counted is worth knowing, and not worth refusing for: this node admits at most the limit by itself. */
+  async #read(owner: string): Promise<readonly LoadedCount[]> {
+    try {
+      return await this.#counts.load(owner);
+    } catch (error) {
+      if (this.#counts.isShared) return [];
+      throw error;
+    }
+  }
+
+  #markAll(): void {
+    for (const { windows } of this.#owners.values())
+      for (const window of windows) if (window.admitted > 0) this.#mark(window);
+  }
+
   #mark(window: LocalWindow): void {
     if (window.isUnsaved) return;
     window.isUnsaved = true;
@@ -198,6 +219,8 @@ export class Edge {
       const window = windows[i];
       if (window?.isAdHoc !== true || window.resetAtMs > nowMs || window.held > 0) continue;
       windows.splice(i, 1);
+      // What has ended need not be saved; under the same name another one may be saved soon.
+      window.isUnsaved = false;
     }
     if (countAdHoc(windows) >= MAX_ADHOC_LIMITS_PER_OWNER) throw tooManyAdHocLimits();
   }

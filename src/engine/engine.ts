@@ -50,7 +50,7 @@ export class Engine {
     this.apis = new ApiAdmin(storage, system);
     this.keys = new KeyAdmin({ storage, system, keys: this.keyCache, refills, defaultTimezone });
     this.rootKeys = new RootKeyAdmin(storage, system, this.access);
-    this.sweep = new RefillSweep(storage.ledger, this.keys);
+    this.sweep = new RefillSweep(storage.ledger, this.keys, storage.edge.isShared);
     storage.feed.onChange(({ keys, rootKeys }) => {
       if (keys === null) this.keyCache.clear();
       else for (const digest of keys) this.keyCache.drop(digest);

@@ -1,8 +1,10 @@
 import type { DueCursor, Ledger } from '../storage/port.ts';
 import type { KeyAdmin } from './admin/keys.ts';
 
-/** Keys of one step: they are written in one commit, and the verifications go on between two steps. */
+/** Keys of one step: on one machine they are written in one commit, and the verifications go on between two steps. */
 const STEP = 200;
+/** Where the database is shared and may be far, each is a transaction of its own: management shall not wait behind many. */
+const SHARED_STEP = 2;
 
 /**
  * Writes down refills of keys that nobody touches, so that a person who reads the table sees the numbers that a
@@ -11,11 +13,13 @@ const STEP = 200;
 export class RefillSweep {
   readonly #ledger: Ledger;
   readonly #keys: KeyAdmin;
+  readonly #step: number;
   #isStopped = false;
 
-  constructor(ledger: Ledger, keys: KeyAdmin) {
+  constructor(ledger: Ledger, keys: KeyAdmin, isShared: boolean) {
     this.#ledger = ledger;
     this.#keys = keys;
+    this.#step = isShared ? SHARED_STEP : STEP;
   }
 
   /** One pass over all that is due; answers how many refills it wrote. */
@@ -25,11 +29,11 @@ export class RefillSweep {
     let after: DueCursor | null = null;
     this.#isStopped = false;
     while (!this.#isStopped) {
-      const due = await this.#ledger.listDueRefills(dueUntilMs, STEP, after);
+      const due = await this.#ledger.listDueRefills(dueUntilMs, this.#step, after);
       // Each by itself: one that fails is found again by the next pass, and holds up nobody.
       const results = await Promise.allSettled(due.map(({ keyId }) => this.#keys.applyRefill(keyId)));
       written += results.filter((result) => result.status === 'fulfilled' && result.value).length;
-      if (due.length < STEP) break;
+      if (due.length < this.#step) break;
       after = due.at(-1) ?? null;
     }
     return written;

@@ -118,7 +118,7 @@ export class Background {
   /** On one machine saving takes at most a twentieth of the time: with very many counters the interval is stretched. */
   async #syncLocalCounts(): Promise<void> {
     const { engine, monotonicMs } = this.#options;
-    engine.edge.forgetEnded(engine.storage.ledger.nowMs(), FORGET_STEP);
+    engine.edge.tidy(engine.storage.ledger.nowMs(), FORGET_STEP);
     const startedAtMs = monotonicMs();
     if (!engine.edge.hasToSync || startedAtMs < this.#saveAgainAtMs) return;
     await engine.edge.sync();

@@ -57,7 +57,16 @@ async function openFolder(config: Config, log: Log, onBroken: (error: Error) => 
 async function joinNodes(config: Config, log: Log, databaseUrl: string): Promise<Home> {
   const digester = new Digester(config.pepper);
   const location = locationOf(config);
-  const surroundings = { config, digester, log, monotonicMs, system: realSystem(digester), databaseUrl, location };
+  const surroundings = {
+    config,
+    digester,
+    log,
+    monotonicMs,
+    system: realSystem(digester),
+    databaseUrl,
+    location,
+    upgrades: true,
+  };
   const composed = await composeNode(surroundings);
   return {
     composed,

@@ -157,9 +157,12 @@ export interface EdgeCounts {
   load(owner: string): Promise<readonly LoadedCount[]>;
   /**
    * Saves what this node has admitted, as absolute numbers: saying it twice changes nothing. Answers the sums of the other
-   * nodes, of windows in which one of them has admitted more since the last time.
+   * nodes, of windows in which one of them has admitted more since the last time; with `isLast` false more of the same
+   * exchange follows, and nothing is answered.
    */
-  sync(counts: readonly EdgeCount[]): Promise<readonly EdgeCount[]>;
+  sync(counts: readonly EdgeCount[], isLast: boolean): Promise<readonly EdgeCount[]>;
+  /** Hears that what was saved may be gone: everything has to be saved again. */
+  onForgotten(listener: () => void): void;
 }
 
 /** What has changed: what was kept of it must go. */

@@ -149,6 +149,8 @@ describe('architecture', () => {
       'storage/postgres/feed.ts',
       'storage/postgres/lane.ts',
       'storage/postgres/ledger.ts',
+      'storage/postgres/pool.ts',
+      'storage/postgres/storage.ts',
       'storage/sqlite/commitNumber.ts',
       'storage/sqlite/folding.ts',
       'storage/sqlite/ledger.ts',

@@ -37,7 +37,7 @@ describe('the address of the database', () => {
 
   test.each([
     ['disable', 'off'],
-    ['require', 'unverified'],
+    ['require', 'verified'],
     ['verify-ca', 'verified'],
     ['verify-full', 'verified'],
   ])('sslmode=%s is %s', (mode, tls) => {
@@ -47,7 +47,13 @@ describe('the address of the database', () => {
     });
   });
 
+  test('sslmode=require without a root certificate is encrypted and not verified', () => {
+    expect(parseAddress('postgres://u@db/x?sslmode=require').tls).toBe('unverified');
+  });
+
   test.each([
+    ['postgres://u:secretword/2@db/x', 'has an @'],
+    ['postgres://u:12?secretword@db/x', 'has an @'],
     ['mysql://u:secretword@db/x', 'must look like postgres://'],
     ['db.example.com', 'must look like postgres://'],
     ['postgres://u:secretword@/x', 'needs hosts'],

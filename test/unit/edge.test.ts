@@ -13,13 +13,18 @@ class SavedCounts {
   loads = 0;
   failing = false;
 
-  readonly isShared = false;
+  isShared = false;
+  forgotten: () => void = () => {};
   /** What other nodes have admitted, told once. */
   others: EdgeCount[] = [];
 
   async load(owner: string): Promise<readonly LoadedCount[]> {
     this.loads++;
     return [...this.rows.values()].filter((row) => row.owner === owner).map((row) => ({ ...row, others: 0 }));
+  }
+
+  onForgotten(listener: () => void): void {
+    this.forgotten = listener;
   }
 
   async sync(counts: readonly EdgeCount[]): Promise<readonly EdgeCount[]> {
@@ -263,6 +268,55 @@ describe('owners', () => {
     edge.forgetEnded(6_000, 10);
     edge.forgetEnded(6_000, 10);
     expect([edge.owner('key_1') !== undefined, saved.rows.size]).toEqual([false, 1]);
+  });
+});
+
+describe('saving when names come back and saves are lost', () => {
+  test('an ended ad-hoc window that made room is not saved, and its name is saved once when it is opened again', async () => {
+    const { edge, saved } = make();
+    await edge.load('key_1', 5_000);
+    for (let i = 0; i < 100; i++) edge.admit(legOf(edge, 5_000, { name: `n${i}`, isAdHoc: true }));
+    edge.admit(legOf(edge, 6_000, { name: 'one more', isAdHoc: true }));
+    edge.admit(legOf(edge, 6_000, { name: 'n7', isAdHoc: true }));
+    await edge.sync();
+    expect([saved.saves, [...saved.rows.values()].map(({ name, resetAtMs }) => [name, resetAtMs])]).toEqual([
+      [2],
+      [
+        ['one more', 7_000],
+        ['n7', 7_000],
+      ],
+    ]);
+  });
+
+  test('what was saved and may be gone is saved again', async () => {
+    const { edge, saved } = make();
+    await edge.load('key_1', 5_000);
+    edge.admit(legOf(edge, 5_000, { cost: 2 }));
+    await edge.sync();
+    saved.rows.clear();
+    saved.forgotten();
+    await edge.sync();
+    expect([...saved.rows.values()]).toMatchObject([{ count: 2, resetAtMs: 6_000 }]);
+  });
+
+  test('owners are kept while there is room, and forgotten when they have ended and it becomes scarce', async () => {
+    const { edge } = make(3);
+    await edge.load('key_1', 5_000);
+    legOf(edge, 5_000);
+    edge.tidy(9_000, 10);
+    expect(edge.owner('key_1')).toBeDefined();
+    await edge.load('key_2', 5_000);
+    edge.tidy(9_000, 10);
+    expect(edge.owner('key_1')).toBeUndefined();
+  });
+
+  test('where other nodes count too, an owner whose counts cannot be read begins at 0; alone it is refused', async () => {
+    const { edge, saved } = make();
+    saved.load = () => Promise.reject(new Error('away'));
+    expect(await codeOf(edge.load('key_1', 5_000))).toBe('Error: away');
+    saved.isShared = true;
+    await edge.load('key_1', 5_000);
+    expect(edge.left(legOf(edge, 5_000))).toBe(3);
   });
 });
 

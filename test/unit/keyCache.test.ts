@@ -27,7 +27,7 @@ class SlowRecords {
   async answerAllWithNull(): Promise<void> {
     for (let answered = -1; answered < this.questions.length;) {
       answered = this.questions.length;
-      for (const { digests, answer } of this.questions) answer(...digests.map(() => null));
+      for (const question of this.questions) question.answer(...question.digests.map(() => null));
       await new Promise((turn) => setImmediate(turn));
     }
   }

@@ -34,6 +34,11 @@ export function parseAddress(url: string): DatabaseAddress {
     throw new AddressError('KEYSTILE_DATABASE_URL must look like postgres://user:password@host:5432/database.');
   }
   const [, user = '', password, hosts = '', database = '', query = ''] = found;
+  if (`${database}${query}`.includes('@')) {
+    throw new AddressError(
+      'KEYSTILE_DATABASE_URL has an @ behind a / or ?: write them as %2F and %3F in the password.',
+    );
+  }
   const parameters = new URLSearchParams(query);
   for (const name of parameters.keys()) checkParameter(name);
   const tls = TLS_MODES[parameters.get('sslmode') ?? 'disable'];
@@ -51,7 +56,8 @@ export function parseAddress(url: string): DatabaseAddress {
     user: decode(user) || 'postgres',
     password: password === undefined ? null : decode(password),
     database: decode(database) || decode(user) || 'postgres',
-    tls,
+    // As in PostgreSQL's own programs: who names a root certificate wants it checked.
+    tls: tls === 'unverified' && parameters.has('sslrootcert') ? 'verified' : tls,
     tlsRootFile: parameters.get('sslrootcert'),
     applicationName: parameters.get('application_name') ?? 'keystile',
     connectTimeoutMs: seconds(parameters.get('connect_timeout')) * 1000,

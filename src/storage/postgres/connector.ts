@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { Client, type ClientConfig, types } from 'pg';
 
 import { StorageUnavailable } from '../port.ts';
-import type { DatabaseAddress } from './address.ts';
+import { AddressError, type DatabaseAddress } from './address.ts';
 import { ConnectionLost, reasonOf } from './failure.ts';
 
 /** Oldest PostgreSQL that is supported by its makers. */
@@ -29,18 +29,53 @@ interface ServerFacts {
   readonly is_standby: boolean;
   readonly version: number;
   readonly synchronous_commit: string;
+  /** Grows with every promotion. */
+  readonly timeline: number;
 }
+
+/** Of every session. A node that vanishes in the middle of a change must not keep its rows. */
+const ALWAYS: Settings = {
+  idle_in_transaction_session_timeout: '5000',
+  tcp_keepalives_idle: '5',
+  tcp_keepalives_interval: '2',
+  tcp_keepalives_count: '3',
+};
 
 /** Opens connections to the server that takes writes, whichever of the hosts that is now. */
 export class Connector {
   readonly #address: DatabaseAddress;
   readonly #rootCertificates: string | null;
+  readonly #node: string;
   /** Where the primary was found the last time: asked first. */
   #first = 0;
+  #timeline = 0;
 
-  constructor(address: DatabaseAddress) {
+  constructor(address: DatabaseAddress, node: string) {
     this.#address = address;
-    this.#rootCertificates = address.tlsRootFile === null ? null : readFileSync(address.tlsRootFile, 'utf8');
+    this.#node = node;
+    this.#rootCertificates = address.tlsRootFile === null ? null : readRootFile(address.tlsRootFile);
+  }
+
+  /** The newest one that was seen: a server on an older one was a primary once. */
+  get timeline(): number {
+    return this.#timeline;
+  }
+
+  /** How the sessions of this node are called on the server. */
+  get sessionName(): string {
+    return `${this.#address.applicationName} ${this.#node}`.slice(0, 63);
+  }
+
+  /** Looks whether another host has become the primary: the one we are on may not have noticed. */
+  async lookAround(): Promise<void> {
+    if (this.#address.hosts.length < 2) return;
+    await Promise.all(
+      this.#address.hosts.map(async ({ host, port }, number) => {
+        if (number === this.#first) return;
+        const client = await this.#open(host, port, {}).catch(() => null);
+        await client?.end();
+      }),
+    );
   }
 
   /** The hosts in words, for messages: never the password. */
@@ -68,7 +103,7 @@ export class Connector {
   }
 
   async #open(host: string, port: number, settings: Settings): Promise<Client> {
-    const { user, password, database, applicationName, connectTimeoutMs } = this.#address;
+    const { user, password, database, connectTimeoutMs } = this.#address;
     const client = new Client({
       host,
       port,
@@ -76,11 +111,11 @@ export class Connector {
       password: password ?? '',
       database,
       ssl: this.#tls(),
-      application_name: applicationName,
+      application_name: this.sessionName,
       connectionTimeoutMillis: connectTimeoutMs,
       keepAlive: true,
       types: TYPES,
-      options: Object.entries(settings)
+      options: Object.entries({ ...ALWAYS, ...settings })
         .map(([name, value]) => `-c ${name}=${value}`)
         .join(' '),
     });
@@ -102,7 +137,9 @@ export class Connector {
       timeoutMs,
       client.query<ServerFacts>(
         `SELECT pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on' AS is_standby,
-           current_setting('server_version_num')::int AS version, current_setting('synchronous_commit') AS synchronous_commit`,
+           current_setting('server_version_num')::int AS version, current_setting('synchronous_commit') AS synchronous_commit,
+           CASE WHEN pg_is_in_recovery() THEN 0
+             ELSE ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint END AS timeline`,
       ),
     );
     const [facts] = rows;
@@ -112,8 +149,10 @@ export class Connector {
       throw new WrongServer(`The database is PostgreSQL ${version}; Keystile needs 14 or newer.`);
     }
     if (facts.is_standby) throw new Error('takes no writes (a standby, or read-only)');
+    if (facts.timeline < this.#timeline) throw new Error('was the primary before another one was promoted');
+    this.#timeline = facts.timeline;
     // What was answered must be on disk, whatever the default of the database is.
-    if (facts.synchronous_commit === 'off') {
+    if (facts.synchronous_commit === 'off' || facts.synchronous_commit === 'local') {
       await withDeadline(client, timeoutMs, client.query('SET synchronous_commit = on'));
     }
   }
@@ -125,6 +164,15 @@ export class Connector {
       rejectUnauthorized: tls === 'verified',
       ...(this.#rootCertificates === null ? {} : { ca: this.#rootCertificates }),
     };
+  }
+}
+
+function readRootFile(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    const code = (error as { code?: string }).code ?? String(error);
+    throw new AddressError(`sslrootcert in KEYSTILE_DATABASE_URL names ${path}, which cannot be read (${code}).`);
   }
 }
 

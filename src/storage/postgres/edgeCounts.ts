@@ -1,5 +1,5 @@
 import type { EdgeCount, EdgeCounts, LoadedCount } from '../port.ts';
-import { asUnavailable } from './management.ts';
+import { asUnavailable } from './failure.ts';
 import type { Pool } from './pool.ts';
 import type { Session } from './session.ts';
 
@@ -41,6 +41,8 @@ export class PostgresEdgeCounts implements EdgeCounts {
   /** Owners that will be asked for together, as soon as the question before is answered. */
   #gathering: { readonly owners: Set<string>; readonly rows: Promise<LoadRow[]> } | null = null;
   #lastLoad: Promise<unknown> = Promise.resolve();
+  #onForgotten: () => void = () => {};
+  #wasConnected = false;
 
   constructor(session: Session, lookups: Pool, node: string) {
     this.#session = session;
@@ -65,7 +67,17 @@ export class PostgresEdgeCounts implements EdgeCounts {
       }));
   }
 
-  async sync(counts: readonly EdgeCount[]): Promise<readonly EdgeCount[]> {
+  onForgotten(listener: () => void): void {
+    this.#onForgotten = listener;
+  }
+
+  /** A new connection may lead to a server that has crashed or was promoted: the table is empty there. */
+  reconnected(): void {
+    if (this.#wasConnected) this.#onForgotten();
+    this.#wasConnected = true;
+  }
+
+  async sync(counts: readonly EdgeCount[], isLast: boolean): Promise<readonly EdgeCount[]> {
     const { rows } = await asUnavailable(
       this.#session.query<SumRow>({
         name: 'sync_edge',
@@ -78,10 +90,11 @@ export class PostgresEdgeCounts implements EdgeCounts {
           counts.map(({ count }) => count),
           counts.map(({ resetAtMs }) => resetAtMs),
           this.#next,
+          isLast,
         ],
       }),
     );
-    this.#next = rows[0]?.next ?? this.#next;
+    if (isLast) this.#next = rows[0]?.next ?? this.#next;
     return rows.flatMap(({ owner, name, duration_ms, reset_at_ms, count }) =>
       owner === null ? [] : [{ owner, name, durationMs: duration_ms, resetAtMs: reset_at_ms, count }],
     );
@@ -120,13 +133,14 @@ const LOAD = `SELECT DISTINCT ON (owner, name, duration_ms) owner, name, duratio
 /** Pushes and pulls in one statement. The first pull of a node has nothing to look back to: it loads owners as they come. */
 const SYNC = `WITH mine AS (
     INSERT INTO edge_counts (owner, name, duration_ms, node, count, reset_at_ms)
-    SELECT u.owner, u.name, u.duration_ms, $1, u.count, u.reset_at_ms
+    SELECT DISTINCT ON (u.owner, u.name, u.duration_ms) u.owner, u.name, u.duration_ms, $1, u.count, u.reset_at_ms
     FROM unnest($2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[]) AS u(owner, name, duration_ms, count, reset_at_ms)
+    ORDER BY u.owner, u.name, u.duration_ms, u.reset_at_ms DESC
     ON CONFLICT (owner, name, duration_ms, node)
     DO UPDATE SET count = excluded.count, reset_at_ms = excluded.reset_at_ms, pushed_at = clock_timestamp()
   ), news AS (
     SELECT owner, name, duration_ms, pushed_at FROM edge_counts
-    WHERE pushed_at > coalesce($7::timestamptz, now() - interval '${LOOK_BACK}') AND node <> $1
+    WHERE $8 AND pushed_at > coalesce($7::timestamptz, now() - interval '${LOOK_BACK}') AND node <> $1
     ORDER BY pushed_at LIMIT ${MAX_PULLED}
   ), sums AS (
     SELECT e.owner, e.name, e.duration_ms, e.reset_at_ms, sum(e.count)::bigint AS count

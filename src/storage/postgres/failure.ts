@@ -1,5 +1,7 @@
 import { DatabaseError } from 'pg';
 
+import { StorageUnavailable } from '../port.ts';
+
 /** The connection broke, or did not answer in time: what was sent may have been done. */
 export class ConnectionLost extends Error {
   override readonly name = 'ConnectionLost';
@@ -18,6 +20,8 @@ export type FailureKind = 'lost' | 'readonly' | 'refused' | 'busy' | 'again' | '
 /** By SQLSTATE, the longest prefix that fits. A session that the server ends (57P0x) may have committed before. */
 const KINDS: readonly (readonly [prefix: string, kind: FailureKind])[] = [
   ['08', 'lost'],
+  ['40003', 'lost'],
+  ['25P03', 'lost'],
   ['57P0', 'lost'],
   ['25006', 'readonly'],
   ['55P03', 'busy'],
@@ -25,6 +29,7 @@ const KINDS: readonly (readonly [prefix: string, kind: FailureKind])[] = [
   ['21', 'refused'],
   ['22', 'refused'],
   ['23', 'refused'],
+  ['XX00', 'refused'],
 ];
 
 export function kindOf(error: unknown): FailureKind {
@@ -44,4 +49,14 @@ export function reasonOf(error: unknown): string {
   const text = error instanceof Error ? error.message || error.name : String(error);
   const code = stateOf(error);
   return (text.split('\n')[0] ?? '') + (code ? ` [${code}]` : '');
+}
+
+/** A read that fails has done nothing. */
+export async function asUnavailable<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof StorageUnavailable) throw error;
+    throw new StorageUnavailable(`The database cannot be asked (${reasonOf(error)}).`);
+  }
 }

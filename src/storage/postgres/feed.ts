@@ -2,7 +2,7 @@ import type { Client } from 'pg';
 
 import { type Feed, type FeedChange, StorageUnavailable } from '../port.ts';
 import type { LedgerClock } from './clock.ts';
-import type { Connector } from './connector.ts';
+import { type Connector, withDeadline } from './connector.ts';
 import { CHANNEL } from './feedNotes.ts';
 import { reasonOf } from './failure.ts';
 import { Session } from './session.ts';
@@ -18,6 +18,7 @@ const LISTEN_RETRY_MS = 500;
 interface PollRow extends Record<string, unknown> {
   last: number;
   now: number;
+  timeline: number;
   changes: readonly { readonly keys: readonly string[]; readonly root_keys: boolean }[] | null;
 }
 
@@ -44,6 +45,7 @@ export class PostgresFeed implements Feed {
   readonly #listening: Session;
   readonly #listeners: ((change: FeedChange) => void)[] = [];
   #seen: number | null = null;
+  #timeline = 0;
   #confirmedMs = -Infinity;
   #confirmedWallMs = -Infinity;
   #running: Poll | null = null;
@@ -139,12 +141,16 @@ export class PostgresFeed implements Feed {
     return row;
   }
 
-  #take({ last, changes }: PollRow): void {
+  #take({ last, changes, timeline }: PollRow): void {
     const seen = this.#seen;
     this.#seen = last;
-    if (seen === null || last === seen) return;
+    if (seen === null) this.#timeline = timeline;
+    // A promoted standby may have given a number again that its primary had given to another change.
+    const isSameLine = this.#timeline === timeline;
+    this.#timeline = timeline;
+    if (seen === null || (last === seen && isSameLine)) return;
     // Numbers have no gaps. Too many to tell, some removed already, or another database at this address: nothing kept counts.
-    const isWhole = changes !== null && changes.length === last - seen;
+    const isWhole = isSameLine && changes !== null && changes.length === last - seen;
     const change: FeedChange = isWhole
       ? { keys: changes.flatMap(({ keys }) => keys), rootKeys: changes.some(({ root_keys }) => root_keys) }
       : { keys: null, rootKeys: true };
@@ -176,7 +182,7 @@ export class PostgresFeed implements Feed {
 
   async #listen(client: Client): Promise<void> {
     client.on('notification', () => this.#heard());
-    await client.query(`LISTEN ${CHANNEL}`);
+    await withDeadline(client, CONFIRM_WITHIN_MS, client.query(`LISTEN ${CHANNEL}`));
     // What was said while nobody listened.
     this.#heard();
   }
@@ -189,7 +195,8 @@ export class PostgresFeed implements Feed {
 }
 
 /** The counter, the clock and the changes since, in one snapshot. */
-const POLL = `SELECT c.number AS last, ledger_now_v1(NULL) AS now, (
+const POLL = `SELECT c.number AS last, ledger_now_v1(NULL) AS now,
+  ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint AS timeline, (
     SELECT json_agg(json_build_object('keys', n.keys, 'root_keys', n.root_keys))
     FROM (SELECT keys, root_keys FROM changes WHERE number > $1::bigint ORDER BY number LIMIT ${MAX_CHANGES}) n
   ) AS changes FROM change_counter c`;

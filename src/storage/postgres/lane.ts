@@ -93,10 +93,10 @@ export class Lane {
     this.#warning = null;
     try {
       const text = await this.#send(client, id, number, spends);
-      if (this.#warning === null) return this.#read(text);
+      if (this.#warning === null) return readAll(text, spends);
       throw new ConnectionLost(this.#warning);
     } catch (error) {
-      return this.#recover(client, id, number, error);
+      return this.#recover({ client, id, number, spends }, error);
     }
   }
 
@@ -106,14 +106,18 @@ export class Lane {
 
   async #row(client: Client): Promise<number> {
     if (this.#id !== null) return this.#id;
+    this.#warning = null;
     try {
       const { rows } = await withDeadline(
         client,
         BATCH_TIMEOUT_MS,
-        client.query<{ id: number }>('INSERT INTO lanes (used_at_ms) VALUES (ledger_now_v1($1)) RETURNING id', [
-          this.#options.clock.said,
-        ]),
+        client.query<{ id: number }>(
+          'INSERT INTO lanes (id, used_at_ms) VALUES ($1, ledger_now_v1($2)) RETURNING id',
+          // At random, so that no other node can ever have had it, whatever the database has forgotten.
+          [Math.floor(this.#options.random() * 2 ** 53), this.#options.clock.said],
+        ),
       );
+      if (this.#warning !== null) throw new ConnectionLost(this.#warning);
       this.#id = rows[0]?.id ?? 0;
       this.#number = 0;
       return this.#id;
@@ -123,8 +127,14 @@ export class Lane {
     }
   }
 
-  async #send(client: Client, id: number, number: number, spends: readonly Spend[]): Promise<string> {
-    const { waits, clock } = this.#options;
+  async #send(
+    client: Client,
+    id: number,
+    number: number,
+    spends: readonly Spend[],
+    waits = this.#options.waits,
+  ): Promise<string> {
+    const { clock } = this.#options;
     const batch = writeBatch(spends);
     const values = [
       id,
@@ -146,11 +156,7 @@ export class Lane {
     return rows[0]?.verdicts ?? '';
   }
 
-  #read(text: string): (SpendOutcome | 'busy')[] {
-    return readVerdicts(text).outcomes;
-  }
-
-  async #recover(client: Client, id: number, number: number, error: unknown): Promise<(SpendOutcome | 'busy')[]> {
+  async #recover({ client, id, number, spends }: Sent, error: unknown): Promise<(SpendOutcome | 'busy')[]> {
     const state = stateOf(error);
     // Another node has charged the same idempotency key in this moment: the next try finds it.
     if (state === UNIQUE_VIOLATION) throw new BatchUndone(reasonOf(error));
@@ -163,18 +169,31 @@ export class Lane {
         this.#session.drop(client, reasonOf(error));
         const text = await this.#resolve(id, number);
         if (text === null) throw new BatchUndone(reasonOf(error));
-        return this.#read(text);
+        return readAll(text, spends);
       }
       case 'refused':
         throw new BatchRefused(reasonOf(error));
       case 'again':
         throw new BatchUndone(reasonOf(error));
       case 'busy':
-        throw new StorageUnavailable('The counter is held by another transaction for too long; nothing was spent.');
+        // Some row of it is held for too long: the others shall not wait for that one.
+        return this.#sendWithoutWaiting(client, id, spends);
       case 'readonly':
       case 'unable':
         this.#session.noteFailure(client, error);
         throw new StorageUnavailable(`The database refused (${reasonOf(error)}); nothing was spent.`);
+    }
+  }
+
+  async #sendWithoutWaiting(client: Client, id: number, spends: readonly Spend[]): Promise<(SpendOutcome | 'busy')[]> {
+    const number = ++this.#number;
+    this.#warning = null;
+    try {
+      const text = await this.#send(client, id, number, spends, false);
+      if (this.#warning !== null) throw new ConnectionLost(this.#warning);
+      return readAll(text, spends);
+    } catch (error) {
+      return this.#recover({ client, id, number, spends }, error);
     }
   }
 
@@ -200,4 +219,19 @@ export class Lane {
     this.#id = null;
     throw new StorageOutcomeUnknown(`The database did not tell whether this was done (${reason}).`);
   }
+}
+
+/** A batch that was sent. */
+interface Sent {
+  readonly client: Client;
+  readonly id: number;
+  readonly number: number;
+  readonly spends: readonly Spend[];
+}
+
+/** An answer for each spend, or it is not the answer to this batch. */
+function readAll(text: string, spends: readonly Spend[]): (SpendOutcome | 'busy')[] {
+  const { outcomes } = readVerdicts(text);
+  if (outcomes.length === spends.length) return outcomes;
+  throw new StorageOutcomeUnknown('The database answered another question than this one.');
 }

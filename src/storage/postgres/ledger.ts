@@ -18,8 +18,8 @@ import type { Management } from './management.ts';
 
 /** Spends of one batch at the most: bounds its time and the size of its answer. */
 const MAX_BATCH = 500;
-/** Items of the queue that are looked at for one batch. */
-const MAX_LOOKED_AT = 5_000;
+/** Items of the queue that are looked at for one batch: more than wait by default, so that all are seen behind a held key. */
+const MAX_LOOKED_AT = 50_000;
 /** Batches of this node that are under way at one time, beside the one that waits for rows. */
 const MAIN_LANES = 2;
 /**
@@ -84,8 +84,8 @@ interface Worker {
  *   in a batch --not done--> waiting at the head, a few times;  --refused--> the batch is halved
  *   waiting --a change--> a transaction of its own, in its turn
  *
- * No account is in two batches at once, and nothing overtakes what came before it on the same account: what this node asks
- * is decided in the order in which it was asked.
+ * No account is in two batches at once, and nothing that waits is overtaken by what came later with the same claims: what
+ * this node asks is decided in the order in which it was asked, but for spends that come back as busy or from a halved batch.
  */
 export class PostgresLedger implements Ledger {
   readonly #options: LedgerOptions;
@@ -223,6 +223,7 @@ export class PostgresLedger implements Ledger {
       if (late.length > 0) this.#queue = this.#queue.filter(({ queuedAtMs }) => queuedAtMs >= oldestMs);
       const error = new StorageUnavailable('The database did not get to this in time; nothing was spent or changed.');
       for (const item of late) this.#reject(item, error);
+      for (const [claim, untilMs] of this.#hot) if (untilMs < this.#options.monotonicMs()) this.#hot.delete(claim);
       if (this.#queue.length > 0) this.#watchQueue();
       if (this.#waiting === 0) this.#drained?.();
     }, MAX_WAIT_MS / 5);

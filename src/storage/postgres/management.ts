@@ -13,7 +13,7 @@ import {
 import { writeStatement } from '../sql/statements.ts';
 import type { LedgerClock } from './clock.ts';
 import { noteChange } from './feedNotes.ts';
-import { kindOf, reasonOf } from './failure.ts';
+import { asUnavailable, kindOf, reasonOf } from './failure.ts';
 import { KnownWindows } from './knownWindows.ts';
 import type { Ask, Pool } from './pool.ts';
 import { prune } from './prune.ts';
@@ -31,13 +31,16 @@ class Stale extends Error {}
 /** What of the ledger is not a spend: changes, and reading. Each runs in a transaction of its own. */
 export class Management {
   readonly #pool: Pool;
+  /** For what a verification waits for. */
+  readonly #lookups: Pool;
   readonly #clock: LedgerClock;
   readonly #retentionMs: number;
   #numbers: number[] = [];
   readonly #windows = new KnownWindows();
 
-  constructor(pool: Pool, clock: LedgerClock, retentionMs: number) {
+  constructor(pool: Pool, lookups: Pool, clock: LedgerClock, retentionMs: number) {
     this.#pool = pool;
+    this.#lookups = lookups;
     this.#clock = clock;
     this.#retentionMs = retentionMs;
   }
@@ -58,19 +61,20 @@ export class Management {
   }
 
   async findReplay(key: IdempotencyKey): Promise<SpendOutcome | null> {
-    const columns = 'SELECT request_digest, outcome FROM';
-    const where = 'WHERE scope = $1 AND id = $2';
-    const { rows } = await this.#read<{ request_digest: string; outcome: string }>(
-      `${columns} replays_0 ${where} UNION ALL ${columns} replays_1 ${where}`,
-      [key.scope, key.id],
-    );
-    const [stored] = rows;
-    if (stored === undefined) return null;
+    const stored = (await this.#lockReplay(0, key)) ?? (await this.#lockReplay(1, key));
+    if (stored === null) return null;
     if (stored.request_digest !== key.requestDigest) return { status: 'conflict' };
     const [nowMs = 0, ...numbers] = toNumbers(stored.outcome);
     const legs: LegResult[] = [];
     for (let i = 0; i < numbers.length; i += 2) legs.push({ left: numbers[i] ?? 0, resetAtMs: numbers[i + 1] ?? 0 });
     return { status: 'taken', legs, nowMs, replayed: true };
+  }
+
+  /** With a lock, which is a write: it waits for the standby that the charge itself may have missed. */
+  async #lockReplay(partition: 0 | 1, { scope, id }: IdempotencyKey): Promise<ReplayRow | null> {
+    const text = `SELECT request_digest, outcome FROM replays_${partition} WHERE scope = $1 AND id = $2 FOR UPDATE`;
+    const { rows } = await asUnavailable(this.#lookups.query<ReplayRow>({ text, values: [scope, id] }));
+    return rows[0] ?? null;
   }
 
   async read(accounts: readonly number[]): Promise<readonly (AccountState | undefined)[]> {
@@ -108,10 +112,9 @@ export class Management {
   }
 
   async #openWindow({ owner, name, durationMs }: WindowName): Promise<number | null> {
-    const { rows } = await this.#read<{ account: number | null }>(
-      'SELECT ledger_open_window_v1($1, $2, $3, $4, $5) AS account',
-      [owner, name, durationMs, this.#clock.said, MAX_ADHOC_LIMITS_PER_OWNER],
-    );
+    const text = 'SELECT ledger_open_window_v1($1, $2, $3, $4, $5) AS account';
+    const values = [owner, name, durationMs, this.#clock.said, MAX_ADHOC_LIMITS_PER_OWNER];
+    const { rows } = await asUnavailable(this.#lookups.query<{ account: number | null }>({ text, values }));
     return rows[0]?.account ?? null;
   }
 
@@ -182,6 +185,11 @@ export class Management {
   }
 }
 
+interface ReplayRow extends Record<string, unknown> {
+  request_digest: string;
+  outcome: string;
+}
+
 interface AccountRow extends Record<string, unknown> {
   id: number;
   kind: number;
@@ -233,14 +241,4 @@ async function writeAccounts(
 /** An array of the database as numbers. */
 function toNumbers(text: string): number[] {
   return text === '{}' ? [] : text.slice(1, -1).split(',').map(Number);
-}
-
-/** A read that fails has done nothing. */
-export async function asUnavailable<T>(work: Promise<T>): Promise<T> {
-  try {
-    return await work;
-  } catch (error) {
-    if (error instanceof StorageUnavailable) throw error;
-    throw new StorageUnavailable(`The database cannot be asked (${reasonOf(error)}).`);
-  }
 }

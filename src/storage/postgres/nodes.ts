@@ -1,4 +1,4 @@
-import { asUnavailable } from './management.ts';
+import { asUnavailable } from './failure.ts';
 import type { Pool } from './pool.ts';
 
 /** A node as the others see it. */

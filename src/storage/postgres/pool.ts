@@ -5,6 +5,9 @@ import { type Connector, withDeadline } from './connector.ts';
 import { ConnectionLost } from './failure.ts';
 import { Session, type SessionOptions } from './session.ts';
 
+/** How long one waits for a connection. */
+const MAX_WAIT_MS = 5_000;
+
 export interface PoolOptions extends SessionOptions {
   readonly size: number;
   /** Who may wait for a connection; one more is refused at once. */
@@ -31,13 +34,9 @@ export class Pool {
   /** One connection for all that `work` asks. */
   async use<T>(work: (ask: Ask) => Promise<T>): Promise<T> {
     const session = await this.#take();
-    let client: Client | null = null;
     try {
-      client = await session.client();
-      return await work(asker(client, this.#options.timeoutMs));
-    } catch (error) {
-      if (client !== null) session.noteFailure(client, error);
-      throw error;
+      const client = await session.client();
+      return await work(asker(session, client, this.#options.timeoutMs));
     } finally {
       this.#giveBack(session);
     }
@@ -58,7 +57,17 @@ export class Pool {
     if (this.#waiting.length >= this.#options.maxWaiting) {
       return Promise.reject(new StorageUnavailable('Too many requests are waiting for the database.'));
     }
-    return new Promise((resolve) => this.#waiting.push(resolve));
+    return new Promise((resolve, reject) => {
+      const waiter = (session: Session): void => {
+        clearTimeout(timer);
+        resolve(session);
+      };
+      const timer = setTimeout(() => {
+        this.#waiting.splice(this.#waiting.indexOf(waiter), 1);
+        reject(new StorageUnavailable('The database did not get to this in time; nothing was changed.'));
+      }, MAX_WAIT_MS);
+      this.#waiting.push(waiter);
+    });
   }
 
   #giveBack(session: Session): void {
@@ -69,7 +78,7 @@ export class Pool {
 }
 
 /** A warning counts as a lost answer: a commit whose wait for its standby was cancelled comes back as done, with one. */
-function asker(client: Client, timeoutMs: number): Ask {
+function asker(session: Session, client: Client, timeoutMs: number): Ask {
   return async (query) => {
     let warning: string | null = null;
     const note = ({ severity, message }: { severity?: string | undefined; message?: string | undefined }): void => {
@@ -80,6 +89,9 @@ function asker(client: Client, timeoutMs: number): Ask {
       const result = await withDeadline(client, timeoutMs, client.query(query));
       if (warning !== null) throw new ConnectionLost(warning);
       return result as never;
+    } catch (error) {
+      session.noteFailure(client, error);
+      throw error;
     } finally {
       client.off('notice', note);
     }

@@ -1,5 +1,6 @@
 import { PRUNE_GRACE_MS } from '../port.ts';
 import type { LedgerClock } from './clock.ts';
+import { kindOf } from './failure.ts';
 import type { Pool } from './pool.ts';
 
 /** Rows that one step removes at the most. */
@@ -35,13 +36,15 @@ async function rotateReplays(pool: Pool, nowMs: number, retentionMs: number): Pr
         await ask({ text: 'UPDATE replay_partition SET since_ms = $1', values: [nowMs] });
       } else if (nowMs >= sinceMs + retentionMs) {
         const next = running?.partition === 0 ? 1 : 0;
+        // A dump may hold it for long, and spends would queue behind this: the next pass tries again.
+        await ask(`SET LOCAL lock_timeout = '50ms'`);
         await ask(`TRUNCATE replays_${next}`);
         await ask({ text: 'UPDATE replay_partition SET partition = $1, since_ms = $2', values: [next, nowMs] });
       }
       await ask('COMMIT');
     } catch (error) {
       await ask('ROLLBACK').catch(() => {});
-      throw error;
+      if (kindOf(error) !== 'busy') throw error;
     }
   });
 }

@@ -23,7 +23,7 @@ import {
   type Params,
   toPage,
 } from '../sql/statements.ts';
-import { asUnavailable } from './management.ts';
+import { asUnavailable } from './failure.ts';
 import type { Pool } from './pool.ts';
 
 /** Always from the server that takes writes: a copy may lag behind what was answered. */

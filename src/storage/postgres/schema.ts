@@ -97,7 +97,7 @@ export const MIGRATIONS: readonly Migration[] = [
 
   -- One row for every connection of a ledger: the number and the answer of its last batch.
   CREATE TABLE lanes (
-    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    id bigint PRIMARY KEY,
     batch bigint NOT NULL DEFAULT 0,
     verdicts text,
     resolved bigint NOT NULL DEFAULT 0,
@@ -149,7 +149,7 @@ export const SCHEMA_VERSION = MIGRATIONS.length;
 const MIGRATION_LOCK = 7_218_530_411;
 
 /** Brings the database to the version of this program, or leaves a newer one that it can work with. */
-export async function migrate(client: Client, newWorkspaceId: () => string): Promise<void> {
+export async function migrate(client: Client, newWorkspaceId: () => string, upgrades: boolean): Promise<void> {
   await client.query('BEGIN');
   try {
     await client.query('SELECT pg_advisory_xact_lock($1)', [MIGRATION_LOCK]);
@@ -160,6 +160,11 @@ export async function migrate(client: Client, newWorkspaceId: () => string): Pro
     if (version > SCHEMA_VERSION && compatibleFrom > SCHEMA_VERSION) {
       throw new WrongServer(
         `The database has schema version ${version}, which needs a program for version ${compatibleFrom} or newer; this one is for ${SCHEMA_VERSION}.`,
+      );
+    }
+    if (version > 0 && version < SCHEMA_VERSION && !upgrades) {
+      throw new WrongServer(
+        `The database has schema version ${version}, and this program is for ${SCHEMA_VERSION}. Start keystile serve, which brings it there.`,
       );
     }
     for (const { sql } of MIGRATIONS.slice(version)) await client.query(sql);

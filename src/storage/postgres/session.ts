@@ -31,6 +31,9 @@ export class Session {
   #againAtMs = 0;
   #trouble: string | null = null;
   #isClosed = false;
+  #timeline = 0;
+  /** Processes of the server whose connections were given up. */
+  readonly #abandoned: number[] = [];
   #last: Promise<void> = Promise.resolve();
 
   constructor(connector: Connector, options: SessionOptions) {
@@ -54,6 +57,9 @@ export class Session {
 
   client(): Promise<Client> {
     if (this.#isClosed) return Promise.reject(new StorageUnavailable('The database is closed.'));
+    if (this.#opened !== null && this.#timeline < this.#connector.timeline) {
+      this.drop(this.#opened, 'another server was promoted');
+    }
     if (this.#client === null && this.pauseMs > 0) {
       return Promise.reject(new StorageUnavailable(this.#trouble ?? 'The database cannot be reached.'));
     }
@@ -86,11 +92,27 @@ export class Session {
 
   drop(client: Client, reason: string): void {
     destroy(client);
+    const { processID } = client as unknown as { processID: number | null };
+    if (processID !== null) this.#abandoned.push(processID);
     // Another one may be in its place already.
     if (this.#opened !== client) return;
     this.#trouble = `The database cannot be reached (${reason}).`;
     this.#client = null;
     this.#opened = null;
+  }
+
+  /** A server that was given up on may still wait for its standby, and would do so for ever. */
+  async #endAbandoned(client: Client): Promise<void> {
+    const pids = this.#abandoned.splice(0);
+    if (pids.length === 0) return;
+    await withDeadline(
+      client,
+      this.#options.timeoutMs,
+      client.query(
+        'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = ANY ($1::int[]) AND application_name = $2',
+        [pids, this.#connector.sessionName],
+      ),
+    );
   }
 
   async close(): Promise<void> {
@@ -106,6 +128,8 @@ export class Session {
       client = await this.#connector.connect(this.#options.settings);
       const opened = client;
       this.#opened = opened;
+      this.#timeline = this.#connector.timeline;
+      await this.#endAbandoned(opened);
       opened.once('end', () => {
         // Lost while nobody was asking: the next one who asks gets a new connection.
         if (this.#opened !== opened) return;

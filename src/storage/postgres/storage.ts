@@ -1,12 +1,12 @@
 import { type Storage, StorageUnavailable } from '../port.ts';
 import { parseAddress } from './address.ts';
 import { LedgerClock } from './clock.ts';
-import { Connector, WrongServer } from './connector.ts';
+import { Connector, withDeadline, WrongServer } from './connector.ts';
 import { PostgresEdgeCounts, PUSH_TIMEOUT_MS } from './edgeCounts.ts';
-import { reasonOf } from './failure.ts';
+import { asUnavailable, reasonOf } from './failure.ts';
 import { PostgresFeed } from './feed.ts';
 import { type LedgerObserver, PostgresLedger } from './ledger.ts';
-import { asUnavailable, Management } from './management.ts';
+import { Management } from './management.ts';
 import { listNodes, type NodeRecord, sayGoodbye, sayHello } from './nodes.ts';
 import { Pool } from './pool.ts';
 import { PostgresRecords } from './records.ts';
@@ -20,6 +20,12 @@ const STATEMENT_TIMEOUT_MS = 5_000;
 const LOCK_TIMEOUT_MS = 3_000;
 /** Then the connection is given up: its server may have died without a word. */
 const ANSWER_WITHIN_MS = STATEMENT_TIMEOUT_MS + 1_000;
+/** How long the schema may take to be made or changed. */
+const MIGRATE_WITHIN_MS = 120_000;
+/** A database that says nothing for so long makes a node not ready, whatever it may use from memory. */
+const SILENCE_MS = 3_000;
+/** How often it is looked whether another host has become the primary. */
+const LOOK_AROUND_MS = 1_000;
 /** Any number, the same for all nodes: who holds it is alone. */
 const EXCLUSIVE_LOCK = 7_218_530_412;
 
@@ -39,6 +45,8 @@ export interface PostgresOptions {
   readonly idempotencyRetentionMs: number;
   readonly staleMaxMs: number;
   readonly observe: LedgerObserver;
+  /** May bring an older schema to the version of this program; otherwise it is refused. */
+  readonly upgrades?: boolean;
   /** For tests: the time is what `nowMs` says, for the ledger too. */
   readonly isTimeVirtual?: boolean;
 }
@@ -56,11 +64,15 @@ export class PostgresStorage implements Storage {
   readonly #clock: LedgerClock;
   readonly #options: PostgresOptions;
   readonly #startedAtMs: number;
+  readonly #connector: Connector;
+  #watchTimer: ReturnType<typeof setTimeout> | null = null;
+  #isClosed = false;
 
   private constructor(connector: Connector, options: PostgresOptions, workspaceId: string) {
     const clock = new LedgerClock(options.nowMs, options.isTimeVirtual === true);
     const { random, monotonicMs } = options;
     this.#options = options;
+    this.#connector = connector;
     this.#clock = clock;
     this.workspaceId = workspaceId;
     const common = {
@@ -76,11 +88,12 @@ export class PostgresStorage implements Storage {
     };
     this.#pool = new Pool(connector, { ...common, size: options.poolSize });
     this.#lookups = new Pool(connector, { ...common, size: LOOKUP_CONNECTIONS });
-    const management = new Management(this.#pool, clock, options.idempotencyRetentionMs);
+    const management = new Management(this.#pool, this.#lookups, clock, options.idempotencyRetentionMs);
     this.records = new PostgresRecords(this.#pool, this.#lookups);
     this.#edgeSession = new Session(connector, {
       settings: { statement_timeout: String(PUSH_TIMEOUT_MS) },
       timeoutMs: PUSH_TIMEOUT_MS * 2,
+      onOpen: async () => this.edge.reconnected(),
       random,
       monotonicMs,
     });
@@ -96,18 +109,22 @@ export class PostgresStorage implements Storage {
       ...options,
       clock,
       silence: () =>
-        this.feed.isFresh() ? null : `The database has not answered for ${Math.round(this.feed.ageMs)} ms.`,
+        this.feed.ageMs < SILENCE_MS ? null : `The database has not answered for ${Math.round(this.feed.ageMs)} ms.`,
     });
     this.#startedAtMs = options.nowMs();
   }
 
   /** Rejects with one sentence for a person when the address, the server or the schema is not what is needed. */
   static async open(options: PostgresOptions): Promise<PostgresStorage> {
-    const connector = new Connector(parseAddress(options.url));
-    const client = await connector.connect({});
+    const connector = new Connector(parseAddress(options.url), options.node);
+    const client = await connector.connect({ statement_timeout: String(MIGRATE_WITHIN_MS) });
     let workspaceId: string;
     try {
-      await migrate(client, options.newWorkspaceId);
+      await withDeadline(
+        client,
+        MIGRATE_WITHIN_MS,
+        migrate(client, options.newWorkspaceId, options.upgrades !== false),
+      );
       workspaceId = (await readInstallation(client)).get('workspace_id') ?? '';
     } catch (error) {
       if (error instanceof WrongServer) throw error;
@@ -118,6 +135,7 @@ export class PostgresStorage implements Storage {
     const storage = new PostgresStorage(connector, options, workspaceId);
     try {
       await storage.feed.start();
+      storage.#watchPrimary();
       return storage;
     } catch (error) {
       await storage.close();
@@ -125,9 +143,18 @@ export class PostgresStorage implements Storage {
     }
   }
 
+  /** A node must not stay with a server that another one has taken the place of. */
+  #watchPrimary(): void {
+    const look = async (): Promise<void> => {
+      await this.#connector.lookAround();
+      if (!this.#isClosed) this.#watchTimer = setTimeout(() => void look(), LOOK_AROUND_MS);
+    };
+    this.#watchTimer = setTimeout(() => void look(), LOOK_AROUND_MS);
+  }
+
   /** Where the database is, for a person. */
   static where(url: string): string {
-    return new Connector(parseAddress(url)).where;
+    return new Connector(parseAddress(url), '').where;
   }
 
   /** The database's clock minus this node's. */
@@ -140,10 +167,10 @@ export class PostgresStorage implements Storage {
     return this.#pool.use(async (ask) => {
       await ask('BEGIN');
       try {
-        await ask({ text: 'SELECT pg_advisory_xact_lock($1)', values: [EXCLUSIVE_LOCK] });
+        await asUnavailable(ask({ text: 'SELECT pg_advisory_xact_lock($1)', values: [EXCLUSIVE_LOCK] }));
         return await work();
       } finally {
-        await ask('COMMIT');
+        await ask('ROLLBACK').catch(() => {});
       }
     });
   }
@@ -178,6 +205,8 @@ export class PostgresStorage implements Storage {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
+    if (this.#watchTimer !== null) clearTimeout(this.#watchTimer);
     await this.ledger.close();
     await sayGoodbye(this.#pool, this.#options.node).catch(() => {});
     await this.feed.close();

@@ -95,6 +95,11 @@ function readMeta(text: string | null): string | null {
   return text;
 }
 
+function readInstant(ms: number | null): number | null {
+  require(ms === null || isCount(ms), 'expires');
+  return ms;
+}
+
 function readKey(row: KeyRow): KeyRecord {
   return {
     id: row.id,
@@ -106,7 +111,7 @@ function readKey(row: KeyRow): KeyRecord {
     meta: readMeta(row.meta),
     environment: row.environment,
     enabled: row.enabled === 1,
-    expiresAtMs: row.expires_at_ms,
+    expiresAtMs: readInstant(row.expires_at_ms),
     credits: readCredits(row.credits),
     limits: readLimits(row.limits),
     ipAllowlist: readAllowlist(row.ip_allowlist),
@@ -168,13 +173,23 @@ export interface RootKeyRow {
   revoked_at_ms: number | null;
 }
 
+/** A root key whose rights cannot be read has none. */
+function readRights(text: string): string[] {
+  try {
+    const rights = JSON.parse(text) as unknown;
+    return Array.isArray(rights) ? rights.filter((right) => typeof right === 'string') : [];
+  } catch {
+    return [];
+  }
+}
+
 export function toRootKey(row: RootKeyRow): RootKeyRecord {
   return {
     id: row.id,
     secretDigest: row.secret_digest,
     start: row.start,
     name: row.name,
-    rights: JSON.parse(row.rights) as string[],
+    rights: readRights(row.rights),
     createdAtMs: row.created_at_ms,
     expiresAtMs: row.expires_at_ms,
     revokedAtMs: row.revoked_at_ms,

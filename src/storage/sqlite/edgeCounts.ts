@@ -33,6 +33,9 @@ export class SqliteEdgeCounts implements EdgeCounts {
     await this.#writer.call('saveEdge', toColumns(counts));
     return [];
   }
+
+  /** What was saved stays. */
+  onForgotten(): void {}
 }
 
 function toColumns(counts: readonly EdgeCount[]): EdgeColumns {
