@@ -156,7 +156,7 @@ async function whileUnheard(work: () => Promise<void>): Promise<void> {
 /** Changes a setting of the database, and has all nodes connect anew. */
 async function reconnectWith(setting: string): Promise<void> {
   await world.postgres.query(setting);
-  const ofNodes = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'keystile'`;
+  const ofNodes = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'keystile %'`;
   await world.postgres.query(ofNodes);
   await until('the node is connected again', () => {
     return world.createKey().then(
