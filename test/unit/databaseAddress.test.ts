@@ -52,8 +52,8 @@ describe('the address of the database', () => {
   });
 
   test.each([
-    ['postgres://u:secretword/2@db/x', 'has an @'],
-    ['postgres://u:12?secretword@db/x', 'has an @'],
+    ['postgres://u:secretword/2@db/x', 'has an @, / or ?'],
+    ['postgres://u:12?secretword@db/x', 'has an @, / or ?'],
     ['mysql://u:secretword@db/x', 'must look like postgres://'],
     ['db.example.com', 'must look like postgres://'],
     ['postgres://u:secretword@/x', 'needs hosts'],

@@ -34,10 +34,9 @@ export function parseAddress(url: string): DatabaseAddress {
     throw new AddressError('KEYSTILE_DATABASE_URL must look like postgres://user:password@host:5432/database.');
   }
   const [, user = '', password, hosts = '', database = '', query = ''] = found;
-  if (`${database}${query}`.includes('@')) {
-    throw new AddressError(
-      'KEYSTILE_DATABASE_URL has an @ behind a / or ?: write them as %2F and %3F in the password.',
-    );
+  // What stands in such a place is part of a password that was cut up: it must not be told as a host or a name.
+  if ((hosts + database + query).includes('@') || database.includes('/')) {
+    throw new AddressError('KEYSTILE_DATABASE_URL has an @, / or ? in its password: write them as %40, %2F and %3F.');
   }
   const parameters = new URLSearchParams(query);
   for (const name of parameters.keys()) checkParameter(name);

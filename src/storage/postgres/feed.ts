@@ -121,8 +121,10 @@ export class PostgresFeed implements Feed {
       const row = await this.#ask();
       clock.observe(startedAtMs, row.now);
       this.#take(row);
-      this.#confirmedMs = Math.max(this.#confirmedMs, sentAtMs);
-      this.#confirmedWallMs = Math.max(this.#confirmedWallMs, sentWallMs);
+      if (sentAtMs < this.#confirmedMs) return;
+      this.#confirmedMs = sentAtMs;
+      // As it was then, not the latest it ever was: a clock that was ahead and is set back must not hide later sleep.
+      this.#confirmedWallMs = sentWallMs;
     };
     const done = ask();
     const poll: Poll = { sentAtMs, done };

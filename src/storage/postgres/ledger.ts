@@ -31,6 +31,7 @@ const NEXT_LANE_AFTER_MS = 5;
 const HOT_MS = 1_000;
 /** How long something waits in the queue before it is refused. */
 const MAX_WAIT_MS = 5_000;
+const HELD_TOO_LONG = 'The counter is held by another transaction for too long; nothing was spent.';
 /** How long trouble is told of, when it does not come again. */
 const TROUBLE_MS = 3_000;
 /** How often a batch is sent again that was not done. */
@@ -237,7 +238,7 @@ export class PostgresLedger implements Ledger {
   }
 
   async #run(worker: Worker, batch: readonly SpendItem[]): Promise<void> {
-    const again = await this.#send(worker.lane, batch);
+    const again = await this.#send(worker, batch);
     worker.isIdle = true;
     this.#finish(batch, again);
   }
@@ -293,38 +294,42 @@ export class PostgresLedger implements Ledger {
   #finish(items: readonly Item[], again: readonly Item[]): void {
     for (const { claims } of items) for (const claim of claims) this.#underWay.delete(claim);
     if (again.length > 0) this.#queue = [...again, ...this.#queue];
-    if (this.#queue.length > 0) this.#schedule();
+    if (this.#queue.length > 0) {
+      this.#schedule();
+      this.#watchQueue();
+    }
     if (this.#waiting === 0) this.#drained?.();
   }
 
   /** Answers what can be answered, never throws; what comes back has to be asked again. */
-  async #send(lane: Lane, items: readonly SpendItem[]): Promise<SpendItem[]> {
+  async #send(worker: Worker, items: readonly SpendItem[]): Promise<SpendItem[]> {
     const startedAtMs = this.#options.monotonicMs();
     try {
-      const outcomes = await lane.run(items.map(({ work }) => work.spend));
+      const outcomes = await worker.lane.run(items.map(({ work }) => work.spend));
       this.#trouble = null;
       this.#options.observe.committed(items.length, this.#options.monotonicMs() - startedAtMs);
-      return items.filter((item, i) => !this.#settle(item, outcomes[i]));
+      return items.filter((item, i) => !this.#settle(item, outcomes[i], worker.isSlow));
     } catch (error) {
-      return this.#fail(lane, items, error as Error);
+      return this.#fail(worker, items, error as Error);
     }
   }
 
-  #settle(item: SpendItem, outcome: SpendOutcome | 'busy' | undefined): boolean {
-    if (outcome === 'busy') {
+  #settle(item: SpendItem, outcome: SpendOutcome | 'busy' | undefined, hasWaited: boolean): boolean {
+    if (outcome === 'busy' && !hasWaited) {
       const untilMs = this.#options.monotonicMs() + HOT_MS;
       for (const claim of item.claims) if (typeof claim === 'number') this.#hot.set(claim, untilMs);
       return false;
     }
-    if (outcome?.status === 'stale')
+    if (outcome !== 'busy' && outcome?.status === 'stale')
       for (const { account } of item.work.spend.legs) this.#management.forgetWindow(account);
-    if (outcome === undefined) this.#reject(item, new Error('the database left a spend unanswered'));
+    if (outcome === 'busy') this.#reject(item, new StorageUnavailable(HELD_TOO_LONG));
+    else if (outcome === undefined) this.#reject(item, new Error('the database left a spend unanswered'));
     else this.#answer(item, outcome);
     return true;
   }
 
-  async #fail(lane: Lane, items: readonly SpendItem[], error: Error): Promise<SpendItem[]> {
-    if (error instanceof BatchRefused) return this.#halve(lane, items, error);
+  async #fail(worker: Worker, items: readonly SpendItem[], error: Error): Promise<SpendItem[]> {
+    if (error instanceof BatchRefused) return this.#halve(worker, items, error);
     const isUndone = error instanceof BatchUndone;
     const again = isUndone ? items.filter(({ tries }) => tries < MAX_TRIES) : [];
     for (const item of again) item.tries++;
@@ -343,15 +348,15 @@ export class PostgresLedger implements Ledger {
   }
 
   /** Only the spend that fails alone is answered so. */
-  async #halve(lane: Lane, items: readonly SpendItem[], error: BatchRefused): Promise<SpendItem[]> {
+  async #halve(worker: Worker, items: readonly SpendItem[], error: BatchRefused): Promise<SpendItem[]> {
     const [only] = items;
     if (only !== undefined && items.length === 1) {
       this.#answer(only, { status: 'failed', reason: error.message });
       return [];
     }
     const middle = Math.ceil(items.length / 2);
-    const first = await this.#send(lane, items.slice(0, middle));
-    return [...first, ...(await this.#send(lane, items.slice(middle)))];
+    const first = await this.#send(worker, items.slice(0, middle));
+    return [...first, ...(await this.#send(worker, items.slice(middle)))];
   }
 
   #answer(item: Item, outcome: Outcome): void {

@@ -150,7 +150,8 @@ const MIGRATION_LOCK = 7_218_530_411;
 
 /** Brings the database to the version of this program, or leaves a newer one that it can work with. */
 export async function migrate(client: Client, newWorkspaceId: () => string, upgrades: boolean): Promise<void> {
-  await client.query('BEGIN');
+  // Whatever the default of the database is: what another node has made while this one waited must be seen.
+  await client.query('BEGIN ISOLATION LEVEL READ COMMITTED');
   try {
     await client.query('SELECT pg_advisory_xact_lock($1)', [MIGRATION_LOCK]);
     await client.query(`CREATE TABLE IF NOT EXISTS installation (name ${TEXT} PRIMARY KEY, value ${TEXT} NOT NULL)`);
