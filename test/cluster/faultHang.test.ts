@@ -75,10 +75,11 @@ describe('a database that falls silent in the middle of a batch', () => {
     const letGo = await arrived(lab, account, () => {
       spends = Array.from({ length: 5 }, () => spendOn(storage, account));
     });
+    const first = await untilBackend(lab, waitsForLock(lab));
     lab.proxy.cut();
     lab.proxy.heal();
-    // The server has not noticed: the first sending waits for the row, and behind it the second.
-    await untilBackend(lab, `${waitsForLock(lab)} OFFSET 1`);
+    // The server has not noticed: the first sending waits for the row until the node has it ended, then the second waits.
+    await untilBackend(lab, `${waitsForLock(lab)} AND pid <> ${first}`);
     await letGo();
     expect(await left(spends)).toEqual([99, 98, 97, 96, 95]);
     expect(await lab.values([account])).toEqual([95]);
