@@ -1,6 +1,7 @@
 import { type AddressBlock, parseBlock } from '../core/address.ts';
-import type { CreditsRecord, IdentityRecord, LimitRecord } from '../core/records.ts';
+import type { CreditsRecord, IdentityRecord } from '../core/records.ts';
 import type { KeyWithIdentity } from '../storage/port.ts';
+import { type AppliedLimit, asConfigured } from './limits.ts';
 
 /** The parts of a key that most keys do not have: kept apart, so that a million plain keys fit in memory. */
 export interface KeyExtras {
@@ -21,7 +22,7 @@ export interface KeyEntry {
   readonly identity: IdentityRecord | null;
   readonly credits: CreditsRecord | null;
   /** null = none. */
-  readonly limits: readonly LimitRecord[] | null;
+  readonly limits: readonly AppliedLimit[] | null;
   readonly extras: KeyExtras | null;
   /** What the wire layer made of the descriptive fields; made once, on the first answer. */
   wire: string | null;
@@ -36,7 +37,7 @@ export function toKeyEntry({ key, identity }: KeyWithIdentity, apiId: string): K
     expiresAtMs: key.expiresAtMs ?? Infinity,
     identity,
     credits: key.credits,
-    limits: key.limits.length === 0 ? null : key.limits,
+    limits: key.limits.length === 0 ? null : key.limits.map(asConfigured),
     extras: toExtras(key),
     wire: null,
   };

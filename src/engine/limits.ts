@@ -28,8 +28,10 @@ export interface AppliedLimit {
 
 const NONE: readonly AppliedLimit[] = [];
 
-/** Limits that run as they are configured, made once for all verifications of the keys that share them. */
-const asConfigured = new WeakMap<readonly LimitRecord[], readonly AppliedLimit[]>();
+/** A limit that runs as it is configured: kept with the key, and not made anew for every verification. */
+export function asConfigured(limit: LimitRecord): AppliedLimit {
+  return configured(limit, null);
+}
 
 /** The key or identity that a limit counts for. */
 export function ownerOf(entry: KeyEntry, { ofIdentity }: AppliedLimit): string {
@@ -42,8 +44,7 @@ export function ownerOf(entry: KeyEntry, { ofIdentity }: AppliedLimit): string {
  * that part of the configured limit, which counts for the key.
  */
 export function appliedLimits(entry: KeyEntry, requested: readonly LimitRequest[] | null): readonly AppliedLimit[] {
-  if (requested === null)
-    return entry.limits === null ? NONE : (asConfigured.get(entry.limits) ?? configureAll(entry.limits));
+  if (requested === null) return entry.limits ?? NONE;
   const applied: AppliedLimit[] = [];
   for (const limit of entry.limits ?? []) {
     const request = requested.find(({ name }) => name === limit.name) ?? null;
@@ -59,12 +60,6 @@ export function appliedLimits(entry: KeyEntry, requested: readonly LimitRequest[
 
 function isAdHoc(request: LimitRequest): boolean {
   return request.limit !== undefined && request.durationMs !== undefined;
-}
-
-function configureAll(limits: readonly LimitRecord[]): readonly AppliedLimit[] {
-  const applied = limits.map((limit) => configured(limit, null));
-  asConfigured.set(limits, applied);
-  return applied;
 }
 
 function configured(limit: LimitRecord, request: LimitRequest | null): AppliedLimit {

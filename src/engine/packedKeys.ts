@@ -1,6 +1,7 @@
-import type { LimitRecord, RefillRule } from '../core/records.ts';
+import type { RefillRule } from '../core/records.ts';
 import type { KeyWithIdentity } from '../storage/port.ts';
 import { type KeyEntry, toExtras } from './keyEntry.ts';
+import { type AppliedLimit, asConfigured } from './limits.ts';
 import { ID_LENGTH, IdBlocks, Shared } from './packing.ts';
 
 /**
@@ -44,7 +45,7 @@ export class PackedKeys {
   #oldest = 0;
   readonly #wanted = new Uint32Array(DIGEST_WORDS);
   readonly #apis = new Shared<string>();
-  readonly #limits = new Shared<readonly LimitRecord[]>();
+  readonly #limits = new Shared<readonly AppliedLimit[]>();
   readonly #refills = new Shared<RefillRule>();
 
   get size(): number {
@@ -61,7 +62,8 @@ export class PackedKeys {
     if (identity !== null || toExtras(key) !== null) return false;
     if (key.id.length !== ID_LENGTH || key.limits.some(({ account }) => account !== null)) return false;
     const api = this.#apis.indexOf(key.apiId, key.apiId);
-    const limits = key.limits.length === 0 ? 0 : this.#limits.indexOf(JSON.stringify(key.limits), key.limits);
+    const limits =
+      key.limits.length === 0 ? 0 : this.#limits.indexOf(JSON.stringify(key.limits), key.limits.map(asConfigured));
     const refill = this.#refillIndex(key.credits?.refill ?? null);
     if (api < 0 || limits < 0 || refill < 0) return false;
     this.delete(digest);
