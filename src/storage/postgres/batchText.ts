@@ -62,7 +62,7 @@ function ruleNumbers(rule: LegRule): number[] {
 }
 
 /** The outcomes, in the order of the spends; 'busy' = another transaction holds a row of it, nothing was done. */
-export function readVerdicts(text: string): { nowMs: number; outcomes: (SpendOutcome | 'busy')[] } {
+export function readVerdicts(text: string): (SpendOutcome | 'busy')[] {
   const numbers = text.split(',').map(Number);
   const nowMs = numbers[0] ?? 0;
   const outcomes: (SpendOutcome | 'busy')[] = [];
@@ -73,7 +73,7 @@ export function readVerdicts(text: string): { nowMs: number; outcomes: (SpendOut
     for (let i = 0; i < count; i++, at += 2) legs.push({ left: numbers[at] ?? 0, resetAtMs: numbers[at + 1] ?? 0 });
     outcomes.push(toOutcome(status ?? -1, second, legs, nowMs));
   }
-  return { nowMs, outcomes };
+  return outcomes;
 }
 
 function toOutcome(status: number, second: number, legs: readonly LegResult[], nowMs: number): SpendOutcome | 'busy' {

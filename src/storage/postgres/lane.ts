@@ -78,10 +78,6 @@ export class Lane {
     });
   }
 
-  get trouble(): string | null {
-    return this.#session.trouble;
-  }
-
   /**
    * The outcomes, in the order of the spends. Rejects with BatchUndone or BatchRefused or StorageUnavailable when nothing was
    * done, and with StorageOutcomeUnknown when that cannot be learnt.
@@ -231,7 +227,7 @@ interface Sent {
 
 /** An answer for each spend, or it is not the answer to this batch. */
 function readAll(text: string, spends: readonly Spend[]): (SpendOutcome | 'busy')[] {
-  const { outcomes } = readVerdicts(text);
+  const outcomes = readVerdicts(text);
   if (outcomes.length === spends.length) return outcomes;
   throw new StorageOutcomeUnknown('The database answered another question than this one.');
 }

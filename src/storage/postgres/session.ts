@@ -29,6 +29,7 @@ export class Session {
   #opened: Client | null = null;
   #failures = 0;
   #againAtMs = 0;
+  /** Why there is no connection; null while there is one, or none was tried. */
   #trouble: string | null = null;
   #isClosed = false;
   #timeline = 0;
@@ -39,11 +40,6 @@ export class Session {
   constructor(connector: Connector, options: SessionOptions) {
     this.#connector = connector;
     this.#options = options;
-  }
-
-  /** Why there is no connection; null while there is one, or none was tried. */
-  get trouble(): string | null {
-    return this.#trouble;
   }
 
   get isOpen(): boolean {
