@@ -102,6 +102,7 @@ function assemble<S extends Storage>(storage: S, metrics: HttpMetrics, surroundi
     defaultTimezone: config.timezone,
     maxCachedKeys: config.maxCachedKeys,
     maxLocalOwners: config.maxLocalCounters,
+    quotas: { keys: config.maxKeys, apis: config.maxApis },
   });
   return {
     service: makeService({ engine, config, digester, metrics, log, monotonicMs }),

@@ -32,9 +32,7 @@ export class Digester {
 
   /** What a new secret is stored under. */
   digest(secret: string): string {
-    const plain = Bun.SHA256.hash(secret, 'base64');
-    const [newest] = this.#peppers;
-    return newest === undefined ? plain : peppered(plain, newest);
+    return this.ofSha256(Bun.SHA256.hash(secret, 'base64'));
   }
 
   get hasOlder(): boolean {
@@ -44,7 +42,17 @@ export class Digester {
   /** What it may have been stored under before: older peppers, or none. Empty when there is nothing else to try. */
   older(secret: string): string[] {
     if (!this.hasOlder) return [];
-    const plain = Bun.SHA256.hash(secret, 'base64');
+    return this.olderOfSha256(Bun.SHA256.hash(secret, 'base64'));
+  }
+
+  /** What a secret is stored under of which only the SHA-256 is known, in base64. */
+  ofSha256(plain: string): string {
+    const [newest] = this.#peppers;
+    return newest === undefined ? plain : peppered(plain, newest);
+  }
+
+  olderOfSha256(plain: string): string[] {
+    if (!this.hasOlder) return [];
     return [...this.#peppers.slice(1).map((pepper) => peppered(plain, pepper)), plain];
   }
 }
@@ -60,5 +68,7 @@ export function realSystem(digester: Digester): System {
     randomBytes,
     digestSecret: (secret) => digester.digest(secret),
     olderDigests: (secret) => digester.older(secret),
+    digestOfSha256: (sha256) => digester.ofSha256(sha256),
+    olderDigestsOfSha256: (sha256) => digester.olderOfSha256(sha256),
   };
 }

@@ -144,6 +144,18 @@ export const VARIABLES = {
     '1h',
     'How long an idempotency key is remembered at least.',
   ),
+  maxKeys: variable(
+    'MAX_KEYS',
+    count(0, 1_000_000_000),
+    null,
+    'Keys that this installation may hold; no quota when not set.',
+  ),
+  maxApis: variable(
+    'MAX_APIS',
+    count(0, 1_000_000),
+    null,
+    'Apis that this installation may hold; no quota when not set.',
+  ),
   acceptLostCommits: variable(
     'ACCEPT_LOST_COMMITS',
     flag,

@@ -34,3 +34,29 @@ export const MAX_PAGE_SIZE = 100;
 export const MIN_IDEMPOTENCY_KEY_LENGTH = 8;
 export const MAX_IDEMPOTENCY_KEY_LENGTH = 128;
 export const MAX_LIVE_IDEMPOTENCY_KEYS = 10_000;
+
+export const MAX_IMPORT_BODY_BYTES = 4 * 1024 * 1024;
+export const MAX_BATCH_ITEMS = 100;
+
+export const MIN_EXTERNAL_ID_LENGTH = 3;
+export const MAX_IDENTIFIER_LENGTH = 256;
+export const MAX_NAMESPACE_LENGTH = 128;
+export const MAX_OVERRIDES_PER_NAMESPACE = 10_000;
+export const MAX_RESOURCES = 10;
+
+export const MAX_PERMISSION_LENGTH = 512;
+export const MAX_DESCRIPTION_LENGTH = 512;
+export const MAX_PERMISSIONS_PER_KEY = 1_000;
+export const MAX_ROLES_PER_KEY = 100;
+export const MAX_PERMISSIONS = 10_000;
+export const MAX_ROLES = 1_000;
+
+export const MAX_TAGS = 10;
+export const MAX_TAG_LENGTH = 128;
+
+export const MAX_OVERLAP_MS = 30 * 24 * 60 * 60 * 1000;
+/** Former secrets of one key that are valid at one time. */
+export const MAX_LIVE_SECRETS = 10;
+
+export const MAX_RIGHTS = 1_000;
+export const MAX_SEARCH_LENGTH = 256;

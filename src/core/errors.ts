@@ -5,7 +5,7 @@ import { hasChecksum } from './secret.ts';
 export const ERRORS = {
   BAD_REQUEST: {
     status: 400,
-    when: 'The request could not be understood: malformed JSON, a wrong type or number, an unknown field or limit name.',
+    when: 'The request could not be understood: malformed JSON, a wrong type or number, an unknown field or limit name, a permission query that asks for nothing.',
   },
   UNAUTHORIZED: { status: 401, when: 'The root key is missing, unknown, revoked or expired; the message tells which.' },
   INSUFFICIENT_PERMISSIONS: {
@@ -20,8 +20,9 @@ export const ERRORS = {
   CONFLICT: { status: 409, when: 'It exists already, or an idempotency key was used again with another request.' },
   PRECONDITION_FAILED: {
     status: 412,
-    when: 'It cannot be done here: secrets are not kept, so a key cannot be recovered or decrypted.',
+    when: 'It cannot be done here: secrets are not kept, so a key cannot be recovered or decrypted; a role or permission named in an import does not exist; or a quota of this installation is reached.',
   },
+  DELETE_PROTECTED: { status: 412, when: 'The api is protected from deletion; take the protection off first.' },
   PAYLOAD_TOO_LARGE: { status: 413, when: 'The body is larger than this route takes.' },
   UNSUPPORTED_MEDIA_TYPE: {
     status: 415,
@@ -29,7 +30,7 @@ export const ERRORS = {
   },
   RATE_LIMITED: {
     status: 429,
-    when: 'Too much at once: too many live idempotency keys of one key. Wait and try again.',
+    when: 'Too much at once: too many live idempotency keys of one key, or the root key is limited. Wait and try again.',
   },
   INTERNAL_SERVER_ERROR: {
     status: 500,

@@ -1,6 +1,6 @@
 import { base58, base58Number } from './base58.ts';
 
-export type IdPrefix = 'key' | 'api' | 'req' | 'id' | 'rk' | 'ws' | 'node';
+export type IdPrefix = 'key' | 'api' | 'req' | 'id' | 'rk' | 'ws' | 'node' | 'perm' | 'role' | 'ns' | 'ovr' | 'imp';
 
 /** 58^8 milliseconds reach the year 6032; the width stays fixed, so that ids sort by their time. */
 const TIME_WIDTH = 8;
@@ -10,7 +10,7 @@ export const ID_RANDOM_BYTES = 10;
 
 /** Begins as ids do. A secret can begin so too; its checksum tells them apart. */
 export function looksLikeId(text: string): boolean {
-  return /^(key|api|id|rk|ws)_\w{1,64}$/.test(text);
+  return /^(key|api|id|rk|ws|perm|role|ns|ovr)_\w{1,64}$/.test(text);
 }
 
 /** `key_<time><random>`: time-ordered, so that an index grows at its end and a listing by id is a listing by age. */

@@ -41,6 +41,11 @@ export interface KeyRecord {
   readonly credits: CreditsRecord | null;
   readonly limits: readonly LimitRecord[];
   readonly ipAllowlist: readonly string[];
+  /** Of roles and permissions that were deleted meanwhile the ids may be left: they stand for nothing. */
+  readonly roleIds: readonly string[];
+  readonly permissionIds: readonly string[];
+  /** That of its api when the key was made or restored: when all keys of an api are deleted, the api begins another. */
+  readonly generation: number;
   readonly createdAtMs: number;
   readonly updatedAtMs: number | null;
   readonly deletedAtMs: number | null;
@@ -48,17 +53,77 @@ export interface KeyRecord {
   readonly revision: number;
 }
 
+/** What a new key of an api gets when its creation does not say. */
+export interface DefaultLimit {
+  readonly limit: number;
+  readonly durationMs: number;
+  readonly async: boolean;
+}
+
 export interface ApiRecord {
+  readonly id: string;
+  readonly name: string;
+  readonly defaultPrefix: string | null;
+  readonly defaultByteLength: number | null;
+  readonly defaultLimit: DefaultLimit | null;
+  readonly isDeleteProtected: boolean;
+  /** Only keys of this generation live. */
+  readonly generation: number;
+  /** Keys of generations below this one are not to be kept. */
+  readonly purgesBelow: number;
+  readonly createdAtMs: number;
+  readonly updatedAtMs: number | null;
+  readonly deletedAtMs: number | null;
+  readonly revision: number;
+}
+
+/** A user, customer or organisation that keys belong to, with what all its keys share. */
+export interface IdentityRecord {
+  readonly id: string;
+  readonly externalId: string;
+  readonly meta: string | null;
+  readonly credits: CreditsRecord | null;
+  readonly limits: readonly LimitRecord[];
+  readonly createdAtMs: number;
+  readonly updatedAtMs: number | null;
+  readonly revision: number;
+}
+
+export interface PermissionRecord {
+  readonly id: string;
+  readonly name: string;
+  /** What keys are asked for. */
+  readonly slug: string;
+  readonly description: string | null;
+  readonly createdAtMs: number;
+}
+
+export interface RoleRecord {
+  readonly id: string;
+  readonly name: string;
+  readonly description: string | null;
+  readonly permissionIds: readonly string[];
+  readonly createdAtMs: number;
+  readonly revision: number;
+}
+
+/** Where identifiers of standalone limits live; two namespaces never meet. */
+export interface NamespaceRecord {
   readonly id: string;
   readonly name: string;
   readonly createdAtMs: number;
 }
 
-export interface IdentityRecord {
+/** Other numbers for one identifier, or for all that a pattern with `*` fits. */
+export interface OverrideRecord {
   readonly id: string;
-  readonly externalId: string;
-  readonly meta: string | null;
+  readonly namespaceId: string;
+  readonly identifier: string;
+  readonly limit: number;
+  readonly durationMs: number;
+  readonly async: boolean;
   readonly createdAtMs: number;
+  readonly updatedAtMs: number | null;
 }
 
 export interface RootKeyRecord {
@@ -90,8 +155,37 @@ export const BLANK_KEY: KeyRecord = {
   credits: null,
   limits: [],
   ipAllowlist: [],
+  roleIds: [],
+  permissionIds: [],
+  generation: 0,
   createdAtMs: 0,
   updatedAtMs: null,
   deletedAtMs: null,
+  revision: 0,
+};
+
+export const BLANK_API: ApiRecord = {
+  id: '',
+  name: '',
+  defaultPrefix: null,
+  defaultByteLength: null,
+  defaultLimit: null,
+  isDeleteProtected: false,
+  generation: 0,
+  purgesBelow: 0,
+  createdAtMs: 0,
+  updatedAtMs: null,
+  deletedAtMs: null,
+  revision: 0,
+};
+
+export const BLANK_IDENTITY: IdentityRecord = {
+  id: '',
+  externalId: '',
+  meta: null,
+  credits: null,
+  limits: [],
+  createdAtMs: 0,
+  updatedAtMs: null,
   revision: 0,
 };

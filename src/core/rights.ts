@@ -2,34 +2,99 @@
  * Rights of a root key are strings `resource.id.action`, where id may be `*`; `*` alone is everything. A right on one
  * thing is never a right on another: what a root key may not see looks to it as if it did not exist.
  */
-export const API_ACTIONS = [
-  'read_api',
-  'create_api',
-  'create_key',
-  'read_key',
-  'update_key',
-  'delete_key',
-  'verify_key',
-] as const;
+export const RIGHTS = {
+  api: [
+    'read_api',
+    'create_api',
+    'update_api',
+    'delete_api',
+    'create_key',
+    'read_key',
+    'update_key',
+    'delete_key',
+    'verify_key',
+    'read_analytics',
+  ],
+  ratelimit: [
+    'limit',
+    'create_namespace',
+    'read_namespace',
+    'delete_namespace',
+    'set_override',
+    'read_override',
+    'delete_override',
+  ],
+  identity: ['create_identity', 'read_identity', 'update_identity', 'delete_identity'],
+  rbac: [
+    'create_permission',
+    'read_permission',
+    'update_permission',
+    'delete_permission',
+    'create_role',
+    'read_role',
+    'update_role',
+    'delete_role',
+    'add_permission_to_key',
+    'remove_permission_from_key',
+    'add_role_to_key',
+    'remove_role_from_key',
+    'add_permission_to_role',
+    'remove_permission_from_role',
+  ],
+  root: ['create_root_key', 'read_root_key', 'revoke_root_key', 'read_audit'],
+} as const;
 
-export type ApiAction = (typeof API_ACTIONS)[number];
+export type Resource = keyof typeof RIGHTS;
+
+export type Action<R extends Resource = Resource> = (typeof RIGHTS)[R][number];
+
+/** One kind of thing that can be done, `resource.action`; on which one is said apart. */
+export type Deed = { [R in Resource]: `${R}.${Action<R>}` }[Resource];
+
+export const DEEDS: readonly Deed[] = Object.entries(RIGHTS).flatMap(([resource, actions]) =>
+  actions.map((action) => `${resource}.${action}` as Deed),
+);
 
 export const ALL_RIGHTS = '*';
 
-const RIGHT_PATTERN = /^api\.(\*|[A-Za-z0-9_]{1,128})\.([a-z_]+)$/;
+const RIGHT_PATTERN = /^([a-z]+)\.(\*|[A-Za-z0-9_]{1,128})\.([a-z_]+)$/;
 
-/** The action is held for this api (or, with `*`, for every api, as making a new one needs). */
-export function holdsRight(rights: readonly string[], action: ApiAction, apiId: string): boolean {
-  return rights.includes(ALL_RIGHTS) || rights.includes(`api.*.${action}`) || rights.includes(`api.${apiId}.${action}`);
+/** The right to a deed on one thing, as a root key holds it. */
+export function rightTo(deed: Deed, id: string): string {
+  const [resource, action] = deed.split('.');
+  return `${resource}.${id}.${action}`;
 }
 
-/** The action is held for at least one api: the answer about another one is then "not found", not "not allowed". */
-export function holdsRightSomewhere(rights: readonly string[], action: ApiAction): boolean {
-  return rights.some((right) => right === ALL_RIGHTS || RIGHT_PATTERN.exec(right)?.[2] === action);
+/** The deed is allowed on this thing (or, with `*`, on every one, as making a new one needs). */
+export function holdsRight(rights: readonly string[], deed: Deed, id: string): boolean {
+  return rights.includes(ALL_RIGHTS) || rights.includes(rightTo(deed, '*')) || rights.includes(rightTo(deed, id));
+}
+
+/** The deed is allowed on at least one thing: the answer about another one is then "not found", not "not allowed". */
+export function holdsRightSomewhere(rights: readonly string[], deed: Deed): boolean {
+  return rights.some((right) => right === ALL_RIGHTS || deedOf(right) === deed);
+}
+
+/** The ids on which a deed is allowed; null = all. */
+export function idsWithRight(rights: readonly string[], deed: Deed): string[] | null {
+  if (holdsRight(rights, deed, ALL_RIGHTS)) return null;
+  return rights.filter((right) => deedOf(right) === deed).map((right) => right.split('.')[1] ?? '');
+}
+
+/** Who holds these rights may hand out that one: it is among them, or among what they stand for. */
+export function coversRight(rights: readonly string[], right: string): boolean {
+  if (rights.includes(ALL_RIGHTS) || rights.includes(right)) return true;
+  const [resource, , action] = right.split('.');
+  return right !== ALL_RIGHTS && rights.includes(`${resource}.*.${action}`);
 }
 
 export function isRight(text: string): boolean {
   if (text === ALL_RIGHTS) return true;
-  const action = RIGHT_PATTERN.exec(text)?.[2];
-  return action !== undefined && (API_ACTIONS as readonly string[]).includes(action);
+  const deed = deedOf(text);
+  return deed !== null && (DEEDS as readonly string[]).includes(deed);
+}
+
+function deedOf(right: string): string | null {
+  const parts = RIGHT_PATTERN.exec(right);
+  return parts === null ? null : `${parts[1]}.${parts[3]}`;
 }

@@ -3,6 +3,7 @@ import { AppError } from '../core/errors.ts';
 import { fits, windowEnd } from '../core/window.ts';
 import type { EdgeCount, EdgeCounts, LoadedCount } from '../storage/port.ts';
 import { findWindow, fromCount, type LocalLimit, type LocalWindow, toCount, used } from './localWindow.ts';
+import { OwnerGroups } from './ownerGroups.ts';
 
 /** Counts that are written at the most in one transaction. */
 const SYNC_SLICE = 1000;
@@ -18,7 +19,7 @@ export interface LocalLeg {
   readonly resetAtMs: number;
 }
 
-/** The counters of one key or identity. */
+/** The counters of one key, identity, or identifier of a namespace. */
 export interface LocalOwner {
   readonly id: string;
   readonly windows: LocalWindow[];
@@ -29,13 +30,16 @@ export class Edge {
   readonly #counts: EdgeCounts;
   readonly #maxOwners: number;
   readonly #owners = new Map<string, LocalOwner>();
+  readonly #groups: OwnerGroups;
   readonly #loading = new Map<string, Promise<void>>();
   #unsaved: LocalWindow[] = [];
   #forgetting = this.#owners.entries();
 
-  constructor(counts: EdgeCounts, maxOwners: number) {
+  /** A group has at most half of all, and at most `maxPerGroup`. */
+  constructor(counts: EdgeCounts, maxOwners: number, maxPerGroup = maxOwners) {
     this.#counts = counts;
     this.#maxOwners = maxOwners;
+    this.#groups = new OwnerGroups(Math.min(maxPerGroup, Math.max(1, Math.floor(maxOwners / 2))));
     counts.onForgotten(() => this.#markAll());
   }
 
@@ -123,7 +127,7 @@ export class Edge {
 
   /** As long as there is room, owners are kept: to read one again would be I/O in a request. */
   tidy(nowMs: number, count: number): void {
-    if (this.#owners.size * 2 > this.#maxOwners) this.forgetEnded(nowMs, count);
+    if (this.#owners.size * 2 > this.#maxOwners || this.#groups.isCrowded) this.forgetEnded(nowMs, count);
   }
 
   /**
@@ -139,7 +143,9 @@ export class Edge {
         if (next.done === true) return;
       }
       const [owner, { windows }] = next.value;
-      if (windows.every((window) => this.#isOver(window, nowMs))) this.#owners.delete(owner);
+      if (!windows.every((window) => this.#isOver(window, nowMs))) continue;
+      this.#owners.delete(owner);
+      this.#groups.remove(owner);
     }
   }
 
@@ -153,13 +159,16 @@ export class Edge {
   }
 
   async #load(owner: string, nowMs: number): Promise<void> {
-    if (this.#isFull()) this.forgetEnded(nowMs, FORGET_STEP);
-    if (this.#isFull()) {
-      throw new AppError('UNAVAILABLE', 'This node counts as many local limits as it may.');
+    if (this.#isFull() || !this.#groups.hasRoomFor(owner)) this.forgetEnded(nowMs, FORGET_STEP);
+    if (this.#isFull()) throw new AppError('UNAVAILABLE', 'This node counts as many local limits as it may.');
+    this.#groups.add(owner);
+    try {
+      const saved = await this.#read(owner);
+      const windows = saved.filter(({ resetAtMs }) => resetAtMs > nowMs).map(fromCount);
+      this.#owners.set(owner, { id: owner, windows });
+    } finally {
+      if (!this.#owners.has(owner)) this.#groups.remove(owner);
     }
-    const saved = await this.#read(owner);
-    const windows = saved.filter(({ resetAtMs }) => resetAtMs > nowMs).map(fromCount);
-    this.#owners.set(owner, { id: owner, windows });
   }
 
   #open(owner: LocalOwner, { name, durationMs, isAdHoc }: LocalLimit, nowMs: number): LocalWindow {

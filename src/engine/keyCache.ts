@@ -1,6 +1,6 @@
 import { AppError } from '../core/errors.ts';
-import type { KeyWithIdentity, PoisonedKey, Records } from '../storage/port.ts';
-import { type KeyEntry, toKeyEntry } from './keyEntry.ts';
+import type { KeyWithIdentity, PoisonedKey, Records } from '../storage/recordsPort.ts';
+import { type IdentityEntry, type KeyEntry, toIdentityEntry, toKeyEntry } from './keyEntry.ts';
 import { PackedKeys } from './packedKeys.ts';
 
 /** Digests of unknown keys that are remembered, so that a flood of one wrong key asks the database once. */
@@ -39,6 +39,8 @@ export class KeyCache {
   readonly #unknown = new Set<string>();
   readonly #lookups = new Map<string, Lookup>();
   readonly #apiIds = new Map<string, string>();
+  /** Of the keys in `#entries`, by id; each is one object for all of them. */
+  readonly #identities = new Map<string, IdentityEntry>();
   #asking: string[] = [];
   #questions = 0;
   hits = 0;
@@ -60,11 +62,13 @@ export class KeyCache {
   /** Without any I/O: the key, null when it is known not to exist, undefined when it has to be looked up. */
   peek(digest: string): KeyEntry | null | undefined {
     const entry = this.#packed.get(digest) ?? this.#entries.get(digest);
-    if (entry !== undefined) {
-      this.hits++;
-      return entry;
+    if (entry === undefined) return this.#unknown.has(digest) ? null : undefined;
+    if (entry.identity?.isDropped) {
+      this.#entries.delete(digest);
+      return undefined;
     }
-    return this.#unknown.has(digest) ? null : undefined;
+    this.hits++;
+    return entry;
   }
 
   lookUp(digest: string): Promise<KeyEntry | null> {
@@ -89,11 +93,37 @@ export class KeyCache {
     if (lookup !== undefined) lookup.changed = true;
   }
 
+  /** Keys of this api were deleted, all of them. */
+  dropApi(apiId: string): void {
+    this.#packed.dropApi(apiId);
+    for (const [digest, entry] of this.#entries) if (entry.apiId === apiId) this.#entries.delete(digest);
+    this.#readAgain();
+  }
+
+  dropIdentity(id: string): void {
+    const entry = this.#identities.get(id);
+    if (entry !== undefined) entry.isDropped = true;
+    this.#identities.delete(id);
+    this.#readAgain();
+  }
+
+  /** Roles or permissions stand for something else now. */
+  dropAccess(): void {
+    for (const [digest, { extras }] of this.#entries) if (extras?.access != null) this.#entries.delete(digest);
+    this.#readAgain();
+  }
+
   /** Anything may have changed. */
   clear(): void {
     this.#packed = new PackedKeys();
     this.#entries.clear();
+    this.#identities.clear();
     this.#unknown.clear();
+    this.#readAgain();
+  }
+
+  /** What is being read may be from before the change. */
+  #readAgain(): void {
     for (const lookup of this.#lookups.values()) lookup.changed = true;
   }
 
@@ -129,9 +159,28 @@ export class KeyCache {
       return this.#finish(digest)?.reject(new AppError('INTERNAL_SERVER_ERROR', error));
     }
     if (found === null) this.#keepUnknown(digest);
-    const entry = found === null ? null : toKeyEntry(found, this.#shared(found.key.apiId));
+    const entry = found === null ? null : this.#toEntry(found);
     if (found !== null && entry !== null) this.#keep(digest, found, entry);
     this.#finish(digest)?.resolve(entry);
+  }
+
+  #toEntry(found: KeyWithIdentity): KeyEntry {
+    const identity = found.identity === null ? null : this.#sharedIdentity(found.identity);
+    return toKeyEntry(found, this.#shared(found.key.apiId), identity);
+  }
+
+  /** The newest that was read: two keys of an identity may be read in one order and arrive in the other. */
+  #sharedIdentity(record: NonNullable<KeyWithIdentity['identity']>): IdentityEntry {
+    const known = this.#identities.get(record.id);
+    if (known !== undefined && known.revision >= record.revision) return known;
+    if (known !== undefined) known.isDropped = true;
+    if (this.#identities.size >= this.#maxKeys) {
+      for (const entry of this.#identities.values()) entry.isDropped = true;
+      this.#identities.clear();
+    }
+    const entry = toIdentityEntry(record);
+    this.#identities.set(record.id, entry);
+    return entry;
   }
 
   #finish(digest: string): Lookup | undefined {

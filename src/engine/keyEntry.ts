@@ -1,7 +1,15 @@
 import { type AddressBlock, parseBlock } from '../core/address.ts';
+import { type HeldPermissions, holdPermissions } from '../core/permissions.ts';
 import type { CreditsRecord, IdentityRecord } from '../core/records.ts';
-import type { KeyWithIdentity } from '../storage/port.ts';
+import type { KeyWithIdentity } from '../storage/recordsPort.ts';
 import { type AppliedLimit, asConfigured } from './limits.ts';
+
+/** What a key may do, as it was when the key was looked up. */
+export interface EntryAccess {
+  readonly roles: readonly string[];
+  readonly permissions: readonly string[];
+  readonly held: HeldPermissions;
+}
 
 /** The parts of a key that most keys do not have: kept apart, so that a million plain keys fit in memory. */
 export interface KeyExtras {
@@ -9,6 +17,22 @@ export interface KeyExtras {
   readonly meta: string | null;
   readonly environment: string | null;
   readonly allowedBlocks: readonly AddressBlock[] | null;
+  readonly access: EntryAccess | null;
+  /** Until when the secret is valid that this entry was found by. Infinity = it was not replaced. */
+  readonly secretUntilMs: number;
+}
+
+/** An identity as verification needs it: one for all cached keys of it. */
+export interface IdentityEntry {
+  readonly id: string;
+  readonly externalId: string;
+  readonly meta: string | null;
+  readonly credits: CreditsRecord | null;
+  /** null = none. */
+  readonly limits: readonly AppliedLimit[] | null;
+  readonly revision: number;
+  /** It has changed: the keys that hold it must be looked up anew. */
+  isDropped: boolean;
 }
 
 /** A key as verification needs it. Replaced as a whole when the key changes. */
@@ -19,7 +43,7 @@ export interface KeyEntry {
   readonly enabled: boolean;
   /** Infinity = never. */
   readonly expiresAtMs: number;
-  readonly identity: IdentityRecord | null;
+  readonly identity: IdentityEntry | null;
   readonly credits: CreditsRecord | null;
   /** null = none. */
   readonly limits: readonly AppliedLimit[] | null;
@@ -28,7 +52,8 @@ export interface KeyEntry {
   wire: string | null;
 }
 
-export function toKeyEntry({ key, identity }: KeyWithIdentity, apiId: string): KeyEntry {
+export function toKeyEntry(found: KeyWithIdentity, apiId: string, identity: IdentityEntry | null): KeyEntry {
+  const { key } = found;
   return {
     id: key.id,
     apiId,
@@ -38,14 +63,30 @@ export function toKeyEntry({ key, identity }: KeyWithIdentity, apiId: string): K
     identity,
     credits: key.credits,
     limits: key.limits.length === 0 ? null : key.limits.map(asConfigured),
-    extras: toExtras(key),
+    extras: toExtras(found),
     wire: null,
   };
 }
 
-export function toExtras(key: KeyWithIdentity['key']): KeyExtras | null {
+export function toIdentityEntry({ id, externalId, meta, credits, limits, revision }: IdentityRecord): IdentityEntry {
+  const applied = limits.length === 0 ? null : limits.map((limit) => ({ ...asConfigured(limit), ofIdentity: true }));
+  return { id, externalId, meta, credits, limits: applied, revision, isDropped: false };
+}
+
+export function toExtras({ key, access, secretUntilMs }: KeyWithIdentity): KeyExtras | null {
   const { name, meta, environment, ipAllowlist } = key;
-  if (name === null && meta === null && environment === null && ipAllowlist.length === 0) return null;
-  const allowedBlocks = ipAllowlist.length === 0 ? null : ipAllowlist.flatMap((text) => parseBlock(text) ?? []);
-  return { name, meta, environment, allowedBlocks };
+  const isPlain = name === null && meta === null && environment === null && ipAllowlist.length === 0;
+  if (isPlain && access === null && secretUntilMs === null) return null;
+  return {
+    name,
+    meta,
+    environment,
+    allowedBlocks: ipAllowlist.length === 0 ? null : ipAllowlist.flatMap((text) => parseBlock(text) ?? []),
+    access: access === null ? null : toEntryAccess(access),
+    secretUntilMs: secretUntilMs ?? Infinity,
+  };
+}
+
+function toEntryAccess({ roles, slugs }: NonNullable<KeyWithIdentity['access']>): EntryAccess {
+  return { roles: roles.map(({ name }) => name), permissions: slugs, held: holdPermissions(slugs) };
 }

@@ -20,7 +20,7 @@ export interface AppliedLimit {
   readonly cost: number;
   /** Counts for the identity of the key, not for the key. */
   readonly ofIdentity: boolean;
-  /** Not a counter of the key's own configured limits: such counters are bounded in number. */
+  /** Not a counter of a configured limit: such counters are bounded in number. */
   readonly isAdHoc: boolean;
   /** Account of a configured strict limit; null: local, or an ad-hoc one whose account is asked for by name. */
   readonly account: number | null;
@@ -29,8 +29,8 @@ export interface AppliedLimit {
 const NONE: readonly AppliedLimit[] = [];
 
 /** A limit that runs as it is configured: kept with the key, and not made anew for every verification. */
-export function asConfigured(limit: LimitRecord): AppliedLimit {
-  return configured(limit, null);
+export function asConfigured({ name, limit, durationMs, async, account }: LimitRecord): AppliedLimit {
+  return { name, limit, durationMs, async, cost: 1, ofIdentity: false, isAdHoc: false, account };
 }
 
 /** The key or identity that a limit counts for. */
@@ -39,70 +39,70 @@ export function ownerOf(entry: KeyEntry, { ofIdentity }: AppliedLimit): string {
 }
 
 /**
- * Which limits apply: all limits of the key, always; those named in the request with the request's own numbers. Limit and
- * duration together make an ad-hoc limit, which counts for the identity if the key has one; one of them alone replaces
- * that part of the configured limit, which counts for the key.
+ * Which limits apply: all limits of the key, always; those of its identity when the request names them. For one name the
+ * request's own numbers count, else the key's, else the identity's. Limit and duration together make an ad-hoc limit, which
+ * counts for the identity if the key has one; one of them alone replaces that part of the configured limit.
  */
 export function appliedLimits(entry: KeyEntry, requested: readonly LimitRequest[] | null): readonly AppliedLimit[] {
   if (requested === null) return entry.limits ?? NONE;
   const applied: AppliedLimit[] = [];
   for (const limit of entry.limits ?? []) {
     const request = requested.find(({ name }) => name === limit.name) ?? null;
-    applied.push(request !== null && isAdHoc(request) ? adHoc(entry, request, limit) : configured(limit, request));
+    applied.push(request === null ? limit : asRequested(entry, request, limit));
   }
   for (const request of requested) {
     if (entry.limits?.some(({ name }) => name === request.name)) continue;
-    if (!isAdHoc(request)) throw unknownLimit(request.name);
-    applied.push(adHoc(entry, request, null));
+    applied.push(asRequested(entry, request, identityLimit(entry, request.name)));
   }
   return applied;
 }
 
-function isAdHoc(request: LimitRequest): boolean {
-  return request.limit !== undefined && request.durationMs !== undefined;
-}
-
-function configured(limit: LimitRecord, request: LimitRequest | null): AppliedLimit {
-  if (request?.async !== undefined) throw modeIsConfigured(limit.name);
-  const durationMs = request?.durationMs ?? limit.durationMs;
+function asRequested(entry: KeyEntry, request: LimitRequest, limit: AppliedLimit | null): AppliedLimit {
+  if (limit !== null && request.async !== undefined) throw modeIsConfigured(limit.name);
+  if (request.limit !== undefined && request.durationMs !== undefined) return adHoc(entry, request, limit);
+  if (limit === null) throw unknownLimit(request.name);
+  const durationMs = request.durationMs ?? limit.durationMs;
   return {
-    name: limit.name,
-    limit: request?.limit ?? limit.limit,
+    ...limit,
+    limit: request.limit ?? limit.limit,
     durationMs,
-    async: limit.async,
-    cost: request?.cost ?? 1,
-    ofIdentity: false,
-    // With another duration it is another counter: an ad-hoc one of the key.
+    cost: request.cost ?? 1,
+    // With another duration it is another counter: an ad-hoc one.
     isAdHoc: durationMs !== limit.durationMs,
     account: durationMs === limit.durationMs ? limit.account : null,
   };
 }
 
-function adHoc(entry: KeyEntry, request: LimitRequest, limit: LimitRecord | null): AppliedLimit {
-  if (limit !== null && request.async !== undefined) throw modeIsConfigured(limit.name);
-  const isOwn = limit !== null && entry.identity === null && limit.durationMs === request.durationMs;
+function adHoc(entry: KeyEntry, request: LimitRequest, limit: AppliedLimit | null): AppliedLimit {
+  const async = limit?.async ?? request.async ?? true;
+  const ofIdentity = entry.identity !== null;
+  // The same owner, name, duration and mode: the same counter as the one that is configured there.
+  const own = ofIdentity ? identityLimit(entry, request.name) : limit;
+  const isOwn = own !== null && own.durationMs === request.durationMs && own.async === async;
   return {
     name: request.name,
     limit: request.limit ?? 0,
     durationMs: request.durationMs ?? 0,
-    async: limit?.async ?? request.async ?? true,
+    async,
     cost: request.cost ?? 1,
-    ofIdentity: entry.identity !== null,
-    // The same owner, name, duration and mode: the same counter.
+    ofIdentity,
     isAdHoc: !isOwn,
-    account: isOwn ? limit.account : null,
+    account: isOwn ? own.account : null,
   };
+}
+
+function identityLimit(entry: KeyEntry, name: string): AppliedLimit | null {
+  return entry.identity?.limits?.find((limit) => limit.name === name) ?? null;
 }
 
 function unknownLimit(name: string): AppError {
   const hint =
-    name === DEFAULT_LIMIT_NAME ? 'The key has no ratelimit' : `The key has no limit named ${repeatable(name)}`;
+    name === DEFAULT_LIMIT_NAME
+      ? 'The key has no ratelimit'
+      : `Neither the key nor its identity has a limit named ${repeatable(name)}`;
   return new AppError('BAD_REQUEST', `${hint}; give limit and duration with it to make an ad-hoc one.`);
 }
 
 function modeIsConfigured(name: string): AppError {
-  return new AppError(
-    'BAD_REQUEST',
-    `The limit ${repeatable(name)} is configured on the key: a request may not set its async.`,
-  );
+  return new AppError('BAD_REQUEST', `The limit ${repeatable(name)} is configured: a request may not set its async.`);
 }

@@ -1,5 +1,5 @@
 import type { RefillRule } from '../core/records.ts';
-import type { KeyWithIdentity } from '../storage/port.ts';
+import type { KeyWithIdentity } from '../storage/recordsPort.ts';
 import { type KeyEntry, toExtras } from './keyEntry.ts';
 import { type AppliedLimit, asConfigured } from './limits.ts';
 import { ID_LENGTH, IdBlocks, Shared } from './packing.ts';
@@ -58,8 +58,9 @@ export class PackedKeys {
   }
 
   /** False when the key has more to it than fits in a row. */
-  add(digest: string, { key, identity }: KeyWithIdentity): boolean {
-    if (identity !== null || toExtras(key) !== null) return false;
+  add(digest: string, found: KeyWithIdentity): boolean {
+    const { key, identity } = found;
+    if (identity !== null || toExtras(found) !== null) return false;
     if (key.id.length !== ID_LENGTH || key.limits.some(({ account }) => account !== null)) return false;
     const api = this.#apis.indexOf(key.apiId, key.apiId);
     const limits =
@@ -90,6 +91,14 @@ export class PackedKeys {
   delete(digest: string): void {
     const row = this.#find(digest);
     if (row >= 0) this.#drop(row);
+  }
+
+  dropApi(apiId: string): void {
+    const api = this.#apis.find(apiId);
+    if (api === 0) return;
+    for (let row = 0; row < this.#used; row++) {
+      if (this.#word(row, API) === api && (this.#word(row, FLAGS) & LIVE) !== 0) this.#drop(row);
+    }
   }
 
   dropOldest(): void {

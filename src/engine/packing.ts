@@ -38,6 +38,11 @@ export class Shared<T> {
     return this.#values.length;
   }
 
+  /** 0 when it was never seen. */
+  find(name: string): number {
+    return this.#numbers.get(name) ?? 0;
+  }
+
   at(number: number): T {
     return this.#values[number - 1] as T;
   }

@@ -1,5 +1,4 @@
 import type { DueCursor, Ledger } from '../storage/port.ts';
-import type { KeyAdmin } from './admin/keys.ts';
 
 /** Keys of one step: on one machine they are written in one commit, and the verifications go on between two steps. */
 const STEP = 200;
@@ -7,18 +6,18 @@ const STEP = 200;
 const SHARED_STEP = 2;
 
 /**
- * Writes down refills of keys that nobody touches, so that a person who reads the table sees the numbers that a
+ * Writes down refills of keys and identities that nobody touches, so that a person who reads the table sees the numbers that a
  * verification would see. Nothing depends on it: every touch applies what has passed.
  */
 export class RefillSweep {
   readonly #ledger: Ledger;
-  readonly #keys: KeyAdmin;
+  readonly #applyRefill: (owner: string) => Promise<boolean>;
   readonly #step: number;
   #isStopped = false;
 
-  constructor(ledger: Ledger, keys: KeyAdmin, isShared: boolean) {
+  constructor(ledger: Ledger, applyRefill: (owner: string) => Promise<boolean>, isShared: boolean) {
     this.#ledger = ledger;
-    this.#keys = keys;
+    this.#applyRefill = applyRefill;
     this.#step = isShared ? SHARED_STEP : STEP;
   }
 
@@ -31,7 +30,7 @@ export class RefillSweep {
     while (!this.#isStopped) {
       const due = await this.#ledger.listDueRefills(dueUntilMs, this.#step, after);
       // Each by itself: one that fails is found again by the next pass, and holds up nobody.
-      const results = await Promise.allSettled(due.map(({ keyId }) => this.#keys.applyRefill(keyId)));
+      const results = await Promise.allSettled(due.map(({ owner }) => this.#applyRefill(owner)));
       written += results.filter((result) => result.status === 'fulfilled' && result.value).length;
       if (due.length < this.#step) break;
       after = due.at(-1) ?? null;

@@ -6,4 +6,7 @@ export interface System {
   readonly digestSecret: (secret: string) => string;
   /** What a secret may have been stored under before a change of the pepper. */
   readonly olderDigests: (secret: string) => readonly string[];
+  /** The same of a secret of which only the SHA-256 is known, in base64. */
+  readonly digestOfSha256: (sha256: string) => string;
+  readonly olderDigestsOfSha256: (sha256: string) => readonly string[];
 }

@@ -6,6 +6,7 @@ export const VERDICT_CODES = [
   'FORBIDDEN',
   'DISABLED',
   'EXPIRED',
+  'INSUFFICIENT_PERMISSIONS',
   'RATE_LIMITED',
   'USAGE_EXCEEDED',
 ] as const;

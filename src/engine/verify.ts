@@ -1,9 +1,12 @@
 import type { LegRule } from '../core/account.ts';
 import { type Address, inBlock } from '../core/address.ts';
+import { MAX_ADHOC_LIMITS_PER_OWNER } from '../core/bounds.ts';
 import { AppError } from '../core/errors.ts';
-import type { RefillRule } from '../core/records.ts';
+import { type HeldPermissions, type PermissionQuery, satisfies } from '../core/permissions.ts';
+import type { CreditsRecord } from '../core/records.ts';
 import type { IdempotencyKey, Leg, SpendOutcome } from '../core/spend.ts';
-import type { Feed, Ledger } from '../storage/port.ts';
+import type { Feed } from '../storage/feedPort.ts';
+import type { Ledger } from '../storage/port.ts';
 import { type Edge, type LocalLeg, tooManyAdHocLimits } from './edge.ts';
 import type { KeyCache } from './keyCache.ts';
 import type { KeyEntry } from './keyEntry.ts';
@@ -19,6 +22,10 @@ export interface VerifyRequest {
   readonly apiId: string | null;
   readonly creditCost: number;
   readonly limits: readonly LimitRequest[] | null;
+  /** What the key must be allowed to do; null = not asked. */
+  readonly permissions: PermissionQuery | null;
+  /** How the verification is counted, beside its key. */
+  readonly tags: readonly string[] | null;
   readonly caller: Caller;
   readonly idempotency: { readonly id: string; readonly requestDigest: string } | null;
   /** Apis whose keys the caller may verify; null = all. Another api's key looks to it like an unknown one. */
@@ -40,6 +47,7 @@ export interface VerifyParts {
 
 const NO_LIMITS: readonly AppliedLimit[] = [];
 const WITHOUT_REFILL: LegRule = { kind: 'credits', refill: null };
+const NO_PERMISSIONS: HeldPermissions = { exact: new Set(), patterns: [] };
 
 /** A record or refill epoch that changed under the request is read anew this often, then the request gives up. */
 const MAX_RELOADS = 2;
@@ -99,13 +107,15 @@ export class Verifier {
   #decide(entry: KeyEntry | null, request: VerifyRequest, reloads: number): Verdict | Promise<Verdict> {
     const nowMs = this.#parts.ledger.nowMs();
     if (entry === null || request.mayVerify?.(entry.apiId) === false) return UNKNOWN_KEY;
+    if (entry.extras !== null && nowMs >= entry.extras.secretUntilMs) return UNKNOWN_KEY;
     const refusal =
       checkApi(entry, request) ?? //
       checkEnabled(entry) ??
       checkExpiry(entry, nowMs) ??
-      checkAddress(entry, request);
+      checkAddress(entry, request) ??
+      checkPermissions(entry, request);
     if (refusal !== null) return this.#refuse(entry, refusal, null, nowMs);
-    if (entry.limits === null && request.limits === null && entry.credits === null) return valid(entry, null, null);
+    if (entry.limits === null && request.limits === null && !hasCredits(entry)) return valid(entry, null, null);
     return this.#count(entry, request, reloads, nowMs);
   }
 
@@ -120,7 +130,7 @@ export class Verifier {
       const refusal = this.#refuse(entry, 'RATE_LIMITED', this.#localReports(limits, local, refusedBy), nowMs);
       return request.idempotency === null ? refusal : this.#replayOr(refusal, counted);
     }
-    if (entry.credits === null && local.length === limits.length) {
+    if (local.length === limits.length && !hasCredits(entry)) {
       for (const leg of local) this.#parts.edge.admit(leg);
       return valid(entry, null, this.#localReports(limits, local, -1));
     }
@@ -136,7 +146,7 @@ export class Verifier {
   async #replayOr(refusal: Verdict, counted: Counted): Promise<Verdict> {
     const { entry, request, limits } = counted;
     const strict = limits.filter(({ async }) => !async);
-    if (request.idempotency === null || (entry.credits === null && strict.length === 0)) return refusal;
+    if (request.idempotency === null || (strict.length === 0 && !hasCredits(entry))) return refusal;
     const replayed = await this.#parts.ledger.findReplay({ scope: entry.id, ...request.idempotency });
     return replayed === null ? refusal : this.#toVerdict(counted, strict, replayed);
   }
@@ -158,28 +168,32 @@ export class Verifier {
     return outcome.status === 'stale' ? this.#decideAgain(counted) : this.#toVerdict(counted, strict, outcome);
   }
 
-  /** In the order of the checks: strict limits, then credits. `accounts` are those of ad-hoc limits among them. */
+  /** In the order of the checks: strict limits, then credits of the key, then those of its identity. */
   #exactLegs(
     { entry, request }: Counted,
     strict: readonly AppliedLimit[],
     accounts: readonly number[] | null,
   ): readonly Leg[] {
     const legs: Leg[] = [];
-    for (const [i, { account, cost, limit, durationMs }] of strict.entries()) {
+    const { identity } = entry;
+    for (const [i, { account, cost, limit, durationMs, ofIdentity }] of strict.entries()) {
       const rule = { kind: 'window', limit, durationMs } as const;
-      const revision = account === null ? 0 : entry.revision;
+      const revision = account === null ? 0 : ofIdentity ? (identity?.revision ?? 0) : entry.revision;
       legs.push({ account: account ?? accounts?.[i] ?? 0, amount: cost, rule, revision });
     }
-    if (entry.credits !== null) {
-      const { account, refill } = entry.credits;
-      const rule = refill === null ? WITHOUT_REFILL : this.#refillRule(refill);
-      legs.push({ account, amount: request.creditCost, rule, revision: entry.revision });
+    if (entry.credits !== null) legs.push(this.#creditLeg(entry.credits, request.creditCost, entry.revision));
+    if (identity !== null && identity.credits !== null) {
+      legs.push(this.#creditLeg(identity.credits, request.creditCost, identity.revision));
     }
     return legs;
   }
 
-  #refillRule(refill: RefillRule): LegRule {
-    return { kind: 'credits', refill: this.#parts.refills.plan(refill, this.#parts.ledger.nowMs()) };
+  #creditLeg({ account, refill }: CreditsRecord, amount: number, revision: number): Leg {
+    const rule: LegRule =
+      refill === null
+        ? WITHOUT_REFILL
+        : { kind: 'credits', refill: this.#parts.refills.plan(refill, this.#parts.ledger.nowMs()) };
+    return { account, amount, rule, revision };
   }
 
   /** The accounts of strict limits, those of ad-hoc ones opened by name. */
@@ -192,7 +206,8 @@ export class Verifier {
   }
 
   async #adHocAccount(owner: string, name: string, durationMs: number): Promise<number> {
-    const account = await this.#parts.ledger.openWindow({ owner, name, durationMs });
+    const window = { owner, name, durationMs };
+    const account = await this.#parts.ledger.openWindow(window, MAX_ADHOC_LIMITS_PER_OWNER);
     if (account === null) throw tooManyAdHocLimits();
     return account;
   }
@@ -204,6 +219,7 @@ export class Verifier {
     }
     for (const digest of [request.secretDigest ?? '', ...(request.olderDigests?.() ?? [])])
       this.#parts.keys.drop(digest);
+    if (entry.identity !== null) this.#parts.keys.dropIdentity(entry.identity.id);
     return this.#decide(await this.#find(request), request, reloads + 1);
   }
 
@@ -213,7 +229,8 @@ export class Verifier {
       case 'refused': {
         const by = outcome.status === 'refused' ? outcome.by : -1;
         const code: VerdictCode = by < 0 ? 'VALID' : by < strict.length ? 'RATE_LIMITED' : 'USAGE_EXCEEDED';
-        const remaining = counted.entry.credits === null ? null : (outcome.legs.at(-1)?.left ?? null);
+        const credits = outcome.legs.slice(strict.length);
+        const remaining = credits.length === 0 ? null : Math.min(...credits.map(({ left }) => left));
         const reports = this.#reports(counted, strict, outcome, by);
         const replayed = outcome.status === 'taken' && outcome.replayed;
         return { code, key: counted.entry, remaining, limits: reports.length === 0 ? null : reports, replayed };
@@ -283,10 +300,19 @@ export class Verifier {
 
   /** A refusal before the ledger was asked takes nothing; it tells the balance where that is known without asking. */
   #refuse(entry: KeyEntry, code: VerdictCode, limits: readonly LimitReport[] | null, nowMs: number): Verdict {
-    const state = entry.credits === null ? undefined : this.#parts.ledger.peek(entry.credits.account);
-    const remaining =
-      state === undefined ? null : this.#parts.refills.balance(state, entry.credits?.refill ?? null, nowMs);
+    const own = this.#peek(entry.credits, nowMs);
+    const shared = this.#peek(entry.identity?.credits ?? null, nowMs);
+    // One that is not known could be the smaller one: then nothing is told.
+    const isKnown = own !== undefined && shared !== undefined;
+    const remaining = !isKnown ? null : own === null || shared === null ? (own ?? shared) : Math.min(own, shared);
     return { code, key: entry, remaining, limits, replayed: false };
+  }
+
+  /** The balance where it is known without asking; null: there is no counter, undefined: it is not known. */
+  #peek(credits: CreditsRecord | null, nowMs: number): number | null | undefined {
+    if (credits === null) return null;
+    const state = this.#parts.ledger.peek(credits.account);
+    return state === undefined ? undefined : this.#parts.refills.balance(state, credits.refill, nowMs);
   }
 }
 
@@ -317,6 +343,17 @@ function checkAddress(entry: KeyEntry, request: VerifyRequest): VerdictCode | nu
   if (blocks === null) return null;
   const address = request.caller.address();
   return address !== null && blocks.some((block) => inBlock(address, block)) ? null : 'FORBIDDEN';
+}
+
+function checkPermissions(entry: KeyEntry, { permissions }: VerifyRequest): VerdictCode | null {
+  if (permissions === null) return null;
+  const held = entry.extras?.access?.held ?? NO_PERMISSIONS;
+  return satisfies(held, permissions) ? null : 'INSUFFICIENT_PERMISSIONS';
+}
+
+/** Its own, or those that it shares with the other keys of its identity. */
+function hasCredits({ credits, identity }: KeyEntry): boolean {
+  return credits !== null || (identity !== null && identity.credits !== null);
 }
 
 function valid(key: KeyEntry, remaining: number | null, limits: readonly LimitReport[] | null): Verdict {

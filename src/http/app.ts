@@ -3,19 +3,22 @@ import { Compile } from 'typebox/compile';
 import { MAX_BODY_BYTES } from '../core/bounds.ts';
 import { AppError } from '../core/errors.ts';
 import { nearestName } from '../core/nearest.ts';
-import { type AnswerContext, errorAnswer, expected, jsonAnswer } from './answer.ts';
+import type { Actor } from '../engine/admin/actor.ts';
+import { type AnswerContext, errorAnswer, jsonAnswer } from './answer.ts';
 import { checkContentType, readBodyStrictly } from './body.ts';
 import { explain } from './explain.ts';
+import { noteFailure } from './failures.ts';
 import { parseJson } from './json.ts';
 import { badFields } from './keyFields.ts';
 import { openApi } from './openApi.ts';
 import { docsPage, errorsPage, homePage } from './pages/docs.ts';
 import { queryToBody } from './query.ts';
 import type { Route } from './route.ts';
-import { answerVerification, type PeerOf, verifyKey } from './routes/keys.verifyKey.ts';
+import { answerVerification, verifyKey } from './routes/keys.verifyKey.ts';
+import { answerVerifications, verifyKeys } from './routes/keys.verifyKeys.ts';
 import { liveness, readiness } from './routes/health.ts';
 import { ROUTES } from './routeTable.ts';
-import type { Service } from './service.ts';
+import type { PeerOf, Service } from './service.ts';
 
 /** A request, and how to learn the address that it came from. */
 export type Handler = (request: Request, peerOf: PeerOf) => Promise<Response>;
@@ -68,6 +71,10 @@ function endpointTable(service: Service): Map<string, Endpoint> {
   table.set(verifyKey.path, {
     methods: ['POST'],
     answer: (request, peerOf) => answerVerification(service, request, peerOf, rethrow),
+  });
+  table.set(verifyKeys.path, {
+    methods: ['POST'],
+    answer: (request, peerOf, context) => answerVerifications(service, request, peerOf, context),
   });
   const health = { methods: ['GET', 'POST'] };
   table.set(liveness.path, {
@@ -126,16 +133,17 @@ function managementEndpoint(service: Service, managed: Route): Endpoint {
   const compiled = Compile(managed.request);
   return {
     methods: managed.method === 'GET' ? ['GET', 'POST'] : ['POST'],
-    async answer(request, _peerOf, context) {
+    async answer(request, peerOf, context) {
       const startedAt = service.monotonicMs();
       const { engine } = service;
-      const actor = await engine.access.authenticate(
+      const { id, rights } = await engine.access.authenticate(
         service.rootDigests(request.headers),
         engine.storage.ledger.nowMs(),
       );
+      const actor: Actor = { id, rights, origin: service.originOf(request, peerOf), requestId: context.requestId };
       const body = await readRequest(managed, request);
       if (!compiled.Check(body)) throw badFields(explain(managed.request, body));
-      const response = jsonAnswer(await managed.handle(engine, actor, body), context);
+      const response = jsonAnswer(await managed.handle(engine, actor, body), context, managed.status);
       service.metrics.managed(service.monotonicMs() - startedAt);
       return response;
     },
@@ -145,7 +153,7 @@ function managementEndpoint(service: Service, managed: Route): Endpoint {
 async function readRequest(managed: Route, request: Request): Promise<unknown> {
   if (request.method !== 'POST') return queryToBody(managed.request, new URL(request.url).searchParams);
   checkContentType(request.headers);
-  return parseJson(await readBodyStrictly(request, MAX_BODY_BYTES));
+  return parseJson(await readBodyStrictly(request, managed.maxBodyBytes ?? MAX_BODY_BYTES));
 }
 
 function unknownRoute(path: string, known: readonly string[]): AppError {
@@ -157,20 +165,7 @@ function unknownRoute(path: string, known: readonly string[]): AppError {
 }
 
 function reportFailure(service: Service, failure: unknown, request: Request, context: AnswerContext): Response {
-  const error = expected(failure);
-  service.metrics.failed(error?.code ?? 'INTERNAL_SERVER_ERROR');
-  // Who hangs up in the middle of a body is no bug of ours, and shall not fill the log.
-  if ((error === null || error.code === 'INTERNAL_SERVER_ERROR') && !request.signal.aborted) {
-    const reason = failure instanceof Error ? (failure.stack ?? failure.message) : String(failure);
-    service.log.error('request failed', { requestId: context.requestId, path: new URL(request.url).pathname, reason });
-  }
-  if (error?.code === 'INSUFFICIENT_PERMISSIONS') {
-    service.log.warn('refused', {
-      requestId: context.requestId,
-      path: new URL(request.url).pathname,
-      reason: error.message,
-    });
-  }
+  noteFailure(service, failure, request, context.requestId);
   return errorAnswer(failure, context, failure instanceof MethodNotAllowed ? { allow: failure.allow } : {});
 }
 

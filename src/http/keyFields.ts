@@ -5,7 +5,7 @@ import { MAX_META_BYTES, MAX_META_MEMBERS } from '../core/bounds.ts';
 import { isTimeZone } from '../core/calendar.ts';
 import { AppError, type Issue, repeatable } from '../core/errors.ts';
 import { DEFAULT_LIMIT_NAME } from '../core/records.ts';
-import type { KeyPatch, LimitInput, RefillInput } from '../engine/admin/keyInput.ts';
+import type { KeyPatch, LimitInput, RbacReference, RefillInput } from '../engine/admin/keyInput.ts';
 import type { IpAllowlist, NamedRatelimits, Ratelimit, Refill } from './schemas.ts';
 
 /** The fields that createKey and updateKey share, from the wire to the engine. */
@@ -22,6 +22,8 @@ export interface KeyFields {
   readonly ratelimit?: Static<typeof Ratelimit> | null;
   readonly ratelimits?: Static<typeof NamedRatelimits> | null;
   readonly ipAllowlist?: Static<typeof IpAllowlist> | null;
+  readonly roles?: readonly RbacReference[] | null;
+  readonly permissions?: readonly RbacReference[] | null;
 }
 
 /** All that a schema cannot say is checked here, and reported together. */
@@ -40,6 +42,10 @@ export function toKeyPatch(fields: KeyFields): KeyPatch {
     ...(fields.ratelimit === undefined ? {} : { defaultLimit: toDefaultLimit(fields.ratelimit, issues) }),
     ...(fields.ratelimits === undefined ? {} : { otherLimits: toLimits(fields.ratelimits, issues) }),
     ...(fields.ipAllowlist === undefined ? {} : { ipAllowlist: checkedAddresses(fields.ipAllowlist, issues) }),
+    ...(fields.roles === undefined ? {} : { roles: checkedReferences(fields.roles, 'roles', issues) }),
+    ...(fields.permissions === undefined
+      ? {}
+      : { permissions: checkedReferences(fields.permissions, 'permissions', issues) }),
   };
   if (issues.length > 0) throw badFields(issues);
   return patch;
@@ -56,7 +62,7 @@ export function badFields(issues: readonly Issue[]): AppError {
 }
 
 /** `{}` is no metadata. */
-function toMetaText(meta: object | null, issues: Issue[]): string | null {
+export function toMetaText(meta: object | null, issues: Issue[]): string | null {
   if (meta === null || Object.keys(meta).length === 0) return null;
   const text = JSON.stringify(meta);
   const bytes = new TextEncoder().encode(text).length;
@@ -83,7 +89,7 @@ function survey(value: unknown, found: { members: number; isInexact: boolean; is
   }
 }
 
-function toRefill(refill: Static<typeof Refill> | null, issues: Issue[]): RefillInput | null {
+export function toRefill(refill: Static<typeof Refill> | null, issues: Issue[]): RefillInput | null {
   if (refill === null) return null;
   const { interval, amount, refillDay = null, timezone = null, mode = 'restore', max = null } = refill;
   const add = (field: string, message: string): void => void issues.push({ path: `refill.${field}`, message });
@@ -108,9 +114,15 @@ function toDefaultLimit(ratelimit: Static<typeof Ratelimit> | null, issues: Issu
 function toLimits(limits: Static<typeof NamedRatelimits> | null, issues: Issue[]): LimitInput[] | null {
   if (limits === null) return null;
   for (const [i, { name }] of limits.entries()) {
-    if (name === DEFAULT_LIMIT_NAME) {
-      issues.push({ path: `ratelimits[${i}].name`, message: 'the limit "default" is given as ratelimit' });
-    } else if (limits.findIndex((other) => other.name === name) !== i) {
+    if (name !== DEFAULT_LIMIT_NAME) continue;
+    issues.push({ path: `ratelimits[${i}].name`, message: 'the limit "default" is given as ratelimit' });
+  }
+  return toNamedLimits(limits, issues);
+}
+
+export function toNamedLimits(limits: Static<typeof NamedRatelimits>, issues: Issue[]): LimitInput[] {
+  for (const [i, { name }] of limits.entries()) {
+    if (limits.findIndex((other) => other.name === name) !== i) {
       issues.push({ path: `ratelimits[${i}].name`, message: `the limit ${repeatable(name)} is given twice` });
     }
   }
@@ -128,6 +140,19 @@ function checkedAddresses(list: readonly string[] | null, issues: Issue[]): read
       const message = `ipAllowlist[${i}] must be an address or a CIDR block such as 10.0.0.0/8`;
       issues.push({ path: `ipAllowlist[${i}]`, message });
     }
+  }
+  return list;
+}
+
+/** Each by its id or by its name. */
+export function checkedReferences(
+  list: readonly RbacReference[] | null,
+  path: string,
+  issues: Issue[],
+): readonly RbacReference[] | null {
+  for (const [i, { id, name, slug }] of (list ?? []).entries()) {
+    if (id === undefined && name === undefined && slug === undefined)
+      issues.push({ path: `${path}[${i}]`, message: `${path}[${i}] needs an id or a name` });
   }
   return list;
 }

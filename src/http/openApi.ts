@@ -3,6 +3,7 @@ import { VERSION } from '../version.ts';
 import type { Route } from './route.ts';
 import { liveness, readiness } from './routes/health.ts';
 import { verifyKey } from './routes/keys.verifyKey.ts';
+import { verifyKeys } from './routes/keys.verifyKeys.ts';
 import { ROUTES } from './routeTable.ts';
 
 /** OpenAPI 3.1 of everything there is, made from the schemas that validate. */
@@ -43,7 +44,7 @@ const VERIFY_ERRORS: readonly ErrorCode[] = [...COMMON_ERRORS, 'CONFLICT', 'RATE
 export function openApi(publicUrl: string | null): OpenApiDocument {
   const paths: Record<string, Record<string, Operation>> = {};
   for (const route of ROUTES) paths[route.path] = managementOperations(route);
-  paths[verifyKey.path] = { post: postOperation(verifyKey, VERIFY_ERRORS) };
+  for (const open of [verifyKey, verifyKeys]) paths[open.path] = { post: postOperation(open, VERIFY_ERRORS) };
   for (const health of [liveness, readiness]) paths[health.path] = { get: healthOperation(health) };
   return {
     openapi: '3.1.0',
@@ -69,13 +70,16 @@ function managementOperations(route: Route): Record<string, Operation> {
   };
 }
 
-type Described = Pick<Route, 'path' | 'summary' | 'request' | 'response' | 'example'>;
+type Described = Pick<Route, 'path' | 'summary' | 'request' | 'response' | 'example' | 'status'>;
 
 function postOperation(route: Described, errors: readonly ErrorCode[]): Operation {
   return {
     ...named(route.path, route.summary),
     requestBody: { content: { 'application/json': { schema: route.request, example: route.example.request } } },
-    responses: { '200': success(route.response, route.example.response), ...errorResponses(errors) },
+    responses: {
+      [String(route.status ?? 200)]: success(route.response, route.example.response),
+      ...errorResponses(errors),
+    },
   };
 }
 

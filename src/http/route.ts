@@ -1,7 +1,7 @@
 import type { Static, TSchema } from 'typebox';
 
 import type { ErrorCode } from '../core/errors.ts';
-import type { RootKeyRecord } from '../core/records.ts';
+import type { Actor } from '../engine/admin/actor.ts';
 import type { Engine } from '../engine/engine.ts';
 
 /** One endpoint of the management API. A GET endpoint takes query parameters and answers POST with the same fields too. */
@@ -15,12 +15,16 @@ export interface Route {
   readonly response: TSchema;
   readonly example: { readonly request: object; readonly response: object };
   readonly errors: readonly ErrorCode[];
-  handle(engine: Engine, actor: RootKeyRecord, body: unknown): Promise<object>;
+  /** Of a success; 200 when not given. */
+  readonly status?: number;
+  /** 64 KiB when not given. */
+  readonly maxBodyBytes?: number;
+  handle(engine: Engine, actor: Actor, body: unknown): Promise<object>;
 }
 
 type TypedRoute<S extends TSchema> = Omit<Route, 'request' | 'handle'> & {
   readonly request: S;
-  handle(engine: Engine, actor: RootKeyRecord, body: Static<S>): Promise<object>;
+  handle(engine: Engine, actor: Actor, body: Static<S>): Promise<object>;
 };
 
 /** Binds the handler to the type of its request: it is called with what the schema has passed. */

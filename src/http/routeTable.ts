@@ -8,6 +8,32 @@ import { deleteKey } from './routes/keys.deleteKey.ts';
 import { getKey } from './routes/keys.getKey.ts';
 import { updateKey } from './routes/keys.updateKey.ts';
 import { updateRemaining } from './routes/keys.updateRemaining.ts';
+import { deleteApi } from './routes/apis.deleteApi.ts';
+import { deleteKeys } from './routes/apis.deleteKeys.ts';
+import { updateApi } from './routes/apis.updateApi.ts';
+import { createIdentity } from './routes/identities.createIdentity.ts';
+import { deleteIdentity } from './routes/identities.deleteIdentity.ts';
+import { getIdentity } from './routes/identities.getIdentity.ts';
+import { listIdentities } from './routes/identities.listIdentities.ts';
+import { updateIdentity } from './routes/identities.updateIdentity.ts';
+import { restoreKey } from './routes/keys.restoreKey.ts';
+import { rotateKey } from './routes/keys.rotateKey.ts';
+import { whoami } from './routes/keys.whoami.ts';
+import { addPermissions } from './routes/keys.addPermissions.ts';
+import { setPermissions } from './routes/keys.setPermissions.ts';
+import { removePermissions } from './routes/keys.removePermissions.ts';
+import { addRoles } from './routes/keys.addRoles.ts';
+import { setRoles } from './routes/keys.setRoles.ts';
+import { removeRoles } from './routes/keys.removeRoles.ts';
+import { createPermission } from './routes/permissions.createPermission.ts';
+import { deletePermission } from './routes/permissions.deletePermission.ts';
+import { getPermission } from './routes/permissions.getPermission.ts';
+import { listPermissions } from './routes/permissions.listPermissions.ts';
+import { createRole } from './routes/permissions.createRole.ts';
+import { deleteRole } from './routes/permissions.deleteRole.ts';
+import { getRole } from './routes/permissions.getRole.ts';
+import { listRoles } from './routes/permissions.listRoles.ts';
+import { setRolePermissions } from './routes/permissions.setRolePermissions.ts';
 
 /** Every management endpoint. keys.verifyKey, liveness and readiness need no root key and stand beside it. */
 export const ROUTES: readonly Route[] = [
@@ -20,4 +46,30 @@ export const ROUTES: readonly Route[] = [
   updateKey,
   updateRemaining,
   deleteKey,
+  deleteApi,
+  deleteKeys,
+  updateApi,
+  createIdentity,
+  deleteIdentity,
+  getIdentity,
+  listIdentities,
+  updateIdentity,
+  restoreKey,
+  rotateKey,
+  whoami,
+  addPermissions,
+  setPermissions,
+  removePermissions,
+  addRoles,
+  setRoles,
+  removeRoles,
+  createPermission,
+  deletePermission,
+  getPermission,
+  listPermissions,
+  createRole,
+  deleteRole,
+  getRole,
+  listRoles,
+  setRolePermissions,
 ];

@@ -11,6 +11,9 @@ import {
   MAX_LIMITS_PER_KEY,
   MAX_NAME_LENGTH,
   MAX_PAGE_SIZE,
+  MAX_PERMISSION_LENGTH,
+  MAX_PERMISSIONS_PER_KEY,
+  MAX_ROLES_PER_KEY,
   MAX_WINDOW_MS,
   MIN_KEY_BYTES,
   MIN_WINDOW_MS,
@@ -84,3 +87,22 @@ export const NamedRatelimits = Type.Array(
 );
 
 export const IpAllowlist = Type.Array(words(1, 64), { maxItems: MAX_ALLOWLIST_ENTRIES });
+
+export const PermissionName = words(1, MAX_PERMISSION_LENGTH);
+export const RoleNames = Type.Array(PermissionName, { maxItems: MAX_ROLES_PER_KEY });
+export const PermissionNames = Type.Array(PermissionName, { maxItems: MAX_PERMISSIONS_PER_KEY });
+
+const ById = { id: Type.Optional(Id), name: Type.Optional(PermissionName) };
+const Create = { create: Type.Optional(Type.Boolean()) };
+const Slug = { slug: Type.Optional(PermissionName) };
+
+/** Roles and permissions by id or name; permissions also by slug. `create` makes what does not exist. */
+export const RoleReferences = Type.Array(strict({ ...ById, ...Create }), { maxItems: MAX_ROLES_PER_KEY });
+export const PermissionReferences = Type.Array(strict({ ...ById, ...Slug, ...Create }), {
+  maxItems: MAX_PERMISSIONS_PER_KEY,
+});
+/** Of what is to be taken away nothing is made. */
+export const RoleReferencesToRemove = Type.Array(strict(ById), { maxItems: MAX_ROLES_PER_KEY });
+export const PermissionReferencesToRemove = Type.Array(strict({ ...ById, ...Slug }), {
+  maxItems: MAX_PERMISSIONS_PER_KEY,
+});

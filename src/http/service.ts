@@ -1,4 +1,4 @@
-import { type AddressBlock, parseBlock } from '../core/address.ts';
+import { type Address, type AddressBlock, parseBlock, showAddress } from '../core/address.ts';
 import { isSecretShaped } from '../core/secret.ts';
 import type { Config } from '../config/variables.ts';
 import type { Engine } from '../engine/engine.ts';
@@ -16,21 +16,34 @@ export interface Service {
   readonly metrics: HttpMetrics;
   readonly log: Log;
   readonly requestIds: RequestIds;
-  readonly trustedProxies: readonly AddressBlock[];
-  readonly callerAddress: typeof callerAddress;
+  /** The address that a request comes from, behind trusted proxies the one that they tell. */
+  readonly addressOf: (request: Request, peerOf: PeerOf) => Address | null;
+  /** The same as text. */
+  readonly originOf: (request: Request, peerOf: PeerOf) => string | null;
   readonly monotonicMs: () => number;
   /** What the root key in the Authorization header may be stored under; empty when there is none. */
   readonly rootDigests: (headers: Headers) => readonly string[];
 }
 
+/** The address of the peer that sent a request. */
+export type PeerOf = (request: Request) => string | null;
+
 export type ServiceParts = Pick<Service, 'engine' | 'config' | 'digester' | 'metrics' | 'log' | 'monotonicMs'>;
 
 export function makeService(parts: ServiceParts): Service {
+  const trusted: readonly AddressBlock[] = (parts.config.trustedProxies ?? []).flatMap(
+    (text) => parseBlock(text) ?? [],
+  );
+  const addressOf = (request: Request, peerOf: PeerOf): Address | null =>
+    callerAddress(peerOf(request), request.headers.get('x-forwarded-for'), trusted);
   return {
     ...parts,
     requestIds: new RequestIds(parts.engine.system),
-    trustedProxies: (parts.config.trustedProxies ?? []).flatMap((text) => parseBlock(text) ?? []),
-    callerAddress,
+    addressOf,
+    originOf: (request, peerOf) => {
+      const address = addressOf(request, peerOf);
+      return address === null ? null : showAddress(address);
+    },
     rootDigests: (headers) => bearerDigests(headers.get('authorization'), parts.digester),
   };
 }

@@ -22,10 +22,12 @@ const HEADS = Object.fromEntries(
 ) as Readonly<Record<VerdictCode, string>>;
 
 function describePlain(key: KeyEntry): string {
-  if (key.enabled && key.expiresAtMs === Infinity) return `,"keyId":"${key.id}","meta":{},"enabled":true`;
+  if (key.enabled && key.expiresAtMs === Infinity) return `,"keyId":"${key.id}","meta":{},"enabled":true${NO_ACCESS}`;
   const expires = key.expiresAtMs === Infinity ? '' : `,"expires":${key.expiresAtMs}`;
-  return `,"keyId":"${key.id}","meta":{}${expires},"enabled":${key.enabled}`;
+  return `,"keyId":"${key.id}","meta":{}${expires},"enabled":${key.enabled}${NO_ACCESS}`;
 }
+
+const NO_ACCESS = ',"permissions":[],"roles":[]';
 
 function describe(key: KeyEntry): string {
   const { extras, identity } = key;
@@ -36,6 +38,9 @@ function describe(key: KeyEntry): string {
   if (key.expiresAtMs !== Infinity) text += `,"expires":${key.expiresAtMs}`;
   text += `,"enabled":${key.enabled}`;
   if (extras?.environment != null) text += `,"environment":${JSON.stringify(extras.environment)}`;
+  const access = extras?.access ?? null;
+  if (access === null) text += NO_ACCESS;
+  else text += `,"permissions":${JSON.stringify(access.permissions)},"roles":${JSON.stringify(access.roles)}`;
   if (identity !== null) text += `,"identity":${JSON.stringify(toIdentityObject(identity))}`;
   return text;
 }

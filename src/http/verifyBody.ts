@@ -4,7 +4,10 @@ import { type Static, Type } from 'typebox';
 import {
   MAX_IDEMPOTENCY_KEY_LENGTH,
   MAX_LIMITS_PER_KEY,
+  MAX_PERMISSION_LENGTH,
   MAX_SECRET_LENGTH,
+  MAX_TAG_LENGTH,
+  MAX_TAGS,
   MIN_IDEMPOTENCY_KEY_LENGTH,
 } from '../core/bounds.ts';
 import { explain } from './explain.ts';
@@ -16,9 +19,19 @@ const IDEMPOTENCY_PATTERN = `^[A-Za-z0-9_-]{${MIN_IDEMPOTENCY_KEY_LENGTH},${MAX_
 export const IDEMPOTENCY_WORDS = `${MIN_IDEMPOTENCY_KEY_LENGTH} to ${MAX_IDEMPOTENCY_KEY_LENGTH} of the characters A-Z a-z 0-9 _ -`;
 export const isIdempotencyKey = new RegExp(IDEMPOTENCY_PATTERN);
 
+/** The query nests as deep as JSON may; what is in it is read by `toPermissionQuery`. */
+const PermissionQuerySchema = Type.Union([
+  words(1, MAX_PERMISSION_LENGTH),
+  Type.Object({ and: Type.Array(Type.Unknown()) }, { additionalProperties: false }),
+  Type.Object({ or: Type.Array(Type.Unknown()) }, { additionalProperties: false }),
+  Type.Null(),
+]);
+
 export const VerifyBody = strict({
   key: Type.String({ minLength: 1 }),
   apiId: Type.Optional(Id),
+  tags: Type.Optional(Type.Array(words(1, MAX_TAG_LENGTH), { maxItems: MAX_TAGS })),
+  authorization: Type.Optional(strict({ permissions: Type.Optional(PermissionQuerySchema) })),
   remaining: Type.Optional(strict({ cost: Type.Optional(Count) })),
   ratelimit: Type.Optional(strict({ cost: Type.Optional(Count) })),
   ratelimits: Type.Optional(

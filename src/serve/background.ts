@@ -49,6 +49,7 @@ export class Background {
       this.#watchClock();
       await engine.sweep.run();
     });
+    this.#every(SWEEP_EVERY_MS, 'finishing deletions', () => engine.keyLife.finishDeletions());
     const { cluster } = this.#options;
     if (cluster !== null) {
       this.#every(HELLO_EVERY_MS, 'telling the other nodes', () => cluster.sayHello(this.#syncLagMs));

@@ -1,6 +1,9 @@
 import type { AccountChange, AccountState } from '../core/account.ts';
-import type { ApiRecord, IdentityRecord, KeyRecord, RootKeyRecord } from '../core/records.ts';
 import type { IdempotencyKey, Spend, SpendOutcome } from '../core/spend.ts';
+import type { Feed } from './feedPort.ts';
+import type { Imports } from './importsPort.ts';
+import type { AuditEvent, RecordWrite, Records } from './recordsPort.ts';
+import type { Tallies } from './talliesPort.ts';
 
 /**
  * What the engine needs of a database. Arguments and answers are plain data, so that a worker thread, another process or
@@ -11,76 +14,19 @@ export interface Storage {
   readonly ledger: Ledger;
   readonly edge: EdgeCounts;
   readonly feed: Feed;
+  readonly tallies: Tallies;
+  readonly imports: Imports;
   /** One per installation, made with the database. */
   readonly workspaceId: string;
   /** Every request that was answered is durable by then. */
   close(): Promise<void>;
 }
 
-/** A key together with what its verification needs of other records. */
-export interface KeyWithIdentity {
-  readonly key: KeyRecord;
-  readonly identity: IdentityRecord | null;
-}
-
-/** A stored key that cannot be read: it fails alone, naming itself. */
-export interface PoisonedKey {
-  readonly poisoned: string;
-  readonly apiId: string;
-  readonly secretDigest: string;
-  readonly revision: number;
-  readonly reason: string;
-}
-
-export interface Page<T> {
-  readonly items: readonly T[];
-  readonly total: number;
-  /** Where the next page begins; null on the last one. */
-  readonly cursor: string | null;
-}
-
-export interface KeyQuery {
-  readonly apiId: string;
-  readonly externalId: string | null;
-  readonly limit: number;
-  /** Id of the last item of the page before. */
-  readonly after: string | null;
-}
-
-export interface ApiQuery {
-  readonly limit: number;
-  readonly after: string | null;
-  /** Only these; null = all. */
-  readonly ids: readonly string[] | null;
-}
-
-/** Reads see every change that was answered before they were asked. Softly deleted keys are not found. */
-export interface Records {
-  /** One lookup for many waiting verifications, answers in the order of the questions. */
-  findKeysByDigest(digests: readonly string[]): Promise<readonly (KeyWithIdentity | PoisonedKey | null)[]>;
-  findKey(keyId: string): Promise<KeyWithIdentity | PoisonedKey | null>;
-  findApi(apiId: string): Promise<ApiRecord | null>;
-  findIdentity(externalId: string): Promise<IdentityRecord | null>;
-  findRootKeyByDigest(digest: string): Promise<RootKeyRecord | null>;
-  listKeys(query: KeyQuery): Promise<Page<KeyWithIdentity | PoisonedKey>>;
-  listApis(query: ApiQuery): Promise<Page<ApiRecord>>;
-  listRootKeys(): Promise<readonly RootKeyRecord[]>;
-}
-
-/** One row to write. `expect` is the revision the change was made from: another one in the database refuses the change. */
-export type RecordWrite =
-  | { readonly kind: 'insertApi'; readonly api: ApiRecord }
-  | { readonly kind: 'insertIdentity'; readonly identity: IdentityRecord }
-  | { readonly kind: 'insertKey'; readonly key: KeyRecord }
-  | { readonly kind: 'updateKey'; readonly key: KeyRecord; readonly expect: number }
-  | { readonly kind: 'removeKey'; readonly keyId: string; readonly expect: number }
-  | { readonly kind: 'insertRootKey'; readonly rootKey: RootKeyRecord }
-  | { readonly kind: 'revokeRootKey'; readonly rootKeyId: string; readonly revokedAtMs: number };
-
 /** A management change: records and counters in one transaction, in the same queue as the spends. */
 export interface Change {
   readonly writes: readonly RecordWrite[];
   readonly accounts: readonly AccountChange[];
+  readonly events?: readonly AuditEvent[];
 }
 
 export type ChangeOutcome =
@@ -115,11 +61,13 @@ export interface Ledger {
   /** Numbers for new accounts, never given twice. */
   reserveAccounts(count: number): Promise<readonly number[]>;
   /**
-   * The account of an ad-hoc strict window, made on first use. `null` when its owner has as many live ones as allowed.
-   * An ended window may be removed at any time: a spend on it then answers `stale`.
+   * The account of an ad-hoc strict window, made on first use. `null` when its owner has as many live ones as allowed;
+   * `max` null: not looked at. An ended window may be removed at any time: a spend on it then answers `stale`.
    */
-  openWindow(window: WindowName): Promise<number | null>;
-  /** Keys whose refill is due and not yet written down, at most `limit`, in the order of their due time, after a cursor. */
+  openWindow(window: WindowName, max: number | null): Promise<number | null>;
+  /** Windows of an owner, counted no further than to `upTo`; ended ones are counted until they are pruned. */
+  countWindows(owner: string, upTo: number): Promise<number>;
+  /** Keys and identities whose refill is due and not yet written down, at most `limit`, in the order of their due time, after a cursor. */
   listDueRefills(dueUntilMs: number, limit: number, after: DueCursor | null): Promise<readonly DueRefill[]>;
   /** Removes idempotency keys past their retention, and windows and local counts that ended PRUNE_GRACE_MS ago. */
   prune(): Promise<void>;
@@ -137,7 +85,8 @@ export interface DueCursor {
 }
 
 export interface DueRefill extends DueCursor {
-  readonly keyId: string;
+  /** The key or identity. */
+  readonly owner: string;
 }
 
 export interface EdgeCount extends WindowName {
@@ -164,25 +113,6 @@ export interface EdgeCounts {
   /** Hears that what was saved may be gone: everything has to be saved again. */
   onForgotten(listener: () => void): void;
 }
-
-/** What has changed: what was kept of it must go. */
-export interface FeedChange {
-  /** Keys, by the digests of their secrets; null = any. */
-  readonly keys: readonly string[] | null;
-  readonly rootKeys: boolean;
-}
-
-/** What other nodes change on the same database. */
-export interface Feed {
-  /** False when a change may be unknown here for longer than allowed: nothing that is kept in memory may be used. */
-  isFresh(): boolean;
-  /** Asks now, shared by all who wait; then what was changed until now is known. Rejects when no answer comes in time. */
-  confirm(): Promise<void>;
-  onChange(listener: (change: FeedChange) => void): void;
-}
-
-/** The feed of a process that makes all changes itself. */
-export const ALONE: Feed = { isFresh: () => true, confirm: () => Promise.resolve(), onChange() {} };
 
 /** The database cannot be asked, and nothing was done. */
 export class StorageUnavailable extends Error {

@@ -50,6 +50,8 @@ export class FaultNode implements AsyncDisposable {
         randomBytes: (length) => crypto.getRandomValues(new Uint8Array(length)),
         digestSecret: (secret) => digester.digest(secret),
         olderDigests: (secret) => digester.older(secret),
+        digestOfSha256: (sha256) => digester.ofSha256(sha256),
+        olderDigestsOfSha256: (sha256) => digester.olderOfSha256(sha256),
       },
     });
     return new FaultNode(composed);

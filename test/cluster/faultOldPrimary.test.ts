@@ -3,7 +3,7 @@ import { describe, expect, test } from 'bun:test';
 import { PostgresServer } from '../../cluster/postgres.ts';
 import { until } from '../../cluster/wait.ts';
 import type { Spend } from '../../src/core/spend.ts';
-import type { FeedChange } from '../../src/storage/port.ts';
+import type { FeedChange } from '../../src/storage/feedPort.ts';
 import { openCounters, openStorage } from './faultLab.ts';
 
 const spendOf = (account: number): Spend => ({

@@ -9,7 +9,7 @@ import { spendOf, stateOf, strict } from './samples.ts';
 const MINUTE_MS = 60_000;
 
 function open(storage: Storage, name: string, owner = 'key_1', durationMs = MINUTE_MS): Promise<number | null> {
-  return storage.ledger.openWindow({ owner, name, durationMs });
+  return storage.ledger.openWindow({ owner, name, durationMs }, MAX_ADHOC_LIMITS_PER_OWNER);
 }
 
 function take(storage: Storage, account: number | null, limit = 10) {

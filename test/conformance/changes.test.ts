@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test';
 
-import type { Change, RecordWrite } from '../../src/storage/port.ts';
+import type { Change } from '../../src/storage/port.ts';
+import type { RecordWrite } from '../../src/storage/recordsPort.ts';
 import { describePort } from './adapters.ts';
 import { api, balanceOf, change, credits, key, openCredits, openStrict, spendOf, stateOf, write } from './samples.ts';
 

@@ -12,7 +12,7 @@ async function openDue(storage: Storage, keyId: string, dueAtMs: number): Promis
 }
 
 async function dueOf(storage: Storage, untilMs: number): Promise<readonly string[]> {
-  return (await storage.ledger.listDueRefills(untilMs, 100, null)).map(({ keyId }) => keyId);
+  return (await storage.ledger.listDueRefills(untilMs, 100, null)).map(({ owner }) => owner);
 }
 
 describePort('due refills', (world) => {
@@ -30,10 +30,10 @@ describePort('due refills', (world) => {
     await world().reopen();
     const { storage } = world();
     expect(await storage.ledger.listDueRefills(300, 100, null)).toEqual([
-      { account: accounts['early'] ?? 0, dueAtMs: 100, keyId: 'early' },
-      { account: accounts['middle'] ?? 0, dueAtMs: 200, keyId: 'middle' },
-      { account: accounts['middle too'] ?? 0, dueAtMs: 200, keyId: 'middle too' },
-      { account: accounts['late'] ?? 0, dueAtMs: 300, keyId: 'late' },
+      { account: accounts['early'] ?? 0, dueAtMs: 100, owner: 'early' },
+      { account: accounts['middle'] ?? 0, dueAtMs: 200, owner: 'middle' },
+      { account: accounts['middle too'] ?? 0, dueAtMs: 200, owner: 'middle too' },
+      { account: accounts['late'] ?? 0, dueAtMs: 300, owner: 'late' },
     ]);
     expect(await dueOf(storage, 299)).toEqual(['early', 'middle', 'middle too']);
     expect(await dueOf(storage, 99)).toEqual([]);
@@ -47,7 +47,7 @@ describePort('due refills', (world) => {
       let after: DueCursor | null = null;
       for (;;) {
         const page = await world().storage.ledger.listDueRefills(1000, limit, after);
-        seen.push(...page.map(({ keyId }) => keyId));
+        seen.push(...page.map(({ owner }) => owner));
         expect(page.length).toBeLessThanOrEqual(limit);
         if (page.length < limit) break;
         after = page.at(-1) ?? null;

@@ -1,10 +1,9 @@
 import { expect, test } from 'bun:test';
 
-import type { KeyQuery, Storage } from '../../src/storage/port.ts';
+import type { Storage } from '../../src/storage/port.ts';
+import type { KeyQuery } from '../../src/storage/recordsPort.ts';
 import { describePort } from './adapters.ts';
-import { api, identity, key, rootKey, write } from './samples.ts';
-
-const everything: KeyQuery = { apiId: 'api_1', externalId: null, limit: 100, after: null };
+import { api, EVERY_KEY, identity, key, rootKey, write } from './samples.ts';
 
 /** Page after page until the cursor ends, as lists of ids. */
 async function pagesOf(storage: Storage, query: KeyQuery): Promise<string[][]> {
@@ -38,7 +37,7 @@ describePort('listing', (world) => {
     await fill(storage);
     const all = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'j'];
     for (let limit = 1; limit <= 9; limit++) {
-      const pages = await pagesOf(storage, { ...everything, limit });
+      const pages = await pagesOf(storage, { ...EVERY_KEY, limit });
       expect(pages.flat()).toEqual(all);
       expect(pages.length).toBe(Math.ceil(all.length / limit));
     }
@@ -48,7 +47,7 @@ describePort('listing', (world) => {
     const { storage } = world();
     await fill(storage);
     const totalOf = async (query: Partial<KeyQuery>) =>
-      (await storage.records.listKeys({ ...everything, limit: 1, ...query })).total;
+      (await storage.records.listKeys({ ...EVERY_KEY, limit: 1, ...query })).total;
     expect(await totalOf({})).toBe(8);
     expect(await totalOf({ after: 'f' })).toBe(8);
     expect(await totalOf({ after: 'z' })).toBe(8);
@@ -62,19 +61,19 @@ describePort('listing', (world) => {
   test("an owner's page holds that owner's keys of this api and no other", async () => {
     const { storage } = world();
     await fill(storage);
-    expect(await pagesOf(storage, { ...everything, externalId: 'user-7', limit: 1 })).toEqual([['f'], ['j']]);
-    expect(await pagesOf(storage, { ...everything, externalId: 'user-8' })).toEqual([['g']]);
-    expect(await pagesOf(storage, { ...everything, externalId: 'nobody' })).toEqual([[]]);
-    expect(await pagesOf(storage, { ...everything, apiId: 'api_2', externalId: 'user-7' })).toEqual([['i']]);
+    expect(await pagesOf(storage, { ...EVERY_KEY, externalId: 'user-7', limit: 1 })).toEqual([['f'], ['j']]);
+    expect(await pagesOf(storage, { ...EVERY_KEY, externalId: 'user-8' })).toEqual([['g']]);
+    expect(await pagesOf(storage, { ...EVERY_KEY, externalId: 'nobody' })).toEqual([[]]);
+    expect(await pagesOf(storage, { ...EVERY_KEY, apiId: 'api_2', externalId: 'user-7' })).toEqual([['i']]);
   });
 
   test('a key made between two pages appears when its id lies ahead, and moves no other', async () => {
     const { storage } = world();
     await fill(storage);
-    const first = await storage.records.listKeys({ ...everything, limit: 3 });
+    const first = await storage.records.listKeys({ ...EVERY_KEY, limit: 3 });
     expect(first.cursor).toBe('c');
     await write(storage, { kind: 'insertKey', key: key('aa') }, { kind: 'insertKey', key: key('cc') });
-    const second = await storage.records.listKeys({ ...everything, limit: 3, after: first.cursor });
+    const second = await storage.records.listKeys({ ...EVERY_KEY, limit: 3, after: first.cursor });
     expect(second.items.map((item) => ('key' in item ? item.key.id : ''))).toEqual(['cc', 'd', 'e']);
     expect(second.total).toBe(10);
   });
@@ -101,13 +100,13 @@ describePort('listing', (world) => {
     const [one, two] = [rootKey('rk_1', { rights: ['api.*.read_api'], name: 'ci', expiresAtMs: 9 }), rootKey('rk_2')];
     await write(storage, { kind: 'insertRootKey', rootKey: two }, { kind: 'insertRootKey', rootKey: one });
     expect(await storage.records.listRootKeys()).toEqual([one, two]);
-    expect(await storage.records.findRootKeyByDigest('digest of rk_1')).toEqual(one);
+    expect(await storage.records.findRootKeyByDigest('digest of rk_1', 0)).toEqual(one);
     const revoke = (rootKeyId: string, revokedAtMs: number) =>
       write(storage, { kind: 'revokeRootKey', rootKeyId, revokedAtMs });
     expect((await revoke('rk_1', 50)).status).toBe('done');
     expect((await revoke('rk_1', 60)).status).toBe('stale');
     expect((await revoke('rk_9', 60)).status).toBe('stale');
-    expect(await storage.records.findRootKeyByDigest('digest of rk_1')).toEqual({ ...one, revokedAtMs: 50 });
+    expect(await storage.records.findRootKeyByDigest('digest of rk_1', 0)).toEqual({ ...one, revokedAtMs: 50 });
     expect(await storage.records.listRootKeys()).toEqual([{ ...one, revokedAtMs: 50 }, two]);
     const copy = rootKey('rk_3', { secretDigest: 'digest of rk_1' });
     expect((await write(storage, { kind: 'insertRootKey', rootKey: copy })).status).toBe('stale');

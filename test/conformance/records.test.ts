@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 
 import { describePort } from './adapters.ts';
-import { api, identity, key, write } from './samples.ts';
+import { api, EVERY_KEY, found, identity, key, removal, write } from './samples.ts';
 
 describePort('records', (world) => {
   test('a key is found by id and by digest exactly as it was written, with its identity', async () => {
@@ -35,10 +35,10 @@ describePort('records', (world) => {
       revision: 12,
     });
     await write(storage, { kind: 'insertIdentity', identity: owner }, { kind: 'insertKey', key: written });
-    const expected = { key: written, identity: owner };
+    const expected = found(written, { identity: owner });
     expect(await storage.records.findKey('key_1')).toEqual(expected);
     expect(await storage.records.findKeysByDigest(['digest of key_1'])).toEqual([expected]);
-    expect(await storage.records.listKeys({ apiId: 'api_1', externalId: null, limit: 10, after: null })).toEqual({
+    expect(await storage.records.listKeys(EVERY_KEY)).toEqual({
       items: [expected],
       total: 1,
       cursor: null,
@@ -48,9 +48,9 @@ describePort('records', (world) => {
   test('answers to several digests stand in the order of the questions, null where there is none', async () => {
     const { storage } = world();
     await write(storage, { kind: 'insertKey', key: key('key_1') }, { kind: 'insertKey', key: key('key_2') });
-    const [one, two] = [key('key_1'), key('key_2')].map((each) => ({ key: each, identity: null }));
+    const [one, two] = [found(key('key_1')), found(key('key_2'))];
     const asked = ['digest of key_2', 'nothing', 'digest of key_1', 'digest of key_2'];
-    expect(await storage.records.findKeysByDigest(asked)).toEqual([two, null, one, two] as never);
+    expect(await storage.records.findKeysByDigest(asked)).toEqual([two, null, one, two]);
     expect(await storage.records.findKeysByDigest([])).toEqual([]);
   });
 
@@ -59,7 +59,7 @@ describePort('records', (world) => {
     expect(await records.findKey('key_none')).toBeNull();
     expect(await records.findApi('api_none')).toBeNull();
     expect(await records.findIdentity('nobody')).toBeNull();
-    expect(await records.findRootKeyByDigest('none')).toBeNull();
+    expect(await records.findRootKeyByDigest('none', 0)).toBeNull();
   });
 
   test('an api and an identity are found as they were written', async () => {
@@ -80,7 +80,7 @@ describePort('records', (world) => {
     expect(await write(storage, { kind: 'updateKey', key: deleted, expect: 1 })).toMatchObject({ status: 'done' });
     expect(await storage.records.findKey('key_1')).toBeNull();
     expect(await storage.records.findKeysByDigest(['digest of key_1'])).toEqual([null]);
-    const page = await storage.records.listKeys({ apiId: 'api_1', externalId: null, limit: 10, after: null });
+    const page = await storage.records.listKeys(EVERY_KEY);
     expect(page).toEqual({ items: [], total: 0, cursor: null });
     const again = key('key_2', { secretDigest: 'digest of key_1' });
     expect(await write(storage, { kind: 'insertKey', key: again })).toMatchObject({ status: 'stale' });
@@ -89,7 +89,7 @@ describePort('records', (world) => {
   test('a removed key leaves its id and its digest free', async () => {
     const { storage } = world();
     await write(storage, { kind: 'insertKey', key: key('key_1') });
-    await write(storage, { kind: 'removeKey', keyId: 'key_1', expect: 1 });
+    await write(storage, removal('key_1', 1));
     expect(await storage.records.findKey('key_1')).toBeNull();
     expect(await write(storage, { kind: 'insertKey', key: key('key_1') })).toMatchObject({ status: 'done' });
   });
@@ -101,8 +101,8 @@ describePort('records', (world) => {
     const stale = { status: 'stale', nowMs: world().clock.nowMs() };
     expect(await write(storage, { kind: 'updateKey', key: renamed, expect: 2 })).toEqual(stale as never);
     expect(await write(storage, { kind: 'updateKey', key: renamed, expect: 4 })).toEqual(stale as never);
-    expect(await write(storage, { kind: 'removeKey', keyId: 'key_1', expect: 2 })).toEqual(stale as never);
-    expect(await write(storage, { kind: 'removeKey', keyId: 'key_2', expect: 1 })).toEqual(stale as never);
+    expect(await write(storage, removal('key_1', 2))).toEqual(stale as never);
+    expect(await write(storage, removal('key_2', 1))).toEqual(stale as never);
     expect(await storage.records.findKey('key_1')).toMatchObject({ key: { name: null, revision: 3 } });
     expect(await write(storage, { kind: 'updateKey', key: renamed, expect: 3 })).toMatchObject({ status: 'done' });
     expect(await storage.records.findKey('key_1')).toMatchObject({ key: { name: 'new', revision: 4 } });
@@ -140,9 +140,9 @@ describePort('records', (world) => {
       await write(storage, { kind: 'insertKey', key: key(id, fields) });
     }
     const asked = ['key_1', 'key_2', 'key_3', 'key_4'];
-    const found = await storage.records.findKeysByDigest(asked.map((id) => `digest of ${id}`));
-    const listed = await storage.records.listKeys({ apiId: 'api_1', externalId: null, limit: 10, after: null });
-    for (const answers of [found, listed.items]) {
+    const byDigest = await storage.records.findKeysByDigest(asked.map((id) => `digest of ${id}`));
+    const listed = await storage.records.listKeys(EVERY_KEY);
+    for (const answers of [byDigest, listed.items]) {
       expect(answers.map((each) => (each !== null && 'poisoned' in each ? each.poisoned : null))).toEqual([
         'key_1',
         null,
@@ -157,9 +157,8 @@ describePort('records', (world) => {
     await write(storage, { kind: 'insertKey', key: key('key_1') });
     for (let revision = 2; revision < 30; revision++) {
       await write(storage, { kind: 'updateKey', key: key('key_1', { revision }), expect: revision - 1 });
-      const query = { apiId: 'api_1', externalId: null, limit: 1, after: null };
       expect(await storage.records.findKey('key_1')).toMatchObject({ key: { revision } });
-      expect((await storage.records.listKeys(query)).items).toMatchObject([{ key: { revision } }]);
+      expect((await storage.records.listKeys(EVERY_KEY)).items).toMatchObject([{ key: { revision } }]);
     }
   });
 });

@@ -1,22 +1,29 @@
 import type { AccountChange, AccountState, RefillPlan } from '../../src/core/account.ts';
 import {
   type ApiRecord,
+  BLANK_API,
+  BLANK_IDENTITY,
   BLANK_KEY,
   type IdentityRecord,
   type KeyRecord,
+  type NamespaceRecord,
+  type OverrideRecord,
+  type PermissionRecord,
+  type RoleRecord,
   type RootKeyRecord,
 } from '../../src/core/records.ts';
 import type { IdempotencyKey, Leg, Spend, SpendOutcome } from '../../src/core/spend.ts';
-import type { Change, ChangeOutcome, RecordWrite, Storage } from '../../src/storage/port.ts';
+import type { Change, ChangeOutcome, Storage } from '../../src/storage/port.ts';
+import type { AuditEvent, KeyQuery, KeyWithIdentity, RecordWrite } from '../../src/storage/recordsPort.ts';
 
 /** Records and requests as the engine makes them; a test names only what it is about. */
 
 export function api(id: string, fields: Partial<ApiRecord> = {}): ApiRecord {
-  return { id, name: `name of ${id}`, createdAtMs: 1_000, ...fields };
+  return { ...BLANK_API, id, name: `name of ${id}`, createdAtMs: 1_000, ...fields };
 }
 
 export function identity(id: string, externalId: string, fields: Partial<IdentityRecord> = {}): IdentityRecord {
-  return { id, externalId, meta: null, createdAtMs: 2_000, ...fields };
+  return { ...BLANK_IDENTITY, id, externalId, createdAtMs: 2_000, ...fields };
 }
 
 export function key(id: string, fields: Partial<KeyRecord> = {}): KeyRecord {
@@ -30,6 +37,14 @@ export function key(id: string, fields: Partial<KeyRecord> = {}): KeyRecord {
   };
   return { ...BLANK_KEY, ...named, ...fields };
 }
+
+/** A key as it is found that has no identity, roles or permissions, by its present secret. */
+export function found(record: KeyRecord, fields: Partial<KeyWithIdentity> = {}): KeyWithIdentity {
+  return { key: record, identity: null, access: null, secretUntilMs: null, ...fields };
+}
+
+/** All keys of the api that samples are in. */
+export const EVERY_KEY: KeyQuery = { apiId: 'api_1', externalId: null, search: null, limit: 100, after: null };
 
 export function rootKey(id: string, fields: Partial<RootKeyRecord> = {}): RootKeyRecord {
   return {
@@ -45,8 +60,36 @@ export function rootKey(id: string, fields: Partial<RootKeyRecord> = {}): RootKe
   };
 }
 
+/** A permission that is named as its slug is. */
+export function permission(id: string, slug: string, fields: Partial<PermissionRecord> = {}): PermissionRecord {
+  return { id, name: slug, slug, description: null, createdAtMs: 5_000, ...fields };
+}
+
+export function role(id: string, name: string, fields: Partial<RoleRecord> = {}): RoleRecord {
+  return { id, name, description: null, permissionIds: [], createdAtMs: 6_000, revision: 1, ...fields };
+}
+
+export function namespace(id: string, name: string): NamespaceRecord {
+  return { id, name, createdAtMs: 7_000 };
+}
+
+export function override(id: string, identifier: string, fields: Partial<OverrideRecord> = {}): OverrideRecord {
+  const numbers = { limit: 10, durationMs: 60_000, async: false, createdAtMs: 8_000, updatedAtMs: null };
+  return { id, namespaceId: 'ns_1', identifier, ...numbers, ...fields };
+}
+
+export function event(action: string, fields: Partial<AuditEvent> = {}): AuditEvent {
+  const blank = { actor: 'rk_1', target: 'api_1', before: null, after: null, origin: null, requestId: null };
+  return { ...blank, action, ...fields };
+}
+
 export function write(storage: Storage, ...writes: readonly RecordWrite[]): Promise<ChangeOutcome> {
   return storage.ledger.apply({ writes, accounts: [] });
+}
+
+/** A removal of a sample key for good. */
+export function removal(id: string, expect: number): RecordWrite {
+  return { kind: 'removeKey', key: { id, apiId: 'api_1' }, expect, digests: [`digest of ${id}`] };
 }
 
 export function change(...accounts: readonly AccountChange[]): Change {

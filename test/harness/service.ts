@@ -109,6 +109,8 @@ export class TestService {
         randomBytes: (length) => crypto.getRandomValues(new Uint8Array(length)),
         digestSecret: (secret) => digester.digest(secret),
         olderDigests: (secret) => digester.older(secret),
+        digestOfSha256: (sha256) => digester.ofSha256(sha256),
+        olderDigestsOfSha256: (sha256) => digester.olderOfSha256(sha256),
       },
     });
     this.#handle = makeHandler(this.#composed.service);

@@ -64,9 +64,9 @@ describe('the words of errors: trouble with the database', () => {
 
   test('a table that is gone: 500, and the log has more', async () => {
     await start();
-    const apiId = await service.createApi();
-    await tamper('DROP TABLE apis');
-    const answer = await service.call('/v1/apis.getApi', { apiId });
+    const { keyId } = await service.createKey();
+    await tamper('DROP TABLE key_uses');
+    const answer = await service.call('/v1/keys.getKey', { keyId });
     expect(shownError(answer)).toMatchSnapshot();
     expect(service.logLines.filter((line) => line.includes(answer.body.error.requestId as string)).length).toBe(1);
   });

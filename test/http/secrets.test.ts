@@ -118,7 +118,8 @@ beforeAll(async () => {
   for (const fields of [{}, { remaining: { cost: 99 } }, { remaining: { cost: 2 } }]) {
     await ask('/v1/keys.verifyKey', { key: valid.key, idempotencyKey: IDEMPOTENCY_KEY, ...fields });
   }
-  await askBroken(valid.keyId, valid.key);
+  const other = await service.createKey({ apiId: valid.apiId });
+  await askBroken(valid, other.keyId);
   await service.stop();
 });
 
@@ -132,19 +133,19 @@ async function readMetrics(): Promise<void> {
 }
 
 /** Failures inside: a stored key that cannot be read, a table that is gone. */
-async function askBroken(keyId: string, key: string): Promise<void> {
+async function askBroken({ keyId, key }: { keyId: string; key: string }, otherId: string): Promise<void> {
   await readMetrics();
   await service.stop();
   const db = new Database(join(service.folder, 'keystile.db'));
   db.run(`UPDATE keys SET limits = '{broken' WHERE id = '${keyId}'`);
-  db.run('ALTER TABLE apis RENAME TO gone');
+  db.run('ALTER TABLE key_uses RENAME TO gone');
   await service.open();
   expect((await ask('/v1/keys.verifyKey', { key })).status).toBe(500);
   expect((await ask('/v1/keys.getKey', { keyId })).status).toBe(500);
-  expect((await ask('/v1/apis.getApi', { apiId: 'api_x' })).status).toBe(500);
+  expect((await ask('/v1/keys.getKey', { keyId: otherId })).status).toBe(500);
   await readMetrics();
   await service.stop();
-  db.run('ALTER TABLE gone RENAME TO apis');
+  db.run('ALTER TABLE gone RENAME TO key_uses');
   db.close();
   await service.open();
 }

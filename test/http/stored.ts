@@ -1,7 +1,19 @@
 import { Database } from 'bun:sqlite';
 import { join } from 'node:path';
 
-const TABLES = ['apis', 'identities', 'keys', 'root_keys', 'adhoc_windows', 'edge_counts', 'replays_0', 'replays_1'];
+const TABLES = [
+  'apis',
+  'identities',
+  'keys',
+  'permissions',
+  'roles',
+  'root_keys',
+  'changes',
+  'adhoc_windows',
+  'edge_counts',
+  'replays_0',
+  'replays_1',
+];
 
 type Row = Record<string, unknown>;
 

@@ -67,7 +67,16 @@ describe('the fields of a verdict', () => {
     const { key, keyId } = await service.createKey();
     const verdict = await service.verify(key);
     const requestId = expect.stringMatching(/^req_[1-9A-HJ-NP-Za-km-z]{26}$/) as string;
-    expect(verdict).toEqual({ valid: true, code: 'VALID', requestId, keyId, meta: {}, enabled: true });
+    expect(verdict).toEqual({
+      valid: true,
+      code: 'VALID',
+      requestId,
+      keyId,
+      meta: {},
+      enabled: true,
+      permissions: [],
+      roles: [],
+    });
   });
 
   test('a key with everything: all of it, as it was given', async () => {
@@ -78,6 +87,8 @@ describe('the fields of a verdict', () => {
       meta: { plan: 'free', nested: { list: [1, null, true] } },
       expires,
       environment: 'live',
+      permissions: ['documents.write', 'documents.read'],
+      roles: ['editor'],
       remaining: 5,
       ratelimit: { limit: 3, duration: 60_000 },
       ratelimits: [{ name: 'day', limit: 9, duration: 86_400_000, async: false }],
@@ -96,6 +107,8 @@ describe('the fields of a verdict', () => {
       expires,
       enabled: true,
       environment: 'live',
+      permissions: ['documents.read', 'documents.write'],
+      roles: ['editor'],
       identity: { id: expect.stringMatching(/^id_/) as string, externalId: 'user_1', meta: {} },
       remaining: 4,
       ratelimit: { limit: 3, remaining: 2, reset },

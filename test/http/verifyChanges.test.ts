@@ -65,6 +65,8 @@ describe('what a verdict tells after an update', () => {
       keyId,
       meta: {},
       enabled: true,
+      permissions: [],
+      roles: [],
     });
   });
 

@@ -4,6 +4,7 @@ import * as fc from 'fast-check';
 import { BLANK_KEY, type KeyRecord } from '../../src/core/records.ts';
 import { type KeyEntry, toKeyEntry } from '../../src/engine/keyEntry.ts';
 import { PackedKeys } from '../../src/engine/packedKeys.ts';
+import { found, identity } from '../conformance/samples.ts';
 
 const seed = Number(process.env['KEYSTILE_TEST_SEED'] ?? 1);
 
@@ -54,10 +55,10 @@ test('packed keys come out as they went in, whatever is added, replaced, removed
       for (const step of sequence) {
         if ('add' in step) {
           const digest = digestOf(step.add);
-          const found = { key: { ...BLANK, ...step.fields, id: idOf(step.add) }, identity: null };
-          expect(packed.add(digest, found)).toBe(true);
+          const added = found({ ...BLANK, ...step.fields, id: idOf(step.add) });
+          expect(packed.add(digest, added)).toBe(true);
           reference.delete(digest);
-          reference.set(digest, toKeyEntry(found, found.key.apiId));
+          reference.set(digest, toKeyEntry(added, added.key.apiId, null));
         } else if ('remove' in step) {
           packed.delete(digestOf(step.remove));
           reference.delete(digestOf(step.remove));
@@ -78,7 +79,7 @@ test('packed keys come out as they went in, whatever is added, replaced, removed
 test('10,000 packed keys are found through all growing and repacking, and no other digest is', () => {
   const packed = new PackedKeys();
   const add = (number: number): boolean =>
-    packed.add(digestOf(number), { key: { ...BLANK, id: idOf(number) }, identity: null });
+    packed.add(digestOf(number), found({ ...BLANK, id: idOf(number) }));
   for (let number = 0; number < 10_000; number++) add(number);
   for (let number = 0; number < 10_000; number += 2) packed.delete(digestOf(number));
   for (let number = 10_000; number < 15_000; number++) add(number);
@@ -92,7 +93,6 @@ test('10,000 packed keys are found through all growing and repacking, and no oth
 
 test('a key with more to it than fits is not packed', () => {
   const packed = new PackedKeys();
-  const identity = { id: 'id_1', externalId: 'user', meta: null, createdAtMs: 0 };
   const refused: Partial<KeyRecord>[] = [
     { name: 'a name' },
     { meta: '{"a":1}' },
@@ -101,16 +101,21 @@ test('a key with more to it than fits is not packed', () => {
     { id: 'key_short' },
     { limits: [{ ...local, async: false, account: 7 }] },
   ];
-  for (const fields of refused)
-    expect(packed.add(digestOf(1), { key: { ...BLANK, ...fields }, identity: null })).toBe(false);
-  expect(packed.add(digestOf(1), { key: BLANK, identity })).toBe(false);
+  for (const fields of refused) expect(packed.add(digestOf(1), found({ ...BLANK, ...fields }))).toBe(false);
+  for (const fields of [
+    { identity: identity('id_1', 'user') },
+    { access: { roles: [{ id: 'role_1', name: 'admin' }], permissions: [], slugs: [] } },
+    { secretUntilMs: 1 },
+  ]) {
+    expect(packed.add(digestOf(1), found(BLANK, fields))).toBe(false);
+  }
   expect(packed.size).toBe(0);
 });
 
 test('digests under different peppers are different keys', () => {
   const packed = new PackedKeys();
-  packed.add(`v1:${digestOf(1)}`, { key: { ...BLANK, id: idOf(1) }, identity: null });
-  packed.add(`v2:${digestOf(2)}`, { key: { ...BLANK, id: idOf(2) }, identity: null });
+  packed.add(`v1:${digestOf(1)}`, found({ ...BLANK, id: idOf(1) }));
+  packed.add(`v2:${digestOf(2)}`, found({ ...BLANK, id: idOf(2) }));
   expect(packed.get(`v1:${digestOf(1)}`)?.id).toBe(idOf(1));
   expect(packed.get(`v2:${digestOf(2)}`)?.id).toBe(idOf(2));
 });

@@ -2,8 +2,8 @@ import { describe, expect, test } from 'bun:test';
 
 import { AppError } from '../../src/core/errors.ts';
 import { KeyCache } from '../../src/engine/keyCache.ts';
-import type { KeyWithIdentity, PoisonedKey, Records } from '../../src/storage/port.ts';
-import { key } from '../conformance/samples.ts';
+import type { KeyWithIdentity, PoisonedKey, Records } from '../../src/storage/recordsPort.ts';
+import { found as foundKey, key } from '../conformance/samples.ts';
 
 type Found = KeyWithIdentity | PoisonedKey | null;
 
@@ -46,7 +46,7 @@ function make(maxKeys = 100): { cache: KeyCache; records: SlowRecords } {
   return { cache: new KeyCache(records as unknown as Records, maxKeys), records };
 }
 
-const found = (id: string, revision = 1): KeyWithIdentity => ({ key: key(id, { revision }), identity: null });
+const found = (id: string, revision = 1): KeyWithIdentity => foundKey(key(id, { revision }));
 
 describe('key cache', () => {
   test('a key that was seen is answered from memory, one that is known not to exist too', async () => {

@@ -1,48 +1,83 @@
 import { describe, expect, test } from 'bun:test';
 
-import { API_ACTIONS, holdsRight, holdsRightSomewhere, isRight } from '../../src/core/rights.ts';
+import {
+  coversRight,
+  DEEDS,
+  holdsRight,
+  holdsRightSomewhere,
+  idsWithRight,
+  isRight,
+  rightTo,
+} from '../../src/core/rights.ts';
 
 describe('rights', () => {
-  test('`*` holds every action on every api', () => {
-    for (const action of API_ACTIONS) {
-      expect(holdsRight(['*'], action, 'api_1')).toBe(true);
-      expect(holdsRight(['*'], action, '*')).toBe(true);
-      expect(holdsRightSomewhere(['*'], action)).toBe(true);
+  test('`*` holds every deed on everything', () => {
+    for (const deed of DEEDS) {
+      expect(holdsRight(['*'], deed, 'api_1')).toBe(true);
+      expect(holdsRight(['*'], deed, '*')).toBe(true);
+      expect(holdsRightSomewhere(['*'], deed)).toBe(true);
+      expect(idsWithRight(['*'], deed)).toBeNull();
     }
   });
 
   test('a right on one api is none on another, nor on all', () => {
     const rights = ['api.api_1.read_key'];
-    expect(holdsRight(rights, 'read_key', 'api_1')).toBe(true);
-    expect(holdsRight(rights, 'read_key', 'api_2')).toBe(false);
-    expect(holdsRight(rights, 'read_key', '*')).toBe(false);
-    expect(holdsRight(rights, 'read_key', '')).toBe(false);
+    expect(holdsRight(rights, 'api.read_key', 'api_1')).toBe(true);
+    expect(holdsRight(rights, 'api.read_key', 'api_2')).toBe(false);
+    expect(holdsRight(rights, 'api.read_key', '*')).toBe(false);
+    expect(holdsRight(rights, 'api.read_key', '')).toBe(false);
   });
 
-  test('a right to one action is none to another, on no api', () => {
-    for (const held of API_ACTIONS) {
-      for (const asked of API_ACTIONS) {
-        expect(holdsRight([`api.*.${held}`], asked, 'api_1')).toBe(held === asked);
-        expect(holdsRight([`api.api_1.${held}`], asked, 'api_1')).toBe(held === asked);
-        expect(holdsRightSomewhere([`api.api_1.${held}`], asked)).toBe(held === asked);
+  test('a right to one deed is none to another, on nothing', () => {
+    for (const held of DEEDS) {
+      for (const asked of DEEDS) {
+        expect(holdsRight([rightTo(held, '*')], asked, 'id_1')).toBe(held === asked);
+        expect(holdsRight([rightTo(held, 'id_1')], asked, 'id_1')).toBe(held === asked);
+        expect(holdsRightSomewhere([rightTo(held, 'id_1')], asked)).toBe(held === asked);
       }
     }
   });
 
   test('no rights hold nothing', () => {
-    for (const action of API_ACTIONS) {
-      expect(holdsRight([], action, 'api_1')).toBe(false);
-      expect(holdsRightSomewhere([], action)).toBe(false);
+    for (const deed of DEEDS) {
+      expect(holdsRight([], deed, 'api_1')).toBe(false);
+      expect(holdsRightSomewhere([], deed)).toBe(false);
+      expect(idsWithRight([], deed)).toEqual([]);
     }
   });
 
   test('an id that is spelt like a right opens nothing', () => {
-    expect(holdsRight(['api.api_1.read_key'], 'read_key', 'api_1.read_key.x')).toBe(false);
-    expect(holdsRightSomewhere(['api.api_1.read_key.delete_key'], 'delete_key')).toBe(false);
+    expect(holdsRight(['api.api_1.read_key'], 'api.read_key', 'api_1.read_key.x')).toBe(false);
+    expect(holdsRightSomewhere(['api.api_1.read_key.delete_key'], 'api.delete_key')).toBe(false);
+    expect(idsWithRight(['api.api_1.x.read_key'], 'api.read_key')).toEqual([]);
+  });
+
+  test('the ids of a right are those that are named, and of that deed alone', () => {
+    const rights = ['api.api_1.read_key', 'api.api_2.read_key', 'api.api_3.read_api', 'identity.api_4.read_identity'];
+    expect(idsWithRight(rights, 'api.read_key')).toEqual(['api_1', 'api_2']);
+    expect(idsWithRight([...rights, 'api.*.read_key'], 'api.read_key')).toBeNull();
+  });
+
+  test('a right is handed out only by who has it, the same one for all things, or everything', () => {
+    for (const [rights, right, isCovered] of [
+      [['*'], '*', true],
+      [['*'], 'rbac.*.create_role', true],
+      [['api.*.read_key'], 'api.*.read_key', true],
+      [['api.*.read_key'], 'api.api_1.read_key', true],
+      [['api.api_1.read_key'], 'api.api_1.read_key', true],
+      [['api.api_1.read_key'], 'api.api_2.read_key', false],
+      [['api.api_1.read_key'], 'api.*.read_key', false],
+      [['api.*.read_key'], 'api.*.update_key', false],
+      [['api.*.read_key'], '*', false],
+      [DEEDS.map((deed) => rightTo(deed, '*')), '*', false],
+      [[], 'api.*.read_key', false],
+    ] as const) {
+      expect([rights, right, coversRight(rights, right)]).toEqual([rights, right, isCovered] as never);
+    }
   });
 
   test('what is a right and what is none', () => {
-    for (const right of ['*', 'api.*.create_api', 'api.api_1.verify_key', ...API_ACTIONS.map((a) => `api.*.${a}`)]) {
+    for (const right of ['*', 'api.*.create_api', 'api.api_1.verify_key', ...DEEDS.map((deed) => rightTo(deed, '*'))]) {
       expect([right, isRight(right)]).toEqual([right, true]);
     }
     const wrong = [
@@ -54,7 +89,10 @@ describe('rights', () => {
       'api..read_key',
       'api.*.fly',
       'key.*.read_key',
+      'rbac.*.read_key',
+      'api.*.create_role',
       'api.*.Read_key',
+      'constructor.*.read_key',
     ];
     for (const text of [...wrong, 'api.a b.read_key', ' api.*.read_key', 'api.*.read_key\n', 'api.*.constructor']) {
       expect([text, isRight(text)]).toEqual([text, false]);

@@ -1,6 +1,6 @@
 import type { Static } from 'typebox';
 
-import type { ApiObject } from '../../http/routes/apis.getApi.ts';
+import type { ApiObject } from '../../http/apiObject.ts';
 import { EXIT } from '../../serve/exitCodes.ts';
 import { type Ask, withService } from '../ask.ts';
 import type { Command } from '../command.ts';

@@ -1,16 +1,25 @@
 import { AppError, notFound } from '../../core/errors.ts';
 import type { RootKeyRecord } from '../../core/records.ts';
-import { ALL_RIGHTS, type ApiAction, holdsRight, holdsRightSomewhere } from '../../core/rights.ts';
-import type { Feed, Records } from '../../storage/port.ts';
+import { ALL_RIGHTS, type Deed, holdsRight, holdsRightSomewhere, rightTo } from '../../core/rights.ts';
+import type { Feed } from '../../storage/feedPort.ts';
+import type { Records } from '../../storage/recordsPort.ts';
+import type { Actor } from './actor.ts';
 
 /** Root keys that are kept in memory; there are few, and a flood of wrong ones must not fill it. */
 const MAX_CACHED = 1000;
+/** A root key that was found under a secret that may be replaced by now is looked up anew after so long. */
+const KEPT_MS = 1000;
+
+interface Known {
+  readonly rootKey: RootKeyRecord;
+  readonly untilMs: number;
+}
 
 /** Who calls, and what they may do. */
 export class Access {
   readonly #records: Records;
   readonly #feed: Feed;
-  readonly #known = new Map<string, RootKeyRecord>();
+  readonly #known = new Map<string, Known>();
   #changes = 0;
 
   constructor(records: Records, feed: Feed) {
@@ -24,7 +33,7 @@ export class Access {
       throw new AppError('UNAUTHORIZED', 'A root key is needed: send it as "Authorization: Bearer root_...".');
     }
     if (!this.#feed.isFresh()) await this.#feed.confirm();
-    const rootKey = await this.#findAny(digests);
+    const rootKey = await this.#findAny(digests, nowMs);
     if (rootKey === null) throw await this.#unknown(digests);
     if (rootKey.revokedAtMs !== null) throw new AppError('UNAUTHORIZED', 'This root key was revoked.');
     if (rootKey.expiresAtMs !== null && nowMs >= rootKey.expiresAtMs) {
@@ -33,29 +42,32 @@ export class Access {
     return rootKey;
   }
 
-  /** A root key was revoked or added. */
+  /** A root key was revoked, rotated or added. */
   forget(): void {
     this.#known.clear();
     this.#changes++;
   }
 
-  async #findAny(digests: readonly string[]): Promise<RootKeyRecord | null> {
+  async #findAny(digests: readonly string[], nowMs: number): Promise<RootKeyRecord | null> {
     for (const digest of digests) {
-      const found = this.#known.get(digest) ?? (await this.#find(digest));
+      const known = this.#known.get(digest);
+      if (known !== undefined && nowMs < known.untilMs) return known.rootKey;
+      const found = await this.#find(digest, nowMs);
       if (found !== null) return found;
     }
     return null;
   }
 
   /** What was read while root keys changed is used, but not kept: it may be from before the change. */
-  async #find(digest: string): Promise<RootKeyRecord | null> {
+  async #find(digest: string, nowMs: number): Promise<RootKeyRecord | null> {
     const changes = this.#changes;
-    const found = await this.#records.findRootKeyByDigest(digest);
-    if (found !== null && changes === this.#changes) {
+    const rootKey = await this.#records.findRootKeyByDigest(digest, nowMs);
+    if (rootKey !== null && changes === this.#changes) {
       if (this.#known.size >= MAX_CACHED) this.#known.clear();
-      this.#known.set(digest, found);
+      const untilMs = rootKey.secretDigest === digest ? Infinity : nowMs + KEPT_MS;
+      this.#known.set(digest, { rootKey, untilMs });
     }
-    return found;
+    return rootKey;
   }
 
   async #unknown(digests: readonly string[]): Promise<AppError> {
@@ -65,22 +77,22 @@ export class Access {
   }
 }
 
-/** The right on all apis, present and future: what making a new one needs. */
-export function requireEverywhere(rootKey: RootKeyRecord, action: ApiAction): void {
-  if (!holdsRight(rootKey.rights, action, ALL_RIGHTS)) throw lacksRight(action, ALL_RIGHTS);
+/** The right on all things of a kind, present and future: what making a new one needs. */
+export function requireEverywhere(actor: Actor, deed: Deed): void {
+  if (!holdsRight(actor.rights, deed, ALL_RIGHTS)) throw lacksRight(deed);
 }
 
-/** The right on some api at least: checked before anything is looked up. */
-export function requireSomewhere(rootKey: RootKeyRecord, action: ApiAction): void {
-  if (!holdsRightSomewhere(rootKey.rights, action)) throw lacksRight(action, ALL_RIGHTS);
+/** The right on some thing at least: checked before anything is looked up. */
+export function requireSomewhere(actor: Actor, deed: Deed): void {
+  if (!holdsRightSomewhere(actor.rights, deed)) throw lacksRight(deed);
 }
 
-/** What lies in an api that this root key has no right on looks as if it did not exist. */
-export function requireOn(rootKey: RootKeyRecord, action: ApiAction, apiId: string, what: string, id: string): void {
-  requireSomewhere(rootKey, action);
-  if (!holdsRight(rootKey.rights, action, apiId)) throw notFound(what, id);
+/** What a root key has no right on looks as if it did not exist. `owner` is what the right is on, `id` what was asked for. */
+export function requireOn(actor: Actor, deed: Deed, owner: string, what: string, id: string): void {
+  requireSomewhere(actor, deed);
+  if (!holdsRight(actor.rights, deed, owner)) throw notFound(what, id);
 }
 
-function lacksRight(action: ApiAction, id: string): AppError {
-  return new AppError('INSUFFICIENT_PERMISSIONS', `This root key lacks the right api.${id}.${action}.`);
+function lacksRight(deed: Deed): AppError {
+  return new AppError('INSUFFICIENT_PERMISSIONS', `This root key lacks the right ${rightTo(deed, ALL_RIGHTS)}.`);
 }

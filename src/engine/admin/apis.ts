@@ -1,46 +1,108 @@
-import { notFound } from '../../core/errors.ts';
+import { AppError, notFound } from '../../core/errors.ts';
 import { ID_RANDOM_BYTES, makeId } from '../../core/ids.ts';
-import type { ApiRecord, RootKeyRecord } from '../../core/records.ts';
-import { ALL_RIGHTS, holdsRight } from '../../core/rights.ts';
-import type { Page, Storage } from '../../storage/port.ts';
-import type { System } from '../system.ts';
+import { type ApiRecord, BLANK_API, type DefaultLimit } from '../../core/records.ts';
+import { type Deed, idsWithRight } from '../../core/rights.ts';
+import type { Page } from '../../storage/recordsPort.ts';
 import { requireEverywhere, requireOn, requireSomewhere } from './access.ts';
-import { applyOnce } from './changes.ts';
+import type { Actor } from './actor.ts';
+import { auditEvent } from './audit.ts';
+import type { KeyLife } from './keyLife.ts';
+import type { AdminParts } from './parts.ts';
+
+/** null clears, absent leaves. */
+export interface ApiPatch {
+  readonly name?: string;
+  readonly defaultPrefix?: string | null;
+  readonly defaultByteLength?: number | null;
+  readonly defaultLimit?: DefaultLimit | null;
+  readonly isDeleteProtected?: boolean;
+}
 
 export class ApiAdmin {
-  readonly #storage: Storage;
-  readonly #system: System;
+  readonly #parts: AdminParts;
+  readonly #keyLife: KeyLife;
 
-  constructor(storage: Storage, system: System) {
-    this.#storage = storage;
-    this.#system = system;
+  constructor(parts: AdminParts, keyLife: KeyLife) {
+    this.#parts = parts;
+    this.#keyLife = keyLife;
   }
 
-  async create(actor: RootKeyRecord, name: string): Promise<ApiRecord> {
-    requireEverywhere(actor, 'create_api');
-    const nowMs = this.#storage.ledger.nowMs();
-    const api: ApiRecord = {
-      id: makeId('api', nowMs, this.#system.randomBytes(ID_RANDOM_BYTES)),
-      name,
-      createdAtMs: nowMs,
-    };
-    await applyOnce(this.#storage.ledger, { writes: [{ kind: 'insertApi', api }], accounts: [] });
+  async create(actor: Actor, name: string): Promise<ApiRecord> {
+    const { storage, system, changes, quotas } = this.#parts;
+    requireEverywhere(actor, 'api.create_api');
+    const nowMs = storage.ledger.nowMs();
+    const id = makeId('api', nowMs, system.randomBytes(ID_RANDOM_BYTES));
+    const api: ApiRecord = { ...BLANK_API, id, name, createdAtMs: nowMs };
+    const event = auditEvent(actor, { action: 'api.create', target: id, before: null, after: apiFacts(api) });
+    await quotas.making('apis', 1, () =>
+      changes.applyOnce({ writes: [{ kind: 'insertApi', api }], accounts: [], events: [event] }),
+    );
     return api;
   }
 
-  async get(actor: RootKeyRecord, apiId: string): Promise<ApiRecord> {
-    requireOn(actor, 'read_api', apiId, 'api', apiId);
-    const api = await this.#storage.records.findApi(apiId);
-    if (api === null) throw notFound('api', apiId);
-    return api;
+  get(actor: Actor, apiId: string): Promise<ApiRecord> {
+    return this.#load(actor, 'api.read_api', apiId);
   }
 
   /** Only those that the root key may read. */
-  async list(actor: RootKeyRecord, limit: number, after: string | null): Promise<Page<ApiRecord>> {
-    requireSomewhere(actor, 'read_api');
-    const ids = holdsRight(actor.rights, 'read_api', ALL_RIGHTS)
-      ? null
-      : actor.rights.flatMap((right) => /^api\.([^.]+)\.read_api$/.exec(right)?.[1] ?? []);
-    return this.#storage.records.listApis({ limit, after, ids });
+  async list(actor: Actor, limit: number, after: string | null): Promise<Page<ApiRecord>> {
+    requireSomewhere(actor, 'api.read_api');
+    return this.#parts.storage.records.listApis({ limit, after, ids: idsWithRight(actor.rights, 'api.read_api') });
   }
+
+  async update(actor: Actor, apiId: string, patch: ApiPatch): Promise<void> {
+    await this.#change(actor, 'api.update_api', apiId, 'api.update', (before) => ({ ...before, ...patch }));
+  }
+
+  /** All keys of the api; answers how many there were. */
+  deleteKeys(actor: Actor, apiId: string, permanent: boolean): Promise<number> {
+    return this.#keyLife.deleteAllOf(actor, () => this.#load(actor, 'api.delete_key', apiId), permanent);
+  }
+
+  /** The api and all its keys: from the answer on no verification finds them. */
+  async delete(actor: Actor, apiId: string): Promise<void> {
+    const api = await this.#change(actor, 'api.delete_api', apiId, 'api.delete', (before) => {
+      if (before.isDeleteProtected) {
+        throw new AppError('DELETE_PROTECTED', `The api ${apiId} is protected from deletion; update it first.`);
+      }
+      return { ...before, deletedAtMs: this.#parts.storage.ledger.nowMs(), generation: before.generation + 1 };
+    });
+    await this.#keyLife.writeDownDeleted(api);
+  }
+
+  #change(
+    actor: Actor,
+    deed: Deed,
+    apiId: string,
+    action: string,
+    make: (before: ApiRecord) => ApiRecord,
+  ): Promise<ApiRecord> {
+    const { storage, changes } = this.#parts;
+    return changes.apply(async () => {
+      const before = await this.#load(actor, deed, apiId);
+      const api = { ...make(before), updatedAtMs: storage.ledger.nowMs(), revision: before.revision + 1 };
+      const after = api.deletedAtMs === null ? apiFacts(api) : null;
+      const event = auditEvent(actor, { action, target: apiId, before: apiFacts(before), after });
+      return {
+        change: {
+          writes: [{ kind: 'updateApi', api, expect: before.revision, endsKeys: api.deletedAtMs !== null }],
+          accounts: [],
+          events: [event],
+        },
+        answer: () => api,
+      };
+    });
+  }
+
+  async #load(actor: Actor, deed: Deed, apiId: string): Promise<ApiRecord> {
+    requireOn(actor, deed, apiId, 'api', apiId);
+    const api = await this.#parts.storage.records.findApi(apiId);
+    if (api === null) throw notFound('api', apiId);
+    return api;
+  }
+}
+
+function apiFacts(api: ApiRecord): Record<string, unknown> {
+  const { name, defaultPrefix, defaultByteLength, defaultLimit, isDeleteProtected } = api;
+  return { name, defaultPrefix, defaultByteLength, defaultLimit, deleteProtection: isDeleteProtected };
 }

@@ -20,26 +20,42 @@ export interface LimitInput {
   readonly async: boolean | null;
 }
 
-export interface KeyPatch {
-  readonly name?: string | null;
-  readonly externalId?: string | null;
-  readonly meta?: string | null;
-  readonly environment?: string | null;
-  readonly enabled?: boolean;
-  readonly expiresAtMs?: number | null;
+/** What is counted for a key or an identity. */
+export interface CounterPatch {
   readonly remaining?: number | null;
   readonly refill?: RefillInput | null;
   /** The limit named `default`. */
   readonly defaultLimit?: LimitInput | null;
   /** All the others. */
   readonly otherLimits?: readonly LimitInput[] | null;
+}
+
+/** A role or permission by its id or its name; `create` makes it when there is none of that name. */
+export interface RbacReference {
+  readonly id?: string;
+  readonly name?: string;
+  readonly slug?: string;
+  readonly create?: boolean;
+}
+
+export interface KeyPatch extends CounterPatch {
+  readonly name?: string | null;
+  readonly externalId?: string | null;
+  readonly meta?: string | null;
+  readonly environment?: string | null;
+  readonly enabled?: boolean;
+  readonly expiresAtMs?: number | null;
   readonly ipAllowlist?: readonly string[] | null;
+  /** All that the key shall have. */
+  readonly roles?: readonly RbacReference[] | null;
+  readonly permissions?: readonly RbacReference[] | null;
 }
 
 export interface NewKey extends KeyPatch {
   readonly apiId: string;
+  /** null: as the api says. */
   readonly prefix: string | null;
-  readonly byteLength: number;
+  readonly byteLength: number | null;
 }
 
 export function toRefillRule(input: RefillInput, defaultTimezone: string, nowMs: number): RefillRule {
@@ -57,7 +73,7 @@ export function isSameRule(a: RefillRule, b: RefillRule): boolean {
 }
 
 /** The limits after a patch, as they should be: the accounts of strict ones are settled afterwards. */
-export function wantedLimits(before: readonly LimitRecord[], patch: KeyPatch): LimitRecord[] {
+export function wantedLimits(before: readonly LimitRecord[], patch: CounterPatch): LimitRecord[] {
   const kept = before.filter(({ name }) =>
     name === DEFAULT_LIMIT_NAME ? patch.defaultLimit === undefined : patch.otherLimits === undefined,
   );

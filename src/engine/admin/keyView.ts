@@ -1,30 +1,42 @@
 import type { AccountState } from '../../core/account.ts';
-import type { IdentityRecord, KeyRecord } from '../../core/records.ts';
+import type { CreditsRecord } from '../../core/records.ts';
+import type { KeyWithIdentity } from '../../storage/recordsPort.ts';
 import type { Refills } from '../refills.ts';
 
-/** A key as a reader sees it: the record, and its counter as it stands now. */
-export interface KeyView {
-  readonly key: KeyRecord;
-  readonly identity: IdentityRecord | null;
+/** A counter as it stands now. */
+export interface CreditsView {
   readonly remaining: number | null;
-  /** The last boundary that refilled the key; null when none has yet. */
+  /** The last boundary that refilled it; null when none has yet. */
   readonly lastRefillAtMs: number | null;
   readonly nextRefillAtMs: number | null;
 }
 
-export interface ViewInput {
-  readonly key: KeyRecord;
-  readonly identity: IdentityRecord | null;
+/** A key as a reader sees it: the record, and its counter. */
+export interface KeyView extends CreditsView, Omit<KeyWithIdentity, 'secretUntilMs'> {
+  readonly lastUsedAtMs: number | null;
+}
+
+export interface ViewInput extends KeyWithIdentity {
   readonly state: AccountState | undefined;
   readonly refills: Refills;
   readonly nowMs: number;
+  readonly lastUsedAtMs: number | null;
 }
 
-export function viewKey({ key, identity, state, refills, nowMs }: ViewInput): KeyView {
-  const refill = key.credits?.refill ?? null;
+export function viewKey({ key, identity, access, state, refills, nowMs, lastUsedAtMs }: ViewInput): KeyView {
+  return { key, identity, access, lastUsedAtMs, ...viewCredits(key.credits, state, refills, nowMs) };
+}
+
+export function viewCredits(
+  credits: CreditsRecord | null,
+  state: AccountState | undefined,
+  refills: Refills,
+  nowMs: number,
+): CreditsView {
+  const refill = credits?.refill ?? null;
   const remaining = state === undefined ? null : refills.balance(state, refill, nowMs);
-  if (refill === null) return { key, identity, remaining, lastRefillAtMs: null, nextRefillAtMs: null };
+  if (refill === null) return { remaining, lastRefillAtMs: null, nextRefillAtMs: null };
   const plan = refills.plan(refill, nowMs);
   const lastRefillAtMs = plan.startMs > refill.sinceMs ? plan.startMs : null;
-  return { key, identity, remaining, lastRefillAtMs, nextRefillAtMs: plan.nextMs };
+  return { remaining, lastRefillAtMs, nextRefillAtMs: plan.nextMs };
 }

@@ -6,8 +6,10 @@ import { isRight } from '../../core/rights.ts';
 import { isSecretShaped, makeSecret, shownStart } from '../../core/secret.ts';
 import type { Storage } from '../../storage/port.ts';
 import type { System } from '../system.ts';
-import type { Access } from './access.ts';
-import { applyOnce } from './changes.ts';
+import { type Actor, SYSTEM } from './actor.ts';
+import { auditEvent } from './audit.ts';
+import type { Changes } from './changes.ts';
+import type { AdminParts } from './parts.ts';
 
 const PREFIX = 'root';
 const SECRET_BYTES = 24;
@@ -18,16 +20,16 @@ export interface NewRootKey {
   readonly expiresAtMs: number | null;
 }
 
-/** Root keys are managed by whoever owns the data folder: the start of the service, and the command line. */
+/** Root keys: those that the start makes, that the command line manages, and that other root keys hand out. */
 export class RootKeyAdmin {
   readonly #storage: Storage;
   readonly #system: System;
-  readonly #access: Access;
+  readonly #changes: Changes;
 
-  constructor(storage: Storage, system: System, access: Access) {
+  constructor({ storage, system, changes }: AdminParts) {
     this.#storage = storage;
     this.#system = system;
-    this.#access = access;
+    this.#changes = changes;
   }
 
   list(): Promise<readonly RootKeyRecord[]> {
@@ -35,7 +37,7 @@ export class RootKeyAdmin {
   }
 
   /** Makes a root key; its secret is told this once. */
-  async create(input: NewRootKey): Promise<{ rootKey: RootKeyRecord; secret: string }> {
+  async create(input: NewRootKey, actor: Actor = SYSTEM): Promise<{ rootKey: RootKeyRecord; secret: string }> {
     if (input.name !== null && (input.name.length > MAX_NAME_LENGTH || /[\0\p{Surrogate}]/u.test(input.name))) {
       throw new AppError('BAD_REQUEST', `The name may have at most ${MAX_NAME_LENGTH} characters, and no NUL.`);
     }
@@ -43,7 +45,7 @@ export class RootKeyAdmin {
       throw new AppError('BAD_REQUEST', 'The root key would expire in the past.');
     }
     const secret = makeSecret(PREFIX, this.#system.randomBytes(SECRET_BYTES));
-    return { rootKey: await this.#insert(secret, shownStart(PREFIX, secret), input), secret };
+    return { rootKey: await this.#insert(secret, shownStart(PREFIX, secret), input, actor), secret };
   }
 
   /** Takes a secret that the operator chose. One that is there already is left as it is; a revoked one is refused. */
@@ -56,7 +58,7 @@ export class RootKeyAdmin {
     }
     const known = await this.#find([this.#system.digestSecret(secret), ...this.#system.olderDigests(secret)]);
     if (known === null)
-      return this.#insert(secret, secret.slice(0, 4), { name: 'configured', rights: ['*'], expiresAtMs: null });
+      return this.#insert(secret, secret.slice(0, 4), { name: 'configured', rights: ['*'], expiresAtMs: null }, SYSTEM);
     if (known.revokedAtMs !== null) {
       throw new AppError(
         'UNAUTHORIZED',
@@ -66,27 +68,29 @@ export class RootKeyAdmin {
     return known;
   }
 
-  async revoke(rootKeyId: string): Promise<void> {
+  async revoke(rootKeyId: string, actor: Actor = SYSTEM): Promise<void> {
     const known = (await this.list()).find(({ id }) => id === rootKeyId);
     if (known === undefined) throw new AppError('NOT_FOUND', `There is no root key ${repeatable(rootKeyId)}.`);
     if (known.revokedAtMs !== null) return;
     const revokedAtMs = this.#storage.ledger.nowMs();
-    await applyOnce(this.#storage.ledger, {
+    const facts = rootKeyFacts(known);
+    const event = auditEvent(actor, { action: 'rootKey.revoke', target: rootKeyId, before: facts, after: null });
+    await this.#changes.applyOnce({
       writes: [{ kind: 'revokeRootKey', rootKeyId, revokedAtMs }],
       accounts: [],
+      events: [event],
     });
-    this.#access.forget();
   }
 
   async #find(digests: readonly string[]): Promise<RootKeyRecord | null> {
     for (const digest of digests) {
-      const found = await this.#storage.records.findRootKeyByDigest(digest);
+      const found = await this.#storage.records.findRootKeyByDigest(digest, this.#storage.ledger.nowMs());
       if (found !== null) return found;
     }
     return null;
   }
 
-  async #insert(secret: string, start: string, input: NewRootKey): Promise<RootKeyRecord> {
+  async #insert(secret: string, start: string, input: NewRootKey, actor: Actor): Promise<RootKeyRecord> {
     const wrong = input.rights.find((right) => !isRight(right));
     if (wrong !== undefined || input.rights.length === 0) {
       throw new AppError(
@@ -105,8 +109,13 @@ export class RootKeyAdmin {
       expiresAtMs: input.expiresAtMs,
       revokedAtMs: null,
     };
-    await applyOnce(this.#storage.ledger, { writes: [{ kind: 'insertRootKey', rootKey }], accounts: [] });
-    this.#access.forget();
+    const after = rootKeyFacts(rootKey);
+    const event = auditEvent(actor, { action: 'rootKey.create', target: rootKey.id, before: null, after });
+    await this.#changes.applyOnce({ writes: [{ kind: 'insertRootKey', rootKey }], accounts: [], events: [event] });
     return rootKey;
   }
+}
+
+function rootKeyFacts({ name, start, rights, expiresAtMs }: RootKeyRecord): Record<string, unknown> {
+  return { name, start, permissions: rights, expires: expiresAtMs };
 }

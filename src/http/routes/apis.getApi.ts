@@ -1,24 +1,26 @@
-import { Type } from 'typebox';
-
+import { ApiObject, toApiObject } from '../apiObject.ts';
 import { defineRoute } from '../route.ts';
 import { Id, strict } from '../schemas.ts';
-
-export const ApiObject = strict({ id: Type.String(), workspaceId: Type.String(), name: Type.String() });
 
 export const getApi = defineRoute({
   path: '/v1/apis.getApi',
   method: 'GET',
-  summary: 'Read one api.',
+  summary: 'Read one api, with what its new keys get when nothing else is said.',
   rights: ['api.<apiId>.read_api'],
   request: strict({ apiId: Id }),
   response: ApiObject,
   example: {
     request: { apiId: 'api_1Jm8ZtXg3kPp5FhJ9sQw2R' },
-    response: { id: 'api_1Jm8ZtXg3kPp5FhJ9sQw2R', workspaceId: 'ws_1Jm8ZtXf9cVb2NmK4tYu7P', name: 'payments' },
+    response: {
+      id: 'api_1Jm8ZtXg3kPp5FhJ9sQw2R',
+      workspaceId: 'ws_1Jm8ZtXf9cVb2NmK4tYu7P',
+      name: 'payments',
+      defaultPrefix: 'pay',
+      deleteProtection: false,
+    },
   },
   errors: ['NOT_FOUND'],
   async handle(engine, actor, { apiId }) {
-    const api = await engine.apis.get(actor, apiId);
-    return { id: api.id, workspaceId: engine.storage.workspaceId, name: api.name };
+    return toApiObject(await engine.apis.get(actor, apiId), engine.storage.workspaceId);
   },
 });

@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
 
 import { MAX_PAGE_SIZE } from '../../core/bounds.ts';
+import { ApiObject, toApiObject } from '../apiObject.ts';
 import { defineRoute } from '../route.ts';
 import { Id, PageLimit, strict } from '../schemas.ts';
-import { ApiObject } from './apis.getApi.ts';
 
 export const listApis = defineRoute({
   path: '/v1/apis.listApis',
@@ -15,14 +15,21 @@ export const listApis = defineRoute({
   example: {
     request: { limit: 10 },
     response: {
-      apis: [{ id: 'api_1Jm8ZtXg3kPp5FhJ9sQw2R', workspaceId: 'ws_1Jm8ZtXf9cVb2NmK4tYu7P', name: 'payments' }],
+      apis: [
+        {
+          id: 'api_1Jm8ZtXg3kPp5FhJ9sQw2R',
+          workspaceId: 'ws_1Jm8ZtXf9cVb2NmK4tYu7P',
+          name: 'payments',
+          deleteProtection: false,
+        },
+      ],
       total: 1,
     },
   },
   errors: [],
   async handle(engine, actor, { limit = MAX_PAGE_SIZE, cursor = null }) {
     const page = await engine.apis.list(actor, limit, cursor);
-    const apis = page.items.map(({ id, name }) => ({ id, workspaceId: engine.storage.workspaceId, name }));
+    const apis = page.items.map((api) => toApiObject(api, engine.storage.workspaceId));
     return { apis, total: page.total, ...(page.cursor === null ? {} : { cursor: page.cursor }) };
   },
 });

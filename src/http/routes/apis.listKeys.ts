@@ -1,15 +1,16 @@
 import { Type } from 'typebox';
 
-import { MAX_PAGE_SIZE } from '../../core/bounds.ts';
+import { MAX_PAGE_SIZE, MAX_SEARCH_LENGTH } from '../../core/bounds.ts';
 import { KeyObject, toKeyObject } from '../keyObject.ts';
 import { defineRoute } from '../route.ts';
-import { ExternalId, Id, PageLimit, strict } from '../schemas.ts';
+import { ExternalId, Id, PageLimit, strict, words } from '../schemas.ts';
 import { refuseDecrypt } from './keys.getKey.ts';
 
 export const listKeys = defineRoute({
   path: '/v1/apis.listKeys',
   method: 'GET',
-  summary: 'List the keys of an api, in the order in which they were made.',
+  summary:
+    'List the keys of an api, in the order in which they were made. `search` finds keys whose `start` begins so, or whose name or metadata has words that do.',
   rights: ['api.<apiId>.read_key', 'api.<apiId>.read_api'],
   request: strict({
     apiId: Id,
@@ -17,6 +18,7 @@ export const listKeys = defineRoute({
     cursor: Type.Optional(Id),
     externalId: Type.Optional(ExternalId),
     ownerId: Type.Optional(ExternalId),
+    search: Type.Optional(words(1, MAX_SEARCH_LENGTH)),
     decrypt: Type.Optional(Type.Boolean()),
     revalidateKeysCache: Type.Optional(Type.Boolean()),
   }),
@@ -33,6 +35,8 @@ export const listKeys = defineRoute({
           meta: {},
           createdAt: 1783036800000,
           remaining: 3,
+          roles: [],
+          permissions: [],
           enabled: true,
         },
       ],
@@ -41,9 +45,10 @@ export const listKeys = defineRoute({
     },
   },
   errors: ['NOT_FOUND', 'PRECONDITION_FAILED'],
-  async handle(engine, actor, { apiId, limit = MAX_PAGE_SIZE, cursor = null, externalId, ownerId, decrypt }) {
+  async handle(engine, actor, body) {
+    const { apiId, limit = MAX_PAGE_SIZE, cursor = null, externalId, ownerId, search = null, decrypt } = body;
     refuseDecrypt(decrypt);
-    const query = { apiId, limit, after: cursor, externalId: externalId ?? ownerId ?? null };
+    const query = { apiId, limit, after: cursor, externalId: externalId ?? ownerId ?? null, search };
     const page = await engine.keys.list(actor, query);
     const keys = page.keys.map((view) => toKeyObject(view, engine.storage.workspaceId));
     return { keys, total: page.total, ...(page.cursor === null ? {} : { cursor: page.cursor }) };

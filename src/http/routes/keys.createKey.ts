@@ -1,6 +1,5 @@
 import { Type } from 'typebox';
 
-import { MIN_KEY_BYTES } from '../../core/bounds.ts';
 import { badFields, refuseRecoverable, toKeyPatch } from '../keyFields.ts';
 import { defineRoute } from '../route.ts';
 import {
@@ -13,9 +12,11 @@ import {
   Meta,
   Name,
   NamedRatelimits,
+  PermissionNames,
   Prefix,
   Ratelimit,
   Refill,
+  RoleNames,
   strict,
   UnixMs,
 } from '../schemas.ts';
@@ -33,6 +34,8 @@ export const createKey = defineRoute({
     externalId: Type.Optional(ExternalId),
     ownerId: Type.Optional(ExternalId),
     meta: Type.Optional(Meta),
+    roles: Type.Optional(RoleNames),
+    permissions: Type.Optional(PermissionNames),
     expires: Type.Optional(UnixMs),
     remaining: Type.Optional(Count),
     refill: Type.Optional(Refill),
@@ -58,7 +61,7 @@ export const createKey = defineRoute({
   },
   errors: ['NOT_FOUND', 'PRECONDITION_FAILED'],
   async handle(engine, actor, body) {
-    const { apiId, prefix = null, byteLength = MIN_KEY_BYTES, recoverable, ...fields } = body;
+    const { apiId, prefix = null, byteLength = null, recoverable, roles, permissions, ...fields } = body;
     refuseRecoverable(recoverable);
     if (fields.expires !== undefined && fields.expires <= engine.storage.ledger.nowMs()) {
       throw badFields([{ path: 'expires', message: 'expires lies in the past; it is a unix time in milliseconds' }]);
@@ -66,7 +69,17 @@ export const createKey = defineRoute({
     if (fields.refill !== undefined && fields.remaining === undefined) {
       throw badFields([{ path: 'refill', message: 'a refill needs a counter: give remaining with it' }]);
     }
-    const { keyId, secret } = await engine.keys.create(actor, { ...toKeyPatch(fields), apiId, prefix, byteLength });
+    const patch = toKeyPatch({
+      ...fields,
+      ...(roles === undefined ? {} : { roles: roles.map(byName) }),
+      ...(permissions === undefined ? {} : { permissions: permissions.map(byName) }),
+    });
+    const { keyId, secret } = await engine.keys.create(actor, { ...patch, apiId, prefix, byteLength });
     return { keyId, key: secret };
   },
 });
+
+/** What does not exist is made on the way, if the root key may. */
+function byName(name: string): { name: string; create: true } {
+  return { name, create: true };
+}

@@ -37,6 +37,8 @@ export const getKey = defineRoute({
         lastRefillAt: 1783036800000,
         nextRefillAt: 1783123200000,
       },
+      roles: [],
+      permissions: [],
       enabled: true,
     },
   },

@@ -1,9 +1,10 @@
 import type { Client } from 'pg';
 
-import { type Feed, type FeedChange, StorageUnavailable } from '../port.ts';
+import type { Feed, FeedChange } from '../feedPort.ts';
+import { StorageUnavailable } from '../port.ts';
 import type { LedgerClock } from './clock.ts';
 import { type Connector, withDeadline } from './connector.ts';
-import { CHANNEL } from './feedNotes.ts';
+import { CHANNEL, type Subjects } from './feedNotes.ts';
 import { reasonOf } from './failure.ts';
 import { Session } from './session.ts';
 
@@ -19,7 +20,14 @@ interface PollRow extends Record<string, unknown> {
   last: number;
   now: number;
   timeline: number;
-  changes: readonly { readonly keys: readonly string[]; readonly root_keys: boolean }[] | null;
+  changes: readonly ChangeRow[] | null;
+}
+
+interface ChangeRow {
+  readonly keys: readonly string[];
+  readonly root_keys: boolean;
+  /** JSON of Subjects; null: none. */
+  readonly subjects: string | null;
 }
 
 interface Poll {
@@ -153,9 +161,7 @@ export class PostgresFeed implements Feed {
     if (seen === null || (last === seen && isSameLine)) return;
     // Numbers have no gaps. Too many to tell, some removed already, or another database at this address: nothing kept counts.
     const isWhole = isSameLine && changes !== null && changes.length === last - seen;
-    const change: FeedChange = isWhole
-      ? { keys: changes.flatMap(({ keys }) => keys), rootKeys: changes.some(({ root_keys }) => root_keys) }
-      : { keys: null, rootKeys: true };
+    const change = isWhole ? merged(changes) : ANYTHING;
     for (const listener of this.#listeners) listener(change);
   }
 
@@ -199,6 +205,20 @@ export class PostgresFeed implements Feed {
 /** The counter, the clock and the changes since, in one snapshot. */
 const POLL = `SELECT c.number AS last, ledger_now_v1(NULL) AS now,
   ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint AS timeline, (
-    SELECT json_agg(json_build_object('keys', n.keys, 'root_keys', n.root_keys))
-    FROM (SELECT keys, root_keys FROM changes WHERE number > $1::bigint ORDER BY number LIMIT ${MAX_CHANGES}) n
+    SELECT json_agg(json_build_object('keys', n.keys, 'root_keys', n.root_keys, 'subjects', n.subjects))
+    FROM (SELECT keys, root_keys, subjects FROM changes WHERE number > $1::bigint ORDER BY number LIMIT ${MAX_CHANGES}) n
   ) AS changes FROM change_counter c`;
+
+const ANYTHING: FeedChange = { keys: null, apis: [], identities: [], namespaces: [], rbac: true, rootKeys: true };
+
+function merged(changes: readonly ChangeRow[]): FeedChange {
+  const subjects = changes.flatMap(({ subjects: text }) => (text === null ? [] : (JSON.parse(text) as Subjects)));
+  return {
+    keys: changes.flatMap(({ keys }) => keys),
+    apis: subjects.flatMap(({ apis }) => apis),
+    identities: subjects.flatMap(({ identities }) => identities),
+    namespaces: subjects.flatMap(({ namespaces }) => namespaces),
+    rbac: subjects.some(({ rbac }) => rbac),
+    rootKeys: changes.some(({ root_keys }) => root_keys),
+  };
+}

@@ -1,37 +1,53 @@
 import { escapeLiteral } from 'pg';
 
-import type { RecordWrite } from '../port.ts';
-import type { Ask } from './pool.ts';
+import { feedChangeOf } from '../feedPort.ts';
+import type { Change } from '../port.ts';
 
 /** The channel on which nodes hear that something changed. It is the fast way; what counts is the numbered table. */
 export const CHANNEL = 'keystile_changes';
 
-/**
- * What a change touches of what nodes keep in memory, read before the change; the answer is the statement that writes it down.
- * It is sent together with the commit: the counter row is held from there on, so that the numbers follow the order of
- * commits, and no other change waits for a round trip of this node.
- */
-export async function noteChange(ask: Ask, writes: readonly RecordWrite[]): Promise<(nowMs: number) => string> {
-  const keys: string[] = [];
-  let rootKeys = false;
-  for (const write of writes) {
-    // A new key ends what nodes remember of its digest: that there is none.
-    if (write.kind === 'insertKey' || write.kind === 'updateKey') keys.push(write.key.secretDigest);
-    if (write.kind === 'removeKey') keys.push(...(await digestOf(ask, write.keyId)));
-    if (write.kind === 'insertRootKey' || write.kind === 'revokeRootKey') rootKeys = true;
-  }
-  if (keys.length === 0 && !rootKeys) return () => '';
-  const array = `ARRAY[${keys.map((key) => escapeLiteral(key)).join(', ')}]::text[]`;
-  return (nowMs) => `WITH next AS (UPDATE change_counter SET number = number + 1 RETURNING number),
-    noted AS (INSERT INTO changes (number, at_ms, keys, root_keys)
-      SELECT number, ${nowMs}, ${array}, ${rootKeys} FROM next RETURNING number)
-    SELECT pg_notify('${CHANNEL}', number::text) FROM noted;`;
+/** What nodes drop beside keys and root keys, which have columns of their own. */
+export interface Subjects {
+  readonly apis: readonly string[];
+  readonly identities: readonly string[];
+  readonly namespaces: readonly string[];
+  readonly rbac: boolean;
 }
 
-async function digestOf(ask: Ask, keyId: string): Promise<string[]> {
-  const { rows } = await ask<{ secret_digest: string }>({
-    text: 'SELECT secret_digest FROM keys WHERE id = $1',
-    values: [keyId],
+/**
+ * The statement that numbers a change: what it touches of what nodes keep in memory, and what it tells the audit log. It is
+ * sent together with the commit: the counter row is held from there on, so that the numbers follow the order of commits, and
+ * no other change waits for a round trip of this node.
+ */
+export function noteChange({ writes, events = [] }: Change, nowMs: number): string {
+  const feed = feedChangeOf(writes);
+  if (feed === null && events.length === 0) return '';
+  const { keys = [], rootKeys = false } = feed ?? {};
+  const { apis = [], identities = [], namespaces = [], rbac = false } = feed ?? {};
+  const subjects = JSON.stringify({ apis, identities, namespaces, rbac } satisfies Subjects);
+  // The first row tells the nodes; each event has a row of its own.
+  const rows = Array.from({ length: Math.max(1, events.length) }, (_, i) => {
+    const event = events[i];
+    const told =
+      i === 0 ? [textArray(keys ?? []), String(rootKeys), text(subjects)] : ["'{}'::text[]", 'false', 'NULL'];
+    const logged = [event?.actor, event?.action, event?.target, event?.before, event?.after, event?.origin];
+    return `(${[i, ...told, ...[...logged, event?.requestId].map((each) => `${text(each ?? null)}::text`)].join(', ')})`;
   });
-  return rows.map(({ secret_digest }) => secret_digest);
+  return `WITH next AS (UPDATE change_counter SET number = number + ${rows.length} RETURNING number),
+    noted AS (INSERT INTO changes
+        (number, at_ms, keys, root_keys, subjects, actor, action, target, before_json, after_json, origin, request_id)
+      SELECT next.number - ${rows.length - 1} + v.place, ${nowMs}, v.keys, v.root_keys, v.subjects,
+        v.actor, v.action, v.target, v.before_json, v.after_json, v.origin, v.request_id
+      FROM next, (VALUES ${rows.join(', ')})
+        AS v(place, keys, root_keys, subjects, actor, action, target, before_json, after_json, origin, request_id)
+      RETURNING number)
+    SELECT pg_notify('${CHANNEL}', max(number)::text) FROM noted;`;
+}
+
+function text(value: string | null): string {
+  return value === null ? 'NULL' : escapeLiteral(value);
+}
+
+function textArray(values: readonly string[]): string {
+  return `ARRAY[${values.map((value) => escapeLiteral(value)).join(', ')}]::text[]`;
 }

@@ -326,8 +326,9 @@ BEGIN
 END $$;`;
 
 /** The account of an ad-hoc window, made on first use; NULL when its owner has as many live ones as allowed. */
-const OPEN_WINDOW = `
-CREATE FUNCTION ledger_open_window_v1(of_owner text, of_name text, of_duration bigint, at_ms bigint, max_windows int)
+function openWindow(name: string, isBounded: string): string {
+  return `
+CREATE FUNCTION ${name}(of_owner text, of_name text, of_duration bigint, at_ms bigint, max_windows int)
 RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
   found_account bigint; now_ bigint;
@@ -341,9 +342,11 @@ BEGIN
   WHERE w.owner = of_owner AND w.name = of_name AND w.duration_ms = of_duration;
   IF FOUND THEN RETURN found_account; END IF;
   now_ := ledger_now_v1(at_ms);
-  IF (SELECT count(*) FROM adhoc_windows w WHERE w.owner = of_owner) >= max_windows THEN
-    PERFORM ledger_close_windows_v1(ARRAY(SELECT w.account FROM adhoc_windows w WHERE w.owner = of_owner), now_);
-    IF (SELECT count(*) FROM adhoc_windows w WHERE w.owner = of_owner) >= max_windows THEN RETURN NULL; END IF;
+  IF ${isBounded} THEN
+    IF (SELECT count(*) FROM adhoc_windows w WHERE w.owner = of_owner) >= max_windows THEN
+      PERFORM ledger_close_windows_v1(ARRAY(SELECT w.account FROM adhoc_windows w WHERE w.owner = of_owner), now_);
+      IF (SELECT count(*) FROM adhoc_windows w WHERE w.owner = of_owner) >= max_windows THEN RETURN NULL; END IF;
+    END IF;
   END IF;
   found_account := nextval('account_numbers');
   -- It runs from now on: one that has never been used is not one that has ended.
@@ -352,6 +355,7 @@ BEGIN
   INSERT INTO adhoc_windows (owner, name, duration_ms, account) VALUES (of_owner, of_name, of_duration, found_account);
   RETURN found_account;
 END $$;`;
+}
 
 /** Removes those of these windows that ended by then; one that a spend holds right now is left for the next time. */
 const CLOSE_WINDOWS = `
@@ -379,4 +383,9 @@ BEGIN
   RETURN answer;
 END $$;`;
 
+const OPEN_WINDOW = openWindow('ledger_open_window_v1', 'TRUE');
+
 export const FUNCTIONS_V1 = [NOW, LOCK, CLOSE_WINDOWS, NOTE, SPEND, RESOLVE, OPEN_WINDOW].join('\n');
+
+/** Without a maximum the windows of the owner are not counted: a namespace has very many. */
+export const FUNCTIONS_V2 = openWindow('ledger_open_window_v2', 'max_windows IS NOT NULL');

@@ -6,11 +6,11 @@ import {
   type DueCursor,
   type DueRefill,
   type Ledger,
-  type RecordWrite,
   StorageOutcomeUnknown,
   StorageUnavailable,
   type WindowName,
 } from '../port.ts';
+import type { RecordWrite } from '../recordsPort.ts';
 import type { LedgerClock } from './clock.ts';
 import type { Connector } from './connector.ts';
 import { BatchRefused, BatchUndone, Lane } from './lane.ts';
@@ -141,7 +141,7 @@ export class PostgresLedger implements Ledger {
   }
 
   apply(change: Change): Promise<ChangeOutcome> {
-    const claims = [...change.accounts.map(({ account }) => account), ...change.writes.map(recordName)];
+    const claims = [...change.accounts.map(({ account }) => account), ...change.writes.flatMap(recordNames)];
     return this.#enqueue({ change }, claims) as Promise<ChangeOutcome>;
   }
 
@@ -158,8 +158,12 @@ export class PostgresLedger implements Ledger {
     return this.#management.reserveAccounts(count);
   }
 
-  openWindow(window: WindowName): Promise<number | null> {
-    return this.#management.openWindow(window);
+  openWindow(window: WindowName, max: number | null): Promise<number | null> {
+    return this.#management.openWindow(window, max);
+  }
+
+  countWindows(owner: string, upTo: number): Promise<number> {
+    return this.#management.countWindows(owner, upTo);
   }
 
   listDueRefills(dueUntilMs: number, limit: number, after: DueCursor | null): Promise<readonly DueRefill[]> {
@@ -378,21 +382,26 @@ function isChange(item: Item): item is Item & { readonly work: { readonly change
   return 'change' in item.work;
 }
 
-function recordName(write: RecordWrite): string {
+/** What a write claims; what has no revision and no account is left to the database. */
+function recordNames(write: RecordWrite): string[] {
   switch (write.kind) {
     case 'insertApi':
-      return `api ${write.api.id}`;
+    case 'updateApi':
+      return [`api ${write.api.id}`];
     case 'insertIdentity':
-      return `identity ${write.identity.externalId}`;
+    case 'updateIdentity':
+      return [`identity ${write.identity.externalId}`];
     case 'insertKey':
     case 'updateKey':
-      return `key ${write.key.id}`;
     case 'removeKey':
-      return `key ${write.keyId}`;
+      return [`key ${write.key.id}`];
     case 'insertRootKey':
-      return `root key ${write.rootKey.id}`;
+      return [`root key ${write.rootKey.id}`];
+    case 'rotateRootKey':
     case 'revokeRootKey':
-      return `root key ${write.rootKeyId}`;
+      return [`root key ${write.rootKeyId}`];
+    default:
+      return [];
   }
 }
 

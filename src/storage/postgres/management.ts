@@ -1,5 +1,4 @@
 import { type AccountChange, type AccountState, changed } from '../../core/account.ts';
-import { MAX_ADHOC_LIMITS_PER_OWNER } from '../../core/bounds.ts';
 import type { IdempotencyKey, LegResult, SpendOutcome } from '../../core/spend.ts';
 import {
   type Change,
@@ -10,7 +9,7 @@ import {
   StorageUnavailable,
   type WindowName,
 } from '../port.ts';
-import { writeStatement } from '../sql/statements.ts';
+import { writeStatements } from '../sql/writes.ts';
 import type { LedgerClock } from './clock.ts';
 import { noteChange } from './feedNotes.ts';
 import { asUnavailable, kindOf, reasonOf } from './failure.ts';
@@ -97,11 +96,11 @@ export class Management {
     return this.#numbers.splice(0, count);
   }
 
-  async openWindow(window: WindowName): Promise<number | null> {
+  async openWindow(window: WindowName, max: number | null): Promise<number | null> {
     const nowMs = this.#clock.nowMs();
     const known = this.#windows.find(window, nowMs);
     if (known !== undefined) return known;
-    const account = await this.#openWindow(window);
+    const account = await this.#openWindow(window, max);
     if (account !== null) this.#windows.add(window, account, nowMs);
     return account;
   }
@@ -111,18 +110,24 @@ export class Management {
     this.#windows.drop(account);
   }
 
-  async #openWindow({ owner, name, durationMs }: WindowName): Promise<number | null> {
-    const text = 'SELECT ledger_open_window_v1($1, $2, $3, $4, $5) AS account';
-    const values = [owner, name, durationMs, this.#clock.said, MAX_ADHOC_LIMITS_PER_OWNER];
+  async countWindows(owner: string, upTo: number): Promise<number> {
+    const text = 'SELECT count(*) AS total FROM (SELECT 1 FROM adhoc_windows WHERE owner = $1 LIMIT $2) counted';
+    const { rows } = await asUnavailable(this.#lookups.query<{ total: number }>({ text, values: [owner, upTo] }));
+    return rows[0]?.total ?? 0;
+  }
+
+  async #openWindow({ owner, name, durationMs }: WindowName, max: number | null): Promise<number | null> {
+    const text = 'SELECT ledger_open_window_v2($1, $2, $3, $4, $5) AS account';
+    const values = [owner, name, durationMs, this.#clock.said, max];
     const { rows } = await asUnavailable(this.#lookups.query<{ account: number | null }>({ text, values }));
     return rows[0]?.account ?? null;
   }
 
   async listDueRefills(dueUntilMs: number, limit: number, after: DueCursor | null): Promise<readonly DueRefill[]> {
     const { rows } = await this.#read<DueRefill & Record<string, unknown>>(
-      `SELECT a.id AS account, a.due_at_ms AS "dueAtMs", k.id AS "keyId"
-       FROM accounts a JOIN keys k ON k.credits_account = a.id
-       WHERE a.due_at_ms > 0 AND a.due_at_ms <= $1 AND (a.due_at_ms, a.id) > ($2, $3)
+      `SELECT a.id AS account, a.due_at_ms AS "dueAtMs", coalesce(k.id, i.id) AS owner
+       FROM accounts a LEFT JOIN keys k ON k.credits_account = a.id LEFT JOIN identities i ON i.credits_account = a.id
+       WHERE coalesce(k.id, i.id) IS NOT NULL AND a.due_at_ms > 0 AND a.due_at_ms <= $1 AND (a.due_at_ms, a.id) > ($2, $3)
        ORDER BY a.due_at_ms, a.id LIMIT $4`,
       [dueUntilMs, after?.dueAtMs ?? 0, after?.account ?? 0, limit],
     );
@@ -142,15 +147,13 @@ export class Management {
     let isCommitting = false;
     try {
       const { nowMs, after } = await this.#begin(ask, change.accounts);
-      const note = await noteChange(ask, change.writes);
-      for (const write of change.writes) {
-        const { sql, params, changesOne } = writeStatement(write);
+      for (const { sql, params, changesOne } of change.writes.flatMap(writeStatements)) {
         const { rowCount } = await ask({ text: sql, values: params });
         if (changesOne && rowCount !== 1) throw new Stale();
       }
       await writeAccounts(ask, change.accounts, after);
       isCommitting = true;
-      await ask(`${note(nowMs)} COMMIT`);
+      await ask(`${noteChange(change, nowMs)} COMMIT`);
       return { status: 'done', accounts: after, nowMs };
     } catch (error) {
       if (isCommitting && kindOf(error) === 'lost') {

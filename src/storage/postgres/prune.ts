@@ -16,7 +16,10 @@ export async function prune(pool: Pool, clock: LedgerClock, retentionMs: number)
   await closeWindows(pool, endedByMs);
   await removeRows(pool, 'lanes', 'used_at_ms', endedByMs);
   await removeRows(pool, 'nodes', 'seen_at_ms', endedByMs);
-  await removeRows(pool, 'changes', 'at_ms', endedByMs);
+  // What stands in the audit log stays.
+  await removeRows(pool, 'changes', 'action IS NULL AND at_ms', endedByMs);
+  await removeRows(pool, 'former_secrets', 'until_ms', endedByMs);
+  await removeRows(pool, 'tally_marks', 'at_ms', endedByMs);
 }
 
 /**

@@ -1,4 +1,10 @@
+import type { Imports } from '../importsPort.ts';
 import { type Storage, StorageUnavailable } from '../port.ts';
+import type { Records } from '../recordsPort.ts';
+import { SqlImports } from '../sql/imports.ts';
+import { SqlRecords } from '../sql/records.ts';
+import { SqlTallies } from '../sql/tallies.ts';
+import type { Tallies } from '../talliesPort.ts';
 import { parseAddress } from './address.ts';
 import { LedgerClock } from './clock.ts';
 import { Connector, withDeadline, WrongServer } from './connector.ts';
@@ -9,9 +15,10 @@ import { type LedgerObserver, PostgresLedger } from './ledger.ts';
 import { Management } from './management.ts';
 import { listNodes, type NodeRecord, sayGoodbye, sayHello } from './nodes.ts';
 import { Pool } from './pool.ts';
-import { PostgresRecords } from './records.ts';
+import { PostgresReader } from './reader.ts';
 import { migrate, readInstallation } from './schema.ts';
 import { Session } from './session.ts';
+import { PostgresTallyWriter } from './tallyWriter.ts';
 
 /** Connections for the lookups of verifications. */
 const LOOKUP_CONNECTIONS = 2;
@@ -52,7 +59,9 @@ export interface PostgresOptions {
 }
 
 export class PostgresStorage implements Storage {
-  readonly records: PostgresRecords;
+  readonly records: Records;
+  readonly tallies: Tallies;
+  readonly imports: Imports;
   readonly ledger: PostgresLedger;
   readonly edge: PostgresEdgeCounts;
   readonly feed: PostgresFeed;
@@ -89,7 +98,10 @@ export class PostgresStorage implements Storage {
     this.#pool = new Pool(connector, { ...common, size: options.poolSize });
     this.#lookups = new Pool(connector, { ...common, size: LOOKUP_CONNECTIONS });
     const management = new Management(this.#pool, this.#lookups, clock, options.idempotencyRetentionMs);
-    this.records = new PostgresRecords(this.#pool, this.#lookups);
+    const [reader, lookups] = [new PostgresReader(this.#pool), new PostgresReader(this.#lookups)];
+    this.records = new SqlRecords(reader, lookups, (digests) => lookups.findKeys(digests));
+    this.imports = new SqlImports(reader);
+    this.tallies = new SqlTallies(reader, new PostgresTallyWriter(this.#pool, options.node));
     this.#edgeSession = new Session(connector, {
       settings: { statement_timeout: String(PUSH_TIMEOUT_MS) },
       timeoutMs: PUSH_TIMEOUT_MS * 2,

@@ -1,7 +1,6 @@
 import type { Database } from 'bun:sqlite';
 
 import type { AccountState } from '../../core/account.ts';
-import { MAX_ADHOC_LIMITS_PER_OWNER } from '../../core/bounds.ts';
 import { windowEnd } from '../../core/window.ts';
 import type { WindowName } from '../port.ts';
 import type { SqliteChange } from './batch.ts';
@@ -29,15 +28,22 @@ export class AdHocWindows {
   }
 
   /** One at a time for each owner: the next one sees what this one made, and the bound holds. */
-  async open(window: WindowName): Promise<number | null> {
+  async open(window: WindowName, max: number | null): Promise<number | null> {
     const before = this.#opening.get(window.owner) ?? Promise.resolve(null);
-    const opening = before.catch(() => null).then(() => this.#open(window));
+    const opening = before.catch(() => null).then(() => this.#open(window, max));
     this.#opening.set(window.owner, opening);
     try {
       return await opening;
     } finally {
       if (this.#opening.get(window.owner) === opening) this.#opening.delete(window.owner);
     }
+  }
+
+  count(owner: string, upTo: number): number {
+    const { total } = this.#db
+      .query('SELECT count(*) AS total FROM (SELECT 1 FROM adhoc_windows WHERE owner = ? LIMIT ?)')
+      .get(owner, upTo) as { total: number };
+    return total;
   }
 
   /** Removes those that ended by then, in bounded steps. */
@@ -52,14 +58,14 @@ export class AdHocWindows {
     }
   }
 
-  async #open(window: WindowName): Promise<number | null> {
+  async #open(window: WindowName, max: number | null): Promise<number | null> {
     const found = this.#db
       .query('SELECT account FROM adhoc_windows WHERE owner = ? AND name = ? AND duration_ms = ?')
       .get(window.owner, window.name, window.durationMs) as { account: number } | null;
     if (found !== null) return found.account;
-    if (this.#of(window.owner).length >= MAX_ADHOC_LIMITS_PER_OWNER) {
+    if (max !== null && this.#of(window.owner).length >= max) {
       await this.#closeEnded(this.#of(window.owner), this.#ledger.nowMs());
-      if (this.#of(window.owner).length >= MAX_ADHOC_LIMITS_PER_OWNER) return null;
+      if (this.#of(window.owner).length >= max) return null;
     }
     const [account = 0] = await this.#ledger.reserveAccounts(1);
     // It runs from now on: one that has never been used is not one that has ended.

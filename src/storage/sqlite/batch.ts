@@ -12,7 +12,7 @@ import type { Change, ChangeOutcome } from '../port.ts';
 import type { Accounts } from './accounts.ts';
 import type { Replays, Rotation } from './replays.ts';
 import { entryText } from './entries.ts';
-import type { Commit, ReplayRow, WindowWrite } from './writer.ts';
+import type { Commit, EventRow, ReplayRow, WindowWrite } from './writer.ts';
 
 /** A change of this adapter may also name ad-hoc windows. */
 export type SqliteChange = Omit<Change, 'writes'> & {
@@ -31,6 +31,7 @@ export class Batch implements LedgerView {
   readonly replays = new Map<string, { key: IdempotencyKey; replay: StoredReplay }>();
   readonly #newReplaysOf = new Map<string, number>();
   readonly #writes: SqliteChange['writes'][number][] = [];
+  readonly #events: EventRow[] = [];
   readonly #committed: Accounts;
   readonly #committedReplays: Replays;
   readonly #nowMs: number;
@@ -61,7 +62,7 @@ export class Batch implements LedgerView {
   }
 
   get isEmpty(): boolean {
-    return this.accounts.size === 0 && !this.rotates && this.#writes.length === 0;
+    return this.accounts.size === 0 && !this.rotates && this.#writes.length === 0 && this.#events.length === 0;
   }
 
   toCommit(number: number): Commit {
@@ -77,6 +78,7 @@ export class Batch implements LedgerView {
       log: `[${log}]`,
       writes: this.#writes,
       replays,
+      events: this.#events,
       rotates: this.rotates,
       rotation: this.rotation,
     };
@@ -118,6 +120,7 @@ export class Batch implements LedgerView {
     if (unsound !== undefined) throw new Error('the change would make an impossible account');
     for (const [i, { account }] of change.accounts.entries()) this.accounts.set(account, after[i] ?? null);
     this.#writes.push(...change.writes);
+    for (const event of change.events ?? []) this.#events.push({ ...event, atMs: this.#nowMs });
     return { status: 'done', accounts: after, nowMs: this.#nowMs };
   }
 }

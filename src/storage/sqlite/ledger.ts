@@ -139,8 +139,12 @@ export class SqliteLedger implements Ledger {
     return this.#numbers.reserve(count);
   }
 
-  openWindow(window: WindowName): Promise<number | null> {
-    return this.#windows.open(window);
+  openWindow(window: WindowName, max: number | null): Promise<number | null> {
+    return this.#windows.open(window, max);
+  }
+
+  async countWindows(owner: string, upTo: number): Promise<number> {
+    return this.#windows.count(owner, upTo);
   }
 
   async listDueRefills(dueUntilMs: number, limit: number, after: DueCursor | null): Promise<readonly DueRefill[]> {
@@ -148,9 +152,9 @@ export class SqliteLedger implements Ledger {
     if (after === null) await this.#folding.finish();
     const rows = this.#db
       .query(
-        `SELECT a.id AS account, a.due_at_ms AS dueAtMs, k.id AS keyId
-         FROM accounts a JOIN keys k ON k.credits_account = a.id
-         WHERE a.due_at_ms > 0 AND a.due_at_ms <= ?1 AND (a.due_at_ms, a.id) > (?2, ?3)
+        `SELECT a.id AS account, a.due_at_ms AS dueAtMs, coalesce(k.id, i.id) AS owner
+         FROM accounts a LEFT JOIN keys k ON k.credits_account = a.id LEFT JOIN identities i ON i.credits_account = a.id
+         WHERE coalesce(k.id, i.id) IS NOT NULL AND a.due_at_ms > 0 AND a.due_at_ms <= ?1 AND (a.due_at_ms, a.id) > (?2, ?3)
          ORDER BY a.due_at_ms, a.id LIMIT ?4`,
       )
       .all(dueUntilMs, after?.dueAtMs ?? 0, after?.account ?? 0, limit) as DueRefill[];
@@ -163,6 +167,7 @@ export class SqliteLedger implements Ledger {
     const endedAtMs = nowMs - PRUNE_GRACE_MS;
     while (!(await this.#writer.call('pruneEdge', endedAtMs, PRUNE_STEP)));
     await this.#windows.prune(endedAtMs);
+    await this.#writer.call('write', [{ sql: 'DELETE FROM former_secrets WHERE until_ms <= $1', params: [endedAtMs] }]);
   }
 
   /** Waits for what is under way, folds the log and lets nothing more in. */

@@ -1,12 +1,20 @@
 import { Database } from 'bun:sqlite';
 
-import { ALONE, type EdgeCounts, type Storage } from '../port.ts';
+import { ALONE } from '../feedPort.ts';
+import type { Imports } from '../importsPort.ts';
+import { type EdgeCounts, type Storage, StorageUnavailable } from '../port.ts';
+import type { Records } from '../recordsPort.ts';
+import { SqlImports } from '../sql/imports.ts';
+import { SqlRecords } from '../sql/records.ts';
+import type { Statement } from '../sql/statement.ts';
+import { SqlTallies } from '../sql/tallies.ts';
+import type { Tallies } from '../talliesPort.ts';
 import { CommitNumberFile, refuseLostCommits } from './commitNumber.ts';
 import { SqliteEdgeCounts } from './edgeCounts.ts';
 import { toWriteFailure, type WriteFailure } from './failure.ts';
 import { type DataFolder, FolderError } from './folder.ts';
 import { type LedgerObserver, SqliteLedger } from './ledger.ts';
-import { SqliteRecords } from './records.ts';
+import { SqliteReader } from './reader.ts';
 import { migrate, readSchemaVersion, SCHEMA_VERSION } from './schema.ts';
 import { SqliteThread } from './threadClient.ts';
 import { configure } from './writer.ts';
@@ -26,7 +34,9 @@ export interface SqliteOptions {
 }
 
 export class SqliteStorage implements Storage {
-  readonly records: SqliteRecords;
+  readonly records: Records;
+  readonly tallies: Tallies;
+  readonly imports: Imports;
   readonly ledger: SqliteLedger;
   readonly edge: EdgeCounts;
   readonly feed = ALONE;
@@ -41,7 +51,13 @@ export class SqliteStorage implements Storage {
     this.#db = db;
     this.#writer = writer;
     this.#databasePath = options.folder.databasePath;
-    this.records = new SqliteRecords(db, () => this.#startReader());
+    const reader = new SqliteReader(db, () => this.#startReader());
+    this.records = new SqlRecords(reader, reader, (digests) => reader.findKeys(digests));
+    this.imports = new SqlImports(reader);
+    this.tallies = new SqlTallies(reader, {
+      run: async (statements) => void (await this.#write(statements)),
+      remove: (statement) => this.#write([statement]),
+    });
     this.ledger = new SqliteLedger(db, writer, {
       ...options,
       observe: {
@@ -75,6 +91,14 @@ export class SqliteStorage implements Storage {
   /** For tests: lets the disk be full (pages), or have space again (null). */
   async setMaxPages(pages: number | null): Promise<void> {
     await this.#writer.call('setMaxPages', pages);
+  }
+
+  async #write(statements: readonly Statement[]): Promise<number> {
+    try {
+      return await this.#writer.call('write', statements);
+    } catch (error) {
+      throw new StorageUnavailable(`The database cannot be written (${toWriteFailure(error).message}).`);
+    }
   }
 
   /** Started on first use; one that failed makes way for another. */

@@ -2,7 +2,6 @@ import { Database } from 'bun:sqlite';
 
 import { toWriteFailure } from './failure.ts';
 import { writeDurably } from './folder.ts';
-import { listApis, listKeys } from './listing.ts';
 import type { ThreadCall, ThreadReply, ThreadRole } from './threadClient.ts';
 import { Writer, type WriterOptions } from './writer.ts';
 
@@ -41,10 +40,12 @@ function carryOut(call: ThreadCall): unknown {
       return writeDurably(call.args[0], String(call.args[1]));
     case 'setMaxPages':
       return writer?.setMaxPages(...call.args);
-    case 'listKeys':
-      return reader === null ? undefined : listKeys(reader, ...call.args);
-    case 'listApis':
-      return reader === null ? undefined : listApis(reader, ...call.args);
+    case 'query': {
+      const [{ sql, params }] = call.args;
+      return reader?.query(sql).all(...params);
+    }
+    case 'write':
+      return writer?.write(...call.args);
     case 'close':
       writer?.close();
       reader?.close();

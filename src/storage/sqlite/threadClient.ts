@@ -1,7 +1,6 @@
-import type { ApiQuery, KeyQuery, Page } from '../port.ts';
 import type { EdgeColumns } from './edgeCounts.ts';
 import { type FailureKind, WriteFailure } from './failure.ts';
-import type { ApiRow, KeyRow } from '../sql/rows.ts';
+import type { Statement } from '../sql/statement.ts';
 import type { Commit, WriterOptions } from './writer.ts';
 
 export type ThreadRole = 'writer' | 'reader';
@@ -17,8 +16,9 @@ interface ThreadMethods {
   reserve(count: number): number;
   noteCommit(path: string, number: number): void;
   setMaxPages(pages: number | null): void;
-  listKeys(query: KeyQuery): Page<KeyRow>;
-  listApis(query: ApiQuery): Page<ApiRow>;
+  query(statement: Statement): unknown[];
+  /** All in one transaction; answers how many rows they changed. */
+  write(statements: readonly Statement[]): number;
   close(): void;
 }
 

@@ -1,7 +1,9 @@
 import { Database, type Statement } from 'bun:sqlite';
 
-import type { RecordWrite, WindowName } from '../port.ts';
-import { type Params, writeStatement } from '../sql/statements.ts';
+import type { WindowName } from '../port.ts';
+import type { AuditEvent, RecordWrite } from '../recordsPort.ts';
+import type { Params, Statement as SqlStatement } from '../sql/statement.ts';
+import { writeStatements } from '../sql/writes.ts';
 import { EDGE_NUMBERS, type EdgeColumns } from './edgeCounts.ts';
 import { toWriteFailure, WriteFailure } from './failure.ts';
 import { ENTRY_LENGTH } from './entries.ts';
@@ -19,6 +21,11 @@ export interface ReplayRow {
   readonly outcome: string;
 }
 
+/** What was changed, and when the ledger decided it. */
+export interface EventRow extends AuditEvent {
+  readonly atMs: number;
+}
+
 /** One batch of the ledger. */
 export interface Commit {
   readonly number: number;
@@ -26,6 +33,7 @@ export interface Commit {
   readonly log: string;
   readonly writes: readonly (RecordWrite | WindowWrite)[];
   readonly replays: readonly ReplayRow[];
+  readonly events: readonly EventRow[];
   readonly rotates: boolean;
   readonly rotation: Rotation;
 }
@@ -58,8 +66,17 @@ export class Writer {
           [replay.scope, replay.id, replay.requestDigest, replay.outcome],
         );
       }
+      for (const event of commit.events) this.#noteEvent(event);
       this.#run('INSERT INTO ledger_log (number, entries) VALUES (?, ?)', [commit.number, commit.log]);
     });
+  }
+
+  write(statements: readonly SqlStatement[]): number {
+    let changes = 0;
+    this.#transaction(() => {
+      for (const { sql, params } of statements) changes += this.#run(sql, params);
+    });
+    return changes;
   }
 
   /** Brings rows up to what the log already holds: AccountEntry after AccountEntry. */
@@ -148,10 +165,19 @@ export class Writer {
     } else if (write.kind === 'removeWindow') {
       this.#run('DELETE FROM adhoc_windows WHERE account = ?', [write.account]);
     } else {
-      const { sql, params, changesOne } = writeStatement(write);
-      const changes = this.#run(sql, params);
-      if (changesOne && changes !== 1) throw new WriteFailure('refused', 'the record has another revision');
+      for (const { sql, params, changesOne } of writeStatements(write)) {
+        const changes = this.#run(sql, params);
+        if (changesOne && changes !== 1) throw new WriteFailure('refused', 'the record has another revision');
+      }
     }
+  }
+
+  #noteEvent({ atMs, actor, action, target, before, after, origin, requestId }: EventRow): void {
+    this.#run(
+      `INSERT INTO changes (at_ms, actor, action, target, before_json, after_json, origin, request_id)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+      [atMs, actor, action, target, before, after, origin, requestId],
+    );
   }
 
   #rotate({ running, empties, isDue }: Rotation): void {

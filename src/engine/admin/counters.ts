@@ -1,10 +1,17 @@
 import type { AccountChange } from '../../core/account.ts';
 import { AppError } from '../../core/errors.ts';
-import type { CreditsRecord, KeyRecord, LimitRecord, RefillRule } from '../../core/records.ts';
+import type { CreditsRecord, LimitRecord, RefillRule } from '../../core/records.ts';
 import type { Refills } from '../refills.ts';
-import { isSameRule, isSameSchedule, type KeyPatch, toRefillRule, wantedLimits } from './keyInput.ts';
+import { type CounterPatch, isSameRule, isSameSchedule, toRefillRule, wantedLimits } from './keyInput.ts';
 
-export interface KeyChangeContext {
+/** What a key or an identity counts: its record holds the rules, the ledger the numbers. */
+export interface Counters {
+  readonly credits: CreditsRecord | null;
+  readonly limits: readonly LimitRecord[];
+  readonly revision: number;
+}
+
+export interface CounterContext {
   readonly refills: Refills;
   readonly nowMs: number;
   readonly defaultTimezone: string;
@@ -12,57 +19,66 @@ export interface KeyChangeContext {
   readonly freeAccounts: number[];
 }
 
-export interface KeyChange {
-  readonly key: KeyRecord;
+export interface CounterChange {
+  readonly counters: Counters;
   readonly accounts: readonly AccountChange[];
 }
 
 /** Accounts that a patch opens at the most. */
-export function newAccountsNeeded(patch: KeyPatch): number {
+export function newAccountsNeeded(patch: CounterPatch): number {
   return 1 + (patch.defaultLimit ? 1 : 0) + (patch.otherLimits?.length ?? 0);
 }
 
 /**
- * The key after a patch, with what this means for its counters. Every account that stays gets the new revision, so that
- * a spend decided under the old record is refused by the ledger.
+ * The counters after a patch. Every account that stays gets the new revision, so that a spend decided under the old record
+ * is refused by the ledger.
  */
-export function patchKey(before: KeyRecord, patch: KeyPatch, context: KeyChangeContext): KeyChange {
+export function patchCounters(before: Counters, patch: CounterPatch, context: CounterContext): CounterChange {
   const revision = before.revision + 1;
-  const credits = patchCredits(before, patch, context, revision);
-  const limits = patchLimits(before, patch, context, revision);
-  const key: KeyRecord = {
-    ...before,
-    name: patch.name === undefined ? before.name : patch.name,
-    meta: patch.meta === undefined ? before.meta : patch.meta,
-    environment: patch.environment === undefined ? before.environment : patch.environment,
-    enabled: patch.enabled ?? before.enabled,
-    expiresAtMs: patch.expiresAtMs === undefined ? before.expiresAtMs : patch.expiresAtMs,
-    ipAllowlist: patch.ipAllowlist === undefined ? before.ipAllowlist : (patch.ipAllowlist ?? []),
-    credits: credits.credits,
-    limits: limits.limits,
+  const { credits, accounts: ofCredits } = patchCredits(before, patch, context, revision);
+  const { limits, accounts: ofLimits } = patchLimits(before, patch, context, revision);
+  return { counters: { credits, limits, revision }, accounts: [...ofCredits, ...ofLimits] };
+}
+
+/** The counters of what is softly deleted: they stay as they are, and the sweep passes them by. */
+export function retireAccounts(before: Counters, revision: number): AccountChange[] {
+  return accountsOf(before).map((account) => ({
+    account,
+    expect: before.revision,
+    refill: null,
+    dueAtMs: 0,
     revision,
-  };
-  return { key, accounts: [...credits.accounts, ...limits.accounts] };
+  }));
 }
 
-/** The counters of a key that is softly deleted: they stay as they are, and the sweep passes them by. */
-export function retireAccounts(key: KeyRecord, revision: number): AccountChange[] {
-  return accountsOf(key).map((account) => ({ account, expect: key.revision, refill: null, dueAtMs: 0, revision }));
+/** The counters of what changes without them: they go on under its next revision. */
+export function touchAccounts(before: Counters, revision: number): AccountChange[] {
+  return accountsOf(before).map((account) => ({ account, expect: before.revision, refill: null, revision }));
 }
 
-export function closeAccounts(key: KeyRecord): AccountChange[] {
-  return accountsOf(key).map((account) => ({ account, expect: key.revision, close: true, refill: null, revision: 0 }));
+/** The counters of what comes back: boundaries that passed meanwhile are applied, and the sweep looks at them again. */
+export function reviveAccounts(before: Counters, revision: number, refills: Refills, nowMs: number): AccountChange[] {
+  return accountsOf(before).map((account) => {
+    const isCredits = account === before.credits?.account;
+    const refill = isCredits ? refills.planOrNull(before.credits?.refill ?? null, nowMs) : null;
+    return { account, expect: before.revision, refill, dueAtMs: refill?.nextMs ?? 0, revision };
+  });
 }
 
-function accountsOf(key: KeyRecord): number[] {
-  const strict = key.limits.flatMap(({ account }) => account ?? []);
-  return key.credits === null ? strict : [key.credits.account, ...strict];
+export function closeAccounts(before: Counters): AccountChange[] {
+  const { revision: expect } = before;
+  return accountsOf(before).map((account) => ({ account, expect, close: true, refill: null, revision: 0 }));
+}
+
+function accountsOf({ credits, limits }: Counters): number[] {
+  const strict = limits.flatMap(({ account }) => account ?? []);
+  return credits === null ? strict : [credits.account, ...strict];
 }
 
 function patchCredits(
-  { credits, revision: expect }: KeyRecord,
-  patch: KeyPatch,
-  context: KeyChangeContext,
+  { credits, revision: expect }: Counters,
+  patch: CounterPatch,
+  context: CounterContext,
   revision: number,
 ): { credits: CreditsRecord | null; accounts: AccountChange[] } {
   if (patch.remaining === null || (credits === null && patch.remaining === undefined)) {
@@ -85,7 +101,7 @@ function patchCredits(
   return { credits: { account: change.account, refill }, accounts: [change] };
 }
 
-function wantedRefill(before: RefillRule | null, patch: KeyPatch, context: KeyChangeContext): RefillRule | null {
+function wantedRefill(before: RefillRule | null, patch: CounterPatch, context: CounterContext): RefillRule | null {
   if (patch.refill === undefined) return before;
   if (patch.refill === null) return null;
   const rule = toRefillRule(patch.refill, context.defaultTimezone, context.nowMs);
@@ -94,9 +110,9 @@ function wantedRefill(before: RefillRule | null, patch: KeyPatch, context: KeyCh
 
 /** A strict window goes on under its account while name, duration and mode stay; otherwise it ends and a new one begins. */
 function patchLimits(
-  before: KeyRecord,
-  patch: KeyPatch,
-  context: KeyChangeContext,
+  before: Counters,
+  patch: CounterPatch,
+  context: CounterContext,
   revision: number,
 ): { limits: LimitRecord[]; accounts: AccountChange[] } {
   const accounts: AccountChange[] = [];
@@ -125,7 +141,7 @@ function patchLimits(
   return { limits, accounts };
 }
 
-function takeAccount(context: KeyChangeContext): number {
+function takeAccount(context: CounterContext): number {
   const account = context.freeAccounts.shift();
   if (account === undefined) throw new Error('too few accounts were reserved for a change');
   return account;

@@ -1,0 +1,34 @@
+/** Words of one key that can be searched for; what comes after them is not found. */
+const MAX_WORDS = 100;
+/** Longer words are found by their beginning. */
+const MAX_WORD_LENGTH = 64;
+/** Words of one question. */
+export const MAX_SEARCH_WORDS = 8;
+
+/** Text as it is compared: in small letters, cut at everything that is neither a letter nor a digit. */
+export function wordsOf(text: string): string[] {
+  return text
+    .toLowerCase()
+    .split(/[^\p{L}\p{N}]+/u)
+    .filter((word) => word !== '')
+    .map((word) => word.slice(0, MAX_WORD_LENGTH));
+}
+
+/** The words by which a key is found: those of its name, then those of the texts and numbers in its metadata. */
+export function searchWords(name: string | null, meta: string | null): string[] {
+  const found = new Set(wordsOf(name ?? ''));
+  if (meta !== null) collect(JSON.parse(meta), found);
+  return [...found].slice(0, MAX_WORDS);
+}
+
+function collect(value: unknown, found: Set<string>): void {
+  if (found.size >= MAX_WORDS) return;
+  if (typeof value === 'string' || typeof value === 'number')
+    for (const word of wordsOf(String(value))) found.add(word);
+  if (typeof value === 'object' && value !== null) for (const member of Object.values(value)) collect(member, found);
+}
+
+/** The end of the range in which all texts begin so: no text that does comes at or after it. */
+export function endOfPrefix(prefix: string): string {
+  return `${prefix}\u{10FFFF}`;
+}

@@ -1,0 +1,45 @@
+import type { AuditEvent } from '../../storage/recordsPort.ts';
+import type { Actor } from './actor.ts';
+
+type Facts = Readonly<Record<string, unknown>>;
+
+interface Deed {
+  /** `key.create`, `api.update`, ... */
+  readonly action: string;
+  readonly target: string;
+  /** null: there was nothing, or there is nothing left. */
+  readonly before: Facts | null;
+  readonly after: Facts | null;
+}
+
+/** One entry of the audit log. Of a change only what differs is written down, before and after. */
+export function auditEvent(actor: Actor, { action, target, before, after }: Deed): AuditEvent {
+  const isChange = before !== null && after !== null;
+  return {
+    actor: actor.id,
+    action,
+    target,
+    before: before === null ? null : JSON.stringify(isChange ? without(before, after) : said(before)),
+    after: after === null ? null : JSON.stringify(isChange ? without(after, before) : said(after)),
+    origin: actor.origin,
+    requestId: actor.requestId,
+  };
+}
+
+/** The members that are not the same in the other. */
+function without(facts: Facts, other: Facts): Facts {
+  const differing = Object.entries(facts).filter(
+    ([name, value]) => JSON.stringify(value) !== JSON.stringify(other[name]),
+  );
+  return Object.fromEntries(differing);
+}
+
+/** Of a whole thing what is not set is left out. */
+function said(facts: Facts): Facts {
+  return Object.fromEntries(Object.entries(facts).filter(([, value]) => !isNothing(value)));
+}
+
+function isNothing(value: unknown): boolean {
+  if (value === null || value === undefined) return true;
+  return typeof value === 'object' && Object.keys(value).length === 0;
+}

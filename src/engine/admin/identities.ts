@@ -1,0 +1,157 @@
+import { AppError, notFound, repeatable } from '../../core/errors.ts';
+import { ID_RANDOM_BYTES, makeId } from '../../core/ids.ts';
+import { BLANK_IDENTITY, type IdentityRecord } from '../../core/records.ts';
+import type { Deed } from '../../core/rights.ts';
+import { requireEverywhere, requireOn } from './access.ts';
+import type { Actor } from './actor.ts';
+import { auditEvent } from './audit.ts';
+import { closeAccounts, type CounterContext, newAccountsNeeded, patchCounters } from './counters.ts';
+import { counterFacts } from './keyFacts.ts';
+import type { CounterPatch } from './keyInput.ts';
+import { type CreditsView, viewCredits } from './keyView.ts';
+import type { AdminParts } from './parts.ts';
+
+export interface IdentityPatch extends CounterPatch {
+  readonly meta?: string | null;
+}
+
+export type IdentityReference = { readonly id: string } | { readonly externalId: string };
+
+/** An identity as a reader sees it: the record, and its counter. */
+export interface IdentityView extends CreditsView {
+  readonly identity: IdentityRecord;
+}
+
+export class IdentityAdmin {
+  readonly #parts: AdminParts;
+
+  constructor(parts: AdminParts) {
+    this.#parts = parts;
+  }
+
+  async create(actor: Actor, externalId: string, patch: IdentityPatch): Promise<string> {
+    const { storage, system, changes } = this.#parts;
+    requireEverywhere(actor, 'identity.create_identity');
+    return changes.apply(async () => {
+      if ((await storage.records.findIdentity(externalId)) !== null) {
+        throw new AppError('CONFLICT', `There is an identity with the externalId ${repeatable(externalId)} already.`);
+      }
+      const context = await this.#context(patch);
+      const id = makeId('id', context.nowMs, system.randomBytes(ID_RANDOM_BYTES));
+      const blank: IdentityRecord = { ...BLANK_IDENTITY, id, externalId, createdAtMs: context.nowMs };
+      const { counters, accounts } = patchCounters(blank, patch, context);
+      const identity = { ...blank, ...counters, meta: patch.meta ?? null };
+      const after = withRemaining(identityFacts(identity), patch);
+      const event = auditEvent(actor, { action: 'identity.create', target: id, before: null, after });
+      return {
+        change: { writes: [{ kind: 'insertIdentity', identity }], accounts, events: [event] },
+        answer: () => id,
+      };
+    });
+  }
+
+  async get(actor: Actor, reference: IdentityReference): Promise<IdentityView> {
+    return this.#view(await this.#load(actor, 'identity.read_identity', reference));
+  }
+
+  async list(
+    actor: Actor,
+    limit: number,
+    after: string | null,
+  ): Promise<{ identities: IdentityView[]; total: number; cursor: string | null }> {
+    requireEverywhere(actor, 'identity.read_identity');
+    const page = await this.#parts.storage.records.listIdentities({ limit, after });
+    const identities = await Promise.all(page.items.map((identity) => this.#view(identity)));
+    return { identities, total: page.total, cursor: page.cursor };
+  }
+
+  async update(actor: Actor, reference: IdentityReference, patch: IdentityPatch): Promise<IdentityView> {
+    const identity = await this.#parts.changes.apply(async () => {
+      const before = await this.#load(actor, 'identity.update_identity', reference);
+      const context = await this.#context(patch);
+      const { counters, accounts } = patchCounters(before, patch, context);
+      const meta = patch.meta === undefined ? before.meta : patch.meta;
+      const after: IdentityRecord = { ...before, ...counters, meta, updatedAtMs: context.nowMs };
+      const event = auditEvent(actor, {
+        action: 'identity.update',
+        target: before.id,
+        before: identityFacts(before),
+        after: withRemaining(identityFacts(after), patch),
+      });
+      return {
+        change: {
+          writes: [{ kind: 'updateIdentity', identity: after, expect: before.revision }],
+          accounts,
+          events: [event],
+        },
+        answer: () => after,
+      };
+    });
+    return this.#view(identity);
+  }
+
+  /** Its keys stay, without it. */
+  async delete(actor: Actor, id: string): Promise<void> {
+    await this.#parts.changes.apply(async () => {
+      const before = await this.#load(actor, 'identity.delete_identity', { id });
+      const facts = identityFacts(before);
+      const event = auditEvent(actor, { action: 'identity.delete', target: id, before: facts, after: null });
+      return {
+        change: {
+          writes: [{ kind: 'removeIdentity', identityId: id, expect: before.revision }],
+          accounts: closeAccounts(before),
+          events: [event],
+        },
+        answer: () => undefined,
+      };
+    });
+  }
+
+  /** Writes down a refill that has come due; false when there is nothing to write. */
+  async applyRefill(id: string): Promise<boolean> {
+    const { storage, refills } = this.#parts;
+    const identity = await storage.records.findIdentityById(id);
+    if (identity === null || identity.credits === null || identity.credits.refill === null) return false;
+    const { account, refill } = identity.credits;
+    const plan = refills.plan(refill, storage.ledger.nowMs());
+    const [state] = await storage.ledger.read([account]);
+    if (state === undefined || state.mark >= plan.epoch) return false;
+    const { revision } = identity;
+    const change = { account, expect: revision, refill: plan, revision };
+    return (await storage.ledger.apply({ writes: [], accounts: [change] })).status === 'done';
+  }
+
+  async #load(actor: Actor, deed: Deed, reference: IdentityReference): Promise<IdentityRecord> {
+    const { records } = this.#parts.storage;
+    const found =
+      'id' in reference
+        ? await records.findIdentityById(reference.id)
+        : await records.findIdentity(reference.externalId);
+    const asked = 'id' in reference ? reference.id : '';
+    requireOn(actor, deed, found?.id ?? '', 'identity', asked);
+    if (found === null) throw notFound('identity', asked);
+    return found;
+  }
+
+  async #view(identity: IdentityRecord): Promise<IdentityView> {
+    const { storage, refills } = this.#parts;
+    const { credits } = identity;
+    const [state] = credits === null ? [] : await storage.ledger.read([credits.account]);
+    return { identity, ...viewCredits(credits, state, refills, storage.ledger.nowMs()) };
+  }
+
+  async #context(patch: CounterPatch): Promise<CounterContext> {
+    const { storage, refills, defaultTimezone } = this.#parts;
+    const freeAccounts = [...(await storage.ledger.reserveAccounts(newAccountsNeeded(patch)))];
+    return { refills, nowMs: storage.ledger.nowMs(), defaultTimezone, freeAccounts };
+  }
+}
+
+function identityFacts(identity: IdentityRecord): Record<string, unknown> {
+  const { externalId, meta } = identity;
+  return { externalId, meta: meta === null ? {} : (JSON.parse(meta) as object), ...counterFacts(identity) };
+}
+
+function withRemaining(facts: Record<string, unknown>, { remaining }: CounterPatch): Record<string, unknown> {
+  return remaining === undefined ? facts : { ...facts, remaining };
+}

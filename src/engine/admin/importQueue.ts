@@ -1,0 +1,89 @@
+import { AppError } from '../../core/errors.ts';
+import type { FinishedBatch, ImportBatch } from '../../storage/importsPort.ts';
+import type { Actor } from './actor.ts';
+import { KeyImporting, type WaitingKey } from './importing.ts';
+import { type Draft, emptyDraft } from './keyMaking.ts';
+import type { AdminParts } from './parts.ts';
+
+/** Batches that are looked at in one step; each is a transaction of its own, and requests go on between two. */
+const STEP = 10;
+/** How often a batch is made anew from what others have changed meanwhile, before its next turn. */
+const MAX_TRIES = 5;
+
+/**
+ * Makes the keys that wait. A batch leaves the queue in the transaction that makes its keys, and only one can take it out: each
+ * is done exactly once, whoever stops in the middle and however many nodes work on it.
+ */
+export class ImportQueue {
+  readonly #parts: AdminParts;
+  readonly #importing: KeyImporting;
+  #isStopped = false;
+
+  constructor(parts: AdminParts) {
+    this.#parts = parts;
+    this.#importing = new KeyImporting(parts);
+  }
+
+  /** Until nothing waits, or nothing can be done now. */
+  async run(): Promise<void> {
+    this.#isStopped = false;
+    for (;;) {
+      let finished = 0;
+      for (const batch of await this.#parts.storage.imports.listWaiting(STEP)) {
+        if (this.#isStopped) return;
+        if (await this.#finish(batch)) finished++;
+      }
+      if (finished === 0) return;
+    }
+  }
+
+  /** Ends a run after the batch that it is at. */
+  stop(): void {
+    this.#isStopped = true;
+  }
+
+  async #finish(batch: ImportBatch): Promise<boolean> {
+    for (let tries = 0; tries < MAX_TRIES; tries++) {
+      if (await this.#tryFinish(batch)) return true;
+      // Another node may have been quicker.
+      const waiting = await this.#parts.storage.imports.listWaiting(STEP);
+      if (!waiting.some(({ id }) => id === batch.id)) return true;
+    }
+    return false;
+  }
+
+  async #tryFinish(batch: ImportBatch): Promise<boolean> {
+    const { quotas, changes } = this.#parts;
+    const read = readBatch(batch);
+    if (read === null) return changes.tryOnce(finishing(batch, emptyDraft(), unreadable(batch)));
+    const draft = emptyDraft();
+    const room = await quotas.room('keys', read.keys.length);
+    const { keyIds, problems } = await this.#importing.draftKeys(draft, read.actor, read.keys, room);
+    const errors = problems.map(({ index, error }) => ({ index: batch.first + index, message: error.message }));
+    try {
+      return await quotas.making('keys', keyIds.length, () => changes.tryOnce(finishing(batch, draft, errors)));
+    } catch (error) {
+      // The room was taken by others meanwhile: the next try finds how much is left.
+      if (error instanceof AppError && error.code === 'PRECONDITION_FAILED') return false;
+      throw error;
+    }
+  }
+}
+
+/** First of all the batch is taken out: who finds it gone has written nothing else. */
+function finishing({ id, migrationId, count }: ImportBatch, draft: Draft, errors: FinishedBatch['errors']): Draft {
+  const finished: FinishedBatch = { id, migrationId, done: count - errors.length, errors };
+  return { ...draft, writes: [{ kind: 'finishImport', batch: finished }, ...draft.writes] };
+}
+
+function readBatch({ keys, actor }: ImportBatch): { keys: readonly WaitingKey[]; actor: Actor } | null {
+  try {
+    return { keys: JSON.parse(keys) as WaitingKey[], actor: JSON.parse(actor) as Actor };
+  } catch {
+    return null;
+  }
+}
+
+function unreadable({ first, count }: ImportBatch): FinishedBatch['errors'] {
+  return Array.from({ length: count }, (_, i) => ({ index: first + i, message: 'What was stored cannot be read.' }));
+}

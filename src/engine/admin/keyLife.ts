@@ -1,0 +1,231 @@
+import { MAX_LIVE_SECRETS } from '../../core/bounds.ts';
+import { AppError } from '../../core/errors.ts';
+import type { ApiRecord, KeyRecord } from '../../core/records.ts';
+import { searchWords } from '../../core/search.ts';
+import { makeSecret, shownStart } from '../../core/secret.ts';
+import type { KeyWithIdentity, PoisonedKey, RecordWrite } from '../../storage/recordsPort.ts';
+import type { Actor } from './actor.ts';
+import { auditEvent } from './audit.ts';
+import { closeAccounts, retireAccounts, reviveAccounts, touchAccounts } from './counters.ts';
+import { keyFacts } from './keyFacts.ts';
+import { type Draft, emptyDraft } from './keyMaking.ts';
+import { KeyReader, readable } from './keyReader.ts';
+import type { AdminParts } from './parts.ts';
+
+/** Random bytes of the secrets of rotated keys at the least. */
+const SECRET_BYTES = 16;
+/** Keys of one step of a bulk deletion. */
+const STEP = 200;
+
+type Found = KeyWithIdentity | PoisonedKey;
+
+/** The end of keys, their return, and their second secret. */
+export class KeyLife {
+  readonly #parts: AdminParts;
+  readonly #reader: KeyReader;
+
+  constructor(parts: AdminParts) {
+    this.#parts = parts;
+    this.#reader = new KeyReader(parts);
+  }
+
+  async delete(actor: Actor, keyId: string, permanent: boolean): Promise<void> {
+    await this.#parts.changes.apply(async () => {
+      // One that was deleted softly can still be removed for good.
+      const found = permanent
+        ? await this.#reader.findAny(actor, 'api.delete_key', keyId)
+        : await this.#reader.find(actor, 'api.delete_key', keyId);
+      const draft = emptyDraft();
+      const facts = 'poisoned' in found ? {} : keyFacts(found.key);
+      if (permanent) await this.#draftRemoval(draft, found);
+      else await this.#draftDeletion(draft, readable(found).key);
+      draft.events.push(
+        auditEvent(actor, {
+          action: 'key.delete',
+          target: keyId,
+          before: facts,
+          after: permanent ? null : { permanent },
+        }),
+      );
+      return { change: draft, answer: () => undefined };
+    });
+  }
+
+  /** A softly deleted key comes back as it was; boundaries that passed meanwhile refill it. */
+  async restore(actor: Actor, keyId: string): Promise<void> {
+    const { changes, storage, refills, quotas } = this.#parts;
+    await quotas.making('keys', 1, () =>
+      changes.apply(async () => {
+        const { key: before } = readable(await this.#reader.findAny(actor, 'api.update_key', keyId));
+        const api = await storage.records.findApi(before.apiId);
+        if (api === null || (before.deletedAtMs === null && before.generation === api.generation)) {
+          throw new AppError('PRECONDITION_FAILED', `The key ${keyId} is not deleted.`);
+        }
+        const nowMs = storage.ledger.nowMs();
+        const revision = before.revision + 1;
+        const key: KeyRecord = {
+          ...before,
+          generation: api.generation,
+          deletedAtMs: null,
+          updatedAtMs: nowMs,
+          revision,
+        };
+        const formerDigests = await this.#reader.formerDigests(keyId);
+        return {
+          change: {
+            writes: [{ kind: 'updateKey', key, expect: before.revision, formerDigests }],
+            accounts: reviveAccounts(before, revision, refills, nowMs),
+            events: [auditEvent(actor, { action: 'key.restore', target: keyId, before: null, after: keyFacts(key) })],
+          },
+          answer: () => undefined,
+        };
+      }),
+    );
+  }
+
+  /** Another secret for the same key; the one until now is valid for `overlapMs` more. */
+  async rotate(actor: Actor, keyId: string, overlapMs: number): Promise<string> {
+    const { changes, storage, system } = this.#parts;
+    return changes.apply(async () => {
+      await this.#reader.find(actor, 'api.create_key', keyId);
+      const { key: before } = await this.#reader.load(actor, 'api.update_key', keyId);
+      const nowMs = storage.ledger.nowMs();
+      const former = await storage.records.listFormerSecrets(keyId);
+      if (overlapMs > 0 && former.filter(({ untilMs }) => untilMs > nowMs).length >= MAX_LIVE_SECRETS) {
+        throw new AppError(
+          'PRECONDITION_FAILED',
+          `The key ${keyId} has ${MAX_LIVE_SECRETS} former secrets that are still valid; wait until one has ended, or use overlapMs 0.`,
+        );
+      }
+      const api = await storage.records.findApi(before.apiId);
+      const prefix = prefixOf(before.start);
+      const secret = makeSecret(prefix, system.randomBytes(api?.defaultByteLength ?? SECRET_BYTES));
+      const revision = before.revision + 1;
+      const key: KeyRecord = {
+        ...before,
+        secretDigest: system.digestSecret(secret),
+        start: shownStart(prefix, secret),
+        updatedAtMs: nowMs,
+        revision,
+      };
+      const formerDigests = [before.secretDigest, ...former.map(({ digest }) => digest)];
+      const writes: RecordWrite[] = [{ kind: 'updateKey', key, expect: before.revision, formerDigests }];
+      if (overlapMs > 0) {
+        const untilMs = nowMs + overlapMs;
+        writes.push({ kind: 'insertSecret', secret: { digest: before.secretDigest, owner: keyId, untilMs } });
+      }
+      const event = auditEvent(actor, {
+        action: 'key.rotate',
+        target: keyId,
+        before: { start: before.start },
+        after: { start: key.start, overlapMs },
+      });
+      return {
+        change: { writes, accounts: touchAccounts(before, revision), events: [event] },
+        answer: () => secret,
+      };
+    });
+  }
+
+  /**
+   * Deletes all keys of an api at once: the api begins another generation, in one small transaction, and no key of an older
+   * one is found from then on. Then each is written down as deleted, which also ends what other nodes spend of it; should that be
+   * cut short, the sweep goes on with it.
+   */
+  async deleteAllOf(actor: Actor, load: () => Promise<ApiRecord>, permanent: boolean): Promise<number> {
+    const { changes, storage } = this.#parts;
+    const api = await changes.apply(async () => {
+      const before = await load();
+      const nowMs = storage.ledger.nowMs();
+      const generation = before.generation + 1;
+      const after: ApiRecord = {
+        ...before,
+        generation,
+        purgesBelow: permanent ? generation : before.purgesBelow,
+        updatedAtMs: nowMs,
+        revision: before.revision + 1,
+      };
+      const event = auditEvent(actor, {
+        action: 'api.deleteKeys',
+        target: after.id,
+        before: null,
+        after: { permanent },
+      });
+      return {
+        change: {
+          writes: [{ kind: 'updateApi', api: after, expect: before.revision, endsKeys: true }],
+          accounts: [],
+          events: [event],
+        },
+        answer: () => after,
+      };
+    });
+    return this.writeDownDeleted(api);
+  }
+
+  /** Goes on with bulk deletions that were cut short. */
+  async finishDeletions(): Promise<void> {
+    const apis = await this.#parts.storage.records.listApisWithKeysLeftBehind();
+    for (const api of apis) await this.writeDownDeleted(api);
+  }
+
+  /** Goes through the keys that a bulk deletion has left behind; answers how many there were. */
+  async writeDownDeleted(api: Pick<ApiRecord, 'id' | 'purgesBelow'>): Promise<number> {
+    const { records } = this.#parts.storage;
+    let count = 0;
+    for (;;) {
+      const left = await records.listKeysLeftBehind(api.id, STEP);
+      const done = (await this.#writeDown(api, left)) ? left.length : await this.#writeDownOneByOne(api, left);
+      count += done;
+      // None of them could be changed: the next sweep tries again.
+      if (done === 0) return count;
+    }
+  }
+
+  /** Another node or a single deletion may have come in between: it holds up that key alone. */
+  async #writeDownOneByOne(api: Pick<ApiRecord, 'id' | 'purgesBelow'>, left: readonly Found[]): Promise<number> {
+    let done = 0;
+    for (const found of left) if (await this.#writeDown(api, [found])) done++;
+    return done;
+  }
+
+  async #writeDown({ purgesBelow }: Pick<ApiRecord, 'purgesBelow'>, left: readonly Found[]): Promise<boolean> {
+    const draft = emptyDraft();
+    for (const found of left) {
+      const isPurged = 'poisoned' in found || found.key.generation < purgesBelow;
+      if (isPurged) await this.#draftRemoval(draft, found);
+      else await this.#draftDeletion(draft, found.key);
+    }
+    return this.#parts.changes.tryOnce(draft);
+  }
+
+  async #draftDeletion(draft: Draft, before: KeyRecord): Promise<void> {
+    const nowMs = this.#parts.storage.ledger.nowMs();
+    const revision = before.revision + 1;
+    const key: KeyRecord = { ...before, deletedAtMs: nowMs, updatedAtMs: nowMs, revision };
+    const formerDigests = await this.#reader.formerDigests(before.id);
+    draft.writes.push({ kind: 'updateKey', key, expect: before.revision, formerDigests });
+    draft.accounts.push(...retireAccounts(before, revision));
+  }
+
+  /** A key that cannot be read can still be removed; what its counters were is not known, and nobody can name them. */
+  async #draftRemoval(draft: Draft, found: Found): Promise<void> {
+    if ('poisoned' in found) {
+      const { poisoned: id, apiId, revision: expect, secretDigest } = found;
+      const digests = [secretDigest, ...(await this.#reader.formerDigests(id))];
+      draft.writes.push({ kind: 'removeKey', key: { id, apiId }, expect, digests });
+      return;
+    }
+    const { key } = found;
+    const digests = [key.secretDigest, ...(await this.#reader.formerDigests(key.id))];
+    const words = searchWords(key.name, key.meta);
+    draft.writes.push({ kind: 'removeKey', key, expect: key.revision, words, digests });
+    draft.accounts.push(...closeAccounts(key));
+  }
+}
+
+/** What stands before the shown characters of the random part. */
+function prefixOf(start: string): string | null {
+  const end = start.lastIndexOf('_');
+  return end < 0 ? null : start.slice(0, end);
+}

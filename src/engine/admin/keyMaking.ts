@@ -1,0 +1,157 @@
+import { MIN_KEY_BYTES } from '../../core/bounds.ts';
+import { ID_RANDOM_BYTES, makeId } from '../../core/ids.ts';
+import {
+  type ApiRecord,
+  BLANK_IDENTITY,
+  BLANK_KEY,
+  DEFAULT_LIMIT_NAME,
+  type IdentityRecord,
+  type KeyRecord,
+} from '../../core/records.ts';
+import { searchWords } from '../../core/search.ts';
+import type { Change } from '../../storage/port.ts';
+import type { AuditEvent, RecordWrite } from '../../storage/recordsPort.ts';
+import { requireEverywhere } from './access.ts';
+import type { Actor } from './actor.ts';
+import { auditEvent } from './audit.ts';
+import { type CounterContext, newAccountsNeeded, patchCounters } from './counters.ts';
+import { keyFacts } from './keyFacts.ts';
+import type { KeyPatch, LimitInput } from './keyInput.ts';
+import type { AdminParts } from './parts.ts';
+import { RbacReferences } from './rbac.ts';
+
+export interface KeySecret {
+  readonly digest: string;
+  readonly start: string;
+}
+
+/** A change in the making. */
+export interface Draft {
+  readonly writes: RecordWrite[];
+  readonly accounts: Change['accounts'][number][];
+  readonly events: AuditEvent[];
+}
+
+export function emptyDraft(): Draft {
+  return { writes: [], accounts: [], events: [] };
+}
+
+/** Makes the records of new keys, and of what they bring with them. */
+export class KeyMaking {
+  readonly #parts: AdminParts;
+  readonly #rbac: RbacReferences;
+
+  constructor(parts: AdminParts) {
+    this.#parts = parts;
+    this.#rbac = new RbacReferences(parts);
+  }
+
+  /** Adds a key to a draft; the roles and permissions of an import must exist. */
+  async draftKey(
+    draft: Draft,
+    actor: Actor,
+    api: ApiRecord,
+    input: KeyPatch & { secret: KeySecret; orFail?: 'NOT_FOUND' | 'PRECONDITION_FAILED' },
+  ): Promise<KeyRecord> {
+    const { storage, system } = this.#parts;
+    const nowMs = storage.ledger.nowMs();
+    const patch = withDefaults(input, api);
+    const { counters, accounts } = patchCounters(
+      { credits: null, limits: [], revision: 0 },
+      patch,
+      await this.context(newAccountsNeeded(patch)),
+    );
+    const identity = await this.identityFor(draft, actor, patch.externalId);
+    const key: KeyRecord = {
+      ...patched(BLANK_KEY, patch),
+      ...counters,
+      ...(await this.access(draft, actor, patch, input.orFail)),
+      id: makeId('key', nowMs, system.randomBytes(ID_RANDOM_BYTES)),
+      apiId: api.id,
+      generation: api.generation,
+      identityId: identity?.id ?? null,
+      secretDigest: input.secret.digest,
+      start: input.secret.start,
+      createdAtMs: nowMs,
+    };
+    draft.writes.push({ kind: 'insertKey', key, words: searchWords(key.name, key.meta) });
+    draft.accounts.push(...accounts);
+    draft.events.push(auditEvent(actor, { action: 'key.create', target: key.id, before: null, after: keyFacts(key) }));
+    return key;
+  }
+
+  /** The ids of the roles and permissions that a patch names; what it does not name is left out. */
+  async access(
+    draft: Draft,
+    actor: Actor,
+    { roles, permissions }: KeyPatch,
+    orFail?: 'NOT_FOUND' | 'PRECONDITION_FAILED',
+  ): Promise<Partial<Pick<KeyRecord, 'roleIds' | 'permissionIds'>>> {
+    if (roles != null && roles.length > 0) requireEverywhere(actor, 'rbac.add_role_to_key');
+    if (permissions != null && permissions.length > 0) requireEverywhere(actor, 'rbac.add_permission_to_key');
+    const ofRoles = roles === undefined ? null : await this.#rbac.roles(actor, roles ?? [], orFail);
+    const ofPermissions =
+      permissions === undefined ? null : await this.#rbac.permissions(actor, permissions ?? [], orFail);
+    for (const resolved of [ofRoles, ofPermissions]) {
+      draft.writes.push(...(resolved?.writes ?? []));
+      draft.events.push(...(resolved?.events ?? []));
+    }
+    return {
+      ...(ofRoles === null ? {} : { roleIds: ofRoles.records.map(({ id }) => id) }),
+      ...(ofPermissions === null ? {} : { permissionIds: ofPermissions.records.map(({ id }) => id) }),
+    };
+  }
+
+  /** The identity of this name, drafted when there is none yet; null for none, undefined when nothing was said. */
+  async identityFor(
+    draft: Draft,
+    actor: Actor,
+    externalId: string | null | undefined,
+  ): Promise<IdentityRecord | null | undefined> {
+    if (externalId === undefined || externalId === null) return externalId;
+    const { storage, system } = this.#parts;
+    const drafted = draft.writes.find(
+      (write) => write.kind === 'insertIdentity' && write.identity.externalId === externalId,
+    );
+    if (drafted?.kind === 'insertIdentity') return drafted.identity;
+    const known = await storage.records.findIdentity(externalId);
+    if (known !== null) return known;
+    const nowMs = storage.ledger.nowMs();
+    const id = makeId('id', nowMs, system.randomBytes(ID_RANDOM_BYTES));
+    const identity: IdentityRecord = { ...BLANK_IDENTITY, id, externalId, createdAtMs: nowMs };
+    draft.writes.push({ kind: 'insertIdentity', identity });
+    draft.events.push(
+      auditEvent(actor, { action: 'identity.create', target: id, before: null, after: { externalId, meta: {} } }),
+    );
+    return identity;
+  }
+
+  async context(newAccounts: number): Promise<CounterContext> {
+    const { storage, refills, defaultTimezone } = this.#parts;
+    const freeAccounts = [...(await storage.ledger.reserveAccounts(newAccounts))];
+    return { refills, nowMs: storage.ledger.nowMs(), defaultTimezone, freeAccounts };
+  }
+}
+
+/** The plain fields of a key after a patch. */
+export function patched(before: KeyRecord, patch: KeyPatch): KeyRecord {
+  return {
+    ...before,
+    name: patch.name === undefined ? before.name : patch.name,
+    meta: patch.meta === undefined ? before.meta : patch.meta,
+    environment: patch.environment === undefined ? before.environment : patch.environment,
+    enabled: patch.enabled ?? before.enabled,
+    expiresAtMs: patch.expiresAtMs === undefined ? before.expiresAtMs : patch.expiresAtMs,
+    ipAllowlist: patch.ipAllowlist === undefined ? before.ipAllowlist : (patch.ipAllowlist ?? []),
+  };
+}
+
+function withDefaults<P extends KeyPatch>(patch: P, { defaultLimit }: ApiRecord): P {
+  if (defaultLimit === null || patch.defaultLimit !== undefined) return patch;
+  const limit: LimitInput = { name: DEFAULT_LIMIT_NAME, ...defaultLimit };
+  return { ...patch, defaultLimit: limit };
+}
+
+export function byteLengthFor(api: ApiRecord, asked: number | null): number {
+  return asked ?? api.defaultByteLength ?? MIN_KEY_BYTES;
+}

@@ -1,0 +1,159 @@
+import { notFound } from '../../core/errors.ts';
+import type { PermissionRecord, RoleRecord } from '../../core/records.ts';
+import type { Deed } from '../../core/rights.ts';
+import { requireEverywhere, requireOn } from './access.ts';
+import type { Actor } from './actor.ts';
+import { auditEvent } from './audit.ts';
+import type { RbacReference } from './keyInput.ts';
+import type { AdminParts } from './parts.ts';
+import { permissionCreated, permissionFacts, RbacReferences, roleCreated, unknownReference } from './rbac.ts';
+import { isSameSet, type Named, namedOf, RbacNames } from './rbacNames.ts';
+
+export type NewPermission = Pick<PermissionRecord, 'name' | 'slug' | 'description'>;
+export type NewRole = Pick<RoleRecord, 'name' | 'description'>;
+export type RoleReference = { readonly id: string } | { readonly name: string };
+
+/**
+ * What keys can be asked for, and the roles that bundle it. Keys and roles hold ids: what is deleted is gone from all of
+ * them at once, because its id then stands for nothing, and never comes back under a new id.
+ */
+export class PermissionAdmin {
+  readonly #parts: AdminParts;
+  readonly #references: RbacReferences;
+
+  constructor(parts: AdminParts) {
+    this.#parts = parts;
+    this.#references = new RbacReferences(parts);
+  }
+
+  async createPermission(actor: Actor, fields: NewPermission): Promise<string> {
+    const { storage, changes } = this.#parts;
+    requireEverywhere(actor, 'rbac.create_permission');
+    return changes.apply(async () => {
+      const known = new RbacNames(await storage.records.listPermissions());
+      const permission = this.#references.newPermission(actor, fields, known);
+      return {
+        change: {
+          writes: [{ kind: 'insertPermission', permission }],
+          accounts: [],
+          events: [permissionCreated(actor, permission)],
+        },
+        answer: () => permission.id,
+      };
+    });
+  }
+
+  getPermission(actor: Actor, permissionId: string): Promise<PermissionRecord> {
+    return this.#loadPermission(actor, 'rbac.read_permission', permissionId);
+  }
+
+  async listPermissions(actor: Actor): Promise<readonly PermissionRecord[]> {
+    requireEverywhere(actor, 'rbac.read_permission');
+    return this.#parts.storage.records.listPermissions();
+  }
+
+  async deletePermission(actor: Actor, permissionId: string): Promise<void> {
+    await this.#parts.changes.apply(async () => {
+      const before = permissionFacts(await this.#loadPermission(actor, 'rbac.delete_permission', permissionId));
+      const event = auditEvent(actor, { action: 'permission.delete', target: permissionId, before, after: null });
+      return {
+        change: { writes: [{ kind: 'removePermission', permissionId }], accounts: [], events: [event] },
+        answer: () => undefined,
+      };
+    });
+  }
+
+  async createRole(actor: Actor, fields: NewRole): Promise<string> {
+    const { storage, changes } = this.#parts;
+    requireEverywhere(actor, 'rbac.create_role');
+    return changes.apply(async () => {
+      const known = new RbacNames(await storage.records.listRoles());
+      const role = this.#references.newRole(actor, fields, known);
+      return {
+        change: { writes: [{ kind: 'insertRole', role }], accounts: [], events: [roleCreated(actor, role)] },
+        answer: () => role.id,
+      };
+    });
+  }
+
+  async getRole(actor: Actor, roleId: string): Promise<RoleRecord> {
+    requireOn(actor, 'rbac.read_role', roleId, 'role', roleId);
+    return this.#loadRole({ id: roleId });
+  }
+
+  async listRoles(actor: Actor): Promise<readonly RoleRecord[]> {
+    requireEverywhere(actor, 'rbac.read_role');
+    return this.#parts.storage.records.listRoles();
+  }
+
+  async deleteRole(actor: Actor, roleId: string): Promise<void> {
+    requireOn(actor, 'rbac.delete_role', roleId, 'role', roleId);
+    await this.#parts.changes.apply(async () => {
+      const { name, description, permissionIds, revision } = await this.#loadRole({ id: roleId });
+      const before = { name, description, permissionIds };
+      const event = auditEvent(actor, { action: 'role.delete', target: roleId, before, after: null });
+      return {
+        change: { writes: [{ kind: 'removeRole', roleId, expect: revision }], accounts: [], events: [event] },
+        answer: () => undefined,
+      };
+    });
+  }
+
+  /** All that the role shall bring to the keys that have it; answers it in the order of the names. */
+  async setRolePermissions(
+    actor: Actor,
+    reference: RoleReference,
+    permissions: readonly RbacReference[],
+  ): Promise<readonly Named[]> {
+    requireEverywhere(actor, 'rbac.add_permission_to_role');
+    requireEverywhere(actor, 'rbac.remove_permission_from_role');
+    return this.#parts.changes.apply(async () => {
+      const before = await this.#loadRole(reference);
+      const held = await this.#permissionsOf(before);
+      const { records, writes, events } = await this.#references.permissions(actor, permissions);
+      const answer = () => namedOf(records);
+      // What changes nothing is not written, and keys stay known.
+      if (isSameSet(held, records)) return { change: { writes: [], accounts: [] }, answer };
+      const permissionIds = records.map(({ id }) => id);
+      const role: RoleRecord = { ...before, permissionIds, revision: before.revision + 1 };
+      const event = auditEvent(actor, {
+        action: 'role.setPermissions',
+        target: role.id,
+        before: { permissions: namedOf(held) },
+        after: { permissions: namedOf(records) },
+      });
+      return {
+        change: {
+          writes: [...writes, { kind: 'updateRole', role, expect: before.revision }],
+          accounts: [],
+          events: [...events, event],
+        },
+        answer,
+      };
+    });
+  }
+
+  /** Those that still exist. */
+  async #permissionsOf({ permissionIds }: RoleRecord): Promise<readonly PermissionRecord[]> {
+    if (permissionIds.length === 0) return [];
+    const ids = new Set(permissionIds);
+    return (await this.#parts.storage.records.listPermissions()).filter(({ id }) => ids.has(id));
+  }
+
+  async #loadPermission(actor: Actor, deed: Deed, permissionId: string): Promise<PermissionRecord> {
+    requireOn(actor, deed, permissionId, 'permission', permissionId);
+    const known = new RbacNames(await this.#parts.storage.records.listPermissions());
+    const found = known.find({ id: permissionId });
+    if (found === undefined) throw notFound('permission', permissionId);
+    return found;
+  }
+
+  async #loadRole(reference: RoleReference): Promise<RoleRecord> {
+    const known = new RbacNames(await this.#parts.storage.records.listRoles());
+    const found = known.find(reference);
+    if (found !== undefined) return found;
+    throw 'id' in reference
+      ? notFound('role', reference.id)
+      : unknownReference('role', { ...reference, create: false }, 'NOT_FOUND');
+  }
+}

@@ -1,0 +1,17 @@
+import { expected } from './answer.ts';
+import type { Service } from './service.ts';
+
+/** Counts a failed request, and tells the log of those that an operator should know of. */
+export function noteFailure(service: Service, failure: unknown, request: Request, requestId: string): void {
+  const error = expected(failure);
+  const path = new URL(request.url).pathname;
+  service.metrics.failed(error?.code ?? 'INTERNAL_SERVER_ERROR');
+  // Who hangs up in the middle of a body is no bug of ours, and shall not fill the log.
+  if ((error === null || error.code === 'INTERNAL_SERVER_ERROR') && !request.signal.aborted) {
+    const reason = failure instanceof Error ? (failure.stack ?? failure.message) : String(failure);
+    service.log.error('request failed', { requestId, path, reason });
+  }
+  if (error?.code === 'INSUFFICIENT_PERMISSIONS') {
+    service.log.warn('refused', { requestId, path, reason: error.message });
+  }
+}

@@ -1,0 +1,17 @@
+import { defineRoute } from '../route.ts';
+import { Id, strict } from '../schemas.ts';
+
+export const deleteApi = defineRoute({
+  path: '/v1/apis.deleteApi',
+  method: 'POST',
+  summary: 'Delete an api with all its keys: from the answer on no verification finds them.',
+  rights: ['api.<apiId>.delete_api'],
+  request: strict({ apiId: Id }),
+  response: strict({}),
+  example: { request: { apiId: 'api_1Jm8ZtXg3kPp5FhJ9sQw2R' }, response: {} },
+  errors: ['NOT_FOUND', 'DELETE_PROTECTED'],
+  async handle(engine, actor, { apiId }) {
+    await engine.apis.delete(actor, apiId);
+    return {};
+  },
+});

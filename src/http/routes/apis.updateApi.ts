@@ -1,0 +1,49 @@
+import { Type } from 'typebox';
+
+import { MAX_NAME_LENGTH, MIN_API_NAME_LENGTH } from '../../core/bounds.ts';
+import { defineRoute } from '../route.ts';
+import { ByteLength, DurationMs, Id, orNull, Positive, Prefix, strict, words } from '../schemas.ts';
+
+export const updateApi = defineRoute({
+  path: '/v1/apis.updateApi',
+  method: 'POST',
+  summary:
+    'Change an api: its name, what its new keys get when nothing else is said, and whether it can be deleted. null clears, an absent field is left as it is.',
+  rights: ['api.<apiId>.update_api'],
+  request: strict({
+    apiId: Id,
+    name: Type.Optional(words(MIN_API_NAME_LENGTH, MAX_NAME_LENGTH)),
+    defaultPrefix: Type.Optional(orNull(Prefix)),
+    defaultByteLength: Type.Optional(orNull(ByteLength)),
+    defaultRatelimit: Type.Optional(
+      orNull(strict({ limit: Positive, duration: DurationMs, async: Type.Optional(Type.Boolean()) })),
+    ),
+    deleteProtection: Type.Optional(Type.Boolean()),
+  }),
+  response: strict({}),
+  example: {
+    request: {
+      apiId: 'api_1Jm8ZtXg3kPp5FhJ9sQw2R',
+      defaultPrefix: 'pay',
+      defaultRatelimit: { limit: 100, duration: 60000 },
+      deleteProtection: true,
+    },
+    response: {},
+  },
+  errors: ['NOT_FOUND'],
+  async handle(engine, actor, { apiId, name, defaultPrefix, defaultByteLength, defaultRatelimit, deleteProtection }) {
+    await engine.apis.update(actor, apiId, {
+      ...(name === undefined ? {} : { name }),
+      ...(defaultPrefix === undefined ? {} : { defaultPrefix }),
+      ...(defaultByteLength === undefined ? {} : { defaultByteLength }),
+      ...(defaultRatelimit === undefined ? {} : { defaultLimit: toDefaultLimit(defaultRatelimit) }),
+      ...(deleteProtection === undefined ? {} : { isDeleteProtected: deleteProtection }),
+    });
+    return {};
+  },
+});
+
+function toDefaultLimit(ratelimit: { limit: number; duration: number; async?: boolean } | null) {
+  if (ratelimit === null) return null;
+  return { limit: ratelimit.limit, durationMs: ratelimit.duration, async: ratelimit.async ?? true };
+}

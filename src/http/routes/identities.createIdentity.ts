@@ -1,0 +1,40 @@
+import { Type } from 'typebox';
+
+import { MAX_EXTERNAL_ID_LENGTH, MIN_EXTERNAL_ID_LENGTH } from '../../core/bounds.ts';
+import { toIdentityPatch } from '../identityObject.ts';
+import { badFields } from '../keyFields.ts';
+import { defineRoute } from '../route.ts';
+import { Count, Meta, NamedRatelimits, Refill, strict, words } from '../schemas.ts';
+
+export const createIdentity = defineRoute({
+  path: '/v1/identities.createIdentity',
+  method: 'POST',
+  summary:
+    'Make an identity: a user or organisation of yours, with limits and credits that all its keys share. A limit counts when a verification names it.',
+  rights: ['identity.*.create_identity'],
+  request: strict({
+    externalId: words(MIN_EXTERNAL_ID_LENGTH, MAX_EXTERNAL_ID_LENGTH),
+    meta: Type.Optional(Meta),
+    ratelimits: Type.Optional(NamedRatelimits),
+    remaining: Type.Optional(Count),
+    refill: Type.Optional(Refill),
+  }),
+  response: strict({ identityId: Type.String() }),
+  example: {
+    request: {
+      externalId: 'user_1234',
+      meta: { plan: 'pro' },
+      ratelimits: [{ name: 'requests', limit: 100, duration: 60000 }],
+      remaining: 1000,
+      refill: { interval: 'monthly', amount: 1000 },
+    },
+    response: { identityId: 'id_1Jm8ZtXh5nQq7GiK2tRv6W' },
+  },
+  errors: ['CONFLICT'],
+  async handle(engine, actor, { externalId, ...fields }) {
+    if (fields.refill !== undefined && fields.remaining === undefined) {
+      throw badFields([{ path: 'refill', message: 'a refill needs a counter: give remaining with it' }]);
+    }
+    return { identityId: await engine.identities.create(actor, externalId, toIdentityPatch(fields)) };
+  },
+});

@@ -1,0 +1,17 @@
+import { defineRoute } from '../route.ts';
+import { Id, strict } from '../schemas.ts';
+
+export const deleteIdentity = defineRoute({
+  path: '/v1/identities.deleteIdentity',
+  method: 'POST',
+  summary: 'Delete an identity with its limits and credits. Its keys stay, without an owner.',
+  rights: ['identity.<identityId>.delete_identity'],
+  request: strict({ identityId: Id }),
+  response: strict({}),
+  example: { request: { identityId: 'id_1Jm8ZtXh5nQq7GiK2tRv6W' }, response: {} },
+  errors: ['NOT_FOUND'],
+  async handle(engine, actor, { identityId }) {
+    await engine.identities.delete(actor, identityId);
+    return {};
+  },
+});

@@ -1,0 +1,22 @@
+import { NamedObjects, toReferences } from '../permissionObject.ts';
+import { defineRoute } from '../route.ts';
+import { Id, PermissionReferences, strict } from '../schemas.ts';
+
+export const addPermissions = defineRoute({
+  path: '/v1/keys.addPermissions',
+  method: 'POST',
+  summary:
+    'Give permissions to a key beside those that it has, and answer them all. `create` makes what does not exist, and needs `rbac.*.create_permission` then.',
+  rights: ['rbac.*.add_permission_to_key'],
+  request: strict({ keyId: Id, permissions: PermissionReferences }),
+  response: NamedObjects,
+  example: {
+    request: { keyId: 'key_1Jm8ZtYh4mRr6GjK8uTx3S', permissions: [{ name: 'documents.read' }] },
+    response: [{ id: 'perm_1Jm8ZtZk5nSs7HkL9vUy4T', name: 'Read documents' }],
+  },
+  errors: ['NOT_FOUND', 'CONFLICT', 'PRECONDITION_FAILED'],
+  async handle(engine, actor, { keyId, permissions }) {
+    const references = toReferences(permissions, 'permissions');
+    return engine.keyAccess.add(actor, { kind: 'permissions', keyId, references });
+  },
+});

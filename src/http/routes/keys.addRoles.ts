@@ -1,0 +1,22 @@
+import { NamedObjects, toReferences } from '../permissionObject.ts';
+import { defineRoute } from '../route.ts';
+import { Id, RoleReferences, strict } from '../schemas.ts';
+
+export const addRoles = defineRoute({
+  path: '/v1/keys.addRoles',
+  method: 'POST',
+  summary:
+    'Give roles to a key beside those that it has, and answer them all. `create` makes what does not exist, and needs `rbac.*.create_role` then.',
+  rights: ['rbac.*.add_role_to_key'],
+  request: strict({ keyId: Id, roles: RoleReferences }),
+  response: NamedObjects,
+  example: {
+    request: { keyId: 'key_1Jm8ZtYh4mRr6GjK8uTx3S', roles: [{ name: 'editor' }] },
+    response: [{ id: 'role_1Jm8Zta6oTt8JmM2wVz5Ux', name: 'editor' }],
+  },
+  errors: ['NOT_FOUND', 'PRECONDITION_FAILED'],
+  async handle(engine, actor, { keyId, roles }) {
+    const references = toReferences(roles, 'roles');
+    return engine.keyAccess.add(actor, { kind: 'roles', keyId, references });
+  },
+});

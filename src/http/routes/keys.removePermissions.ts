@@ -1,0 +1,22 @@
+import { toReferences } from '../permissionObject.ts';
+import { defineRoute } from '../route.ts';
+import { Id, PermissionReferencesToRemove, strict } from '../schemas.ts';
+
+export const removePermissions = defineRoute({
+  path: '/v1/keys.removePermissions',
+  method: 'POST',
+  summary: 'Take permissions from a key. What the key does not have is passed over; what does not exist is a 404.',
+  rights: ['rbac.*.remove_permission_from_key'],
+  request: strict({ keyId: Id, permissions: PermissionReferencesToRemove }),
+  response: strict({}),
+  example: {
+    request: { keyId: 'key_1Jm8ZtYh4mRr6GjK8uTx3S', permissions: [{ name: 'documents.read' }] },
+    response: {},
+  },
+  errors: ['NOT_FOUND'],
+  async handle(engine, actor, { keyId, permissions }) {
+    const references = toReferences(permissions, 'permissions');
+    await engine.keyAccess.remove(actor, { kind: 'permissions', keyId, references });
+    return {};
+  },
+});

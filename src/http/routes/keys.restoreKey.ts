@@ -1,0 +1,17 @@
+import { defineRoute } from '../route.ts';
+import { Id, strict } from '../schemas.ts';
+
+export const restoreKey = defineRoute({
+  path: '/v1/keys.restoreKey',
+  method: 'POST',
+  summary: 'Bring back a key that was deleted softly, as it was; refills that have come due meanwhile are applied.',
+  rights: ['api.<apiId>.update_key'],
+  request: strict({ keyId: Id }),
+  response: strict({}),
+  example: { request: { keyId: 'key_1Jm8ZtYh4mRr6GjK8uTx3S' }, response: {} },
+  errors: ['NOT_FOUND', 'PRECONDITION_FAILED'],
+  async handle(engine, actor, { keyId }) {
+    await engine.keyLife.restore(actor, keyId);
+    return {};
+  },
+});

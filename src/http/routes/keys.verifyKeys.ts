@@ -1,0 +1,65 @@
+import { Compile } from 'typebox/compile';
+import { Type } from 'typebox';
+
+import { MAX_BATCH_ITEMS, MAX_IMPORT_BODY_BYTES } from '../../core/bounds.ts';
+import type { VerifyRequest } from '../../engine/verify.ts';
+import { type AnswerContext, errorBody, jsonText } from '../answer.ts';
+import { checkContentType, readBodyStrictly } from '../body.ts';
+import { explain } from '../explain.ts';
+import { noteFailure } from '../failures.ts';
+import { parseJson } from '../json.ts';
+import { badFields } from '../keyFields.ts';
+import { strict } from '../schemas.ts';
+import type { PeerOf, Service } from '../service.ts';
+import { verdictText } from '../verdictText.ts';
+import { VerifyBody } from '../verifyBody.ts';
+import { fullRequest, HttpCaller, verifiableApis } from '../verifyRequest.ts';
+import { VerdictObject, verifyKey } from './keys.verifyKey.ts';
+
+const Body = strict({ keys: Type.Array(VerifyBody, { minItems: 1, maxItems: MAX_BATCH_ITEMS }) });
+const ErrorObject = Type.Object({ error: Type.Object({ code: Type.String(), message: Type.String() }) });
+const compiled = Compile(Body);
+
+export const verifyKeys = {
+  path: '/v1/keys.verifyKeys',
+  method: 'POST',
+  summary:
+    'Verify up to 100 keys in one call, each as keys.verifyKey would, in order. One that cannot be decided has an `error` in the place of its verdict; the others stand.',
+  request: Body,
+  response: strict({ results: Type.Array(Type.Union([VerdictObject, ErrorObject])) }),
+  example: {
+    request: { keys: [verifyKey.example.request] },
+    response: { results: [verifyKey.example.response] },
+  },
+} as const;
+
+export async function answerVerifications(
+  service: Service,
+  request: Request,
+  peerOf: PeerOf,
+  context: AnswerContext,
+): Promise<Response> {
+  checkContentType(request.headers);
+  const mayVerify = service.config.verifyAuth === 'open' ? null : await verifiableApis(service, request.headers);
+  const body = parseJson(await readBodyStrictly(request, MAX_IMPORT_BODY_BYTES));
+  if (!compiled.Check(body)) throw badFields(explain(Body, body));
+  // All are read before the first is asked: a request that cannot be understood takes nothing.
+  const asked = body.keys.map((key) =>
+    fullRequest(service, key, null, new HttpCaller(service, request, peerOf, mayVerify)),
+  );
+  const answers = asked.map((each) =>
+    answerOne(service, each).catch((failure: unknown) => {
+      noteFailure(service, failure, request, context.requestId);
+      return JSON.stringify(errorBody(failure, context));
+    }),
+  );
+  const results = await Promise.all(answers);
+  return jsonText(`{"results":[${results.join(',')}]}`, context);
+}
+
+async function answerOne(service: Service, asked: VerifyRequest): Promise<string> {
+  const startedAt = service.monotonicMs();
+  const verdict = await service.engine.verifier.verify(asked);
+  service.metrics.verified(verdict.code, service.monotonicMs() - startedAt);
+  return verdictText(verdict, service.requestIds.next());
+}

@@ -1,0 +1,18 @@
+import { defineRoute } from '../route.ts';
+import { Id, strict } from '../schemas.ts';
+
+export const deletePermission = defineRoute({
+  path: '/v1/permissions.deletePermission',
+  method: 'POST',
+  summary:
+    'Delete a permission: every key and role loses it at once, and one made later under its name is another one.',
+  rights: ['rbac.*.delete_permission'],
+  request: strict({ permissionId: Id }),
+  response: strict({}),
+  example: { request: { permissionId: 'perm_1Jm8ZtZk5nSs7HkL9vUy4T' }, response: {} },
+  errors: ['NOT_FOUND'],
+  async handle(engine, actor, { permissionId }) {
+    await engine.permissions.deletePermission(actor, permissionId);
+    return {};
+  },
+});

@@ -1,0 +1,17 @@
+import { defineRoute } from '../route.ts';
+import { Id, strict } from '../schemas.ts';
+
+export const deleteRole = defineRoute({
+  path: '/v1/permissions.deleteRole',
+  method: 'POST',
+  summary: 'Delete a role: every key loses it and what it brought at once. Its permissions stay.',
+  rights: ['rbac.*.delete_role'],
+  request: strict({ roleId: Id }),
+  response: strict({}),
+  example: { request: { roleId: 'role_1Jm8Zta6oTt8JmM2wVz5Ux' }, response: {} },
+  errors: ['NOT_FOUND'],
+  async handle(engine, actor, { roleId }) {
+    await engine.permissions.deleteRole(actor, roleId);
+    return {};
+  },
+});

@@ -1,0 +1,25 @@
+import { PermissionObject, toPermissionObject } from '../permissionObject.ts';
+import { defineRoute } from '../route.ts';
+import { Id, strict } from '../schemas.ts';
+
+export const getPermission = defineRoute({
+  path: '/v1/permissions.getPermission',
+  method: 'GET',
+  summary: 'Read one permission.',
+  rights: ['rbac.*.read_permission'],
+  request: strict({ permissionId: Id }),
+  response: PermissionObject,
+  example: {
+    request: { permissionId: 'perm_1Jm8ZtZk5nSs7HkL9vUy4T' },
+    response: {
+      id: 'perm_1Jm8ZtZk5nSs7HkL9vUy4T',
+      name: 'Read documents',
+      slug: 'documents.read',
+      description: 'Every document of the account',
+    },
+  },
+  errors: ['NOT_FOUND'],
+  async handle(engine, actor, { permissionId }) {
+    return toPermissionObject(await engine.permissions.getPermission(actor, permissionId));
+  },
+});

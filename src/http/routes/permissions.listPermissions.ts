@@ -1,0 +1,22 @@
+import { Type } from 'typebox';
+
+import { PermissionObject, toPermissionObject } from '../permissionObject.ts';
+import { defineRoute } from '../route.ts';
+import { strict } from '../schemas.ts';
+
+export const listPermissions = defineRoute({
+  path: '/v1/permissions.listPermissions',
+  method: 'GET',
+  summary: 'List all permissions, in the order of their names.',
+  rights: ['rbac.*.read_permission'],
+  request: strict({}),
+  response: Type.Array(PermissionObject),
+  example: {
+    request: {},
+    response: [{ id: 'perm_1Jm8ZtZk5nSs7HkL9vUy4T', name: 'Read documents', slug: 'documents.read' }],
+  },
+  errors: [],
+  async handle(engine, actor) {
+    return (await engine.permissions.listPermissions(actor)).map(toPermissionObject);
+  },
+});

@@ -1,0 +1,19 @@
+import { Type } from 'typebox';
+
+import { RoleObject, toRoleObject } from '../permissionObject.ts';
+import { defineRoute } from '../route.ts';
+import { strict } from '../schemas.ts';
+
+export const listRoles = defineRoute({
+  path: '/v1/permissions.listRoles',
+  method: 'GET',
+  summary: 'List all roles, in the order of their names.',
+  rights: ['rbac.*.read_role'],
+  request: strict({}),
+  response: Type.Array(RoleObject),
+  example: { request: {}, response: [{ id: 'role_1Jm8Zta6oTt8JmM2wVz5Ux', name: 'editor' }] },
+  errors: [],
+  async handle(engine, actor) {
+    return (await engine.permissions.listRoles(actor)).map(toRoleObject);
+  },
+});

@@ -1,0 +1,211 @@
+import type {
+  ApiRecord,
+  IdentityRecord,
+  KeyRecord,
+  NamespaceRecord,
+  OverrideRecord,
+  PermissionRecord,
+  RoleRecord,
+  RootKeyRecord,
+} from '../core/records.ts';
+import type { FinishedBatch, ImportBatch } from './importsPort.ts';
+
+/** A key together with what its verification needs of other records. */
+export interface KeyWithIdentity {
+  readonly key: KeyRecord;
+  readonly identity: IdentityRecord | null;
+  /** Of the ids in the record those that still stand for something, with the permissions that the roles bring. */
+  readonly access: KeyAccess | null;
+  /** Until when the secret that was asked for is valid, when it was replaced by another; null = it is the present one. */
+  readonly secretUntilMs: number | null;
+}
+
+/** null stands for a key without roles and permissions. */
+export interface KeyAccess {
+  readonly roles: readonly { readonly id: string; readonly name: string }[];
+  /** Direct ones. */
+  readonly permissions: readonly { readonly id: string; readonly name: string; readonly slug: string }[];
+  /** Slugs, direct and through roles, each once, in order. */
+  readonly slugs: readonly string[];
+}
+
+/** A secret that was replaced and is still valid. */
+export interface FormerSecret {
+  readonly digest: string;
+  /** The key or root key. */
+  readonly owner: string;
+  readonly untilMs: number;
+}
+
+/** A stored key that cannot be read: it fails alone, naming itself. */
+export interface PoisonedKey {
+  readonly poisoned: string;
+  readonly apiId: string;
+  readonly secretDigest: string;
+  readonly revision: number;
+  readonly reason: string;
+}
+
+export interface Page<T> {
+  readonly items: readonly T[];
+  readonly total: number;
+  /** Where the next page begins; null on the last one. */
+  readonly cursor: string | null;
+}
+
+export interface KeyQuery {
+  readonly apiId: string;
+  readonly externalId: string | null;
+  /** Keys whose `start` begins so, or that have words in their name or metadata that begin as these words do. */
+  readonly search: string | null;
+  readonly limit: number;
+  /** Id of the last item of the page before. */
+  readonly after: string | null;
+}
+
+export interface ApiQuery {
+  readonly limit: number;
+  readonly after: string | null;
+  /** Only these; null = all. */
+  readonly ids: readonly string[] | null;
+}
+
+export interface PageQuery {
+  readonly limit: number;
+  readonly after: string | null;
+}
+
+/**
+ * Reads see every change that was answered before they were asked. Softly deleted keys, keys of a deleted api and those of a
+ * former generation are not found, nor are deleted apis.
+ */
+export interface Records {
+  /** One lookup for many waiting verifications, answers in the order of the questions. */
+  findKeysByDigest(digests: readonly string[]): Promise<readonly (KeyWithIdentity | PoisonedKey | null)[]>;
+  findKey(keyId: string): Promise<KeyWithIdentity | PoisonedKey | null>;
+  /** Also a deleted one, as long as its api is there. */
+  findAnyKey(keyId: string): Promise<KeyWithIdentity | PoisonedKey | null>;
+  /** Which of these digests belong to a key, live or deleted, or were replaced by another and are still valid. */
+  findTakenDigests(digests: readonly string[]): Promise<readonly string[]>;
+  /** Former secrets of a key or root key that are not pruned yet. */
+  listFormerSecrets(owner: string): Promise<readonly FormerSecret[]>;
+  /** Keys of an api that were deleted with all others and are not yet written down as such, at most `limit`. */
+  listKeysLeftBehind(apiId: string, limit: number): Promise<readonly (KeyWithIdentity | PoisonedKey)[]>;
+  /** Apis, live or deleted, that have such keys. */
+  listApisWithKeysLeftBehind(): Promise<readonly Pick<ApiRecord, 'id' | 'purgesBelow'>[]>;
+  /** Live ones, counted no further than to `upTo`. */
+  countKeys(upTo: number): Promise<number>;
+  countApis(upTo: number): Promise<number>;
+  listKeys(query: KeyQuery): Promise<Page<KeyWithIdentity | PoisonedKey>>;
+
+  findApi(apiId: string): Promise<ApiRecord | null>;
+  listApis(query: ApiQuery): Promise<Page<ApiRecord>>;
+
+  findIdentity(externalId: string): Promise<IdentityRecord | null>;
+  findIdentityById(id: string): Promise<IdentityRecord | null>;
+  listIdentities(query: PageQuery): Promise<Page<IdentityRecord>>;
+
+  /** In the order of their names. */
+  listPermissions(): Promise<readonly PermissionRecord[]>;
+  listRoles(): Promise<readonly RoleRecord[]>;
+
+  findNamespace(name: string): Promise<NamespaceRecord | null>;
+  findNamespaceById(id: string): Promise<NamespaceRecord | null>;
+  findOverride(namespaceId: string, identifier: string): Promise<OverrideRecord | null>;
+  /** All of them, bounded by their maximum. */
+  listAllOverrides(namespaceId: string): Promise<readonly OverrideRecord[]>;
+  listOverrides(namespaceId: string, query: PageQuery): Promise<Page<OverrideRecord>>;
+
+  /** Under its present secret, or a former one that is valid at this instant. */
+  findRootKeyByDigest(digest: string, nowMs: number): Promise<RootKeyRecord | null>;
+  listRootKeys(): Promise<readonly RootKeyRecord[]>;
+
+  /** When these keys were last verified; null = never. */
+  readLastUses(keyIds: readonly string[]): Promise<readonly (number | null)[]>;
+  /** Newest first. */
+  listEvents(query: EventQuery): Promise<{ readonly events: readonly StoredEvent[]; readonly cursor: number | null }>;
+}
+
+/** Words that a key gains or loses in the index of the search. */
+export interface WordChange {
+  readonly removed: readonly string[];
+  readonly added: readonly string[];
+}
+
+/** One row to write. `expect` is the revision the change was made from: another one in the database refuses the change. */
+export type RecordWrite =
+  | { readonly kind: 'insertApi'; readonly api: ApiRecord }
+  /** `endsKeys`: the keys that it had until now are not found any more. */
+  | { readonly kind: 'updateApi'; readonly api: ApiRecord; readonly expect: number; readonly endsKeys: boolean }
+  | { readonly kind: 'insertIdentity'; readonly identity: IdentityRecord }
+  | { readonly kind: 'updateIdentity'; readonly identity: IdentityRecord; readonly expect: number }
+  | { readonly kind: 'removeIdentity'; readonly identityId: string; readonly expect: number }
+  | { readonly kind: 'insertKey'; readonly key: KeyRecord; readonly words?: readonly string[] }
+  | {
+      readonly kind: 'updateKey';
+      readonly key: KeyRecord;
+      readonly expect: number;
+      readonly words?: WordChange;
+      /** Digests under which nodes may know the key, beside the one in the record. */
+      readonly formerDigests?: readonly string[];
+    }
+  | {
+      readonly kind: 'removeKey';
+      readonly key: { readonly id: string; readonly apiId: string };
+      readonly expect: number;
+      readonly words?: readonly string[];
+      readonly digests: readonly string[];
+    }
+  | { readonly kind: 'insertSecret'; readonly secret: FormerSecret }
+  | { readonly kind: 'insertPermission'; readonly permission: PermissionRecord }
+  | { readonly kind: 'removePermission'; readonly permissionId: string }
+  | { readonly kind: 'insertRole'; readonly role: RoleRecord }
+  | { readonly kind: 'updateRole'; readonly role: RoleRecord; readonly expect: number }
+  | { readonly kind: 'removeRole'; readonly roleId: string; readonly expect: number }
+  | { readonly kind: 'insertNamespace'; readonly namespace: NamespaceRecord }
+  | { readonly kind: 'insertOverride'; readonly override: OverrideRecord }
+  | { readonly kind: 'updateOverride'; readonly override: OverrideRecord }
+  | { readonly kind: 'removeOverride'; readonly overrideId: string; readonly namespaceId: string }
+  | { readonly kind: 'insertRootKey'; readonly rootKey: RootKeyRecord }
+  | {
+      readonly kind: 'rotateRootKey';
+      readonly rootKeyId: string;
+      readonly expect: string;
+      readonly secretDigest: string;
+      readonly start: string;
+    }
+  | { readonly kind: 'revokeRootKey'; readonly rootKeyId: string; readonly revokedAtMs: number }
+  | { readonly kind: 'enqueueImport'; readonly batch: ImportBatch }
+  | { readonly kind: 'finishImport'; readonly batch: FinishedBatch };
+
+/** What was done, for the audit log. Secrets and their digests never stand in it. */
+export interface AuditEvent {
+  /** Id of the root key, or who else it was: `cli`, `system`. */
+  readonly actor: string;
+  /** `key.create`, `api.update`, ... */
+  readonly action: string;
+  /** Id of what was changed. */
+  readonly target: string;
+  /** JSON of an object, null = there was nothing, there is nothing left. */
+  readonly before: string | null;
+  readonly after: string | null;
+  /** The address of the caller. */
+  readonly origin: string | null;
+  readonly requestId: string | null;
+}
+
+export interface StoredEvent extends AuditEvent {
+  readonly number: number;
+  readonly atMs: number;
+}
+
+export interface EventQuery {
+  readonly limit: number;
+  /** Number of the last event of the page before. */
+  readonly before: number | null;
+  readonly actor: string | null;
+  readonly action: string | null;
+  readonly target: string | null;
+  readonly fromMs: number | null;
+  readonly untilMs: number | null;
+}

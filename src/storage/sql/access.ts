@@ -1,0 +1,69 @@
+import type { KeyRecord, RoleRecord } from '../../core/records.ts';
+import type { KeyAccess, KeyWithIdentity, PoisonedKey } from '../recordsPort.ts';
+import { byAny } from './queries.ts';
+import { type PermissionRow, type ReadKey, type RoleRow, toRole } from './rows.ts';
+import type { SqlReader } from './statement.ts';
+
+/** Values of one IN (...). */
+const MAX_IN = 500;
+
+/**
+ * Adds to keys what their roles and permissions stand for: two reads for all of them, and none for keys that have neither.
+ * Ids of what was deleted meanwhile lead nowhere and are left out.
+ */
+export async function withAccess(
+  reader: SqlReader,
+  keys: readonly (ReadKey | PoisonedKey)[],
+): Promise<(KeyWithIdentity | PoisonedKey)[]> {
+  const readable = keys.flatMap((each) => ('poisoned' in each ? [] : each.key));
+  const roleIds = new Set(readable.flatMap((key) => key.roleIds));
+  const roleRows = await readAll<RoleRow>(reader, 'SELECT * FROM roles', roleIds);
+  const unreadable = new Map<string, string>();
+  const roles = new Map(roleRows.flatMap((row) => readRole(row, unreadable)).map((role) => [role.id, role]));
+  const permissionIds = new Set(readable.flatMap((key) => key.permissionIds));
+  for (const role of roles.values()) for (const id of role.permissionIds) permissionIds.add(id);
+  const rows = await readAll<PermissionRow>(reader, 'SELECT * FROM permissions', permissionIds);
+  const permissions = new Map(rows.map(({ id, name, slug }) => [id, { id, name, slug }]));
+  return keys.map((each) => {
+    if ('poisoned' in each) return each;
+    const broken = each.key.roleIds.find((id) => unreadable.has(id));
+    if (broken !== undefined) return poisonedBy(each.key, `${broken}: ${unreadable.get(broken)}`);
+    const held = each.key.roleIds.flatMap((id) => roles.get(id) ?? []);
+    const direct = each.key.permissionIds.flatMap((id) => permissions.get(id) ?? []);
+    if (held.length === 0 && direct.length === 0) return { ...each, access: null };
+    const all = [...direct, ...held.flatMap((role) => role.permissionIds.flatMap((id) => permissions.get(id) ?? []))];
+    const access: KeyAccess = {
+      roles: held.map(({ id, name }) => ({ id, name })).toSorted(byName),
+      permissions: direct.toSorted(byName),
+      slugs: [...new Set(all.map(({ slug }) => slug))].toSorted(),
+    };
+    return { ...each, access };
+  });
+}
+
+/** A role that cannot be read harms the keys that have it, not those that are read with them. */
+function readRole(row: RoleRow, unreadable: Map<string, string>): RoleRecord[] {
+  try {
+    return [toRole(row)];
+  } catch (error) {
+    unreadable.set(row.id, error instanceof Error ? error.message : String(error));
+    return [];
+  }
+}
+
+function poisonedBy({ id, apiId, secretDigest, revision }: KeyRecord, reason: string): PoisonedKey {
+  return { poisoned: id, apiId, secretDigest, revision, reason };
+}
+
+function byName(a: { name: string }, b: { name: string }): number {
+  return a.name < b.name ? -1 : 1;
+}
+
+async function readAll<T>(reader: SqlReader, select: string, ids: ReadonlySet<string>): Promise<T[]> {
+  const all = [...ids];
+  const rows: T[] = [];
+  for (let i = 0; i < all.length; i += MAX_IN) {
+    rows.push(...(await reader.find<T>(byAny(select, 'id', all.slice(i, i + MAX_IN)))));
+  }
+  return rows;
+}

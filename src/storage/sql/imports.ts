@@ -1,0 +1,59 @@
+import type { ImportBatch, ImportProgress, Imports } from '../importsPort.ts';
+import { FIND_IMPORT, IMPORT_ERRORS, WAITING_IMPORTS } from './queries.ts';
+import type { SqlReader } from './statement.ts';
+
+interface ImportRow {
+  id: string;
+  api_id: string;
+  queued: number;
+  done: number;
+  failed: number;
+}
+
+interface BatchRow {
+  id: string;
+  migration_id: string;
+  api_id: string;
+  first_place: number;
+  size: number;
+  keys: string;
+  actor: string;
+}
+
+export class SqlImports implements Imports {
+  readonly #reader: SqlReader;
+
+  constructor(reader: SqlReader) {
+    this.#reader = reader;
+  }
+
+  async findProgress(migrationId: string): Promise<ImportProgress | null> {
+    const [row] = await this.#reader.find<ImportRow>({ sql: FIND_IMPORT, params: [migrationId] });
+    if (row === undefined) return null;
+    const errors = await this.#reader.find<{ place: number; message: string }>({
+      sql: IMPORT_ERRORS,
+      params: [migrationId],
+    });
+    return {
+      migrationId: row.id,
+      apiId: row.api_id,
+      queued: row.queued,
+      done: row.done,
+      failed: row.failed,
+      errors: errors.map(({ place, message }) => ({ index: place, message })),
+    };
+  }
+
+  async listWaiting(limit: number): Promise<readonly ImportBatch[]> {
+    const rows = await this.#reader.find<BatchRow>({ sql: WAITING_IMPORTS, params: [limit] });
+    return rows.map((row) => ({
+      id: row.id,
+      migrationId: row.migration_id,
+      apiId: row.api_id,
+      first: row.first_place,
+      count: row.size,
+      keys: row.keys,
+      actor: row.actor,
+    }));
+  }
+}

@@ -1,0 +1,147 @@
+import { endOfPrefix, MAX_SEARCH_WORDS, wordsOf } from '../../core/search.ts';
+import type { ApiQuery, EventQuery, KeyQuery, Page, PageQuery } from '../recordsPort.ts';
+import { type Params, placeholders, type Statement } from './statement.ts';
+
+export const KEY_SELECT = `SELECT k.*, i.external_id, i.meta AS identity_meta, i.credits AS identity_credits,
+    i.limits AS identity_limits, i.created_at_ms AS identity_created_at_ms, i.updated_at_ms AS identity_updated_at_ms,
+    i.revision AS identity_revision, NULL AS secret_until_ms
+  FROM keys k LEFT JOIN identities i ON i.id = k.identity_id LEFT JOIN apis a ON a.id = k.api_id`;
+
+/** As above, for a secret that was replaced: `f` is its row. */
+export const FORMER_KEY_SELECT = KEY_SELECT.replace(
+  'NULL AS secret_until_ms',
+  'f.until_ms AS secret_until_ms, f.digest AS asked_digest',
+).replace('FROM keys k', 'FROM former_secrets f JOIN keys k ON k.id = f.owner');
+
+/** Not deleted, neither alone nor with all keys of its api. */
+export const IS_LIVE = 'k.deleted_at_ms IS NULL AND k.generation = coalesce(a.generation, k.generation)';
+
+export const FIND_KEY = `${KEY_SELECT} WHERE k.id = $1 AND ${IS_LIVE}`;
+export const FIND_ANY_KEY = `${KEY_SELECT} WHERE k.id = $1 AND a.deleted_at_ms IS NULL`;
+/** The index keys_of_generation leads to the keys of former generations. */
+export const KEYS_LEFT_BEHIND = `${KEY_SELECT}
+  WHERE k.api_id = $1 AND k.deleted_at_ms IS NULL AND k.generation < a.generation ORDER BY k.generation, k.id LIMIT $2`;
+export const APIS_WITH_KEYS_LEFT_BEHIND = `SELECT a.id, a.purges_below FROM apis a WHERE a.generation > 0 AND EXISTS (
+  SELECT 1 FROM keys k WHERE k.api_id = a.id AND k.deleted_at_ms IS NULL AND k.generation < a.generation)`;
+export const COUNT_KEYS = `SELECT count(*) AS total FROM (
+  SELECT 1 FROM keys k LEFT JOIN apis a ON a.id = k.api_id WHERE ${IS_LIVE} LIMIT $1) counted`;
+export const COUNT_APIS =
+  'SELECT count(*) AS total FROM (SELECT 1 FROM apis WHERE deleted_at_ms IS NULL LIMIT $1) counted';
+export const FORMER_SECRETS = 'SELECT digest, owner, until_ms FROM former_secrets WHERE owner = $1 ORDER BY until_ms';
+export const FIND_API = 'SELECT * FROM apis WHERE id = $1 AND deleted_at_ms IS NULL';
+export const FIND_IDENTITY = 'SELECT * FROM identities WHERE external_id = $1';
+export const FIND_IDENTITY_BY_ID = 'SELECT * FROM identities WHERE id = $1';
+export const LIST_PERMISSIONS = 'SELECT * FROM permissions ORDER BY name';
+export const LIST_ROLES = 'SELECT * FROM roles ORDER BY name';
+export const FIND_NAMESPACE = 'SELECT * FROM namespaces WHERE name = $1';
+export const FIND_NAMESPACE_BY_ID = 'SELECT * FROM namespaces WHERE id = $1';
+export const FIND_OVERRIDE = 'SELECT * FROM overrides WHERE namespace_id = $1 AND identifier = $2';
+export const ALL_OVERRIDES = 'SELECT * FROM overrides WHERE namespace_id = $1 ORDER BY id';
+export const FIND_ROOT_KEY = 'SELECT * FROM root_keys WHERE secret_digest = $1';
+export const FIND_FORMER_ROOT_KEY =
+  'SELECT r.* FROM former_secrets f JOIN root_keys r ON r.id = f.owner WHERE f.digest = $1 AND f.until_ms > $2';
+export const LIST_ROOT_KEYS = 'SELECT * FROM root_keys ORDER BY id';
+export const FIND_IMPORT = 'SELECT * FROM imports WHERE id = $1';
+export const IMPORT_ERRORS = 'SELECT place, message FROM import_errors WHERE migration_id = $1 ORDER BY place';
+export const WAITING_IMPORTS = 'SELECT * FROM import_batches ORDER BY id LIMIT $1';
+
+/** Rows of a table by one of several values. */
+export function byAny(select: string, column: string, values: readonly string[]): Statement {
+  return { sql: `${select} WHERE ${column} IN (${placeholders(values.length)})`, params: [...values] };
+}
+
+/** A page and how many there are in all: two statements with the same conditions. */
+export interface Listing {
+  readonly total: Statement;
+  readonly page: Statement;
+}
+
+interface ListingParts extends PageQuery {
+  readonly from: string;
+  readonly select: string;
+  readonly id: string;
+  readonly where: string;
+  readonly params: Params;
+}
+
+/** Pages by id over the indexes keys_of_generation or keys_of_owner: a later page costs what the first one does. */
+export function keyListing({ apiId, externalId, search, after, limit }: KeyQuery): Listing {
+  const params: Params = [apiId];
+  const add = (value: string): string => `$${params.push(value)}`;
+  let where = `k.deleted_at_ms IS NULL AND k.api_id = $1
+    AND k.generation = coalesce((SELECT generation FROM apis WHERE id = $1), 0)`;
+  if (externalId !== null) {
+    where += ` AND k.identity_id = (SELECT id FROM identities WHERE external_id = ${add(externalId)})`;
+  }
+  if (search !== null) where += ` AND k.id IN (${searched(search, add)})`;
+  return listing({ from: 'keys k', select: KEY_SELECT, id: 'k.id', where, params, after, limit });
+}
+
+/** Ids of keys whose start begins so, and of those that have a word for each word of the question. */
+function searched(search: string, add: (value: string) => string): string {
+  const inRange = (column: string, prefix: string): string =>
+    `${column} >= ${add(prefix)} AND ${column} < ${add(endOfPrefix(prefix))}`;
+  const byStart = `SELECT id FROM keys WHERE api_id = $1 AND deleted_at_ms IS NULL AND ${inRange('start', search)}`;
+  const words = wordsOf(search).slice(0, MAX_SEARCH_WORDS);
+  if (words.length === 0) return byStart;
+  const byWord = words.map(
+    (word) => `SELECT key_id AS id FROM key_words WHERE api_id = $1 AND ${inRange('word', word)}`,
+  );
+  return `${byStart} UNION SELECT id FROM (${byWord.join(' INTERSECT ')}) found`;
+}
+
+export function apiListing({ ids, after, limit }: ApiQuery): Listing {
+  const among = ids === null ? 'TRUE' : ids.length === 0 ? 'FALSE' : `id IN (${placeholders(ids.length)})`;
+  const where = `deleted_at_ms IS NULL AND ${among}`;
+  return listing({ ...table('apis'), where, params: [...(ids ?? [])], after, limit });
+}
+
+export function identityListing(query: PageQuery): Listing {
+  return listing({ ...table('identities'), where: 'TRUE', params: [], ...query });
+}
+
+export function overrideListing(namespaceId: string, query: PageQuery): Listing {
+  return listing({ ...table('overrides'), where: 'namespace_id = $1', params: [namespaceId], ...query });
+}
+
+function table(name: string): Pick<ListingParts, 'from' | 'select' | 'id'> {
+  return { from: name, select: `SELECT * FROM ${name}`, id: 'id' };
+}
+
+function listing({ from, select, id, where, params, after, limit }: ListingParts): Listing {
+  const [next, last] = [params.length + 1, params.length + 2];
+  return {
+    total: { sql: `SELECT count(*) AS total FROM ${from} WHERE ${where}`, params },
+    page: {
+      sql: `${select} WHERE ${where} AND ${id} > $${next} ORDER BY ${id} LIMIT $${last}`,
+      // One more than asked for: it tells whether there is a next page.
+      params: [...params, after ?? '', limit + 1],
+    },
+  };
+}
+
+export function toPage<T extends { id: string }>(rows: readonly T[], limit: number, total: number): Page<T> {
+  const items = rows.slice(0, limit);
+  return { items, total, cursor: rows.length > limit ? (items.at(-1)?.id ?? null) : null };
+}
+
+/** Newest first, by the number; each filter has an index that ends with it. */
+export function eventListing(query: EventQuery): Statement {
+  const params: Params = [];
+  const conditions = ['action IS NOT NULL'];
+  const add = (condition: string, value: string | number | null): void => {
+    if (value !== null) conditions.push(`${condition} $${params.push(value)}`);
+  };
+  add('number <', query.before);
+  add('actor =', query.actor);
+  add('action =', query.action);
+  add('target =', query.target);
+  add('at_ms >=', query.fromMs);
+  add('at_ms <', query.untilMs);
+  params.push(query.limit + 1);
+  return {
+    sql: `SELECT number, at_ms, actor, action, target, before_json, after_json, origin, request_id FROM changes
+      WHERE ${conditions.join(' AND ')} ORDER BY number DESC LIMIT $${params.length}`,
+    params,
+  };
+}

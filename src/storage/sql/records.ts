@@ -1,0 +1,238 @@
+import type {
+  ApiRecord,
+  IdentityRecord,
+  NamespaceRecord,
+  OverrideRecord,
+  PermissionRecord,
+  RoleRecord,
+  RootKeyRecord,
+} from '../../core/records.ts';
+import type {
+  ApiQuery,
+  EventQuery,
+  FormerSecret,
+  KeyQuery,
+  KeyWithIdentity,
+  Page,
+  PageQuery,
+  PoisonedKey,
+  Records,
+  StoredEvent,
+} from '../recordsPort.ts';
+import { withAccess } from './access.ts';
+import * as queries from './queries.ts';
+import type { Listing } from './queries.ts';
+import {
+  type ApiRow,
+  type IdentityRow,
+  type KeyRow,
+  type NamespaceRow,
+  type OverrideRow,
+  type PermissionRow,
+  type RoleRow,
+  type RootKeyRow,
+  toApi,
+  toIdentity,
+  toNamespace,
+  toOverride,
+  toPermission,
+  toReadKey,
+  toRole,
+  toRootKey,
+} from './rows.ts';
+import type { Params, SqlReader } from './statement.ts';
+
+type FoundKey = KeyWithIdentity | PoisonedKey;
+
+/** Rows of the keys with these digests; how many are asked for at once is for the engine to say. */
+export type KeyLookup = (digests: readonly string[]) => Promise<readonly KeyRow[]>;
+
+/** Values of one IN (...). */
+const MAX_IN = 500;
+
+/** The records of both engines. */
+export class SqlRecords implements Records {
+  readonly #reader: SqlReader;
+  /** For what verifications wait for. */
+  readonly #lookups: SqlReader;
+  readonly #lookUp: KeyLookup;
+
+  constructor(reader: SqlReader, lookups: SqlReader, lookUp: KeyLookup) {
+    this.#reader = reader;
+    this.#lookups = lookups;
+    this.#lookUp = lookUp;
+  }
+
+  async findKeysByDigest(digests: readonly string[]): Promise<readonly (FoundKey | null)[]> {
+    const rows = await this.#lookUp(digests);
+    const keys = await withAccess(this.#lookups, rows.map(toReadKey));
+    const found = new Map(rows.map((row, i) => [row.asked_digest ?? row.secret_digest, keys[i] as FoundKey]));
+    return digests.map((digest) => found.get(digest) ?? null);
+  }
+
+  async findKey(keyId: string): Promise<FoundKey | null> {
+    return (await this.#keys(queries.FIND_KEY, [keyId]))[0] ?? null;
+  }
+
+  async findAnyKey(keyId: string): Promise<FoundKey | null> {
+    return (await this.#keys(queries.FIND_ANY_KEY, [keyId]))[0] ?? null;
+  }
+
+  async findTakenDigests(digests: readonly string[]): Promise<readonly string[]> {
+    const taken: string[] = [];
+    for (let i = 0; i < digests.length; i += MAX_IN) {
+      const asked = digests.slice(i, i + MAX_IN);
+      const inKeys = queries.byAny('SELECT secret_digest AS digest FROM keys', 'secret_digest', asked);
+      const former = queries.byAny('SELECT digest FROM former_secrets', 'digest', asked);
+      for (const statement of [inKeys, former]) {
+        taken.push(...(await this.#reader.find<{ digest: string }>(statement)).map(({ digest }) => digest));
+      }
+    }
+    return taken;
+  }
+
+  async listFormerSecrets(owner: string): Promise<readonly FormerSecret[]> {
+    const rows = await this.#find<{ digest: string; owner: string; until_ms: number }>(queries.FORMER_SECRETS, [owner]);
+    return rows.map(({ until_ms, ...row }) => ({ ...row, untilMs: until_ms }));
+  }
+
+  listKeysLeftBehind(apiId: string, limit: number): Promise<readonly FoundKey[]> {
+    return this.#keys(queries.KEYS_LEFT_BEHIND, [apiId, limit]);
+  }
+
+  async listApisWithKeysLeftBehind(): Promise<readonly Pick<ApiRecord, 'id' | 'purgesBelow'>[]> {
+    const rows = await this.#find<Pick<ApiRow, 'id' | 'purges_below'>>(queries.APIS_WITH_KEYS_LEFT_BEHIND, []);
+    return rows.map(({ id, purges_below }) => ({ id, purgesBelow: purges_below }));
+  }
+
+  countKeys(upTo: number): Promise<number> {
+    return this.#count(queries.COUNT_KEYS, [upTo]);
+  }
+
+  countApis(upTo: number): Promise<number> {
+    return this.#count(queries.COUNT_APIS, [upTo]);
+  }
+
+  async listKeys(query: KeyQuery): Promise<Page<FoundKey>> {
+    const page = await this.#list<KeyRow>(queries.keyListing(query), query.limit);
+    return { ...page, items: await withAccess(this.#reader, page.items.map(toReadKey)) };
+  }
+
+  async findApi(apiId: string): Promise<ApiRecord | null> {
+    return (await this.#find<ApiRow>(queries.FIND_API, [apiId])).map(toApi)[0] ?? null;
+  }
+
+  async listApis(query: ApiQuery): Promise<Page<ApiRecord>> {
+    const page = await this.#list<ApiRow>(queries.apiListing(query), query.limit);
+    return { ...page, items: page.items.map(toApi) };
+  }
+
+  async findIdentity(externalId: string): Promise<IdentityRecord | null> {
+    return (await this.#find<IdentityRow>(queries.FIND_IDENTITY, [externalId])).map(toIdentity)[0] ?? null;
+  }
+
+  async findIdentityById(id: string): Promise<IdentityRecord | null> {
+    return (await this.#find<IdentityRow>(queries.FIND_IDENTITY_BY_ID, [id])).map(toIdentity)[0] ?? null;
+  }
+
+  async listIdentities(query: PageQuery): Promise<Page<IdentityRecord>> {
+    const page = await this.#list<IdentityRow>(queries.identityListing(query), query.limit);
+    return { ...page, items: page.items.map(toIdentity) };
+  }
+
+  async listPermissions(): Promise<readonly PermissionRecord[]> {
+    return (await this.#find<PermissionRow>(queries.LIST_PERMISSIONS, [])).map(toPermission);
+  }
+
+  async listRoles(): Promise<readonly RoleRecord[]> {
+    return (await this.#find<RoleRow>(queries.LIST_ROLES, [])).map(toRole);
+  }
+
+  async findNamespace(name: string): Promise<NamespaceRecord | null> {
+    return (await this.#find<NamespaceRow>(queries.FIND_NAMESPACE, [name])).map(toNamespace)[0] ?? null;
+  }
+
+  async findNamespaceById(id: string): Promise<NamespaceRecord | null> {
+    return (await this.#find<NamespaceRow>(queries.FIND_NAMESPACE_BY_ID, [id])).map(toNamespace)[0] ?? null;
+  }
+
+  async findOverride(namespaceId: string, identifier: string): Promise<OverrideRecord | null> {
+    return (await this.#find<OverrideRow>(queries.FIND_OVERRIDE, [namespaceId, identifier])).map(toOverride)[0] ?? null;
+  }
+
+  async listAllOverrides(namespaceId: string): Promise<readonly OverrideRecord[]> {
+    return (await this.#find<OverrideRow>(queries.ALL_OVERRIDES, [namespaceId])).map(toOverride);
+  }
+
+  async listOverrides(namespaceId: string, query: PageQuery): Promise<Page<OverrideRecord>> {
+    const page = await this.#list<OverrideRow>(queries.overrideListing(namespaceId, query), query.limit);
+    return { ...page, items: page.items.map(toOverride) };
+  }
+
+  async findRootKeyByDigest(digest: string, nowMs: number): Promise<RootKeyRecord | null> {
+    const [present] = await this.#find<RootKeyRow>(queries.FIND_ROOT_KEY, [digest]);
+    if (present !== undefined) return toRootKey(present);
+    return (await this.#find<RootKeyRow>(queries.FIND_FORMER_ROOT_KEY, [digest, nowMs])).map(toRootKey)[0] ?? null;
+  }
+
+  async listRootKeys(): Promise<readonly RootKeyRecord[]> {
+    return (await this.#find<RootKeyRow>(queries.LIST_ROOT_KEYS, [])).map(toRootKey);
+  }
+
+  async readLastUses(keyIds: readonly string[]): Promise<readonly (number | null)[]> {
+    if (keyIds.length === 0) return [];
+    const statement = queries.byAny('SELECT key_id, last_used_at_ms FROM key_uses', 'key_id', keyIds);
+    const rows = await this.#reader.find<{ key_id: string; last_used_at_ms: number }>(statement);
+    const uses = new Map(rows.map((row) => [row.key_id, row.last_used_at_ms]));
+    return keyIds.map((id) => uses.get(id) ?? null);
+  }
+
+  async listEvents(query: EventQuery): Promise<{ events: readonly StoredEvent[]; cursor: number | null }> {
+    const rows = (await this.#reader.scan<EventRow>(queries.eventListing(query))).map(toEvent);
+    const events = rows.slice(0, query.limit);
+    return { events, cursor: rows.length > query.limit ? (events.at(-1)?.number ?? null) : null };
+  }
+
+  async #keys(sql: string, params: Params): Promise<readonly FoundKey[]> {
+    return withAccess(this.#reader, (await this.#find<KeyRow>(sql, params)).map(toReadKey));
+  }
+
+  #find<T>(sql: string, params: Params): Promise<T[]> {
+    return this.#reader.find<T>({ sql, params });
+  }
+
+  async #count(sql: string, params: Params): Promise<number> {
+    return (await this.#reader.scan<{ total: number }>({ sql, params }))[0]?.total ?? 0;
+  }
+
+  async #list<T extends { id: string }>({ total, page }: Listing, limit: number): Promise<Page<T>> {
+    const [counted] = await this.#reader.scan<{ total: number }>(total);
+    return queries.toPage(await this.#reader.scan<T>(page), limit, counted?.total ?? 0);
+  }
+}
+
+interface EventRow {
+  number: number;
+  at_ms: number;
+  actor: string;
+  action: string;
+  target: string;
+  before_json: string | null;
+  after_json: string | null;
+  origin: string | null;
+  request_id: string | null;
+}
+
+function toEvent(row: EventRow): StoredEvent {
+  return {
+    number: row.number,
+    atMs: row.at_ms,
+    actor: row.actor,
+    action: row.action,
+    target: row.target,
+    before: row.before_json,
+    after: row.after_json,
+    origin: row.origin,
+    requestId: row.request_id,
+  };
+}

@@ -1,0 +1,58 @@
+/** Outcomes in the order of the columns in which they are counted. */
+export const TALLY_CODES = [
+  'VALID',
+  'NOT_FOUND',
+  'FORBIDDEN',
+  'DISABLED',
+  'EXPIRED',
+  'INSUFFICIENT_PERMISSIONS',
+  'RATE_LIMITED',
+  'USAGE_EXCEEDED',
+] as const;
+
+/** Verifications of one key in one minute with the same tags. */
+export interface Tally {
+  readonly minuteMs: number;
+  readonly apiId: string;
+  /** '' = of no key: an unknown one. */
+  readonly keyId: string;
+  /** '' = the key has none. */
+  readonly identityId: string;
+  /** JSON of a sorted list, '' = none. */
+  readonly tags: string;
+  /** By TALLY_CODES. */
+  readonly counts: readonly number[];
+  /** When the last of them was. */
+  readonly lastAtMs: number;
+}
+
+export type Span = 'minute' | 'hour' | 'day';
+
+export interface TallyQuery {
+  readonly span: Span;
+  readonly apiId: string;
+  /** null = all. */
+  readonly keyIds: readonly string[] | null;
+  readonly identityIds: readonly string[] | null;
+  readonly fromMs: number;
+  readonly untilMs: number;
+  /** Rows are summed over what is not named here. */
+  readonly groupBy: readonly ('time' | 'key' | 'identity' | 'tags')[];
+}
+
+export interface TallyRow {
+  readonly timeMs: number | null;
+  readonly keyId: string | null;
+  readonly identityId: string | null;
+  readonly tags: string | null;
+  readonly counts: readonly number[];
+}
+
+/** Counts of verifications, written behind the requests and summed by minute, hour and day (UTC). */
+export interface Tallies {
+  /** Adds; all of it or nothing. After StorageOutcomeUnknown the same call, with the same `batch`, may be made again. */
+  add(tallies: readonly Tally[], batch: number): Promise<void>;
+  sum(query: TallyQuery): Promise<readonly TallyRow[]>;
+  /** Removes rows of a span that are older, at most a bounded number; true when none is left. */
+  prune(span: Span, untilMs: number): Promise<boolean>;
+}
