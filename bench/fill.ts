@@ -14,7 +14,7 @@ export type KeyShape = 'plain' | 'local' | 'credits' | 'strict';
 const CREDITS = 2_000_000_000;
 const LIMIT = { name: 'default', limit: 1_999_999_999, durationMs: 30 * 24 * 60 * 60 * 1000 };
 
-const API_ID = 'api_11111111benchmarkbench';
+export const API_ID = 'api_11111111benchmarkbench';
 const ID_DIGITS = 22;
 
 /** Makes a database as the service would, with `count` keys of one shape; creating them over HTTP would take an hour. */

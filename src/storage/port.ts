@@ -62,7 +62,8 @@ export interface Ledger {
   reserveAccounts(count: number): Promise<readonly number[]>;
   /**
    * The account of an ad-hoc strict window, made on first use. `null` when its owner has as many live ones as allowed;
-   * `max` null: not looked at. An ended window may be removed at any time: a spend on it then answers `stale`.
+   * `max` null: not looked at; 0: one that is there is found, and none is made. An ended window may be removed at any
+   * time: a spend on it then answers `stale`.
    */
   openWindow(window: WindowName, max: number | null): Promise<number | null>;
   /** Windows of an owner, counted no further than to `upTo`; ended ones are counted until they are pruned. */

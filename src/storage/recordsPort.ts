@@ -37,6 +37,12 @@ export interface FormerSecret {
   readonly untilMs: number;
 }
 
+export interface FoundRootKey {
+  readonly rootKey: RootKeyRecord;
+  /** Until when the secret that was asked for is valid, when it was replaced by another; null = it is the present one. */
+  readonly secretUntilMs: number | null;
+}
+
 /** A stored key that cannot be read: it fails alone, naming itself. */
 export interface PoisonedKey {
   readonly poisoned: string;
@@ -117,7 +123,7 @@ export interface Records {
   listOverrides(namespaceId: string, query: PageQuery): Promise<Page<OverrideRecord>>;
 
   /** Under its present secret, or a former one that is valid at this instant. */
-  findRootKeyByDigest(digest: string, nowMs: number): Promise<RootKeyRecord | null>;
+  findRootKeyByDigest(digest: string, nowMs: number): Promise<FoundRootKey | null>;
   listRootKeys(): Promise<readonly RootKeyRecord[]>;
 
   /** When these keys were last verified; null = never. */

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { ROUTES } from '../../src/http/routeTable.ts';
-import { PROJECT, runToEnd, TempFolder } from './process.ts';
+import { PROJECT, TempFolder } from './process.ts';
 import { Server } from './server.ts';
 import { paste } from './shell.ts';
 
@@ -27,32 +27,32 @@ function blocksOf(page: string): Block[] {
   });
 }
 
-/** Pages that show calls of a running service. */
-const PAGES = readdirSync(DOCS)
-  .filter((name) => name.endsWith('.md'))
-  .filter((page) => blocksOf(page).some(({ language, text }) => language === 'sh' && text.includes(SHOWN_URL)));
-
-/** A line that tells where the output of one block ends. */
-const END = '--- end of block';
-
-/** All shell blocks of a page in one shell, one after the other, as someone who reads it would paste them. */
-function script(blocks: readonly Block[], server: Server, api: string): string {
-  const preamble = `ROOT='${server.rootKey}'\napi='${api}'\nexport ROOT api\n`;
-  return (
-    preamble + blocks.map(({ text }) => `${text.replaceAll(SHOWN_URL, server.url)}\necho; echo '${END}'\n`).join('')
-  );
+/** What talks to a running service; a line that starts one does not. */
+function isRun({ language, text }: Block): boolean {
+  return language === 'ts' || (language === 'sh' && text.includes(SHOWN_URL));
 }
 
-async function runTypeScript(text: string, server: Server, api: string): Promise<number | null> {
-  // Beside the sources, so that packages are found.
-  const file = join(PROJECT, `docs-example-${crypto.randomUUID()}.ts`);
-  writeFileSync(file, text.replaceAll(SHOWN_URL, server.url));
-  try {
-    const command = ['env', `ROOT=${server.rootKey}`, `api=${api}`, process.execPath, file];
-    return (await runToEnd({ command })).code;
-  } finally {
-    rmSync(file);
-  }
+const PAGES = readdirSync(DOCS)
+  .filter((name) => name.endsWith('.md'))
+  .filter((page) => blocksOf(page).some(isRun));
+
+/** A line that tells where the output of one block ends, and how it ended. */
+const END = '--- end of block';
+
+/** All blocks of a page in one shell, one after the other, as someone who reads it would go through it. */
+function script(blocks: readonly Block[], server: Server, api: string): { text: string; files: string[] } {
+  const files: string[] = [];
+  const steps = blocks.map(({ language, text }) => {
+    const real = text.replaceAll(SHOWN_URL, server.url);
+    if (language === 'sh') return real;
+    // Beside the sources, so that packages are found.
+    const file = join(PROJECT, `docs-example-${crypto.randomUUID()}.ts`);
+    files.push(file);
+    writeFileSync(file, real);
+    return `export ROOT api key keyId; '${process.execPath}' '${file}'`;
+  });
+  const preamble = `ROOT='${server.rootKey}'\napi='${api}'\n`;
+  return { text: preamble + steps.map((step) => `${step}\nstatus=$?; echo; echo "${END} $status"\n`).join(''), files };
 }
 
 describe.each(PAGES.map((page) => [page]))('docs/%s', (page) => {
@@ -60,11 +60,17 @@ describe.each(PAGES.map((page) => [page]))('docs/%s', (page) => {
     using folder = new TempFolder();
     await using server = await Server.start(folder);
     const { apiId } = (await server.ok('/v1/apis.createApi', { name: 'from the docs' })) as { apiId: string };
-    const shell = blocksOf(page).filter(({ language, text }) => language === 'sh' && text.includes(SHOWN_URL));
-    const outputs = (await paste(script(shell, server, apiId), folder)).split(`${END}\n`);
-    for (const [i, { text, answer }] of shell.entries()) {
-      const output = outputs[i] ?? '';
-      expect([text, /"error":|not found|rror/.exec(output)?.[0]]).toEqual([text, undefined]);
+    const blocks = blocksOf(page).filter(isRun);
+    const { text: lines, files } = script(blocks, server, apiId);
+    const outputs = (await paste(lines, folder)).split(END);
+    for (const file of files) rmSync(file);
+    for (const [i, { text, answer }] of blocks.entries()) {
+      const output = outputs[i]?.replace(/^ \d+\n/, '') ?? '';
+      expect([text, /"error":|rror: /.exec(output)?.[0], outputs[i + 1]?.slice(0, 3)]).toEqual([
+        text,
+        undefined,
+        ' 0\n',
+      ]);
       if (answer === undefined) continue;
       const last = JSON.parse(
         output
@@ -74,9 +80,6 @@ describe.each(PAGES.map((page) => [page]))('docs/%s', (page) => {
           ?.replace(/^.*?\}(?=\{)/, '') ?? '',
       ) as object;
       expect([text, Object.keys(last).toSorted()]).toEqual([text, Object.keys(answer as object).toSorted()]);
-    }
-    for (const { text } of blocksOf(page).filter(({ language }) => language === 'ts')) {
-      expect([text, await runTypeScript(text, server, apiId)]).toEqual([text, 0]);
     }
   });
 });

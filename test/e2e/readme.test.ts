@@ -1,7 +1,8 @@
 import { expect, test } from 'bun:test';
-import { readFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 
-import { TempFolder } from './process.ts';
+import { PROJECT, runToEnd, TempFolder } from './process.ts';
 import { Server } from './server.ts';
 import { paste } from './shell.ts';
 
@@ -48,4 +49,21 @@ test('the fields that the README shows make the keys that it describes', async (
   ];
   expect(await server.verify(local.key)).toMatchObject({ ratelimits: [{ limit: 10, remaining: 9, async: true }] });
   expect(await server.verify(strict.key)).toMatchObject({ ratelimits: [{ limit: 10, remaining: 9, async: false }] });
+});
+
+test('the program that the README shows verifies a key', async () => {
+  using folder = new TempFolder();
+  await using server = await Server.start(folder);
+  const { key } = await server.createKey({ prefix: 'demo' });
+  const program = shown(/```ts\n([\s\S]*?)```/)
+    .replace('http://127.0.0.1:7878', server.url)
+    .replace('demo_...', key);
+  const file = join(PROJECT, `readme-example-${crypto.randomUUID()}.ts`);
+  writeFileSync(file, `${program}\nconsole.log(result.code);\n`);
+  try {
+    const command = ['env', `ROOT_KEY=${server.rootKey}`, process.execPath, file];
+    expect((await runToEnd({ command })).stdout).toBe('VALID\n');
+  } finally {
+    rmSync(file);
+  }
 });

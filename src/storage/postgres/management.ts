@@ -24,6 +24,8 @@ const NUMBERS_BLOCK = 64;
 /** How often a change is made anew that got in the way of another transaction. */
 const MAX_TRIES = 3;
 
+const FIND_WINDOW = 'SELECT account FROM adhoc_windows WHERE owner = $1 AND name = $2 AND duration_ms = $3';
+
 /** Another state of the world than the change was made for. */
 class Stale extends Error {}
 
@@ -117,8 +119,8 @@ export class Management {
   }
 
   async #openWindow({ owner, name, durationMs }: WindowName, max: number | null): Promise<number | null> {
-    const text = 'SELECT ledger_open_window_v2($1, $2, $3, $4, $5) AS account';
-    const values = [owner, name, durationMs, this.#clock.said, max];
+    const text = max === 0 ? FIND_WINDOW : 'SELECT ledger_open_window_v2($1, $2, $3, $4, $5) AS account';
+    const values = [owner, name, durationMs, ...(max === 0 ? [] : [this.#clock.said, max])];
     const { rows } = await asUnavailable(this.#lookups.query<{ account: number | null }>({ text, values }));
     return rows[0]?.account ?? null;
   }

@@ -1,5 +1,5 @@
 import { FORMER_KEY_SELECT, IS_LIVE, KEY_SELECT } from '../sql/queries.ts';
-import type { KeyRow } from '../sql/rows.ts';
+import type { KeyRow } from '../sql/keyRows.ts';
 import type { SqlReader, Statement } from '../sql/statement.ts';
 import { asUnavailable } from './failure.ts';
 import type { Pool } from './pool.ts';
@@ -18,6 +18,12 @@ export class PostgresReader implements SqlReader {
     const known = new Set(found.map(({ secret_digest }) => secret_digest));
     const others = digests.filter((digest) => !known.has(digest));
     return [...found, ...(await this.#byDigest('keys_by_former', `${FORMER_KEY_SELECT} WHERE f.digest`, others))];
+  }
+
+  /** The number of the last change of any node. */
+  async lastChange(): Promise<number> {
+    const [row] = await this.find<{ number: number }>({ sql: 'SELECT number FROM change_counter', params: [] });
+    return row?.number ?? 0;
   }
 
   async find<T>({ sql, params }: Statement): Promise<T[]> {

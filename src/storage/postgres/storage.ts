@@ -99,7 +99,12 @@ export class PostgresStorage implements Storage {
     this.#lookups = new Pool(connector, { ...common, size: LOOKUP_CONNECTIONS });
     const management = new Management(this.#pool, this.#lookups, clock, options.idempotencyRetentionMs);
     const [reader, lookups] = [new PostgresReader(this.#pool), new PostgresReader(this.#lookups)];
-    this.records = new SqlRecords(reader, lookups, (digests) => lookups.findKeys(digests));
+    this.records = new SqlRecords({
+      reader,
+      lookups,
+      lookUp: (digests) => lookups.findKeys(digests),
+      version: () => reader.lastChange(),
+    });
     this.imports = new SqlImports(reader);
     this.tallies = new SqlTallies(reader, new PostgresTallyWriter(this.#pool, options.node));
     this.#edgeSession = new Session(connector, {

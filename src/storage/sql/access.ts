@@ -1,7 +1,8 @@
 import type { KeyRecord, RoleRecord } from '../../core/records.ts';
 import type { KeyAccess, KeyWithIdentity, PoisonedKey } from '../recordsPort.ts';
 import { byAny } from './queries.ts';
-import { type PermissionRow, type ReadKey, type RoleRow, toRole } from './rows.ts';
+import type { ReadKey } from './keyRows.ts';
+import { type PermissionRow, type RoleRow, toRole } from './rows.ts';
 import type { SqlReader } from './statement.ts';
 
 /** Values of one IN (...). */

@@ -39,7 +39,7 @@ export const FIND_OVERRIDE = 'SELECT * FROM overrides WHERE namespace_id = $1 AN
 export const ALL_OVERRIDES = 'SELECT * FROM overrides WHERE namespace_id = $1 ORDER BY id';
 export const FIND_ROOT_KEY = 'SELECT * FROM root_keys WHERE secret_digest = $1';
 export const FIND_FORMER_ROOT_KEY =
-  'SELECT r.* FROM former_secrets f JOIN root_keys r ON r.id = f.owner WHERE f.digest = $1 AND f.until_ms > $2';
+  'SELECT r.*, f.until_ms AS secret_until_ms FROM former_secrets f JOIN root_keys r ON r.id = f.owner WHERE f.digest = $1 AND f.until_ms > $2';
 export const LIST_ROOT_KEYS = 'SELECT * FROM root_keys ORDER BY id';
 export const FIND_IMPORT = 'SELECT * FROM imports WHERE id = $1';
 export const IMPORT_ERRORS = 'SELECT place, message FROM import_errors WHERE migration_id = $1 ORDER BY place';

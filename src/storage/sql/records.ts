@@ -11,6 +11,7 @@ import type {
   ApiQuery,
   EventQuery,
   FormerSecret,
+  FoundRootKey,
   KeyQuery,
   KeyWithIdentity,
   Page,
@@ -22,25 +23,25 @@ import type {
 import { withAccess } from './access.ts';
 import * as queries from './queries.ts';
 import type { Listing } from './queries.ts';
+import { type IdentityRow, type KeyRow, toIdentity, toReadKey } from './keyRows.ts';
 import {
   type ApiRow,
-  type IdentityRow,
-  type KeyRow,
   type NamespaceRow,
   type OverrideRow,
   type PermissionRow,
   type RoleRow,
   type RootKeyRow,
   toApi,
-  toIdentity,
   toNamespace,
   toOverride,
   toPermission,
-  toReadKey,
   toRole,
   toRootKey,
+  type EventRow,
+  toEvent,
 } from './rows.ts';
 import type { Params, SqlReader } from './statement.ts';
+import { Totals } from './totals.ts';
 
 type FoundKey = KeyWithIdentity | PoisonedKey;
 
@@ -50,17 +51,28 @@ export type KeyLookup = (digests: readonly string[]) => Promise<readonly KeyRow[
 /** Values of one IN (...). */
 const MAX_IN = 500;
 
+export interface RecordsParts {
+  readonly reader: SqlReader;
+  /** For what verifications wait for. */
+  readonly lookups: SqlReader;
+  readonly lookUp: KeyLookup;
+  /** A number that grows with every change of a record, by whomever. */
+  readonly version: () => Promise<number>;
+}
+
 /** The records of both engines. */
 export class SqlRecords implements Records {
   readonly #reader: SqlReader;
   /** For what verifications wait for. */
   readonly #lookups: SqlReader;
   readonly #lookUp: KeyLookup;
+  readonly #totals: Totals;
 
-  constructor(reader: SqlReader, lookups: SqlReader, lookUp: KeyLookup) {
+  constructor({ reader, lookups, lookUp, version }: RecordsParts) {
     this.#reader = reader;
     this.#lookups = lookups;
     this.#lookUp = lookUp;
+    this.#totals = new Totals(version);
   }
 
   async findKeysByDigest(digests: readonly string[]): Promise<readonly (FoundKey | null)[]> {
@@ -114,8 +126,10 @@ export class SqlRecords implements Records {
   }
 
   async listKeys(query: KeyQuery): Promise<Page<FoundKey>> {
-    const page = await this.#list<KeyRow>(queries.keyListing(query), query.limit);
-    return { ...page, items: await withAccess(this.#reader, page.items.map(toReadKey)) };
+    const { total, page } = queries.keyListing(query);
+    const count = await this.#totals.find(total, () => this.#count(total.sql, total.params));
+    const found = queries.toPage(await this.#reader.scan<KeyRow>(page), query.limit, count);
+    return { ...found, items: await withAccess(this.#reader, found.items.map(toReadKey)) };
   }
 
   async findApi(apiId: string): Promise<ApiRecord | null> {
@@ -169,10 +183,14 @@ export class SqlRecords implements Records {
     return { ...page, items: page.items.map(toOverride) };
   }
 
-  async findRootKeyByDigest(digest: string, nowMs: number): Promise<RootKeyRecord | null> {
+  async findRootKeyByDigest(digest: string, nowMs: number): Promise<FoundRootKey | null> {
     const [present] = await this.#find<RootKeyRow>(queries.FIND_ROOT_KEY, [digest]);
-    if (present !== undefined) return toRootKey(present);
-    return (await this.#find<RootKeyRow>(queries.FIND_FORMER_ROOT_KEY, [digest, nowMs])).map(toRootKey)[0] ?? null;
+    if (present !== undefined) return { rootKey: toRootKey(present), secretUntilMs: null };
+    const [former] = await this.#find<RootKeyRow & { secret_until_ms: number }>(queries.FIND_FORMER_ROOT_KEY, [
+      digest,
+      nowMs,
+    ]);
+    return former === undefined ? null : { rootKey: toRootKey(former), secretUntilMs: former.secret_until_ms };
   }
 
   async listRootKeys(): Promise<readonly RootKeyRecord[]> {
@@ -209,30 +227,4 @@ export class SqlRecords implements Records {
     const [counted] = await this.#reader.scan<{ total: number }>(total);
     return queries.toPage(await this.#reader.scan<T>(page), limit, counted?.total ?? 0);
   }
-}
-
-interface EventRow {
-  number: number;
-  at_ms: number;
-  actor: string;
-  action: string;
-  target: string;
-  before_json: string | null;
-  after_json: string | null;
-  origin: string | null;
-  request_id: string | null;
-}
-
-function toEvent(row: EventRow): StoredEvent {
-  return {
-    number: row.number,
-    atMs: row.at_ms,
-    actor: row.actor,
-    action: row.action,
-    target: row.target,
-    before: row.before_json,
-    after: row.after_json,
-    origin: row.origin,
-    requestId: row.request_id,
-  };
 }

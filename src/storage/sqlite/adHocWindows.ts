@@ -27,15 +27,19 @@ export class AdHocWindows {
     this.#ledger = ledger;
   }
 
-  /** One at a time for each owner: the next one sees what this one made, and the bound holds. */
+  /**
+   * One at a time for each owner: the next one sees what this one made, and the bound holds. Without a bound one at a time
+   * for each name: a namespace has very many, which are made in one commit.
+   */
   async open(window: WindowName, max: number | null): Promise<number | null> {
-    const before = this.#opening.get(window.owner) ?? Promise.resolve(null);
+    const line = max === null ? JSON.stringify([window.owner, window.name, window.durationMs]) : window.owner;
+    const before = this.#opening.get(line) ?? Promise.resolve(null);
     const opening = before.catch(() => null).then(() => this.#open(window, max));
-    this.#opening.set(window.owner, opening);
+    this.#opening.set(line, opening);
     try {
       return await opening;
     } finally {
-      if (this.#opening.get(window.owner) === opening) this.#opening.delete(window.owner);
+      if (this.#opening.get(line) === opening) this.#opening.delete(line);
     }
   }
 
@@ -63,6 +67,7 @@ export class AdHocWindows {
       .query('SELECT account FROM adhoc_windows WHERE owner = ? AND name = ? AND duration_ms = ?')
       .get(window.owner, window.name, window.durationMs) as { account: number } | null;
     if (found !== null) return found.account;
+    if (max === 0) return null;
     if (max !== null && this.#of(window.owner).length >= max) {
       await this.#closeEnded(this.#of(window.owner), this.#ledger.nowMs());
       if (this.#of(window.owner).length >= max) return null;

@@ -76,6 +76,7 @@ export class SqliteLedger implements Ledger {
   #state: 'idle' | 'running' | 'broken' | 'closed' = 'idle';
   #number: number;
   #trouble: string | null = null;
+  #recordChanges = 0;
   #idle: Promise<void> = Promise.resolve();
 
   constructor(db: Database, writer: SqliteThread, options: LedgerOptions) {
@@ -101,6 +102,11 @@ export class SqliteLedger implements Ledger {
   /** Number of the last durable commit. */
   get number(): number {
     return this.#number;
+  }
+
+  /** Commits so far that changed a record. */
+  get recordChanges(): number {
+    return this.#recordChanges;
   }
 
   nowMs(): number {
@@ -240,6 +246,7 @@ export class SqliteLedger implements Ledger {
     await this.#writer.call('commit', commit);
     this.#number = commit.number;
     this.#trouble = null;
+    if (commit.writes.length > 0) this.#recordChanges++;
     this.#accounts.adopt(batch.accounts);
     if (batch.rotates) this.#replays.rotated(batch.rotation);
     for (const { key } of batch.replays.values()) this.#replays.committed(key.scope);

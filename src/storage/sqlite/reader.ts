@@ -2,7 +2,7 @@ import type { Database } from 'bun:sqlite';
 
 import { StorageUnavailable } from '../port.ts';
 import { FORMER_KEY_SELECT, IS_LIVE, KEY_SELECT } from '../sql/queries.ts';
-import type { KeyRow } from '../sql/rows.ts';
+import type { KeyRow } from '../sql/keyRows.ts';
 import type { SqlReader, Statement } from '../sql/statement.ts';
 import { toWriteFailure } from './failure.ts';
 import type { SqliteThread } from './threadClient.ts';

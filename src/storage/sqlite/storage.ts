@@ -52,7 +52,12 @@ export class SqliteStorage implements Storage {
     this.#writer = writer;
     this.#databasePath = options.folder.databasePath;
     const reader = new SqliteReader(db, () => this.#startReader());
-    this.records = new SqlRecords(reader, reader, (digests) => reader.findKeys(digests));
+    this.records = new SqlRecords({
+      reader,
+      lookups: reader,
+      lookUp: (digests) => reader.findKeys(digests),
+      version: async () => this.ledger.recordChanges,
+    });
     this.imports = new SqlImports(reader);
     this.tallies = new SqlTallies(reader, {
       run: async (statements) => void (await this.#write(statements)),

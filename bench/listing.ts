@@ -1,0 +1,74 @@
+import { Database } from 'bun:sqlite';
+import { join } from 'node:path';
+
+import { Digester } from '../src/system.ts';
+import { Child } from './child.ts';
+import { API_ID, fillFolder } from './fill.ts';
+import { median } from './statistics.ts';
+
+const MANY = 1_000_000;
+const PAGE = 100;
+/** Pages whose median stands for those near the beginning and the end. */
+const SAMPLE = 100;
+/** Calls of something else before the first page: what the first calls of a process take is no property of a page. */
+const WARM_UP = 50;
+const ROOT_KEY = 'root_of_the_listing_benchmark_1';
+
+export interface ListingResult {
+  readonly keys: number;
+  readonly pages: number;
+  /** The very first page, with the count of all keys. */
+  readonly firstMs: number;
+  readonly earlyMs: number;
+  readonly lateMs: number;
+  readonly slowestMs: number;
+}
+
+/** Pages through a million keys over HTTP, one page after the other. */
+export async function measureListing(folder: string): Promise<ListingResult> {
+  fillFolder(folder, MANY, 'credits');
+  addRootKey(folder);
+  const server = await Child.startService({ folder, addedFlushMs: 0 });
+  const milliseconds: number[] = [];
+  let cursor: string | undefined;
+  let keys = 0;
+  for (let i = 0; i < WARM_UP; i++) await readPage(server.port, undefined, 'nobody');
+  do {
+    const startedAtMs = performance.now();
+    const page = await readPage(server.port, cursor);
+    milliseconds.push(performance.now() - startedAtMs);
+    if (page.total !== MANY) throw new Error(`the listing tells of ${page.total} keys`);
+    keys += page.keys.length;
+    cursor = page.cursor;
+  } while (cursor !== undefined);
+  await server.stop();
+  return {
+    keys,
+    pages: milliseconds.length,
+    firstMs: milliseconds[0] ?? 0,
+    earlyMs: median(milliseconds.slice(1, 1 + SAMPLE)),
+    lateMs: median(milliseconds.slice(-SAMPLE)),
+    slowestMs: Math.max(...milliseconds),
+  };
+}
+
+async function readPage(port: number, cursor: string | undefined, externalId?: string) {
+  const response = await fetch(`http://127.0.0.1:${port}/v1/apis.listKeys`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${ROOT_KEY}` },
+    // What is undefined is left out.
+    body: JSON.stringify({ apiId: API_ID, limit: PAGE, cursor, externalId }),
+  });
+  return (await response.json()) as { keys: unknown[]; total: number; cursor?: string };
+}
+
+function addRootKey(folder: string): void {
+  const db = new Database(join(folder, 'keystile.db'));
+  db.query('INSERT INTO root_keys (id, secret_digest, start, rights, created_at_ms) VALUES (?, ?, ?, ?, 0)').run(
+    'rk_1',
+    new Digester(null).digest(ROOT_KEY),
+    'root',
+    '["*"]',
+  );
+  db.close();
+}

@@ -1,0 +1,70 @@
+import { isTimeZone } from '../../core/calendar.ts';
+import type { CreditsRecord, LimitRecord } from '../../core/records.ts';
+
+/** What columns hold as JSON or as numbers, checked as it is read: one that cannot be read is a row that cannot. */
+
+const NO_LIMITS: readonly LimitRecord[] = [];
+const NO_TEXTS: readonly string[] = [];
+
+class UnreadableRow extends Error {}
+
+function require(holds: boolean, what: string): void {
+  if (!holds) throw new UnreadableRow(`${what} cannot be read`);
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}
+
+export function readCredits(text: string | null): CreditsRecord | null {
+  if (text === null) return null;
+  const credits = JSON.parse(text) as CreditsRecord;
+  require(isCount(credits.account), 'credits');
+  const refill = credits.refill;
+  if (refill !== null) {
+    require(isCount(refill.amount) && (refill.max === null || isCount(refill.max)), 'refill');
+    require(refill.interval === 'daily' || refill.interval === 'monthly', 'refill interval');
+    require(isKnownZone(refill.timezone) && (refill.mode === 'restore' || refill.mode === 'add'), 'refill');
+  }
+  return credits;
+}
+
+/** Zones that were seen to exist: asking the calendar takes longer than reading the rest of a key. */
+const knownZones = new Set(['UTC']);
+
+function isKnownZone(zone: unknown): boolean {
+  if (typeof zone !== 'string') return false;
+  if (!knownZones.has(zone) && isTimeZone(zone)) knownZones.add(zone);
+  return knownZones.has(zone);
+}
+
+export function readLimits(text: string | null): readonly LimitRecord[] {
+  if (text === null) return NO_LIMITS;
+  const limits = JSON.parse(text) as LimitRecord[];
+  require(Array.isArray(limits), 'limits');
+  for (const limit of limits) {
+    require(typeof limit.name === 'string' && isCount(limit.limit) && isCount(limit.durationMs), 'limits');
+    require(limit.durationMs > 0 && (limit.async ? limit.account === null : isCount(limit.account)), 'limits');
+  }
+  return limits;
+}
+
+export function readTexts(text: string | null, what: string): readonly string[] {
+  if (text === null) return NO_TEXTS;
+  const list = JSON.parse(text) as unknown;
+  require(Array.isArray(list) && list.every((entry) => typeof entry === 'string'), what);
+  return list as string[];
+}
+
+export function readMeta(text: string | null): string | null {
+  if (text !== null) {
+    const value = JSON.parse(text) as unknown;
+    require(typeof value === 'object' && value !== null && !Array.isArray(value), 'meta');
+  }
+  return text;
+}
+
+export function readInstant(ms: number | null): number | null {
+  require(ms === null || isCount(ms), 'expires');
+  return ms;
+}

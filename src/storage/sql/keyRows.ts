@@ -1,0 +1,117 @@
+import type { IdentityRecord, KeyRecord } from '../../core/records.ts';
+import type { PoisonedKey } from '../recordsPort.ts';
+import { readCredits, readInstant, readLimits, readMeta, readTexts } from './columns.ts';
+
+/** A key as the tables of both engines hold it, joined with its identity. */
+export interface KeyRow {
+  id: string;
+  api_id: string;
+  identity_id: string | null;
+  secret_digest: string;
+  start: string;
+  name: string | null;
+  meta: string | null;
+  environment: string | null;
+  enabled: number;
+  expires_at_ms: number | null;
+  credits: string | null;
+  limits: string | null;
+  ip_allowlist: string | null;
+  roles: string | null;
+  permissions: string | null;
+  generation: number;
+  created_at_ms: number;
+  updated_at_ms: number | null;
+  deleted_at_ms: number | null;
+  revision: number;
+  external_id: string | null;
+  identity_meta: string | null;
+  identity_credits: string | null;
+  identity_limits: string | null;
+  identity_created_at_ms: number | null;
+  identity_updated_at_ms: number | null;
+  identity_revision: number | null;
+  secret_until_ms: number | null;
+  /** The secret that was asked for, where it is not the present one. */
+  asked_digest?: string;
+}
+
+function readKey(row: KeyRow): KeyRecord {
+  return {
+    id: row.id,
+    apiId: row.api_id,
+    identityId: row.identity_id,
+    secretDigest: row.secret_digest,
+    start: row.start,
+    name: row.name,
+    meta: readMeta(row.meta),
+    environment: row.environment,
+    enabled: row.enabled === 1,
+    expiresAtMs: readInstant(row.expires_at_ms),
+    credits: readCredits(row.credits),
+    limits: readLimits(row.limits),
+    ipAllowlist: readTexts(row.ip_allowlist, 'ipAllowlist'),
+    roleIds: readTexts(row.roles, 'roles'),
+    permissionIds: readTexts(row.permissions, 'permissions'),
+    generation: row.generation,
+    createdAtMs: row.created_at_ms,
+    updatedAtMs: row.updated_at_ms,
+    deletedAtMs: row.deleted_at_ms,
+    revision: row.revision,
+  };
+}
+
+/** A key with its identity; what its roles and permissions stand for is read apart. */
+export interface ReadKey {
+  readonly key: KeyRecord;
+  readonly identity: IdentityRecord | null;
+  readonly secretUntilMs: number | null;
+}
+
+/** A row that cannot be read harms its own key only, and says so by the key's id. */
+export function toReadKey(row: KeyRow): ReadKey | PoisonedKey {
+  try {
+    return { key: readKey(row), identity: readJoinedIdentity(row), secretUntilMs: row.secret_until_ms };
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return { poisoned: row.id, apiId: row.api_id, secretDigest: row.secret_digest, revision: row.revision, reason };
+  }
+}
+
+function readJoinedIdentity(row: KeyRow): IdentityRecord | null {
+  if (row.identity_id === null || row.external_id === null) return null;
+  return toIdentity({
+    id: row.identity_id,
+    external_id: row.external_id,
+    meta: row.identity_meta,
+    credits: row.identity_credits,
+    limits: row.identity_limits,
+    created_at_ms: row.identity_created_at_ms ?? 0,
+    updated_at_ms: row.identity_updated_at_ms,
+    revision: row.identity_revision ?? 0,
+  });
+}
+
+export interface IdentityRow {
+  id: string;
+  external_id: string;
+  meta: string | null;
+  credits: string | null;
+  limits: string | null;
+  created_at_ms: number;
+  updated_at_ms: number | null;
+  revision: number;
+}
+
+export function toIdentity(row: IdentityRow): IdentityRecord {
+  return {
+    id: row.id,
+    externalId: row.external_id,
+    meta: readMeta(row.meta),
+    credits: readCredits(row.credits),
+    limits: readLimits(row.limits),
+    createdAtMs: row.created_at_ms,
+    updatedAtMs: row.updated_at_ms,
+    revision: row.revision,
+  };
+}
