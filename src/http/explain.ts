@@ -24,7 +24,8 @@ interface SchemaNode {
   readonly description?: string;
 }
 
-const MAX_ISSUES = 20;
+/** Problems that one answer tells: a small body must not make a large one. */
+export const MAX_ISSUES = 20;
 
 /** Everything that is wrong with a value, in words; the values themselves are never repeated, they may be secrets. */
 export function explain(schema: TSchema, value: unknown): Issue[] {

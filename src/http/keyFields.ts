@@ -6,6 +6,7 @@ import { isTimeZone } from '../core/calendar.ts';
 import { AppError, type Issue, repeatable } from '../core/errors.ts';
 import { DEFAULT_LIMIT_NAME } from '../core/records.ts';
 import type { KeyPatch, LimitInput, RbacReference, RefillInput } from '../engine/admin/keyInput.ts';
+import { MAX_ISSUES } from './explain.ts';
 import type { IpAllowlist, NamedRatelimits, Ratelimit, Refill } from './schemas.ts';
 
 /** The fields that createKey and updateKey share, from the wire to the engine. */
@@ -58,7 +59,8 @@ export function refuseRecoverable(recoverable: boolean | undefined): void {
 }
 
 export function badFields(issues: readonly Issue[]): AppError {
-  return new AppError('BAD_REQUEST', issues.map(({ message }) => message).join('; '), issues);
+  const told = issues.slice(0, MAX_ISSUES);
+  return new AppError('BAD_REQUEST', told.map(({ message }) => message).join('; '), told);
 }
 
 /** `{}` is no metadata. */

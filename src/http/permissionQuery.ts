@@ -5,21 +5,21 @@ import { badFields } from './keyFields.ts';
 
 const PATH = 'authorization.permissions';
 
-/** null when nothing is asked. Null entries are left out; a query with nothing left in it asks for nothing, and is refused. */
+/**
+ * null when nothing is asked. Null entries are left out; a part with nothing left in it is refused wherever it stands: left
+ * out it would let pass what its author meant to hold back.
+ */
 export function toPermissionQuery(query: unknown): PermissionQuery | null {
-  if (query === undefined || query === null) return null;
+  if (query === undefined) return null;
   const issues: Issue[] = [];
   const read = readQuery(query, PATH, issues);
-  if (read === null && issues.length === 0) {
-    issues.push({ path: PATH, message: `${PATH} asks for nothing; leave it out, or name a permission` });
-  }
-  if (read === null || issues.length > 0) throw badFields(issues);
+  if (issues.length > 0) throw badFields(issues);
   return read;
 }
 
 function readQuery(query: unknown, path: string, issues: Issue[]): PermissionQuery | null {
   if (query === null) return null;
-  if (typeof query === 'string' && query !== '' && [...query].length <= MAX_PERMISSION_LENGTH) return query;
+  if (typeof query === 'string' && query !== '' && Array.from(query).length <= MAX_PERMISSION_LENGTH) return query;
   const members = typeof query === 'object' ? Object.entries(query) : [];
   const [[name, list] = ['', null]] = members;
   if (members.length !== 1 || (name !== 'and' && name !== 'or') || !Array.isArray(list)) {
@@ -30,6 +30,12 @@ function readQuery(query: unknown, path: string, issues: Issue[]): PermissionQue
     return null;
   }
   const parts = list.flatMap((part, i) => readQuery(part, `${path}.${name}[${i}]`, issues) ?? []);
-  if (parts.length === 0) return null;
+  if (parts.length === 0) {
+    // Of parts that are wrong themselves enough is said.
+    if (list.every((part) => part === null)) {
+      issues.push({ path, message: `${path} asks for nothing; leave it out, or name a permission` });
+    }
+    return null;
+  }
   return name === 'and' ? { and: parts } : { or: parts };
 }

@@ -34,6 +34,20 @@ import { deleteRole } from './routes/permissions.deleteRole.ts';
 import { getRole } from './routes/permissions.getRole.ts';
 import { listRoles } from './routes/permissions.listRoles.ts';
 import { setRolePermissions } from './routes/permissions.setRolePermissions.ts';
+import { createImportedKeys } from './routes/migrations.createKeys.ts';
+import { enqueueKeys } from './routes/migrations.enqueueKeys.ts';
+import { getProgress } from './routes/migrations.getProgress.ts';
+import { createRootKey } from './routes/rootKeys.createRootKey.ts';
+import { listRootKeys } from './routes/rootKeys.listRootKeys.ts';
+import { revokeRootKey } from './routes/rootKeys.revokeRootKey.ts';
+import { rotateRootKey } from './routes/rootKeys.rotateRootKey.ts';
+import { listEvents } from './routes/audit.listEvents.ts';
+import { limit } from './routes/ratelimits.limit.ts';
+import { multiLimit } from './routes/ratelimits.multiLimit.ts';
+import { setOverride } from './routes/ratelimits.setOverride.ts';
+import { getOverride } from './routes/ratelimits.getOverride.ts';
+import { listOverrides } from './routes/ratelimits.listOverrides.ts';
+import { deleteOverride } from './routes/ratelimits.deleteOverride.ts';
 
 /** Every management endpoint. keys.verifyKey, liveness and readiness need no root key and stand beside it. */
 export const ROUTES: readonly Route[] = [
@@ -72,4 +86,18 @@ export const ROUTES: readonly Route[] = [
   getRole,
   listRoles,
   setRolePermissions,
+  createImportedKeys,
+  enqueueKeys,
+  getProgress,
+  createRootKey,
+  listRootKeys,
+  revokeRootKey,
+  rotateRootKey,
+  listEvents,
+  limit,
+  multiLimit,
+  setOverride,
+  getOverride,
+  listOverrides,
+  deleteOverride,
 ];

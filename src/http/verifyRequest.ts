@@ -120,14 +120,20 @@ function canonical(value: unknown): string {
   return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${canonical(member)}`).join(',')}}`;
 }
 
-/** Where verifying needs a root key: which apis' keys it may verify. */
-export async function verifiableApis(
-  { engine, rootDigests }: Service,
-  headers: Headers,
-): Promise<VerifyRequest['mayVerify']> {
+/** Where verifying needs a root key: which apis' keys it may verify, and how many. */
+export interface Asker {
+  readonly mayVerify: NonNullable<VerifyRequest['mayVerify']>;
+  /** Refused when they are too many for this second. */
+  take(count: number): void;
+}
+
+export async function authenticateAsker({ engine, rootDigests }: Service, headers: Headers): Promise<Asker> {
   const rootKey = await engine.access.authenticate(rootDigests(headers), engine.storage.ledger.nowMs());
   if (!holdsRightSomewhere(rootKey.rights, 'api.verify_key')) {
     throw new AppError('INSUFFICIENT_PERMISSIONS', 'This root key lacks the right api.*.verify_key.');
   }
-  return (apiId) => holdsRight(rootKey.rights, 'api.verify_key', apiId);
+  return {
+    mayVerify: (apiId) => holdsRight(rootKey.rights, 'api.verify_key', apiId),
+    take: (count) => engine.verificationQuota.take(rootKey.id, count, engine.storage.ledger.nowMs()),
+  };
 }

@@ -10,6 +10,8 @@ export const TALLY_CODES = [
   'USAGE_EXCEEDED',
 ] as const;
 
+export type TallyCode = (typeof TALLY_CODES)[number];
+
 /** Verifications of one key in one minute with the same tags. */
 export interface Tally {
   readonly minuteMs: number;
@@ -30,20 +32,32 @@ export type Span = 'minute' | 'hour' | 'day';
 
 export interface TallyQuery {
   readonly span: Span;
-  readonly apiId: string;
   /** null = all. */
+  readonly apiId: string | null;
   readonly keyIds: readonly string[] | null;
   readonly identityIds: readonly string[] | null;
   readonly fromMs: number;
   readonly untilMs: number;
   /** Rows are summed over what is not named here. */
   readonly groupBy: readonly ('time' | 'key' | 'identity' | 'tags')[];
+  /** By their groups when not given. */
+  readonly order?: TallyOrder;
+  /** Rows at the most; all of them when not given. */
+  readonly limit?: number;
+}
+
+export interface TallyOrder {
+  /** `time` only where they are grouped by it. */
+  readonly by: 'time' | 'total' | TallyCode;
+  readonly isDescending: boolean;
 }
 
 export interface TallyRow {
   readonly timeMs: number | null;
   readonly keyId: string | null;
   readonly identityId: string | null;
+  /** Of the identity, as long as it is there. */
+  readonly externalId?: string;
   readonly tags: string | null;
   readonly counts: readonly number[];
 }

@@ -2,15 +2,17 @@ import { Database } from 'bun:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
 
-import { API_ACTIONS } from '../../src/core/rights.ts';
+import { type Deed, DEEDS, rightTo } from '../../src/core/rights.ts';
+import type { Route } from '../../src/http/route.ts';
 import { ROUTES } from '../../src/http/routeTable.ts';
 import { TestService } from '../harness/service.ts';
 import { storedIn } from './stored.ts';
+import { ABSENT, allRightsOn, makeThings, realRequest, rightOn, type Things, thingsNamedBy } from './things.ts';
 
 let service: TestService;
-/** An api that a limited root key has all rights on, and one that it has none on. */
-let mine = { apiId: '', keyId: '', key: '' };
-let other = { apiId: '', keyId: '', key: '' };
+/** What a limited root key has all rights on, and what it has none on. */
+let mine: Things;
+let other: Things;
 const rootKeys = { revoked: '', expired: '', limited: '' };
 
 const make = async (rights: readonly string[], expiresAtMs: number | null = null) =>
@@ -18,37 +20,57 @@ const make = async (rights: readonly string[], expiresAtMs: number | null = null
 
 beforeAll(async () => {
   service = await TestService.start();
-  mine = await service.createKey({ remaining: 5 });
-  other = await service.createKey({ remaining: 5 });
+  mine = await makeThings(service);
+  other = await makeThings(service);
   const revoked = await make(['*']);
   await service.engine.rootKeys.revoke(revoked.rootKey.id);
   rootKeys.revoked = revoked.secret;
   rootKeys.expired = (await make(['*'], service.clock.nowMs() + 1)).secret;
   service.clock.advance(1);
-  rootKeys.limited = (await make(API_ACTIONS.map((action) => `api.${mine.apiId}.${action}`))).secret;
+  rootKeys.limited = (await make(allRightsOn(mine))).secret;
 });
 
 afterAll(async () => {
   await service.close();
 });
 
-/** The example of a route, aimed at these objects. */
-function aimedAt(example: object, target: Record<string, string>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(example).map(([name, value]) => [name, target[name] ?? value]));
-}
-
-const without = (text: string, ...ids: string[]): string =>
-  ids.reduce((shown, id) => shown.replaceAll(id, 'ID'), text.replace(/"requestId":"[^"]+"/, '"requestId":"ID"'));
+const without = (text: string, things: Things): string =>
+  Object.values(things).reduce<string>(
+    (shown, id) => shown.replaceAll(id as string, 'ID'),
+    text.replace(/"requestId":"[^"]+"/, '"requestId":"ID"'),
+  );
 
 const headersOf = (headers: Headers): [string, string][] =>
   [...headers].filter(([name]) => name !== 'keystile-request-id');
 
-const actionsOf = (rights: readonly string[]): string[] => rights.map((right) => right.split('.').at(-1) ?? '');
+/** The deed of a right as the documentation shows it. */
+const deedOf = (right: string): Deed => right.replace(/\.[^.]+\./, '.') as Deed;
+
+/** Rights that only some requests of a route need: what such a request names, which is not there and is not made. */
+const NEEDED_FOR: Partial<Record<Deed, Partial<Things>>> = {
+  'ratelimit.create_namespace': { namespaceName: 'a.new.namespace' },
+};
+/** Where one right will do as well as another. */
+const INSTEAD: Partial<Record<Deed, Deed>> = { 'api.read_analytics': 'api.read_api' };
+
+/** Things that belong to what a right can be on. */
+const OWNED: readonly (keyof Things)[] = [
+  'apiId',
+  'keyId',
+  'deletedKeyId',
+  'key',
+  'identityId',
+  'namespaceId',
+  'namespaceName',
+  'migrationId',
+];
+const isAimed = (route: Route): boolean =>
+  route.rights.some((right) => right.includes('<')) && thingsNamedBy(route).some((name) => OWNED.includes(name));
 
 const ALL = ROUTES.map((route) => [route.path, route] as const);
-const AIMED = ALL.filter(([, { example }]) => 'apiId' in example.request || 'keyId' in example.request);
+const AIMED = ALL.filter(([, route]) => isAimed(route));
 
-describe.each(ALL)('%s', (path, { example, rights }) => {
+describe.each(ALL)('%s', (path, route) => {
   test.each([
     ['missing', () => null, 'A root key is needed: send it as "Authorization: Bearer root_...".'],
     ['wrong', () => 'root_wrong', 'This root key is unknown.'],
@@ -58,7 +80,7 @@ describe.each(ALL)('%s', (path, { example, rights }) => {
     ['of 513 characters', () => 'a'.repeat(513), 'A root key is needed: send it as "Authorization: Bearer root_...".'],
   ])('a root key that is %s is a 401, whatever is asked', async (_name, rootKey, message) => {
     const before = storedIn(service.folder);
-    for (const body of [aimedAt(example.request, mine), {}]) {
+    for (const body of [realRequest(route, mine), {}, []]) {
       const answer = await service.call(path, body, { rootKey: rootKey() });
       expect([answer.status, answer.body.error.code, answer.body.error.message]).toEqual([
         401,
@@ -74,52 +96,60 @@ describe.each(ALL)('%s', (path, { example, rights }) => {
     'the header "Authorization: %s" is a 401',
     async (authorization) => {
       const headers = { authorization };
-      const answer = await service.call(path, aimedAt(example.request, mine), { rootKey: null, headers });
+      const answer = await service.call(path, realRequest(route, mine), { rootKey: null, headers });
       expect([answer.status, answer.body.error.code]).toEqual([401, 'UNAUTHORIZED']);
     },
   );
 
   test('the scheme of the Authorization header may be written in any case', async () => {
     const headers = { authorization: `bearer ${rootKeys.revoked}` };
-    const answer = await service.call(path, aimedAt(example.request, mine), { rootKey: null, headers });
+    const answer = await service.call(path, realRequest(route, mine), { rootKey: null, headers });
     expect(answer.body.error.message).toBe('This root key was revoked.');
   });
 
   test('a root key with every right but the one that is needed is a 403 that names it', async () => {
-    expect(rights.length).toBeGreaterThan(0);
-    for (const needed of actionsOf(rights)) {
-      const held = API_ACTIONS.filter((action) => action !== needed).map((action) => `api.*.${action}`);
+    expect(route.rights.length).toBeGreaterThan(0);
+    for (const needed of route.rights.map(deedOf)) {
+      const held = DEEDS.filter((deed) => deed !== needed && deed !== INSTEAD[needed]).map((deed) => rightTo(deed, '*'));
       const rootKey = (await make(held)).secret;
       const before = storedIn(service.folder);
-      const answer = await service.call(path, aimedAt(example.request, mine), { rootKey });
-      expect([answer.status, answer.body.error.code, answer.body.error.message]).toEqual([
-        403,
-        'INSUFFICIENT_PERMISSIONS',
-        `This root key lacks the right api.*.${needed}.`,
-      ]);
+      const answer = await service.call(path, realRequest(route, { ...mine, ...NEEDED_FOR[needed] }), { rootKey });
+      const { code, message } = answer.body.error;
+      if (needed in NEEDED_FOR) expect([needed, answer.status, code]).toEqual([needed, 404, 'NOT_FOUND']);
+      else {
+        expect([needed, answer.status, code]).toEqual([needed, 403, 'INSUFFICIENT_PERMISSIONS']);
+        expect(message).toBe(`This root key lacks the right ${rightTo(needed, '*')}.`);
+      }
       expect(storedIn(service.folder)).toEqual(before);
     }
   });
 
+  test('a root key with no right at all is a 403, also for what does not exist', async () => {
+    const rootKey = (await make(['api.api_1.verify_key'])).secret;
+    const before = storedIn(service.folder);
+    for (const things of [mine, ABSENT]) {
+      const answer = await service.call(path, realRequest(route, things), { rootKey });
+      expect([answer.status, answer.body.error?.code]).toEqual([403, 'INSUFFICIENT_PERMISSIONS']);
+    }
+    expect(storedIn(service.folder)).toEqual(before);
+  });
+
   test('a root key with the rights that the documentation names, and no others, may do it', async () => {
-    const made = await service.createKey({ remaining: 5 });
-    const rootKey = (await make(rights.map((right) => right.replace('<apiId>', made.apiId)))).secret;
-    const answer = await service.call(path, aimedAt(example.request, { ...made, cursor: '' }), { rootKey });
-    expect([answer.status, answer.text.includes('error')]).toEqual([200, false]);
+    const things = await makeThings(service);
+    const rootKey = (await make(route.rights.map((right) => rightOn(right, things)))).secret;
+    const answer = await service.call(path, realRequest(route, things), { rootKey });
+    expect([answer.text.includes('"error"') ? answer.text : '', answer.status]).toEqual(['', route.status ?? 200]);
   });
 });
 
-describe.each(AIMED)('%s by a root key that is limited to another api', (path, { example }) => {
-  const absentIds = { apiId: 'api_1Jm8ZtXg3kPp5FhJ9sQw2R', keyId: 'key_1Jm8ZtYh4mRr6GjK8uTx3S' };
+describe.each(AIMED)('%s by a root key that is limited to other things', (path, route) => {
+  const ask = (things: Things) => service.call(path, realRequest(route, things), { rootKey: rootKeys.limited });
 
-  test('answers the same 404 as for what does not exist, byte for byte apart from the id', async () => {
+  test('answers the same as for what does not exist, byte for byte apart from the id: 404', async () => {
     const before = storedIn(service.folder);
-    const ask = (target: Record<string, string>) =>
-      service.call(path, aimedAt(example.request, target), { rootKey: rootKeys.limited });
-    const [hidden, absent] = [await ask(other), await ask(absentIds)];
-    expect(hidden.status).toBe(404);
-    expect(absent.status).toBe(404);
-    expect(without(hidden.text, other.apiId, other.keyId)).toBe(without(absent.text, absentIds.apiId, absentIds.keyId));
+    const [hidden, absent] = [await ask(other), await ask(ABSENT)];
+    expect([hidden.status, absent.status]).toEqual([404, 404]);
+    expect(without(hidden.text, other)).toBe(without(absent.text, ABSENT));
     expect(headersOf(hidden.headers)).toEqual(headersOf(absent.headers));
     expect(storedIn(service.folder)).toEqual(before);
   });
@@ -127,18 +157,21 @@ describe.each(AIMED)('%s by a root key that is limited to another api', (path, {
   test('answers the same 404 for a stored key that cannot be read', async () => {
     await service.stop();
     const db = new Database(join(service.folder, 'keystile.db'));
-    const set = db.query('UPDATE keys SET meta = ? WHERE id = ?');
-    set.run('[]', other.keyId);
+    const set = db.query('UPDATE keys SET meta = ? WHERE api_id = ?');
+    set.run('[]', other.apiId);
     await service.open();
-    const ask = (target: Record<string, string>) =>
-      service.call(path, aimedAt(example.request, target), { rootKey: rootKeys.limited });
     try {
-      expect([(await ask(other)).status, (await ask(absentIds)).status]).toEqual([404, 404]);
+      expect([(await ask(other)).status, (await ask(ABSENT)).status]).toEqual([404, 404]);
     } finally {
-      set.run(null, other.keyId);
+      set.run(null, other.apiId);
       db.close();
     }
   });
+});
+
+test('routes are held against the things of others: of each kind there are some', () => {
+  const groups = new Set(AIMED.map(([path]) => path.replace(/^\/v1\/(\w+)\..*$/, '$1')));
+  for (const group of ['apis', 'keys', 'identities', 'ratelimits', 'migrations']) expect([...groups]).toContain(group);
 });
 
 describe('a root key that is limited to one api', () => {
@@ -164,6 +197,8 @@ describe('a root key that is limited to one api', () => {
       ['/v1/keys.updateKey', { name: 'n' }],
       ['/v1/keys.updateRemaining', { op: 'increment', value: 1 }],
       ['/v1/keys.deleteKey', {}],
+      ['/v1/keys.restoreKey', {}],
+      ['/v1/keys.rotateKey', { overlapMs: 0 }],
     ] as const) {
       expect((await service.call(path, { keyId: made.keyId, ...more }, options)).status).toBe(200);
     }

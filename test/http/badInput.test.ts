@@ -1,105 +1,107 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 
-import { verifyKey } from '../../src/http/routes/keys.verifyKey.ts';
-import { ROUTES } from '../../src/http/routeTable.ts';
 import { TestService } from '../harness/service.ts';
+import { ENDPOINTS } from './endpoints.ts';
 import { storedIn } from './stored.ts';
+import { makeThings, realRequest, type Things } from './things.ts';
 import { type Node, wrongValues } from './wrongValues.ts';
 
 let service: TestService;
-let apiId = '';
-let keyId = '';
-let key = '';
+let things: Things;
 
 beforeAll(async () => {
   service = await TestService.start();
-  ({ apiId, keyId, key } = await service.createKey({
-    remaining: 5,
-    ratelimits: [{ name: 'a', limit: 5, duration: 60_000 }],
-  }));
+  things = await makeThings(service);
 });
 
 afterAll(async () => {
   await service.close();
 });
 
-/** The example of a route with things that exist. */
-function realRequest(example: object): Record<string, unknown> {
-  const known: Record<string, unknown> = { apiId, keyId, key };
-  const fields = Object.entries(example).map(([name, value]) => [name, known[name] ?? value] as const);
-  return Object.fromEntries(fields);
-}
-
 /** Sends a body that must be refused and must leave nothing behind. */
 async function refused(path: string, raw: string) {
   const before = storedIn(service.folder);
   const answer = await service.call(path, undefined, { raw, headers: { 'content-type': 'application/json' } });
-  expect([raw.slice(0, 200), answer.status, answer.body.error.code]).toEqual([raw.slice(0, 200), 400, 'BAD_REQUEST']);
+  expect([raw.slice(0, 200), answer.status, answer.body.error?.code]).toEqual([raw.slice(0, 200), 400, 'BAD_REQUEST']);
   expect(storedIn(service.folder)).toEqual(before);
   return answer.body.error as { message: string; issues?: { path: string; message: string }[] };
 }
 
-const ALL = [...ROUTES, verifyKey].map(
-  ({ path, request, example }) => [path, request as Node, example.request] as const,
-);
+describe.each(ENDPOINTS.map((endpoint) => [endpoint.path, endpoint] as const))('%s', (path, endpoint) => {
+  const schema = endpoint.request as Node;
+  /** Of a list each item is held against the same schema: its first one is what is made wrong. */
+  const isList = schema.type === 'array';
+  const { properties = {}, required = [] } = isList ? (schema.items ?? {}) : schema;
+  const at = (name: string): string => (isList ? `[0].${name}` : name);
+  const asBody = (object: string): string => (isList ? `[${object}]` : object);
 
-describe.each(ALL)('%s', (path, schema, example) => {
-  const withMember = (name: string, json: string): string => {
-    const { [name]: _old, ...rest } = realRequest(example);
-    const text = JSON.stringify(rest);
-    return `${text.slice(0, -1)}${text === '{}' ? '' : ','}${JSON.stringify(name)}:${json}}`;
+  const realObject = (): Record<string, unknown> => {
+    const body: unknown = realRequest(endpoint, things);
+    return (Array.isArray(body) ? body[0] : body) as Record<string, unknown>;
   };
 
-  test.each(Object.entries(schema.properties ?? {}))(
-    'every wrong value of %s is refused by its path',
-    async (name, node) => {
-      const cases = wrongValues(node, name);
-      expect(cases.length).toBeGreaterThan(0);
-      for (const { path: at, json } of cases) {
-        const { message, issues } = await refused(path, withMember(name, json));
-        expect([json, issues?.map((issue) => issue.path)]).toEqual([json, [at]]);
-        expect(message).toBe(issues?.map((issue) => issue.message).join('; ') ?? '');
-        expect(message).not.toBe('');
-      }
-    },
-  );
+  const withMember = (name: string, json: string): string => {
+    const { [name]: _old, ...rest } = realObject();
+    const text = JSON.stringify(rest);
+    return asBody(`${text.slice(0, -1)}${text === '{}' ? '' : ','}${JSON.stringify(name)}:${json}}`);
+  };
+
+  test.each(Object.entries(properties))('every wrong value of %s is refused by its path', async (name, node) => {
+    const cases = wrongValues(node, at(name));
+    expect(cases.length).toBeGreaterThan(0);
+    for (const { path: where, json } of cases) {
+      const { message, issues } = await refused(path, withMember(name, json));
+      expect([json, issues?.map((issue) => issue.path)]).toEqual([json, [where]]);
+      expect(message).toBe(issues?.map((issue) => issue.message).join('; ') ?? '');
+      expect(message).not.toBe('');
+    }
+  });
 
   test('an unknown field is named, with the nearest known one', async () => {
-    for (const name of Object.keys(schema.properties ?? {})) {
+    for (const name of Object.keys(properties)) {
       const { issues } = await refused(path, withMember(`${name}x`, '1'));
-      expect(issues).toEqual([{ path: `${name}x`, message: `unknown field \`${name}x\`, did you mean \`${name}\`?` }]);
+      const message = `unknown field \`${name}x\`, did you mean \`${name}\`?`;
+      expect(issues).toEqual([{ path: at(`${name}x`), message }]);
     }
     const { issues } = await refused(path, withMember('zzzzzzzzzzzz', '1'));
-    expect(issues).toEqual([{ path: 'zzzzzzzzzzzz', message: 'unknown field `zzzzzzzzzzzz`' }]);
+    expect(issues).toEqual([{ path: at('zzzzzzzzzzzz'), message: 'unknown field `zzzzzzzzzzzz`' }]);
   });
 
   test('__proto__, constructor and prototype are unknown fields like others', async () => {
     for (const name of ['__proto__', 'constructor', 'prototype', 'toString']) {
       const { issues } = await refused(path, withMember(name, '{"apiId":"x"}'));
-      expect(issues?.map((issue) => issue.path)).toEqual([name]);
+      expect(issues?.map((issue) => issue.path)).toEqual([at(name)]);
     }
   });
 
   test('a missing field is named; all problems are told at once', async () => {
-    const required = schema.required ?? [];
     for (const name of required) {
-      const { [name]: _left, ...rest } = realRequest(example);
-      const { issues } = await refused(path, JSON.stringify(rest));
-      expect(issues).toEqual([{ path: name, message: `${name} is missing` }]);
+      const { [name]: _left, ...rest } = realObject();
+      const { issues } = await refused(path, asBody(JSON.stringify(rest)));
+      expect(issues).toEqual([{ path: at(name), message: `${at(name)} is missing` }]);
     }
-    const { issues } = await refused(path, '{"a1":1,"b2":2}');
-    expect(issues?.map((issue) => issue.path)).toEqual([...required, 'a1', 'b2']);
+    const { issues } = await refused(path, asBody('{"a1":1,"b2":2}'));
+    expect(issues?.map((issue) => issue.path)).toEqual([...required, 'a1', 'b2'].map(at));
+  });
+
+  test('a list as body is neither empty nor longer than it may be', async () => {
+    if (!isList) return;
+    const { minItems = 0, maxItems = 0 } = schema;
+    for (const length of [minItems - 1, maxItems + 1]) {
+      const { message } = await refused(path, JSON.stringify(Array.from({ length }, realObject)));
+      expect(message).toBe(`The body must be a list of ${minItems} to ${maxItems} items, not a list of ${length} items`);
+    }
   });
 
   test.each([
-    ['a list', '[]'],
+    isList ? ['an object', '{}'] : ['a list', '[]'],
     ['text', '"x"'],
     ['a number', '5'],
     ['null', 'null'],
     ['true', 'true'],
   ])('a body that is %s is refused', async (_name, raw) => {
-    const { message } = await refused(path, raw);
-    expect(message).toStartWith('The body must be an object, not ');
+    const { message } = await refused(path, raw ?? '');
+    expect(message).toStartWith(`The body must be ${isList ? 'a list of 1 to 100 items' : 'an object'}, not `);
   });
 
   test.each([

@@ -5,25 +5,39 @@ import { liveness, readiness } from '../../src/http/routes/health.ts';
 import { verifyKey } from '../../src/http/routes/keys.verifyKey.ts';
 import { ROUTES } from '../../src/http/routeTable.ts';
 import { type Answer, TestService } from '../harness/service.ts';
+import { ENDPOINTS, OPEN } from './endpoints.ts';
 import { storedIn } from './stored.ts';
+import { makeThings, realRequest, type Things } from './things.ts';
+import type { Node } from './wrongValues.ts';
 
 let service: TestService;
+let things: Things;
 let apiId = '';
 let keyId = '';
 
 beforeAll(async () => {
   service = await TestService.start();
-  ({ apiId, keyId } = await service.createKey());
+  things = await makeThings(service);
+  ({ apiId, keyId } = things);
 });
 
 afterAll(async () => {
   await service.close();
 });
 
-const ALL = [...ROUTES, verifyKey];
+/** Where much may be sent in one call. */
+const LARGE = [
+  '/v1/migrations.createKeys',
+  '/v1/migrations.enqueueKeys',
+  '/v1/keys.verifyKeys',
+  '/v1/ratelimits.multiLimit',
+];
+const maxBytesOf = (path: string): number =>
+  LARGE.includes(path) ? 4 * 1024 * 1024 : path === verifyKey.path ? 8 * 1024 : 64 * 1024;
+
 const GETS = ROUTES.filter(({ method }) => method === 'GET');
 
-describe.each(ALL.map(({ path }) => [path] as const))('%s', (path) => {
+describe.each(ENDPOINTS.map(({ path }) => [path] as const))('%s', (path) => {
   test.each([['text/plain'], ['application/x-www-form-urlencoded'], ['application/jsonx'], ['text/json'], ['']])(
     'a body of type %p is a 415 that says which header to add',
     async (type) => {
@@ -46,7 +60,7 @@ describe.each(ALL.map(({ path }) => [path] as const))('%s', (path) => {
     },
   );
 
-  const maxBytes = path === verifyKey.path ? 8 * 1024 : 64 * 1024;
+  const maxBytes = maxBytesOf(path);
   const body = (bytes: number): string => `{"x":"${'a'.repeat(bytes - 8)}"}`;
 
   test.each([
@@ -84,7 +98,7 @@ async function sendStream(path: string, text: string): Promise<Pick<Answer, 'sta
 describe('methods', () => {
   const endpoints = [
     ...ROUTES.map(({ path, method }) => [path, method === 'GET' ? ['GET', 'POST'] : ['POST']] as const),
-    [verifyKey.path, ['POST']] as const,
+    ...OPEN.map(({ path }) => [path, ['POST']] as const),
     [liveness.path, ['GET', 'POST']] as const,
     [readiness.path, ['GET', 'POST']] as const,
     ['/openapi.json', ['GET']] as const,
@@ -120,7 +134,7 @@ describe('routes', () => {
   });
 
   test.each([['/'], ['//'], ['////']])('a base URL that ends in %p finds every route', async (slashes) => {
-    for (const { path } of ALL) {
+    for (const { path } of ENDPOINTS) {
       const answer = await service.call(`${slashes}${path.slice(1)}`, { x: 1 });
       expect([path, answer.status]).toEqual([path, 400]);
     }
@@ -132,16 +146,36 @@ describe('routes', () => {
 describe('query parameters', () => {
   const get = (path: string) => service.call(path, undefined, { method: 'GET' });
 
-  test('every GET endpoint answers GET and POST alike', async () => {
-    const known: Record<string, string> = { apiId, keyId };
-    for (const { path, example } of GETS) {
-      const fields = Object.keys(example.request).map((name) => [name, known[name] ?? 1] as const);
-      const query = new URLSearchParams(fields.map(([name, value]): [string, string] => [name, `${value}`]));
-      expect((await get(`${path}?${query.toString()}`)).body).toEqual(
-        (await service.call(path, Object.fromEntries(fields))).body,
-      );
-    }
+  /** Fields as a query: of a list each item by itself. */
+  const queryOf = (fields: Record<string, unknown>): string =>
+    new URLSearchParams(
+      Object.entries(fields).flatMap(([name, value]) =>
+        (Array.isArray(value) ? value : [value]).map((each): [string, string] => [name, String(each)]),
+      ),
+    ).toString();
+
+  test.each(GETS.map((route) => [route.path, route] as const))('%s answers GET and POST alike', async (path, route) => {
+    const fields = realRequest(route, things) as Record<string, unknown>;
+    const [got, posted] = [await get(`${path}?${queryOf(fields)}`), await service.call(path, fields)];
+    expect([got.status, got.body]).toEqual([200, posted.body]);
   });
+
+  test.each(GETS.map((route) => [route.path, route] as const))(
+    '%s refuses a wrong parameter by its name',
+    async (path, route) => {
+      const fields = realRequest(route, things) as Record<string, unknown>;
+      for (const [name, { type }] of Object.entries((route.request as Node).properties ?? {})) {
+        const wrong = { integer: '1.5', boolean: 'yes', string: '' }[type ?? ''];
+        if (wrong === undefined) continue;
+        const answer = await get(`${path}?${queryOf({ ...fields, [name]: wrong })}`);
+        expect([name, answer.status, answer.body.error.issues[0].path]).toEqual([name, 400, name]);
+        const twice = await get(`${path}?${queryOf({ ...fields, [name]: ['1', '1'] })}`);
+        expect([name, twice.status, twice.body.error.issues[0].path]).toEqual([name, 400, name]);
+      }
+      const unknown = await get(`${path}?${queryOf({ ...fields, nonsense: 1 })}`);
+      expect([unknown.status, unknown.body.error.message]).toEqual([400, 'unknown field `nonsense`']);
+    },
+  );
 
   test.each([
     ['limit=0', 'limit must be a whole number from 1 to 100, not 0'],

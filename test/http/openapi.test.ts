@@ -4,10 +4,10 @@ import { Value } from 'typebox/value';
 
 import { ERRORS } from '../../src/core/errors.ts';
 import { liveness, readiness } from '../../src/http/routes/health.ts';
-import { verifyKey } from '../../src/http/routes/keys.verifyKey.ts';
 import { ROUTES } from '../../src/http/routeTable.ts';
 import { VERSION } from '../../src/version.ts';
 import { TestService } from '../harness/service.ts';
+import { ENDPOINTS } from './endpoints.ts';
 
 interface Media {
   readonly schema: TSchema & { $ref?: string };
@@ -33,6 +33,9 @@ interface Document {
   readonly components: { readonly schemas: Readonly<Record<string, TSchema>> };
 }
 
+/** A list of objects. */
+type Listed = { readonly properties: object };
+
 let service: TestService;
 let document: Document;
 
@@ -45,7 +48,7 @@ afterAll(async () => {
   await service.close();
 });
 
-const PATHS = [...ROUTES.map(({ path }) => path), verifyKey.path, liveness.path, readiness.path];
+const PATHS = [...ENDPOINTS.map(({ path }) => path), liveness.path, readiness.path];
 
 const operations = (): (Operation & { path: string; method: string })[] =>
   Object.entries(document.paths).flatMap(([path, methods]) =>
@@ -168,8 +171,9 @@ describe('the pages', () => {
         true,
       ]);
     }
-    for (const { request } of [...ROUTES, verifyKey]) {
-      for (const field of Object.keys((request as { properties: object }).properties)) {
+    for (const { request } of ENDPOINTS) {
+      const { items, properties = items?.properties } = request as { items?: Listed; properties?: object };
+      for (const field of Object.keys(properties ?? {})) {
         expect(text).toContain(`<code>${field}</code>`);
       }
     }

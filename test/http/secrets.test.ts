@@ -5,10 +5,11 @@ import { join } from 'node:path';
 
 import { showConfig } from '../../src/config/show.ts';
 import { hasChecksum, makeSecret } from '../../src/core/secret.ts';
-import { verifyKey } from '../../src/http/routes/keys.verifyKey.ts';
-import { ROUTES } from '../../src/http/routeTable.ts';
 import { listenMetrics } from '../../src/serve/listen.ts';
 import { type Answer, type CallOptions, TestService } from '../harness/service.ts';
+import { ENDPOINTS } from './endpoints.ts';
+import { ABSENT, realRequest } from './things.ts';
+import type { Node } from './wrongValues.ts';
 
 const PEPPER = 'pepper-that-nobody-may-see-0123456789';
 const OLD_PEPPER = 'older-pepper-that-nobody-may-see-0123';
@@ -29,6 +30,14 @@ const planted: Record<string, string> = {
     'root',
     Uint8Array.from({ length: 24 }, (_, i) => i * 5),
   ),
+  'imported key': makeSecret(
+    'demo',
+    Uint8Array.from({ length: 16 }, (_, i) => i * 9),
+  ),
+  'enqueued key': makeSecret(
+    'demo',
+    Uint8Array.from({ length: 16 }, (_, i) => i * 11),
+  ),
   'malformed key': 'demo_with spaces and no checksum at all',
 };
 /** Not a secret to the database, which has to remember it, but to everyone else. */
@@ -47,38 +56,34 @@ async function ask(path: string, body?: unknown, options: CallOptions = {}): Pro
   return answer;
 }
 
-const BASES: Record<string, unknown> = {
-  name: 'abc',
-  apiId: 'api_x',
-  keyId: 'key_x',
-  key: 'demo_x',
-  op: 'set',
-  value: 1,
-};
-
-/** Every route, with the secret in every place where a mistake could put it. */
+/** Every endpoint, with the secret in every place where a mistake could put it. */
 async function plantEverywhere(secret: string): Promise<void> {
   sent = secret;
-  for (const { path, request } of [...ROUTES, verifyKey]) {
-    const { properties, required = [] } = request as { properties: Record<string, unknown>; required?: string[] };
-    const base = Object.fromEntries(required.map((name) => [name, BASES[name]]));
+  for (const endpoint of ENDPOINTS) {
+    const { path, request } = endpoint;
+    const { items, properties = items?.properties ?? {} } = request as Node;
+    const base = (): unknown => realRequest(endpoint, ABSENT);
+    const withField = (name: string, value: unknown): unknown => {
+      const body = base();
+      return Array.isArray(body) ? [{ ...(body[0] as object), [name]: value }] : { ...(body as object), [name]: value };
+    };
     const options = [{}, { rootKey: secret }, { rootKey: null, headers: { authorization: secret } }];
-    for (const option of options) await ask(path, base, option);
+    for (const option of options) await ask(path, base(), option);
     for (const name of Object.keys(properties)) {
       if (isKept(path, name)) continue;
-      for (const value of [secret, [secret], { [secret]: secret }, { name: secret }]) {
-        await ask(path, { ...base, [name]: value });
+      for (const value of [secret, [secret], [{ [secret]: secret }], { [secret]: secret }, { name: secret }]) {
+        await ask(path, withField(name, value));
       }
     }
-    await ask(path, { ...base, [secret]: 1 });
+    await ask(path, withField(secret, 1));
     await ask(path, undefined, { raw: `{"a":"${secret}` });
     await ask(path, undefined, { raw: `{"${secret}":1,"${secret}":1}` });
-    await ask(path, base, { headers: { 'content-type': secret } });
-    await ask(path, base, { headers: { 'idempotency-key': secret, 'x-forwarded-for': secret, 'user-agent': secret } });
-    await ask(`${path}?key=${encodeURIComponent(secret)}`, base);
+    await ask(path, base(), { headers: { 'content-type': secret } });
+    await ask(path, base(), { headers: { 'idempotency-key': secret, 'x-forwarded-for': secret, 'user-agent': secret } });
+    await ask(`${path}?key=${encodeURIComponent(secret)}`, base());
     await ask(`${path}?keyId=${encodeURIComponent(secret)}`, undefined, { method: 'GET' });
-    await ask(`${path}/${encodeURIComponent(secret)}`, base);
-    await ask(path, base, { method: 'PUT' });
+    await ask(`${path}/${encodeURIComponent(secret)}`, base());
+    await ask(path, base(), { method: 'PUT' });
   }
   const key = planted['valid api key'];
   const limit = { name: secret, limit: 5 };
@@ -90,8 +95,34 @@ async function plantEverywhere(secret: string): Promise<void> {
 }
 
 /** Fields that keep what they are given, when all else is right: a name is a name, also when it looks like a secret. */
+const KEPT: Readonly<Record<string, readonly string[]>> = {
+  '/v1/apis.createApi': ['name'],
+  '/v1/identities.createIdentity': ['externalId', 'meta'],
+  '/v1/permissions.createPermission': ['name', 'slug', 'description'],
+  '/v1/permissions.createRole': ['name', 'description'],
+  '/v1/rootKeys.createRootKey': ['name'],
+  '/v1/ratelimits.limit': ['namespace', 'identifier', 'meta', 'resources'],
+  '/v1/ratelimits.setOverride': ['namespaceName', 'identifier'],
+};
+
 function isKept(path: string, name: string): boolean {
-  return path === '/v1/apis.createApi' && name === 'name';
+  return KEPT[path]?.includes(name) ?? false;
+}
+
+/** Secrets of keys that were not made here, and of those that were given another. */
+async function plantByManagement({ apiId, keyId }: { apiId: string; keyId: string }): Promise<void> {
+  const imported = [planted['imported key'], planted['enqueued key']];
+  await service.ok('/v1/migrations.createKeys', [{ apiId, plaintext: imported[0], prefix: 'demo' }]);
+  const queued = { migrationId: 'm', apiId, keys: [{ plaintext: imported[1] }, { plaintext: imported[0] }] };
+  expect((await service.call('/v1/migrations.enqueueKeys', queued)).status).toBe(202);
+  const overlapMs = 60_000;
+  planted['secret of a rotation'] = (await service.ok('/v1/keys.rotateKey', { keyId, overlapMs })).key as string;
+  const permissions = ['root.*.create_root_key'];
+  const made = await service.ok('/v1/rootKeys.createRootKey', { name: 'n', permissions });
+  planted['root key by a root key'] = made.key as string;
+  const { rootKeyId } = made as { rootKeyId: string };
+  const rotated = await service.ok('/v1/rootKeys.rotateRootKey', { rootKeyId, overlapMs });
+  planted['rotated root key'] = rotated.key as string;
 }
 
 beforeAll(async () => {
@@ -113,6 +144,8 @@ beforeAll(async () => {
   const revoked = await service.engine.rootKeys.create({ name: null, rights: ['*'], expiresAtMs: null });
   await service.engine.rootKeys.revoke(revoked.rootKey.id);
   planted['revoked root key'] = revoked.secret;
+
+  await plantByManagement(await service.createKey({ apiId: valid.apiId }));
 
   for (const secret of Object.values(planted)) await plantEverywhere(secret);
   for (const fields of [{}, { remaining: { cost: 99 } }, { remaining: { cost: 2 } }]) {

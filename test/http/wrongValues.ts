@@ -9,6 +9,7 @@ export interface Node {
   readonly items?: Node;
   readonly minLength?: number;
   readonly maxLength?: number;
+  readonly minItems?: number;
   readonly maxItems?: number;
   readonly minimum?: number;
   readonly maximum?: number;
@@ -23,19 +24,34 @@ export interface WrongValue {
 
 /** Everything that a schema forbids in the place `path`: other types, numbers and texts past each bound. */
 export function wrongValues(node: Node, path: string): WrongValue[] {
-  if (node.anyOf !== undefined) return wrongForUnion(node.anyOf, path);
+  if (node.anyOf !== undefined) return wrongForUnion(node.anyOf.flatMap((choice) => choice.anyOf ?? choice), path);
   const own = wrongFor(node).map((json) => ({ path, json }));
   return [...own, ...nested(node, path)];
 }
 
-/** A union takes what one of its choices takes: what all of them refuse is wrong. */
+/** A union takes what one of its choices takes: what all of them refuse is wrong, and what is wrong inside of one. */
 function wrongForUnion(choices: readonly Node[], path: string): WrongValue[] {
-  const main = choices.find(({ type, const: constant }) => type !== 'null' && constant === undefined);
-  if (main === undefined) return ['5', 'true', '{}', '[]', '"something else"'].map((json) => ({ path, json }));
-  return wrongValues(main, path).filter(({ path: at, json }) => at !== path || json !== 'null');
+  const all = new Set(choices.flatMap(wrongFor));
+  const refused = [...all].filter((json) =>
+    choices.every((choice) => !isOfType(choice, json) || wrongFor(choice).includes(json)),
+  );
+  const structured = ['object', 'array'].flatMap((type) => choices.find((choice) => choice.type === type) ?? []);
+  return [
+    ...refused.map((json) => ({ path, json })),
+    ...structured.flatMap((choice) => nested(choice, path)),
+  ];
+}
+
+function isOfType({ type, const: constant }: Node, json: string): boolean {
+  const value: unknown = JSON.parse(json);
+  if (constant !== undefined) return value === constant;
+  if (type === 'array' || Array.isArray(value)) return type === 'array' && Array.isArray(value);
+  if (type === 'null' || value === null) return type === 'null' && value === null;
+  return typeof value === (type === 'integer' ? 'number' : type);
 }
 
 function wrongFor(node: Node): string[] {
+  if (node.const !== undefined) return ['5', 'true', 'null', '{}', '[]', '"something else"'];
   switch (node.type) {
     case 'integer':
       return ['"5"', '1.5', '-1', '1e400', '9007199254740993', 'true', 'null', '[]', '{}', ...pastRange(node)];
@@ -44,7 +60,7 @@ function wrongFor(node: Node): string[] {
     case 'boolean':
       return ['"true"', '1', '0', 'null', '[]', '{}'];
     case 'array':
-      return ['"x"', '5', 'null', '{}', ...tooMany(node)];
+      return ['"x"', '5', 'null', '{}', ...pastItems(node)];
     case 'object':
       return ['"x"', '5', 'true', 'null', '[]'];
     default:
@@ -64,8 +80,9 @@ function pastText({ minLength, maxLength, pattern }: Node): string[] {
   ];
 }
 
-function tooMany({ maxItems }: Node): string[] {
-  return maxItems === undefined ? [] : [JSON.stringify(Array.from({ length: maxItems + 1 }, () => 'x'))];
+function pastItems({ minItems = 0, maxItems }: Node): string[] {
+  const lengths = [...(minItems === 0 ? [] : [minItems - 1]), ...(maxItems === undefined ? [] : [maxItems + 1])];
+  return lengths.map((length) => JSON.stringify(Array.from({ length }, () => 'x')));
 }
 
 /** One fault at a time inside an otherwise right object or list. */
@@ -98,7 +115,23 @@ function someValue(node: Node): string {
   const [choice] = node.anyOf ?? [];
   if (choice !== undefined) return someValue(choice);
   if (node.const !== undefined) return JSON.stringify(node.const);
-  if (node.type === 'integer') return String(node.minimum ?? 1);
-  if (node.type === 'string') return JSON.stringify('a'.repeat(node.minLength ?? 1));
-  return node.type === 'boolean' ? 'true' : '{}';
+  switch (node.type) {
+    case 'integer':
+      return String(node.minimum ?? 1);
+    case 'string':
+      return JSON.stringify(someText(node));
+    case 'boolean':
+      return 'true';
+    case 'array':
+      return `[${Array.from({ length: node.minItems ?? 0 }, () => someValue(node.items ?? {})).join(',')}]`;
+    default:
+      return objectText(node, {});
+  }
+}
+
+function someText({ minLength = 1, pattern }: Node): string {
+  const texts = ['a'.repeat(minLength), Bun.SHA256.hash('', 'base64'), '2026-01-01'];
+  const fitting = texts.find((text) => pattern === undefined || new RegExp(pattern, 'u').test(text));
+  if (fitting === undefined) throw new Error(`no text is known that fits ${pattern}`);
+  return fitting;
 }

@@ -19,23 +19,59 @@ const { query } = fc.letrec<{ query: PermissionQuery }>((tie) => ({
   ),
 }));
 
-/** The rule as one regular expression for each held permission: nothing is split, nothing is kept ready. */
-function isGranted(permissions: readonly string[], asked: string): boolean {
-  return permissions.some((each) => {
-    const pattern = each
-      .replaceAll(/[^A-Za-z0-9.*]/g, '\\$&')
-      .replaceAll('.', '\\.')
-      .replaceAll(/(?<=^|\.)\*$/g, '\u0001')
-      .replaceAll(/(?<=^|\.)\*(?=\\\.)/g, '[^.]*')
-      .replaceAll('\u0001', '.*');
-    // A star that is left stands within a word.
-    const literal = pattern.replaceAll(/(?<![\].])\*|(?<=\\\.)\*(?=.)/g, '\\*');
-    return new RegExp(`^${literal}$`, 's').test(asked);
-  });
+/** The rule word by word, as it is told: the first words are compared, then the rest with the rest. */
+function fits(pattern: string, asked: string): boolean {
+  const [first, rest] = firstWord(pattern);
+  const [asking, others] = firstWord(asked);
+  if (rest === null) return first === '*' || (first === asking && others === null);
+  return others !== null && (first === '*' || first === asking) && fits(rest, others);
+}
+
+function firstWord(text: string): [first: string, rest: string | null] {
+  const end = text.indexOf('.');
+  return end < 0 ? [text, null] : [text.slice(0, end), text.slice(end + 1)];
 }
 
 function reference(permissions: readonly string[], asked: PermissionQuery): boolean {
-  if (typeof asked === 'string') return isGranted(permissions, asked);
+  if (typeof asked === 'string') return permissions.some((each) => fits(each, asked));
   const parts = ('and' in asked ? asked.and : asked.or).map((part) => reference(permissions, part));
   return 'and' in asked ? !parts.includes(false) : parts.includes(true);
 }
+
+test('a query is answered as the rule says, word by word', () => {
+  fc.assert(
+    fc.property(held, query, (permissions, asked) => {
+      expect(satisfies(holdPermissions(permissions), asked)).toBe(reference(permissions, asked));
+    }),
+    RUNS,
+  );
+});
+
+test('who gets one more permission loses nothing, in whatever order they are held', () => {
+  fc.assert(
+    fc.property(held, permission, query, (permissions, more, asked) => {
+      const had = satisfies(holdPermissions(permissions), asked);
+      expect(satisfies(holdPermissions([more, ...permissions].toReversed()), asked) || !had).toBe(true);
+    }),
+    RUNS,
+  );
+});
+
+test('a key without wildcards satisfies exactly what it holds, whatever stars the query has', () => {
+  fc.assert(
+    fc.property(held, permission, (permissions, asked) => {
+      const plain = permissions.filter((each) => !each.split('.').includes('*'));
+      expect(satisfies(holdPermissions(plain), asked)).toBe(plain.includes(asked));
+    }),
+    RUNS,
+  );
+});
+
+test('`*` satisfies every query', () => {
+  fc.assert(
+    fc.property(held, query, (permissions, asked) => {
+      expect(satisfies(holdPermissions([...permissions, '*']), asked)).toBe(true);
+    }),
+    RUNS,
+  );
+});

@@ -7,11 +7,10 @@ import type { Actor } from './actor.ts';
 
 /** Root keys that are kept in memory; there are few, and a flood of wrong ones must not fill it. */
 const MAX_CACHED = 1000;
-/** A root key that was found under a secret that may be replaced by now is looked up anew after so long. */
-const KEPT_MS = 1000;
 
 interface Known {
   readonly rootKey: RootKeyRecord;
+  /** When the secret ends under which it is known; a replaced one is valid up to that instant. */
   readonly untilMs: number;
 }
 
@@ -61,13 +60,13 @@ export class Access {
   /** What was read while root keys changed is used, but not kept: it may be from before the change. */
   async #find(digest: string, nowMs: number): Promise<RootKeyRecord | null> {
     const changes = this.#changes;
-    const rootKey = await this.#records.findRootKeyByDigest(digest, nowMs);
-    if (rootKey !== null && changes === this.#changes) {
+    const found = await this.#records.findRootKeyByDigest(digest, nowMs);
+    if (found === null) return null;
+    if (changes === this.#changes) {
       if (this.#known.size >= MAX_CACHED) this.#known.clear();
-      const untilMs = rootKey.secretDigest === digest ? Infinity : nowMs + KEPT_MS;
-      this.#known.set(digest, { rootKey, untilMs });
+      this.#known.set(digest, { rootKey: found.rootKey, untilMs: found.secretUntilMs ?? Infinity });
     }
-    return rootKey;
+    return found.rootKey;
   }
 
   async #unknown(digests: readonly string[]): Promise<AppError> {

@@ -2,8 +2,8 @@ import { AppError } from '../../core/errors.ts';
 import { type FeedChange, feedChangeOf } from '../../storage/feedPort.ts';
 import type { Change, ChangeOutcome, Ledger } from '../../storage/port.ts';
 
-/** How often a change is made anew from what another one left. */
-const MAX_TRIES = 5;
+/** How often a change is made anew from what another node left: of three that insist each wins one try in three. */
+const MAX_TRIES = 20;
 /** Changes of one thing that may wait for each other. */
 const MAX_WAITING_TURNS = 1000;
 

@@ -58,7 +58,7 @@ export class ImportQueue {
     if (read === null) return changes.tryOnce(finishing(batch, emptyDraft(), unreadable(batch)));
     const draft = emptyDraft();
     const room = await quotas.room('keys', read.keys.length);
-    const { keyIds, problems } = await this.#importing.draftKeys(draft, read.actor, read.keys, room);
+    const { keyIds, problems } = await this.#importing.draftKeys(draft, read.actor, { keys: read.keys, room });
     const errors = problems.map(({ index, error }) => ({ index: batch.first + index, message: error.message }));
     try {
       return await quotas.making('keys', keyIds.length, () => changes.tryOnce(finishing(batch, draft, errors)));

@@ -6,6 +6,7 @@ import type { Actor } from './actor.ts';
 import type { KeyPatch } from './keyInput.ts';
 import { type Draft, KeyMaking, type KeySecret } from './keyMaking.ts';
 import type { AdminParts } from './parts.ts';
+import type { Room } from './quotas.ts';
 
 /** A key that was made elsewhere: its secret, or only the SHA-256 of it in base64. */
 export interface ImportedKey {
@@ -67,12 +68,11 @@ export class KeyImporting {
     this.#making = new KeyMaking(parts);
   }
 
-  /** Adds to a draft every key that can be made, and tells of the others why not; at most `room` are made. */
+  /** Adds to a draft every key that can be made, and tells of the others why not. */
   async draftKeys(
     draft: Draft,
     actor: Actor,
-    keys: readonly WaitingKey[],
-    room: { readonly count: number; readonly refusal: () => AppError },
+    { keys, room }: { keys: readonly WaitingKey[]; room: Room | null },
   ): Promise<{ keyIds: string[]; problems: ImportProblem[] }> {
     const apis = await this.#findApis(keys);
     const doubled = await this.#findDoubled(keys);
@@ -85,7 +85,7 @@ export class KeyImporting {
         if (api === undefined) throw notFound('api', apiId);
         const conflict = doubled.get(index);
         if (conflict !== undefined) throw new AppError('CONFLICT', conflict);
-        if (keyIds.length >= room.count) throw room.refusal();
+        if (room !== null && keyIds.length >= room.count) throw room.refusal();
         const input = { ...patch, secret, orFail: 'PRECONDITION_FAILED' as const };
         keyIds.push((await this.#making.draftKey(draft, actor, api, input)).id);
       } catch (error) {
@@ -111,13 +111,12 @@ export class KeyImporting {
     const digests = keys.flatMap(({ secret, olderDigests }) => [secret.digest, ...olderDigests]);
     const taken = new Set(await this.#parts.storage.records.findTakenDigests(digests));
     const doubled = new Map<number, string>();
-    const places = new Map<string, number>();
+    const seen = new Set<string>();
     for (const [index, { secret, olderDigests }] of keys.entries()) {
-      const place = places.get(secret.digest);
       const isTaken = [secret.digest, ...olderDigests].some((digest) => taken.has(digest));
       if (isTaken) doubled.set(index, 'This key exists already.');
-      else if (place !== undefined) doubled.set(index, `The same key stands at [${place}].`);
-      else places.set(secret.digest, index);
+      else if (seen.has(secret.digest)) doubled.set(index, 'This key stands earlier in the list.');
+      seen.add(secret.digest);
     }
     return doubled;
   }

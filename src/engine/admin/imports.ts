@@ -13,6 +13,13 @@ export const MAX_WAITING_KEYS = 1_000_000;
 /** Problems that stand in the message of an error; `issues` has all of them. */
 const MAX_IN_MESSAGE = 10;
 
+export interface Migration {
+  /** Chosen by the caller: calls under the same one are one migration. */
+  readonly migrationId: string;
+  readonly apiId: string;
+  readonly items: readonly ImportedKey[];
+}
+
 /** Keys that were made elsewhere. */
 export class ImportAdmin {
   readonly #parts: AdminParts;
@@ -27,11 +34,12 @@ export class ImportAdmin {
   async create(actor: Actor, items: readonly ImportedKey[]): Promise<string[]> {
     const { changes, quotas, system } = this.#parts;
     refuseHidden(actor, items);
+    requireAccessRights(actor, items);
     const keys = items.map((item) => toWaitingKey(system, item));
     return quotas.making('keys', keys.length, () =>
       changes.apply(async () => {
         const draft = emptyDraft();
-        const { keyIds, problems } = await this.#importing.draftKeys(draft, actor, keys, NO_END);
+        const { keyIds, problems } = await this.#importing.draftKeys(draft, actor, { keys, room: null });
         if (problems.length > 0) throw together(problems);
         return { change: draft, answer: () => keyIds };
       }),
@@ -39,7 +47,7 @@ export class ImportAdmin {
   }
 
   /** Durable when this returns; the keys are made behind the requests, each that can be. */
-  async enqueue(actor: Actor, migrationId: string, apiId: string, items: readonly ImportedKey[]): Promise<void> {
+  async enqueue(actor: Actor, { migrationId, apiId, items }: Migration): Promise<void> {
     const { changes, storage, system } = this.#parts;
     requireOn(actor, 'api.create_key', apiId, 'api', apiId);
     requireAccessRights(actor, items);
@@ -74,13 +82,6 @@ export class ImportAdmin {
   }
 }
 
-const NO_END = {
-  count: Infinity,
-  refusal: (): never => {
-    throw new Error('there is no end of the room');
-  },
-};
-
 function refuseHidden(actor: Actor, items: readonly ImportedKey[]): void {
   const problems: ImportProblem[] = [];
   for (const [index, { apiId }] of items.entries()) {
@@ -105,7 +106,7 @@ function together(problems: readonly ImportProblem[]): AppError {
   return new AppError(code, [...told, ...more].join(' '), issues);
 }
 
-/** Said at once, not of each key when its turn comes. */
+/** Said at once, not of each key. */
 function requireAccessRights(actor: Actor, items: readonly ImportedKey[]): void {
   const names = (field: 'roles' | 'permissions') => items.some(({ patch }) => (patch[field]?.length ?? 0) > 0);
   if (names('roles')) requireEverywhere(actor, 'rbac.add_role_to_key');

@@ -6,7 +6,9 @@ import { requireEverywhere } from './access.ts';
 import type { Actor } from './actor.ts';
 import { auditEvent } from './audit.ts';
 import { touchAccounts } from './counters.ts';
+import { touchIdentity } from './identityTouch.ts';
 import type { RbacReference } from './keyInput.ts';
+import { emptyDraft } from './keyMaking.ts';
 import { KeyReader } from './keyReader.ts';
 import type { AdminParts } from './parts.ts';
 import { RbacReferences } from './rbac.ts';
@@ -96,14 +98,12 @@ export class KeyAccessAdmin {
         after: { [kind]: namedOf(wanted) },
       });
       const formerDigests = await this.#reader.formerDigests(keyId);
-      return {
-        change: {
-          writes: [...writes, { kind: 'updateKey', key, expect: found.key.revision, formerDigests }],
-          accounts: touchAccounts(found.key, key.revision),
-          events: [...events, event],
-        },
-        answer,
-      };
+      const draft = emptyDraft();
+      draft.writes.push(...writes, { kind: 'updateKey', key, expect: found.key.revision, formerDigests });
+      draft.accounts.push(...touchAccounts(found.key, key.revision));
+      draft.events.push(...events, event);
+      touchIdentity(draft, found.identity);
+      return { change: draft, answer };
     });
   }
 

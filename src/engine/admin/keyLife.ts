@@ -3,10 +3,11 @@ import { AppError } from '../../core/errors.ts';
 import type { ApiRecord, KeyRecord } from '../../core/records.ts';
 import { searchWords } from '../../core/search.ts';
 import { makeSecret, shownStart } from '../../core/secret.ts';
-import type { KeyWithIdentity, PoisonedKey, RecordWrite } from '../../storage/recordsPort.ts';
+import type { FormerSecret, KeyWithIdentity, PoisonedKey } from '../../storage/recordsPort.ts';
 import type { Actor } from './actor.ts';
 import { auditEvent } from './audit.ts';
 import { closeAccounts, retireAccounts, reviveAccounts, touchAccounts } from './counters.ts';
+import { touchIdentity } from './identityTouch.ts';
 import { keyFacts } from './keyFacts.ts';
 import { type Draft, emptyDraft } from './keyMaking.ts';
 import { KeyReader, readable } from './keyReader.ts';
@@ -38,7 +39,7 @@ export class KeyLife {
       const draft = emptyDraft();
       const facts = 'poisoned' in found ? {} : keyFacts(found.key);
       if (permanent) await this.#draftRemoval(draft, found);
-      else await this.#draftDeletion(draft, readable(found).key);
+      else await this.#draftDeletion(draft, readable(found));
       draft.events.push(
         auditEvent(actor, {
           action: 'key.delete',
@@ -88,15 +89,10 @@ export class KeyLife {
     const { changes, storage, system } = this.#parts;
     return changes.apply(async () => {
       await this.#reader.find(actor, 'api.create_key', keyId);
-      const { key: before } = await this.#reader.load(actor, 'api.update_key', keyId);
+      const { key: before, identity } = await this.#reader.load(actor, 'api.update_key', keyId);
       const nowMs = storage.ledger.nowMs();
       const former = await storage.records.listFormerSecrets(keyId);
-      if (overlapMs > 0 && former.filter(({ untilMs }) => untilMs > nowMs).length >= MAX_LIVE_SECRETS) {
-        throw new AppError(
-          'PRECONDITION_FAILED',
-          `The key ${keyId} has ${MAX_LIVE_SECRETS} former secrets that are still valid; wait until one has ended, or use overlapMs 0.`,
-        );
-      }
+      if (overlapMs > 0) requireRoom(former, keyId, nowMs);
       const api = await storage.records.findApi(before.apiId);
       const prefix = prefixOf(before.start);
       const secret = makeSecret(prefix, system.randomBytes(api?.defaultByteLength ?? SECRET_BYTES));
@@ -109,21 +105,19 @@ export class KeyLife {
         revision,
       };
       const formerDigests = [before.secretDigest, ...former.map(({ digest }) => digest)];
-      const writes: RecordWrite[] = [{ kind: 'updateKey', key, expect: before.revision, formerDigests }];
+      const draft = emptyDraft();
+      draft.writes.push({ kind: 'updateKey', key, expect: before.revision, formerDigests });
+      draft.accounts.push(...touchAccounts(before, revision));
+      touchIdentity(draft, identity);
       if (overlapMs > 0) {
         const untilMs = nowMs + overlapMs;
-        writes.push({ kind: 'insertSecret', secret: { digest: before.secretDigest, owner: keyId, untilMs } });
+        draft.writes.push({ kind: 'insertSecret', secret: { digest: before.secretDigest, owner: keyId, untilMs } });
       }
-      const event = auditEvent(actor, {
-        action: 'key.rotate',
-        target: keyId,
-        before: { start: before.start },
-        after: { start: key.start, overlapMs },
-      });
-      return {
-        change: { writes, accounts: touchAccounts(before, revision), events: [event] },
-        answer: () => secret,
-      };
+      const after = { start: key.start, overlapMs };
+      draft.events.push(
+        auditEvent(actor, { action: 'key.rotate', target: keyId, before: { start: before.start }, after }),
+      );
+      return { change: draft, answer: () => secret };
     });
   }
 
@@ -194,18 +188,19 @@ export class KeyLife {
     for (const found of left) {
       const isPurged = 'poisoned' in found || found.key.generation < purgesBelow;
       if (isPurged) await this.#draftRemoval(draft, found);
-      else await this.#draftDeletion(draft, found.key);
+      else await this.#draftDeletion(draft, found);
     }
     return this.#parts.changes.tryOnce(draft);
   }
 
-  async #draftDeletion(draft: Draft, before: KeyRecord): Promise<void> {
+  async #draftDeletion(draft: Draft, { key: before, identity }: KeyWithIdentity): Promise<void> {
     const nowMs = this.#parts.storage.ledger.nowMs();
     const revision = before.revision + 1;
     const key: KeyRecord = { ...before, deletedAtMs: nowMs, updatedAtMs: nowMs, revision };
     const formerDigests = await this.#reader.formerDigests(before.id);
     draft.writes.push({ kind: 'updateKey', key, expect: before.revision, formerDigests });
     draft.accounts.push(...retireAccounts(before, revision));
+    touchIdentity(draft, identity);
   }
 
   /** A key that cannot be read can still be removed; what its counters were is not known, and nobody can name them. */
@@ -216,7 +211,8 @@ export class KeyLife {
       draft.writes.push({ kind: 'removeKey', key: { id, apiId }, expect, digests });
       return;
     }
-    const { key } = found;
+    const { key, identity } = found;
+    touchIdentity(draft, identity);
     const digests = [key.secretDigest, ...(await this.#reader.formerDigests(key.id))];
     const words = searchWords(key.name, key.meta);
     draft.writes.push({ kind: 'removeKey', key, expect: key.revision, words, digests });
@@ -228,4 +224,13 @@ export class KeyLife {
 function prefixOf(start: string): string | null {
   const end = start.lastIndexOf('_');
   return end < 0 ? null : start.slice(0, end);
+}
+
+/** For one more secret that is valid beside the newest. */
+function requireRoom(former: readonly FormerSecret[], keyId: string, nowMs: number): void {
+  if (former.filter(({ untilMs }) => untilMs > nowMs).length < MAX_LIVE_SECRETS) return;
+  throw new AppError(
+    'PRECONDITION_FAILED',
+    `The key ${keyId} has ${MAX_LIVE_SECRETS} former secrets that are still valid; wait until one has ended, or use overlapMs 0.`,
+  );
 }

@@ -76,7 +76,8 @@ export class KeyMaking {
     };
     draft.writes.push({ kind: 'insertKey', key, words: searchWords(key.name, key.meta) });
     draft.accounts.push(...accounts);
-    draft.events.push(auditEvent(actor, { action: 'key.create', target: key.id, before: null, after: keyFacts(key) }));
+    const after = { ...keyFacts(key), ...(patch.remaining == null ? {} : { remaining: patch.remaining }) };
+    draft.events.push(auditEvent(actor, { action: 'key.create', target: key.id, before: null, after }));
     return key;
   }
 
@@ -100,6 +101,17 @@ export class KeyMaking {
       ...(ofRoles === null ? {} : { roleIds: ofRoles.records.map(({ id }) => id) }),
       ...(ofPermissions === null ? {} : { permissionIds: ofPermissions.records.map(({ id }) => id) }),
     };
+  }
+
+  /** The same in the place of what the key has: who may take nothing away may not replace it. */
+  replacedAccess(
+    draft: Draft,
+    actor: Actor,
+    patch: KeyPatch,
+  ): Promise<Partial<Pick<KeyRecord, 'roleIds' | 'permissionIds'>>> {
+    if (patch.roles !== undefined) requireEverywhere(actor, 'rbac.remove_role_from_key');
+    if (patch.permissions !== undefined) requireEverywhere(actor, 'rbac.remove_permission_from_key');
+    return this.access(draft, actor, patch);
   }
 
   /** The identity of this name, drafted when there is none yet; null for none, undefined when nothing was said. */

@@ -7,6 +7,7 @@ import { requireOn } from './access.ts';
 import type { Actor } from './actor.ts';
 import { auditEvent } from './audit.ts';
 import { newAccountsNeeded, patchCounters } from './counters.ts';
+import { touchIdentity } from './identityTouch.ts';
 import { keyFacts } from './keyFacts.ts';
 import type { KeyPatch, NewKey } from './keyInput.ts';
 import { byteLengthFor, type Draft, emptyDraft, KeyMaking, patched } from './keyMaking.ts';
@@ -55,26 +56,26 @@ export class KeyAdmin {
     const nowMs = this.#parts.storage.ledger.nowMs();
     const found = (await this.#parts.storage.records.findKeysByDigest(digests)).find((each) => each !== null);
     const isOver = found != null && !('poisoned' in found) && nowMs >= (found.secretUntilMs ?? Infinity);
-    const keyId = found == null || isOver ? null : 'poisoned' in found ? found.poisoned : found.key.id;
-    if (keyId === null) {
-      requireOn(actor, 'api.read_key', '', 'key', '');
-      throw notFound('key', '');
-    }
-    return this.get(actor, keyId);
+    const key = found == null || isOver ? null : 'poisoned' in found ? { ...found, id: found.poisoned } : found.key;
+    // Who may not see the key learns nothing of it: only its secret was named, and its id is not told.
+    requireOn(actor, 'api.read_key', key?.apiId ?? '', 'key', '');
+    if (key === null) throw notFound('key', '');
+    return this.get(actor, key.id);
   }
 
   async update(actor: Actor, keyId: string, patch: KeyPatch): Promise<void> {
     await this.#parts.changes.apply(async () => {
-      const { key: before } = await this.#reader.load(actor, 'api.update_key', keyId);
+      const { key: before, identity: owner } = await this.#reader.load(actor, 'api.update_key', keyId);
       const draft = emptyDraft();
       const context = await this.#making.context(newAccountsNeeded(patch));
       const { counters, accounts } = patchCounters(before, patch, context);
       draft.accounts.push(...accounts);
+      touchIdentity(draft, owner);
       const identity = await this.#making.identityFor(draft, actor, patch.externalId);
       const key: KeyRecord = {
         ...patched(before, patch),
         ...counters,
-        ...(await this.#making.access(draft, actor, patch)),
+        ...(await this.#making.replacedAccess(draft, actor, patch)),
         identityId: identity === undefined ? before.identityId : (identity?.id ?? null),
         updatedAtMs: context.nowMs,
       };

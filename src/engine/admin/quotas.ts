@@ -8,6 +8,14 @@ export interface QuotaLimits {
   /** null = no quota. */
   readonly keys: number | null;
   readonly apis: number | null;
+  /** Of one root key on one node. */
+  readonly verificationsPerSecond: number | null;
+}
+
+/** How many more there may be, and what to say of the next one. */
+export interface Room {
+  readonly count: number;
+  readonly refusal: () => AppError;
 }
 
 /**
@@ -26,11 +34,10 @@ export class Quotas {
     };
   }
 
-  /** How many there may still be, of the `wanted` at the most that this is asked for, and what to say of more. */
-  async room(what: 'keys' | 'apis', wanted: number): Promise<{ count: number; refusal: () => AppError }> {
+  /** The room for more, counted no further than to `wanted`; null = no end. */
+  async room(what: 'keys' | 'apis', wanted: number): Promise<Room | null> {
     const counter = this.#counters[what];
-    if (counter === null) return { count: wanted, refusal: () => new AppError('PRECONDITION_FAILED', 'No more.') };
-    return { count: await counter.room(wanted), refusal: () => counter.refusal(1) };
+    return counter === null ? null : { count: await counter.room(wanted), refusal: () => counter.refusal(1) };
   }
 
   /** Runs what makes so many; refused when there would be too many. */

@@ -1,11 +1,13 @@
-import { MAX_NAME_LENGTH, MIN_ROOT_KEY_LENGTH } from '../../core/bounds.ts';
-import { AppError, repeatable } from '../../core/errors.ts';
+import { MAX_LIVE_SECRETS, MAX_NAME_LENGTH, MIN_ROOT_KEY_LENGTH } from '../../core/bounds.ts';
+import { AppError, notFound, repeatable } from '../../core/errors.ts';
 import { ID_RANDOM_BYTES, makeId } from '../../core/ids.ts';
 import type { RootKeyRecord } from '../../core/records.ts';
-import { isRight } from '../../core/rights.ts';
+import { coversRight, type Deed, idsWithRight, isRight } from '../../core/rights.ts';
 import { isSecretShaped, makeSecret, shownStart } from '../../core/secret.ts';
 import type { Storage } from '../../storage/port.ts';
+import type { RecordWrite } from '../../storage/recordsPort.ts';
 import type { System } from '../system.ts';
+import { requireEverywhere, requireOn, requireSomewhere } from './access.ts';
 import { type Actor, SYSTEM } from './actor.ts';
 import { auditEvent } from './audit.ts';
 import type { Changes } from './changes.ts';
@@ -32,12 +34,18 @@ export class RootKeyAdmin {
     this.#changes = changes;
   }
 
-  list(): Promise<readonly RootKeyRecord[]> {
-    return this.#storage.records.listRootKeys();
+  /** Those that the actor may see, also the revoked ones. */
+  async list(actor: Actor = SYSTEM): Promise<readonly RootKeyRecord[]> {
+    requireSomewhere(actor, 'root.read_root_key');
+    const ids = idsWithRight(actor.rights, 'root.read_root_key');
+    const all = await this.#storage.records.listRootKeys();
+    return ids === null ? all : all.filter(({ id }) => ids.includes(id));
   }
 
   /** Makes a root key; its secret is told this once. */
   async create(input: NewRootKey, actor: Actor = SYSTEM): Promise<{ rootKey: RootKeyRecord; secret: string }> {
+    requireEverywhere(actor, 'root.create_root_key');
+    refuseMoreRights(actor, input.rights, 'grant it');
     if (input.name !== null && (input.name.length > MAX_NAME_LENGTH || /[\0\p{Surrogate}]/u.test(input.name))) {
       throw new AppError('BAD_REQUEST', `The name may have at most ${MAX_NAME_LENGTH} characters, and no NUL.`);
     }
@@ -69,23 +77,63 @@ export class RootKeyAdmin {
   }
 
   async revoke(rootKeyId: string, actor: Actor = SYSTEM): Promise<void> {
-    const known = (await this.list()).find(({ id }) => id === rootKeyId);
-    if (known === undefined) throw new AppError('NOT_FOUND', `There is no root key ${repeatable(rootKeyId)}.`);
-    if (known.revokedAtMs !== null) return;
-    const revokedAtMs = this.#storage.ledger.nowMs();
-    const facts = rootKeyFacts(known);
-    const event = auditEvent(actor, { action: 'rootKey.revoke', target: rootKeyId, before: facts, after: null });
-    await this.#changes.applyOnce({
-      writes: [{ kind: 'revokeRootKey', rootKeyId, revokedAtMs }],
-      accounts: [],
-      events: [event],
+    await this.#changes.apply(async () => {
+      const known = await this.#load(actor, 'root.revoke_root_key', rootKeyId);
+      if (known.revokedAtMs !== null) return { change: { writes: [], accounts: [] }, answer: () => undefined };
+      const revokedAtMs = this.#storage.ledger.nowMs();
+      const facts = rootKeyFacts(known);
+      const event = auditEvent(actor, { action: 'rootKey.revoke', target: rootKeyId, before: facts, after: null });
+      return {
+        change: { writes: [{ kind: 'revokeRootKey', rootKeyId, revokedAtMs }], accounts: [], events: [event] },
+        answer: () => undefined,
+      };
     });
+  }
+
+  /** Another secret for the same root key; the one until now is valid for `overlapMs` more. */
+  async rotate(rootKeyId: string, overlapMs: number, actor: Actor): Promise<string> {
+    return this.#changes.apply(async () => {
+      const known = await this.#load(actor, 'root.create_root_key', rootKeyId);
+      // Who gets the new secret gets its rights.
+      refuseMoreRights(actor, known.rights, `rotate ${rootKeyId}`);
+      const nowMs = this.#storage.ledger.nowMs();
+      refuseEnded(known, nowMs);
+      if (overlapMs > 0) await this.#refuseTooManySecrets(rootKeyId, nowMs);
+      const secret = makeSecret(PREFIX, this.#system.randomBytes(SECRET_BYTES));
+      const [secretDigest, start] = [this.#system.digestSecret(secret), shownStart(PREFIX, secret)];
+      const writes: RecordWrite[] = [
+        { kind: 'rotateRootKey', rootKeyId, expect: known.secretDigest, secretDigest, start },
+      ];
+      if (overlapMs > 0) {
+        const former = { digest: known.secretDigest, owner: rootKeyId, untilMs: nowMs + overlapMs };
+        writes.push({ kind: 'insertSecret', secret: former });
+      }
+      const [before, after] = [{ start: known.start }, { start, overlapMs }];
+      const event = auditEvent(actor, { action: 'rootKey.rotate', target: rootKeyId, before, after });
+      return { change: { writes, accounts: [], events: [event] }, answer: () => secret };
+    });
+  }
+
+  async #load(actor: Actor, deed: Deed, rootKeyId: string): Promise<RootKeyRecord> {
+    requireOn(actor, deed, rootKeyId, 'root key', rootKeyId);
+    const known = (await this.#storage.records.listRootKeys()).find(({ id }) => id === rootKeyId);
+    if (known === undefined) throw notFound('root key', rootKeyId);
+    return known;
+  }
+
+  async #refuseTooManySecrets(rootKeyId: string, nowMs: number): Promise<void> {
+    const former = await this.#storage.records.listFormerSecrets(rootKeyId);
+    if (former.filter(({ untilMs }) => untilMs > nowMs).length < MAX_LIVE_SECRETS) return;
+    throw new AppError(
+      'PRECONDITION_FAILED',
+      `The root key ${rootKeyId} has ${MAX_LIVE_SECRETS} former secrets that are still valid; wait until one has ended, or use overlapMs 0.`,
+    );
   }
 
   async #find(digests: readonly string[]): Promise<RootKeyRecord | null> {
     for (const digest of digests) {
       const found = await this.#storage.records.findRootKeyByDigest(digest, this.#storage.ledger.nowMs());
-      if (found !== null) return found;
+      if (found !== null) return found.rootKey;
     }
     return null;
   }
@@ -114,6 +162,20 @@ export class RootKeyAdmin {
     await this.#changes.applyOnce({ writes: [{ kind: 'insertRootKey', rootKey }], accounts: [], events: [event] });
     return rootKey;
   }
+}
+
+/** Nobody hands out what they do not have. */
+function refuseMoreRights(actor: Actor, rights: readonly string[], deed: string): void {
+  const lacking = rights.find((right) => isRight(right) && !coversRight(actor.rights, right));
+  if (lacking === undefined) return;
+  throw new AppError('INSUFFICIENT_PERMISSIONS', `This root key lacks the right ${lacking}, so it cannot ${deed}.`);
+}
+
+function refuseEnded({ id, revokedAtMs, expiresAtMs }: RootKeyRecord, nowMs: number): void {
+  const isExpired = expiresAtMs !== null && nowMs >= expiresAtMs;
+  if (revokedAtMs === null && !isExpired) return;
+  const how = revokedAtMs === null ? 'has expired' : 'was revoked';
+  throw new AppError('PRECONDITION_FAILED', `The root key ${id} ${how}; make another one.`);
 }
 
 function rootKeyFacts({ name, start, rights, expiresAtMs }: RootKeyRecord): Record<string, unknown> {

@@ -2,13 +2,14 @@ import { Type } from 'typebox';
 
 import { MAX_VERIFY_BODY_BYTES } from '../../core/bounds.ts';
 import type { Verdict } from '../../engine/verdict.ts';
+import type { VerifyRequest } from '../../engine/verify.ts';
 import { checkContentType, readBody } from '../body.ts';
 import { IdentityObject } from '../keyObject.ts';
 import { strict } from '../schemas.ts';
 import type { PeerOf, Service } from '../service.ts';
 import { shownLimit, textsOf, verdictText } from '../verdictText.ts';
 import { VerifyBody } from '../verifyBody.ts';
-import { HttpCaller, toVerifyRequest, verifiableApis } from '../verifyRequest.ts';
+import { authenticateAsker, HttpCaller, toVerifyRequest } from '../verifyRequest.ts';
 
 const LimitAnswer = { limit: Type.Integer(), remaining: Type.Integer(), reset: Type.Integer() };
 
@@ -68,18 +69,28 @@ export async function answerVerification(
   try {
     const startedAt = service.monotonicMs();
     checkContentType(request.headers);
-    const mayVerify = service.config.verifyAuth === 'open' ? null : await verifiableApis(service, request.headers);
+    const asker = service.config.verifyAuth === 'open' ? null : await authenticateAsker(service, request.headers);
     const text = await readBody(request, MAX_VERIFY_BODY_BYTES);
-    const decided = service.engine.verifier.verify(
-      toVerifyRequest(service, text, new HttpCaller(service, request, peerOf, mayVerify)),
+    const asked = toVerifyRequest(
+      service,
+      text,
+      new HttpCaller(service, request, peerOf, asker === null ? null : asker.mayVerify),
     );
+    asker?.take(1);
+    const decided = service.engine.verifier.verify(asked);
     const verdict = decided instanceof Promise ? await decided : decided;
     const response = toResponse(service, verdict, request.url);
     service.metrics.verified(verdict.code, service.monotonicMs() - startedAt);
+    countVerdict(service, asked, verdict);
     return response;
   } catch (failure) {
     return fail(failure, request);
   }
+}
+
+/** For the analytics. */
+export function countVerdict({ config, engine }: Service, asked: VerifyRequest, verdict: Verdict): void {
+  if (config.analytics) engine.tally.count(asked, verdict);
 }
 
 function toResponse(service: Service, verdict: Verdict, url: string): Response {

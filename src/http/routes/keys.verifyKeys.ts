@@ -13,7 +13,7 @@ import { strict } from '../schemas.ts';
 import type { PeerOf, Service } from '../service.ts';
 import { verdictText } from '../verdictText.ts';
 import { VerifyBody } from '../verifyBody.ts';
-import { fullRequest, HttpCaller, verifiableApis } from '../verifyRequest.ts';
+import { authenticateAsker, fullRequest, HttpCaller } from '../verifyRequest.ts';
 import { VerdictObject, verifyKey } from './keys.verifyKey.ts';
 
 const Body = strict({ keys: Type.Array(VerifyBody, { minItems: 1, maxItems: MAX_BATCH_ITEMS }) });
@@ -40,13 +40,14 @@ export async function answerVerifications(
   context: AnswerContext,
 ): Promise<Response> {
   checkContentType(request.headers);
-  const mayVerify = service.config.verifyAuth === 'open' ? null : await verifiableApis(service, request.headers);
+  const asker = service.config.verifyAuth === 'open' ? null : await authenticateAsker(service, request.headers);
   const body = parseJson(await readBodyStrictly(request, MAX_IMPORT_BODY_BYTES));
   if (!compiled.Check(body)) throw badFields(explain(Body, body));
   // All are read before the first is asked: a request that cannot be understood takes nothing.
   const asked = body.keys.map((key) =>
-    fullRequest(service, key, null, new HttpCaller(service, request, peerOf, mayVerify)),
+    fullRequest(service, key, null, new HttpCaller(service, request, peerOf, asker === null ? null : asker.mayVerify)),
   );
+  asker?.take(asked.length);
   const answers = asked.map((each) =>
     answerOne(service, each).catch((failure: unknown) => {
       noteFailure(service, failure, request, context.requestId);

@@ -9,6 +9,7 @@ import {
   StorageUnavailable,
   type WindowName,
 } from '../port.ts';
+import { mergeInserts } from '../sql/statement.ts';
 import { writeStatements } from '../sql/writes.ts';
 import type { LedgerClock } from './clock.ts';
 import { noteChange } from './feedNotes.ts';
@@ -149,7 +150,7 @@ export class Management {
     let isCommitting = false;
     try {
       const { nowMs, after } = await this.#begin(ask, change.accounts);
-      for (const { sql, params, changesOne } of change.writes.flatMap(writeStatements)) {
+      for (const { sql, params, changesOne } of mergeInserts(change.writes.flatMap(writeStatements))) {
         const { rowCount } = await ask({ text: sql, values: params });
         if (changesOne && rowCount !== 1) throw new Stale();
       }

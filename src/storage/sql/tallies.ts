@@ -1,4 +1,12 @@
-import { type Span, type Tallies, type Tally, TALLY_CODES, type TallyQuery, type TallyRow } from '../talliesPort.ts';
+import {
+  type Span,
+  type Tallies,
+  type Tally,
+  TALLY_CODES,
+  type TallyOrder,
+  type TallyQuery,
+  type TallyRow,
+} from '../talliesPort.ts';
 import { type Params, placeholders, type SqlReader, type Statement } from './statement.ts';
 
 /** Columns of the counts, in the order of TALLY_CODES. */
@@ -53,6 +61,7 @@ export class SqlTallies implements Tallies {
       timeMs: row.time_ms ?? null,
       keyId: row.key_id ?? null,
       identityId: row.identity_id ?? null,
+      ...(row.external_id == null ? {} : { externalId: row.external_id }),
       tags: row.tags ?? null,
       counts: COUNTS.map((name) => Number(row[name] ?? 0)),
     }));
@@ -79,6 +88,7 @@ interface SumRow extends Record<string, string | number | null | undefined> {
   time_ms?: number;
   key_id?: string;
   identity_id?: string;
+  external_id?: string | null;
   tags?: string;
 }
 
@@ -134,26 +144,36 @@ const GROUP_COLUMNS = { time: 'time_ms', key: 'key_id', identity: 'identity_id',
 
 /** By key over the primary key, by api over api_tallies or the index key_tallies_of_api. */
 function sumStatement(query: TallyQuery): Statement {
-  const params: Params = [SPAN_NUMBER[query.span], query.apiId, query.fromMs, query.untilMs];
+  const params: Params = [SPAN_NUMBER[query.span], query.fromMs, query.untilMs];
   const isOfApi =
     query.keyIds === null &&
     query.identityIds === null &&
     !query.groupBy.includes('key') &&
     !query.groupBy.includes('identity');
-  let where = 'span = $1 AND api_id = $2 AND time_ms >= $3 AND time_ms < $4';
+  let where = 'span = $1 AND time_ms >= $2 AND time_ms < $3';
   const among = (column: string, values: readonly string[] | null): void => {
     if (values === null) return;
     where +=
       values.length === 0 ? ' AND FALSE' : ` AND ${column} IN (${placeholders(values.length, params.length + 1)})`;
     params.push(...values);
   };
+  among('api_id', query.apiId === null ? null : [query.apiId]);
   among('key_id', query.keyIds);
   among('identity_id', query.identityIds);
   const columns = query.groupBy.map((group) => GROUP_COLUMNS[group]);
   const sums = COUNTS.map((name) => `coalesce(sum(${name}), 0) AS ${name}`);
-  const grouped = columns.length === 0 ? '' : ` GROUP BY ${columns.join(', ')} ORDER BY ${columns.join(', ')}`;
-  return {
-    sql: `SELECT ${[...columns, ...sums].join(', ')} FROM ${isOfApi ? 'api_tallies' : 'key_tallies'} WHERE ${where}${grouped}`,
-    params,
-  };
+  const grouped = columns.length === 0 ? '' : ` GROUP BY ${columns.join(', ')}`;
+  const rows = `SELECT ${[...columns, ...sums].join(', ')} FROM ${isOfApi ? 'api_tallies' : 'key_tallies'} WHERE ${where}${grouped}`;
+  const [named, from] = query.groupBy.includes('identity')
+    ? [', i.external_id', ' LEFT JOIN identities i ON i.id = t.identity_id']
+    : ['', ''];
+  const ordered = columns.length === 0 ? '' : ` ORDER BY ${[...orderTerms(query.order), ...columns].join(', ')}`;
+  const limited = query.limit === undefined ? '' : ` LIMIT ${query.limit}`;
+  return { sql: `SELECT t.*${named} FROM (${rows}) t${from}${ordered}${limited}`, params };
+}
+
+function orderTerms(order: TallyOrder | undefined): string[] {
+  if (order === undefined) return [];
+  const column = order.by === 'total' ? COUNTS.join(' + ') : order.by === 'time' ? 'time_ms' : order.by.toLowerCase();
+  return [`${column} ${order.isDescending ? 'DESC' : 'ASC'}`];
 }

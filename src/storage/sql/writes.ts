@@ -91,10 +91,7 @@ export function writeStatements(write: RecordWrite): readonly WriteStatement[] {
 }
 
 function insertWords({ id, apiId }: { id: string; apiId: string }, words: readonly string[]): WriteStatement[] {
-  if (words.length === 0) return [];
-  const rows = words.map((_, i) => `($1, $2, $${i + 3})`);
-  const sql = `INSERT INTO key_words (api_id, key_id, word) VALUES ${rows.join(', ')} ON CONFLICT DO NOTHING`;
-  return [{ sql, params: [apiId, id, ...words], changesOne: false }];
+  return words.map((word) => insert('key_words', { api_id: apiId, key_id: id, word }));
 }
 
 function removeWords({ id, apiId }: { id: string; apiId: string }, words: readonly string[]): WriteStatement[] {

@@ -1,0 +1,155 @@
+import { MAX_OVERRIDES_PER_NAMESPACE } from '../../core/bounds.ts';
+import { AppError, notFound, repeatable } from '../../core/errors.ts';
+import { ID_RANDOM_BYTES, makeId } from '../../core/ids.ts';
+import type { NamespaceRecord, OverrideRecord } from '../../core/records.ts';
+import { type Deed, holdsRight } from '../../core/rights.ts';
+import type { Change } from '../../storage/port.ts';
+import type { Page, PageQuery } from '../../storage/recordsPort.ts';
+import { requireSomewhere } from './access.ts';
+import type { Actor } from './actor.ts';
+import { auditEvent } from './audit.ts';
+import { mayMake, type NamespaceMaking, type NewNamespace, noNamespace } from './namespaceMaking.ts';
+import type { AdminParts } from './parts.ts';
+
+export type NamespaceReference = { readonly id: string } | { readonly name: string };
+
+export type OverrideNumbers = Pick<OverrideRecord, 'identifier' | 'limit' | 'durationMs' | 'async'>;
+
+/** Other numbers for some identifiers of a namespace. */
+export class OverrideAdmin {
+  readonly #parts: AdminParts;
+  readonly #making: NamespaceMaking;
+  readonly #lines = new Map<string, Promise<unknown>>();
+
+  constructor(parts: AdminParts, making: NamespaceMaking) {
+    this.#parts = parts;
+    this.#making = making;
+  }
+
+  /** Makes it or changes the one that is there, in a namespace that is made on the way if need be; answers its id. */
+  async set(actor: Actor, reference: NamespaceReference, numbers: OverrideNumbers): Promise<string> {
+    const deed = 'ratelimit.set_override';
+    requireSomewhere(actor, deed);
+    const known = await this.#find(actor, deed, reference);
+    if (known !== null) return this.#inLine(known.id, () => this.#setIn(actor, known, numbers));
+    if ('id' in reference || !mayMake(actor, deed)) throw missing(reference);
+    return this.#parts.changes.apply(async () => {
+      const made = await this.#find(actor, deed, reference);
+      if (made !== null) return this.#setting(actor, made, numbers);
+      const drafted = this.#making.draft(actor, reference.name);
+      return withNamespace(drafted, this.#inserting(actor, drafted.namespace, numbers));
+    });
+  }
+
+  async get(actor: Actor, reference: NamespaceReference, identifier: string): Promise<OverrideRecord> {
+    const namespace = await this.#load(actor, 'ratelimit.read_override', reference);
+    return this.#loadOverride(namespace, identifier);
+  }
+
+  async list(actor: Actor, reference: NamespaceReference, query: PageQuery): Promise<Page<OverrideRecord>> {
+    const namespace = await this.#load(actor, 'ratelimit.read_override', reference);
+    return this.#parts.storage.records.listOverrides(namespace.id, query);
+  }
+
+  async delete(actor: Actor, reference: NamespaceReference, identifier: string): Promise<void> {
+    const namespace = await this.#load(actor, 'ratelimit.delete_override', reference);
+    await this.#parts.changes.apply(async () => {
+      const { id, ...before } = await this.#loadOverride(namespace, identifier);
+      const facts = overrideFacts(before);
+      const event = auditEvent(actor, { action: 'override.delete', target: id, before: facts, after: null });
+      const write = { kind: 'removeOverride', overrideId: id, namespaceId: namespace.id } as const;
+      return { change: { writes: [write], accounts: [], events: [event] }, answer: () => undefined };
+    });
+  }
+
+  #setIn(actor: Actor, namespace: NamespaceRecord, numbers: OverrideNumbers): Promise<string> {
+    return this.#parts.changes.apply(() => this.#setting(actor, namespace, numbers));
+  }
+
+  async #setting(actor: Actor, namespace: NamespaceRecord, numbers: OverrideNumbers): Promise<Setting> {
+    const { records, ledger } = this.#parts.storage;
+    const before = await records.findOverride(namespace.id, numbers.identifier);
+    if (before !== null) {
+      const override: OverrideRecord = { ...before, ...numbers, updatedAtMs: ledger.nowMs() };
+      const [was, is] = [overrideFacts(before), overrideFacts(override)];
+      const event = auditEvent(actor, { action: 'override.update', target: before.id, before: was, after: is });
+      const change: Change = { writes: [{ kind: 'updateOverride', override }], accounts: [], events: [event] };
+      return { change, answer: () => before.id };
+    }
+    const { total } = await records.listOverrides(namespace.id, { limit: 1, after: null });
+    if (total >= MAX_OVERRIDES_PER_NAMESPACE) throw tooManyOverrides();
+    return this.#inserting(actor, namespace, numbers);
+  }
+
+  #inserting(actor: Actor, namespace: NamespaceRecord, numbers: OverrideNumbers): Setting {
+    const { storage, system } = this.#parts;
+    const createdAtMs = storage.ledger.nowMs();
+    const id = makeId('ovr', createdAtMs, system.randomBytes(ID_RANDOM_BYTES));
+    const override: OverrideRecord = { id, namespaceId: namespace.id, ...numbers, createdAtMs, updatedAtMs: null };
+    const after = overrideFacts(override);
+    const event = auditEvent(actor, { action: 'override.create', target: id, before: null, after });
+    return {
+      change: { writes: [{ kind: 'insertOverride', override }], accounts: [], events: [event] },
+      answer: () => id,
+    };
+  }
+
+  /** One at a time in each namespace: the next one sees what this one made, and the bound holds. */
+  async #inLine(namespaceId: string, work: () => Promise<string>): Promise<string> {
+    const before = this.#lines.get(namespaceId) ?? Promise.resolve();
+    const done = before.then(work, work);
+    this.#lines.set(namespaceId, done);
+    try {
+      return await done;
+    } finally {
+      if (this.#lines.get(namespaceId) === done) this.#lines.delete(namespaceId);
+    }
+  }
+
+  async #load(actor: Actor, deed: Deed, reference: NamespaceReference): Promise<NamespaceRecord> {
+    requireSomewhere(actor, deed);
+    const found = await this.#find(actor, deed, reference);
+    if (found === null) throw missing(reference);
+    return found;
+  }
+
+  /** null when there is none; one that this root key may not see is the same error as one that cannot be made. */
+  async #find(actor: Actor, deed: Deed, reference: NamespaceReference): Promise<NamespaceRecord | null> {
+    const { records } = this.#parts.storage;
+    const found =
+      'id' in reference ? await records.findNamespaceById(reference.id) : await records.findNamespace(reference.name);
+    if (found !== null && !holdsRight(actor.rights, deed, found.id)) throw missing(reference);
+    return found;
+  }
+
+  async #loadOverride(namespace: NamespaceRecord, identifier: string): Promise<OverrideRecord> {
+    const found = await this.#parts.storage.records.findOverride(namespace.id, identifier);
+    if (found !== null) return found;
+    throw new AppError('NOT_FOUND', `There is no override for ${repeatable(identifier)} in this namespace.`);
+  }
+}
+
+interface Setting {
+  readonly change: Change;
+  readonly answer: () => string;
+}
+
+/** Both in one transaction. */
+function withNamespace({ write, event }: NewNamespace, { change, answer }: Setting): Setting {
+  const { writes, events = [], accounts } = change;
+  return { change: { writes: [write, ...writes], accounts, events: [event, ...events] }, answer };
+}
+
+function missing(reference: NamespaceReference): AppError {
+  return 'id' in reference ? notFound('namespace', reference.id) : noNamespace(reference.name);
+}
+
+function tooManyOverrides(): AppError {
+  const most = `${MAX_OVERRIDES_PER_NAMESPACE} overrides, which is the most there can be`;
+  return new AppError('PRECONDITION_FAILED', `This namespace has ${most}.`);
+}
+
+function overrideFacts(override: Omit<OverrideRecord, 'id'>): Record<string, unknown> {
+  const { namespaceId, identifier, limit, durationMs, async } = override;
+  return { namespaceId, identifier, limit, duration: durationMs, async };
+}

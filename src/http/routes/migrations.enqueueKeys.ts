@@ -1,0 +1,40 @@
+import { Type } from 'typebox';
+
+import { MAX_BATCH_ITEMS, MAX_IMPORT_BODY_BYTES } from '../../core/bounds.ts';
+import { IMPORTED_FIELDS, toImportedKeys } from '../importFields.ts';
+import { defineRoute } from '../route.ts';
+import { Id, strict } from '../schemas.ts';
+
+export const enqueueKeys = defineRoute({
+  path: '/v1/migrations.enqueueKeys',
+  method: 'POST',
+  summary:
+    'Import up to 100 keys behind the request: they are safe when this answers, and made soon after, each that can be. `migrations.getProgress` tells how far it is.',
+  rights: ['api.<apiId>.create_key'],
+  request: strict({
+    migrationId: Id,
+    apiId: Id,
+    keys: Type.Array(strict(IMPORTED_FIELDS), { minItems: 1, maxItems: MAX_BATCH_ITEMS }),
+  }),
+  response: strict({}),
+  example: {
+    request: {
+      migrationId: 'from-the-old-service',
+      apiId: 'api_1Jm8ZtXg3kPp5FhJ9sQw2R',
+      keys: [{ plaintext: 'demo_key-that-was-made-elsewhere', prefix: 'demo', ownerId: 'user_1234' }],
+    },
+    response: {},
+  },
+  errors: ['NOT_FOUND', 'CONFLICT', 'RATE_LIMITED'],
+  status: 202,
+  maxBodyBytes: MAX_IMPORT_BODY_BYTES,
+  async handle(engine, actor, { migrationId, apiId, keys }) {
+    const items = toImportedKeys(
+      engine,
+      keys.map((key) => ({ ...key, apiId })),
+      'keys',
+    );
+    await engine.imports.enqueue(actor, { migrationId, apiId, items });
+    return {};
+  },
+});

@@ -1,0 +1,35 @@
+import { Type } from 'typebox';
+
+import { defineRoute } from '../route.ts';
+import { Id, strict } from '../schemas.ts';
+
+export const getProgress = defineRoute({
+  path: '/v1/migrations.getProgress',
+  method: 'GET',
+  summary:
+    'How far a migration is: of the keys that were `queued` so many are `done` and so many have `failed`. `errors` has the first 1,000, by the place of the key among all that were queued.',
+  rights: ['api.<apiId>.create_key'],
+  request: strict({ migrationId: Id }),
+  response: strict({
+    migrationId: Type.String(),
+    queued: Type.Integer(),
+    done: Type.Integer(),
+    failed: Type.Integer(),
+    errors: Type.Array(strict({ index: Type.Integer(), message: Type.String() })),
+  }),
+  example: {
+    request: { migrationId: 'from-the-old-service' },
+    response: {
+      migrationId: 'from-the-old-service',
+      queued: 300,
+      done: 199,
+      failed: 1,
+      errors: [{ index: 17, message: 'This key exists already.' }],
+    },
+  },
+  errors: ['NOT_FOUND'],
+  async handle(engine, actor, { migrationId }) {
+    const { queued, done, failed, errors } = await engine.imports.progress(actor, migrationId);
+    return { migrationId, queued, done, failed, errors };
+  },
+});

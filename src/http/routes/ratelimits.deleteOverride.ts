@@ -1,0 +1,18 @@
+import { Identifier, NamespaceFields, toNamespaceReference } from '../limitFields.ts';
+import { defineRoute } from '../route.ts';
+import { strict } from '../schemas.ts';
+
+export const deleteOverride = defineRoute({
+  path: '/v1/ratelimits.deleteOverride',
+  method: 'POST',
+  summary: 'Remove the override of exactly this identifier; a pattern is named as it was set.',
+  rights: ['ratelimit.<namespaceId>.delete_override'],
+  request: strict({ ...NamespaceFields, identifier: Identifier }),
+  response: strict({}),
+  example: { request: { namespaceName: 'email.outbound', identifier: '*@example.com' }, response: {} },
+  errors: ['NOT_FOUND'],
+  async handle(engine, actor, { identifier, ...body }) {
+    await engine.ratelimits.overrides.delete(actor, toNamespaceReference(body), identifier);
+    return {};
+  },
+});

@@ -1,0 +1,26 @@
+import { Identifier, NamespaceFields, OverrideObject, toNamespaceReference, toOverrideObject } from '../limitFields.ts';
+import { defineRoute } from '../route.ts';
+import { strict } from '../schemas.ts';
+
+export const getOverride = defineRoute({
+  path: '/v1/ratelimits.getOverride',
+  method: 'GET',
+  summary: 'Read the override of exactly this identifier; a pattern is named as it was set.',
+  rights: ['ratelimit.<namespaceId>.read_override'],
+  request: strict({ ...NamespaceFields, identifier: Identifier }),
+  response: OverrideObject,
+  example: {
+    request: { namespaceName: 'email.outbound', identifier: '*@example.com' },
+    response: {
+      id: 'ovr_1Jm8ZtYk7pTt8HmN5wVz4X',
+      identifier: '*@example.com',
+      limit: 100,
+      duration: 60000,
+      async: false,
+    },
+  },
+  errors: ['NOT_FOUND'],
+  async handle(engine, actor, { identifier, ...body }) {
+    return toOverrideObject(await engine.ratelimits.overrides.get(actor, toNamespaceReference(body), identifier));
+  },
+});

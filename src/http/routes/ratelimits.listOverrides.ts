@@ -1,0 +1,35 @@
+import { Type } from 'typebox';
+
+import { MAX_PAGE_SIZE } from '../../core/bounds.ts';
+import { NamespaceFields, OverrideObject, toNamespaceReference, toOverrideObject } from '../limitFields.ts';
+import { defineRoute } from '../route.ts';
+import { Id, PageLimit, strict } from '../schemas.ts';
+
+export const listOverrides = defineRoute({
+  path: '/v1/ratelimits.listOverrides',
+  method: 'GET',
+  summary: 'List the overrides of a namespace, in the order in which they were made.',
+  rights: ['ratelimit.<namespaceId>.read_override'],
+  request: strict({ ...NamespaceFields, limit: Type.Optional(PageLimit), cursor: Type.Optional(Id) }),
+  response: strict({
+    overrides: Type.Array(OverrideObject),
+    total: Type.Integer(),
+    cursor: Type.Optional(Type.String()),
+  }),
+  example: {
+    request: { namespaceName: 'email.outbound', limit: 10 },
+    response: {
+      overrides: [
+        { id: 'ovr_1Jm8ZtYk7pTt8HmN5wVz4X', identifier: '*@example.com', limit: 100, duration: 60000, async: false },
+      ],
+      total: 1,
+    },
+  },
+  errors: ['NOT_FOUND'],
+  async handle(engine, actor, { limit = MAX_PAGE_SIZE, cursor = null, ...body }) {
+    const query = { limit, after: cursor };
+    const page = await engine.ratelimits.overrides.list(actor, toNamespaceReference(body), query);
+    const overrides = page.items.map(toOverrideObject);
+    return { overrides, total: page.total, ...(page.cursor === null ? {} : { cursor: page.cursor }) };
+  },
+});

@@ -1,0 +1,41 @@
+import { Type } from 'typebox';
+
+import { MAX_BATCH_ITEMS, MAX_IMPORT_BODY_BYTES } from '../../core/bounds.ts';
+import type { Issue } from '../../core/errors.ts';
+import { badFields } from '../keyFields.ts';
+import { LimitAnswer, LimitRequest, toLimitAnswer, toStandaloneRequest } from '../limitFields.ts';
+import { defineRoute } from '../route.ts';
+import { strict } from '../schemas.ts';
+
+export const multiLimit = defineRoute({
+  path: '/v1/ratelimits.multiLimit',
+  method: 'POST',
+  summary: 'Take up to 100 limits together, all or nothing. The results say which of them did not fit.',
+  rights: ['ratelimit.<namespaceId>.limit', 'ratelimit.*.create_namespace'],
+  request: strict({ limits: Type.Array(LimitRequest, { minItems: 1, maxItems: MAX_BATCH_ITEMS }) }),
+  response: strict({ success: Type.Boolean(), results: Type.Array(LimitAnswer) }),
+  example: {
+    request: {
+      limits: [
+        { namespace: 'email.outbound', identifier: 'user_1234', limit: 10, duration: 60000 },
+        { namespace: 'email.outbound', identifier: 'org_77', limit: 1000, duration: 86400000, cost: 3 },
+      ],
+    },
+    response: {
+      success: false,
+      results: [
+        { success: true, limit: 10, remaining: 4, reset: 1767225660000 },
+        { success: false, limit: 1000, remaining: 2, reset: 1767312000000 },
+      ],
+    },
+  },
+  errors: ['NOT_FOUND'],
+  maxBodyBytes: MAX_IMPORT_BODY_BYTES,
+  async handle(engine, actor, { limits }) {
+    const issues: Issue[] = [];
+    const requests = limits.map((each, i) => toStandaloneRequest(each, `limits[${i}].`, issues));
+    if (issues.length > 0) throw badFields(issues);
+    const results = await engine.ratelimits.limits.limit(actor, requests);
+    return { success: results.every(({ success }) => success), results: results.map(toLimitAnswer) };
+  },
+});

@@ -1,0 +1,30 @@
+import { Type } from 'typebox';
+
+import { Identifier, NamespaceFields, toNamespaceReference } from '../limitFields.ts';
+import { defineRoute } from '../route.ts';
+import { Count, DurationMs, strict } from '../schemas.ts';
+
+export const setOverride = defineRoute({
+  path: '/v1/ratelimits.setOverride',
+  method: 'POST',
+  summary:
+    'Give an identifier other numbers than its requests name, or all identifiers that a pattern with `*` fits. A limit of 0 blocks.',
+  rights: ['ratelimit.<namespaceId>.set_override', 'ratelimit.*.create_namespace'],
+  request: strict({
+    ...NamespaceFields,
+    identifier: Identifier,
+    limit: Count,
+    duration: DurationMs,
+    async: Type.Optional(Type.Boolean()),
+  }),
+  response: strict({ overrideId: Type.String() }),
+  example: {
+    request: { namespaceName: 'email.outbound', identifier: '*@example.com', limit: 100, duration: 60000 },
+    response: { overrideId: 'ovr_1Jm8ZtYk7pTt8HmN5wVz4X' },
+  },
+  errors: ['NOT_FOUND', 'PRECONDITION_FAILED'],
+  async handle(engine, actor, { identifier, limit, duration, async = false, ...body }) {
+    const numbers = { identifier, limit, durationMs: duration, async };
+    return { overrideId: await engine.ratelimits.overrides.set(actor, toNamespaceReference(body), numbers) };
+  },
+});

@@ -1,0 +1,49 @@
+import { Type } from 'typebox';
+
+import { MAX_RIGHTS } from '../../core/bounds.ts';
+import { type Issue, repeatable } from '../../core/errors.ts';
+import { nearestName } from '../../core/nearest.ts';
+import { ALL_RIGHTS, DEEDS, isRight, rightTo } from '../../core/rights.ts';
+import { badFields } from '../keyFields.ts';
+import { defineRoute } from '../route.ts';
+import { Name, strict, UnixMs, words } from '../schemas.ts';
+
+const MAX_RIGHT_LENGTH = 256;
+
+export const createRootKey = defineRoute({
+  path: '/v1/rootKeys.createRootKey',
+  method: 'POST',
+  summary:
+    'Make a root key that may do what `permissions` say, and nothing else. It can be given no right that the calling root key does not have. The answer is the only time its secret is shown.',
+  rights: ['root.*.create_root_key'],
+  request: strict({
+    name: Name,
+    permissions: Type.Array(words(1, MAX_RIGHT_LENGTH), { minItems: 1, maxItems: MAX_RIGHTS }),
+    expires: Type.Optional(UnixMs),
+  }),
+  response: strict({ rootKeyId: Type.String(), key: Type.String() }),
+  example: {
+    request: { name: 'deploy', permissions: ['root.*.create_root_key'] },
+    response: { rootKeyId: 'rk_1Jm8ZtXg3kPp5FhJ9sQw2R', key: 'root_4Wd4XbZe2RpVcT7uNqKs5F6hJg3M' },
+  },
+  errors: [],
+  async handle(engine, actor, { name, permissions, expires }) {
+    const issues = permissions.flatMap((right, i) => (isRight(right) ? [] : [notRight(right, `permissions[${i}]`)]));
+    if (expires !== undefined && expires <= engine.storage.ledger.nowMs()) {
+      issues.push({ path: 'expires', message: 'expires lies in the past; it is a unix time in milliseconds' });
+    }
+    if (issues.length > 0) throw badFields(issues);
+    const input = { name, rights: [...new Set(permissions)], expiresAtMs: expires ?? null };
+    const { rootKey, secret } = await engine.rootKeys.create(input, actor);
+    return { rootKeyId: rootKey.id, key: secret };
+  },
+});
+
+function notRight(text: string, path: string): Issue {
+  const near = nearestName(
+    text,
+    DEEDS.map((deed) => rightTo(deed, ALL_RIGHTS)),
+  );
+  const hint = near === null ? 'rights look like "api.*.create_key"' : `did you mean ${JSON.stringify(near)}?`;
+  return { path, message: `${path}: ${repeatable(text)} is no right; ${hint}` };
+}

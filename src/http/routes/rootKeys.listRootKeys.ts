@@ -1,0 +1,32 @@
+import { Type } from 'typebox';
+
+import { RootKeyObject, toRootKeyObject } from '../rootKeyObject.ts';
+import { defineRoute } from '../route.ts';
+import { strict } from '../schemas.ts';
+
+export const listRootKeys = defineRoute({
+  path: '/v1/rootKeys.listRootKeys',
+  method: 'GET',
+  summary: 'List the root keys in the order in which they were made, the revoked and expired ones too. No secret is shown.',
+  rights: ['root.*.read_root_key'],
+  request: strict({}),
+  response: strict({ rootKeys: Type.Array(RootKeyObject) }),
+  example: {
+    request: {},
+    response: {
+      rootKeys: [
+        {
+          id: 'rk_1Jm8ZtXg3kPp5FhJ9sQw2R',
+          start: 'root_4Wd4',
+          name: 'deploy',
+          permissions: ['api.*.create_key'],
+          createdAt: 1773576000000,
+        },
+      ],
+    },
+  },
+  errors: [],
+  async handle(engine, actor) {
+    return { rootKeys: (await engine.rootKeys.list(actor)).map(toRootKeyObject) };
+  },
+});

@@ -1,0 +1,17 @@
+import { defineRoute } from '../route.ts';
+import { Id, strict } from '../schemas.ts';
+
+export const revokeRootKey = defineRoute({
+  path: '/v1/rootKeys.revokeRootKey',
+  method: 'POST',
+  summary: 'Revoke a root key for good, with all its secrets. Revoking it again changes nothing.',
+  rights: ['root.*.revoke_root_key'],
+  request: strict({ rootKeyId: Id }),
+  response: strict({}),
+  example: { request: { rootKeyId: 'rk_1Jm8ZtXg3kPp5FhJ9sQw2R' }, response: {} },
+  errors: ['NOT_FOUND'],
+  async handle(engine, actor, { rootKeyId }) {
+    await engine.rootKeys.revoke(rootKeyId, actor);
+    return {};
+  },
+});

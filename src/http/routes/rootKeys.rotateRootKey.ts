@@ -1,0 +1,23 @@
+import { Type } from 'typebox';
+
+import { MAX_OVERLAP_MS } from '../../core/bounds.ts';
+import { defineRoute } from '../route.ts';
+import { Id, strict } from '../schemas.ts';
+
+export const rotateRootKey = defineRoute({
+  path: '/v1/rootKeys.rotateRootKey',
+  method: 'POST',
+  summary:
+    'Give a root key another secret. Id and rights stay; the secret until now is valid for `overlapMs` more, then unknown. One that has more rights than the calling root key cannot be rotated by it.',
+  rights: ['root.*.create_root_key'],
+  request: strict({ rootKeyId: Id, overlapMs: Type.Integer({ minimum: 0, maximum: MAX_OVERLAP_MS }) }),
+  response: strict({ rootKeyId: Type.String(), key: Type.String() }),
+  example: {
+    request: { rootKeyId: 'rk_1Jm8ZtXg3kPp5FhJ9sQw2R', overlapMs: 86400000 },
+    response: { rootKeyId: 'rk_1Jm8ZtXg3kPp5FhJ9sQw2R', key: 'root_9Wd4XbZe2RpVcT7uNqKs5F6hJg3M' },
+  },
+  errors: ['NOT_FOUND', 'PRECONDITION_FAILED'],
+  async handle(engine, actor, { rootKeyId, overlapMs }) {
+    return { rootKeyId, key: await engine.rootKeys.rotate(rootKeyId, overlapMs, actor) };
+  },
+});
