@@ -66,43 +66,52 @@ export class Limiter {
     const stopped = this.#parts.stoppedBecause();
     if (stopped !== null) throw new AppError('UNAVAILABLE', stopped);
     for (let opened = 0; opened <= MAX_REOPENS; opened++) {
-      const parts = await this.#prepare(limits);
-      if (await this.#take(parts)) return toResults(parts);
-      for (const { asked, account } of parts) if (account !== null) this.#parts.windows.forget(asked);
+      const accounts = await this.#open(limits);
+      const parts = await this.#decideOn(limits, accounts);
+      if (parts !== null) return toResults(parts);
+      for (const asked of limits) if (isStrict(asked)) this.#parts.windows.forget(asked);
     }
-    throw new AppError('UNAVAILABLE', 'The counters of these limits are being removed all the time; nothing was taken.');
+    throw new AppError('UNAVAILABLE', 'The counters of these limits are removed all the time; nothing was taken.');
   }
 
-  /** All that has to be waited for before something is held. */
-  async #prepare(limits: readonly StandaloneLimit[]): Promise<Part[]> {
-    const accounts = await Promise.all(limits.map((asked) => (isStrict(asked) ? this.#parts.windows.account(asked) : null)));
-    const locals = await this.#localLegs(limits);
-    const nowMs = this.#parts.ledger.nowMs();
-    return limits.map((asked, i) => {
-      const local = locals[i] ?? null;
-      const resetAtMs = local?.resetAtMs ?? windowEnd(nowMs, asked.durationMs);
-      return { asked, local, account: accounts[i] ?? null, fits: asked.limit > 0, left: 0, leftAfter: 0, resetAtMs };
-    });
+  /** The accounts of strict limits; null for the others. */
+  #open(limits: readonly StandaloneLimit[]): Promise<readonly (number | null)[]> {
+    return Promise.all(limits.map((asked) => this.#account(asked)));
   }
 
-  async #localLegs(limits: readonly StandaloneLimit[]): Promise<(LocalLeg | null)[]> {
+  async #account(asked: StandaloneLimit): Promise<number | null> {
+    return isStrict(asked) ? this.#parts.windows.account(asked) : null;
+  }
+
+  /** null when a strict counter was removed meanwhile: nothing was taken, and nothing is decided. */
+  async #decideOn(
+    limits: readonly StandaloneLimit[],
+    accounts: readonly (number | null)[],
+  ): Promise<readonly Part[] | null> {
     const { edge, ledger } = this.#parts;
     const owners = new Set(limits.filter(isLocal).map(ownerOf));
-    for (let loads = 0; loads < MAX_LOADS; loads++) {
+    for (let loads = 0; loads <= MAX_LOADS; loads++) {
       const missing = [...owners].filter((owner) => edge.owner(owner) === undefined);
-      if (missing.length === 0) return limits.map((asked) => (isLocal(asked) ? this.#localLeg(asked) : null));
+      if (missing.length === 0) {
+        // In one turn with what holds the local ones: a window that rolls in between would keep a hold for ever.
+        const parts = limits.map((asked, i) => this.#toPart(asked, accounts[i] ?? null));
+        return (await this.#take(parts)) ? parts : null;
+      }
       await Promise.all(missing.map((owner) => edge.load(owner, ledger.nowMs())));
     }
     throw new AppError('UNAVAILABLE', 'This node counts as many local limits as it may.');
   }
 
-  #localLeg(asked: StandaloneLimit): LocalLeg | null {
+  #toPart(asked: StandaloneLimit, account: number | null): Part {
     const { edge, ledger } = this.#parts;
-    const owner = edge.owner(ownerOf(asked));
-    if (owner === undefined) return null;
     const { limit, durationMs, cost } = asked;
-    const window = edge.window(owner, { name: LOCAL_NAME, durationMs, isAdHoc: true }, ledger.nowMs());
-    return { window, limit, cost, resetAtMs: window.resetAtMs };
+    const nowMs = ledger.nowMs();
+    const blank = { asked, account, fits: limit > 0, left: 0, leftAfter: 0 };
+    const owner = isLocal(asked) ? edge.owner(ownerOf(asked)) : undefined;
+    if (owner === undefined) return { ...blank, local: null, resetAtMs: windowEnd(nowMs, durationMs) };
+    const window = edge.window(owner, { name: LOCAL_NAME, durationMs, isAdHoc: true }, nowMs);
+    const { resetAtMs } = window;
+    return { ...blank, local: { window, limit, cost, resetAtMs }, resetAtMs };
   }
 
   /** False when a strict counter was removed meanwhile: nothing was taken, and nothing is decided. */

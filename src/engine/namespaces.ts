@@ -51,8 +51,8 @@ export class Namespaces {
 
   /** By id or by name: it was made, or its overrides have changed. */
   drop(subject: string): void {
-    const name = this.#names.get(subject) ?? subject;
-    this.#remove(name);
+    this.#remove(this.#names.get(subject) ?? '');
+    this.#remove(subject);
     // One whose overrides are not being read yet will read them as they are now.
     for (const load of this.#loads.values()) {
       if (load.name === subject || load.id === subject) this.#loads.delete(load.name);
@@ -109,9 +109,7 @@ export class Namespaces {
 
 /** The override that counts for an identifier: its own, else that of the longest pattern that it fits. */
 export function overrideFor({ exact, patterns }: NamespaceEntry, identifier: string): OverrideRecord | null {
-  return (
-    exact.get(identifier) ?? patterns.find((pattern) => matchesPattern(pattern, identifier))?.override ?? null
-  );
+  return exact.get(identifier) ?? patterns.find((pattern) => matchesPattern(pattern, identifier))?.override ?? null;
 }
 
 function toEntry({ id, name }: NamespaceRecord, overrides: readonly OverrideRecord[]): NamespaceEntry {

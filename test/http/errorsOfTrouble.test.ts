@@ -105,7 +105,38 @@ describe('the words of errors: trouble with the database', () => {
   });
 });
 
+describe('the words of errors: trouble with standalone limits', () => {
+  const limit = (fields: object) =>
+    service.call('/v1/ratelimits.limit', { identifier: 'user', limit: 5, duration: 60_000, ...fields });
+
+  test('a limit that was decided, and whose resources cannot be written down', async () => {
+    await start();
+    await limit({ async: true });
+    await service.storage.setMaxPages(1);
+    const meta = { filler: 'x'.repeat(15_000) };
+    expect(shownError(await limit({ async: true, resources: [{ type: 'project', id: 'p', name: 'n', meta }] }))).toMatchSnapshot();
+    await service.storage.setMaxPages(null);
+    expect((await limit({ async: true })).body.remaining).toBe(2);
+  });
+
+  test('a spend that breaks a constraint', async () => {
+    await start();
+    await limit({});
+    await tamper("CREATE TRIGGER t BEFORE INSERT ON ledger_log BEGIN SELECT RAISE(ABORT, 'no'); END");
+    expect(shownError(await limit({}))).toMatchSnapshot();
+    await tamper('DROP TRIGGER t');
+    expect((await limit({})).body.remaining).toBe(3);
+  });
+});
+
 describe('the words of errors: too much at once', () => {
+  test('more changes of one key than may wait', async () => {
+    await start();
+    const { keyId } = await service.createKey();
+    const changes = Array.from({ length: 1200 }, (_, i) => service.call('/v1/keys.updateKey', { keyId, name: `${i}` }));
+    expect(shownError(firstFailed(await Promise.all(changes)))).toMatchSnapshot();
+  });
+
   test('more waiting for the ledger than may', async () => {
     await start({ KEYSTILE_MAX_WAITING: '1' });
     const { key } = await service.createKey({ remaining: 50 });

@@ -119,7 +119,11 @@ describe('migrations.createKeys', () => {
   });
 
   test.each([
-    ['refillRate and refillInterval', { refillRate: 5, refillInterval: 2000 }, { limit: 5, duration: 2000, async: false }],
+    [
+      'refillRate and refillInterval',
+      { refillRate: 5, refillInterval: 2000 },
+      { limit: 5, duration: 2000, async: false },
+    ],
     ['limit and duration', { limit: 5, duration: 2000 }, { limit: 5, duration: 2000, async: false }],
     [
       'all of them, of which the newer ones win',
@@ -239,10 +243,7 @@ describe('migrations.createKeys refuses and stores nothing', () => {
       issues: [{ path: '[1]', message: 'There is no role "no.such.role".' }],
     });
     const permission = await refused([{ apiId, plaintext: newSecret(), permissions: ['no.such.permission'] }]);
-    expect([permission.status, permission.message]).toEqual([
-      412,
-      '[0]: There is no permission "no.such.permission".',
-    ]);
+    expect([permission.status, permission.message]).toEqual([412, '[0]: There is no permission "no.such.permission".']);
   });
 
   test('an api that does not exist, is deleted or hidden, with the same 404', async () => {
@@ -351,7 +352,11 @@ describe('migrations.createKeys refuses and stores nothing', () => {
 
   test.each([
     ['no item', [], 'The body must be a list of 1 to 100 items, not a list of 0 items'],
-    ['101 items', Array.from({ length: 101 }, () => ({})), 'The body must be a list of 1 to 100 items, not a list of 101'],
+    [
+      '101 items',
+      Array.from({ length: 101 }, () => ({})),
+      'The body must be a list of 1 to 100 items, not a list of 101',
+    ],
     ['an object', {}, 'The body must be a list of 1 to 100 items, not an object'],
     ['an item that is none', ['x'], '[0] must be an object, not a string of 1 characters'],
   ])('a body with %s', async (_name, body, message) => {

@@ -41,7 +41,11 @@ describe('KEYSTILE_MAX_KEYS', () => {
   test('a deleted key makes room, softly or for good; a restored one takes it', async () => {
     await start(three);
     const apiId = await service.createApi();
-    const keys = [await service.createKey({ apiId }), await service.createKey({ apiId }), await service.createKey({ apiId })];
+    const keys = [
+      await service.createKey({ apiId }),
+      await service.createKey({ apiId }),
+      await service.createKey({ apiId }),
+    ];
     const [first = '', second = ''] = keys.map(({ keyId }) => keyId);
     await service.ok('/v1/keys.deleteKey', { keyId: first });
     await service.createKey({ apiId });

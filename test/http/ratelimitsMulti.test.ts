@@ -79,6 +79,12 @@ describe.each(MODES)('several %s limits in one call', (_mode, async) => {
       [false, 5],
       [true, 5],
     ]);
+    expect(await short(...two(4), { identifier: 'a', async, cost: 4 })).toEqual([
+      false,
+      [true, 5],
+      [false, 5],
+      [false, 5],
+    ]);
     expect(await short(...two(3))).toEqual([true, [true, 3], [true, 0]]);
   });
 
@@ -123,6 +129,16 @@ describe('local and strict limits in one call', () => {
     expect(await short(...both(6, 6, 'strict'))).toEqual([false, [false, 5], [false, 5]]);
     expect(await short(...both(2, 3))).toEqual([true, [true, 3], [true, 2]]);
     expect(await short(...both(2, 3, 'strict'))).toEqual([false, [false, 2], [true, 3]]);
+  });
+
+  test('a local one that fits is given back when another local one refuses', async () => {
+    const three = [
+      { identifier: 'a', async: true, cost: 5 },
+      { identifier: 'b', async: true, cost: 6 },
+      { identifier: 'c', cost: 5 },
+    ];
+    expect(await short(...three)).toEqual([false, [true, 5], [false, 5], [true, 5]]);
+    expect(await short(...three)).toEqual([false, [true, 5], [false, 5], [true, 5]]);
   });
 
   test('a strict one that is refused by another is not blocked by its own cost of 0', async () => {

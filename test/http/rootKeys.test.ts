@@ -171,9 +171,7 @@ describe('rootKeys.revokeRootKey', () => {
 
   test('at the same time from several places is done once, and refused to no one', async () => {
     const { rootKeyId } = await make(['api.*.read_api']);
-    const answers = await Promise.all(
-      [1, 2, 3].map(() => service.call('/v1/rootKeys.revokeRootKey', { rootKeyId })),
-    );
+    const answers = await Promise.all([1, 2, 3].map(() => service.call('/v1/rootKeys.revokeRootKey', { rootKeyId })));
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
     const { events } = await service.ok('/v1/audit.listEvents', { target: rootKeyId, action: 'rootKey.revoke' });
     expect(events.length).toBe(1);

@@ -44,9 +44,8 @@ export const ABSENT: Things = {
 
 let made = 0;
 
-/** Makes one of everything, apart from all others. */
-export async function makeThings(service: TestService): Promise<Things> {
-  const suffix = `${++made}`;
+/** Makes one of everything, apart from all others; their names end so. */
+export async function makeThings(service: TestService, suffix = `${++made}`): Promise<Things> {
   const [externalId, permission, role] = [`user-${suffix}`, `documents.read-${suffix}`, `editor-${suffix}`];
   const [namespaceName, identifier, migrationId] = [`email-${suffix}`, `org-${suffix}`, `migration-${suffix}`];
   const ratelimits = [{ name: 'a', limit: 5, duration: 60_000 }];

@@ -326,7 +326,7 @@ BEGIN
 END $$;`;
 
 /** The account of an ad-hoc window, made on first use; NULL when its owner has as many live ones as allowed. */
-function openWindow(name: string, isBounded: string): string {
+function openWindow(name: string, isBounded: string, lockedBy: string): string {
   return `
 CREATE FUNCTION ${name}(of_owner text, of_name text, of_duration bigint, at_ms bigint, max_windows int)
 RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$
@@ -336,8 +336,8 @@ BEGIN
   SELECT w.account INTO found_account FROM adhoc_windows w
   WHERE w.owner = of_owner AND w.name = of_name AND w.duration_ms = of_duration;
   IF FOUND THEN RETURN found_account; END IF;
-  -- One at a time for each owner: the next one sees what this one made, and the bound holds.
-  PERFORM pg_advisory_xact_lock(hashtextextended(of_owner, 1));
+  -- One at a time: the next one sees what this one made, and the bound of an owner holds.
+  PERFORM pg_advisory_xact_lock(hashtextextended(${lockedBy}, 1));
   SELECT w.account INTO found_account FROM adhoc_windows w
   WHERE w.owner = of_owner AND w.name = of_name AND w.duration_ms = of_duration;
   IF FOUND THEN RETURN found_account; END IF;
@@ -383,9 +383,13 @@ BEGIN
   RETURN answer;
 END $$;`;
 
-const OPEN_WINDOW = openWindow('ledger_open_window_v1', 'TRUE');
+const OPEN_WINDOW = openWindow('ledger_open_window_v1', 'TRUE', 'of_owner');
 
 export const FUNCTIONS_V1 = [NOW, LOCK, CLOSE_WINDOWS, NOTE, SPEND, RESOLVE, OPEN_WINDOW].join('\n');
 
-/** Without a maximum the windows of the owner are not counted: a namespace has very many. */
-export const FUNCTIONS_V2 = openWindow('ledger_open_window_v2', 'max_windows IS NOT NULL');
+/** Without a maximum the windows of the owner are not counted, and do not wait for each other: a namespace has very many. */
+export const FUNCTIONS_V2 = openWindow(
+  'ledger_open_window_v2',
+  'max_windows IS NOT NULL',
+  'CASE WHEN max_windows IS NULL THEN of_owner || chr(31) || of_duration || chr(31) || of_name ELSE of_owner END',
+);
