@@ -11,6 +11,7 @@ import {
 } from '../port.ts';
 import { mergeInserts } from '../sql/statement.ts';
 import { writeStatements } from '../sql/writes.ts';
+import { type AccountRow, readStates, toNumbers, toState, writeAccounts } from './accountRows.ts';
 import type { LedgerClock } from './clock.ts';
 import { noteChange } from './feedNotes.ts';
 import { asUnavailable, kindOf, reasonOf } from './failure.ts';
@@ -18,8 +19,6 @@ import { KnownWindows } from './knownWindows.ts';
 import type { Ask, Pool } from './pool.ts';
 import { prune } from './prune.ts';
 
-/** Numbers of an account in an answer of ledger_lock_v1. */
-const ACCOUNT_NUMBERS = 6;
 /** Account numbers that are fetched at one time. */
 const NUMBERS_BLOCK = 64;
 /** How often a change is made anew that got in the way of another transaction. */
@@ -38,6 +37,8 @@ export class Management {
   readonly #clock: LedgerClock;
   readonly #retentionMs: number;
   #numbers: number[] = [];
+  /** The window that pruning looked at last. */
+  #prunedTo = 0;
   readonly #windows = new KnownWindows();
 
   constructor(pool: Pool, lookups: Pool, clock: LedgerClock, retentionMs: number) {
@@ -137,8 +138,9 @@ export class Management {
     return rows;
   }
 
-  prune(): Promise<void> {
-    return prune(this.#pool, this.#clock, this.#retentionMs);
+  async prune(): Promise<void> {
+    const options = { retentionMs: this.#retentionMs, windowsFrom: this.#prunedTo };
+    this.#prunedTo = await prune(this.#pool, this.#clock, options);
   }
 
   #read<R extends Record<string, unknown>>(text: string, values: readonly unknown[]) {
@@ -194,57 +196,4 @@ export class Management {
 interface ReplayRow extends Record<string, unknown> {
   request_digest: string;
   outcome: string;
-}
-
-interface AccountRow extends Record<string, unknown> {
-  id: number;
-  kind: number;
-  value: number;
-  mark: number;
-  due_at_ms: number;
-  revision: number;
-}
-
-function toState({ kind, value, mark, due_at_ms, revision }: AccountRow): AccountState {
-  return { kind: kind === 0 ? 'credits' : 'window', value, mark, dueAtMs: due_at_ms, revision };
-}
-
-function readStates(numbers: readonly number[]): Map<number, AccountState> {
-  const states = new Map<number, AccountState>();
-  for (let i = 0; i < numbers.length; i += ACCOUNT_NUMBERS) {
-    const [id = 0, kind = 0, value = 0, mark = 0, due_at_ms = 0, revision = 0] = numbers.slice(i, i + ACCOUNT_NUMBERS);
-    states.set(id, toState({ id, kind, value, mark, due_at_ms, revision }));
-  }
-  return states;
-}
-
-async function writeAccounts(
-  ask: Ask,
-  changes: readonly AccountChange[],
-  after: readonly (AccountState | null)[],
-): Promise<void> {
-  const last = new Map(changes.map(({ account }, i) => [account, after[i] ?? null]));
-  const kept = [...last].flatMap(([id, state]) => (state === null ? [] : [{ id, state }]));
-  const closed = [...last].filter(([, state]) => state === null).map(([id]) => id);
-  if (closed.length > 0) await ask({ text: 'DELETE FROM accounts WHERE id = ANY ($1::bigint[])', values: [closed] });
-  if (kept.length === 0) return;
-  await ask({
-    text: `INSERT INTO accounts (id, kind, value, mark, due_at_ms, revision)
-      SELECT * FROM unnest($1::bigint[], $2::smallint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[])
-      ON CONFLICT (id) DO UPDATE SET kind = excluded.kind, value = excluded.value, mark = excluded.mark,
-        due_at_ms = excluded.due_at_ms, revision = excluded.revision`,
-    values: [
-      kept.map(({ id }) => id),
-      kept.map(({ state }) => (state.kind === 'credits' ? 0 : 1)),
-      kept.map(({ state }) => state.value),
-      kept.map(({ state }) => state.mark),
-      kept.map(({ state }) => state.dueAtMs),
-      kept.map(({ state }) => state.revision),
-    ],
-  });
-}
-
-/** An array of the database as numbers. */
-function toNumbers(text: string): number[] {
-  return text === '{}' ? [] : text.slice(1, -1).split(',').map(Number);
 }

@@ -6,20 +6,33 @@ import type { Pool } from './pool.ts';
 /** Rows that one step removes at the most. */
 const STEP = 1000;
 
-/** Removes what has ended. Every node does it; two at the same time do no harm. */
-export async function prune(pool: Pool, clock: LedgerClock, retentionMs: number): Promise<void> {
+/** Steps in which windows are looked at in one turn. */
+const WINDOW_STEPS = 10;
+
+export interface PruneOptions {
+  readonly retentionMs: number;
+  /** The window that was looked at last. */
+  readonly windowsFrom: number;
+}
+
+/** Removes what has ended; answers the window to go on from. Every node does it; two at the same time do no harm. */
+export async function prune(
+  pool: Pool,
+  clock: LedgerClock,
+  { retentionMs, windowsFrom }: PruneOptions,
+): Promise<number> {
   const { rows } = await pool.query<{ now: number }>({ text: 'SELECT ledger_now_v1($1) AS now', values: [clock.said] });
   const nowMs = rows[0]?.now ?? 0;
   const endedByMs = nowMs - PRUNE_GRACE_MS;
   await rotateReplays(pool, nowMs, retentionMs);
   await removeRows(pool, 'edge_counts', 'reset_at_ms', endedByMs);
-  await closeWindows(pool, endedByMs);
   await removeRows(pool, 'lanes', 'used_at_ms', endedByMs);
   await removeRows(pool, 'nodes', 'seen_at_ms', endedByMs);
   // What stands in the audit log stays.
   await removeRows(pool, 'changes', 'action IS NULL AND at_ms', endedByMs);
   await removeRows(pool, 'former_secrets', 'until_ms', endedByMs);
   await removeRows(pool, 'tally_marks', 'at_ms', endedByMs);
+  return closeWindows(pool, endedByMs, windowsFrom);
 }
 
 /**
@@ -63,15 +76,17 @@ async function removeRows(pool: Pool, table: string, column: string, untilMs: nu
   }
 }
 
-async function closeWindows(pool: Pool, endedByMs: number): Promise<void> {
-  let last = 0;
-  for (;;) {
+/** Looks at a bounded number of windows, and answers where to go on the next time: there may be a million. */
+async function closeWindows(pool: Pool, endedByMs: number, from: number): Promise<number> {
+  let last = from;
+  for (let step = 0; step < WINDOW_STEPS; step++) {
     const { rows } = await pool.query<{ accounts: number; last: number | null }>({
       text: `WITH step AS (SELECT account FROM adhoc_windows WHERE account > $1 ORDER BY account LIMIT ${STEP})
         SELECT count(*) AS accounts, max(account) AS last, ledger_close_windows_v1(array_agg(account), $2) FROM step`,
       values: [last, endedByMs],
     });
-    if ((rows[0]?.accounts ?? 0) < STEP) return;
+    if ((rows[0]?.accounts ?? 0) < STEP) return 0;
     last = rows[0]?.last ?? last;
   }
+  return last;
 }

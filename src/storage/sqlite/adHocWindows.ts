@@ -5,8 +5,9 @@ import { windowEnd } from '../../core/window.ts';
 import type { WindowName } from '../port.ts';
 import type { SqliteChange } from './batch.ts';
 
-/** Windows that one step of pruning looks at. */
+/** Windows that one step of pruning looks at, and steps of one turn. */
 const PRUNE_STEP = 500;
+const PRUNE_STEPS = 10;
 
 /** What the names of windows need of the ledger. */
 export interface WindowLedger {
@@ -21,6 +22,8 @@ export class AdHocWindows {
   readonly #db: Database;
   readonly #ledger: WindowLedger;
   readonly #opening = new Map<string, Promise<number | null>>();
+  /** The account that pruning looked at last. */
+  #prunedTo = -1;
 
   constructor(db: Database, ledger: WindowLedger) {
     this.#db = db;
@@ -50,15 +53,15 @@ export class AdHocWindows {
     return total;
   }
 
-  /** Removes those that ended by then, in bounded steps. */
+  /** Removes those that ended by then. Looks at a bounded number, and goes on from there the next time: there may be a million. */
   async prune(endedByMs: number): Promise<void> {
     const select = this.#db.query('SELECT account FROM adhoc_windows WHERE account > ? ORDER BY account LIMIT ?');
-    let last = -1;
-    for (;;) {
-      const rows = select.all(last, PRUNE_STEP) as { account: number }[];
+    for (let step = 0; step < PRUNE_STEPS; step++) {
+      const rows = select.all(this.#prunedTo, PRUNE_STEP) as { account: number }[];
       await this.#closeEnded(rows, endedByMs);
-      if (rows.length < PRUNE_STEP) return;
-      last = rows.at(-1)?.account ?? last;
+      const isEnd = rows.length < PRUNE_STEP;
+      this.#prunedTo = isEnd ? -1 : (rows.at(-1)?.account ?? -1);
+      if (isEnd) return;
     }
   }
 
