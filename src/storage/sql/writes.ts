@@ -34,7 +34,7 @@ export function writeStatements(write: RecordWrite): readonly WriteStatement[] {
       return [
         update('keys', keyColumns(write.key), { id: write.key.id, revision: write.expect }),
         ...removeWords(write.key, write.words?.removed ?? []),
-        ...insertWords(write.key, write.words?.added ?? []),
+        ...addWords(write.key, write.words?.added ?? []),
       ];
     case 'removeKey':
       return [
@@ -92,6 +92,14 @@ export function writeStatements(write: RecordWrite): readonly WriteStatement[] {
 
 function insertWords({ id, apiId }: { id: string; apiId: string }, words: readonly string[]): WriteStatement[] {
   return words.map((word) => insert('key_words', { api_id: apiId, key_id: id, word }));
+}
+
+/** A word may be there already: a program that knows of no words can have changed the name in between. */
+function addWords({ id, apiId }: { id: string; apiId: string }, words: readonly string[]): WriteStatement[] {
+  if (words.length === 0) return [];
+  const rows = words.map((_, i) => `($1, $2, $${i + 3})`);
+  const sql = `INSERT INTO key_words (api_id, key_id, word) VALUES ${rows.join(', ')} ON CONFLICT DO NOTHING`;
+  return [{ sql, params: [apiId, id, ...words], changesOne: false }];
 }
 
 function removeWords({ id, apiId }: { id: string; apiId: string }, words: readonly string[]): WriteStatement[] {
