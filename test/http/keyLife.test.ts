@@ -72,7 +72,7 @@ describe('apis.deleteKeys', () => {
   test('deletes all keys of the api and no others, and tells how many', async () => {
     const apiId = await service.createApi();
     const other = await service.createKey({ remaining: 5 });
-    const keys = [];
+    const keys: { keyId: string; key: string }[] = [];
     for (let i = 0; i < 203; i++)
       keys.push(await service.createKey({ apiId, ...(i % 2 === 0 ? { remaining: 5 } : {}) }));
     await service.ok('/v1/keys.deleteKey', { keyId: keys[0]?.keyId });
