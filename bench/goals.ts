@@ -1,10 +1,13 @@
 import type { CounterResult } from './counters.ts';
 import type { IdleResult } from './idle.ts';
 import type { MillionResult } from './million.ts';
+import type { Comparison } from './pairs.ts';
 import type { PostgresResult } from './postgres.ts';
 
 export interface Results {
   readonly counters: readonly CounterResult[];
+  /** With analytics against without. */
+  readonly analytics: Comparison | null;
   readonly million: MillionResult | null;
   readonly idle: IdleResult | null;
   readonly postgres: PostgresResult | null;
@@ -22,7 +25,7 @@ export interface Goal {
 
 type Bound = Goal['bound'];
 
-export function goalsOf({ counters, million, idle, postgres }: Results): Goal[] {
+export function goalsOf({ counters, analytics, million, idle, postgres }: Results): Goal[] {
   const goals: Goal[] = [];
   const hold = (what: string, measured: number, bound: Bound, target: number | null, unit: string): void => {
     if (target !== null) goals.push({ what, measured, bound, target, unit, isReached: keeps(measured, bound, target) });
@@ -31,6 +34,7 @@ export function goalsOf({ counters, million, idle, postgres }: Results): Goal[] 
     hold(`${row.title}: requests`, comparison.ratio.median, 'at least', row.targetRatio, 'x bare');
     hold(`${row.title}: p99`, comparison.p99Ratio.median, 'at most', row.targetP99Ratio, 'x bare');
   }
+  if (analytics !== null) hold('analytics: requests', analytics.ratio.median, 'at least', 0.97, 'x without');
   if (million !== null) {
     hold('1,000,000 keys: start to first verdict', million.startSeconds, 'under', 1, 's');
     hold('1,000,000 keys: requests', million.comparison.ratio.median, 'at least', 0.85, 'x 1,000 keys');

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { VERSION } from '../src/version.ts';
+import { measureAnalytics } from './analytics.ts';
 import { COUNTER_ROWS, type CounterResult, measureRow } from './counters.ts';
 import { measureFlushMs } from './flush.ts';
 import { goalsOf, type Results } from './goals.ts';
@@ -58,11 +59,14 @@ function machineFacts(folder: string) {
 async function measureAll({ isWanted, pace }: Options, folder: string): Promise<Results> {
   const counters: CounterResult[] = [];
   const rows = COUNTER_ROWS.filter(({ name }) => isWanted(name));
-  const pool = new RequestPool(rows.length > 0 ? KEYS : 0);
+  const pool = new RequestPool(rows.length > 0 || isWanted('analytics') ? KEYS : 0);
   for (const row of rows) {
     announce(row.title);
     counters.push(await measureRow(row, join(folder, row.name), pool, pace));
   }
+  if (isWanted('analytics')) announce('analytics');
+  const folders = { off: join(folder, 'off'), on: join(folder, 'on') };
+  const analytics = isWanted('analytics') ? await measureAnalytics(folders, pool, pace) : null;
   if (isWanted('million')) announce('1,000,000 keys');
   const many = { many: join(folder, 'many'), few: join(folder, 'few') };
   const million = isWanted('million') ? await measureMillion(many, pace) : null;
@@ -71,7 +75,7 @@ async function measureAll({ isWanted, pace }: Options, folder: string): Promise<
   if (isWanted('postgres')) announce('PostgreSQL');
   const postgres = isWanted('postgres') ? await measurePostgres(new RequestPool(POSTGRES_KEYS), pace) : null;
   process.stderr.write('\n');
-  return { counters, million, idle, postgres };
+  return { counters, analytics, million, idle, postgres };
 }
 
 function announce(row: string): void {

@@ -13,6 +13,8 @@ import { readOrder, reportReady } from './child.ts';
 export interface ServerOrder {
   readonly folder: string;
   readonly addedFlushMs: number;
+  /** As it is by default when not given. */
+  readonly analytics?: boolean;
 }
 
 /** Entry of a process of its own: what `serve` runs, on free ports, and on a disk that can be made slower. */
@@ -20,7 +22,12 @@ export interface ServerOrder {
 const order = readOrder() as ServerOrder;
 const { config, problems } = readConfig({
   environment: {},
-  flags: { data: order.folder, port: '0', metricsPort: '0' },
+  flags: {
+    data: order.folder,
+    port: '0',
+    metricsPort: '0',
+    ...(order.analytics === undefined ? {} : { analytics: order.analytics ? 'on' : 'off' }),
+  },
   readFile: () => '',
 });
 if (config === null) throw new Error(problems.join(' '));

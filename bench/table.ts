@@ -5,11 +5,14 @@ import type { Spread } from './statistics.ts';
 
 /** What a person reads. */
 export function resultTables(results: Results, goals: readonly Goal[]): string {
-  const { counters, million, postgres } = results;
+  const { counters, analytics, million, postgres } = results;
   const parts: string[] = [];
   if (counters.length > 0) {
     const head = ['', ...comparisonHead('bare', 'keystile'), 'flush'];
     parts.push(table([head, ...counters.map(counterCells)]), NOTES);
+  }
+  if (analytics !== null) {
+    parts.push(table([['', ...comparisonHead('off', 'on')], ['analytics', ...comparisonCells(analytics)]]));
   }
   if (million !== null) {
     const head = ['', ...comparisonHead('1,000', '1,000,000')];

@@ -102,7 +102,13 @@ function assemble<S extends Storage>(storage: S, metrics: HttpMetrics, surroundi
     defaultTimezone: config.timezone,
     maxCachedKeys: config.maxCachedKeys,
     maxLocalOwners: config.maxLocalCounters,
-    quotas: { keys: config.maxKeys, apis: config.maxApis },
+    maxLimitsPerNamespace: config.maxLimitsPerNamespace,
+    quotas: {
+      keys: config.maxKeys,
+      apis: config.maxApis,
+      verificationsPerSecond: config.maxVerificationsPerSecond,
+    },
+    retention: { minute: config.analyticsMinutes, hour: config.analyticsHours, day: config.analyticsDays },
   });
   return {
     service: makeService({ engine, config, digester, metrics, log, monotonicMs }),
@@ -111,7 +117,7 @@ function assemble<S extends Storage>(storage: S, metrics: HttpMetrics, surroundi
       try {
         await engine.close();
       } catch (error) {
-        log.warn('local counts could not be saved', { reason: error instanceof Error ? error.message : String(error) });
+        log.warn('counts could not be saved', { reason: error instanceof Error ? error.message : String(error) });
       }
       await storage.close();
     },

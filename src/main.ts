@@ -23,6 +23,7 @@ const exitCode = await runCli(process.argv.slice(2), {
   err: (text) => err.write(text),
   isTerminal: process.stderr.isTTY,
   readStdin: () => Bun.stdin.text(),
+  streamStdin: () => Bun.stdin.stream(),
   askSecret: process.stdin.isTTY ? askSecret : null,
 });
 await Promise.all([out.written, err.written]);

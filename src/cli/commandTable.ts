@@ -1,6 +1,8 @@
 import type { Command } from './command.ts';
 import { apiCreate } from './commands/api.create.ts';
 import { apiList } from './commands/api.list.ts';
+import { audit } from './commands/audit.ts';
+import { importKeys } from './commands/import.ts';
 import { keyCreate } from './commands/key.create.ts';
 import { keyDelete } from './commands/key.delete.ts';
 import { keyGet } from './commands/key.get.ts';
@@ -28,4 +30,6 @@ export const COMMANDS: readonly Command[] = [
   keyUpdate,
   keyDelete,
   keyVerify,
+  importKeys,
+  audit,
 ];

@@ -23,21 +23,24 @@ function parsed<T>(flags: Flags, name: string, kind: Kind<T>): T | undefined {
 
 const DATE = /^(\d{4})-(\d\d)-(\d\d)(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d))?$/;
 
-/** Unix milliseconds, or a date. A time of day must say its zone: two machines would read it differently. */
+export const TIME_WORDS = 'unix milliseconds or a date such as 2030-12-31 (midnight UTC) or 2030-12-31T18:00:00Z';
+
 export function timeFlag(flags: Flags, name: string): number | undefined {
   const text = flags.text(name);
   if (text === undefined) return undefined;
+  const unixMs = parseTime(text);
+  if (unixMs === null) throw misused(`--${name} must be ${TIME_WORDS}.`);
+  return unixMs;
+}
+
+/** Unix milliseconds, or a date. A time of day must say its zone: two machines would read it differently. */
+export function parseTime(text: string): number | null {
   if (/^\d{1,16}$/.test(text) && Number.isSafeInteger(Number(text))) return Number(text);
   const [, year, month, day] = DATE.exec(text) ?? [];
   const unixMs = day === undefined ? NaN : Date.parse(text);
   // Some parsers take 30 February for 2 March.
   const isDay = new Date(Date.UTC(Number(year), Number(month) - 1, Number(day))).getUTCDate() === Number(day);
-  if (Number.isNaN(unixMs) || !isDay) {
-    throw misused(
-      `--${name} must be unix milliseconds or a date such as 2030-12-31 (midnight UTC) or 2030-12-31T18:00:00Z.`,
-    );
-  }
-  return unixMs;
+  return Number.isNaN(unixMs) || !isDay ? null : unixMs;
 }
 
 /** A JSON object. A number too large for JSON.parse would be sent as null: it is refused here. */

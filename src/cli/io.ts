@@ -8,6 +8,8 @@ export interface Io {
   /** Whether a person reads the log as it is written. */
   readonly isTerminal: boolean;
   readStdin(): Promise<string>;
+  /** Standard input piece by piece, for what may be large. */
+  readonly streamStdin?: () => AsyncIterable<Uint8Array>;
   /** Asks a person for a secret without showing it; null when nobody sits there. */
   readonly askSecret: ((question: string) => Promise<string>) | null;
 }

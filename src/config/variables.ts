@@ -38,6 +38,7 @@ function secret<T>(name: string, kind: Kind<T>, meaning: string): Variable<T, nu
 }
 
 const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
 
 /** Every setting there is. The documentation, `--help` and the printed configuration are made from this table. */
 export const VARIABLES = {
@@ -136,7 +137,13 @@ export const VARIABLES = {
     'MAX_LOCAL_COUNTERS',
     count(1, 10_000_000),
     '1000000',
-    'Keys and identities whose local limits are counted at one time.',
+    'Keys, identities and identifiers whose local limits are counted at one time.',
+  ),
+  maxLimitsPerNamespace: variable(
+    'MAX_LIMITS_PER_NAMESPACE',
+    count(1, 100_000_000),
+    '1000000',
+    'Counters of standalone limits in one namespace; local ones take at most half of KEYSTILE_MAX_LOCAL_COUNTERS.',
   ),
   idempotencyRetention: variable(
     'IDEMPOTENCY_RETENTION',
@@ -155,6 +162,31 @@ export const VARIABLES = {
     count(0, 1_000_000),
     null,
     'Apis that this installation may hold; no quota when not set.',
+  ),
+  maxVerificationsPerSecond: variable(
+    'MAX_VERIFICATIONS_PER_SECOND',
+    count(1, 1_000_000),
+    null,
+    'Keys that one root key may verify in a second on one node, where `KEYSTILE_VERIFY_AUTH` is `required`; no quota when not set.',
+  ),
+  analytics: variable('ANALYTICS', flag, 'on', 'Verifications are counted, and keys have a `lastUsedAt`.'),
+  analyticsMinutes: variable(
+    'ANALYTICS_MINUTES',
+    duration(HOUR_MS, 3650 * DAY_MS),
+    '2d',
+    'How long verifications stay counted by the minute.',
+  ),
+  analyticsHours: variable(
+    'ANALYTICS_HOURS',
+    duration(HOUR_MS, 3650 * DAY_MS),
+    '60d',
+    'How long verifications stay counted by the hour.',
+  ),
+  analyticsDays: variable(
+    'ANALYTICS_DAYS',
+    duration(DAY_MS, 3650 * DAY_MS),
+    '800d',
+    'How long verifications stay counted by the day.',
   ),
   acceptLostCommits: variable(
     'ACCEPT_LOST_COMMITS',

@@ -2,9 +2,13 @@ import { AppError } from '../core/errors.ts';
 import type { FeedChange } from '../storage/feedPort.ts';
 import { StorageOutcomeUnknown, type Storage, StorageUnavailable } from '../storage/port.ts';
 import { Access } from './admin/access.ts';
+import { AnalyticsAdmin } from './admin/analytics.ts';
 import { ApiAdmin } from './admin/apis.ts';
+import { AuditLog } from './admin/auditLog.ts';
 import { Changes } from './admin/changes.ts';
 import { IdentityAdmin } from './admin/identities.ts';
+import { ImportQueue } from './admin/importQueue.ts';
+import { ImportAdmin } from './admin/imports.ts';
 import { KeyAccessAdmin } from './admin/keyAccess.ts';
 import { KeyLife } from './admin/keyLife.ts';
 import { KeyAdmin } from './admin/keys.ts';
@@ -14,9 +18,13 @@ import { type QuotaLimits, Quotas } from './admin/quotas.ts';
 import { RootKeyAdmin } from './admin/rootKeys.ts';
 import { Edge } from './edge.ts';
 import { KeyCache } from './keyCache.ts';
+import { makeRatelimits, type Ratelimits } from './ratelimits.ts';
 import { Refills } from './refills.ts';
 import { RefillSweep } from './sweep.ts';
 import type { System } from './system.ts';
+import { TallyBook } from './tally.ts';
+import { type Retention, SHARED_SLICE, SLICE, TallyFlush } from './tallyFlush.ts';
+import { VerificationQuota } from './verificationQuota.ts';
 import { Verifier } from './verify.ts';
 
 export interface EngineOptions {
@@ -26,7 +34,11 @@ export interface EngineOptions {
   readonly defaultTimezone: string;
   readonly maxCachedKeys: number;
   readonly maxLocalOwners: number;
+  /** Live counters of standalone limits in one namespace. */
+  readonly maxLimitsPerNamespace: number;
   readonly quotas: QuotaLimits;
+  /** How long verifications stay counted. */
+  readonly retention: Retention;
 }
 
 /** The service without a wire: everything that HTTP, the command line and the tests talk to. */
@@ -44,14 +56,23 @@ export class Engine {
   readonly permissions: PermissionAdmin;
   readonly identities: IdentityAdmin;
   readonly rootKeys: RootKeyAdmin;
+  readonly imports: ImportAdmin;
+  readonly importQueue: ImportQueue;
+  readonly auditLog: AuditLog;
+  readonly verificationQuota: VerificationQuota;
+  readonly ratelimits: Ratelimits;
   readonly sweep: RefillSweep;
+  readonly tally: TallyBook;
+  readonly tallyFlush: TallyFlush;
+  readonly analytics: AnalyticsAdmin;
 
-  constructor({ storage, system, defaultTimezone, maxCachedKeys, maxLocalOwners, quotas }: EngineOptions) {
+  constructor(options: EngineOptions) {
+    const { storage, system, defaultTimezone, maxCachedKeys, maxLocalOwners, quotas } = options;
     const refills = new Refills();
     this.storage = storage;
     this.system = system;
     this.keyCache = new KeyCache(storage.records, maxCachedKeys);
-    this.edge = new Edge(storage.edge, maxLocalOwners);
+    this.edge = new Edge(storage.edge, maxLocalOwners, options.maxLimitsPerNamespace);
     this.verifier = new Verifier({
       keys: this.keyCache,
       edge: this.edge,
@@ -75,16 +96,37 @@ export class Engine {
     this.apis = new ApiAdmin(parts, this.keyLife);
     this.identities = new IdentityAdmin(parts);
     this.rootKeys = new RootKeyAdmin(parts);
+    this.imports = new ImportAdmin(parts);
+    this.importQueue = new ImportQueue(parts);
+    this.auditLog = new AuditLog(storage.records);
+    this.verificationQuota = new VerificationQuota(quotas.verificationsPerSecond);
+    this.ratelimits = makeRatelimits(parts, {
+      edge: this.edge,
+      maxPerNamespace: options.maxLimitsPerNamespace,
+      stoppedBecause: () => this.verifier.stoppedBecause,
+    });
+    this.tally = new TallyBook(this.keyCache.packed, () => storage.ledger.nowMs());
+    this.tallyFlush = new TallyFlush({
+      book: this.tally,
+      tallies: storage.tallies,
+      records: storage.records,
+      sliceSize: storage.edge.isShared ? SHARED_SLICE : SLICE,
+      retention: options.retention,
+    });
+    this.analytics = new AnalyticsAdmin(parts, () => this.tallyFlush.flush(), options.retention);
     this.sweep = new RefillSweep(storage.ledger, (owner) => this.#applyRefill(owner), storage.edge.isShared);
     storage.feed.onChange((change) => this.#forget(change));
   }
 
   /** Of what has changed nothing is used any more that was known before. */
-  #forget({ keys, apis, identities, rbac, rootKeys }: FeedChange): void {
+  #forget({ keys, apis, identities, namespaces, rbac, rootKeys }: FeedChange): void {
     if (keys === null) this.keyCache.clear();
     else for (const digest of keys) this.keyCache.drop(digest);
     for (const apiId of apis) this.keyCache.dropApi(apiId);
+    for (const apiId of keys === null ? [null] : apis) this.tally.forgetApi(apiId);
     for (const id of identities) this.keyCache.dropIdentity(id);
+    if (keys === null) this.ratelimits.namespaces.clear();
+    for (const subject of namespaces) this.ratelimits.namespaces.drop(subject);
     if (rbac) this.keyCache.dropAccess();
     if (rootKeys) this.access.forget();
   }
@@ -95,7 +137,11 @@ export class Engine {
 
   /** What has to be on disk before the process may go. */
   async close(): Promise<void> {
-    if (this.edge.hasToSync) await this.edge.sync();
+    try {
+      if (this.edge.hasToSync) await this.edge.sync();
+    } finally {
+      await this.tallyFlush.flush();
+    }
   }
 }
 

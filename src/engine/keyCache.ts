@@ -33,7 +33,7 @@ interface Lookup {
 export class KeyCache {
   readonly #records: Records;
   readonly #maxKeys: number;
-  #packed = new PackedKeys();
+  readonly packed = new PackedKeys();
   /** Keys that have more to them than fits in a packed row. */
   readonly #entries = new Map<string, KeyEntry>();
   readonly #unknown = new Set<string>();
@@ -52,7 +52,7 @@ export class KeyCache {
   }
 
   get size(): number {
-    return this.#packed.size + this.#entries.size;
+    return this.packed.size + this.#entries.size;
   }
 
   get lookupsWaiting(): number {
@@ -61,7 +61,7 @@ export class KeyCache {
 
   /** Without any I/O: the key, null when it is known not to exist, undefined when it has to be looked up. */
   peek(digest: string): KeyEntry | null | undefined {
-    const entry = this.#packed.get(digest) ?? this.#entries.get(digest);
+    const entry = this.packed.get(digest) ?? this.#entries.get(digest);
     if (entry === undefined) return this.#unknown.has(digest) ? null : undefined;
     if (entry.identity?.isDropped) {
       this.#entries.delete(digest);
@@ -86,7 +86,7 @@ export class KeyCache {
 
   /** The key was made, changed or removed: nobody who asks from now on gets what was known before. */
   drop(digest: string): void {
-    this.#packed.delete(digest);
+    this.packed.delete(digest);
     this.#entries.delete(digest);
     this.#unknown.delete(digest);
     const lookup = this.#lookups.get(digest);
@@ -95,7 +95,7 @@ export class KeyCache {
 
   /** Keys of this api were deleted, all of them. */
   dropApi(apiId: string): void {
-    this.#packed.dropApi(apiId);
+    this.packed.dropApi(apiId);
     for (const [digest, entry] of this.#entries) if (entry.apiId === apiId) this.#entries.delete(digest);
     this.#readAgain();
   }
@@ -115,7 +115,7 @@ export class KeyCache {
 
   /** Anything may have changed. */
   clear(): void {
-    this.#packed = new PackedKeys();
+    this.packed.clear();
     this.#entries.clear();
     this.#identities.clear();
     this.#unknown.clear();
@@ -190,9 +190,9 @@ export class KeyCache {
   }
 
   #keep(digest: string, found: KeyWithIdentity, entry: KeyEntry): void {
-    if (!this.#packed.add(digest, found)) this.#entries.set(digest, entry);
+    if (!this.packed.add(digest, found)) this.#entries.set(digest, entry);
     if (this.size <= this.#maxKeys) return;
-    if (this.#packed.size > this.#entries.size) this.#packed.dropOldest();
+    if (this.packed.size > this.#entries.size) this.packed.dropOldest();
     else dropFirst(this.#entries);
   }
 

@@ -3,6 +3,7 @@ import { type HeldPermissions, holdPermissions } from '../core/permissions.ts';
 import type { CreditsRecord, IdentityRecord } from '../core/records.ts';
 import type { KeyWithIdentity } from '../storage/recordsPort.ts';
 import { type AppliedLimit, asConfigured } from './limits.ts';
+import type { OpenTally } from './openTally.ts';
 
 /** What a key may do, as it was when the key was looked up. */
 export interface EntryAccess {
@@ -48,6 +49,10 @@ export interface KeyEntry {
   /** null = none. */
   readonly limits: readonly AppliedLimit[] | null;
   readonly extras: KeyExtras | null;
+  /** Where it stands among the packed keys; -1 = it is kept as it is. */
+  readonly place: number;
+  /** Counts its verifications, while it is kept as it is. */
+  tally: OpenTally | null;
   /** What the wire layer made of the descriptive fields; made once, on the first answer. */
   wire: string | null;
 }
@@ -64,6 +69,8 @@ export function toKeyEntry(found: KeyWithIdentity, apiId: string, identity: Iden
     credits: key.credits,
     limits: key.limits.length === 0 ? null : key.limits.map(asConfigured),
     extras: toExtras(found),
+    place: -1,
+    tally: null,
     wire: null,
   };
 }

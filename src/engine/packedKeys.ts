@@ -2,6 +2,9 @@ import type { RefillRule } from '../core/records.ts';
 import type { KeyWithIdentity } from '../storage/recordsPort.ts';
 import { type KeyEntry, toExtras } from './keyEntry.ts';
 import { type AppliedLimit, asConfigured } from './limits.ts';
+import { OpenTally } from './openTally.ts';
+import { COUNT_WORDS, PackedCounts, type TakenCount } from './packedCounts.ts';
+import { DIGEST_WORDS, readDigest, readLong, slotOf, writeLong } from './packedWords.ts';
 import { ID_LENGTH, IdBlocks, Shared } from './packing.ts';
 
 /**
@@ -13,15 +16,15 @@ import { ID_LENGTH, IdBlocks, Shared } from './packing.ts';
  * found by open addressing over `#index` (row + 1, 0 = empty, TOMB = was dropped); they are appended and never reused, and
  * everything is packed anew when half of it is dropped.
  */
-const DIGEST_WORDS = 11;
-const API = 11;
+const API = DIGEST_WORDS;
 const LIMITS = 12;
 const REFILL = 13;
 const FLAGS = 14;
 const REVISION = 15;
 const ACCOUNT = 16;
 const EXPIRES = 18;
-const ROW = 20;
+const COUNTS = 20;
+const ROW = COUNTS + COUNT_WORDS;
 
 const ENABLED = 1;
 const HAS_CREDITS = 2;
@@ -30,11 +33,6 @@ const LIVE = 8;
 
 const TOMB = 0xffffffff;
 const FIRST_ROWS = 1024;
-const WORD = 2 ** 32;
-
-const SIX_BITS = new Uint8Array(128);
-const BASE64 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
-for (let value = 0; value < BASE64.length; value++) SIX_BITS[BASE64.charCodeAt(value)] = value;
 
 export class PackedKeys {
   #rows = new Uint32Array(FIRST_ROWS * ROW);
@@ -43,10 +41,15 @@ export class PackedKeys {
   #used = 0;
   #live = 0;
   #oldest = 0;
+  /** The place of the first row: a place is never given twice. */
+  #firstPlace = 0;
+  readonly counts = new PackedCounts();
+  /** Hears of what a row has counted when the row is dropped. */
+  onDropped: (tally: OpenTally, isSealed: boolean) => void = () => {};
   readonly #wanted = new Uint32Array(DIGEST_WORDS);
-  readonly #apis = new Shared<string>();
-  readonly #limits = new Shared<readonly AppliedLimit[]>();
-  readonly #refills = new Shared<RefillRule>();
+  #apis = new Shared<string>();
+  #limits = new Shared<readonly AppliedLimit[]>();
+  #refills = new Shared<RefillRule>();
 
   get size(): number {
     return this.#live;
@@ -80,8 +83,8 @@ export class PackedKeys {
       (key.enabled ? ENABLED : 0) |
       (key.credits === null ? 0 : HAS_CREDITS) |
       (key.expiresAtMs === null ? 0 : EXPIRES_AT_ALL);
-    this.#writeLong(at + ACCOUNT, key.credits?.account ?? 0);
-    this.#writeLong(at + EXPIRES, key.expiresAtMs ?? 0);
+    writeLong(this.#rows, at + ACCOUNT, key.credits?.account ?? 0);
+    writeLong(this.#rows, at + EXPIRES, key.expiresAtMs ?? 0);
     this.#ids.push(key.id);
     this.#link(this.#used++);
     this.#live++;
@@ -108,6 +111,44 @@ export class PackedKeys {
     }
   }
 
+  clear(): void {
+    for (let row = 0; row < this.#used; row++) this.#tellCounts(row);
+    this.#resize(FIRST_ROWS);
+    this.#live = 0;
+    this.counts.listAnew(this.#rows, COUNTS, ROW);
+    [this.#apis, this.#limits, this.#refills] = [new Shared(), new Shared(), new Shared()];
+  }
+
+  /** The key was valid once more; false when its row is not there any more. */
+  count(place: number, nowMs: number): boolean {
+    const row = place - this.#firstPlace;
+    if (row < 0 || (this.#word(row, FLAGS) & LIVE) === 0) return false;
+    this.counts.add(this.#rows, row * ROW + COUNTS, row, nowMs);
+    return true;
+  }
+
+  /** The next of what was counted in the generation that is sealed; null = that was all. */
+  takeSealed(): OpenTally | null {
+    for (let row = this.counts.nextSealed(); row >= 0; row = this.counts.nextSealed()) {
+      const taken = this.counts.takeSealed(this.#rows, row * ROW + COUNTS);
+      if (taken !== null) return this.#toTally(row, taken);
+    }
+    return null;
+  }
+
+  #toTally(row: number, { minuteMs, count, lastAtMs }: TakenCount): OpenTally {
+    const apiId = this.#apis.at(this.#word(row, API));
+    const tally = new OpenTally({ minuteMs, apiId, keyId: this.#ids.at(row), identityId: '', tags: '' });
+    tally.add('VALID', count, lastAtMs);
+    return tally;
+  }
+
+  #tellCounts(row: number): void {
+    for (const taken of this.counts.takeBoth(this.#rows, row * ROW + COUNTS)) {
+      this.onDropped(this.#toTally(row, taken), taken.isSealed);
+    }
+  }
+
   #toEntry(row: number): KeyEntry {
     const flags = this.#word(row, FLAGS);
     const limits = this.#word(row, LIMITS);
@@ -116,18 +157,23 @@ export class PackedKeys {
       apiId: this.#apis.at(this.#word(row, API)),
       revision: this.#word(row, REVISION),
       enabled: (flags & ENABLED) !== 0,
-      expiresAtMs: (flags & EXPIRES_AT_ALL) === 0 ? Infinity : this.#long(row, EXPIRES),
+      expiresAtMs: (flags & EXPIRES_AT_ALL) === 0 ? Infinity : readLong(this.#rows, row * ROW + EXPIRES),
       identity: null,
       credits: (flags & HAS_CREDITS) === 0 ? null : this.#credits(row),
       limits: limits === 0 ? null : this.#limits.at(limits),
       extras: null,
+      place: this.#firstPlace + row,
+      tally: null,
       wire: null,
     };
   }
 
   #credits(row: number): KeyEntry['credits'] {
     const refill = this.#word(row, REFILL);
-    return { account: this.#long(row, ACCOUNT), refill: refill === 0 ? null : this.#refills.at(refill) };
+    return {
+      account: readLong(this.#rows, row * ROW + ACCOUNT),
+      refill: refill === 0 ? null : this.#refills.at(refill),
+    };
   }
 
   /** When the rule was set makes no difference to a verification; without it many keys share a rule. */
@@ -141,7 +187,7 @@ export class PackedKeys {
     const wanted = this.#wanted;
     readDigest(digest, wanted);
     const mask = this.#index.length - 1;
-    for (let i = placeOf(wanted, 0) & mask; ; i = (i + 1) & mask) {
+    for (let i = slotOf(wanted, 0) & mask; ; i = (i + 1) & mask) {
       const linked = this.#index[i] ?? 0;
       if (linked === 0) return -1;
       if (linked !== TOMB && this.#isRow(linked - 1, wanted)) return linked - 1;
@@ -156,16 +202,17 @@ export class PackedKeys {
 
   #link(row: number): void {
     const mask = this.#index.length - 1;
-    let i = placeOf(this.#rows, row * ROW) & mask;
+    let i = slotOf(this.#rows, row * ROW) & mask;
     while (this.#index[i] !== 0 && this.#index[i] !== TOMB) i = (i + 1) & mask;
     this.#index[i] = row + 1;
   }
 
   #drop(row: number): void {
     const mask = this.#index.length - 1;
-    let i = placeOf(this.#rows, row * ROW) & mask;
+    let i = slotOf(this.#rows, row * ROW) & mask;
     while (this.#index[i] !== row + 1) i = (i + 1) & mask;
     this.#index[i] = TOMB;
+    this.#tellCounts(row);
     this.#rows[row * ROW + FLAGS] = 0;
     this.#live--;
   }
@@ -175,11 +222,7 @@ export class PackedKeys {
     if ((this.#used + 1) * ROW <= this.#rows.length) return;
     const rows = this.#live * 2 > this.#used ? this.#used * 2 : this.#used;
     const [before, ids, used] = [this.#rows, this.#ids, this.#used];
-    this.#rows = new Uint32Array(rows * ROW);
-    this.#index = new Uint32Array(2 ** Math.ceil(Math.log2(rows * 2)));
-    this.#ids = new IdBlocks();
-    this.#used = 0;
-    this.#oldest = 0;
+    this.#resize(rows);
     for (let row = 0; row < used; row++) {
       const at = row * ROW;
       if (((before[at + FLAGS] ?? 0) & LIVE) === 0) continue;
@@ -187,41 +230,20 @@ export class PackedKeys {
       this.#ids.push(ids.at(row));
       this.#link(this.#used++);
     }
+    this.counts.listAnew(this.#rows, COUNTS, ROW);
+  }
+
+  /** New and empty blocks; places in the old ones stand for nothing any more. */
+  #resize(rows: number): void {
+    this.#firstPlace += this.#used;
+    this.#rows = new Uint32Array(rows * ROW);
+    this.#index = new Uint32Array(2 ** Math.ceil(Math.log2(rows * 2)));
+    this.#ids = new IdBlocks();
+    this.#used = 0;
+    this.#oldest = 0;
   }
 
   #word(row: number, word: number): number {
     return this.#rows[row * ROW + word] ?? 0;
   }
-
-  #long(row: number, word: number): number {
-    return this.#word(row, word) + this.#word(row, word + 1) * WORD;
-  }
-
-  #writeLong(at: number, value: number): void {
-    this.#rows[at] = value % WORD;
-    this.#rows[at + 1] = Math.floor(value / WORD);
-  }
-}
-
-/** Base64 of 32 bytes, behind `version:` where there is a pepper. Two peppers never give the same bytes. */
-function readDigest(digest: string, into: Uint32Array): void {
-  let at = digest.indexOf(':') + 1;
-  for (let i = 0; i < DIGEST_WORDS; i++) {
-    // The last group has three characters and a `=`, which reads as 0.
-    into[i] =
-      (sixBits(digest, at) << 18) |
-      (sixBits(digest, at + 1) << 12) |
-      (sixBits(digest, at + 2) << 6) |
-      sixBits(digest, at + 3);
-    at += 4;
-  }
-}
-
-function sixBits(text: string, at: number): number {
-  return SIX_BITS[text.charCodeAt(at)] ?? 0;
-}
-
-/** A digest is random already: its first words are as good as any hash of it. */
-function placeOf(words: Uint32Array, at: number): number {
-  return (words[at] ?? 0) ^ ((words[at + 1] ?? 0) << 8);
 }

@@ -55,8 +55,7 @@ export const IMPORTED_FIELDS = {
   environment: Type.Optional(Environment),
 };
 
-const _Imported = strict(IMPORTED_FIELDS);
-type Imported = Static<typeof _Imported>;
+type Imported = Static<ReturnType<typeof strict<typeof IMPORTED_FIELDS>>>;
 
 /** 32 bytes in base64; the last character before the `=` has two bits that stand for nothing and are 0. */
 const SHA256_PATTERN = /^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$/;

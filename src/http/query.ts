@@ -16,14 +16,20 @@ export function queryToBody(schema: TSchema, params: URLSearchParams): Record<st
     if (name === 'pretty') continue;
     const node = (schema as Node).properties?.[name];
     const values = params.getAll(name);
-    if (node?.type === 'array') body[name] = values.flatMap((value) => value.split(','));
+    if (takes(node, 'array')) body[name] = values.flatMap((value) => value.split(','));
     else body[name] = values.length === 1 ? toValue(node, values[0] ?? '') : values;
   }
   return body;
 }
 
 function toValue(node: Node | undefined, text: string): unknown {
-  if (node?.type === 'integer' && /^-?\d{1,17}$/.test(text)) return Number(text);
-  if (node?.type === 'boolean' && (text === 'true' || text === 'false')) return text === 'true';
+  if (takes(node, 'integer') && /^-?\d{1,17}$/.test(text)) return Number(text);
+  if (takes(node, 'boolean') && (text === 'true' || text === 'false')) return text === 'true';
+  if (takes(node, 'null') && !takes(node, 'string') && text === 'null') return null;
   return text;
+}
+
+/** The schema, or one of those that it is a choice of, is of this type. */
+function takes(node: Node | undefined, type: string): boolean {
+  return node?.type === type || node?.anyOf?.some((choice) => takes(choice, type)) === true;
 }

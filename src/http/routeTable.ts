@@ -48,6 +48,8 @@ import { setOverride } from './routes/ratelimits.setOverride.ts';
 import { getOverride } from './routes/ratelimits.getOverride.ts';
 import { listOverrides } from './routes/ratelimits.listOverrides.ts';
 import { deleteOverride } from './routes/ratelimits.deleteOverride.ts';
+import { getVerifications } from './routes/analytics.getVerifications.ts';
+import { getKeyVerifications } from './routes/keys.getVerifications.ts';
 
 /** Every management endpoint. keys.verifyKey, liveness and readiness need no root key and stand beside it. */
 export const ROUTES: readonly Route[] = [
@@ -100,4 +102,6 @@ export const ROUTES: readonly Route[] = [
   getOverride,
   listOverrides,
   deleteOverride,
+  getVerifications,
+  getKeyVerifications,
 ];

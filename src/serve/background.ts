@@ -6,6 +6,13 @@ import type { PostgresStorage } from '../storage/postgres/storage.ts';
 const SWEEP_EVERY_MS = 30_000;
 const PRUNE_EVERY_MS = 60_000;
 const HELLO_EVERY_MS = 1_000;
+const IMPORT_EVERY_MS = 1_000;
+const TALLY_EVERY_MS = 5_000;
+/** A slice of analytics that took t is followed by another after this many t: spends wait for it where they share a disk. */
+const TALLY_REST = 50;
+/** Elsewhere they do not: it is enough that this node has not too much to do with it. */
+const SHARED_TALLY_REST_MS = 1_000;
+const PRUNE_TALLIES_EVERY_MS = 600_000;
 const OLD_TRANSACTION_MS = 300_000;
 /** A save that took t is followed by another after this many t at the earliest. */
 const SAVE_REST = 20;
@@ -36,6 +43,7 @@ export class Background {
   #syncedAtMs: number | null = null;
   #oldestTransactionMs = 0;
   #isStopped = false;
+  readonly #stopped = Promise.withResolvers<void>();
 
   constructor(options: BackgroundOptions) {
     this.#options = options;
@@ -49,7 +57,12 @@ export class Background {
       this.#watchClock();
       await engine.sweep.run();
     });
+    this.#every(IMPORT_EVERY_MS, 'importing keys', () => engine.importQueue.run());
     this.#every(SWEEP_EVERY_MS, 'finishing deletions', () => engine.keyLife.finishDeletions());
+    this.#every(TALLY_EVERY_MS, 'writing analytics down', () => engine.tallyFlush.flush(this.#rests()));
+    this.#every(PRUNE_TALLIES_EVERY_MS, 'removing old analytics', () =>
+      engine.tallyFlush.prune(engine.storage.ledger.nowMs(), this.#rests()),
+    );
     const { cluster } = this.#options;
     if (cluster !== null) {
       this.#every(HELLO_EVERY_MS, 'telling the other nodes', () => cluster.sayHello(this.#syncLagMs));
@@ -63,8 +76,10 @@ export class Background {
   /** Ends the timers and waits for what they have begun. */
   async stop(): Promise<void> {
     this.#isStopped = true;
+    this.#stopped.resolve();
     for (const timer of this.#timers.values()) clearTimeout(timer);
     this.#options.engine.sweep.stop();
+    this.#options.engine.importQueue.stop();
     await Promise.all(this.#running);
   }
 
@@ -126,6 +141,21 @@ export class Background {
     this.#syncedAtMs = startedAtMs;
     if (this.#options.cluster !== null) return;
     this.#saveAgainAtMs = startedAtMs + (monotonicMs() - startedAtMs) * SAVE_REST;
+  }
+
+  /** Between two steps of a long task: it shall take little of the time, until the service is to stop. */
+  #rests(): () => Promise<void> {
+    const { monotonicMs, cluster } = this.#options;
+    const maxRestMs = cluster === null ? Infinity : SHARED_TALLY_REST_MS;
+    let startedAtMs = monotonicMs();
+    return async () => {
+      const rested = Promise.withResolvers<void>();
+      const restMs = Math.min((monotonicMs() - startedAtMs) * TALLY_REST, maxRestMs);
+      const timer = setTimeout(rested.resolve, restMs);
+      await Promise.race([rested.promise, this.#stopped.promise]);
+      clearTimeout(timer);
+      startedAtMs = monotonicMs();
+    };
   }
 
   async #watchTransactions(cluster: PostgresStorage): Promise<void> {

@@ -1,4 +1,5 @@
 import type { RootKeyRecord } from '../core/records.ts';
+import { COMMAND_LINE } from '../engine/admin/actor.ts';
 import type { NewRootKey } from '../engine/admin/rootKeys.ts';
 import type { Engine } from '../engine/engine.ts';
 
@@ -19,13 +20,13 @@ export type RootKeyAnswer =
 export async function runRootKeyCommand(engine: Engine, command: RootKeyCommand): Promise<RootKeyAnswer> {
   switch (command.command) {
     case 'create': {
-      const { rootKey, secret } = await engine.rootKeys.create(command.input);
+      const { rootKey, secret } = await engine.rootKeys.create(command.input, COMMAND_LINE);
       return { created: shown(rootKey), secret };
     }
     case 'list':
-      return { rootKeys: (await engine.rootKeys.list()).map(shown) };
+      return { rootKeys: (await engine.rootKeys.list(COMMAND_LINE)).map(shown) };
     case 'revoke':
-      await engine.rootKeys.revoke(command.rootKeyId);
+      await engine.rootKeys.revoke(command.rootKeyId, COMMAND_LINE);
       return { revoked: command.rootKeyId };
   }
 }

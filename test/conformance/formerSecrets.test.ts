@@ -126,7 +126,12 @@ describePort('former secrets', (world) => {
 describePort('rotated root keys', (world) => {
   const before = rootKey('rk_1', { rights: ['api.*.read_key'] });
   const after = { ...before, secretDigest: 'new digest', start: 'root_5678' };
-  const rotation = { kind: 'rotateRootKey', rootKeyId: 'rk_1', secretDigest: 'new digest', start: 'root_5678' } as const;
+  const rotation = {
+    kind: 'rotateRootKey',
+    rootKeyId: 'rk_1',
+    secretDigest: 'new digest',
+    start: 'root_5678',
+  } as const;
 
   test('a root key is found by its replaced secret strictly before its end, and by the new one always', async () => {
     await write(world().storage, { kind: 'insertRootKey', rootKey: before });
@@ -137,9 +142,12 @@ describePort('rotated root keys', (world) => {
     );
     await world().reopen();
     const { records } = world().storage;
-    expect(await records.findRootKeyByDigest('digest of rk_1', UNTIL_MS - 1)).toEqual(after);
+    expect(await records.findRootKeyByDigest('digest of rk_1', UNTIL_MS - 1)).toEqual({
+      rootKey: after,
+      secretUntilMs: UNTIL_MS,
+    });
     expect(await records.findRootKeyByDigest('digest of rk_1', UNTIL_MS)).toBeNull();
-    expect(await records.findRootKeyByDigest('new digest', UNTIL_MS)).toEqual(after);
+    expect(await records.findRootKeyByDigest('new digest', UNTIL_MS)).toEqual({ rootKey: after, secretUntilMs: null });
     expect(await records.listRootKeys()).toEqual([after]);
     expect(await records.findKeysByDigest(['digest of rk_1', 'new digest'])).toEqual([null, null]);
   });
@@ -163,6 +171,9 @@ describePort('rotated root keys', (world) => {
       { kind: 'insertSecret', secret: { digest: 'digest of rk_1', owner: 'rk_1', untilMs: UNTIL_MS } },
     );
     await write(storage, { kind: 'revokeRootKey', rootKeyId: 'rk_1', revokedAtMs: 9 });
-    expect(await storage.records.findRootKeyByDigest('digest of rk_1', 0)).toEqual({ ...after, revokedAtMs: 9 });
+    expect(await storage.records.findRootKeyByDigest('digest of rk_1', 0)).toEqual({
+      rootKey: { ...after, revokedAtMs: 9 },
+      secretUntilMs: UNTIL_MS,
+    });
   });
 });

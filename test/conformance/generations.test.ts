@@ -25,8 +25,8 @@ async function fill(storage: Storage): Promise<void> {
 /** Begins another generation of an api. */
 async function endKeys(storage: Storage, before: ApiRecord, fields: Partial<ApiRecord> = {}): Promise<ApiRecord> {
   const after = { ...before, generation: before.generation + 1, revision: before.revision + 1, ...fields };
-  const write_ = { kind: 'updateApi', api: after, expect: before.revision, endsKeys: true } as const;
-  expect((await write(storage, write_)).status).toBe('done');
+  const update = { kind: 'updateApi', api: after, expect: before.revision, endsKeys: true } as const;
+  expect((await write(storage, update)).status).toBe('done');
   return after;
 }
 

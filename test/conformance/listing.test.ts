@@ -100,13 +100,19 @@ describePort('listing', (world) => {
     const [one, two] = [rootKey('rk_1', { rights: ['api.*.read_api'], name: 'ci', expiresAtMs: 9 }), rootKey('rk_2')];
     await write(storage, { kind: 'insertRootKey', rootKey: two }, { kind: 'insertRootKey', rootKey: one });
     expect(await storage.records.listRootKeys()).toEqual([one, two]);
-    expect(await storage.records.findRootKeyByDigest('digest of rk_1', 0)).toEqual(one);
+    expect(await storage.records.findRootKeyByDigest('digest of rk_1', 0)).toEqual({
+      rootKey: one,
+      secretUntilMs: null,
+    });
     const revoke = (rootKeyId: string, revokedAtMs: number) =>
       write(storage, { kind: 'revokeRootKey', rootKeyId, revokedAtMs });
     expect((await revoke('rk_1', 50)).status).toBe('done');
     expect((await revoke('rk_1', 60)).status).toBe('stale');
     expect((await revoke('rk_9', 60)).status).toBe('stale');
-    expect(await storage.records.findRootKeyByDigest('digest of rk_1', 0)).toEqual({ ...one, revokedAtMs: 50 });
+    expect(await storage.records.findRootKeyByDigest('digest of rk_1', 0)).toEqual({
+      rootKey: { ...one, revokedAtMs: 50 },
+      secretUntilMs: null,
+    });
     expect(await storage.records.listRootKeys()).toEqual([{ ...one, revokedAtMs: 50 }, two]);
     const copy = rootKey('rk_3', { secretDigest: 'digest of rk_1' });
     expect((await write(storage, { kind: 'insertRootKey', rootKey: copy })).status).toBe('stale');

@@ -15,7 +15,12 @@ async function start(): Promise<{ server: PostgresServer; template: string }> {
   return { server, template: new URL(url).pathname.slice(1) };
 }
 
-function open(url: string, clock: Pick<VirtualClock, 'nowMs'>): Promise<PostgresStorage> {
+export async function postgresServer(): Promise<PostgresServer> {
+  return (await (started ??= start())).server;
+}
+
+/** Opens a node on any database of the server. */
+export function open(url: string, clock: Pick<VirtualClock, 'nowMs'>): Promise<PostgresStorage> {
   return PostgresStorage.open({
     url,
     node: crypto.randomUUID(),

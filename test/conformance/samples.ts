@@ -15,6 +15,7 @@ import {
 import type { IdempotencyKey, Leg, Spend, SpendOutcome } from '../../src/core/spend.ts';
 import type { Change, ChangeOutcome, Storage } from '../../src/storage/port.ts';
 import type { AuditEvent, KeyQuery, KeyWithIdentity, RecordWrite } from '../../src/storage/recordsPort.ts';
+import { type Tally, TALLY_CODES } from '../../src/storage/talliesPort.ts';
 
 /** Records and requests as the engine makes them; a test names only what it is about. */
 
@@ -149,4 +150,16 @@ export async function stateOf(storage: Storage, account: number): Promise<Accoun
 /** Several at once, in this order: they arrive next to each other. */
 export function spendAll(ledger: Storage['ledger'], spends: readonly Spend[]): Promise<readonly SpendOutcome[]> {
   return Promise.all(spends.map((spend) => ledger.spend(spend)));
+}
+
+/** Counts in the order of TALLY_CODES, the rest zero. */
+export function tallyCounts(...first: readonly number[]): number[] {
+  return TALLY_CODES.map((_, i) => first[i] ?? 0);
+}
+
+/** One valid verification of key_1 in the first minute of a day. */
+export function tally(fields: Partial<Tally> = {}): Tally {
+  const minuteMs = fields.minuteMs ?? Date.parse('2026-03-15T00:00:00Z');
+  const blank = { apiId: 'api_1', keyId: 'key_1', identityId: '', tags: '', lastAtMs: minuteMs };
+  return { ...blank, counts: tallyCounts(1), ...fields, minuteMs };
 }

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'bun:test';
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 
 import { readSchemaVersion, SCHEMA_VERSION } from '../../src/storage/sqlite/schema.ts';
+import { checkAdditions } from '../fixtures/additions.ts';
 import { copyFixture, fixtureVersions, type MadeKey } from '../fixtures/databases.ts';
 import { TestService } from '../harness/service.ts';
 import { copyCheckout } from './checkout.ts';
@@ -31,7 +32,12 @@ describe('databases of every schema version', () => {
       const service = await TestService.start({ folder: folder.path, startsAt: '2026-03-15T12:30:00Z' });
       try {
         service.rootKey = rootKey;
-        expect(await service.ok('/v1/apis.getApi', { apiId })).toEqual({ id: apiId, workspaceId, name: 'fixture api' });
+        expect(await service.ok('/v1/apis.getApi', { apiId })).toEqual({
+          id: apiId,
+          workspaceId,
+          name: 'fixture api',
+          deleteProtection: false,
+        });
         const listed = (await service.ok('/v1/apis.listKeys', { apiId })) as { keys: { id: string }[]; total: number };
         const { deleted, ...there } = keys;
         expect(listed.total).toBe(9);
@@ -51,6 +57,19 @@ describe('databases of every schema version', () => {
           expect(await service.verify(there[name as keyof typeof there].key)).toMatchObject(verdict);
         }
         expect(await service.verify(deleted.key)).toMatchObject({ code: 'NOT_FOUND' });
+      } finally {
+        await service.close();
+      }
+    });
+
+    test(`${version}: what came with a later version stands where it was`, async () => {
+      using folder = new TempFolder();
+      const { additions, rootKey } = copyFixture(version, folder.path);
+      expect(additions === undefined).toBe(version === 'v1');
+      const service = await TestService.start({ folder: folder.path, startsAt: '2026-03-15T12:30:00Z' });
+      try {
+        service.rootKey = rootKey;
+        if (additions !== undefined) await checkAdditions(service, additions);
       } finally {
         await service.close();
       }

@@ -60,7 +60,7 @@ describe('audit.listEvents', () => {
     expect((await world.events({ target: first })).map(({ action }) => action)).toEqual(['api.update', 'api.create']);
     expect(targets(await world.events({ target: first, action: 'api.create' }))).toEqual([first]);
     expect(await world.events({ target: second, action: 'api.update' })).toEqual([]);
-    const [{ actor = '' } = {}] = await world.events({ target: first });
+    const actor = (await world.events({ target: first }))[0]?.actor;
     expect(targets(await world.events({ actor, action: 'api.create' }))).toEqual(newestFirst());
     expect((await world.events({ actor: 'system' })).map(({ action }) => action)).toEqual(['rootKey.create']);
     expect(await world.events({ actor: 'rk_none' })).toEqual([]);

@@ -89,7 +89,9 @@ describe.each(ENDPOINTS.map((endpoint) => [endpoint.path, endpoint] as const))('
     const { minItems = 0, maxItems = 0 } = schema;
     for (const length of [minItems - 1, maxItems + 1]) {
       const { message } = await refused(path, JSON.stringify(Array.from({ length }, realObject)));
-      expect(message).toBe(`The body must be a list of ${minItems} to ${maxItems} items, not a list of ${length} items`);
+      expect(message).toBe(
+        `The body must be a list of ${minItems} to ${maxItems} items, not a list of ${length} items`,
+      );
     }
   });
 

@@ -114,7 +114,9 @@ describe('the words of errors: trouble with standalone limits', () => {
     await limit({ async: true });
     await service.storage.setMaxPages(1);
     const meta = { filler: 'x'.repeat(15_000) };
-    expect(shownError(await limit({ async: true, resources: [{ type: 'project', id: 'p', name: 'n', meta }] }))).toMatchSnapshot();
+    expect(
+      shownError(await limit({ async: true, resources: [{ type: 'project', id: 'p', name: 'n', meta }] })),
+    ).toMatchSnapshot();
     await service.storage.setMaxPages(null);
     expect((await limit({ async: true })).body.remaining).toBe(2);
   });

@@ -379,6 +379,6 @@ describe('migrations.createKeys refuses and stores nothing', () => {
 test('of two calls with the same key at the same time one imports it, and the other is a 409', async () => {
   const plaintext = newSecret();
   const answers = await Promise.all([1, 2, 3, 4].map(() => importKeys([{ apiId, plaintext }])));
-  expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409, 409]);
+  expect(answers.map(({ status }) => status).sort((a, b) => a - b)).toEqual([200, 409, 409, 409]);
   expect((await service.ok('/v1/apis.listKeys', { apiId })).total).toBe(1);
 });

@@ -89,9 +89,9 @@ describe('migrations.enqueueKeys', () => {
     const [a = '', b = '', c = '', d = ''] = secretsOf(4);
     await enqueue([
       plain(a),
-      { ...plain(b), externalId: 'user_of_the_failed', roles: ['no.such.role'] },
+      { ...plain(b), externalId: 'user_of_the_failed_alone', roles: ['no.such.role'] },
       hashed(a),
-      { ...plain(c), externalId: 'user_of_the_failed' },
+      { ...plain(c), externalId: 'user_of_the_made' },
       { ...plain(d), permissions: ['no.such.permission'] },
     ]);
     await workOff();
@@ -106,8 +106,10 @@ describe('migrations.enqueueKeys', () => {
         { index: 4, message: 'There is no permission "no.such.permission".' },
       ],
     });
-    expect(await service.verify(c)).toMatchObject({ valid: true, ownerId: 'user_of_the_failed' });
+    expect(await service.verify(c)).toMatchObject({ valid: true, ownerId: 'user_of_the_made' });
     for (const secret of [b, d]) expect(await service.verify(secret)).toMatchObject({ code: 'NOT_FOUND' });
+    const left = await service.call('/v1/identities.getIdentity', { externalId: 'user_of_the_failed_alone' });
+    expect(left.status).toBe(404);
   });
 
   test('what was answered with 202 is there after a restart, and is done then', async () => {

@@ -7,9 +7,7 @@ import { showConfig } from '../../src/config/show.ts';
 import { hasChecksum, makeSecret } from '../../src/core/secret.ts';
 import { listenMetrics } from '../../src/serve/listen.ts';
 import { type Answer, type CallOptions, TestService } from '../harness/service.ts';
-import { ENDPOINTS } from './endpoints.ts';
-import { ABSENT, realRequest } from './things.ts';
-import type { Node } from './wrongValues.ts';
+import { placesFor } from './places.ts';
 
 const PEPPER = 'pepper-that-nobody-may-see-0123456789';
 const OLD_PEPPER = 'older-pepper-that-nobody-may-see-0123';
@@ -56,35 +54,9 @@ async function ask(path: string, body?: unknown, options: CallOptions = {}): Pro
   return answer;
 }
 
-/** Every endpoint, with the secret in every place where a mistake could put it. */
 async function plantEverywhere(secret: string): Promise<void> {
   sent = secret;
-  for (const endpoint of ENDPOINTS) {
-    const { path, request } = endpoint;
-    const { items, properties = items?.properties ?? {} } = request as Node;
-    const base = (): unknown => realRequest(endpoint, ABSENT);
-    const withField = (name: string, value: unknown): unknown => {
-      const body = base();
-      return Array.isArray(body) ? [{ ...(body[0] as object), [name]: value }] : { ...(body as object), [name]: value };
-    };
-    const options = [{}, { rootKey: secret }, { rootKey: null, headers: { authorization: secret } }];
-    for (const option of options) await ask(path, base(), option);
-    for (const name of Object.keys(properties)) {
-      if (isKept(path, name)) continue;
-      for (const value of [secret, [secret], [{ [secret]: secret }], { [secret]: secret }, { name: secret }]) {
-        await ask(path, withField(name, value));
-      }
-    }
-    await ask(path, withField(secret, 1));
-    await ask(path, undefined, { raw: `{"a":"${secret}` });
-    await ask(path, undefined, { raw: `{"${secret}":1,"${secret}":1}` });
-    await ask(path, base(), { headers: { 'content-type': secret } });
-    await ask(path, base(), { headers: { 'idempotency-key': secret, 'x-forwarded-for': secret, 'user-agent': secret } });
-    await ask(`${path}?key=${encodeURIComponent(secret)}`, base());
-    await ask(`${path}?keyId=${encodeURIComponent(secret)}`, undefined, { method: 'GET' });
-    await ask(`${path}/${encodeURIComponent(secret)}`, base());
-    await ask(path, base(), { method: 'PUT' });
-  }
+  for (const { path, body, options } of placesFor(secret)) await ask(path, body, options);
   const key = planted['valid api key'];
   const limit = { name: secret, limit: 5 };
   await ask('/v1/keys.verifyKey', { key, ratelimits: [limit] });
@@ -92,21 +64,6 @@ async function plantEverywhere(secret: string): Promise<void> {
   await ask('/v1/keys.verifyKey', { key, clientIp: secret });
   await ask(`/${encodeURIComponent(secret)}`, undefined, { method: 'GET' });
   await ask(`/docs/${encodeURIComponent(secret)}`, undefined, { method: 'GET' });
-}
-
-/** Fields that keep what they are given, when all else is right: a name is a name, also when it looks like a secret. */
-const KEPT: Readonly<Record<string, readonly string[]>> = {
-  '/v1/apis.createApi': ['name'],
-  '/v1/identities.createIdentity': ['externalId', 'meta'],
-  '/v1/permissions.createPermission': ['name', 'slug', 'description'],
-  '/v1/permissions.createRole': ['name', 'description'],
-  '/v1/rootKeys.createRootKey': ['name'],
-  '/v1/ratelimits.limit': ['namespace', 'identifier', 'meta', 'resources'],
-  '/v1/ratelimits.setOverride': ['namespaceName', 'identifier'],
-};
-
-function isKept(path: string, name: string): boolean {
-  return KEPT[path]?.includes(name) ?? false;
 }
 
 /** Secrets of keys that were not made here, and of those that were given another. */

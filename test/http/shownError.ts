@@ -14,5 +14,8 @@ export function shownError({ status, headers, text }: Answer): object {
 }
 
 export function withoutIds(text: string): string {
-  return text.replaceAll(/\b(req|key|api|rk|id|ws|perm|role|ns|ovr)_[1-9A-HJ-NP-Za-km-z]{22}(?:[1-9A-HJ-NP-Za-km-z]{4})?\b/g, '$1_***');
+  return text.replaceAll(
+    /\b(req|key|api|rk|id|ws|perm|role|ns|ovr)_[1-9A-HJ-NP-Za-km-z]{22}(?:[1-9A-HJ-NP-Za-km-z]{4})?\b/g,
+    '$1_***',
+  );
 }

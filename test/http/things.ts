@@ -58,12 +58,16 @@ export async function makeThings(service: TestService, suffix = `${++made}`): Pr
   const numbers = { limit: 5, duration: 60_000 };
   await service.ok('/v1/ratelimits.setOverride', { namespaceName, identifier, ...numbers });
   const namespace = await service.storage.records.findNamespace(namespaceName);
-  const { rootKey } = await service.engine.rootKeys.create({ name: suffix, rights: ['root.*.create_root_key'], expiresAtMs: null });
+  const { rootKey } = await service.engine.rootKeys.create({
+    name: suffix,
+    rights: ['root.*.create_root_key'],
+    expiresAtMs: null,
+  });
   await service.call('/v1/migrations.enqueueKeys', { migrationId, apiId, keys: [{ plaintext: `imported-${suffix}` }] });
-  return {
-    ...{ apiId, keyId, key, deletedKeyId, identityId, externalId, permissionId, permission, roleId, role },
-    ...{ namespaceId: namespace?.id ?? '', namespaceName, identifier, rootKeyId: rootKey.id, migrationId },
-  };
+  const [namespaceId, rootKeyId] = [namespace?.id ?? '', rootKey.id];
+  const limited = { namespaceId, namespaceName, identifier, rootKeyId, migrationId };
+  const granted = { permissionId, permission, roleId, role };
+  return { apiId, keyId, key, deletedKeyId, identityId, externalId, ...granted, ...limited };
 }
 
 /** Deletes everything that can be deleted of what was made. */
@@ -133,7 +137,7 @@ const OTHER_NAMES: Readonly<Record<string, readonly string[]>> = {
 
 /** The example of a route, and copies of it that name the same things in the other ways that its schema knows. */
 export function spellings({ path, example, request }: Shown & Pick<Route, 'request'>): Shown[] {
-  const requests = [example.request, ...respelt(example.request, request as Node)];
+  const requests = [example.request, ...respelt(example.request, request)];
   return requests.map((each) => ({ path, example: { ...example, request: each } }));
 }
 
@@ -166,9 +170,7 @@ function mapTexts(value: unknown, name: string, toOther: (value: string, name: s
   if (Array.isArray(value)) return value.map((item) => mapTexts(item, name, toOther));
   if (typeof value !== 'object' || value === null) return value;
   const members = Object.entries(value);
-  return Object.fromEntries(
-    members.map(([member, inner]) => [member, mapTexts(inner, `${name}.${member}`, toOther)]),
-  );
+  return Object.fromEntries(members.map(([member, inner]) => [member, mapTexts(inner, `${name}.${member}`, toOther)]));
 }
 
 /** A right as the documentation shows it, on these things. */

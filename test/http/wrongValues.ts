@@ -2,6 +2,7 @@
 export interface Node {
   readonly type?: string;
   readonly const?: unknown;
+  readonly enum?: readonly unknown[];
   readonly anyOf?: readonly Node[];
   readonly properties?: Readonly<Record<string, Node>>;
   readonly required?: readonly string[];
@@ -24,7 +25,11 @@ export interface WrongValue {
 
 /** Everything that a schema forbids in the place `path`: other types, numbers and texts past each bound. */
 export function wrongValues(node: Node, path: string): WrongValue[] {
-  if (node.anyOf !== undefined) return wrongForUnion(node.anyOf.flatMap((choice) => choice.anyOf ?? choice), path);
+  if (node.anyOf !== undefined)
+    return wrongForUnion(
+      node.anyOf.flatMap((choice) => choice.anyOf ?? choice),
+      path,
+    );
   const own = wrongFor(node).map((json) => ({ path, json }));
   return [...own, ...nested(node, path)];
 }
@@ -36,14 +41,12 @@ function wrongForUnion(choices: readonly Node[], path: string): WrongValue[] {
     choices.every((choice) => !isOfType(choice, json) || wrongFor(choice).includes(json)),
   );
   const structured = ['object', 'array'].flatMap((type) => choices.find((choice) => choice.type === type) ?? []);
-  return [
-    ...refused.map((json) => ({ path, json })),
-    ...structured.flatMap((choice) => nested(choice, path)),
-  ];
+  return [...refused.map((json) => ({ path, json })), ...structured.flatMap((choice) => nested(choice, path))];
 }
 
-function isOfType({ type, const: constant }: Node, json: string): boolean {
+function isOfType({ type, const: constant, enum: constants }: Node, json: string): boolean {
   const value: unknown = JSON.parse(json);
+  if (constants !== undefined) return constants.includes(value);
   if (constant !== undefined) return value === constant;
   if (type === 'array' || Array.isArray(value)) return type === 'array' && Array.isArray(value);
   if (type === 'null' || value === null) return type === 'null' && value === null;
@@ -51,7 +54,7 @@ function isOfType({ type, const: constant }: Node, json: string): boolean {
 }
 
 function wrongFor(node: Node): string[] {
-  if (node.const !== undefined) return ['5', 'true', 'null', '{}', '[]', '"something else"'];
+  if (node.const !== undefined || node.enum !== undefined) return ['5', 'true', 'null', '{}', '[]', '"something else"'];
   switch (node.type) {
     case 'integer':
       return ['"5"', '1.5', '-1', '1e400', '9007199254740993', 'true', 'null', '[]', '{}', ...pastRange(node)];
@@ -115,6 +118,7 @@ function someValue(node: Node): string {
   const [choice] = node.anyOf ?? [];
   if (choice !== undefined) return someValue(choice);
   if (node.const !== undefined) return JSON.stringify(node.const);
+  if (node.enum !== undefined) return JSON.stringify(node.enum[0]);
   switch (node.type) {
     case 'integer':
       return String(node.minimum ?? 1);

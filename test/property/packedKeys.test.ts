@@ -69,8 +69,11 @@ test('packed keys come out as they went in, whatever is added, replaced, removed
         }
       }
       expect(packed.size).toBe(reference.size);
-      for (let number = 0; number <= 60; number++)
-        expect(packed.get(digestOf(number))).toEqual(reference.get(digestOf(number)));
+      for (let number = 0; number <= 60; number++) {
+        const entry = packed.get(digestOf(number));
+        // Where it stands is all that tells it from one that is kept as it is.
+        expect(entry === undefined ? undefined : { ...entry, place: -1 }).toEqual(reference.get(digestOf(number)));
+      }
     }),
     { seed, numRuns: 200 },
   );
@@ -78,8 +81,7 @@ test('packed keys come out as they went in, whatever is added, replaced, removed
 
 test('10,000 packed keys are found through all growing and repacking, and no other digest is', () => {
   const packed = new PackedKeys();
-  const add = (number: number): boolean =>
-    packed.add(digestOf(number), found({ ...BLANK, id: idOf(number) }));
+  const add = (number: number): boolean => packed.add(digestOf(number), found({ ...BLANK, id: idOf(number) }));
   for (let number = 0; number < 10_000; number++) add(number);
   for (let number = 0; number < 10_000; number += 2) packed.delete(digestOf(number));
   for (let number = 10_000; number < 15_000; number++) add(number);

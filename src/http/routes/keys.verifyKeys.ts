@@ -14,7 +14,7 @@ import type { PeerOf, Service } from '../service.ts';
 import { verdictText } from '../verdictText.ts';
 import { VerifyBody } from '../verifyBody.ts';
 import { authenticateAsker, fullRequest, HttpCaller } from '../verifyRequest.ts';
-import { VerdictObject, verifyKey } from './keys.verifyKey.ts';
+import { countVerdict, VerdictObject, verifyKey } from './keys.verifyKey.ts';
 
 const Body = strict({ keys: Type.Array(VerifyBody, { minItems: 1, maxItems: MAX_BATCH_ITEMS }) });
 const ErrorObject = Type.Object({ error: Type.Object({ code: Type.String(), message: Type.String() }) });
@@ -62,5 +62,6 @@ async function answerOne(service: Service, asked: VerifyRequest): Promise<string
   const startedAt = service.monotonicMs();
   const verdict = await service.engine.verifier.verify(asked);
   service.metrics.verified(verdict.code, service.monotonicMs() - startedAt);
+  countVerdict(service, asked, verdict);
   return verdictText(verdict, service.requestIds.next());
 }

@@ -1,0 +1,137 @@
+import { statSync } from 'node:fs';
+import { resolve } from 'node:path';
+
+import type { Config } from '../../config/variables.ts';
+import { EXIT } from '../../serve/exitCodes.ts';
+import { type Ask, usingService } from '../ask.ts';
+import type { Call, Command } from '../command.ts';
+import { failed, Failure, misused } from '../failure.ts';
+import type { Flags } from '../flags.ts';
+import { readLines } from '../import/lines.ts';
+import { Progress } from '../import/progress.ts';
+import { FailureReport } from '../import/report.ts';
+import { type Format, readRows } from '../import/rows.ts';
+import { importRows } from '../import/run.ts';
+import { KeySender } from '../import/send.ts';
+import { BEGINNING, type Counts, StateFile, subjectOf } from '../import/state.ts';
+import type { Io } from '../io.ts';
+import { reachService } from '../reach.ts';
+import { loadRootKey } from '../secrets.ts';
+import { readSettings, STDIN } from '../settings.ts';
+import { jsonLine, record } from '../show.ts';
+
+const EXTENSIONS: Readonly<Record<string, Format>> = { csv: 'csv', jsonl: 'jsonl', ndjson: 'jsonl', json: 'jsonl' };
+/** Where the report of a pipe is written. */
+const PIPE_REPORT = 'import.failed.jsonl';
+
+export const importKeys: Command = {
+  name: 'import',
+  summary: 'Import keys that were made elsewhere, from CSV or JSON lines. Cut short, the same command goes on.',
+  operands: ['FILE'],
+  flags: {
+    api: { value: 'ID', meaning: 'The api of rows that name none.' },
+    format: { value: 'csv|jsonl', meaning: 'How the file is written, when its name does not tell; needed with -.' },
+  },
+  examples: [
+    'keystile import keys.csv --api api_1Jm8ZtXg3kPp5FhJ9sQw2R',
+    'zcat keys.jsonl.gz | keystile import - --format jsonl',
+  ],
+  async run(call) {
+    const { io, flags, isJson } = call;
+    const [path = ''] = call.operands;
+    if (path === STDIN && flags.text('root-key') === STDIN)
+      throw misused('The keys and the root key cannot both come from standard input.');
+    const format = toFormat(path, flags);
+    if (path !== STDIN) checkReadable(path);
+    const { config } = await readSettings(io, flags);
+    const rootKey = await loadRootKey(io, config);
+    const reached = await reachService(config);
+    const target = targetOf(config, reached.url);
+    const done = await usingService(reached, rootKey, (ask) => importAll(call, ask, { path, format, target }));
+    io.out(isJson ? jsonLine(summary(done)) : summaryText(done));
+    if (done.counts.failed > 0 && !isJson) io.err(`What failed and why is in ${done.reportPath}.\n`);
+    return done.counts.failed === 0 ? EXIT.OK : EXIT.FAILED;
+  },
+};
+
+interface Done {
+  readonly counts: Counts;
+  readonly reportPath: string;
+}
+
+async function importAll(
+  { io, flags, isJson }: Call,
+  ask: Ask,
+  { path, format, target }: { path: string; format: Format; target: string },
+): Promise<Done> {
+  const isPipe = path === STDIN;
+  const apiId = flags.text('api') ?? null;
+  const state = isPipe ? null : new StateFile(`${path}.keystile-import`, subjectOf(path, { target, apiId, format }));
+  const from = state?.find() ?? BEGINNING;
+  if (from.offset > 0 && !isJson) io.err(`Going on after ${from.imported + from.present + from.failed} keys.\n`);
+  state?.save(from);
+  const report = new FailureReport(isPipe ? PIPE_REPORT : `${path}.failed.jsonl`, from.reportBytes);
+  const progress = new Progress(isJson ? { ...io, err: () => {} } : io, isPipe ? null : statSync(path).size);
+  const chunks = isPipe ? stdinOf(io) : Bun.file(path).stream();
+  const rows = readRows(readLines(chunks, from.offset), { format, apiId, skipTo: from.offset });
+  try {
+    const counts = await importRows(rows, { sender: new KeySender(ask), report, progress, state, from });
+    state?.remove();
+    return { counts, reportPath: report.path };
+  } catch (error) {
+    // Nothing was settled: there is nothing to go on from.
+    if ((state?.find()?.offset ?? 0) > 0) throw withHint(error);
+    state?.remove();
+    throw error;
+  } finally {
+    progress.end();
+    report.close();
+  }
+}
+
+function withHint(error: unknown): unknown {
+  if (!(error instanceof Failure)) return error;
+  const hint = 'The import is not at its end; the same command goes on from here.';
+  return new Failure(error.exitCode, [...error.lines, hint], error.details);
+}
+
+function toFormat(path: string, flags: Flags): Format {
+  const said = flags.text('format');
+  if (said === 'csv' || said === 'jsonl') return said;
+  if (said !== undefined) throw misused('--format must be csv or jsonl.');
+  const extension = /\.(\w+)$/.exec(path)?.[1]?.toLowerCase() ?? '';
+  const format = Object.hasOwn(EXTENSIONS, extension) ? EXTENSIONS[extension] : undefined;
+  if (format === undefined) throw misused('import needs --format csv or --format jsonl: the name does not tell.');
+  return format;
+}
+
+function checkReadable(path: string): void {
+  try {
+    if (statSync(path).isFile()) return;
+  } catch (error) {
+    throw failed(`${path} cannot be read (${(error as { code?: string }).code ?? String(error)}).`);
+  }
+  throw failed(`${path} is no file.`);
+}
+
+/** Where the keys go: a server by its address, a data folder that no server owns by its path. */
+function targetOf({ url, data }: Config, reachedUrl: string): string {
+  return url ?? `${reachedUrl} ${resolve(data)}`;
+}
+
+async function* stdinOf(io: Io): AsyncGenerator<Uint8Array> {
+  if (io.streamStdin === undefined) yield new TextEncoder().encode(await io.readStdin());
+  else yield* io.streamStdin();
+}
+
+function summary({ counts: { imported, present, failed: count }, reportPath }: Done): object {
+  return { imported, present, failed: count, ...(count === 0 ? {} : { report: reportPath }) };
+}
+
+function summaryText({ counts }: Done): string {
+  return record([
+    ['imported', String(counts.imported)],
+    ['already there', String(counts.present)],
+    ['failed', String(counts.failed)],
+  ]);
+}

@@ -1,0 +1,114 @@
+import { nearestName } from '../../core/nearest.ts';
+import { failed } from '../failure.ts';
+import { parseTime, TIME_WORDS } from '../flagValues.ts';
+
+/** How the text of a column is read: the value, or null when it is none. `words` says what it must be. */
+interface Kind {
+  readonly words: string;
+  read(text: string): unknown;
+}
+
+const text: Kind = { words: 'text', read: (cell) => cell };
+const count: Kind = {
+  words: 'a whole number',
+  read: (cell) => (/^\d{1,16}$/.test(cell) && Number.isSafeInteger(Number(cell)) ? Number(cell) : null),
+};
+const time: Kind = { words: TIME_WORDS, read: parseTime };
+const flag: Kind = {
+  words: 'true or false',
+  read(cell) {
+    const word = cell.toLowerCase();
+    if (word === 'true' || word === '1') return true;
+    return word === 'false' || word === '0' ? false : null;
+  },
+};
+const list: Kind = { words: 'words', read: (cell) => cell.split(/[\s;]+/).filter((word) => word !== '') };
+const json: Kind = {
+  words: 'JSON',
+  read(cell) {
+    try {
+      return JSON.parse(cell) as unknown;
+    } catch {
+      return null;
+    }
+  },
+};
+
+/** The names are those of the fields; a dot leads inside. */
+const COLUMNS: Readonly<Record<string, Kind>> = {
+  apiId: text,
+  plaintext: text,
+  hash: text,
+  'hash.value': text,
+  'hash.variant': text,
+  prefix: text,
+  start: text,
+  name: text,
+  externalId: text,
+  ownerId: text,
+  meta: json,
+  roles: list,
+  permissions: list,
+  expires: time,
+  remaining: count,
+  'refill.interval': text,
+  'refill.amount': count,
+  'refill.refillDay': count,
+  'refill.timezone': text,
+  'refill.mode': text,
+  'refill.max': count,
+  'ratelimit.limit': count,
+  'ratelimit.duration': count,
+  'ratelimit.async': flag,
+  ratelimits: json,
+  ipAllowlist: list,
+  enabled: flag,
+  environment: text,
+};
+
+/** Refuses a header that cannot be meant: before anything is sent. */
+export function checkHeader(names: readonly string[], hasApi: boolean): void {
+  const problems: string[] = [];
+  for (const [i, name] of names.entries()) {
+    if (names.indexOf(name) !== i) problems.push(`The column ${JSON.stringify(name)} stands twice in the header.`);
+    else if (!Object.hasOwn(COLUMNS, name)) problems.push(unknownColumn(name));
+  }
+  if (!['plaintext', 'hash', 'hash.value'].some((name) => names.includes(name))) {
+    problems.push('The header needs a column "plaintext" (the keys) or "hash" (their SHA-256 in base64).');
+  }
+  if (!hasApi && !names.includes('apiId')) problems.push('The header needs a column "apiId", or say --api ID for all.');
+  if (problems.length > 0) throw failed(...problems);
+}
+
+/** A file without a header begins with a key: what is no column name is shown only as far as it cannot be one. */
+function unknownColumn(name: string): string {
+  const near = nearestName(name, Object.keys(COLUMNS));
+  const isWord = /^[A-Za-z][A-Za-z. ]{0,30}$/.test(name);
+  const shown = isWord ? `${JSON.stringify(name)} is no column` : 'The header has a column with a name that is none';
+  if (near !== null) return `${shown}; did you mean ${near}?`;
+  return `${shown}. There are: ${Object.keys(COLUMNS).join(', ')}.`;
+}
+
+/** A row as the body of an import; an empty cell is absent. Answers the problems of all cells when there are any. */
+export function toFields(names: readonly string[], cells: readonly string[]): object | string {
+  const fields: Record<string, unknown> = {};
+  const problems: string[] = [];
+  for (const [i, name] of names.entries()) {
+    const cell = cells[i]?.trim() ?? '';
+    if (cell === '') continue;
+    const kind = COLUMNS[name] ?? text;
+    const value = kind.read(cell);
+    if (value === null) problems.push(`${name} must be ${kind.words}`);
+    else put(fields, name === 'hash' ? 'hash.value' : name, value);
+  }
+  if (problems.length > 0) return problems.join('; ');
+  const { hash } = fields as { hash?: Record<string, unknown> };
+  if (hash !== undefined) hash['variant'] ??= 'sha256_base64';
+  return fields;
+}
+
+function put(fields: Record<string, unknown>, name: string, value: unknown): void {
+  const [outer = '', inner] = name.split('.');
+  if (inner === undefined) fields[outer] = value;
+  else fields[outer] = { ...(fields[outer] as object | undefined), [inner]: value };
+}

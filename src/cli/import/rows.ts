@@ -1,0 +1,67 @@
+import { failed } from '../failure.ts';
+import { checkHeader, toFields } from './columns.ts';
+import { CsvReader } from './csv.ts';
+import type { Line } from './lines.ts';
+
+/** One key of the file, or why there is none on this line. */
+export interface Row {
+  readonly line: number;
+  readonly endOffset: number;
+  readonly key: Readonly<Record<string, unknown>> | null;
+  readonly problem: string;
+}
+
+export type Format = 'csv' | 'jsonl';
+
+export interface Reading {
+  readonly format: Format;
+  /** For rows that name none. */
+  readonly apiId: string | null;
+  /** Rows that end here or before were seen to already. */
+  readonly skipTo: number;
+}
+
+export async function* readRows(lines: AsyncGenerator<Line>, reading: Reading): AsyncGenerator<Row> {
+  const rows = reading.format === 'csv' ? csvRows(lines, reading) : jsonRows(lines);
+  for await (const row of rows) {
+    if (row.endOffset <= reading.skipTo) continue;
+    yield row.key === null ? row : { ...row, key: withApi(row.key, reading.apiId) };
+  }
+}
+
+function withApi(key: Readonly<Record<string, unknown>>, apiId: string | null): Readonly<Record<string, unknown>> {
+  return apiId === null || key['apiId'] !== undefined ? key : { apiId, ...key };
+}
+
+async function* csvRows(lines: AsyncGenerator<Line>, { apiId }: Reading): AsyncGenerator<Row> {
+  const reader = new CsvReader(lines);
+  const header = await reader.read(null);
+  if (header === null) throw failed('The file is empty: a header line with the names of the columns is needed.');
+  if (header.problem !== null) throw failed(`The header cannot be read (${header.problem}).`);
+  const names = header.fields.map((name) => name.trim());
+  checkHeader(names, apiId !== null);
+  for (let record = await reader.read(names.length); record !== null; record = await reader.read(names.length)) {
+    const { line, endOffset, fields, problem } = record;
+    const read = problem ?? toFields(names, fields);
+    if (typeof read === 'string') yield { line, endOffset, key: null, problem: read };
+    else yield { line, endOffset, key: { ...read }, problem: '' };
+  }
+}
+
+async function* jsonRows(lines: AsyncGenerator<Line>): AsyncGenerator<Row> {
+  for await (const { number: line, endOffset, text, problem } of lines) {
+    if (problem !== null) yield { line, endOffset, key: null, problem };
+    else if (text.trim() !== '') yield { line, endOffset, ...toKey(text) };
+  }
+}
+
+/** What the parser says of a broken line would show a part of it, and that may be of a key. */
+function toKey(text: string): Pick<Row, 'key' | 'problem'> {
+  try {
+    const value = JSON.parse(text) as unknown;
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { key: { ...value }, problem: '' };
+    return { key: null, problem: 'is JSON, but no object' };
+  } catch {
+    return { key: null, problem: 'is not valid JSON' };
+  }
+}

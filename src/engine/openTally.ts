@@ -1,0 +1,38 @@
+import { type Tally, TALLY_CODES } from '../storage/talliesPort.ts';
+import type { VerdictCode } from './verdict.ts';
+
+const COLUMN = Object.fromEntries(TALLY_CODES.map((code, i) => [code, i])) as Readonly<Record<VerdictCode, number>>;
+
+export type TallySubject = Pick<Tally, 'minuteMs' | 'apiId' | 'keyId' | 'identityId' | 'tags'>;
+
+/** A tally that is added to until it is taken to be written down. */
+export class OpenTally implements Tally {
+  readonly minuteMs: number;
+  readonly apiId: string;
+  readonly keyId: string;
+  readonly identityId: string;
+  readonly tags: string;
+  readonly counts: number[] = TALLY_CODES.map(() => 0);
+  lastAtMs = 0;
+  isTaken = false;
+
+  constructor({ minuteMs, apiId, keyId, identityId, tags }: TallySubject) {
+    this.minuteMs = minuteMs;
+    this.apiId = apiId;
+    this.keyId = keyId;
+    this.identityId = identityId;
+    this.tags = tags;
+  }
+
+  add(code: VerdictCode, count: number, nowMs: number): void {
+    const column = COLUMN[code];
+    this.counts[column] = (this.counts[column] ?? 0) + count;
+    if (nowMs > this.lastAtMs) this.lastAtMs = nowMs;
+  }
+
+  /** Counts what another has counted too. */
+  addAll({ counts, lastAtMs }: Tally): void {
+    for (const [column, count] of counts.entries()) this.counts[column] = (this.counts[column] ?? 0) + count;
+    this.lastAtMs = Math.max(this.lastAtMs, lastAtMs);
+  }
+}

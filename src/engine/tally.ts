@@ -1,0 +1,211 @@
+import type { KeyEntry } from './keyEntry.ts';
+import { OpenTally } from './openTally.ts';
+import type { PackedKeys } from './packedKeys.ts';
+import type { Verdict } from './verdict.ts';
+import type { VerifyRequest } from './verify.ts';
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 3_600_000;
+/** Tallies kept as objects at one time; what comes beyond them is counted for its api, without key and tags. */
+export const MAX_OPEN_TALLIES = 100_000;
+/** So many more may be those of apis; beyond them an api is counted in the last minute that it has. */
+export const MAX_API_TALLIES = 10_000;
+/** Tallies of apis that unknown keys were asked for, while it is not known whether these exist. */
+export const MAX_ASKED_TALLIES = 1_000;
+/** Apis that are known to exist. */
+const MAX_KNOWN_APIS = 10_000;
+/** Packed rows that are taken out in one turn because a minute has ended. */
+const MAX_ROWS_PER_TURN = 1_000;
+
+/**
+ * Counts every verification of this node in memory: by minute, api, key, identity, tags and outcome.
+ *
+ * That a packed key was valid is counted in its row (packedCounts.ts), what happens to a key that is kept as an object in a
+ * tally that the object holds: both are in the processor's cache by then, and a Map of 100,000 keys was measured to cost
+ * more than everything else together. The rest goes through a Map.
+ *
+ * There are two generations: the running one is added to, the sealed one is taken out in slices and written down. A generation
+ * is sealed when a minute ends and when it is to be written. Where very many keys are in use and the sealed one is not
+ * written yet when a minute ends, valid verifications of packed keys count for the next minute, never for the next hour.
+ */
+export class TallyBook {
+  readonly #packed: PackedKeys;
+  readonly #nowMs: () => number;
+  #minuteMs = 0;
+  #minuteEndMs = 0;
+  #running: OpenTally[] = [];
+  #sealed: OpenTally[] = [];
+  /** Of this minute, by key and tags, or by api and tags. */
+  readonly #byName = new Map<string, OpenTally>();
+  /** Those that were opened last for an api alone. */
+  readonly #ofApi = new Map<string, OpenTally>();
+  #asked: OpenTally[] = [];
+  #sealedAsked: OpenTally[] = [];
+  readonly #knownApis = new Set<string>();
+  /** How many generations were sealed until now. */
+  seals = 0;
+
+  constructor(packed: PackedKeys, nowMs: () => number) {
+    this.#packed = packed;
+    this.#nowMs = nowMs;
+    packed.onDropped = (tally, isSealed) => this.#keep(tally, isSealed ? this.#sealed : this.#running);
+  }
+
+  count({ apiId, tags }: VerifyRequest, { code, key }: Verdict): void {
+    const nowMs = this.#nowMs();
+    if (nowMs < this.#minuteMs || nowMs >= this.#minuteEndMs) this.#roll(nowMs);
+    if (key === null) return this.#askedFor(apiId, tags)?.add(code, 1, nowMs);
+    if (tags !== null) return this.#named(key, tags).add(code, 1, nowMs);
+    if (key.place < 0) return this.#ofKept(key).add(code, 1, nowMs);
+    if (code === 'VALID' && this.#packed.count(key.place, nowMs)) return;
+    this.#named(key, null).add(code, 1, nowMs);
+  }
+
+  /** Tallies that are kept as objects. */
+  get openSize(): number {
+    return this.#sealed.length + this.#running.length;
+  }
+
+  /** Nothing is left of the sealed generation. */
+  get isSealedEmpty(): boolean {
+    return this.#sealed.length === 0 && this.#sealedAsked.length === 0 && this.#packed.counts.sealedLength === 0;
+  }
+
+  /** From now on nothing is added to what was counted until now. */
+  seal(): void {
+    this.#seal(this.#minuteMs);
+  }
+
+  /** At most so many of the sealed generation; they are the caller's from now on. */
+  take(limit: number): OpenTally[] {
+    const taken = this.#sealed.splice(-limit, limit);
+    while (taken.length < limit) {
+      const tally = this.#packed.takeSealed();
+      if (tally === null) break;
+      taken.push(tally);
+    }
+    for (const tally of taken) {
+      tally.isTaken = true;
+      if (tally.keyId !== '') this.#know(tally.apiId);
+    }
+    if (this.isSealedEmpty) this.#ofApi.clear();
+    return taken;
+  }
+
+  /** Everything that was counted, but for apis that may not exist. */
+  drain(): OpenTally[] {
+    const taken = this.take(Infinity);
+    this.seal();
+    return [...taken, ...this.take(Infinity)];
+  }
+
+  /** Sealed tallies of apis of which it is not known whether they exist. */
+  get asked(): readonly OpenTally[] {
+    return this.#sealedAsked;
+  }
+
+  /** Of the apis that the first so many of these are about, these exist: their tallies count, the others do not. */
+  settleAsked(count: number, existing: ReadonlySet<string>): void {
+    const settled = this.#sealedAsked.splice(0, count);
+    for (const tally of settled) if (existing.has(tally.apiId)) this.#keep(tally, this.#sealed);
+    for (const apiId of existing) this.#know(apiId);
+  }
+
+  /** An api was changed or deleted; null = any may have been. */
+  forgetApi(apiId: string | null): void {
+    if (apiId === null) this.#knownApis.clear();
+    else this.#knownApis.delete(apiId);
+  }
+
+  #roll(nowMs: number): void {
+    const minuteMs = Math.floor(nowMs / MINUTE_MS) * MINUTE_MS;
+    const isSameHour = Math.floor(minuteMs / HOUR_MS) === Math.floor(this.#minuteMs / HOUR_MS);
+    if (isSameHour && this.#packed.counts.sealedLength > MAX_ROWS_PER_TURN) {
+      this.#packed.counts.relabel(minuteMs);
+      this.#byName.clear();
+    } else this.#seal(minuteMs);
+    this.#minuteMs = minuteMs;
+    this.#minuteEndMs = minuteMs + MINUTE_MS;
+  }
+
+  #seal(nextMinuteMs: number): void {
+    for (let tally = this.#packed.takeSealed(); tally !== null; tally = this.#packed.takeSealed()) {
+      this.#keep(tally, this.#sealed);
+    }
+    this.#packed.counts.swap(nextMinuteMs);
+    if (this.#sealed.length === 0) this.#sealed = this.#running;
+    else for (const tally of this.#running) this.#sealed.push(tally);
+    this.#running = [];
+    this.#sealedAsked.push(...this.#asked);
+    this.#asked = [];
+    this.#byName.clear();
+    this.seals++;
+  }
+
+  #ofKept(key: KeyEntry): OpenTally {
+    const known = key.tally;
+    if (known !== null && known.minuteMs === this.#minuteMs && !known.isTaken) return known;
+    return (key.tally = this.#open(key.apiId, key, null));
+  }
+
+  #named(key: KeyEntry, tags: readonly string[] | null): OpenTally {
+    const name = tags === null ? key.id : `${key.id}\0${JSON.stringify(tags)}`;
+    const known = this.#byName.get(name);
+    if (known !== undefined && !known.isTaken) return known;
+    const tally = this.#open(key.apiId, key, tags);
+    if (tally.keyId !== '') this.#byName.set(name, tally);
+    return tally;
+  }
+
+  /** Of an unknown key: counts for the api that the request names, if there is such an api. */
+  #askedFor(apiId: string | null, tags: readonly string[] | null): OpenTally | null {
+    if (apiId === null) return null;
+    const name = `\0${apiId}\0${tags === null ? '' : JSON.stringify(tags)}`;
+    const known = this.#byName.get(name);
+    if (known !== undefined && !known.isTaken) return known;
+    const isKnown = this.#knownApis.has(apiId);
+    if (!isKnown && this.#asked.length + this.#sealedAsked.length >= MAX_ASKED_TALLIES) return null;
+    const tally = isKnown ? this.#open(apiId, null, tags) : this.#newTally(apiId, null, tags);
+    if (!isKnown) this.#asked.push(tally);
+    // One that stands in for it, because there is no room, is not kept under a name that anyone can make up.
+    if (tags === null || tally.tags !== '') this.#byName.set(name, tally);
+    return tally;
+  }
+
+  #open(apiId: string, key: KeyEntry | null, tags: readonly string[] | null): OpenTally {
+    if (this.openSize >= MAX_OPEN_TALLIES) return this.#openForApi(apiId, this.#minuteMs, this.#running);
+    const tally = this.#newTally(apiId, key, tags);
+    this.#running.push(tally);
+    return tally;
+  }
+
+  #newTally(apiId: string, key: KeyEntry | null, tags: readonly string[] | null): OpenTally {
+    return new OpenTally({
+      minuteMs: this.#minuteMs,
+      apiId,
+      keyId: key?.id ?? '',
+      identityId: key?.identity?.id ?? '',
+      tags: tags === null ? '' : JSON.stringify(tags),
+    });
+  }
+
+  #keep(tally: OpenTally, generation: OpenTally[]): void {
+    if (this.openSize < MAX_OPEN_TALLIES) generation.push(tally);
+    else this.#openForApi(tally.apiId, tally.minuteMs, generation).addAll(tally);
+  }
+
+  #openForApi(apiId: string, minuteMs: number, generation: OpenTally[]): OpenTally {
+    const known = this.#ofApi.get(apiId);
+    const isCrowded = this.openSize >= MAX_OPEN_TALLIES + MAX_API_TALLIES;
+    if (known !== undefined && !known.isTaken && (known.minuteMs === minuteMs || isCrowded)) return known;
+    const tally = new OpenTally({ minuteMs, apiId, keyId: '', identityId: '', tags: '' });
+    this.#ofApi.set(apiId, tally);
+    generation.push(tally);
+    return tally;
+  }
+
+  #know(apiId: string): void {
+    if (this.#knownApis.size >= MAX_KNOWN_APIS) this.#knownApis.clear();
+    this.#knownApis.add(apiId);
+  }
+}

@@ -1,0 +1,171 @@
+import { expect, test } from 'bun:test';
+
+import type { KeyRecord } from '../../src/core/records.ts';
+import type { Storage } from '../../src/storage/port.ts';
+import type { KeyAccess } from '../../src/storage/recordsPort.ts';
+import { describePort } from './adapters.ts';
+import { api, EVERY_KEY, found, key, permission, role, write } from './samples.ts';
+
+const READ = permission('perm_1', 'documents.read', { name: 'Read documents' });
+const WRITE = permission('perm_2', 'documents.write', { name: 'A: write documents' });
+const PAY = permission('perm_3', 'billing.pay');
+const EDITOR = role('role_1', 'editor', { permissionIds: ['perm_1', 'perm_2'] });
+const CLERK = role('role_2', 'clerk', { permissionIds: ['perm_3', 'perm_1'] });
+
+async function fill(storage: Storage, fields: Partial<KeyRecord>): Promise<KeyRecord> {
+  const made = key('key_1', fields);
+  await write(
+    storage,
+    ...[READ, WRITE, PAY].map((each) => ({ kind: 'insertPermission' as const, permission: each })),
+    ...[EDITOR, CLERK].map((each) => ({ kind: 'insertRole' as const, role: each })),
+    { kind: 'insertKey', key: made },
+    { kind: 'insertKey', key: key('key_2') },
+  );
+  return made;
+}
+
+/** The same in every way in which a key can be found. */
+async function accessOf(storage: Storage): Promise<KeyAccess | null> {
+  const { records } = storage;
+  const [byDigest] = await records.findKeysByDigest(['digest of key_1']);
+  const ways = [
+    byDigest,
+    await records.findKey('key_1'),
+    await records.findAnyKey('key_1'),
+    (await records.listKeys(EVERY_KEY)).items[0],
+  ].map((each) => (each != null && 'key' in each ? each.access : undefined));
+  for (const way of ways) expect(way).toEqual(ways[0]);
+  return ways[0] ?? null;
+}
+
+const named = ({ id, name }: { id: string; name: string }) => ({ id, name });
+const whole = ({ id, name, slug }: typeof READ) => ({ id, name, slug });
+
+describePort('what a key may do', (world) => {
+  test('direct permissions and those of its roles, each slug once, in the order of names and slugs', async () => {
+    const fields = { permissionIds: ['perm_1', 'perm_2'], roleIds: ['role_1', 'role_2'] };
+    const made = await fill(world().storage, fields);
+    const access = {
+      roles: [named(CLERK), named(EDITOR)],
+      permissions: [whole(WRITE), whole(READ)],
+      slugs: ['billing.pay', 'documents.read', 'documents.write'],
+    };
+    expect(await accessOf(world().storage)).toEqual(access);
+    await world().reopen();
+    expect(await accessOf(world().storage)).toEqual(access);
+    expect(await world().storage.records.findKey('key_1')).toEqual(found(made, { access }));
+  });
+
+  test('a key without roles and permissions has no access, beside one that has', async () => {
+    const { storage } = world();
+    await fill(storage, { roleIds: ['role_1'] });
+    expect(await storage.records.findKeysByDigest(['digest of key_2', 'digest of key_1'])).toMatchObject([
+      { access: null },
+      { access: { roles: [named(EDITOR)], permissions: [], slugs: ['documents.read', 'documents.write'] } },
+    ]);
+  });
+
+  test('a role without permissions is a role all the same', async () => {
+    const { storage } = world();
+    await write(
+      storage,
+      { kind: 'insertRole', role: role('role_1', 'empty') },
+      { kind: 'insertKey', key: key('key_1', { roleIds: ['role_1'] }) },
+    );
+    expect(await accessOf(storage)).toEqual({ roles: [{ id: 'role_1', name: 'empty' }], permissions: [], slugs: [] });
+  });
+
+  test('a deleted permission is gone from keys and from roles, though their records still name it', async () => {
+    const { storage } = world();
+    await fill(storage, { permissionIds: ['perm_1', 'perm_3'], roleIds: ['role_1'] });
+    await write(storage, { kind: 'removePermission', permissionId: 'perm_1' });
+    expect(await accessOf(storage)).toEqual({
+      roles: [named(EDITOR)],
+      permissions: [whole(PAY)],
+      slugs: ['billing.pay', 'documents.write'],
+    });
+    expect((await write(storage, { kind: 'removePermission', permissionId: 'perm_1' })).status).toBe('stale');
+  });
+
+  test('a deleted role takes its permissions along; with nothing left there is no access', async () => {
+    const { storage } = world();
+    const made = await fill(storage, { roleIds: ['role_1'] });
+    expect((await write(storage, { kind: 'removeRole', roleId: 'role_1', expect: 0 })).status).toBe('stale');
+    expect((await write(storage, { kind: 'removeRole', roleId: 'role_1', expect: 1 })).status).toBe('done');
+    expect(await accessOf(storage)).toBeNull();
+    expect(await storage.records.findKey('key_1')).toEqual(found(made));
+  });
+
+  test('a changed role is seen by the next read; a change from another revision is stale', async () => {
+    const { storage } = world();
+    await fill(storage, { roleIds: ['role_1'] });
+    const after = { ...EDITOR, name: 'chief', permissionIds: ['perm_3'], revision: 2 };
+    expect((await write(storage, { kind: 'updateRole', role: after, expect: 2 })).status).toBe('stale');
+    expect((await write(storage, { kind: 'updateRole', role: after, expect: 1 })).status).toBe('done');
+    expect(await accessOf(storage)).toEqual({
+      roles: [{ id: 'role_1', name: 'chief' }],
+      permissions: [],
+      slugs: ['billing.pay'],
+    });
+  });
+
+  test('a key that is left behind is listed with its access', async () => {
+    const { storage } = world();
+    await write(storage, { kind: 'insertApi', api: api('api_1', { generation: 1 }) });
+    await fill(storage, { permissionIds: ['perm_1'] });
+    expect(await storage.records.listKeysLeftBehind('api_1', 1)).toMatchObject([
+      { access: { permissions: [whole(READ)], slugs: ['documents.read'] } },
+    ]);
+  });
+
+  test('a thousand permissions of one key are all found', async () => {
+    const { storage } = world();
+    const all = Array.from({ length: 1000 }, (_, i) => permission(`perm_${i}`, `p${String(i).padStart(4, '0')}`));
+    await write(storage, ...all.map((each) => ({ kind: 'insertPermission' as const, permission: each })));
+    const permissionIds = all.map(({ id }) => id).toReversed();
+    await write(storage, { kind: 'insertKey', key: key('key_1', { permissionIds }) });
+    const access = await accessOf(storage);
+    expect(access?.slugs).toEqual(all.map(({ slug }) => slug));
+    expect(access?.permissions).toEqual(all.map(whole));
+  });
+
+  test('a stored role that cannot be read makes the keys that hold it fail alone, by their names', async () => {
+    const { storage } = world();
+    await fill(storage, { roleIds: ['role_1'] });
+    const broken = { ...EDITOR, permissionIds: [5] as never, revision: 2 };
+    await write(storage, { kind: 'updateRole', role: broken, expect: 1 });
+    expect(await storage.records.findKeysByDigest(['digest of key_1', 'digest of key_2'])).toMatchObject([
+      { poisoned: 'key_1', apiId: 'api_1', secretDigest: 'digest of key_1', revision: 1 },
+      found(key('key_2')),
+    ]);
+  });
+});
+
+describePort('permissions and roles', (world) => {
+  test('are listed by their names, exactly as they were written', async () => {
+    await fill(world().storage, {});
+    const described = permission('perm_9', 'b', { description: 'köy ✓' });
+    await write(world().storage, { kind: 'insertPermission', permission: described });
+    await world().reopen();
+    const { records } = world().storage;
+    expect(await records.listPermissions()).toEqual([WRITE, READ, described, PAY]);
+    expect(await records.listRoles()).toEqual([CLERK, EDITOR]);
+  });
+
+  test('names and slugs are unique: the second of a name is stale and changes nothing', async () => {
+    const { storage } = world();
+    await fill(storage, {});
+    for (const second of [
+      { kind: 'insertPermission', permission: permission('perm_1', 'other') },
+      { kind: 'insertPermission', permission: permission('perm_9', 'other', { name: READ.name }) },
+      { kind: 'insertPermission', permission: permission('perm_9', READ.slug, { name: 'other' }) },
+      { kind: 'insertRole', role: role('role_1', 'other') },
+      { kind: 'insertRole', role: role('role_9', 'editor') },
+      { kind: 'updateRole', role: role('role_1', 'clerk', { revision: 2 }), expect: 1 },
+    ] as const) {
+      expect([second, (await write(storage, second)).status]).toEqual([second, 'stale'] as never);
+    }
+    expect((await storage.records.listPermissions()).length).toBe(3);
+    expect(await storage.records.listRoles()).toEqual([CLERK, EDITOR]);
+  });
+});

@@ -1,0 +1,84 @@
+import { describe, expect, setDefaultTimeout, test } from 'bun:test';
+
+import type { PostgresServer } from '../../cluster/postgres.ts';
+import { until } from '../../cluster/wait.ts';
+import type { FeedChange } from '../../src/storage/feedPort.ts';
+import { MIGRATIONS, SCHEMA_VERSION } from '../../src/storage/postgres/schema.ts';
+import { VirtualClock } from '../harness/clock.ts';
+import { open, postgresServer } from './postgres.ts';
+import { credits, EVERY_KEY, found, key, spendOf, write } from './samples.ts';
+
+setDefaultTimeout(60_000);
+
+/** A key with a counter of 5, as the program of schema version 1 wrote it. */
+const insertAsV1 = (id: string, account: number): string => `
+  INSERT INTO accounts (id, kind, value, mark, due_at_ms, revision) VALUES (${account}, 0, 5, 0, 0, 1);
+  INSERT INTO keys (id, api_id, identity_id, secret_digest, start, name, meta, environment, enabled, expires_at_ms,
+    credits, credits_account, limits, ip_allowlist, created_at_ms, updated_at_ms, deleted_at_ms, revision)
+  VALUES ('${id}', 'api_1', NULL, 'digest of ${id}', 'sk_1234', NULL, NULL, NULL, 1, NULL,
+    '{"account":${account},"refill":null}', ${account}, NULL, NULL, 3000, NULL, NULL, 1);
+  WITH next AS (UPDATE change_counter SET number = number + 1 RETURNING number)
+  INSERT INTO changes (number, at_ms, keys, root_keys) SELECT number, 1, ARRAY['digest of ${id}'], false FROM next;`;
+
+/** A database that the program of schema version 1 has made, with one key in it. */
+async function madeByV1(server: PostgresServer): Promise<{ url: string; name: string }> {
+  const url = await server.createDatabase();
+  const name = new URL(url).pathname.slice(1);
+  const made = `CREATE TABLE installation (name text COLLATE "C" PRIMARY KEY, value text COLLATE "C" NOT NULL);
+    INSERT INTO installation VALUES ('schema_version', '1'), ('schema_compatible_from', '1'), ('workspace_id', 'ws_old');
+    ${MIGRATIONS[0]?.sql ?? ''}
+    INSERT INTO apis (id, name, created_at_ms) VALUES ('api_1', 'old', 1000);
+    SELECT setval('account_numbers', 100);`;
+  await server.query(made, name);
+  await server.query(insertAsV1('key_1', 1), name);
+  return { url, name };
+}
+
+const asV1 = (id: string, account: number) => found(key(id, { credits: { account, refill: null } }));
+
+describe('a PostgreSQL database of schema version 1', () => {
+  test('is brought to the present version with everything that is in it', async () => {
+    const server = await postgresServer();
+    const { url, name } = await madeByV1(server);
+    const storage = await open(url, new VirtualClock('2026-03-15T12:00:00Z'));
+    try {
+      expect(storage.workspaceId).toBe('ws_old');
+      expect(await server.query(`SELECT value FROM installation WHERE name = 'schema_version'`, name)).toEqual([
+        { value: String(SCHEMA_VERSION) },
+      ]);
+      expect(await storage.records.findKeysByDigest(['digest of key_1'])).toEqual([asV1('key_1', 1)]);
+      expect((await storage.records.listKeys(EVERY_KEY)).items).toEqual([asV1('key_1', 1)]);
+      expect(await storage.records.findApi('api_1')).toMatchObject({ name: 'old', generation: 0, revision: 0 });
+      expect(await storage.ledger.spend(spendOf(credits(1, 2)))).toMatchObject({
+        status: 'taken',
+        legs: [{ left: 3 }],
+      });
+    } finally {
+      await storage.close();
+      await server.dropDatabase(url);
+    }
+  });
+
+  test('is served by programs of both versions at the same time: what the older one writes is seen', async () => {
+    const server = await postgresServer();
+    const { url, name } = await madeByV1(server);
+    const storage = await open(url, new VirtualClock('2026-03-15T12:00:00Z'));
+    const heard: FeedChange[] = [];
+    storage.feed.onChange((change) => heard.push(change));
+    try {
+      await server.query(insertAsV1('key_2', 2), name);
+      await until('the change is heard of', async () => heard.length > 0);
+      const nothing = { apis: [], identities: [], namespaces: [], rbac: false, rootKeys: false };
+      expect(heard).toEqual([{ ...nothing, keys: ['digest of key_2'] }]);
+      expect(await storage.records.findKey('key_2')).toEqual(asV1('key_2', 2));
+      expect((await write(storage, { kind: 'insertKey', key: key('key_3') })).status).toBe('done');
+      const rows = await server.query('SELECT number, keys, root_keys FROM changes ORDER BY number', name);
+      expect(rows.map(({ keys }) => keys)).toEqual([['digest of key_1'], ['digest of key_2'], ['digest of key_3']]);
+      const [opened] = await server.query(`SELECT ledger_open_window_v1('key_1', 'a', 60000, 1, 100) AS account`, name);
+      expect(Number(opened?.['account'])).toBeGreaterThan(100);
+    } finally {
+      await storage.close();
+      await server.dropDatabase(url);
+    }
+  });
+});

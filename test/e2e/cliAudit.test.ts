@@ -1,0 +1,105 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+
+import { type Situation, SITUATIONS } from './cliRun.ts';
+
+// Each command opens the database, which waits for the disk of a busy machine.
+setDefaultTimeout(20_000);
+
+interface Event {
+  readonly id: string;
+  readonly time: number;
+  readonly actor: string;
+  readonly action: string;
+  readonly target: string;
+}
+
+for (const [title, make] of Object.entries(SITUATIONS)) {
+  describe(title, () => {
+    let here: Situation;
+    let apiId: string;
+    let keyId: string;
+    beforeAll(async () => {
+      here = await make();
+      apiId = (await here.json('api', 'create', 'audited'))['apiId'] as string;
+      keyId = (await here.json('key', 'create', '--api', apiId, '--name', 'first'))['keyId'] as string;
+      await here.ok('key', 'update', keyId, '--disable');
+    });
+    afterAll(() => here[Symbol.asyncDispose]());
+
+    const events = async (...words: string[]): Promise<Event[]> =>
+      (await here.json('audit', ...words))['events'] as Event[];
+    const actions = async (...words: string[]): Promise<string[]> =>
+      (await events(...words)).map(({ action }) => action);
+
+    test('what was done is listed newest first, with who, what and from where', async () => {
+      const shown = await here.ok('audit', '--target', keyId);
+      const lines = shown.split('\n');
+      expect(lines[0]).toMatch(/^TIME +ACTOR +ACTION +TARGET +FROM +CHANGE$/);
+      expect(lines[1]).toMatch(
+        new RegExp(`^2.* UTC +rk_\\w+ +key\\.update +${keyId} +127\\.0\\.0\\.1 +enabled: true -> false$`),
+      );
+      expect(lines[2]).toMatch(
+        new RegExp(` +key\\.create +${keyId} +127\\.0\\.0\\.1 +apiId: "${apiId}", .*\\.\\.\\.$`),
+      );
+      expect(lines.length).toBe(4);
+    });
+
+    test('root keys of the command line are told as made by cli', async () => {
+      const { rootKeyId } = await here.json('root-key', 'create', '--name', 'ci', '--right', 'api.*.read_api');
+      await here.ok('root-key', 'revoke', rootKeyId as string);
+      const found = await events('--target', rootKeyId as string);
+      expect(found.map(({ actor, action }) => [actor, action])).toEqual([
+        ['cli', 'rootKey.revoke'],
+        ['cli', 'rootKey.create'],
+      ]);
+      expect(await here.ok('audit', '--target', rootKeyId as string)).toMatch(
+        / cli +rootKey\.create +rk_\w+ +- +name: "ci"/,
+      );
+    });
+
+    test('filters and pages reach the service; --json has the words of the API', async () => {
+      expect(await actions('--action', 'api.create')).toEqual(['api.create']);
+      const [created] = await events('--action', 'api.create');
+      expect(created).toMatchObject({
+        id: expect.stringMatching(/^\d+$/),
+        target: apiId,
+        after: { name: 'audited' },
+        origin: '127.0.0.1',
+        requestId: expect.stringMatching(/^req_/),
+      });
+      const { time = 0, actor = '' } = created ?? {};
+      expect(await actions('--actor', actor, '--until', String(time))).toEqual([]);
+      expect((await actions('--actor', actor, '--since', String(time))).at(-1)).toBe('api.create');
+      expect(await actions('--since', '2100-01-01')).toEqual([]);
+      const first = (await here.json('audit', '--limit', '1', '--target', keyId)) as { cursor: string };
+      expect(await actions('--limit', '1', '--target', keyId, '--cursor', first.cursor)).toEqual(['key.create']);
+      expect(await here.ok('audit', '--limit', '1', '--target', keyId)).toEndWith(
+        `\nmore with --cursor ${first.cursor}, or --all\n`,
+      );
+      expect(await actions('--limit', '1', '--target', keyId, '--all')).toEqual(['key.update', 'key.create']);
+    });
+
+    test('a name cannot write to the terminal', async () => {
+      await here.ok('key', 'update', keyId, '--name', 'a\u001b[2Jb\u202ec');
+      const shown = await here.ok('audit', '--target', keyId, '--limit', '1');
+      expect(shown).toContain('name: "first" -> "a\\u001b[2Jb\\u202ec"');
+    });
+
+    test('without the right it says which one is lacking', async () => {
+      const { key } = await here.json('root-key', 'create', '--right', 'api.*.read_api');
+      const environment = { KEYSTILE_ROOT_KEY: key as string };
+      expect(await here.run(['audit'], { environment })).toEqual({
+        code: 1,
+        out: '',
+        err: 'This root key lacks the right root.*.read_audit.\n',
+      });
+    });
+
+    test('a filter that is wrong is told in words', async () => {
+      expect((await here.run(['audit', '--since', 'yesterday'])).code).toBe(2);
+      expect((await here.run(['audit', '--limit', '101'])).err).toBe(
+        'limit must be a whole number from 1 to 100, not 101\n',
+      );
+    });
+  });
+}
