@@ -15,6 +15,8 @@ export class OpenTally implements Tally {
   readonly counts: number[] = TALLY_CODES.map(() => 0);
   lastAtMs = 0;
   isTaken = false;
+  /** The key that it is found by, until it is taken. */
+  holder: { tally: OpenTally | null } | null = null;
 
   constructor({ minuteMs, apiId, keyId, identityId, tags }: TallySubject) {
     this.minuteMs = minuteMs;
@@ -22,6 +24,13 @@ export class OpenTally implements Tally {
     this.keyId = keyId;
     this.identityId = identityId;
     this.tags = tags;
+  }
+
+  /** From now on nothing is added. */
+  take(): void {
+    this.isTaken = true;
+    if (this.holder?.tally === this) this.holder.tally = null;
+    this.holder = null;
   }
 
   add(code: VerdictCode, count: number, nowMs: number): void {

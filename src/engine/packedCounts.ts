@@ -25,7 +25,6 @@ const NONE: readonly TakenCount[] = [];
 export class PackedCounts {
   readonly #touched = [new RowList(), new RowList()] as const;
   readonly #minuteMs: [number, number] = [0, 0];
-  readonly #sinceMs: [number, number] = [0, 0];
   #running: 0 | 1 = 0;
 
   get #sealed(): 0 | 1 {
@@ -37,26 +36,19 @@ export class PackedCounts {
     return this.#touched[this.#sealed].length;
   }
 
-  /** `at` is where the count words of the row begin. */
+  /** `at` is where the count words of the row begin; it is not before the minute of the generation. */
   add(rows: Uint32Array, at: number, row: number, nowMs: number): void {
     const generation = this.#running;
     const word = at + generation * WORDS_PER_GENERATION;
     const count = rows[word] ?? 0;
     if (count === 0) this.#touched[generation].push(row);
     rows[word] = count + 1;
-    // A clock that was set back is no reason for a time long before.
-    rows[word + 1] = Math.max(0, nowMs - this.#sinceMs[generation]);
+    rows[word + 1] = nowMs - this.#minuteMs[generation];
   }
 
   /** What was counted until now is sealed. What was sealed before must have been taken. */
   swap(minuteMs: number): void {
     this.#running = this.#sealed;
-    this.#minuteMs[this.#running] = minuteMs;
-    this.#sinceMs[this.#running] = minuteMs;
-  }
-
-  /** What was counted until now counts for another minute. */
-  relabel(minuteMs: number): void {
     this.#minuteMs[this.#running] = minuteMs;
   }
 
@@ -91,8 +83,8 @@ export class PackedCounts {
     const count = rows[word] ?? 0;
     if (count === 0) return null;
     rows[word] = 0;
-    const lastAtMs = this.#sinceMs[generation] + (rows[word + 1] ?? 0);
-    return { isSealed: generation === this.#sealed, minuteMs: this.#minuteMs[generation], count, lastAtMs };
+    const minuteMs = this.#minuteMs[generation];
+    return { isSealed: generation === this.#sealed, minuteMs, count, lastAtMs: minuteMs + (rows[word + 1] ?? 0) };
   }
 }
 

@@ -7,15 +7,15 @@ import type { VerifyRequest } from './verify.ts';
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
 /** Tallies kept as objects at one time; what comes beyond them is counted for its api, without key and tags. */
-export const MAX_OPEN_TALLIES = 100_000;
+export const MAX_OPEN_TALLIES = 200_000;
 /** So many more may be those of apis; beyond them an api is counted in the last minute that it has. */
 export const MAX_API_TALLIES = 10_000;
 /** Tallies of apis that unknown keys were asked for, while it is not known whether these exist. */
 export const MAX_ASKED_TALLIES = 1_000;
 /** Apis that are known to exist. */
 const MAX_KNOWN_APIS = 10_000;
-/** Packed rows that are taken out in one turn because a minute has ended. */
-const MAX_ROWS_PER_TURN = 1_000;
+/** Tallies that may wait to be written when a minute ends; with more of them the minute goes on. */
+const MAX_WAITING = 1_000;
 
 /**
  * Counts every verification of this node in memory: by minute, api, key, identity, tags and outcome.
@@ -26,13 +26,15 @@ const MAX_ROWS_PER_TURN = 1_000;
  *
  * There are two generations: the running one is added to, the sealed one is taken out in slices and written down. A generation
  * is sealed when a minute ends and when it is to be written. Where very many keys are in use and the sealed one is not
- * written yet when a minute ends, valid verifications of packed keys count for the next minute, never for the next hour.
+ * written yet when a minute ends, the running one goes on, at most until the hour ends: otherwise there would be more to
+ * write the longer it takes.
  */
 export class TallyBook {
   readonly #packed: PackedKeys;
   readonly #nowMs: () => number;
+  /** Of the running generation. */
   #minuteMs = 0;
-  #minuteEndMs = 0;
+  #untilMs = 0;
   #running: OpenTally[] = [];
   #sealed: OpenTally[] = [];
   /** Of this minute, by key and tags, or by api and tags. */
@@ -53,7 +55,7 @@ export class TallyBook {
 
   count({ apiId, tags }: VerifyRequest, { code, key }: Verdict): void {
     const nowMs = this.#nowMs();
-    if (nowMs < this.#minuteMs || nowMs >= this.#minuteEndMs) this.#roll(nowMs);
+    if (nowMs < this.#minuteMs || nowMs >= this.#untilMs) this.#roll(nowMs);
     if (key === null) return this.#askedFor(apiId, tags)?.add(code, 1, nowMs);
     if (tags !== null) return this.#named(key, tags).add(code, 1, nowMs);
     if (key.place < 0) return this.#ofKept(key).add(code, 1, nowMs);
@@ -73,7 +75,7 @@ export class TallyBook {
 
   /** From now on nothing is added to what was counted until now. */
   seal(): void {
-    this.#seal(this.#minuteMs);
+    this.#seal(minuteOf(this.#nowMs()));
   }
 
   /** At most so many of the sealed generation; they are the caller's from now on. */
@@ -85,7 +87,7 @@ export class TallyBook {
       taken.push(tally);
     }
     for (const tally of taken) {
-      tally.isTaken = true;
+      tally.take();
       if (tally.keyId !== '') this.#know(tally.apiId);
     }
     if (this.isSealedEmpty) this.#ofApi.clear();
@@ -118,14 +120,12 @@ export class TallyBook {
   }
 
   #roll(nowMs: number): void {
-    const minuteMs = Math.floor(nowMs / MINUTE_MS) * MINUTE_MS;
-    const isSameHour = Math.floor(minuteMs / HOUR_MS) === Math.floor(this.#minuteMs / HOUR_MS);
-    if (isSameHour && this.#packed.counts.sealedLength > MAX_ROWS_PER_TURN) {
-      this.#packed.counts.relabel(minuteMs);
-      this.#byName.clear();
-    } else this.#seal(minuteMs);
-    this.#minuteMs = minuteMs;
-    this.#minuteEndMs = minuteMs + MINUTE_MS;
+    const minuteMs = minuteOf(nowMs);
+    const waiting = this.#sealed.length + this.#packed.counts.sealedLength;
+    const isLaterInHour =
+      nowMs > this.#minuteMs && Math.floor(nowMs / HOUR_MS) === Math.floor(this.#minuteMs / HOUR_MS);
+    if (waiting > MAX_WAITING && isLaterInHour) this.#untilMs = minuteMs + MINUTE_MS;
+    else this.#seal(minuteMs);
   }
 
   #seal(nextMinuteMs: number): void {
@@ -139,13 +139,19 @@ export class TallyBook {
     this.#sealedAsked.push(...this.#asked);
     this.#asked = [];
     this.#byName.clear();
+    this.#minuteMs = nextMinuteMs;
+    this.#untilMs = nextMinuteMs + MINUTE_MS;
     this.seals++;
   }
 
   #ofKept(key: KeyEntry): OpenTally {
     const known = key.tally;
-    if (known !== null && known.minuteMs === this.#minuteMs && !known.isTaken) return known;
-    return (key.tally = this.#open(key.apiId, key, null));
+    if (known !== null && known.minuteMs === this.#minuteMs) return known;
+    const tally = this.#open(key.apiId, key, null);
+    if (tally.keyId === '') return tally;
+    tally.holder = key;
+    key.tally = tally;
+    return tally;
   }
 
   #named(key: KeyEntry, tags: readonly string[] | null): OpenTally {
@@ -208,4 +214,8 @@ export class TallyBook {
     if (this.#knownApis.size >= MAX_KNOWN_APIS) this.#knownApis.clear();
     this.#knownApis.add(apiId);
   }
+}
+
+function minuteOf(timeMs: number): number {
+  return Math.floor(timeMs / MINUTE_MS) * MINUTE_MS;
 }

@@ -15,7 +15,7 @@ const insertAsV1 = (id: string, account: number): string => `
   INSERT INTO accounts (id, kind, value, mark, due_at_ms, revision) VALUES (${account}, 0, 5, 0, 0, 1);
   INSERT INTO keys (id, api_id, identity_id, secret_digest, start, name, meta, environment, enabled, expires_at_ms,
     credits, credits_account, limits, ip_allowlist, created_at_ms, updated_at_ms, deleted_at_ms, revision)
-  VALUES ('${id}', 'api_1', NULL, 'digest of ${id}', 'sk_1234', NULL, NULL, NULL, 1, NULL,
+  VALUES ('${id}', 'api_1', NULL, 'digest of ${id}', 'sk_1234', 'Old Name', '{"plan":"free"}', NULL, 1, NULL,
     '{"account":${account},"refill":null}', ${account}, NULL, NULL, 3000, NULL, NULL, 1);
   WITH next AS (UPDATE change_counter SET number = number + 1 RETURNING number)
   INSERT INTO changes (number, at_ms, keys, root_keys) SELECT number, 1, ARRAY['digest of ${id}'], false FROM next;`;
@@ -34,7 +34,8 @@ async function madeByV1(server: PostgresServer): Promise<{ url: string; name: st
   return { url, name };
 }
 
-const asV1 = (id: string, account: number) => found(key(id, { credits: { account, refill: null } }));
+const asV1 = (id: string, account: number) =>
+  found(key(id, { credits: { account, refill: null }, name: 'Old Name', meta: '{"plan":"free"}' }));
 
 describe('a PostgreSQL database of schema version 1', () => {
   test('is brought to the present version with everything that is in it', async () => {
@@ -48,6 +49,9 @@ describe('a PostgreSQL database of schema version 1', () => {
       ]);
       expect(await storage.records.findKeysByDigest(['digest of key_1'])).toEqual([asV1('key_1', 1)]);
       expect((await storage.records.listKeys(EVERY_KEY)).items).toEqual([asV1('key_1', 1)]);
+      for (const search of ['old', 'free', 'sk_']) {
+        expect((await storage.records.listKeys({ ...EVERY_KEY, search })).total).toBe(1);
+      }
       expect(await storage.records.findApi('api_1')).toMatchObject({ name: 'old', generation: 0, revision: 0 });
       expect(await storage.ledger.spend(spendOf(credits(1, 2)))).toMatchObject({
         status: 'taken',

@@ -57,6 +57,9 @@ describe('databases of every schema version', () => {
           expect(await service.verify(there[name as keyof typeof there].key)).toMatchObject(verdict);
         }
         expect(await service.verify(deleted.key)).toMatchObject({ code: 'NOT_FOUND' });
+        for (const search of ['plain', 'free', 'fix']) {
+          expect((await service.ok('/v1/apis.listKeys', { apiId, search })).total).toBe(1);
+        }
       } finally {
         await service.close();
       }

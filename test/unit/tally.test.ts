@@ -5,7 +5,7 @@ import { VERDICT_CODES } from '../../src/engine/verdict.ts';
 import { TALLY_CODES } from '../../src/storage/talliesPort.ts';
 import { digestOf, keyIdOf, TallyWorld } from '../harness/tallies.ts';
 
-const MINUTE_MS = 60_000;
+const HOUR_MS = 3_600_000;
 const [K1, K2, K3] = [keyIdOf(1), keyIdOf(2), keyIdOf(3)];
 
 describe('counting verifications', () => {
@@ -198,18 +198,18 @@ describe('bounds', () => {
     );
   });
 
-  test('a database that is away for weeks does not fill the memory: minutes of an api run together then', () => {
+  test('a database that is away for years does not fill the memory: hours of an api run together then', () => {
     const world = new TallyWorld();
     for (let number = 0; number < MAX_OPEN_TALLIES; number++) world.verify(world.keep(2 * number));
-    const minutes = 2 * MAX_API_TALLIES;
+    const hours = 2 * MAX_API_TALLIES;
     const late = world.keep(2);
-    for (let minute = 0; minute < minutes; minute++) {
-      world.clock.advance(MINUTE_MS);
+    for (let hour = 0; hour < hours; hour++) {
+      world.clock.advance(HOUR_MS);
       world.verify(late);
     }
     expect(world.book.openSize).toBe(MAX_OPEN_TALLIES + MAX_API_TALLIES);
     const ofApi = world.book.drain().filter(({ keyId }) => keyId === '');
-    expect(ofApi.reduce((sum, { counts }) => sum + (counts[0] ?? 0), 0)).toBe(minutes);
+    expect(ofApi.reduce((sum, { counts }) => sum + (counts[0] ?? 0), 0)).toBe(hours);
   });
 
   test('tags that anyone can make up open no tallies beyond the maximum', () => {
@@ -219,24 +219,44 @@ describe('bounds', () => {
     for (let n = 0; n < 1_000; n++) world.verify(null, { apiId: 'api_1', tags: [`tag ${n}`] });
     expect(world.book.openSize).toBe(MAX_OPEN_TALLIES + 1);
   });
+});
 
-  test('very many keys that are not written when a minute ends count for the next one, and never for the next hour', async () => {
+describe.each(['packed', 'kept'])('while very many %s keys wait to be written', (how) => {
+  const KEYS = 1_500;
+
+  /** Each key is verified at each of these times, and nobody takes anything out. */
+  function crowd(...times: readonly string[]): TallyWorld {
     const world = new TallyWorld();
-    const numbers = Array.from({ length: 1_500 }, (_, number) => number);
-    for (const number of numbers) world.pack(number);
-    const verifyAll = (): void => {
-      for (const number of numbers) world.verify(world.packed.get(digestOf(number)) ?? null);
-    };
-    world.clock.set('2026-03-15T12:57:00Z');
-    verifyAll();
-    // Nobody takes them out.
-    for (const minute of ['12:58', '12:59', '13:00']) {
-      world.clock.set(`2026-03-15T${minute}:00Z`);
-      verifyAll();
+    const numbers = Array.from({ length: KEYS }, (_, number) => number);
+    const made = numbers.map((number) => (how === 'packed' ? world.pack(number) : world.keep(number)));
+    for (const time of times) {
+      world.clock.set(`2026-03-15T${time}Z`);
+      for (const number of numbers) world.verify(world.packed.get(digestOf(number)) ?? made[number] ?? null);
     }
+    return world;
+  }
+
+  const ofOne = (world: TallyWorld) => world.written().filter((line) => line.includes(K3));
+
+  test('a minute goes on, until the hour ends', async () => {
+    const world = crowd('12:57:00', '12:58:00', '12:59:00', '13:00:00');
     await world.flushing.flush();
-    const ofOne = world.written().filter((line) => line.includes(K3));
-    expect(ofOne).toEqual([`12:57 api_2 ${K3}: 1`, `12:59 api_2 ${K3}: 2`, `13:00 api_2 ${K3}: 1`]);
-    expect(world.written().length).toBe(3 * numbers.length);
+    expect(ofOne(world)).toEqual([`12:57 api_2 ${K3}: 1`, `12:58 api_2 ${K3}: 2`, `13:00 api_2 ${K3}: 1`]);
+    expect(world.written().length).toBe(3 * KEYS);
+  });
+
+  test('the last use is told all the same, and a clock that is set back counts for the minute that it shows', async () => {
+    const world = crowd('12:57:00', '12:58:00', '12:59:01', '12:56:02');
+    await world.flushing.flush();
+    expect(ofOne(world)).toEqual([`12:56 api_2 ${K3}: 1`, `12:57 api_2 ${K3}: 1`, `12:58 api_2 ${K3}: 2`]);
+    expect(world.tallies.lastUses.get(K3)).toBe(Date.parse('2026-03-15T12:59:01Z'));
+  });
+
+  test('once they are written, a minute is a minute again', async () => {
+    const world = crowd('12:57:00', '12:58:00', '12:59:00');
+    await world.flushing.flush();
+    world.verify(how === 'packed' ? world.pack(3) : world.keep(3));
+    await world.flushing.flush();
+    expect(ofOne(world)).toEqual([`12:57 api_2 ${K3}: 1`, `12:58 api_2 ${K3}: 2`, `12:59 api_2 ${K3}: 1`]);
   });
 });

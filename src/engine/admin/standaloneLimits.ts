@@ -88,7 +88,7 @@ export class StandaloneLimits {
       await this.#parts.admin.changes.applyOnce({ writes: [], accounts: [], events });
     } catch (error) {
       if (!(error instanceof StorageUnavailable)) throw error;
-      throw new StorageOutcomeUnknown(`The limit was decided, but not written to the audit log. ${error.message}`);
+      throw new StorageOutcomeUnknown('The limit was decided and counted, but not written to the audit log.');
     }
   }
 }

@@ -1,6 +1,7 @@
 import type { Client } from 'pg';
 
 import { WrongServer } from './connector.ts';
+import { NAMED_KEYS, type NamedRow, storedWords } from '../sql/wordIndex.ts';
 import { SCHEMA_V1 } from './schemaV1.ts';
 import { SCHEMA_V2 } from './schemaV2.ts';
 import { TEXT } from './textType.ts';
@@ -26,6 +27,24 @@ export const SCHEMA_VERSION = MIGRATIONS.length;
 /** Any number, the same for all nodes of all versions: who holds it migrates. */
 const MIGRATION_LOCK = 7_218_530_411;
 
+/** The version after which there is an index of words, which the keys until then have to be put into. */
+const WORDS_SINCE = 1;
+const STEP = 1000;
+
+async function fillWords(client: Client): Promise<void> {
+  let last = '';
+  for (;;) {
+    const { rows } = await client.query<NamedRow>(NAMED_KEYS, [last, STEP]);
+    const words = rows.flatMap((row) => storedWords(row).map((word) => ({ ...row, word })));
+    await client.query(
+      'INSERT INTO key_words (api_id, word, key_id) SELECT * FROM unnest($1::text[], $2::text[], $3::text[]) ON CONFLICT DO NOTHING',
+      [words.map(({ api_id }) => api_id), words.map(({ word }) => word), words.map(({ id }) => id)],
+    );
+    if (rows.length < STEP) return;
+    last = rows.at(-1)?.id ?? last;
+  }
+}
+
 /** Brings the database to the version of this program, or leaves a newer one that it can work with. */
 export async function migrate(client: Client, newWorkspaceId: () => string, upgrades: boolean): Promise<void> {
   // Whatever the default of the database is: what another node has made while this one waited must be seen.
@@ -47,6 +66,7 @@ export async function migrate(client: Client, newWorkspaceId: () => string, upgr
       );
     }
     for (const { sql } of MIGRATIONS.slice(version)) await client.query(sql);
+    if (version === WORDS_SINCE) await fillWords(client);
     if (version < SCHEMA_VERSION) {
       await put(client, 'schema_version', String(SCHEMA_VERSION));
       await put(client, 'schema_compatible_from', String(MIGRATIONS.at(-1)?.compatibleFrom ?? 0));

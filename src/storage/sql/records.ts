@@ -151,7 +151,7 @@ export class SqlRecords implements Records {
 
   async listIdentities(query: PageQuery): Promise<Page<IdentityRecord>> {
     const page = await this.#list<IdentityRow>(queries.identityListing(query), query.limit);
-    return { ...page, items: page.items.map(toIdentity) };
+    return { ...page, items: readableOf(page.items, toIdentity) };
   }
 
   async listPermissions(): Promise<readonly PermissionRecord[]> {
@@ -159,7 +159,7 @@ export class SqlRecords implements Records {
   }
 
   async listRoles(): Promise<readonly RoleRecord[]> {
-    return (await this.#find<RoleRow>(queries.LIST_ROLES, [])).map(toRole);
+    return readableOf(await this.#find<RoleRow>(queries.LIST_ROLES, []), toRole);
   }
 
   async findNamespace(name: string): Promise<NamespaceRecord | null> {
@@ -227,4 +227,15 @@ export class SqlRecords implements Records {
     const [counted] = await this.#reader.scan<{ total: number }>(total);
     return queries.toPage(await this.#reader.scan<T>(page), limit, counted?.total ?? 0);
   }
+}
+
+/** One row that cannot be read is left out of a list, not the list; asked for by itself, it fails. */
+function readableOf<R, T>(rows: readonly R[], toRecord: (row: R) => T): T[] {
+  return rows.flatMap((row) => {
+    try {
+      return [toRecord(row)];
+    } catch {
+      return [];
+    }
+  });
 }
