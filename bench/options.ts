@@ -3,7 +3,13 @@ import { parseArgs } from 'node:util';
 import { COUNTER_ROWS } from './counters.ts';
 import type { Pace } from './pairs.ts';
 
-const ROW_NAMES: readonly string[] = [...COUNTER_ROWS.map(({ name }) => name), 'analytics', 'million', 'idle', 'postgres'];
+const ROW_NAMES: readonly string[] = [
+  ...COUNTER_ROWS.map(({ name }) => name),
+  'analytics',
+  'million',
+  'idle',
+  'postgres',
+];
 
 /** Short rounds and many of them: noise that lasts for seconds then hits both sides of a pair. */
 const DEFAULT_ROUNDS = '8';

@@ -12,7 +12,12 @@ export function resultTables(results: Results, goals: readonly Goal[]): string {
     parts.push(table([head, ...counters.map(counterCells)]), NOTES);
   }
   if (analytics !== null) {
-    parts.push(table([['', ...comparisonHead('off', 'on')], ['analytics', ...comparisonCells(analytics)]]));
+    parts.push(
+      table([
+        ['', ...comparisonHead('off', 'on')],
+        ['analytics', ...comparisonCells(analytics)],
+      ]),
+    );
   }
   if (million !== null) {
     const head = ['', ...comparisonHead('1,000', '1,000,000')];

@@ -76,7 +76,7 @@ export function inBlock(address: Address, block: AddressBlock): boolean {
 /** As a person writes it; the longest run of zeros is not shortened. */
 export function showAddress(address: Address): string {
   const isV4 = address.slice(0, 10).every((byte) => byte === 0) && address[10] === 0xff && address[11] === 0xff;
-  if (isV4) return [...address.slice(12)].join('.');
+  if (isV4) return address.slice(12).join('.');
   const groups = Array.from({ length: 8 }, (_, i) => ((address[i * 2] ?? 0) << 8) | (address[i * 2 + 1] ?? 0));
   return groups.map((group) => group.toString(16)).join(':');
 }

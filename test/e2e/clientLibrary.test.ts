@@ -64,7 +64,9 @@ function recording(unkey: Unkey): Unkey {
 }
 
 function allMethods(unkey: Unkey): string[] {
-  const groups = Object.entries(Object.getOwnPropertyDescriptors(Unkey.prototype)).filter(([, { get }]) => get);
+  const groups = Object.entries(Object.getOwnPropertyDescriptors(Unkey.prototype)).filter(
+    ([, descriptor]) => 'get' in descriptor && descriptor.get !== undefined,
+  );
   return groups.flatMap(([group]) =>
     Object.keys(Reflect.get(unkey, group) as object).map((name) => `${group}.${name}`),
   );
