@@ -1,5 +1,6 @@
 import type { CounterResult } from './counters.ts';
 import type { IdleResult } from './idle.ts';
+import type { ListingResult } from './listing.ts';
 import type { MillionResult } from './million.ts';
 import type { Comparison } from './pairs.ts';
 import type { PostgresResult } from './postgres.ts';
@@ -9,6 +10,7 @@ export interface Results {
   /** With analytics against without. */
   readonly analytics: Comparison | null;
   readonly million: MillionResult | null;
+  readonly listing: ListingResult | null;
   readonly idle: IdleResult | null;
   readonly postgres: PostgresResult | null;
 }
@@ -25,7 +27,7 @@ export interface Goal {
 
 type Bound = Goal['bound'];
 
-export function goalsOf({ counters, analytics, million, idle, postgres }: Results): Goal[] {
+export function goalsOf({ counters, analytics, million, listing, idle, postgres }: Results): Goal[] {
   const goals: Goal[] = [];
   const hold = (what: string, measured: number, bound: Bound, target: number | null, unit: string): void => {
     if (target !== null) goals.push({ what, measured, bound, target, unit, isReached: keeps(measured, bound, target) });
@@ -39,6 +41,9 @@ export function goalsOf({ counters, analytics, million, idle, postgres }: Result
     hold('1,000,000 keys: start to first verdict', million.startSeconds, 'under', 1, 's');
     hold('1,000,000 keys: requests', million.comparison.ratio.median, 'at least', 0.85, 'x 1,000 keys');
     hold('1,000,000 keys: resident memory', million.residentMebibytes, 'under', 700, 'MiB');
+  }
+  if (listing !== null) {
+    hold('listing of 1,000,000 keys: slowest page', listing.slowestMs / listing.firstMs, 'at most', 5, 'x the first');
   }
   if (idle !== null) {
     hold('idle: resident memory', idle.residentMebibytes, 'under', 120, 'MiB');

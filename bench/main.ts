@@ -9,6 +9,7 @@ import { COUNTER_ROWS, type CounterResult, measureRow } from './counters.ts';
 import { measureFlushMs } from './flush.ts';
 import { goalsOf, type Results } from './goals.ts';
 import { measureIdle } from './idle.ts';
+import { measureListing } from './listing.ts';
 import { measureMillion } from './million.ts';
 import { type Options, readOptions, USAGE, UsageError } from './options.ts';
 import { CONNECTIONS } from './pairs.ts';
@@ -70,12 +71,14 @@ async function measureAll({ isWanted, pace }: Options, folder: string): Promise<
   if (isWanted('million')) announce('1,000,000 keys');
   const many = { many: join(folder, 'many'), few: join(folder, 'few') };
   const million = isWanted('million') ? await measureMillion(many, pace) : null;
+  if (isWanted('listing')) announce('listing of 1,000,000 keys');
+  const listing = isWanted('listing') ? await measureListing(join(folder, 'listing')) : null;
   if (isWanted('idle')) announce('idle');
   const idle = isWanted('idle') ? await measureIdle(join(folder, 'idle')) : null;
   if (isWanted('postgres')) announce('PostgreSQL');
   const postgres = isWanted('postgres') ? await measurePostgres(new RequestPool(POSTGRES_KEYS), pace) : null;
   process.stderr.write('\n');
-  return { counters, analytics, million, idle, postgres };
+  return { counters, analytics, million, listing, idle, postgres };
 }
 
 function announce(row: string): void {

@@ -7,6 +7,7 @@ const ROW_NAMES: readonly string[] = [
   ...COUNTER_ROWS.map(({ name }) => name),
   'analytics',
   'million',
+  'listing',
   'idle',
   'postgres',
 ];

@@ -5,7 +5,7 @@ import type { Spread } from './statistics.ts';
 
 /** What a person reads. */
 export function resultTables(results: Results, goals: readonly Goal[]): string {
-  const { counters, analytics, million, postgres } = results;
+  const { counters, analytics, million, listing, postgres } = results;
   const parts: string[] = [];
   if (counters.length > 0) {
     const head = ['', ...comparisonHead('bare', 'keystile'), 'flush'];
@@ -23,6 +23,15 @@ export function resultTables(results: Results, goals: readonly Goal[]): string {
     const head = ['', ...comparisonHead('1,000', '1,000,000')];
     const firstSeen = `First sight of each of the 1,000,000 keys: ${whole(million.firstSeenPerSecond)} a second.`;
     parts.push(table([head, ['keys stored', ...comparisonCells(million.comparison)]]), firstSeen);
+  }
+  if (listing !== null) {
+    const { pages, firstMs, earlyMs, lateMs, slowestMs } = listing;
+    parts.push(
+      table([
+        ['', 'pages', 'first ms', 'early ms', 'late ms', 'slowest ms'],
+        ['listing', whole(pages), ...[firstMs, earlyMs, lateMs, slowestMs].map((each) => each.toFixed(1))],
+      ]),
+    );
   }
   if (postgres !== null) {
     const bare = ['PostgreSQL', ...comparisonHead('bare', 'keystile')];
