@@ -143,7 +143,7 @@ export const VARIABLES = {
     'MAX_LIMITS_PER_NAMESPACE',
     count(1, 100_000_000),
     '1000000',
-    'Counters of standalone limits in one namespace; local ones take at most half of KEYSTILE_MAX_LOCAL_COUNTERS.',
+    'Counters of standalone limits in one namespace; local ones take at most a quarter of KEYSTILE_MAX_LOCAL_COUNTERS, and half in all namespaces together.',
   ),
   idempotencyRetention: variable(
     'IDEMPOTENCY_RETENTION',

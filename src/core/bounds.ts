@@ -41,6 +41,7 @@ export const MAX_BATCH_ITEMS = 100;
 export const MIN_EXTERNAL_ID_LENGTH = 3;
 export const MAX_IDENTIFIER_LENGTH = 256;
 export const MAX_NAMESPACE_LENGTH = 128;
+export const MAX_NAMESPACES = 10_000;
 export const MAX_OVERRIDES_PER_NAMESPACE = 10_000;
 export const MAX_RESOURCES = 10;
 
@@ -48,6 +49,8 @@ export const MAX_PERMISSION_LENGTH = 512;
 export const MAX_DESCRIPTION_LENGTH = 512;
 export const MAX_PERMISSIONS_PER_KEY = 1_000;
 export const MAX_ROLES_PER_KEY = 100;
+/** Those of its own and those of its roles, each once, when either is given to a key. */
+export const MAX_EFFECTIVE_PERMISSIONS = 2_000;
 export const MAX_PERMISSIONS = 10_000;
 export const MAX_ROLES = 1_000;
 

@@ -40,6 +40,11 @@ export interface KeyRecord {
   readonly expiresAtMs: number | null;
   readonly credits: CreditsRecord | null;
   readonly limits: readonly LimitRecord[];
+  /**
+   * An account that counts nothing and has the key's revision, of a key with an owner and without exact counters of its own:
+   * when it spends those of its identity, the ledger holds its revision against this one.
+   */
+  readonly guardAccount: number | null;
   readonly ipAllowlist: readonly string[];
   /** Of roles and permissions that were deleted meanwhile the ids may be left: they stand for nothing. */
   readonly roleIds: readonly string[];
@@ -154,6 +159,7 @@ export const BLANK_KEY: KeyRecord = {
   expiresAtMs: null,
   credits: null,
   limits: [],
+  guardAccount: null,
   ipAllowlist: [],
   roleIds: [],
   permissionIds: [],

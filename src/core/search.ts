@@ -11,7 +11,12 @@ export function wordsOf(text: string): string[] {
     .toLowerCase()
     .split(/[^\p{L}\p{N}]+/u)
     .filter((word) => word !== '')
-    .map((word) => word.slice(0, MAX_WORD_LENGTH));
+    .map(cut);
+}
+
+/** Never in the middle of a character: half of one cannot be stored. */
+function cut(word: string): string {
+  return word.length <= MAX_WORD_LENGTH ? word : Array.from(word).slice(0, MAX_WORD_LENGTH).join('');
 }
 
 /** The words by which a key is found: those of its name, then those of the texts and numbers in its metadata. */

@@ -35,11 +35,11 @@ export class Edge {
   #unsaved: LocalWindow[] = [];
   #forgetting = this.#owners.entries();
 
-  /** A group has at most half of all, and at most `maxPerGroup`. */
+  /** All groups together have at most half of all, and each at most half of that, and at most `maxPerGroup`. */
   constructor(counts: EdgeCounts, maxOwners: number, maxPerGroup = maxOwners) {
     this.#counts = counts;
     this.#maxOwners = maxOwners;
-    this.#groups = new OwnerGroups(Math.min(maxPerGroup, Math.max(1, Math.floor(maxOwners / 2))));
+    this.#groups = new OwnerGroups(maxPerGroup, Math.max(1, Math.floor(maxOwners / 2)));
     counts.onForgotten(() => this.#markAll());
   }
 

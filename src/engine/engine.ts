@@ -5,6 +5,7 @@ import { Access } from './admin/access.ts';
 import { AnalyticsAdmin } from './admin/analytics.ts';
 import { ApiAdmin } from './admin/apis.ts';
 import { AuditLog } from './admin/auditLog.ts';
+import { BulkDeletion } from './admin/bulkDeletion.ts';
 import { Changes } from './admin/changes.ts';
 import { IdentityAdmin } from './admin/identities.ts';
 import { ImportQueue } from './admin/importQueue.ts';
@@ -52,6 +53,7 @@ export class Engine {
   readonly apis: ApiAdmin;
   readonly keys: KeyAdmin;
   readonly keyLife: KeyLife;
+  readonly bulkDeletion: BulkDeletion;
   readonly keyAccess: KeyAccessAdmin;
   readonly permissions: PermissionAdmin;
   readonly identities: IdentityAdmin;
@@ -93,7 +95,8 @@ export class Engine {
     this.keyLife = new KeyLife(parts);
     this.keyAccess = new KeyAccessAdmin(parts);
     this.permissions = new PermissionAdmin(parts);
-    this.apis = new ApiAdmin(parts, this.keyLife);
+    this.bulkDeletion = new BulkDeletion(parts);
+    this.apis = new ApiAdmin(parts, this.bulkDeletion);
     this.identities = new IdentityAdmin(parts);
     this.rootKeys = new RootKeyAdmin(parts);
     this.imports = new ImportAdmin(parts);

@@ -20,6 +20,13 @@ interface Lookup {
   changed: boolean;
 }
 
+/** What was dropped while a question was under way: of that its answer may be from before the change. */
+interface Question {
+  readonly apis: Set<string>;
+  readonly identities: Set<string>;
+  access: boolean;
+}
+
 /**
  * Keys that were seen, by the digest of their secret. A digest is in one of these states:
  *
@@ -42,7 +49,7 @@ export class KeyCache {
   /** Of the keys in `#entries`, by id; each is one object for all of them. */
   readonly #identities = new Map<string, IdentityEntry>();
   #asking: string[] = [];
-  #questions = 0;
+  readonly #questions = new Set<Question>();
   hits = 0;
   misses = 0;
 
@@ -97,20 +104,25 @@ export class KeyCache {
   dropApi(apiId: string): void {
     this.packed.dropApi(apiId);
     for (const [digest, entry] of this.#entries) if (entry.apiId === apiId) this.#entries.delete(digest);
-    this.#readAgain();
+    for (const question of this.#questions) question.apis.add(apiId);
   }
 
   dropIdentity(id: string): void {
     const entry = this.#identities.get(id);
     if (entry !== undefined) entry.isDropped = true;
     this.#identities.delete(id);
-    this.#readAgain();
+    for (const question of this.#questions) question.identities.add(id);
+  }
+
+  /** What was known of an identity turned out to be old. */
+  dropIdentityOf(entry: IdentityEntry): void {
+    if (this.#identities.get(entry.id) === entry) this.dropIdentity(entry.id);
   }
 
   /** Roles or permissions stand for something else now. */
   dropAccess(): void {
     for (const [digest, { extras }] of this.#entries) if (extras?.access != null) this.#entries.delete(digest);
-    this.#readAgain();
+    for (const question of this.#questions) question.access = true;
   }
 
   /** Anything may have changed. */
@@ -119,11 +131,6 @@ export class KeyCache {
     this.#entries.clear();
     this.#identities.clear();
     this.#unknown.clear();
-    this.#readAgain();
-  }
-
-  /** What is being read may be from before the change. */
-  #readAgain(): void {
     for (const lookup of this.#lookups.values()) lookup.changed = true;
   }
 
@@ -133,25 +140,26 @@ export class KeyCache {
   }
 
   async #readAsked(): Promise<void> {
-    if (this.#asking.length === 0 || this.#questions >= MAX_QUESTIONS) return;
+    if (this.#asking.length === 0 || this.#questions.size >= MAX_QUESTIONS) return;
     const digests = this.#asking.splice(0, MAX_ASKED);
-    this.#questions++;
+    const question: Question = { apis: new Set(), identities: new Set(), access: false };
+    this.#questions.add(question);
     void this.#readAsked();
     try {
       const found = await this.#records.findKeysByDigest(digests);
-      for (const [i, digest] of digests.entries()) this.#receive(digest, found[i] ?? null);
+      for (const [i, digest] of digests.entries()) this.#receive(digest, found[i] ?? null, question);
     } catch (error) {
       for (const digest of digests) this.#finish(digest)?.reject(error as Error);
     } finally {
-      this.#questions--;
+      this.#questions.delete(question);
     }
     void this.#readAsked();
   }
 
-  #receive(digest: string, found: KeyWithIdentity | PoisonedKey | null): void {
+  #receive(digest: string, found: KeyWithIdentity | PoisonedKey | null, question: Question): void {
     const lookup = this.#lookups.get(digest);
-    if (lookup?.changed) {
-      lookup.changed = false;
+    if (lookup?.changed || hasChanged(found, question)) {
+      if (lookup !== undefined) lookup.changed = false;
       return this.#ask(digest);
     }
     if (found !== null && 'poisoned' in found) {
@@ -174,13 +182,18 @@ export class KeyCache {
     const known = this.#identities.get(record.id);
     if (known !== undefined && known.revision >= record.revision) return known;
     if (known !== undefined) known.isDropped = true;
-    if (this.#identities.size >= this.#maxKeys) {
-      for (const entry of this.#identities.values()) entry.isDropped = true;
-      this.#identities.clear();
-    }
+    if (this.#identities.size >= this.#maxKeys) this.#dropOldestIdentity();
     const entry = toIdentityEntry(record);
     this.#identities.set(record.id, entry);
     return entry;
+  }
+
+  /** Its keys are looked up again when they are used. */
+  #dropOldestIdentity(): void {
+    const first = this.#identities.values().next();
+    if (first.done === true) return;
+    first.value.isDropped = true;
+    this.#identities.delete(first.value.id);
   }
 
   #finish(digest: string): Lookup | undefined {
@@ -209,6 +222,18 @@ export class KeyCache {
     this.#apiIds.set(apiId, apiId);
     return apiId;
   }
+}
+
+/** Something that the answer holds was dropped while it was on its way. */
+function hasChanged(found: KeyWithIdentity | PoisonedKey | null, { apis, identities, access }: Question): boolean {
+  if (found === null) return false;
+  if ('poisoned' in found) return apis.has(found.apiId) || access;
+  const identityId = found.key.identityId;
+  return (
+    apis.has(found.key.apiId) ||
+    (identityId !== null && identities.has(identityId)) ||
+    (access && (found.key.roleIds.length > 0 || found.key.permissionIds.length > 0))
+  );
 }
 
 function dropFirst(collection: Map<string, unknown> | Set<string>): void {

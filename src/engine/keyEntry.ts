@@ -49,6 +49,8 @@ export interface KeyEntry {
   /** null = none. */
   readonly limits: readonly AppliedLimit[] | null;
   readonly extras: KeyExtras | null;
+  /** See KeyRecord. */
+  readonly guardAccount: number | null;
   /** Where it stands among the packed keys; -1 = it is kept as it is. */
   readonly place: number;
   /** Counts its verifications, while it is kept as it is. */
@@ -69,6 +71,7 @@ export function toKeyEntry(found: KeyWithIdentity, apiId: string, identity: Iden
     credits: key.credits,
     limits: key.limits.length === 0 ? null : key.limits.map(asConfigured),
     extras: toExtras(found),
+    guardAccount: key.guardAccount,
     place: -1,
     tally: null,
     wire: null,

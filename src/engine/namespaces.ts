@@ -1,11 +1,10 @@
+import { MAX_NAMESPACES } from '../core/bounds.ts';
 import { AppError } from '../core/errors.ts';
 import { type IdentifierPattern, isPattern, matchesPattern, toPattern } from '../core/identifierPattern.ts';
 import type { NamespaceRecord, OverrideRecord } from '../core/records.ts';
 import type { Records } from '../storage/recordsPort.ts';
 
-/** Namespaces that are kept in memory. */
-const MAX_NAMESPACES = 10_000;
-/** Overrides that are kept with them, of all together. */
+/** Overrides that are kept in memory with their namespaces, of all together. */
 const MAX_OVERRIDES = 200_000;
 /** Namespaces that may be read at one time; one more is refused at once. */
 const MAX_LOADS = 1_000;

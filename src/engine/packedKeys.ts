@@ -63,7 +63,7 @@ export class PackedKeys {
   /** False when the key has more to it than fits in a row. */
   add(digest: string, found: KeyWithIdentity): boolean {
     const { key, identity } = found;
-    if (identity !== null || toExtras(found) !== null) return false;
+    if (identity !== null || key.guardAccount !== null || toExtras(found) !== null) return false;
     if (key.id.length !== ID_LENGTH || key.limits.some(({ account }) => account !== null)) return false;
     const api = this.#apis.indexOf(key.apiId, key.apiId);
     const limits =
@@ -162,6 +162,7 @@ export class PackedKeys {
       credits: (flags & HAS_CREDITS) === 0 ? null : this.#credits(row),
       limits: limits === 0 ? null : this.#limits.at(limits),
       extras: null,
+      guardAccount: null,
       place: this.#firstPlace + row,
       tally: null,
       wire: null,

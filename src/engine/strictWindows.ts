@@ -1,5 +1,5 @@
 import { AppError } from '../core/errors.ts';
-import type { Ledger } from '../storage/port.ts';
+import type { ClosedWindows, Ledger, WindowName, WindowPlace } from '../storage/port.ts';
 
 /** Accounts that are remembered, so that a counter is asked for by name once only. */
 const MAX_KNOWN = 100_000;
@@ -9,6 +9,12 @@ const MAX_ROOMS = 10_000;
 const COUNT_EVERY_MS = 1_000;
 /** One that was found full is counted more seldom: a million takes SQLite 80 ms, in which nothing else is answered. */
 const COUNT_FULL_EVERY_MS = 10_000;
+/** Counters that are looked at in one step when there is no place for a new one. */
+const CLOSE_STEP = 1_000;
+/** A step that found less than half of them ended is the last one for this time. */
+const CLOSE_EVERY_MS = 1_000;
+/** How often a place that was made is tried for: others may take it first. */
+const MAX_TRIES = 3;
 /** Where others open counters too, it counts again when this node has taken such a part of the room that was left. */
 const PART_OF_ROOM = 1 / 16;
 
@@ -28,7 +34,7 @@ export interface StrictWindowsOptions {
 /**
  * The accounts of strict standalone limits, and how many there may be. What is remembered here can be removed from the
  * database when its window has ended: a spend on it is then stale, and it is forgotten and asked for again. A namespace that
- * is full goes on with the counters that it has.
+ * is full goes on with the counters that it has, and those whose window has ended make place for new ones.
  */
 export class StrictWindows {
   readonly #options: StrictWindowsOptions;
@@ -60,14 +66,20 @@ export class StrictWindows {
     const window = { owner: namespaceId, name: identifier, durationMs };
     const room = this.#roomOf(namespaceId);
     if (room.mustBeCounted()) await room.count();
-    // 0: one that is there is found, and none is made.
-    const account = await (room.hasPlace()
-      ? room.taking(() => this.#options.ledger.openWindow(window, null))
-      : this.#options.ledger.openWindow(window, 0));
+    let account = await this.#openIn(room, window);
+    for (let tries = 0; account === null && tries < MAX_TRIES && (await room.makePlace()); tries++) {
+      account = await this.#openIn(room, window);
+    }
     if (account === null) throw tooManyCounters(this.#options.maxPerNamespace);
     if (this.#known.size >= MAX_KNOWN) dropFirst(this.#known);
     this.#known.set(name, account);
     return account;
+  }
+
+  /** 0: one that is there is found, and none is made. */
+  #openIn(room: Room, window: WindowName): Promise<number | null> {
+    const { ledger } = this.#options;
+    return room.hasPlace() ? room.taking(() => ledger.openWindow(window, null)) : ledger.openWindow(window, 0);
   }
 
   #roomOf(namespaceId: string): Room {
@@ -80,7 +92,7 @@ export class StrictWindows {
   }
 }
 
-/** How many counters a namespace has: what the database counted, and what was opened here since. */
+/** How many counters a namespace has: what the database counted, what was opened here since, and what was closed here. */
 class Room {
   readonly #namespaceId: string;
   readonly #options: StrictWindowsOptions;
@@ -90,6 +102,13 @@ class Room {
   #opened = 0;
   #underWay = 0;
   #counting: Promise<void> | null = null;
+  #counts = 0;
+  /** Since the last count. Others may close and open as well: who opens no more than it closed adds nothing. */
+  #closed = 0;
+  #closing: Promise<void> | null = null;
+  #nextCloseAtMs = 0;
+  /** Where the next step begins. */
+  #closedTo: WindowPlace | null = null;
 
   constructor(namespaceId: string, options: StrictWindowsOptions) {
     this.#namespaceId = namespaceId;
@@ -97,15 +116,17 @@ class Room {
   }
 
   hasPlace(): boolean {
-    return this.#counted + this.#opened + this.#underWay < this.#options.maxPerNamespace;
+    return this.#counted + this.#opened + this.#underWay - this.#closed < this.#options.maxPerNamespace;
   }
 
   mustBeCounted(): boolean {
     if (this.#countedAtMs === null) return true;
     const ageMs = this.#options.ledger.nowMs() - this.#countedAtMs;
     const wasLeft = this.#options.maxPerNamespace - this.#counted;
+    // Alone it need not be counted to know what is left, and what ends keeps it nearly full for as long as it is flooded.
+    const wasFull = wasLeft <= (this.#options.isShared ? 0 : this.#options.maxPerNamespace * PART_OF_ROOM);
     // A clock that was set back makes the count old, too.
-    if (ageMs >= 0 && ageMs < (wasLeft > 0 ? COUNT_EVERY_MS : COUNT_FULL_EVERY_MS)) return false;
+    if (ageMs >= 0 && ageMs < (wasFull ? COUNT_FULL_EVERY_MS : COUNT_EVERY_MS)) return false;
     return !this.hasPlace() || (this.#options.isShared && this.#opened > wasLeft * PART_OF_ROOM);
   }
 
@@ -113,6 +134,17 @@ class Room {
   async count(): Promise<void> {
     this.#counting ??= this.#countNow().finally(() => (this.#counting = null));
     await this.#counting;
+  }
+
+  /** Removes ended counters, once for all who wait; true when there is a place now. */
+  async makePlace(): Promise<boolean> {
+    if (this.hasPlace()) return true;
+    const waitMs = this.#nextCloseAtMs - this.#options.ledger.nowMs();
+    // A clock that was set back does not make it wait for longer.
+    if (this.#closing === null && waitMs > 0 && waitMs <= CLOSE_EVERY_MS) return false;
+    this.#closing ??= this.#closeSome().finally(() => (this.#closing = null));
+    await this.#closing;
+    return this.hasPlace();
   }
 
   /** One that was there already is taken for a new one until the next count: that is never too little. */
@@ -132,7 +164,29 @@ class Room {
     const startedAtMs = this.#options.ledger.nowMs();
     this.#counted = await this.#options.ledger.countWindows(this.#namespaceId, this.#options.maxPerNamespace);
     this.#opened -= openedBefore;
+    this.#closed = 0;
+    this.#counts++;
     this.#countedAtMs = startedAtMs;
+  }
+
+  /**
+   * One step, and another one from the beginning when it came to the end without having found any. As long as half of those
+   * that are looked at have ended, a counter that is opened pays for two; otherwise it is not looked again for a while.
+   */
+  async #closeSome(): Promise<void> {
+    const from = this.#closedTo;
+    let step = await this.#closeStep();
+    if (step.closed === 0 && from !== null && this.#closedTo === null) step = await this.#closeStep();
+    if (step.closed * 2 < step.looked) this.#nextCloseAtMs = this.#options.ledger.nowMs() + CLOSE_EVERY_MS;
+  }
+
+  async #closeStep(): Promise<ClosedWindows> {
+    const counts = this.#counts;
+    const step = await this.#options.ledger.closeEndedWindows(this.#namespaceId, CLOSE_STEP, this.#closedTo);
+    this.#closedTo = step.last;
+    // A count that ended meanwhile may know of it already.
+    if (counts === this.#counts) this.#closed += step.closed;
+    return step;
   }
 }
 

@@ -168,7 +168,7 @@ export class Verifier {
     return outcome.status === 'stale' ? this.#decideAgain(counted) : this.#toVerdict(counted, strict, outcome);
   }
 
-  /** In the order of the checks: strict limits, then credits of the key, then those of its identity. */
+  /** In the order of the checks: strict limits, then credits of the key, then those of its identity, then its guard. */
   #exactLegs(
     { entry, request }: Counted,
     strict: readonly AppliedLimit[],
@@ -184,6 +184,9 @@ export class Verifier {
     if (entry.credits !== null) legs.push(this.#creditLeg(entry.credits, request.creditCost, entry.revision));
     if (identity !== null && identity.credits !== null) {
       legs.push(this.#creditLeg(identity.credits, request.creditCost, identity.revision));
+    }
+    if (entry.guardAccount !== null) {
+      legs.push({ account: entry.guardAccount, amount: 0, rule: WITHOUT_REFILL, revision: entry.revision });
     }
     return legs;
   }
@@ -219,7 +222,8 @@ export class Verifier {
     }
     for (const digest of [request.secretDigest ?? '', ...(request.olderDigests?.() ?? [])])
       this.#parts.keys.drop(digest);
-    if (entry.identity !== null) this.#parts.keys.dropIdentity(entry.identity.id);
+    // Unless another request has read it anew already.
+    if (entry.identity !== null) this.#parts.keys.dropIdentityOf(entry.identity);
     return this.#decide(await this.#find(request), request, reloads + 1);
   }
 
@@ -229,7 +233,7 @@ export class Verifier {
       case 'refused': {
         const by = outcome.status === 'refused' ? outcome.by : -1;
         const code: VerdictCode = by < 0 ? 'VALID' : by < strict.length ? 'RATE_LIMITED' : 'USAGE_EXCEEDED';
-        const credits = outcome.legs.slice(strict.length);
+        const credits = outcome.legs.slice(strict.length, strict.length + countersOf(counted.entry));
         const remaining = credits.length === 0 ? null : Math.min(...credits.map(({ left }) => left));
         const reports = this.#reports(counted, strict, outcome, by);
         const replayed = outcome.status === 'taken' && outcome.replayed;
@@ -349,6 +353,10 @@ function checkPermissions(entry: KeyEntry, { permissions }: VerifyRequest): Verd
   if (permissions === null) return null;
   const held = entry.extras?.access?.held ?? NO_PERMISSIONS;
   return satisfies(held, permissions) ? null : 'INSUFFICIENT_PERMISSIONS';
+}
+
+function countersOf({ credits, identity }: KeyEntry): number {
+  return (credits === null ? 0 : 1) + (identity === null || identity.credits === null ? 0 : 1);
 }
 
 /** Its own, or those that it shares with the other keys of its identity. */

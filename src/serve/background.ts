@@ -13,6 +13,8 @@ const TALLY_REST = 50;
 /** Elsewhere they do not: it is enough that this node has not too much to do with it. */
 const SHARED_TALLY_REST_MS = 1_000;
 const PRUNE_TALLIES_EVERY_MS = 600_000;
+/** A step takes about a tenth of it. */
+const FILL_EVERY_MS = 500;
 const OLD_TRANSACTION_MS = 300_000;
 /** A save that took t is followed by another after this many t at the earliest. */
 const SAVE_REST = 20;
@@ -58,7 +60,7 @@ export class Background {
       await engine.sweep.run();
     });
     this.#every(IMPORT_EVERY_MS, 'importing keys', () => engine.importQueue.run());
-    this.#every(SWEEP_EVERY_MS, 'finishing deletions', () => engine.keyLife.finishDeletions());
+    this.#every(SWEEP_EVERY_MS, 'finishing deletions', () => engine.bulkDeletion.finish());
     this.#every(TALLY_EVERY_MS, 'writing analytics down', () => engine.tallyFlush.flush(this.#rests()));
     this.#every(PRUNE_TALLIES_EVERY_MS, 'removing old analytics', () =>
       engine.tallyFlush.prune(engine.storage.ledger.nowMs(), this.#rests()),
@@ -67,6 +69,10 @@ export class Background {
     if (cluster !== null) {
       this.#every(HELLO_EVERY_MS, 'telling the other nodes', () => cluster.sayHello(this.#syncLagMs));
       this.#every(PRUNE_EVERY_MS, 'looking for old transactions', () => this.#watchTransactions(cluster));
+      let isFilled = false;
+      this.#every(FILL_EVERY_MS, 'filling the index of the search', async () => {
+        isFilled ||= await cluster.fillWords();
+      });
     }
     this.#every(PRUNE_EVERY_MS, 'removing what has ended', async () => {
       await engine.storage.ledger.prune();

@@ -25,6 +25,10 @@ export function feedChangeOf(writes: readonly RecordWrite[]): FeedChange | null 
       case 'updateKey':
         keys?.push(write.key.secretDigest, ...(write.formerDigests ?? []));
         break;
+      case 'retireKeys':
+      case 'removeKeys':
+        for (const { digests } of write.keys) keys?.push(...digests);
+        break;
       case 'removeKey':
         keys?.push(...write.digests);
         break;

@@ -45,6 +45,16 @@ export interface WindowName {
   readonly durationMs: number;
 }
 
+/** A window among those of its owner, which are looked at in the order of name and duration. */
+export type WindowPlace = Omit<WindowName, 'owner'>;
+
+export interface ClosedWindows {
+  readonly looked: number;
+  readonly closed: number;
+  /** Where to go on; null = the end was reached. */
+  readonly last: WindowPlace | null;
+}
+
 /**
  * The exact part. Spends and changes that arrive while a commit is under way form the next batch; a batch means its
  * items done one by one in arrival order (core/spend.ts) and one durable commit before any of its answers.
@@ -66,8 +76,10 @@ export interface Ledger {
    * time: a spend on it then answers `stale`.
    */
   openWindow(window: WindowName, max: number | null): Promise<number | null>;
-  /** Windows of an owner, counted no further than to `upTo`; ended ones are counted until they are pruned. */
+  /** Windows of an owner, counted no further than to `upTo`; ended ones are counted until they are removed. */
   countWindows(owner: string, upTo: number): Promise<number>;
+  /** Looks at no more than `count` windows of an owner, after a place, and removes those that have ended. */
+  closeEndedWindows(owner: string, count: number, after: WindowPlace | null): Promise<ClosedWindows>;
   /** Keys and identities whose refill is due and not yet written down, at most `limit`, in the order of their due time, after a cursor. */
   listDueRefills(dueUntilMs: number, limit: number, after: DueCursor | null): Promise<readonly DueRefill[]>;
   /** Removes idempotency keys past their retention, and windows and local counts that ended PRUNE_GRACE_MS ago. */

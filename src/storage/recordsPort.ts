@@ -27,6 +27,27 @@ export interface KeyAccess {
   readonly permissions: readonly { readonly id: string; readonly name: string; readonly slug: string }[];
   /** Slugs, direct and through roles, each once, in order. */
   readonly slugs: readonly string[];
+  /** Roles of the key that are not among the others, because what they bring cannot be read; absent when there are none. */
+  readonly broken?: readonly BrokenRole[];
+}
+
+/** What the key may do is not known: it can be changed and deleted, and a verification of it fails. */
+export interface BrokenRole {
+  readonly id: string;
+  readonly name: string;
+  readonly reason: string;
+}
+
+export interface FoundRole extends RoleRecord {
+  /** Why its permissions cannot be read, of which there are none then; null = they can. */
+  readonly broken: string | null;
+}
+
+/** Roles or permissions that a request names. */
+export interface NamedQuery {
+  readonly ids: readonly string[];
+  /** Of permissions: names or slugs. */
+  readonly names: readonly string[];
 }
 
 /** A secret that was replaced and is still valid. */
@@ -48,6 +69,7 @@ export interface PoisonedKey {
   readonly poisoned: string;
   readonly apiId: string;
   readonly secretDigest: string;
+  readonly generation: number;
   readonly revision: number;
   readonly reason: string;
 }
@@ -93,8 +115,8 @@ export interface Records {
   findAnyKey(keyId: string): Promise<KeyWithIdentity | PoisonedKey | null>;
   /** Which of these digests belong to a key, live or deleted, or were replaced by another and are still valid. */
   findTakenDigests(digests: readonly string[]): Promise<readonly string[]>;
-  /** Former secrets of a key or root key that are not pruned yet. */
-  listFormerSecrets(owner: string): Promise<readonly FormerSecret[]>;
+  /** Former secrets of keys or root keys that are not pruned yet. */
+  listFormerSecrets(owners: readonly string[]): Promise<readonly FormerSecret[]>;
   /** Keys of an api that were deleted with all others and are not yet written down as such, at most `limit`. */
   listKeysLeftBehind(apiId: string, limit: number): Promise<readonly (KeyWithIdentity | PoisonedKey)[]>;
   /** Apis, live or deleted, that have such keys. */
@@ -102,6 +124,7 @@ export interface Records {
   /** Live ones, counted no further than to `upTo`. */
   countKeys(upTo: number): Promise<number>;
   countApis(upTo: number): Promise<number>;
+  countNamespaces(upTo: number): Promise<number>;
   listKeys(query: KeyQuery): Promise<Page<KeyWithIdentity | PoisonedKey>>;
 
   findApi(apiId: string): Promise<ApiRecord | null>;
@@ -113,7 +136,14 @@ export interface Records {
 
   /** In the order of their names. */
   listPermissions(): Promise<readonly PermissionRecord[]>;
+  /** Without those that cannot be read. */
   listRoles(): Promise<readonly RoleRecord[]>;
+  /** Those that there are, each once, in no order. */
+  findPermissions(named: NamedQuery): Promise<readonly PermissionRecord[]>;
+  findRoles(named: NamedQuery): Promise<readonly FoundRole[]>;
+  /** Counted no further than to `upTo`. */
+  countPermissions(upTo: number): Promise<number>;
+  countRoles(upTo: number): Promise<number>;
 
   findNamespace(name: string): Promise<NamespaceRecord | null>;
   findNamespaceById(id: string): Promise<NamespaceRecord | null>;
@@ -136,6 +166,15 @@ export interface Records {
 export interface WordChange {
   readonly removed: readonly string[];
   readonly added: readonly string[];
+}
+
+/** A key that is deleted together with others. */
+export interface DoomedKey {
+  readonly id: string;
+  readonly expect: number;
+  /** Digests under which nodes may know it. */
+  readonly digests: readonly string[];
+  readonly words: readonly string[];
 }
 
 /** One row to write. `expect` is the revision the change was made from: another one in the database refuses the change. */
@@ -162,7 +201,12 @@ export type RecordWrite =
       readonly words?: readonly string[];
       readonly digests: readonly string[];
     }
+  /** Many at once, of one api. */
+  | { readonly kind: 'retireKeys'; readonly keys: readonly DoomedKey[]; readonly deletedAtMs: number }
+  | { readonly kind: 'removeKeys'; readonly apiId: string; readonly keys: readonly DoomedKey[] }
   | { readonly kind: 'insertSecret'; readonly secret: FormerSecret }
+  /** All former secrets of a key or root key. */
+  | { readonly kind: 'endSecrets'; readonly owner: string }
   | { readonly kind: 'insertPermission'; readonly permission: PermissionRecord }
   | { readonly kind: 'removePermission'; readonly permissionId: string }
   | { readonly kind: 'insertRole'; readonly role: RoleRecord }

@@ -20,7 +20,7 @@ async function rotate(storage: Storage): Promise<void> {
 }
 
 const formerOf = async (storage: Storage, owner: string) =>
-  (await storage.records.listFormerSecrets(owner)).map(({ digest }) => digest);
+  (await storage.records.listFormerSecrets([owner])).map(({ digest }) => digest);
 
 describePort('former secrets', (world) => {
   test('a key is found by its present secret and by a replaced one, which says until when it is valid', async () => {
@@ -56,12 +56,12 @@ describePort('former secrets', (world) => {
     ] as const) {
       await write(storage, { kind: 'insertSecret', secret: { digest, owner: 'key_1', untilMs } });
     }
-    expect(await storage.records.listFormerSecrets('key_1')).toEqual([
+    expect(await storage.records.listFormerSecrets(['key_1'])).toEqual([
       { digest: 'sooner', owner: 'key_1', untilMs: 20_000 },
       { digest: 'digest of key_1', owner: 'key_1', untilMs: UNTIL_MS },
       { digest: 'later', owner: 'key_1', untilMs: 70_000 },
     ]);
-    expect(await storage.records.listFormerSecrets('key_2')).toEqual([]);
+    expect(await storage.records.listFormerSecrets(['key_2'])).toEqual([]);
     expect((await storage.records.findKeysByDigest(['sooner', 'later'])).map((each) => each !== null)).toEqual([
       true,
       true,

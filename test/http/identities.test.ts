@@ -176,6 +176,67 @@ describe('credits of an identity', () => {
   });
 });
 
+describe('keys of an identity with credits', () => {
+  test('100 of them are changed at the same time, each once and none in the way of another', async () => {
+    await create({ remaining: 1000 });
+    const keys = await Promise.all(Array.from({ length: 100 }, () => service.createKey({ externalId: 'user_1' })));
+    const answers = await Promise.all(
+      keys.map(({ keyId }, i) => service.call('/v1/keys.updateKey', { keyId, name: `key ${i}` })),
+    );
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+  });
+
+  test('a change of one leaves the others in memory', async () => {
+    await create({ remaining: 1000 });
+    const [a, b] = [
+      await service.createKey({ externalId: 'user_1' }),
+      await service.createKey({ externalId: 'user_1' }),
+    ];
+    for (const { key } of [a, b]) await service.verify(key);
+    const misses = service.engine.keyCache.misses;
+    await service.ok('/v1/keys.updateKey', { keyId: a.keyId, name: 'changed' });
+    await service.verify(b.key);
+    expect(service.engine.keyCache.misses).toBe(misses);
+  });
+
+  test('a spend that was decided before the key was deleted is refused by the ledger', async () => {
+    await create({ remaining: 10 });
+    const { key, keyId } = await service.createKey({ externalId: 'user_1' });
+    await service.verify(key);
+    // As another node would do it, that has not heard of it yet.
+    const found = await service.engine.storage.records.findKey(keyId);
+    if (found === null || 'poisoned' in found || found.identity === null) throw new Error('no key');
+    const { guardAccount, revision } = found.key;
+    const { credits } = found.identity;
+    await service.ok('/v1/keys.deleteKey', { keyId });
+    const rule = { kind: 'credits', refill: null } as const;
+    const outcome = await service.engine.storage.ledger.spend({
+      legs: [
+        { account: credits?.account ?? 0, amount: 1, rule, revision: found.identity.revision },
+        { account: guardAccount ?? 0, amount: 0, rule, revision },
+      ],
+      idempotency: null,
+    });
+    expect(outcome.status).toBe('stale');
+  });
+
+  test('one that gets credits of its own, loses them, leaves the identity and comes back is counted rightly all along', async () => {
+    await create({ remaining: 10 });
+    const { key, keyId } = await service.createKey({ externalId: 'user_1' });
+    const change = (fields: object) => service.ok('/v1/keys.updateKey', { keyId, ...fields });
+    const told: unknown[] = [(await service.verify(key)).remaining];
+    await change({ remaining: 3 });
+    told.push((await service.verify(key)).remaining);
+    await change({ remaining: null });
+    told.push((await service.verify(key)).remaining);
+    await change({ externalId: null });
+    told.push((await service.verify(key)).remaining);
+    await change({ externalId: 'user_1' });
+    told.push((await service.verify(key)).remaining);
+    expect(told).toEqual([9, 2, 7, undefined, 6]);
+  });
+});
+
 describe('limits of an identity', () => {
   const limit = { name: 'requests', limit: 3, duration: 60_000 };
 

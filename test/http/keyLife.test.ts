@@ -1,4 +1,6 @@
+import { Database } from 'bun:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import { join } from 'node:path';
 
 import { TestService } from '../harness/service.ts';
 
@@ -123,7 +125,7 @@ describe('apis.deleteKeys', () => {
     expect((await service.call('/v1/keys.getKey', { keyId })).status).toBe(404);
     expect((await service.ok('/v1/apis.listKeys', { apiId })).total).toBe(0);
     expect(await service.engine.storage.records.listApisWithKeysLeftBehind()).toHaveLength(1);
-    await service.engine.keyLife.finishDeletions();
+    await service.engine.bulkDeletion.finish();
     expect(await service.engine.storage.records.listApisWithKeysLeftBehind()).toEqual([]);
     await service.ok('/v1/keys.restoreKey', { keyId });
     expect(await service.verify(key)).toMatchObject({ valid: true, remaining: 4 });
@@ -140,6 +142,55 @@ describe('apis.deleteKeys', () => {
     });
     expect(await service.ok('/v1/apis.deleteKeys', { apiId })).toEqual({ deletedKeys: 1 });
     expect([await codeOf(key), await codeOf(odd.key)]).toEqual(['NOT_FOUND', 'NOT_FOUND']);
+  });
+});
+
+describe('a permanent deletion of all keys', () => {
+  test('ends keys that were deleted softly before, too: they cannot be restored', async () => {
+    const { apiId, keyId } = await service.createKey();
+    await service.ok('/v1/keys.deleteKey', { keyId });
+    await service.ok('/v1/apis.deleteKeys', { apiId, permanent: true });
+    expect((await service.call('/v1/keys.restoreKey', { keyId })).status).toBe(404);
+  });
+
+  test('leaves nothing of them: no key, word, former secret, use or counter', async () => {
+    const { apiId, keyId, key } = await service.createKey({
+      name: 'some words',
+      remaining: 5,
+      meta: { a: 'more words' },
+    });
+    await service.ok('/v1/keys.rotateKey', { keyId, overlapMs: 60_000 });
+    await service.verify(key);
+    // What is counted behind the requests is written down.
+    await service.engine.close();
+    const found = await service.engine.storage.records.findKey(keyId);
+    const account = found !== null && 'key' in found ? (found.key.credits?.account ?? 0) : 0;
+    await service.ok('/v1/apis.deleteKeys', { apiId, permanent: true });
+    await service.stop();
+    const db = new Database(join(service.folder, 'keystile.db'), { readonly: true });
+    for (const table of ['keys', 'key_words', 'former_secrets', 'key_uses', 'accounts']) {
+      expect([table, db.query(`SELECT count(*) AS rows FROM ${table}`).get()]).toEqual([table, { rows: 0 }]);
+    }
+    db.close();
+    await service.open();
+    expect(await service.engine.storage.ledger.read([account])).toEqual([undefined]);
+  });
+
+  test('a stored key that cannot be read is deleted softly with the others, and removed for good with them', async () => {
+    const { apiId, keyId } = await service.createKey({ remaining: 5 });
+    const break_ = async () => {
+      await service.stop();
+      const db = new Database(join(service.folder, 'keystile.db'));
+      db.query('UPDATE keys SET meta = ? WHERE id = ?').run('[]', keyId);
+      db.close();
+      await service.open();
+    };
+    await break_();
+    expect(await service.ok('/v1/apis.deleteKeys', { apiId })).toEqual({ deletedKeys: 1 });
+    const stored = await service.engine.storage.records.findAnyKey(keyId);
+    expect(stored).toMatchObject({ poisoned: keyId });
+    await service.ok('/v1/apis.deleteApi', { apiId });
+    expect(await service.engine.storage.records.listApisWithKeysLeftBehind()).toEqual([]);
   });
 });
 

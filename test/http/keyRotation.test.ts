@@ -49,6 +49,28 @@ describe('rotateKey', () => {
     expect([await codeOf(key), await codeOf(rotated.key)]).toEqual(['NOT_FOUND', 'VALID']);
   });
 
+  test('without an overlap all former secrets end, also those of earlier rotations', async () => {
+    const { key, keyId } = await service.createKey();
+    const second = (await rotate(keyId, 60_000)).key as string;
+    expect([await codeOf(key), await codeOf(second)]).toEqual(['VALID', 'VALID']);
+    const third = (await rotate(keyId, 0)).key as string;
+    expect([await codeOf(key), await codeOf(second), await codeOf(third)]).toEqual(['NOT_FOUND', 'NOT_FOUND', 'VALID']);
+    await service.restart();
+    expect([await codeOf(key), await codeOf(second), await codeOf(third)]).toEqual(['NOT_FOUND', 'NOT_FOUND', 'VALID']);
+  });
+
+  test('an imported key whose beginning is no prefix gets a secret that works', async () => {
+    const apiId = await service.createApi();
+    for (const start of ['é_abc', 'with space_x', `${'a'.repeat(17)}_x`, '_x', '']) {
+      const item = { apiId, plaintext: crypto.randomUUID(), start };
+      const { keyIds } = await service.ok('/v1/migrations.createKeys', [
+        start === '' ? { ...item, start: undefined } : item,
+      ]);
+      const fresh = (await rotate(keyIds[0], 0)).key as string;
+      expect([start, await codeOf(fresh)]).toEqual([start, 'VALID']);
+    }
+  });
+
   test('overlaps of several rotations run side by side, each to its own end, also over a restart', async () => {
     const { key, keyId } = await service.createKey();
     const second = (await rotate(keyId, 10_000)).key as string;

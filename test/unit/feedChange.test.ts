@@ -10,6 +10,8 @@ const batch = { id: 'b_1', migrationId: 'mig_1', apiId: 'api_1', first: 0, count
 const rotation = { kind: 'rotateRootKey', rootKeyId: 'rk_1', expect: 'a', secretDigest: 'b', start: 's' } as const;
 
 /** Every kind of write, and what nodes must forget because of it; null: nothing. */
+const doomed = (id: string, ...digests: string[]) => ({ id, expect: 1, digests, words: [] });
+
 const TOUCHES: readonly (readonly [string, RecordWrite, Partial<FeedChange> | null])[] = [
   [
     'a new key, of which nodes may remember that there is none',
@@ -27,6 +29,17 @@ const TOUCHES: readonly (readonly [string, RecordWrite, Partial<FeedChange> | nu
     { kind: 'removeKey', key: { id: 'key_1', apiId: 'api_1' }, expect: 1, digests: ['new', 'old'] },
     { keys: ['new', 'old'] },
   ],
+  [
+    'keys that are deleted together',
+    { kind: 'retireKeys', keys: [doomed('key_1', 'a', 'b'), doomed('key_2', 'c')], deletedAtMs: 1 },
+    { keys: ['a', 'b', 'c'] },
+  ],
+  [
+    'keys that are removed together',
+    { kind: 'removeKeys', apiId: 'api_1', keys: [doomed('key_1', 'a'), doomed('key_2', 'c')] },
+    { keys: ['a', 'c'] },
+  ],
+  ['the end of former secrets, which comes with their key', { kind: 'endSecrets', owner: 'key_1' }, null],
   ['a new api', { kind: 'insertApi', api: api('api_1') }, null],
   ['a changed api', { kind: 'updateApi', api: api('api_1'), expect: 0, endsKeys: false }, null],
   ['an api whose keys end', { kind: 'updateApi', api: api('api_1'), expect: 0, endsKeys: true }, { apis: ['api_1'] }],
@@ -72,6 +85,9 @@ const KINDS: Readonly<Record<RecordWrite['kind'], true>> = {
   insertKey: true,
   updateKey: true,
   removeKey: true,
+  retireKeys: true,
+  removeKeys: true,
+  endSecrets: true,
   insertSecret: true,
   insertPermission: true,
   removePermission: true,

@@ -159,11 +159,35 @@ describe('key cache', () => {
     expect(await lookup).toMatchObject({ id: 'key_a' });
   });
 
+  test('a lookup under way is read again when its own identity changes, and not when another one does', async () => {
+    const { cache, records } = make();
+    const looked = cache.lookUp('a');
+    const first = await records.next();
+    cache.dropIdentity('id_other');
+    cache.dropApi('api_other');
+    cache.dropAccess();
+    first.answer(found('key_a'));
+    expect(await looked).toMatchObject({ id: 'key_a' });
+    const again = cache.lookUp('b');
+    const second = await records.next();
+    cache.dropApi(found('key_b').key.apiId);
+    second.answer(found('key_b'));
+    (await records.next()).answer(found('key_b'));
+    expect(await again).toMatchObject({ id: 'key_b' });
+  });
+
   test('a stored key that cannot be read fails alone and names itself', async () => {
     const { cache, records } = make();
     const [poisoned, other] = [cache.lookUp('a'), cache.lookUp('b')];
     (await records.next()).answer(
-      { poisoned: 'key_a', apiId: 'api_1', secretDigest: 'a', revision: 1, reason: 'meta cannot be read' },
+      {
+        poisoned: 'key_a',
+        apiId: 'api_1',
+        secretDigest: 'a',
+        generation: 0,
+        revision: 1,
+        reason: 'meta cannot be read',
+      },
       found('key_b'),
     );
     expect(await other).toMatchObject({ id: 'key_b' });

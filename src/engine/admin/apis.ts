@@ -6,7 +6,7 @@ import type { Page } from '../../storage/recordsPort.ts';
 import { requireEverywhere, requireOn, requireSomewhere } from './access.ts';
 import type { Actor } from './actor.ts';
 import { auditEvent } from './audit.ts';
-import type { KeyLife } from './keyLife.ts';
+import { type BulkDeletion, nextGeneration } from './bulkDeletion.ts';
 import type { AdminParts } from './parts.ts';
 
 /** null clears, absent leaves. */
@@ -20,11 +20,11 @@ export interface ApiPatch {
 
 export class ApiAdmin {
   readonly #parts: AdminParts;
-  readonly #keyLife: KeyLife;
+  readonly #bulkDeletion: BulkDeletion;
 
-  constructor(parts: AdminParts, keyLife: KeyLife) {
+  constructor(parts: AdminParts, bulkDeletion: BulkDeletion) {
     this.#parts = parts;
-    this.#keyLife = keyLife;
+    this.#bulkDeletion = bulkDeletion;
   }
 
   async create(actor: Actor, name: string): Promise<ApiRecord> {
@@ -56,7 +56,7 @@ export class ApiAdmin {
 
   /** All keys of the api; answers how many there were. */
   deleteKeys(actor: Actor, apiId: string, permanent: boolean): Promise<number> {
-    return this.#keyLife.deleteAllOf(actor, () => this.#load(actor, 'api.delete_key', apiId), permanent);
+    return this.#bulkDeletion.deleteAllOf(actor, () => this.#load(actor, 'api.delete_key', apiId), permanent);
   }
 
   /** The api and all its keys: from the answer on no verification finds them. */
@@ -65,9 +65,10 @@ export class ApiAdmin {
       if (before.isDeleteProtected) {
         throw new AppError('DELETE_PROTECTED', `The api ${apiId} is protected from deletion; update it first.`);
       }
-      return { ...before, deletedAtMs: this.#parts.storage.ledger.nowMs(), generation: before.generation + 1 };
+      // Nothing can bring it back: its keys need not be kept.
+      return { ...nextGeneration(before, true), deletedAtMs: this.#parts.storage.ledger.nowMs() };
     });
-    await this.#keyLife.writeDownDeleted(api);
+    await this.#bulkDeletion.writeDown(api);
   }
 
   #change(

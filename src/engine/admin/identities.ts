@@ -40,7 +40,8 @@ export class IdentityAdmin {
       const id = makeId('id', context.nowMs, system.randomBytes(ID_RANDOM_BYTES));
       const blank: IdentityRecord = { ...BLANK_IDENTITY, id, externalId, createdAtMs: context.nowMs };
       const { counters, accounts } = patchCounters(blank, patch, context);
-      const identity = { ...blank, ...counters, meta: patch.meta ?? null };
+      const { credits, limits, revision } = counters;
+      const identity = { ...blank, credits, limits, revision, meta: patch.meta ?? null };
       const after = withRemaining(identityFacts(identity), patch);
       const event = auditEvent(actor, { action: 'identity.create', target: id, before: null, after });
       return {
@@ -61,8 +62,7 @@ export class IdentityAdmin {
   ): Promise<{ identities: IdentityView[]; total: number; cursor: string | null }> {
     requireEverywhere(actor, 'identity.read_identity');
     const page = await this.#parts.storage.records.listIdentities({ limit, after });
-    const identities = await Promise.all(page.items.map((identity) => this.#view(identity)));
-    return { identities, total: page.total, cursor: page.cursor };
+    return { identities: await this.#views(page.items), total: page.total, cursor: page.cursor };
   }
 
   async update(actor: Actor, reference: IdentityReference, patch: IdentityPatch): Promise<IdentityView> {
@@ -71,7 +71,8 @@ export class IdentityAdmin {
       const context = await this.#context(patch);
       const { counters, accounts } = patchCounters(before, patch, context);
       const meta = patch.meta === undefined ? before.meta : patch.meta;
-      const after: IdentityRecord = { ...before, ...counters, meta, updatedAtMs: context.nowMs };
+      const { credits, limits, revision } = counters;
+      const after: IdentityRecord = { ...before, credits, limits, revision, meta, updatedAtMs: context.nowMs };
       const event = auditEvent(actor, {
         action: 'identity.update',
         target: before.id,
@@ -134,16 +135,25 @@ export class IdentityAdmin {
   }
 
   async #view(identity: IdentityRecord): Promise<IdentityView> {
+    return (await this.#views([identity]))[0] as IdentityView;
+  }
+
+  async #views(identities: readonly IdentityRecord[]): Promise<IdentityView[]> {
     const { storage, refills } = this.#parts;
-    const { credits } = identity;
-    const [state] = credits === null ? [] : await storage.ledger.read([credits.account]);
-    return { identity, ...viewCredits(credits, state, refills, storage.ledger.nowMs()) };
+    const accounts = identities.flatMap(({ credits }) => credits?.account ?? []);
+    const states = accounts.length === 0 ? [] : await storage.ledger.read(accounts);
+    const stateOf = new Map(accounts.map((account, i) => [account, states[i]]));
+    const nowMs = storage.ledger.nowMs();
+    return identities.map((identity) => {
+      const state = identity.credits === null ? undefined : stateOf.get(identity.credits.account);
+      return { identity, ...viewCredits(identity.credits, state, refills, nowMs) };
+    });
   }
 
   async #context(patch: CounterPatch): Promise<CounterContext> {
     const { storage, refills, defaultTimezone } = this.#parts;
     const freeAccounts = [...(await storage.ledger.reserveAccounts(newAccountsNeeded(patch)))];
-    return { refills, nowMs: storage.ledger.nowMs(), defaultTimezone, freeAccounts };
+    return { refills, nowMs: storage.ledger.nowMs(), defaultTimezone, freeAccounts, hasOwner: false };
   }
 }
 

@@ -6,7 +6,6 @@ import { requireEverywhere } from './access.ts';
 import type { Actor } from './actor.ts';
 import { auditEvent } from './audit.ts';
 import { touchAccounts } from './counters.ts';
-import { touchIdentity } from './identityTouch.ts';
 import type { RbacReference } from './keyInput.ts';
 import { emptyDraft } from './keyMaking.ts';
 import { KeyReader } from './keyReader.ts';
@@ -102,7 +101,6 @@ export class KeyAccessAdmin {
       draft.writes.push(...writes, { kind: 'updateKey', key, expect: found.key.revision, formerDigests });
       draft.accounts.push(...touchAccounts(found.key, key.revision));
       draft.events.push(...events, event);
-      touchIdentity(draft, found.identity);
       return { change: draft, answer };
     });
   }

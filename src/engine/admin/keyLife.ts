@@ -1,13 +1,12 @@
 import { MAX_LIVE_SECRETS } from '../../core/bounds.ts';
-import { AppError } from '../../core/errors.ts';
-import type { ApiRecord, KeyRecord } from '../../core/records.ts';
+import { AppError, notFound } from '../../core/errors.ts';
+import type { KeyRecord } from '../../core/records.ts';
 import { searchWords } from '../../core/search.ts';
-import { makeSecret, shownStart } from '../../core/secret.ts';
+import { makeSecret, PREFIX_PATTERN, shownStart } from '../../core/secret.ts';
 import type { FormerSecret, KeyWithIdentity, PoisonedKey } from '../../storage/recordsPort.ts';
 import type { Actor } from './actor.ts';
 import { auditEvent } from './audit.ts';
 import { closeAccounts, retireAccounts, reviveAccounts, touchAccounts } from './counters.ts';
-import { touchIdentity } from './identityTouch.ts';
 import { keyFacts } from './keyFacts.ts';
 import { type Draft, emptyDraft } from './keyMaking.ts';
 import { KeyReader, readable } from './keyReader.ts';
@@ -15,8 +14,6 @@ import type { AdminParts } from './parts.ts';
 
 /** Random bytes of the secrets of rotated keys at the least. */
 const SECRET_BYTES = 16;
-/** Keys of one step of a bulk deletion. */
-const STEP = 200;
 
 type Found = KeyWithIdentity | PoisonedKey;
 
@@ -59,7 +56,9 @@ export class KeyLife {
       changes.apply(async () => {
         const { key: before } = readable(await this.#reader.findAny(actor, 'api.update_key', keyId));
         const api = await storage.records.findApi(before.apiId);
-        if (api === null || (before.deletedAtMs === null && before.generation === api.generation)) {
+        // What is to be removed with all others is gone, although it may not be written down yet.
+        if (api === null || before.generation < api.purgesBelow) throw notFound('key', keyId);
+        if (before.deletedAtMs === null && before.generation === api.generation) {
           throw new AppError('PRECONDITION_FAILED', `The key ${keyId} is not deleted.`);
         }
         const nowMs = storage.ledger.nowMs();
@@ -84,17 +83,17 @@ export class KeyLife {
     );
   }
 
-  /** Another secret for the same key; the one until now is valid for `overlapMs` more. */
+  /** Another secret for the same key; the one until now is valid for `overlapMs` more. 0 ends all former ones at once. */
   async rotate(actor: Actor, keyId: string, overlapMs: number): Promise<string> {
     const { changes, storage, system } = this.#parts;
     return changes.apply(async () => {
       await this.#reader.find(actor, 'api.create_key', keyId);
-      const { key: before, identity } = await this.#reader.load(actor, 'api.update_key', keyId);
+      const { key: before } = await this.#reader.load(actor, 'api.update_key', keyId);
       const nowMs = storage.ledger.nowMs();
-      const former = await storage.records.listFormerSecrets(keyId);
+      const former = await storage.records.listFormerSecrets([keyId]);
       if (overlapMs > 0) requireRoom(former, keyId, nowMs);
       const api = await storage.records.findApi(before.apiId);
-      const prefix = prefixOf(before.start);
+      const prefix = prefixOf(before.start) ?? api?.defaultPrefix ?? null;
       const secret = makeSecret(prefix, system.randomBytes(api?.defaultByteLength ?? SECRET_BYTES));
       const revision = before.revision + 1;
       const key: KeyRecord = {
@@ -108,11 +107,10 @@ export class KeyLife {
       const draft = emptyDraft();
       draft.writes.push({ kind: 'updateKey', key, expect: before.revision, formerDigests });
       draft.accounts.push(...touchAccounts(before, revision));
-      touchIdentity(draft, identity);
-      if (overlapMs > 0) {
-        const untilMs = nowMs + overlapMs;
-        draft.writes.push({ kind: 'insertSecret', secret: { digest: before.secretDigest, owner: keyId, untilMs } });
-      }
+      const secretUntilNow = { digest: before.secretDigest, owner: keyId, untilMs: nowMs + overlapMs };
+      draft.writes.push(
+        overlapMs > 0 ? { kind: 'insertSecret', secret: secretUntilNow } : { kind: 'endSecrets', owner: keyId },
+      );
       const after = { start: key.start, overlapMs };
       draft.events.push(
         auditEvent(actor, { action: 'key.rotate', target: keyId, before: { start: before.start }, after }),
@@ -121,86 +119,13 @@ export class KeyLife {
     });
   }
 
-  /**
-   * Deletes all keys of an api at once: the api begins another generation, in one small transaction, and no key of an older
-   * one is found from then on. Then each is written down as deleted, which also ends what other nodes spend of it; should that be
-   * cut short, the sweep goes on with it.
-   */
-  async deleteAllOf(actor: Actor, load: () => Promise<ApiRecord>, permanent: boolean): Promise<number> {
-    const { changes, storage } = this.#parts;
-    const api = await changes.apply(async () => {
-      const before = await load();
-      const nowMs = storage.ledger.nowMs();
-      const generation = before.generation + 1;
-      const after: ApiRecord = {
-        ...before,
-        generation,
-        purgesBelow: permanent ? generation : before.purgesBelow,
-        updatedAtMs: nowMs,
-        revision: before.revision + 1,
-      };
-      const event = auditEvent(actor, {
-        action: 'api.deleteKeys',
-        target: after.id,
-        before: null,
-        after: { permanent },
-      });
-      return {
-        change: {
-          writes: [{ kind: 'updateApi', api: after, expect: before.revision, endsKeys: true }],
-          accounts: [],
-          events: [event],
-        },
-        answer: () => after,
-      };
-    });
-    return this.writeDownDeleted(api);
-  }
-
-  /** Goes on with bulk deletions that were cut short. */
-  async finishDeletions(): Promise<void> {
-    const apis = await this.#parts.storage.records.listApisWithKeysLeftBehind();
-    for (const api of apis) await this.writeDownDeleted(api);
-  }
-
-  /** Goes through the keys that a bulk deletion has left behind; answers how many there were. */
-  async writeDownDeleted(api: Pick<ApiRecord, 'id' | 'purgesBelow'>): Promise<number> {
-    const { records } = this.#parts.storage;
-    let count = 0;
-    for (;;) {
-      const left = await records.listKeysLeftBehind(api.id, STEP);
-      const done = (await this.#writeDown(api, left)) ? left.length : await this.#writeDownOneByOne(api, left);
-      count += done;
-      // None of them could be changed: the next sweep tries again.
-      if (done === 0) return count;
-    }
-  }
-
-  /** Another node or a single deletion may have come in between: it holds up that key alone. */
-  async #writeDownOneByOne(api: Pick<ApiRecord, 'id' | 'purgesBelow'>, left: readonly Found[]): Promise<number> {
-    let done = 0;
-    for (const found of left) if (await this.#writeDown(api, [found])) done++;
-    return done;
-  }
-
-  async #writeDown({ purgesBelow }: Pick<ApiRecord, 'purgesBelow'>, left: readonly Found[]): Promise<boolean> {
-    const draft = emptyDraft();
-    for (const found of left) {
-      const isPurged = 'poisoned' in found || found.key.generation < purgesBelow;
-      if (isPurged) await this.#draftRemoval(draft, found);
-      else await this.#draftDeletion(draft, found);
-    }
-    return this.#parts.changes.tryOnce(draft);
-  }
-
-  async #draftDeletion(draft: Draft, { key: before, identity }: KeyWithIdentity): Promise<void> {
+  async #draftDeletion(draft: Draft, { key: before }: KeyWithIdentity): Promise<void> {
     const nowMs = this.#parts.storage.ledger.nowMs();
     const revision = before.revision + 1;
     const key: KeyRecord = { ...before, deletedAtMs: nowMs, updatedAtMs: nowMs, revision };
     const formerDigests = await this.#reader.formerDigests(before.id);
     draft.writes.push({ kind: 'updateKey', key, expect: before.revision, formerDigests });
     draft.accounts.push(...retireAccounts(before, revision));
-    touchIdentity(draft, identity);
   }
 
   /** A key that cannot be read can still be removed; what its counters were is not known, and nobody can name them. */
@@ -211,8 +136,7 @@ export class KeyLife {
       draft.writes.push({ kind: 'removeKey', key: { id, apiId }, expect, digests });
       return;
     }
-    const { key, identity } = found;
-    touchIdentity(draft, identity);
+    const { key } = found;
     const digests = [key.secretDigest, ...(await this.#reader.formerDigests(key.id))];
     const words = searchWords(key.name, key.meta);
     draft.writes.push({ kind: 'removeKey', key, expect: key.revision, words, digests });
@@ -220,10 +144,10 @@ export class KeyLife {
   }
 }
 
-/** What stands before the shown characters of the random part. */
+/** What stands before the shown characters of the random part; an imported key may begin with anything. */
 function prefixOf(start: string): string | null {
-  const end = start.lastIndexOf('_');
-  return end < 0 ? null : start.slice(0, end);
+  const prefix = start.slice(0, Math.max(0, start.lastIndexOf('_')));
+  return new RegExp(PREFIX_PATTERN).test(prefix) ? prefix : null;
 }
 
 /** For one more secret that is valid beside the newest. */

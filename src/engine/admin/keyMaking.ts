@@ -56,12 +56,9 @@ export class KeyMaking {
     const { storage, system } = this.#parts;
     const nowMs = storage.ledger.nowMs();
     const patch = withDefaults(input, api);
-    const { counters, accounts } = patchCounters(
-      { credits: null, limits: [], revision: 0 },
-      patch,
-      await this.context(newAccountsNeeded(patch)),
-    );
     const identity = await this.identityFor(draft, actor, patch.externalId);
+    const context = await this.context(newAccountsNeeded(patch), identity != null);
+    const { counters, accounts } = patchCounters({ credits: null, limits: [], revision: 0 }, patch, context);
     const key: KeyRecord = {
       ...patched(BLANK_KEY, patch),
       ...counters,
@@ -138,10 +135,10 @@ export class KeyMaking {
     return identity;
   }
 
-  async context(newAccounts: number): Promise<CounterContext> {
+  async context(newAccounts: number, hasOwner: boolean): Promise<CounterContext> {
     const { storage, refills, defaultTimezone } = this.#parts;
     const freeAccounts = [...(await storage.ledger.reserveAccounts(newAccounts))];
-    return { refills, nowMs: storage.ledger.nowMs(), defaultTimezone, freeAccounts };
+    return { refills, nowMs: storage.ledger.nowMs(), defaultTimezone, freeAccounts, hasOwner };
   }
 }
 

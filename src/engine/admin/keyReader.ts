@@ -31,7 +31,7 @@ export class KeyReader {
 
   /** Digests of former secrets under which nodes may know the key. */
   async formerDigests(keyId: string): Promise<readonly string[]> {
-    return (await this.#parts.storage.records.listFormerSecrets(keyId)).map(({ digest }) => digest);
+    return (await this.#parts.storage.records.listFormerSecrets([keyId])).map(({ digest }) => digest);
   }
 
   async view(keys: readonly KeyWithIdentity[]): Promise<KeyView[]> {

@@ -7,7 +7,6 @@ import { requireOn } from './access.ts';
 import type { Actor } from './actor.ts';
 import { auditEvent } from './audit.ts';
 import { newAccountsNeeded, patchCounters } from './counters.ts';
-import { touchIdentity } from './identityTouch.ts';
 import { keyFacts } from './keyFacts.ts';
 import type { KeyPatch, NewKey } from './keyInput.ts';
 import { byteLengthFor, type Draft, emptyDraft, KeyMaking, patched } from './keyMaking.ts';
@@ -65,18 +64,18 @@ export class KeyAdmin {
 
   async update(actor: Actor, keyId: string, patch: KeyPatch): Promise<void> {
     await this.#parts.changes.apply(async () => {
-      const { key: before, identity: owner } = await this.#reader.load(actor, 'api.update_key', keyId);
+      const { key: before } = await this.#reader.load(actor, 'api.update_key', keyId);
       const draft = emptyDraft();
-      const context = await this.#making.context(newAccountsNeeded(patch));
+      const identity = await this.#making.identityFor(draft, actor, patch.externalId);
+      const identityId = identity === undefined ? before.identityId : (identity?.id ?? null);
+      const context = await this.#making.context(newAccountsNeeded(patch), identityId !== null);
       const { counters, accounts } = patchCounters(before, patch, context);
       draft.accounts.push(...accounts);
-      touchIdentity(draft, owner);
-      const identity = await this.#making.identityFor(draft, actor, patch.externalId);
       const key: KeyRecord = {
         ...patched(before, patch),
         ...counters,
         ...(await this.#making.replacedAccess(draft, actor, patch)),
-        identityId: identity === undefined ? before.identityId : (identity?.id ?? null),
+        identityId,
         updatedAtMs: context.nowMs,
       };
       await this.#draftUpdate(draft, actor, { action: 'key.update', before, key, set: patch.remaining });

@@ -28,11 +28,16 @@ export class NamespaceMaking {
     this.#namespaces = namespaces;
   }
 
+  /** Runs what may make one; refused when there are as many as there may be. */
+  withRoom<T>(work: () => Promise<T>): Promise<T> {
+    return this.#parts.quotas.making('namespaces', 1, work);
+  }
+
   /** Once for all who wait for it. */
   async make(actor: Actor, name: string): Promise<NamespaceEntry> {
     let making = this.#making.get(name);
     if (making === undefined) {
-      making = this.#make(actor, name).finally(() => this.#making.delete(name));
+      making = this.withRoom(() => this.#make(actor, name)).finally(() => this.#making.delete(name));
       this.#making.set(name, making);
     }
     return making;

@@ -11,6 +11,9 @@ import { auditEvent } from './audit.ts';
 import { mayMake, type NamespaceMaking, type NewNamespace, noNamespace } from './namespaceMaking.ts';
 import type { AdminParts } from './parts.ts';
 
+/** Overrides of one namespace that may wait for each other. */
+const MAX_WAITING = 1000;
+
 export type NamespaceReference = { readonly id: string } | { readonly name: string };
 
 export type OverrideNumbers = Pick<OverrideRecord, 'identifier' | 'limit' | 'durationMs' | 'async'>;
@@ -19,7 +22,7 @@ export type OverrideNumbers = Pick<OverrideRecord, 'identifier' | 'limit' | 'dur
 export class OverrideAdmin {
   readonly #parts: AdminParts;
   readonly #making: NamespaceMaking;
-  readonly #lines = new Map<string, Promise<unknown>>();
+  readonly #lines = new Map<string, Line>();
 
   constructor(parts: AdminParts, making: NamespaceMaking) {
     this.#parts = parts;
@@ -33,12 +36,7 @@ export class OverrideAdmin {
     const known = await this.#find(actor, deed, reference);
     if (known !== null) return this.#inLine(known.id, () => this.#setIn(actor, known, numbers));
     if ('id' in reference || !mayMake(actor, deed)) throw missing(reference);
-    return this.#parts.changes.apply(async () => {
-      const made = await this.#find(actor, deed, reference);
-      if (made !== null) return this.#setting(actor, made, numbers);
-      const drafted = this.#making.draft(actor, reference.name);
-      return withNamespace(drafted, this.#inserting(actor, drafted.namespace, numbers));
-    });
+    return this.#making.withRoom(() => this.#setInNew(actor, reference, numbers));
   }
 
   async get(actor: Actor, reference: NamespaceReference, identifier: string): Promise<OverrideRecord> {
@@ -59,6 +57,16 @@ export class OverrideAdmin {
       const event = auditEvent(actor, { action: 'override.delete', target: id, before: facts, after: null });
       const write = { kind: 'removeOverride', overrideId: id, namespaceId: namespace.id } as const;
       return { change: { writes: [write], accounts: [], events: [event] }, answer: () => undefined };
+    });
+  }
+
+  /** Somebody else may make the namespace meanwhile. */
+  #setInNew(actor: Actor, reference: { readonly name: string }, numbers: OverrideNumbers): Promise<string> {
+    return this.#parts.changes.apply(async () => {
+      const made = await this.#find(actor, 'ratelimit.set_override', reference);
+      if (made !== null) return this.#setting(actor, made, numbers);
+      const drafted = this.#making.draft(actor, reference.name);
+      return withNamespace(drafted, this.#inserting(actor, drafted.namespace, numbers));
     });
   }
 
@@ -96,13 +104,19 @@ export class OverrideAdmin {
 
   /** One at a time in each namespace: the next one sees what this one made, and the bound holds. */
   async #inLine(namespaceId: string, work: () => Promise<string>): Promise<string> {
-    const before = this.#lines.get(namespaceId) ?? Promise.resolve();
-    const done = before.then(work, work);
-    this.#lines.set(namespaceId, done);
+    const line = this.#lines.get(namespaceId) ?? { last: Promise.resolve(), waiting: 0 };
+    if (line.waiting >= MAX_WAITING) {
+      throw new AppError('UNAVAILABLE', 'Too many overrides of this namespace wait to be set; nothing was done.');
+    }
+    this.#lines.set(namespaceId, line);
+    line.waiting++;
+    const done = line.last.then(work, work);
+    line.last = done;
     try {
       return await done;
     } finally {
-      if (this.#lines.get(namespaceId) === done) this.#lines.delete(namespaceId);
+      line.waiting--;
+      if (line.waiting === 0) this.#lines.delete(namespaceId);
     }
   }
 
@@ -127,6 +141,12 @@ export class OverrideAdmin {
     if (found !== null) return found;
     throw new AppError('NOT_FOUND', `There is no override for ${repeatable(identifier)} in this namespace.`);
   }
+}
+
+/** Those who set an override in one namespace. */
+interface Line {
+  last: Promise<unknown>;
+  waiting: number;
 }
 
 interface Setting {

@@ -1,3 +1,4 @@
+import { MAX_NAMESPACES } from '../../core/bounds.ts';
 import { AppError } from '../../core/errors.ts';
 import type { Records } from '../../storage/recordsPort.ts';
 
@@ -12,6 +13,8 @@ export interface QuotaLimits {
   readonly verificationsPerSecond: number | null;
 }
 
+export type Counted = 'keys' | 'apis' | 'namespaces';
+
 /** How many more there may be, and what to say of the next one. */
 export interface Room {
   readonly count: number;
@@ -23,25 +26,26 @@ export interface Room {
  * never exceeded; several nodes can together exceed it by what the others make within a second.
  */
 export class Quotas {
-  readonly #counters: Readonly<Record<'keys' | 'apis', QuotaCounter | null>>;
+  readonly #counters: Readonly<Record<Counted, QuotaCounter | null>>;
 
   constructor(records: Records, limits: QuotaLimits, nowMs: () => number) {
-    const counter = (what: string, setting: string, max: number | null, count: (upTo: number) => Promise<number>) =>
-      max === null ? null : new QuotaCounter(what, setting, max, count, nowMs);
+    const counter = (what: string, max: number | null, count: (upTo: number) => Promise<number>) =>
+      max === null ? null : new QuotaCounter(what, max, count, nowMs);
     this.#counters = {
-      keys: counter('keys', 'KEYSTILE_MAX_KEYS', limits.keys, (upTo) => records.countKeys(upTo)),
-      apis: counter('apis', 'KEYSTILE_MAX_APIS', limits.apis, (upTo) => records.countApis(upTo)),
+      keys: counter('keys (KEYSTILE_MAX_KEYS)', limits.keys, (upTo) => records.countKeys(upTo)),
+      apis: counter('apis (KEYSTILE_MAX_APIS)', limits.apis, (upTo) => records.countApis(upTo)),
+      namespaces: counter('namespaces', MAX_NAMESPACES, (upTo) => records.countNamespaces(upTo)),
     };
   }
 
   /** The room for more, counted no further than to `wanted`; null = no end. */
-  async room(what: 'keys' | 'apis', wanted: number): Promise<Room | null> {
+  async room(what: Counted, wanted: number): Promise<Room | null> {
     const counter = this.#counters[what];
     return counter === null ? null : { count: await counter.room(wanted), refusal: () => counter.refusal(1) };
   }
 
   /** Runs what makes so many; refused when there would be too many. */
-  async making<T>(what: 'keys' | 'apis', count: number, work: () => Promise<T>): Promise<T> {
+  async making<T>(what: Counted, count: number, work: () => Promise<T>): Promise<T> {
     const counter = this.#counters[what];
     return counter === null ? work() : counter.making(count, work);
   }
@@ -49,7 +53,6 @@ export class Quotas {
 
 class QuotaCounter {
   readonly #what: string;
-  readonly #setting: string;
   readonly #max: number;
   readonly #count: (upTo: number) => Promise<number>;
   readonly #nowMs: () => number;
@@ -60,15 +63,8 @@ class QuotaCounter {
   #underWay = 0;
   #counting: Promise<void> | null = null;
 
-  constructor(
-    what: string,
-    setting: string,
-    max: number,
-    count: (upTo: number) => Promise<number>,
-    nowMs: () => number,
-  ) {
+  constructor(what: string, max: number, count: (upTo: number) => Promise<number>, nowMs: () => number) {
     this.#what = what;
-    this.#setting = setting;
     this.#max = max;
     this.#count = count;
     this.#nowMs = nowMs;
@@ -82,7 +78,7 @@ class QuotaCounter {
   refusal(count: number): AppError {
     return new AppError(
       'PRECONDITION_FAILED',
-      `This installation may hold ${this.#max} ${this.#what} (${this.#setting}); there is no room for ${count} more.`,
+      `This installation may hold ${this.#max} ${this.#what}; there is no room for ${count} more.`,
     );
   }
 

@@ -104,10 +104,9 @@ export class RootKeyAdmin {
       const writes: RecordWrite[] = [
         { kind: 'rotateRootKey', rootKeyId, expect: known.secretDigest, secretDigest, start },
       ];
-      if (overlapMs > 0) {
-        const former = { digest: known.secretDigest, owner: rootKeyId, untilMs: nowMs + overlapMs };
-        writes.push({ kind: 'insertSecret', secret: former });
-      }
+      const former = { digest: known.secretDigest, owner: rootKeyId, untilMs: nowMs + overlapMs };
+      // Without an overlap every former secret ends: who asks for that has lost one.
+      writes.push(overlapMs > 0 ? { kind: 'insertSecret', secret: former } : { kind: 'endSecrets', owner: rootKeyId });
       const [before, after] = [{ start: known.start }, { start, overlapMs }];
       const event = auditEvent(actor, { action: 'rootKey.rotate', target: rootKeyId, before, after });
       return { change: { writes, accounts: [], events: [event] }, answer: () => secret };
@@ -122,7 +121,7 @@ export class RootKeyAdmin {
   }
 
   async #refuseTooManySecrets(rootKeyId: string, nowMs: number): Promise<void> {
-    const former = await this.#storage.records.listFormerSecrets(rootKeyId);
+    const former = await this.#storage.records.listFormerSecrets([rootKeyId]);
     if (former.filter(({ untilMs }) => untilMs > nowMs).length < MAX_LIVE_SECRETS) return;
     throw new AppError(
       'PRECONDITION_FAILED',

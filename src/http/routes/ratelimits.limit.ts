@@ -15,7 +15,7 @@ export const limit = defineRoute({
     request: { namespace: 'email.outbound', identifier: 'user_1234', limit: 10, duration: 60000, async: true },
     response: { success: true, limit: 10, remaining: 9, reset: 1767225660000 },
   },
-  errors: ['NOT_FOUND'],
+  errors: ['NOT_FOUND', 'PRECONDITION_FAILED'],
   async handle(engine, actor, body) {
     const issues: Issue[] = [];
     const request = toStandaloneRequest(body, '', issues);

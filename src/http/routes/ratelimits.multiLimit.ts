@@ -29,7 +29,7 @@ export const multiLimit = defineRoute({
       ],
     },
   },
-  errors: ['NOT_FOUND'],
+  errors: ['NOT_FOUND', 'PRECONDITION_FAILED'],
   maxBodyBytes: MAX_IMPORT_BODY_BYTES,
   async handle(engine, actor, { limits }) {
     const issues: Issue[] = [];

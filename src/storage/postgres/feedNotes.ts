@@ -1,7 +1,8 @@
 import { escapeLiteral } from 'pg';
 
-import { feedChangeOf } from '../feedPort.ts';
+import { feedChangeOf, type FeedChange } from '../feedPort.ts';
 import type { Change } from '../port.ts';
+import type { AuditEvent } from '../recordsPort.ts';
 
 /** The channel on which nodes hear that something changed. It is the fast way; what counts is the numbered table. */
 export const CHANNEL = 'keystile_changes';
@@ -15,33 +16,34 @@ export interface Subjects {
 }
 
 /**
- * The statement that numbers a change: what it touches of what nodes keep in memory, and what it tells the audit log. It is
+ * The statements that write down what a change touches of what nodes keep in memory, and what it tells the audit log. They are
  * sent together with the commit: the counter row is held from there on, so that the numbers follow the order of commits, and
- * no other change waits for a round trip of this node.
+ * no other change waits for a round trip of this node. Who touches nothing that is kept neither takes a number nor wakes anyone.
  */
 export function noteChange({ writes, events = [] }: Change, nowMs: number): string {
   const feed = feedChangeOf(writes);
-  if (feed === null && events.length === 0) return '';
-  const { keys = [], rootKeys = false } = feed ?? {};
-  const { apis = [], identities = [], namespaces = [], rbac = false } = feed ?? {};
+  // The counter first: events of changes with a number are then in the order of their commits as well.
+  return `${feed === null ? '' : numbered(feed, nowMs)} ${logged(events, nowMs)}`;
+}
+
+/** One row, whatever the change is made of: nodes that find too many between two looks drop all they keep. */
+function numbered({ keys, rootKeys, ...others }: FeedChange, nowMs: number): string {
+  const { apis, identities, namespaces, rbac } = others;
   const subjects = JSON.stringify({ apis, identities, namespaces, rbac } satisfies Subjects);
-  // The first row tells the nodes; each event has a row of its own.
-  const rows = Array.from({ length: Math.max(1, events.length) }, (_, i) => {
-    const event = events[i];
-    const told =
-      i === 0 ? [textArray(keys ?? []), String(rootKeys), text(subjects)] : ["'{}'::text[]", 'false', 'NULL'];
-    const logged = [event?.actor, event?.action, event?.target, event?.before, event?.after, event?.origin];
-    return `(${[i, ...told, ...[...logged, event?.requestId].map((each) => `${text(each ?? null)}::text`)].join(', ')})`;
+  return `WITH next AS (UPDATE change_counter SET number = number + 1 RETURNING number),
+    noted AS (INSERT INTO changes (number, at_ms, keys, root_keys, subjects)
+      SELECT number, ${nowMs}, ${textArray(keys ?? [])}, ${rootKeys}, ${text(subjects)} FROM next RETURNING number)
+    SELECT pg_notify('${CHANNEL}', number::text) FROM noted;`;
+}
+
+function logged(events: readonly AuditEvent[], nowMs: number): string {
+  if (events.length === 0) return '';
+  const rows = events.map(({ actor, action, target, before, after, origin, requestId }) => {
+    const values = [actor, action, target, before, after, origin, requestId].map(text);
+    return `(${[nowMs, ...values].join(', ')})`;
   });
-  return `WITH next AS (UPDATE change_counter SET number = number + ${rows.length} RETURNING number),
-    noted AS (INSERT INTO changes
-        (number, at_ms, keys, root_keys, subjects, actor, action, target, before_json, after_json, origin, request_id)
-      SELECT next.number - ${rows.length - 1} + v.place, ${nowMs}, v.keys, v.root_keys, v.subjects,
-        v.actor, v.action, v.target, v.before_json, v.after_json, v.origin, v.request_id
-      FROM next, (VALUES ${rows.join(', ')})
-        AS v(place, keys, root_keys, subjects, actor, action, target, before_json, after_json, origin, request_id)
-      RETURNING number)
-    SELECT pg_notify('${CHANNEL}', max(number)::text) FROM noted;`;
+  return `INSERT INTO events (at_ms, actor, action, target, before_json, after_json, origin, request_id)
+    VALUES ${rows.join(', ')};`;
 }
 
 function text(value: string | null): string {

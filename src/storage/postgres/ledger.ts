@@ -3,12 +3,14 @@ import type { IdempotencyKey, Spend, SpendOutcome } from '../../core/spend.ts';
 import {
   type Change,
   type ChangeOutcome,
+  type ClosedWindows,
   type DueCursor,
   type DueRefill,
   type Ledger,
   StorageOutcomeUnknown,
   StorageUnavailable,
   type WindowName,
+  type WindowPlace,
 } from '../port.ts';
 import type { RecordWrite } from '../recordsPort.ts';
 import type { LedgerClock } from './clock.ts';
@@ -164,6 +166,10 @@ export class PostgresLedger implements Ledger {
 
   countWindows(owner: string, upTo: number): Promise<number> {
     return this.#management.countWindows(owner, upTo);
+  }
+
+  closeEndedWindows(owner: string, count: number, after: WindowPlace | null): Promise<ClosedWindows> {
+    return this.#management.closeEndedWindows(owner, count, after);
   }
 
   listDueRefills(dueUntilMs: number, limit: number, after: DueCursor | null): Promise<readonly DueRefill[]> {
@@ -395,6 +401,9 @@ function recordNames(write: RecordWrite): string[] {
     case 'updateKey':
     case 'removeKey':
       return [`key ${write.key.id}`];
+    case 'retireKeys':
+    case 'removeKeys':
+      return write.keys.map(({ id }) => `key ${id}`);
     case 'insertRootKey':
       return [`root key ${write.rootKey.id}`];
     case 'rotateRootKey':

@@ -3,11 +3,13 @@ import type { IdempotencyKey, LegResult, SpendOutcome } from '../../core/spend.t
 import {
   type Change,
   type ChangeOutcome,
+  type ClosedWindows,
   type DueCursor,
   type DueRefill,
   StorageOutcomeUnknown,
   StorageUnavailable,
   type WindowName,
+  type WindowPlace,
 } from '../port.ts';
 import { mergeInserts } from '../sql/statement.ts';
 import { writeStatements } from '../sql/writes.ts';
@@ -25,6 +27,22 @@ const NUMBERS_BLOCK = 64;
 const MAX_TRIES = 3;
 
 const FIND_WINDOW = 'SELECT account FROM adhoc_windows WHERE owner = $1 AND name = $2 AND duration_ms = $3';
+
+/** What is removed here is told exactly, whoever else removes windows of the same owner at the same time. */
+const CLOSE_ENDED = `WITH step AS MATERIALIZED (
+    SELECT name, duration_ms, account FROM adhoc_windows WHERE owner = $1 AND (name, duration_ms) > ($2, $3)
+    ORDER BY name, duration_ms LIMIT $4
+  ), ended AS MATERIALIZED (
+    SELECT a.id FROM accounts a
+    WHERE a.id = ANY (ARRAY(SELECT account FROM step)) AND a.mark <= (SELECT ledger_now_v1($5))
+    ORDER BY a.id FOR UPDATE SKIP LOCKED
+  ), unnamed AS (
+    DELETE FROM adhoc_windows WHERE account = ANY (ARRAY(SELECT id FROM ended))
+  ), removed AS (
+    DELETE FROM accounts WHERE id = ANY (ARRAY(SELECT id FROM ended)) RETURNING id
+  )
+  SELECT name, duration_ms AS "durationMs", (SELECT count(*) FROM step) AS looked, (SELECT count(*) FROM removed) AS closed
+  FROM step ORDER BY name DESC, duration_ms DESC LIMIT 1`;
 
 /** Another state of the world than the change was made for. */
 class Stale extends Error {}
@@ -120,6 +138,15 @@ export class Management {
     return rows[0]?.total ?? 0;
   }
 
+  async closeEndedWindows(owner: string, count: number, after: WindowPlace | null): Promise<ClosedWindows> {
+    const values = [owner, after?.name ?? '', after?.durationMs ?? 0, count, this.#clock.said];
+    const { rows } = await this.#read<ClosedRow>(CLOSE_ENDED, values);
+    const [row] = rows;
+    if (row === undefined) return { looked: 0, closed: 0, last: null };
+    const { looked, closed, name, durationMs } = row;
+    return { looked, closed, last: looked < count ? null : { name, durationMs } };
+  }
+
   async #openWindow({ owner, name, durationMs }: WindowName, max: number | null): Promise<number | null> {
     const text = max === 0 ? FIND_WINDOW : 'SELECT ledger_open_window_v2($1, $2, $3, $4, $5) AS account';
     const values = [owner, name, durationMs, ...(max === 0 ? [] : [this.#clock.said, max])];
@@ -140,7 +167,9 @@ export class Management {
 
   async prune(): Promise<void> {
     const options = { retentionMs: this.#retentionMs, windowsFrom: this.#prunedTo };
-    this.#prunedTo = await prune(this.#pool, this.#clock, options);
+    const { windowsFrom, failures } = await prune(this.#pool, this.#clock, options);
+    this.#prunedTo = windowsFrom;
+    if (failures.length > 0) throw failures[0];
   }
 
   #read<R extends Record<string, unknown>>(text: string, values: readonly unknown[]) {
@@ -152,9 +181,9 @@ export class Management {
     let isCommitting = false;
     try {
       const { nowMs, after } = await this.#begin(ask, change.accounts);
-      for (const { sql, params, changesOne } of mergeInserts(change.writes.flatMap(writeStatements))) {
+      for (const { sql, params, expects } of mergeInserts(change.writes.flatMap(writeStatements))) {
         const { rowCount } = await ask({ text: sql, values: params });
-        if (changesOne && rowCount !== 1) throw new Stale();
+        if (expects !== null && rowCount !== expects) throw new Stale();
       }
       await writeAccounts(ask, change.accounts, after);
       isCommitting = true;
@@ -191,6 +220,13 @@ export class Management {
     }
     return { nowMs, after };
   }
+}
+
+interface ClosedRow extends Record<string, unknown> {
+  name: string;
+  durationMs: number;
+  looked: number;
+  closed: number;
 }
 
 interface ReplayRow extends Record<string, unknown> {

@@ -6,6 +6,16 @@ import type { Pool } from './pool.ts';
 /** Rows that one step removes at the most. */
 const STEP = 1000;
 
+/** Tables whose rows go when the time in a column has passed; there is an index on each that can be large. */
+const ENDED_BY = [
+  ['edge_counts', 'reset_at_ms'],
+  ['lanes', 'used_at_ms'],
+  ['nodes', 'seen_at_ms'],
+  ['changes', 'at_ms'],
+  ['former_secrets', 'until_ms'],
+  ['tally_marks', 'at_ms'],
+] as const;
+
 /** Steps in which windows are looked at in one turn. */
 const WINDOW_STEPS = 10;
 
@@ -15,24 +25,35 @@ export interface PruneOptions {
   readonly windowsFrom: number;
 }
 
-/** Removes what has ended; answers the window to go on from. Every node does it; two at the same time do no harm. */
+export interface Pruned {
+  /** The window to go on from. */
+  readonly windowsFrom: number;
+  readonly failures: readonly unknown[];
+}
+
+/** Removes what has ended. Each part by itself: one that fails does not keep the others. All nodes may do it at the same time. */
 export async function prune(
   pool: Pool,
   clock: LedgerClock,
   { retentionMs, windowsFrom }: PruneOptions,
-): Promise<number> {
-  const { rows } = await pool.query<{ now: number }>({ text: 'SELECT ledger_now_v1($1) AS now', values: [clock.said] });
-  const nowMs = rows[0]?.now ?? 0;
+): Promise<Pruned> {
+  const { rows: answer } = await pool.query<{ now: number }>({
+    text: 'SELECT ledger_now_v1($1) AS now',
+    values: [clock.said],
+  });
+  const nowMs = answer[0]?.now ?? 0;
   const endedByMs = nowMs - PRUNE_GRACE_MS;
-  await rotateReplays(pool, nowMs, retentionMs);
-  await removeRows(pool, 'edge_counts', 'reset_at_ms', endedByMs);
-  await removeRows(pool, 'lanes', 'used_at_ms', endedByMs);
-  await removeRows(pool, 'nodes', 'seen_at_ms', endedByMs);
-  // What stands in the audit log stays.
-  await removeRows(pool, 'changes', 'action IS NULL AND at_ms', endedByMs);
-  await removeRows(pool, 'former_secrets', 'until_ms', endedByMs);
-  await removeRows(pool, 'tally_marks', 'at_ms', endedByMs);
-  return closeWindows(pool, endedByMs, windowsFrom);
+  let nextWindow = windowsFrom;
+  const parts: readonly (() => Promise<void>)[] = [
+    () => rotateReplays(pool, nowMs, retentionMs),
+    ...ENDED_BY.map((rows) => () => removeRows(pool, rows, endedByMs)),
+    async () => {
+      nextWindow = await closeWindows(pool, endedByMs, windowsFrom);
+    },
+  ];
+  const failures: unknown[] = [];
+  for (const part of parts) await part().catch((error: unknown) => failures.push(error));
+  return { windowsFrom: nextWindow, failures };
 }
 
 /**
@@ -65,7 +86,7 @@ async function rotateReplays(pool: Pool, nowMs: number, retentionMs: number): Pr
   });
 }
 
-async function removeRows(pool: Pool, table: string, column: string, untilMs: number): Promise<void> {
+async function removeRows(pool: Pool, [table, column]: readonly [string, string], untilMs: number): Promise<void> {
   for (;;) {
     const { rowCount } = await pool.query({
       text: `DELETE FROM ${table} WHERE ctid = ANY (ARRAY(

@@ -1,7 +1,9 @@
 import type { Client } from 'pg';
 
+import { StorageUnavailable } from '../port.ts';
 import { WrongServer } from './connector.ts';
-import { NAMED_KEYS, type NamedRow, storedWords } from '../sql/wordIndex.ts';
+import { kindOf } from './failure.ts';
+import { WORDS_FILLED_TO } from './fillWords.ts';
 import { SCHEMA_V1 } from './schemaV1.ts';
 import { SCHEMA_V2 } from './schemaV2.ts';
 import { TEXT } from './textType.ts';
@@ -27,55 +29,80 @@ export const SCHEMA_VERSION = MIGRATIONS.length;
 /** Any number, the same for all nodes of all versions: who holds it migrates. */
 const MIGRATION_LOCK = 7_218_530_411;
 
-/** The version after which there is an index of words, which the keys until then have to be put into. */
+/** The version after which there is an index of words, which the keys until then have to be put into: see fillWords.ts. */
 const WORDS_SINCE = 1;
-const STEP = 1000;
 
-async function fillWords(client: Client): Promise<void> {
-  let last = '';
-  for (;;) {
-    const { rows } = await client.query<NamedRow>(NAMED_KEYS, [last, STEP]);
-    const words = rows.flatMap((row) => storedWords(row).map((word) => ({ ...row, word })));
-    await client.query(
-      'INSERT INTO key_words (api_id, word, key_id) SELECT * FROM unnest($1::text[], $2::text[], $3::text[]) ON CONFLICT DO NOTHING',
-      [words.map(({ api_id }) => api_id), words.map(({ word }) => word), words.map(({ id }) => id)],
-    );
-    if (rows.length < STEP) return;
-    last = rows.at(-1)?.id ?? last;
-  }
+/** What stands in the way of a migration must not keep it in the way of everyone else: it gives up its place and tries again. */
+export interface Patience {
+  /** All requests queue behind a migration that waits for a lock. */
+  readonly lockTimeoutMs: number;
+  readonly tries: number;
+  readonly pauseMs: number;
+}
+
+const PATIENCE: Patience = { lockTimeoutMs: 2_000, tries: 6, pauseMs: 3_000 };
+
+export interface MigrateOptions {
+  readonly newWorkspaceId: () => string;
+  /** May bring an older schema to the version of this program; otherwise it is refused. */
+  readonly upgrades: boolean;
+  readonly patience?: Patience;
 }
 
 /** Brings the database to the version of this program, or leaves a newer one that it can work with. */
-export async function migrate(client: Client, newWorkspaceId: () => string, upgrades: boolean): Promise<void> {
+export async function migrate(client: Client, options: MigrateOptions): Promise<void> {
+  const { tries, lockTimeoutMs, pauseMs } = options.patience ?? PATIENCE;
+  for (let made = 1; ; made++) {
+    try {
+      return await migrateOnce(client, options, lockTimeoutMs);
+    } catch (error) {
+      const kind = kindOf(error);
+      if (kind !== 'busy' && kind !== 'again') throw error;
+      if (made >= tries) {
+        throw new StorageUnavailable(
+          `The schema of the database cannot be upgraded: another transaction (a dump?) held its tables in ${tries} tries of ${lockTimeoutMs} ms. Nothing was changed; start again when it has ended.`,
+        );
+      }
+      await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    }
+  }
+}
+
+async function migrateOnce(client: Client, options: MigrateOptions, lockTimeoutMs: number): Promise<void> {
   // Whatever the default of the database is: what another node has made while this one waited must be seen.
   await client.query('BEGIN ISOLATION LEVEL READ COMMITTED');
   try {
+    // Another node that migrates is waited for: nobody queues behind this lock but nodes that start.
     await client.query('SELECT pg_advisory_xact_lock($1)', [MIGRATION_LOCK]);
+    await client.query(`SET LOCAL lock_timeout = ${lockTimeoutMs}`);
     await client.query(`CREATE TABLE IF NOT EXISTS installation (name ${TEXT} PRIMARY KEY, value ${TEXT} NOT NULL)`);
     const known = await readInstallation(client);
     const version = Number(known.get('schema_version') ?? 0);
-    const compatibleFrom = Number(known.get('schema_compatible_from') ?? 0);
-    if (version > SCHEMA_VERSION && compatibleFrom > SCHEMA_VERSION) {
-      throw new WrongServer(
-        `The database has schema version ${version}, which needs a program for version ${compatibleFrom} or newer; this one is for ${SCHEMA_VERSION}.`,
-      );
-    }
-    if (version > 0 && version < SCHEMA_VERSION && !upgrades) {
-      throw new WrongServer(
-        `The database has schema version ${version}, and this program is for ${SCHEMA_VERSION}. Start keystile serve, which brings it there.`,
-      );
-    }
+    refuseOthers(version, Number(known.get('schema_compatible_from') ?? 0), options.upgrades);
     for (const { sql } of MIGRATIONS.slice(version)) await client.query(sql);
-    if (version === WORDS_SINCE) await fillWords(client);
+    if (version === WORDS_SINCE) await put(client, WORDS_FILLED_TO, '');
     if (version < SCHEMA_VERSION) {
       await put(client, 'schema_version', String(SCHEMA_VERSION));
       await put(client, 'schema_compatible_from', String(MIGRATIONS.at(-1)?.compatibleFrom ?? 0));
     }
-    if (!known.has('workspace_id')) await put(client, 'workspace_id', newWorkspaceId());
+    if (!known.has('workspace_id')) await put(client, 'workspace_id', options.newWorkspaceId());
     await client.query('COMMIT');
   } catch (error) {
     await client.query('ROLLBACK').catch(() => {});
     throw error;
+  }
+}
+
+function refuseOthers(version: number, compatibleFrom: number, upgrades: boolean): void {
+  if (version > SCHEMA_VERSION && compatibleFrom > SCHEMA_VERSION) {
+    throw new WrongServer(
+      `The database has schema version ${version}, which needs a program for version ${compatibleFrom} or newer; this one is for ${SCHEMA_VERSION}.`,
+    );
+  }
+  if (version > 0 && version < SCHEMA_VERSION && !upgrades) {
+    throw new WrongServer(
+      `The database has schema version ${version}, and this program is for ${SCHEMA_VERSION}. Start keystile serve, which brings it there.`,
+    );
   }
 }
 

@@ -11,6 +11,7 @@ import { Connector, withDeadline, WrongServer } from './connector.ts';
 import { PostgresEdgeCounts, PUSH_TIMEOUT_MS } from './edgeCounts.ts';
 import { asUnavailable, reasonOf } from './failure.ts';
 import { PostgresFeed } from './feed.ts';
+import { fillWords } from './fillWords.ts';
 import { type LedgerObserver, PostgresLedger } from './ledger.ts';
 import { Management } from './management.ts';
 import { listNodes, type NodeRecord, sayGoodbye, sayHello } from './nodes.ts';
@@ -140,11 +141,11 @@ export class PostgresStorage implements Storage {
       await withDeadline(
         client,
         MIGRATE_WITHIN_MS,
-        migrate(client, options.newWorkspaceId, options.upgrades !== false),
+        migrate(client, { newWorkspaceId: options.newWorkspaceId, upgrades: options.upgrades !== false }),
       );
       workspaceId = (await readInstallation(client)).get('workspace_id') ?? '';
     } catch (error) {
-      if (error instanceof WrongServer) throw error;
+      if (error instanceof WrongServer || error instanceof StorageUnavailable) throw error;
       throw new StorageUnavailable(`The database cannot be prepared (${reasonOf(error)}).`);
     } finally {
       await client.end();
@@ -190,6 +191,11 @@ export class PostgresStorage implements Storage {
         await ask('ROLLBACK').catch(() => {});
       }
     });
+  }
+
+  /** One step of putting the keys of an older version into the index of words; true when there are none left. */
+  fillWords(): Promise<boolean> {
+    return asUnavailable(fillWords(this.#pool));
   }
 
   /** Tells the others that this node is there. */

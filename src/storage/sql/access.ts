@@ -1,8 +1,7 @@
-import type { KeyRecord, RoleRecord } from '../../core/records.ts';
 import type { KeyAccess, KeyWithIdentity, PoisonedKey } from '../recordsPort.ts';
 import { byAny } from './queries.ts';
 import type { ReadKey } from './keyRows.ts';
-import { type PermissionRow, type RoleRow, toRole } from './rows.ts';
+import { type PermissionRow, type RoleRow, toFoundRole } from './rows.ts';
 import type { SqlReader } from './statement.ts';
 
 /** Values of one IN (...). */
@@ -10,7 +9,8 @@ const MAX_IN = 500;
 
 /**
  * Adds to keys what their roles and permissions stand for: two reads for all of them, and none for keys that have neither.
- * Ids of what was deleted meanwhile lead nowhere and are left out.
+ * Ids of what was deleted meanwhile lead nowhere and are left out. A role that cannot be read harms the keys that have it, not
+ * those that are read with them.
  */
 export async function withAccess(
   reader: SqlReader,
@@ -19,41 +19,25 @@ export async function withAccess(
   const readable = keys.flatMap((each) => ('poisoned' in each ? [] : each.key));
   const roleIds = new Set(readable.flatMap((key) => key.roleIds));
   const roleRows = await readAll<RoleRow>(reader, 'SELECT * FROM roles', roleIds);
-  const unreadable = new Map<string, string>();
-  const roles = new Map(roleRows.flatMap((row) => readRole(row, unreadable)).map((role) => [role.id, role]));
+  const roles = new Map(roleRows.map((row) => [row.id, toFoundRole(row)]));
   const permissionIds = new Set(readable.flatMap((key) => key.permissionIds));
   for (const role of roles.values()) for (const id of role.permissionIds) permissionIds.add(id);
   const rows = await readAll<PermissionRow>(reader, 'SELECT * FROM permissions', permissionIds);
   const permissions = new Map(rows.map(({ id, name, slug }) => [id, { id, name, slug }]));
   return keys.map((each) => {
     if ('poisoned' in each) return each;
-    const broken = each.key.roleIds.find((id) => unreadable.has(id));
-    if (broken !== undefined) return poisonedBy(each.key, `${broken}: ${unreadable.get(broken)}`);
     const held = each.key.roleIds.flatMap((id) => roles.get(id) ?? []);
     const direct = each.key.permissionIds.flatMap((id) => permissions.get(id) ?? []);
     if (held.length === 0 && direct.length === 0) return { ...each, access: null };
     const all = [...direct, ...held.flatMap((role) => role.permissionIds.flatMap((id) => permissions.get(id) ?? []))];
     const access: KeyAccess = {
-      roles: held.map(({ id, name }) => ({ id, name })).toSorted(byName),
+      roles: held.flatMap(({ id, name, broken }) => (broken === null ? { id, name } : [])).toSorted(byName),
       permissions: direct.toSorted(byName),
       slugs: [...new Set(all.map(({ slug }) => slug))].toSorted(),
     };
-    return { ...each, access };
+    const broken = held.flatMap(({ id, name, broken: reason }) => (reason === null ? [] : { id, name, reason }));
+    return { ...each, access: broken.length === 0 ? access : { ...access, broken } };
   });
-}
-
-/** A role that cannot be read harms the keys that have it, not those that are read with them. */
-function readRole(row: RoleRow, unreadable: Map<string, string>): RoleRecord[] {
-  try {
-    return [toRole(row)];
-  } catch (error) {
-    unreadable.set(row.id, error instanceof Error ? error.message : String(error));
-    return [];
-  }
-}
-
-function poisonedBy({ id, apiId, secretDigest, revision }: KeyRecord, reason: string): PoisonedKey {
-  return { poisoned: id, apiId, secretDigest, revision, reason };
 }
 
 function byName(a: { name: string }, b: { name: string }): number {

@@ -16,6 +16,7 @@ export interface KeyRow {
   expires_at_ms: number | null;
   credits: string | null;
   limits: string | null;
+  guard_account: number | null;
   ip_allowlist: string | null;
   roles: string | null;
   permissions: string | null;
@@ -50,6 +51,7 @@ function readKey(row: KeyRow): KeyRecord {
     expiresAtMs: readInstant(row.expires_at_ms),
     credits: readCredits(row.credits),
     limits: readLimits(row.limits),
+    guardAccount: row.guard_account,
     ipAllowlist: readTexts(row.ip_allowlist, 'ipAllowlist'),
     roleIds: readTexts(row.roles, 'roles'),
     permissionIds: readTexts(row.permissions, 'permissions'),
@@ -74,7 +76,8 @@ export function toReadKey(row: KeyRow): ReadKey | PoisonedKey {
     return { key: readKey(row), identity: readJoinedIdentity(row), secretUntilMs: row.secret_until_ms };
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    return { poisoned: row.id, apiId: row.api_id, secretDigest: row.secret_digest, revision: row.revision, reason };
+    const { api_id: apiId, secret_digest: secretDigest, generation, revision } = row;
+    return { poisoned: row.id, apiId, secretDigest, generation, revision, reason };
   }
 }
 

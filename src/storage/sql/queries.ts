@@ -27,12 +27,14 @@ export const COUNT_KEYS = `SELECT count(*) AS total FROM (
   SELECT 1 FROM keys k LEFT JOIN apis a ON a.id = k.api_id WHERE ${IS_LIVE} LIMIT $1) counted`;
 export const COUNT_APIS =
   'SELECT count(*) AS total FROM (SELECT 1 FROM apis WHERE deleted_at_ms IS NULL LIMIT $1) counted';
-export const FORMER_SECRETS = 'SELECT digest, owner, until_ms FROM former_secrets WHERE owner = $1 ORDER BY until_ms';
+export const COUNT_NAMESPACES = 'SELECT count(*) AS total FROM (SELECT 1 FROM namespaces LIMIT $1) counted';
 export const FIND_API = 'SELECT * FROM apis WHERE id = $1 AND deleted_at_ms IS NULL';
 export const FIND_IDENTITY = 'SELECT * FROM identities WHERE external_id = $1';
 export const FIND_IDENTITY_BY_ID = 'SELECT * FROM identities WHERE id = $1';
 export const LIST_PERMISSIONS = 'SELECT * FROM permissions ORDER BY name';
 export const LIST_ROLES = 'SELECT * FROM roles ORDER BY name';
+export const COUNT_PERMISSIONS = 'SELECT count(*) AS total FROM (SELECT 1 FROM permissions LIMIT $1) counted';
+export const COUNT_ROLES = 'SELECT count(*) AS total FROM (SELECT 1 FROM roles LIMIT $1) counted';
 export const FIND_NAMESPACE = 'SELECT * FROM namespaces WHERE name = $1';
 export const FIND_NAMESPACE_BY_ID = 'SELECT * FROM namespaces WHERE id = $1';
 export const FIND_OVERRIDE = 'SELECT * FROM overrides WHERE namespace_id = $1 AND identifier = $2';
@@ -128,7 +130,7 @@ export function toPage<T extends { id: string }>(rows: readonly T[], limit: numb
 /** Newest first, by the number; each filter has an index that ends with it. */
 export function eventListing(query: EventQuery): Statement {
   const params: Params = [];
-  const conditions = ['action IS NOT NULL'];
+  const conditions = ['TRUE'];
   const add = (condition: string, value: string | number | null): void => {
     if (value !== null) conditions.push(`${condition} $${params.push(value)}`);
   };
@@ -140,7 +142,7 @@ export function eventListing(query: EventQuery): Statement {
   add('at_ms <', query.untilMs);
   params.push(query.limit + 1);
   return {
-    sql: `SELECT number, at_ms, actor, action, target, before_json, after_json, origin, request_id FROM changes
+    sql: `SELECT number, at_ms, actor, action, target, before_json, after_json, origin, request_id FROM events
       WHERE ${conditions.join(' AND ')} ORDER BY number DESC LIMIT $${params.length}`,
     params,
   };

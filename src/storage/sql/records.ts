@@ -11,9 +11,11 @@ import type {
   ApiQuery,
   EventQuery,
   FormerSecret,
+  FoundRole,
   FoundRootKey,
   KeyQuery,
   KeyWithIdentity,
+  NamedQuery,
   Page,
   PageQuery,
   PoisonedKey,
@@ -22,7 +24,7 @@ import type {
 } from '../recordsPort.ts';
 import { withAccess } from './access.ts';
 import * as queries from './queries.ts';
-import type { Listing } from './queries.ts';
+import { findPermissions, findRoles } from './rbac.ts';
 import { type IdentityRow, type KeyRow, toIdentity, toReadKey } from './keyRows.ts';
 import {
   type ApiRow,
@@ -31,6 +33,7 @@ import {
   type PermissionRow,
   type RoleRow,
   type RootKeyRow,
+  readableOf,
   toApi,
   toNamespace,
   toOverride,
@@ -63,7 +66,6 @@ export interface RecordsParts {
 /** The records of both engines. */
 export class SqlRecords implements Records {
   readonly #reader: SqlReader;
-  /** For what verifications wait for. */
   readonly #lookups: SqlReader;
   readonly #lookUp: KeyLookup;
   readonly #totals: Totals;
@@ -103,8 +105,10 @@ export class SqlRecords implements Records {
     return taken;
   }
 
-  async listFormerSecrets(owner: string): Promise<readonly FormerSecret[]> {
-    const rows = await this.#find<{ digest: string; owner: string; until_ms: number }>(queries.FORMER_SECRETS, [owner]);
+  async listFormerSecrets(owners: readonly string[]): Promise<readonly FormerSecret[]> {
+    if (owners.length === 0) return [];
+    const statement = queries.byAny('SELECT digest, owner, until_ms FROM former_secrets', 'owner', owners);
+    const rows = await this.#reader.find<{ digest: string; owner: string; until_ms: number }>(statement);
     return rows.map(({ until_ms, ...row }) => ({ ...row, untilMs: until_ms }));
   }
 
@@ -119,6 +123,10 @@ export class SqlRecords implements Records {
 
   countKeys(upTo: number): Promise<number> {
     return this.#count(queries.COUNT_KEYS, [upTo]);
+  }
+
+  countNamespaces(upTo: number): Promise<number> {
+    return this.#count(queries.COUNT_NAMESPACES, [upTo]);
   }
 
   countApis(upTo: number): Promise<number> {
@@ -138,7 +146,7 @@ export class SqlRecords implements Records {
 
   async listApis(query: ApiQuery): Promise<Page<ApiRecord>> {
     const page = await this.#list<ApiRow>(queries.apiListing(query), query.limit);
-    return { ...page, items: page.items.map(toApi) };
+    return { ...page, items: readableOf(page.items, toApi) };
   }
 
   async findIdentity(externalId: string): Promise<IdentityRecord | null> {
@@ -160,6 +168,22 @@ export class SqlRecords implements Records {
 
   async listRoles(): Promise<readonly RoleRecord[]> {
     return readableOf(await this.#find<RoleRow>(queries.LIST_ROLES, []), toRole);
+  }
+
+  findPermissions(named: NamedQuery): Promise<readonly PermissionRecord[]> {
+    return findPermissions(this.#reader, named);
+  }
+
+  findRoles(named: NamedQuery): Promise<readonly FoundRole[]> {
+    return findRoles(this.#reader, named);
+  }
+
+  countPermissions(upTo: number): Promise<number> {
+    return this.#count(queries.COUNT_PERMISSIONS, [upTo]);
+  }
+
+  countRoles(upTo: number): Promise<number> {
+    return this.#count(queries.COUNT_ROLES, [upTo]);
   }
 
   async findNamespace(name: string): Promise<NamespaceRecord | null> {
@@ -223,19 +247,8 @@ export class SqlRecords implements Records {
     return (await this.#reader.scan<{ total: number }>({ sql, params }))[0]?.total ?? 0;
   }
 
-  async #list<T extends { id: string }>({ total, page }: Listing, limit: number): Promise<Page<T>> {
+  async #list<T extends { id: string }>({ total, page }: queries.Listing, limit: number): Promise<Page<T>> {
     const [counted] = await this.#reader.scan<{ total: number }>(total);
     return queries.toPage(await this.#reader.scan<T>(page), limit, counted?.total ?? 0);
   }
-}
-
-/** One row that cannot be read is left out of a list, not the list; asked for by itself, it fails. */
-function readableOf<R, T>(rows: readonly R[], toRecord: (row: R) => T): T[] {
-  return rows.flatMap((row) => {
-    try {
-      return [toRecord(row)];
-    } catch {
-      return [];
-    }
-  });
 }

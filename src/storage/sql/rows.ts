@@ -7,10 +7,21 @@ import type {
   RoleRecord,
   RootKeyRecord,
 } from '../../core/records.ts';
-import type { StoredEvent } from '../recordsPort.ts';
+import type { FoundRole, StoredEvent } from '../recordsPort.ts';
 import { readTexts } from './columns.ts';
 
 /** Rows as the tables of both engines hold them, and the records they stand for. */
+
+/** One row that cannot be read is left out of a list, not the list; asked for by itself, it fails. */
+export function readableOf<R, T>(rows: readonly R[], toRecord: (row: R) => T): T[] {
+  return rows.flatMap((row) => {
+    try {
+      return [toRecord(row)];
+    } catch {
+      return [];
+    }
+  });
+}
 
 export interface ApiRow {
   id: string;
@@ -67,6 +78,16 @@ export interface RoleRow {
 
 export function toRole({ permissions, created_at_ms, ...row }: RoleRow): RoleRecord {
   return { ...row, permissionIds: readTexts(permissions, 'permissions'), createdAtMs: created_at_ms };
+}
+
+/** Its name is taken, and it can be named, also when its permissions cannot be read. */
+export function toFoundRole(row: RoleRow): FoundRole {
+  try {
+    return { ...toRole(row), broken: null };
+  } catch (error) {
+    const broken = error instanceof Error ? error.message : String(error);
+    return { ...toRole({ ...row, permissions: null }), broken };
+  }
 }
 
 export interface NamespaceRow {

@@ -9,9 +9,10 @@ export interface Statement {
   readonly params: Params;
 }
 
-/** A part of a change. `changesOne`: it must find its row as the change expects it, or the change is refused. */
+/** A part of a change. */
 export interface WriteStatement extends Statement {
-  readonly changesOne: boolean;
+  /** Rows that it must change, or the change is refused; null = any number. */
+  readonly expects: number | null;
   /** Of a plain insert of one row: what stands before its values. Those of one table can be sent as one. */
   readonly insertInto?: string;
 }
@@ -32,7 +33,7 @@ export function insert(table: string, columns: Readonly<Record<string, Params[nu
   const names = Object.keys(columns);
   const insertInto = `INSERT INTO ${table} (${names.join(', ')})`;
   const sql = `${insertInto} VALUES (${placeholders(names.length)})`;
-  return { sql, params: Object.values(columns), changesOne: false, insertInto };
+  return { sql, params: Object.values(columns), expects: null, insertInto };
 }
 
 /** Parameters of one statement; engines have a maximum of their own above it. */
@@ -68,7 +69,7 @@ export function update(
   const set = names.map((name, i) => `${name} = $${i + 1}`).join(', ');
   const fits = conditions.map((name, i) => `${name} = $${names.length + i + 1}`).join(' AND ');
   const params = [...Object.values(columns), ...Object.values(where)];
-  return { sql: `UPDATE ${table} SET ${set} WHERE ${fits}`, params, changesOne: true };
+  return { sql: `UPDATE ${table} SET ${set} WHERE ${fits}`, params, expects: 1 };
 }
 
 export function remove(table: string, where: Readonly<Record<string, Params[number]>>): WriteStatement {
@@ -76,6 +77,6 @@ export function remove(table: string, where: Readonly<Record<string, Params[numb
   return {
     sql: `DELETE FROM ${table} WHERE ${fits.join(' AND ')}`,
     params: Object.values(where),
-    changesOne: true,
+    expects: 1,
   };
 }

@@ -7,7 +7,7 @@ import type {
   RootKeyRecord,
 } from '../../core/records.ts';
 import type { FinishedBatch, ImportBatch } from '../importsPort.ts';
-import type { RecordWrite } from '../recordsPort.ts';
+import type { DoomedKey, RecordWrite } from '../recordsPort.ts';
 import { insert, type Params, placeholders, remove, update, type WriteStatement } from './statement.ts';
 
 /** Problems of one import that are kept; the others are only counted. */
@@ -40,13 +40,19 @@ export function writeStatements(write: RecordWrite): readonly WriteStatement[] {
       return [
         remove('keys', { id: write.key.id, revision: write.expect }),
         ...removeWords(write.key, write.words ?? []),
-        { ...remove('former_secrets', { owner: write.key.id }), changesOne: false },
-        { ...remove('key_uses', { key_id: write.key.id }), changesOne: false },
+        { ...remove('former_secrets', { owner: write.key.id }), expects: null },
+        { ...remove('key_uses', { key_id: write.key.id }), expects: null },
       ];
+    case 'retireKeys':
+      return [retireKeys(write.keys, write.deletedAtMs)];
+    case 'removeKeys':
+      return removeKeys(write.apiId, write.keys);
     case 'insertSecret': {
       const { digest, owner, untilMs } = write.secret;
       return [insert('former_secrets', { digest, owner, until_ms: untilMs })];
     }
+    case 'endSecrets':
+      return [{ ...remove('former_secrets', { owner: write.owner }), expects: null }];
     case 'insertPermission': {
       const { id, name, slug, description, createdAtMs } = write.permission;
       return [insert('permissions', { id, name, slug, description, created_at_ms: createdAtMs })];
@@ -80,7 +86,7 @@ export function writeStatements(write: RecordWrite): readonly WriteStatement[] {
         {
           sql: 'UPDATE root_keys SET revoked_at_ms = $1 WHERE id = $2 AND revoked_at_ms IS NULL',
           params: [write.revokedAtMs, write.rootKeyId],
-          changesOne: true,
+          expects: 1,
         },
       ];
     case 'enqueueImport':
@@ -88,6 +94,45 @@ export function writeStatements(write: RecordWrite): readonly WriteStatement[] {
     case 'finishImport':
       return finishImport(write.batch);
   }
+}
+
+/** The rows with these ids and revisions; PostgreSQL takes a parameter in VALUES for text. */
+function among(keys: readonly DoomedKey[], first: number): { sql: string; params: Params } {
+  const rows = keys.map((_, i) => `($${first + i * 2}, CAST($${first + i * 2 + 1} AS bigint))`);
+  return {
+    sql: `(id, revision) IN (VALUES ${rows.join(', ')})`,
+    params: keys.flatMap(({ id, expect }) => [id, expect]),
+  };
+}
+
+function retireKeys(keys: readonly DoomedKey[], deletedAtMs: number): WriteStatement {
+  const { sql, params } = among(keys, 2);
+  return {
+    sql: `UPDATE keys SET deleted_at_ms = $1, updated_at_ms = $1, revision = revision + 1 WHERE ${sql}`,
+    params: [deletedAtMs, ...params],
+    expects: keys.length,
+  };
+}
+
+function removeKeys(apiId: string, keys: readonly DoomedKey[]): WriteStatement[] {
+  const { sql, params } = among(keys, 1);
+  const ids = keys.map(({ id }) => id);
+  const words = keys.flatMap(({ id, words: all }) => all.map((word) => [word, id]));
+  const pairs = words.map((_, i) => `($${i * 2 + 2}, $${i * 2 + 3})`);
+  return [
+    { sql: `DELETE FROM keys WHERE ${sql}`, params, expects: keys.length },
+    { sql: `DELETE FROM former_secrets WHERE owner IN (${placeholders(ids.length)})`, params: ids, expects: null },
+    { sql: `DELETE FROM key_uses WHERE key_id IN (${placeholders(ids.length)})`, params: ids, expects: null },
+    ...(words.length === 0
+      ? []
+      : [
+          {
+            sql: `DELETE FROM key_words WHERE api_id = $1 AND (word, key_id) IN (VALUES ${pairs.join(', ')})`,
+            params: [apiId, ...words.flat()],
+            expects: null,
+          },
+        ]),
+  ];
 }
 
 function insertWords({ id, apiId }: { id: string; apiId: string }, words: readonly string[]): WriteStatement[] {
@@ -99,13 +144,13 @@ function addWords({ id, apiId }: { id: string; apiId: string }, words: readonly 
   if (words.length === 0) return [];
   const rows = words.map((_, i) => `($1, $2, $${i + 3})`);
   const sql = `INSERT INTO key_words (api_id, key_id, word) VALUES ${rows.join(', ')} ON CONFLICT DO NOTHING`;
-  return [{ sql, params: [apiId, id, ...words], changesOne: false }];
+  return [{ sql, params: [apiId, id, ...words], expects: null }];
 }
 
 function removeWords({ id, apiId }: { id: string; apiId: string }, words: readonly string[]): WriteStatement[] {
   if (words.length === 0) return [];
   const sql = `DELETE FROM key_words WHERE api_id = $1 AND key_id = $2 AND word IN (${placeholders(words.length, 3)})`;
-  return [{ sql, params: [apiId, id, ...words], changesOne: false }];
+  return [{ sql, params: [apiId, id, ...words], expects: null }];
 }
 
 /** The counter is raised first: its row is then held, and two calls at the same time get places one after the other. */
@@ -114,18 +159,18 @@ function enqueueImport({ id, migrationId, apiId, count, keys, actor }: ImportBat
     {
       sql: 'INSERT INTO imports (id, api_id, queued, done, failed) VALUES ($1, $2, 0, 0, 0) ON CONFLICT (id) DO NOTHING',
       params: [migrationId, apiId],
-      changesOne: false,
+      expects: null,
     },
     {
       sql: 'UPDATE imports SET queued = queued + $1 WHERE id = $2 AND api_id = $3',
       params: [count, migrationId, apiId],
-      changesOne: true,
+      expects: 1,
     },
     {
       sql: `INSERT INTO import_batches (id, migration_id, api_id, first_place, size, keys, actor)
         SELECT $1, $2, $3, queued - $4, $4, $5, $6 FROM imports WHERE id = $2`,
       params: [id, migrationId, apiId, count, keys, actor],
-      changesOne: true,
+      expects: 1,
     },
   ];
 }
@@ -137,13 +182,13 @@ function finishImport({ id, migrationId, done, errors }: FinishedBatch): WriteSt
     {
       sql: 'UPDATE imports SET done = done + $1, failed = failed + $2 WHERE id = $3',
       params: [done, errors.length, migrationId],
-      changesOne: true,
+      expects: 1,
     },
     ...errors.map(({ index, message }) => ({
       sql: `INSERT INTO import_errors (migration_id, place, message)
         SELECT $1, $2, $3 WHERE (SELECT count(*) FROM import_errors WHERE migration_id = $1) < ${MAX_IMPORT_ERRORS}`,
       params: [migrationId, index, message],
-      changesOne: false,
+      expects: null,
     })),
   ];
 }
@@ -194,6 +239,7 @@ function keyColumns(key: KeyRecord): Columns {
     credits: key.credits === null ? null : JSON.stringify(key.credits),
     credits_account: key.credits?.account ?? null,
     limits: listText(key.limits),
+    guard_account: key.guardAccount,
     ip_allowlist: listText(key.ipAllowlist),
     roles: listText(key.roleIds),
     permissions: listText(key.permissionIds),

@@ -6,6 +6,7 @@ import type { IdempotencyKey, Spend, SpendOutcome } from '../../core/spend.ts';
 import {
   type Change,
   type ChangeOutcome,
+  type ClosedWindows,
   type DueCursor,
   type DueRefill,
   type Ledger,
@@ -13,6 +14,7 @@ import {
   StorageOutcomeUnknown,
   StorageUnavailable,
   type WindowName,
+  type WindowPlace,
 } from '../port.ts';
 import { AccountNumbers } from './accountNumbers.ts';
 import { Accounts } from './accounts.ts';
@@ -91,7 +93,7 @@ export class SqliteLedger implements Ledger {
       nowMs: () => this.nowMs(),
       peek: (account) => this.peek(account),
       reserveAccounts: (count) => this.reserveAccounts(count),
-      applyWindows: (change) => this.#enqueue({ change }),
+      applyWindows: (change) => this.#enqueue({ change }) as Promise<ChangeOutcome>,
     });
     this.#folding = new Folding(this.#accounts, writer, {
       number: () => this.#number,
@@ -151,6 +153,10 @@ export class SqliteLedger implements Ledger {
 
   async countWindows(owner: string, upTo: number): Promise<number> {
     return this.#windows.count(owner, upTo);
+  }
+
+  closeEndedWindows(owner: string, count: number, after: WindowPlace | null): Promise<ClosedWindows> {
+    return this.#windows.closeOf(owner, count, after);
   }
 
   async listDueRefills(dueUntilMs: number, limit: number, after: DueCursor | null): Promise<readonly DueRefill[]> {

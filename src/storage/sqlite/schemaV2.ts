@@ -17,6 +17,7 @@ export const SCHEMA_V2 = `
   ALTER TABLE identities ADD COLUMN revision INTEGER NOT NULL DEFAULT 0;
   CREATE INDEX identities_by_credits ON identities (credits_account) WHERE credits_account IS NOT NULL;
 
+  ALTER TABLE keys ADD COLUMN guard_account INTEGER;
   ALTER TABLE keys ADD COLUMN roles TEXT;
   ALTER TABLE keys ADD COLUMN permissions TEXT;
   ALTER TABLE keys ADD COLUMN generation INTEGER NOT NULL DEFAULT 0;
@@ -69,7 +70,7 @@ export const SCHEMA_V2 = `
   CREATE INDEX overrides_of_namespace ON overrides (namespace_id, id);
 
   -- The audit log: only ever added to, in the transaction of the change.
-  CREATE TABLE changes (
+  CREATE TABLE events (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
     at_ms INTEGER NOT NULL,
     actor TEXT NOT NULL,
@@ -80,10 +81,10 @@ export const SCHEMA_V2 = `
     origin TEXT,
     request_id TEXT
   ) STRICT;
-  CREATE INDEX changes_by_actor ON changes (actor, number);
-  CREATE INDEX changes_by_action ON changes (action, number);
-  CREATE INDEX changes_by_target ON changes (target, number);
-  CREATE INDEX changes_by_time ON changes (at_ms);
+  CREATE INDEX events_by_actor ON events (actor, number);
+  CREATE INDEX events_by_action ON events (action, number);
+  CREATE INDEX events_by_target ON events (target, number);
+  CREATE INDEX events_by_time ON events (at_ms);
 
   -- Verifications by span (0 minute, 1 hour, 2 day); '' stands for no key, no identity, no tags.
   CREATE TABLE key_tallies (

@@ -165,16 +165,17 @@ export class Writer {
     } else if (write.kind === 'removeWindow') {
       this.#run('DELETE FROM adhoc_windows WHERE account = ?', [write.account]);
     } else {
-      for (const { sql, params, changesOne } of writeStatements(write)) {
+      for (const { sql, params, expects } of writeStatements(write)) {
         const changes = this.#run(sql, params);
-        if (changesOne && changes !== 1) throw new WriteFailure('refused', 'the record has another revision');
+        if (expects !== null && changes !== expects)
+          throw new WriteFailure('refused', 'the record has another revision');
       }
     }
   }
 
   #noteEvent({ atMs, actor, action, target, before, after, origin, requestId }: EventRow): void {
     this.#run(
-      `INSERT INTO changes (at_ms, actor, action, target, before_json, after_json, origin, request_id)
+      `INSERT INTO events (at_ms, actor, action, target, before_json, after_json, origin, request_id)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
       [atMs, actor, action, target, before, after, origin, requestId],
     );
