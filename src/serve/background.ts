@@ -9,7 +9,9 @@ const HELLO_EVERY_MS = 1_000;
 const IMPORT_EVERY_MS = 1_000;
 const TALLY_EVERY_MS = 5_000;
 /** A slice of analytics that took t is followed by another after this many t: spends wait for it where they share a disk. */
-const TALLY_REST = 50;
+const TALLY_REST = 100;
+/** The same while so much waits to be written that the keys might not be told apart for long any more. */
+const CROWDED_TALLY_REST = 10;
 /** Elsewhere they do not: it is enough that this node has not too much to do with it. */
 const SHARED_TALLY_REST_MS = 1_000;
 const PRUNE_TALLIES_EVERY_MS = 600_000;
@@ -151,12 +153,13 @@ export class Background {
 
   /** Between two steps of a long task: it shall take little of the time, until the service is to stop. */
   #rests(): () => Promise<void> {
-    const { monotonicMs, cluster } = this.#options;
+    const { engine, monotonicMs, cluster } = this.#options;
     const maxRestMs = cluster === null ? Infinity : SHARED_TALLY_REST_MS;
     let startedAtMs = monotonicMs();
     return async () => {
       const rested = Promise.withResolvers<void>();
-      const restMs = Math.min((monotonicMs() - startedAtMs) * TALLY_REST, maxRestMs);
+      const rest = engine.tally.isCrowded ? CROWDED_TALLY_REST : TALLY_REST;
+      const restMs = Math.min((monotonicMs() - startedAtMs) * rest, maxRestMs);
       const timer = setTimeout(rested.resolve, restMs);
       await Promise.race([rested.promise, this.#stopped.promise]);
       clearTimeout(timer);

@@ -109,7 +109,9 @@ export class SqlRecords implements Records {
     if (owners.length === 0) return [];
     const statement = queries.byAny('SELECT digest, owner, until_ms FROM former_secrets', 'owner', owners);
     const rows = await this.#reader.find<{ digest: string; owner: string; until_ms: number }>(statement);
-    return rows.map(({ until_ms, ...row }) => ({ ...row, untilMs: until_ms }));
+    return rows
+      .map(({ until_ms, ...row }) => ({ ...row, untilMs: until_ms }))
+      .toSorted((a, b) => a.untilMs - b.untilMs);
   }
 
   listKeysLeftBehind(apiId: string, limit: number): Promise<readonly FoundKey[]> {
