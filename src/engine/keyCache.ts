@@ -162,14 +162,20 @@ export class KeyCache {
       if (lookup !== undefined) lookup.changed = false;
       return this.#ask(digest);
     }
-    if (found !== null && 'poisoned' in found) {
-      const error = `The stored key ${found.poisoned} cannot be read: ${found.reason}.`;
-      return this.#finish(digest)?.reject(new AppError('INTERNAL_SERVER_ERROR', error));
+    if (found !== null && 'poisoned' in found) return this.#refuse(digest, found.poisoned, found.reason);
+    const [broken] = found?.access?.broken ?? [];
+    if (found !== null && broken !== undefined) {
+      return this.#refuse(digest, found.key.id, `${broken.id}: ${broken.reason}`);
     }
     if (found === null) this.#keepUnknown(digest);
     const entry = found === null ? null : this.#toEntry(found);
     if (found !== null && entry !== null) this.#keep(digest, found, entry);
     this.#finish(digest)?.resolve(entry);
+  }
+
+  #refuse(digest: string, keyId: string, reason: string): void {
+    const message = `The stored key ${keyId} cannot be read: ${reason}.`;
+    this.#finish(digest)?.reject(new AppError('INTERNAL_SERVER_ERROR', message));
   }
 
   #toEntry(found: KeyWithIdentity): KeyEntry {

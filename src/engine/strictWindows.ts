@@ -184,8 +184,8 @@ class Room {
     const counts = this.#counts;
     const step = await this.#options.ledger.closeEndedWindows(this.#namespaceId, CLOSE_STEP, this.#closedTo);
     this.#closedTo = step.last;
-    // A count that ended meanwhile may know of it already.
-    if (counts === this.#counts) this.#closed += step.closed;
+    // A count that ended meanwhile may know of it already. And there may be more than were counted: the bound was lowered.
+    if (counts === this.#counts) this.#closed = Math.min(this.#closed + step.closed, this.#counted + this.#opened);
     return step;
   }
 }

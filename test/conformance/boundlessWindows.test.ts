@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 
 import { MAX_ADHOC_LIMITS_PER_OWNER } from '../../src/core/bounds.ts';
-import { PRUNE_GRACE_MS, type Storage } from '../../src/storage/port.ts';
+import { PRUNE_GRACE_MS, type Storage, type WindowPlace } from '../../src/storage/port.ts';
 import { describePort } from './adapters.ts';
 import { spendOf, strict } from './samples.ts';
 
@@ -44,6 +44,54 @@ describePort('windows of an owner without a bound, and their count', (world) => 
       expect(counted).toEqual([0, 1, 3, 3, 3]);
       expect([await ledger.countWindows('ns_2', 9), await ledger.countWindows('ns_3', 9)]).toEqual([1, 0]);
     }
+  });
+
+  test('ended windows of an owner are closed at the millisecond of their end, and no others', async () => {
+    const { storage, clock } = world();
+    const { ledger } = storage;
+    const accounts = await Promise.all(['a', 'b', 'c'].map((name) => open(storage, name, null)));
+    await open(storage, 'a', null, 'ns_2');
+    clock.advance(MINUTE_MS - 1);
+    expect(await ledger.closeEndedWindows('ns_1', 10, null)).toEqual({ looked: 3, closed: 0, last: null });
+    clock.advance(1);
+    await take(storage, accounts[1] ?? null);
+    expect(await ledger.closeEndedWindows('ns_1', 10, null)).toEqual({ looked: 3, closed: 2, last: null });
+    expect([await ledger.countWindows('ns_1', 9), await ledger.countWindows('ns_2', 9)]).toEqual([1, 1]);
+    const statuses = await Promise.all(accounts.map(async (account) => (await take(storage, account)).status));
+    expect(statuses).toEqual(['stale', 'taken', 'stale']);
+    expect(await open(storage, 'b', 0)).toBe(accounts[1] as number);
+    expect(await open(storage, 'a', null)).not.toBe(accounts[0] as number);
+    await world().reopen();
+    expect(await world().storage.ledger.countWindows('ns_1', 9)).toBe(2);
+  });
+
+  test('closing looks at so many and goes on after a place, in the order of name and duration', async () => {
+    const { storage, clock } = world();
+    const { ledger } = storage;
+    for (const name of ['c', 'a', 'é', 'b']) await open(storage, name, null);
+    await ledger.openWindow({ owner: 'ns_1', name: 'a', durationMs: MINUTE_MS / 2 }, null);
+    clock.advance(MINUTE_MS);
+    const close = (after: WindowPlace | null) => ledger.closeEndedWindows('ns_1', 2, after);
+    const first = { name: 'a', durationMs: MINUTE_MS };
+    expect(await close(first)).toEqual({ looked: 2, closed: 2, last: { name: 'c', durationMs: MINUTE_MS } });
+    expect(await close(null)).toEqual({ looked: 2, closed: 2, last: first });
+    expect(await close(first)).toEqual({ looked: 1, closed: 1, last: null });
+    expect(await close(first)).toEqual({ looked: 0, closed: 0, last: null });
+    expect(await ledger.countWindows('ns_1', 9)).toBe(0);
+  });
+
+  test('of several that close at the same time each window is closed by one', async () => {
+    const { storage, clock } = world();
+    const names = Array.from({ length: 1200 }, (_, i) => `user ${i}`);
+    await Promise.all(names.map((name) => open(storage, name, null)));
+    clock.advance(MINUTE_MS);
+    const steps = await Promise.all(
+      Array.from({ length: 8 }, () => storage.ledger.closeEndedWindows('ns_1', 2000, null)),
+    );
+    const left = await storage.ledger.countWindows('ns_1', 2000);
+    expect(steps.reduce((sum, { closed }) => sum + closed, 0)).toBe(names.length - left);
+    await storage.ledger.closeEndedWindows('ns_1', 2000, null);
+    expect(await storage.ledger.countWindows('ns_1', 2000)).toBe(0);
   });
 
   test('an ended window is counted until it is pruned', async () => {

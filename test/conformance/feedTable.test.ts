@@ -17,7 +17,7 @@ interface Pair {
   readonly clock: VirtualClock;
   /** What the far node has heard. */
   readonly heard: readonly FeedChange[];
-  query(sql: string): Promise<Record<string, unknown>[]>;
+  readonly query: (sql: string) => Promise<Record<string, unknown>[]>;
 }
 
 /** Two nodes on a database of their own. */
@@ -105,7 +105,7 @@ describe('pruning of a PostgreSQL database', () => {
       for (const from of ['changes', 'former_secrets']) {
         expect(await query(`SELECT count(*)::int AS rows FROM ${from}`)).toEqual([{ rows: 1 }]);
       }
-      await expect(near.ledger.prune()).rejects.toThrow('relation "edge_counts" does not exist');
+      expect(await near.ledger.prune().catch(String)).toBe('error: relation "edge_counts" does not exist');
       for (const from of ['changes', 'former_secrets', 'adhoc_windows']) {
         expect(await query(`SELECT count(*)::int AS rows FROM ${from}`)).toEqual([{ rows: 0 }]);
       }

@@ -11,6 +11,8 @@ const WRITE = permission('perm_2', 'documents.write', { name: 'A: write document
 const PAY = permission('perm_3', 'billing.pay');
 const EDITOR = role('role_1', 'editor', { permissionIds: ['perm_1', 'perm_2'] });
 const CLERK = role('role_2', 'clerk', { permissionIds: ['perm_3', 'perm_1'] });
+/** As nothing here would write it. */
+const BROKEN = { ...EDITOR, permissionIds: [5] as never, revision: 2 };
 
 async function fill(storage: Storage, fields: Partial<KeyRecord>): Promise<KeyRecord> {
   const made = key('key_1', fields);
@@ -129,15 +131,24 @@ describePort('what a key may do', (world) => {
     expect(access?.permissions).toEqual(all.map(whole));
   });
 
-  test('a stored role that cannot be read makes the keys that hold it fail alone, by their names', async () => {
+  test('a stored role that cannot be read stands apart from the others, with the reason, for its own keys alone', async () => {
+    const { storage } = world();
+    await fill(storage, { roleIds: ['role_1', 'role_2'] });
+    await write(storage, { kind: 'updateRole', role: BROKEN, expect: 1 });
+    expect(await accessOf(storage)).toEqual({
+      roles: [named(CLERK)],
+      permissions: [],
+      slugs: ['billing.pay', 'documents.read'],
+      broken: [{ ...named(EDITOR), reason: 'permissions cannot be read' }],
+    });
+    expect(await storage.records.findKeysByDigest(['digest of key_2'])).toEqual([found(key('key_2'))]);
+  });
+
+  test('a key that has nothing but a role that cannot be read is not one without roles', async () => {
     const { storage } = world();
     await fill(storage, { roleIds: ['role_1'] });
-    const broken = { ...EDITOR, permissionIds: [5] as never, revision: 2 };
-    await write(storage, { kind: 'updateRole', role: broken, expect: 1 });
-    expect(await storage.records.findKeysByDigest(['digest of key_1', 'digest of key_2'])).toMatchObject([
-      { poisoned: 'key_1', apiId: 'api_1', secretDigest: 'digest of key_1', revision: 1 },
-      found(key('key_2')),
-    ]);
+    await write(storage, { kind: 'updateRole', role: BROKEN, expect: 1 });
+    expect(await accessOf(storage)).toMatchObject({ roles: [], permissions: [], slugs: [], broken: [named(EDITOR)] });
   });
 });
 
@@ -167,5 +178,56 @@ describePort('permissions and roles', (world) => {
     }
     expect((await storage.records.listPermissions()).length).toBe(3);
     expect(await storage.records.listRoles()).toEqual([CLERK, EDITOR]);
+  });
+
+  test('are found by id, by name and, permissions, by slug: each once, and no others', async () => {
+    const { storage } = world();
+    await fill(storage, {});
+    const { records } = storage;
+    const ids = async (query: { ids?: string[]; names?: string[] }, kind: 'findPermissions' | 'findRoles') =>
+      (await records[kind]({ ids: [], names: [], ...query })).map(({ id }) => id).toSorted();
+    expect(await ids({}, 'findPermissions')).toEqual([]);
+    expect(await ids({ ids: ['perm_1', 'none', 'perm_1'] }, 'findPermissions')).toEqual(['perm_1']);
+    expect(await ids({ names: ['Read documents', 'documents.read', ''] }, 'findPermissions')).toEqual(['perm_1']);
+    expect(await ids({ names: ['documents.write', 'perm_3'] }, 'findPermissions')).toEqual(['perm_2']);
+    expect(await ids({ ids: ['perm_3'], names: ['billing.pay', WRITE.name] }, 'findPermissions')).toEqual([
+      'perm_2',
+      'perm_3',
+    ]);
+    expect(await records.findPermissions({ ids: [], names: [READ.slug] })).toEqual([READ]);
+    expect(await ids({}, 'findRoles')).toEqual([]);
+    expect(await ids({ ids: ['role_2', 'editor'], names: ['clerk', 'role_1'] }, 'findRoles')).toEqual(['role_2']);
+    expect(await records.findRoles({ ids: [], names: ['editor'] })).toEqual([{ ...EDITOR, broken: null }]);
+  });
+
+  test('are found by more names than one statement takes', async () => {
+    const { storage } = world();
+    const all = Array.from({ length: 1201 }, (_, i) => permission(`perm_${i}`, `p${i}`, { name: `name ${i}` }));
+    await write(storage, ...all.map((each) => ({ kind: 'insertPermission' as const, permission: each })));
+    const names = all.flatMap(({ name, slug }, i) => (i === 7 ? [] : [name, slug]));
+    const rows = await storage.records.findPermissions({ ids: all.slice(600).map(({ id }) => id), names });
+    expect(new Set(rows)).toEqual(new Set(all.filter((_, i) => i !== 7)));
+    expect(rows).toHaveLength(1200);
+  });
+
+  test('a role that cannot be read is found by its name, as one without permissions', async () => {
+    const { storage } = world();
+    await fill(storage, {});
+    await write(storage, { kind: 'updateRole', role: BROKEN, expect: 1 });
+    expect(await storage.records.findRoles({ ids: [], names: ['editor', 'clerk'] })).toEqual(
+      expect.arrayContaining([
+        { ...BROKEN, permissionIds: [], broken: 'permissions cannot be read' },
+        { ...CLERK, broken: null },
+      ]),
+    );
+    expect(await storage.records.listRoles()).toEqual([CLERK]);
+  });
+
+  test('are counted, no further than asked', async () => {
+    const { storage } = world();
+    await fill(storage, {});
+    const { records } = storage;
+    expect([await records.countPermissions(2), await records.countPermissions(9)]).toEqual([2, 3]);
+    expect([await records.countRoles(1), await records.countRoles(9)]).toEqual([1, 2]);
   });
 });

@@ -29,6 +29,12 @@ describePort('namespaces and their overrides', (world) => {
     expect([await records.findNamespace('EMAILS'), await records.findNamespaceById('emails')]).toEqual([null, null]);
   });
 
+  test('namespaces are counted, no further than asked', async () => {
+    const { storage } = world();
+    await fill(storage);
+    expect(await Promise.all([0, 1, 2, 3].map((upTo) => storage.records.countNamespaces(upTo)))).toEqual([0, 1, 2, 2]);
+  });
+
   test('names of namespaces, and identifiers in one, are unique: the second is stale and changes nothing', async () => {
     const { storage } = world();
     await fill(storage);

@@ -105,9 +105,9 @@ function nextProgram(folder: TempFolder, migration: string): Launch {
   const checkout = copyCheckout(folder);
   const path = `${checkout}/src/storage/sqlite/schema.ts`;
   const source = readFileSync(path, 'utf8');
-  const end = source.indexOf('\n];');
-  if (end < 0) throw new Error('schema.ts has no list of migrations that ends with "];" on a line of its own');
-  writeFileSync(path, `${source.slice(0, end)}\n  ${JSON.stringify(migration)},${source.slice(end)}`);
+  const end = source.indexOf('];', source.indexOf('MIGRATIONS: readonly string[] = ['));
+  if (end < 0) throw new Error('schema.ts has no list of migrations');
+  writeFileSync(path, `${source.slice(0, end)}, ${JSON.stringify(migration)}${source.slice(end)}`);
   return { command: serveFrom(checkout) };
 }
 

@@ -76,6 +76,7 @@ export class KeyImporting {
   ): Promise<{ keyIds: string[]; problems: ImportProblem[] }> {
     const apis = await this.#findApis(keys);
     const doubled = await this.#findDoubled(keys);
+    const known = await this.#making.readNamed(keys.map(({ patch }) => patch));
     const keyIds: string[] = [];
     const problems: ImportProblem[] = [];
     for (const [index, { apiId, patch, secret }] of keys.entries()) {
@@ -86,7 +87,7 @@ export class KeyImporting {
         const conflict = doubled.get(index);
         if (conflict !== undefined) throw new AppError('CONFLICT', conflict);
         if (room !== null && keyIds.length >= room.count) throw room.refusal();
-        const input = { ...patch, secret, orFail: 'PRECONDITION_FAILED' as const };
+        const input = { ...patch, secret, known, orFail: 'PRECONDITION_FAILED' as const };
         keyIds.push((await this.#making.draftKey(draft, actor, api, input)).id);
       } catch (error) {
         if (!(error instanceof AppError)) throw error;

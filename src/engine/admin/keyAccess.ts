@@ -2,10 +2,12 @@ import { MAX_PERMISSIONS_PER_KEY, MAX_ROLES_PER_KEY } from '../../core/bounds.ts
 import { AppError } from '../../core/errors.ts';
 import type { KeyRecord } from '../../core/records.ts';
 import type { Deed } from '../../core/rights.ts';
+import type { KeyWithIdentity } from '../../storage/recordsPort.ts';
 import { requireEverywhere } from './access.ts';
 import type { Actor } from './actor.ts';
 import { auditEvent } from './audit.ts';
 import { touchAccounts } from './counters.ts';
+import { EffectivePermissions } from './effectivePermissions.ts';
 import type { RbacReference } from './keyInput.ts';
 import { emptyDraft } from './keyMaking.ts';
 import { KeyReader } from './keyReader.ts';
@@ -83,13 +85,16 @@ export class KeyAccessAdmin {
     for (const deed of deeds[how]) requireEverywhere(actor, deed);
     return this.#parts.changes.apply(async () => {
       const found = await this.#reader.load(actor, deeds[how][0], keyId);
-      const held = found.access?.[kind] ?? [];
-      const { records, writes, events } = await this.#references[kind](actor, references);
+      const held = heldBy(found, kind);
+      const { records, writes, events } = await this.#references[kind](actor, references, {
+        takesBroken: how === 'remove',
+      });
       const wanted = combined(how, held, records);
       const answer = () => namedOf(wanted);
       if (isSameSet(held, wanted)) return { change: { writes: [], accounts: [] }, answer };
       if (wanted.length > max) throw tooMany(kind, max, wanted.length);
       const key = this.#changed(found.key, { [field]: wanted.map(({ id }) => id) });
+      if (how !== 'remove') await new EffectivePermissions(this.#parts.storage.records).require(key, writes);
       const event = auditEvent(actor, {
         action: `key.${how}${word}`,
         target: keyId,
@@ -108,6 +113,12 @@ export class KeyAccessAdmin {
   #changed(before: KeyRecord, ids: Partial<Pick<KeyRecord, 'permissionIds' | 'roleIds'>>): KeyRecord {
     return { ...before, ...ids, updatedAtMs: this.#parts.storage.ledger.nowMs(), revision: before.revision + 1 };
   }
+}
+
+/** Also the roles that cannot be read: a change beside them keeps them. */
+function heldBy({ access }: KeyWithIdentity, kind: KeyAccessChange['kind']): readonly Named[] {
+  if (access === null) return [];
+  return kind === 'permissions' ? access.permissions : [...access.roles, ...(access.broken ?? [])];
 }
 
 /** Of what the key has only what still exists: ids of what was deleted are not written again. */

@@ -15,10 +15,11 @@ import { requireEverywhere } from './access.ts';
 import type { Actor } from './actor.ts';
 import { auditEvent } from './audit.ts';
 import { type CounterContext, newAccountsNeeded, patchCounters } from './counters.ts';
+import { EffectivePermissions } from './effectivePermissions.ts';
 import { keyFacts } from './keyFacts.ts';
 import type { KeyPatch, LimitInput } from './keyInput.ts';
 import type { AdminParts } from './parts.ts';
-import { RbacReferences } from './rbac.ts';
+import { type KnownAccess, type OrFail, RbacReferences } from './rbac.ts';
 
 export interface KeySecret {
   readonly digest: string;
@@ -30,6 +31,16 @@ export interface Draft {
   readonly writes: RecordWrite[];
   readonly accounts: Change['accounts'][number][];
   readonly events: AuditEvent[];
+}
+
+type AccessIds = Pick<KeyRecord, 'roleIds' | 'permissionIds'>;
+
+interface AccessInput {
+  readonly patch: KeyPatch;
+  readonly before: AccessIds;
+  readonly orFail?: OrFail;
+  /** What was read for several keys. */
+  readonly known?: KnownAccess;
 }
 
 export function emptyDraft(): Draft {
@@ -51,7 +62,7 @@ export class KeyMaking {
     draft: Draft,
     actor: Actor,
     api: ApiRecord,
-    input: KeyPatch & { secret: KeySecret; orFail?: 'NOT_FOUND' | 'PRECONDITION_FAILED' },
+    input: KeyPatch & { secret: KeySecret; orFail?: OrFail; known?: KnownAccess },
   ): Promise<KeyRecord> {
     const { storage, system } = this.#parts;
     const nowMs = storage.ledger.nowMs();
@@ -62,7 +73,7 @@ export class KeyMaking {
     const key: KeyRecord = {
       ...patched(BLANK_KEY, patch),
       ...counters,
-      ...(await this.access(draft, actor, patch, input.orFail)),
+      ...(await this.#access(draft, actor, { ...input, patch, before: BLANK_KEY })),
       id: makeId('key', nowMs, system.randomBytes(ID_RANDOM_BYTES)),
       apiId: api.id,
       generation: api.generation,
@@ -78,37 +89,47 @@ export class KeyMaking {
     return key;
   }
 
-  /** The ids of the roles and permissions that a patch names; what it does not name is left out. */
-  async access(
+  /** What keys name that are made together, read once for all of them. */
+  readNamed(patches: readonly KeyPatch[]): Promise<KnownAccess> {
+    return this.#rbac.read(patches);
+  }
+
+  /** What is in the place of what the key has: who may take nothing away may not replace it. */
+  replacedAccess(
     draft: Draft,
     actor: Actor,
-    { roles, permissions }: KeyPatch,
-    orFail?: 'NOT_FOUND' | 'PRECONDITION_FAILED',
-  ): Promise<Partial<Pick<KeyRecord, 'roleIds' | 'permissionIds'>>> {
+    { patch, before }: { patch: KeyPatch; before: AccessIds },
+  ): Promise<Partial<AccessIds>> {
+    if (patch.roles !== undefined) requireEverywhere(actor, 'rbac.remove_role_from_key');
+    if (patch.permissions !== undefined) requireEverywhere(actor, 'rbac.remove_permission_from_key');
+    return this.#access(draft, actor, { patch, before });
+  }
+
+  /** The ids of the roles and permissions that a patch names; what it does not name is left out. */
+  async #access(
+    draft: Draft,
+    actor: Actor,
+    { patch: { roles, permissions }, before, orFail, known }: AccessInput,
+  ): Promise<Partial<AccessIds>> {
     if (roles != null && roles.length > 0) requireEverywhere(actor, 'rbac.add_role_to_key');
     if (permissions != null && permissions.length > 0) requireEverywhere(actor, 'rbac.add_permission_to_key');
-    const ofRoles = roles === undefined ? null : await this.#rbac.roles(actor, roles ?? [], orFail);
+    if (roles === undefined && permissions === undefined) return {};
+    const resolving = { orFail: orFail ?? 'NOT_FOUND', known: known ?? null };
+    const ofRoles = roles === undefined ? null : await this.#rbac.roles(actor, roles ?? [], resolving);
     const ofPermissions =
-      permissions === undefined ? null : await this.#rbac.permissions(actor, permissions ?? [], orFail);
+      permissions === undefined ? null : await this.#rbac.permissions(actor, permissions ?? [], resolving);
     for (const resolved of [ofRoles, ofPermissions]) {
       draft.writes.push(...(resolved?.writes ?? []));
       draft.events.push(...(resolved?.events ?? []));
     }
-    return {
+    const ids = {
       ...(ofRoles === null ? {} : { roleIds: ofRoles.records.map(({ id }) => id) }),
       ...(ofPermissions === null ? {} : { permissionIds: ofPermissions.records.map(({ id }) => id) }),
     };
-  }
-
-  /** The same in the place of what the key has: who may take nothing away may not replace it. */
-  replacedAccess(
-    draft: Draft,
-    actor: Actor,
-    patch: KeyPatch,
-  ): Promise<Partial<Pick<KeyRecord, 'roleIds' | 'permissionIds'>>> {
-    if (patch.roles !== undefined) requireEverywhere(actor, 'rbac.remove_role_from_key');
-    if (patch.permissions !== undefined) requireEverywhere(actor, 'rbac.remove_permission_from_key');
-    return this.access(draft, actor, patch);
+    const effective = known?.effective ?? new EffectivePermissions(this.#parts.storage.records);
+    effective.learn(ofRoles?.records ?? []);
+    await effective.require({ ...before, ...ids }, draft.writes);
+    return ids;
   }
 
   /** The identity of this name, drafted when there is none yet; null for none, undefined when nothing was said. */

@@ -74,7 +74,7 @@ export class KeyAdmin {
       const key: KeyRecord = {
         ...patched(before, patch),
         ...counters,
-        ...(await this.#making.replacedAccess(draft, actor, patch)),
+        ...(await this.#making.replacedAccess(draft, actor, { patch, before })),
         identityId,
         updatedAtMs: context.nowMs,
       };

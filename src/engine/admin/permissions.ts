@@ -1,13 +1,21 @@
 import { notFound } from '../../core/errors.ts';
 import type { PermissionRecord, RoleRecord } from '../../core/records.ts';
 import type { Deed } from '../../core/rights.ts';
+import type { FoundRole } from '../../storage/recordsPort.ts';
 import { requireEverywhere, requireOn } from './access.ts';
 import type { Actor } from './actor.ts';
 import { auditEvent } from './audit.ts';
 import type { RbacReference } from './keyInput.ts';
 import type { AdminParts } from './parts.ts';
-import { permissionCreated, permissionFacts, RbacReferences, roleCreated, unknownReference } from './rbac.ts';
-import { isSameSet, type Named, namedOf, RbacNames } from './rbacNames.ts';
+import {
+  permissionCreated,
+  permissionFacts,
+  RbacReferences,
+  readableRole,
+  roleCreated,
+  unknownReference,
+} from './rbac.ts';
+import { isSameSet, type Named, namedOf } from './rbacNames.ts';
 
 export type NewPermission = Pick<PermissionRecord, 'name' | 'slug' | 'description'>;
 export type NewRole = Pick<RoleRecord, 'name' | 'description'>;
@@ -27,11 +35,11 @@ export class PermissionAdmin {
   }
 
   async createPermission(actor: Actor, fields: NewPermission): Promise<string> {
-    const { storage, changes } = this.#parts;
     requireEverywhere(actor, 'rbac.create_permission');
-    return changes.apply(async () => {
-      const known = new RbacNames(await storage.records.listPermissions());
+    return this.#parts.changes.apply(async () => {
+      const known = await this.#references.readPermissions([{ name: fields.name, slug: fields.slug }]);
       const permission = this.#references.newPermission(actor, fields, known);
+      await this.#references.requireRoom('permissions', 1);
       return {
         change: {
           writes: [{ kind: 'insertPermission', permission }],
@@ -64,11 +72,11 @@ export class PermissionAdmin {
   }
 
   async createRole(actor: Actor, fields: NewRole): Promise<string> {
-    const { storage, changes } = this.#parts;
     requireEverywhere(actor, 'rbac.create_role');
-    return changes.apply(async () => {
-      const known = new RbacNames(await storage.records.listRoles());
+    return this.#parts.changes.apply(async () => {
+      const known = await this.#references.readRoles([{ name: fields.name }]);
       const role = this.#references.newRole(actor, fields, known);
+      await this.#references.requireRoom('roles', 1);
       return {
         change: { writes: [{ kind: 'insertRole', role }], accounts: [], events: [roleCreated(actor, role)] },
         answer: () => role.id,
@@ -78,7 +86,7 @@ export class PermissionAdmin {
 
   async getRole(actor: Actor, roleId: string): Promise<RoleRecord> {
     requireOn(actor, 'rbac.read_role', roleId, 'role', roleId);
-    return this.#loadRole({ id: roleId });
+    return readableRole(await this.#loadRole({ id: roleId }));
   }
 
   async listRoles(actor: Actor): Promise<readonly RoleRecord[]> {
@@ -99,7 +107,7 @@ export class PermissionAdmin {
     });
   }
 
-  /** All that the role shall bring to the keys that have it; answers it in the order of the names. */
+  /** All that the role shall bring to the keys that have it; answers it in the order of the names. Mends one that cannot be read. */
   async setRolePermissions(
     actor: Actor,
     reference: RoleReference,
@@ -108,12 +116,12 @@ export class PermissionAdmin {
     requireEverywhere(actor, 'rbac.add_permission_to_role');
     requireEverywhere(actor, 'rbac.remove_permission_from_role');
     return this.#parts.changes.apply(async () => {
-      const before = await this.#loadRole(reference);
+      const { broken, ...before } = await this.#loadRole(reference);
       const held = await this.#permissionsOf(before);
       const { records, writes, events } = await this.#references.permissions(actor, permissions);
       const answer = () => namedOf(records);
       // What changes nothing is not written, and keys stay known.
-      if (isSameSet(held, records)) return { change: { writes: [], accounts: [] }, answer };
+      if (broken === null && isSameSet(held, records)) return { change: { writes: [], accounts: [] }, answer };
       const permissionIds = records.map(({ id }) => id);
       const role: RoleRecord = { ...before, permissionIds, revision: before.revision + 1 };
       const event = auditEvent(actor, {
@@ -135,22 +143,18 @@ export class PermissionAdmin {
 
   /** Those that still exist. */
   async #permissionsOf({ permissionIds }: RoleRecord): Promise<readonly PermissionRecord[]> {
-    if (permissionIds.length === 0) return [];
-    const ids = new Set(permissionIds);
-    return (await this.#parts.storage.records.listPermissions()).filter(({ id }) => ids.has(id));
+    return this.#parts.storage.records.findPermissions({ ids: permissionIds, names: [] });
   }
 
   async #loadPermission(actor: Actor, deed: Deed, permissionId: string): Promise<PermissionRecord> {
     requireOn(actor, deed, permissionId, 'permission', permissionId);
-    const known = new RbacNames(await this.#parts.storage.records.listPermissions());
-    const found = known.find({ id: permissionId });
+    const [found] = await this.#parts.storage.records.findPermissions({ ids: [permissionId], names: [] });
     if (found === undefined) throw notFound('permission', permissionId);
     return found;
   }
 
-  async #loadRole(reference: RoleReference): Promise<RoleRecord> {
-    const known = new RbacNames(await this.#parts.storage.records.listRoles());
-    const found = known.find(reference);
+  async #loadRole(reference: RoleReference): Promise<FoundRole> {
+    const found = (await this.#references.readRoles([reference])).find(reference);
     if (found !== undefined) return found;
     throw 'id' in reference
       ? notFound('role', reference.id)

@@ -2,11 +2,12 @@ import { MAX_PERMISSIONS, MAX_PERMISSIONS_PER_KEY, MAX_ROLES, MAX_ROLES_PER_KEY 
 import { AppError, repeatable } from '../../core/errors.ts';
 import { ID_RANDOM_BYTES, makeId } from '../../core/ids.ts';
 import type { PermissionRecord, RoleRecord } from '../../core/records.ts';
-import type { AuditEvent, RecordWrite } from '../../storage/recordsPort.ts';
+import type { AuditEvent, FoundRole, NamedQuery, RecordWrite } from '../../storage/recordsPort.ts';
 import { requireEverywhere } from './access.ts';
 import type { Actor } from './actor.ts';
 import { auditEvent } from './audit.ts';
-import type { RbacReference } from './keyInput.ts';
+import { EffectivePermissions } from './effectivePermissions.ts';
+import type { KeyPatch, RbacReference } from './keyInput.ts';
 import type { AdminParts } from './parts.ts';
 import { RbacNames } from './rbacNames.ts';
 
@@ -17,8 +18,23 @@ export interface Resolved<T> {
   readonly events: readonly AuditEvent[];
 }
 
-/** What to say of one that does not exist: a plain reference is NOT_FOUND, one in an import is a precondition. */
-type OrFail = 'NOT_FOUND' | 'PRECONDITION_FAILED';
+/** What to say of one that does not exist: a plain reference is NOT_FOUND, one in an import, which makes none, a precondition. */
+export type OrFail = 'NOT_FOUND' | 'PRECONDITION_FAILED';
+
+/** What several references name, read at once. */
+export interface KnownAccess {
+  readonly roles: RbacNames<FoundRole>;
+  readonly permissions: RbacNames<PermissionRecord>;
+  readonly effective: EffectivePermissions;
+}
+
+export interface Resolving {
+  readonly orFail?: OrFail;
+  /** null = it is to be read. */
+  readonly known?: KnownAccess | null;
+  /** A role that cannot be read can be taken away, and not given. */
+  readonly takesBroken?: boolean;
+}
 
 /** Finds, and makes where that is asked for, the roles and permissions that a request names. */
 export class RbacReferences {
@@ -31,22 +47,22 @@ export class RbacReferences {
   async permissions(
     actor: Actor,
     references: readonly RbacReference[],
-    orFail: OrFail = 'NOT_FOUND',
+    { orFail = 'NOT_FOUND', known = null }: Resolving = {},
   ): Promise<Resolved<PermissionRecord>> {
-    if (references.length === 0) return { records: [], writes: [], events: [] };
     if (references.length > MAX_PERMISSIONS_PER_KEY) throw tooManyNamed('permissions', MAX_PERMISSIONS_PER_KEY);
-    const known = new RbacNames(await this.#parts.storage.records.listPermissions());
+    const names = known?.permissions ?? (await this.readPermissions(references));
     const made: PermissionRecord[] = [];
     const records = references.map((reference) => {
-      const found = known.find(reference);
+      const found = names.find(reference);
       if (found !== undefined) return found;
-      const name = nameToMake(reference, reference.name ?? reference.slug);
+      const name = nameToMake(reference, reference.name ?? reference.slug, orFail);
       if (name === null) throw unknownReference('permission', reference, orFail);
-      const permission = this.newPermission(actor, { name, slug: reference.slug ?? name, description: null }, known);
-      known.add(permission);
+      const permission = this.newPermission(actor, { name, slug: reference.slug ?? name, description: null }, names);
+      names.add(permission);
       made.push(permission);
       return permission;
     });
+    await this.requireRoom('permissions', made.length);
     return {
       records: unique(records),
       writes: made.map((permission) => ({ kind: 'insertPermission', permission })),
@@ -57,27 +73,58 @@ export class RbacReferences {
   async roles(
     actor: Actor,
     references: readonly RbacReference[],
-    orFail: OrFail = 'NOT_FOUND',
+    { orFail = 'NOT_FOUND', known = null, takesBroken = false }: Resolving = {},
   ): Promise<Resolved<RoleRecord>> {
-    if (references.length === 0) return { records: [], writes: [], events: [] };
     if (references.length > MAX_ROLES_PER_KEY) throw tooManyNamed('roles', MAX_ROLES_PER_KEY);
-    const known = new RbacNames(await this.#parts.storage.records.listRoles());
+    const names = known?.roles ?? (await this.readRoles(references));
     const made: RoleRecord[] = [];
     const records = references.map((reference) => {
-      const found = known.find(reference);
-      if (found !== undefined) return found;
-      const name = nameToMake(reference, reference.name);
+      const found = names.find(reference);
+      if (found !== undefined) return takesBroken ? found : readableRole(found);
+      const name = nameToMake(reference, reference.name, orFail);
       if (name === null) throw unknownReference('role', reference, orFail);
-      const role = this.newRole(actor, { name, description: null }, known);
-      known.add(role);
+      const role = this.newRole(actor, { name, description: null }, names);
+      names.add({ ...role, broken: null });
       made.push(role);
       return role;
     });
+    await this.requireRoom('roles', made.length);
     return {
       records: unique(records),
       writes: made.map((role) => ({ kind: 'insertRole', role })),
       events: made.map((role) => roleCreated(actor, role)),
     };
+  }
+
+  /** Once for all keys of an import. */
+  async read(patches: readonly Pick<KeyPatch, 'roles' | 'permissions'>[]): Promise<KnownAccess> {
+    const roles = await this.#findRoles(patches.flatMap((patch) => patch.roles ?? []));
+    const permissions = await this.readPermissions(patches.flatMap((patch) => patch.permissions ?? []));
+    const effective = new EffectivePermissions(this.#parts.storage.records);
+    effective.learn(roles);
+    return { roles: new RbacNames(roles), permissions, effective };
+  }
+
+  /** Those of them that there are, and whatever else has their names. */
+  async readPermissions(references: readonly RbacReference[]): Promise<RbacNames<PermissionRecord>> {
+    return new RbacNames(await this.#parts.storage.records.findPermissions(namedBy(references)));
+  }
+
+  async readRoles(references: readonly RbacReference[]): Promise<RbacNames<FoundRole>> {
+    return new RbacNames(await this.#findRoles(references));
+  }
+
+  #findRoles(references: readonly RbacReference[]): Promise<readonly FoundRole[]> {
+    return this.#parts.storage.records.findRoles(namedBy(references));
+  }
+
+  /** For so many more. */
+  async requireRoom(what: 'permissions' | 'roles', count: number): Promise<void> {
+    if (count === 0) return;
+    const { records } = this.#parts.storage;
+    const max = what === 'roles' ? MAX_ROLES : MAX_PERMISSIONS;
+    const held = what === 'roles' ? await records.countRoles(max) : await records.countPermissions(max);
+    if (held + count > max) throw tooManyHeld(what, max);
   }
 
   newPermission(
@@ -90,16 +137,14 @@ export class RbacReferences {
     if (taken !== undefined) {
       throw new AppError('CONFLICT', `There is a permission with the name or slug ${repeatable(taken)} already.`);
     }
-    if (known.count >= MAX_PERMISSIONS) throw tooManyHeld('permissions', MAX_PERMISSIONS);
     return { id: this.#id('perm'), ...fields, createdAtMs: this.#parts.storage.ledger.nowMs() };
   }
 
-  newRole(actor: Actor, fields: Pick<RoleRecord, 'name' | 'description'>, known: RbacNames<RoleRecord>): RoleRecord {
+  newRole(actor: Actor, fields: Pick<RoleRecord, 'name' | 'description'>, known: RbacNames<FoundRole>): RoleRecord {
     requireEverywhere(actor, 'rbac.create_role');
     if (known.isTaken(fields.name)) {
       throw new AppError('CONFLICT', `There is a role with the name ${repeatable(fields.name)} already.`);
     }
-    if (known.count >= MAX_ROLES) throw tooManyHeld('roles', MAX_ROLES);
     const createdAtMs = this.#parts.storage.ledger.nowMs();
     return { id: this.#id('role'), ...fields, permissionIds: [], createdAtMs, revision: 0 };
   }
@@ -123,9 +168,22 @@ export function roleCreated(actor: Actor, { id, name, description }: RoleRecord)
   return auditEvent(actor, { action: 'role.create', target: id, before: null, after: { name, description } });
 }
 
+/** What cannot be read is not given to keys, nor shown. */
+export function readableRole<T extends FoundRole>(role: T): T {
+  if (role.broken === null) return role;
+  throw new AppError('INTERNAL_SERVER_ERROR', `The stored role ${role.id} cannot be read: ${role.broken}.`);
+}
+
 /** Ids are ours to give: one that leads nowhere makes nothing, whatever stands beside it. */
-function nameToMake({ id, create }: RbacReference, name: string | undefined): string | null {
-  return create === true && id === undefined && name !== undefined ? name : null;
+function nameToMake({ id, create }: RbacReference, name: string | undefined, orFail: OrFail): string | null {
+  const isMade = create === true && id === undefined && orFail === 'NOT_FOUND';
+  return isMade && name !== undefined ? name : null;
+}
+
+/** Where there is an id, nothing else counts. */
+function namedBy(references: readonly RbacReference[]): NamedQuery {
+  const named = references.flatMap(({ id, name, slug }) => (id === undefined ? [name ?? [], slug ?? []].flat() : []));
+  return { ids: references.flatMap(({ id }) => id ?? []), names: named };
 }
 
 function unique<T extends { id: string }>(records: readonly T[]): T[] {

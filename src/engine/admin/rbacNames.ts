@@ -17,10 +17,6 @@ export class RbacNames<T extends Nameable> {
     for (const record of records) this.add(record);
   }
 
-  get count(): number {
-    return this.#byId.size;
-  }
-
   add(record: T): void {
     this.#byId.set(record.id, record);
     this.#byName.set(record.name, record);

@@ -5,11 +5,13 @@ import { WrongServer } from './connector.ts';
 import { kindOf } from './failure.ts';
 import { WORDS_FILLED_TO } from './fillWords.ts';
 import { SCHEMA_V1 } from './schemaV1.ts';
-import { SCHEMA_V2 } from './schemaV2.ts';
+import { INDEXES_V2, SCHEMA_V2 } from './schemaV2.ts';
 import { TEXT } from './textType.ts';
 
 interface Migration {
   readonly sql: string;
+  /** What follows in a second transaction, because it takes as long as there are rows. */
+  readonly indexes: string;
   /** The oldest program that can work with the schema after it, by the schema version that program was made for. */
   readonly compatibleFrom: number;
 }
@@ -20,8 +22,8 @@ interface Migration {
  * functions get a new name, and what is not used any more is removed one version later.
  */
 export const MIGRATIONS: readonly Migration[] = [
-  { compatibleFrom: 1, sql: SCHEMA_V1 },
-  { compatibleFrom: 1, sql: SCHEMA_V2 },
+  { compatibleFrom: 1, sql: SCHEMA_V1, indexes: '' },
+  { compatibleFrom: 1, sql: SCHEMA_V2, indexes: INDEXES_V2 },
 ];
 
 export const SCHEMA_VERSION = MIGRATIONS.length;
@@ -34,13 +36,13 @@ const WORDS_SINCE = 1;
 
 /** What stands in the way of a migration must not keep it in the way of everyone else: it gives up its place and tries again. */
 export interface Patience {
-  /** All requests queue behind a migration that waits for a lock. */
+  /** All requests queue behind a migration that waits for a lock. Shorter than it takes the database to look for a deadlock. */
   readonly lockTimeoutMs: number;
   readonly tries: number;
   readonly pauseMs: number;
 }
 
-const PATIENCE: Patience = { lockTimeoutMs: 2_000, tries: 6, pauseMs: 3_000 };
+const PATIENCE: Patience = { lockTimeoutMs: 500, tries: 20, pauseMs: 1_500 };
 
 export interface MigrateOptions {
   readonly newWorkspaceId: () => string;
@@ -60,7 +62,7 @@ export async function migrate(client: Client, options: MigrateOptions): Promise<
       if (kind !== 'busy' && kind !== 'again') throw error;
       if (made >= tries) {
         throw new StorageUnavailable(
-          `The schema of the database cannot be upgraded: another transaction (a dump?) held its tables in ${tries} tries of ${lockTimeoutMs} ms. Nothing was changed; start again when it has ended.`,
+          `The schema of the database cannot be upgraded: another transaction (a dump?) held its tables in ${tries} tries of ${lockTimeoutMs} ms. Start again when it has ended.`,
         );
       }
       await new Promise((resolve) => setTimeout(resolve, pauseMs));
@@ -68,15 +70,9 @@ export async function migrate(client: Client, options: MigrateOptions): Promise<
   }
 }
 
+/** One transaction for what is quick, one for the indexes: while those are built everything can be read. */
 async function migrateOnce(client: Client, options: MigrateOptions, lockTimeoutMs: number): Promise<void> {
-  // Whatever the default of the database is: what another node has made while this one waited must be seen.
-  await client.query('BEGIN ISOLATION LEVEL READ COMMITTED');
-  try {
-    // Another node that migrates is waited for: nobody queues behind this lock but nodes that start.
-    await client.query('SELECT pg_advisory_xact_lock($1)', [MIGRATION_LOCK]);
-    await client.query(`SET LOCAL lock_timeout = ${lockTimeoutMs}`);
-    await client.query(`CREATE TABLE IF NOT EXISTS installation (name ${TEXT} PRIMARY KEY, value ${TEXT} NOT NULL)`);
-    const known = await readInstallation(client);
+  await alone(client, lockTimeoutMs, async (known) => {
     const version = Number(known.get('schema_version') ?? 0);
     refuseOthers(version, Number(known.get('schema_compatible_from') ?? 0), options.upgrades);
     for (const { sql } of MIGRATIONS.slice(version)) await client.query(sql);
@@ -86,6 +82,28 @@ async function migrateOnce(client: Client, options: MigrateOptions, lockTimeoutM
       await put(client, 'schema_compatible_from', String(MIGRATIONS.at(-1)?.compatibleFrom ?? 0));
     }
     if (!known.has('workspace_id')) await put(client, 'workspace_id', options.newWorkspaceId());
+  });
+  await alone(client, lockTimeoutMs, async (known) => {
+    const version = Number(known.get('indexes_version') ?? 1);
+    for (const { indexes } of MIGRATIONS.slice(version)) await client.query(indexes);
+    if (version < SCHEMA_VERSION) await put(client, 'indexes_version', String(SCHEMA_VERSION));
+  });
+}
+
+/** A transaction that no other node that starts is in at the same time. */
+async function alone(
+  client: Client,
+  lockTimeoutMs: number,
+  work: (known: ReadonlyMap<string, string>) => Promise<void>,
+): Promise<void> {
+  // Whatever the default of the database is: what another node has made while this one waited must be seen.
+  await client.query('BEGIN ISOLATION LEVEL READ COMMITTED');
+  try {
+    // Another node that migrates is waited for: nobody queues behind this lock but nodes that start.
+    await client.query('SELECT pg_advisory_xact_lock($1)', [MIGRATION_LOCK]);
+    await client.query(`SET LOCAL lock_timeout = ${lockTimeoutMs}`);
+    await client.query(`CREATE TABLE IF NOT EXISTS installation (name ${TEXT} PRIMARY KEY, value ${TEXT} NOT NULL)`);
+    await work(await readInstallation(client));
     await client.query('COMMIT');
   } catch (error) {
     await client.query('ROLLBACK').catch(() => {});

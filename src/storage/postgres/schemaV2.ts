@@ -3,6 +3,9 @@ import { TEXT } from './textType.ts';
 
 /** The full management API. */
 export const SCHEMA_V2 = `
+  -- In the order in which lookups take them: none of them ends in a deadlock with this.
+  LOCK TABLE keys, identities, apis, changes IN ACCESS EXCLUSIVE MODE;
+
   ALTER TABLE apis ADD COLUMN default_prefix ${TEXT};
   ALTER TABLE apis ADD COLUMN default_byte_length bigint;
   ALTER TABLE apis ADD COLUMN default_limit ${TEXT};
@@ -18,15 +21,11 @@ export const SCHEMA_V2 = `
   ALTER TABLE identities ADD COLUMN limits ${TEXT};
   ALTER TABLE identities ADD COLUMN updated_at_ms bigint;
   ALTER TABLE identities ADD COLUMN revision bigint NOT NULL DEFAULT 0;
-  CREATE INDEX identities_by_credits ON identities (credits_account) WHERE credits_account IS NOT NULL;
 
   ALTER TABLE keys ADD COLUMN guard_account bigint;
   ALTER TABLE keys ADD COLUMN roles ${TEXT};
   ALTER TABLE keys ADD COLUMN permissions ${TEXT};
   ALTER TABLE keys ADD COLUMN generation bigint NOT NULL DEFAULT 0;
-  CREATE INDEX keys_of_generation ON keys (api_id, generation, id) WHERE deleted_at_ms IS NULL;
-  CREATE INDEX keys_of_owner ON keys (api_id, generation, identity_id, id) WHERE deleted_at_ms IS NULL;
-  CREATE INDEX keys_by_start ON keys (api_id, start, id) WHERE deleted_at_ms IS NULL;
 
   -- Words of names and metadata, for the search.
   CREATE TABLE key_words (
@@ -71,7 +70,6 @@ export const SCHEMA_V2 = `
   CREATE INDEX overrides_of_namespace ON overrides (namespace_id, id);
 
   ALTER TABLE changes ADD COLUMN subjects text;
-  CREATE INDEX changes_by_time ON changes (at_ms);
 
   -- The audit log: only ever added to, in the transaction of the change.
   CREATE TABLE events (
@@ -127,4 +125,13 @@ export const SCHEMA_V2 = `
   -- The last batch of tallies of each node: one that is sent again is not added again.
   CREATE TABLE tally_marks (node ${TEXT} PRIMARY KEY, batch bigint NOT NULL, at_ms bigint NOT NULL);
   ${FUNCTIONS_V2}
+  `;
+
+/** Of tables that may be large: built in a transaction of their own, while these can be read. */
+export const INDEXES_V2 = `
+  CREATE INDEX identities_by_credits ON identities (credits_account) WHERE credits_account IS NOT NULL;
+  CREATE INDEX keys_of_generation ON keys (api_id, generation, id) WHERE deleted_at_ms IS NULL;
+  CREATE INDEX keys_of_owner ON keys (api_id, generation, identity_id, id) WHERE deleted_at_ms IS NULL;
+  CREATE INDEX keys_by_start ON keys (api_id, start, id) WHERE deleted_at_ms IS NULL;
+  CREATE INDEX changes_by_time ON changes (at_ms);
   `;

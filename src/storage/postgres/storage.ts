@@ -29,7 +29,7 @@ const LOCK_TIMEOUT_MS = 3_000;
 /** Then the connection is given up: its server may have died without a word. */
 const ANSWER_WITHIN_MS = STATEMENT_TIMEOUT_MS + 1_000;
 /** How long the schema may take to be made or changed. */
-const MIGRATE_WITHIN_MS = 120_000;
+const MIGRATE_WITHIN_MS = 600_000;
 /** A database that says nothing for so long makes a node not ready, whatever it may use from memory. */
 const SILENCE_MS = 3_000;
 /** How often it is looked whether another host has become the primary. */

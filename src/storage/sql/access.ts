@@ -1,11 +1,11 @@
 import type { KeyAccess, KeyWithIdentity, PoisonedKey } from '../recordsPort.ts';
-import { byAny } from './queries.ts';
+import { findAny } from './findAny.ts';
 import type { ReadKey } from './keyRows.ts';
 import { type PermissionRow, type RoleRow, toFoundRole } from './rows.ts';
 import type { SqlReader } from './statement.ts';
 
-/** Values of one IN (...). */
-const MAX_IN = 500;
+const ROLES = { select: 'SELECT * FROM roles', column: 'id' };
+const PERMISSIONS = { select: 'SELECT * FROM permissions', column: 'id' };
 
 /**
  * Adds to keys what their roles and permissions stand for: two reads for all of them, and none for keys that have neither.
@@ -18,11 +18,11 @@ export async function withAccess(
 ): Promise<(KeyWithIdentity | PoisonedKey)[]> {
   const readable = keys.flatMap((each) => ('poisoned' in each ? [] : each.key));
   const roleIds = new Set(readable.flatMap((key) => key.roleIds));
-  const roleRows = await readAll<RoleRow>(reader, 'SELECT * FROM roles', roleIds);
+  const roleRows = await findAny<RoleRow>(reader, ROLES, [...roleIds]);
   const roles = new Map(roleRows.map((row) => [row.id, toFoundRole(row)]));
   const permissionIds = new Set(readable.flatMap((key) => key.permissionIds));
   for (const role of roles.values()) for (const id of role.permissionIds) permissionIds.add(id);
-  const rows = await readAll<PermissionRow>(reader, 'SELECT * FROM permissions', permissionIds);
+  const rows = await findAny<PermissionRow>(reader, PERMISSIONS, [...permissionIds]);
   const permissions = new Map(rows.map(({ id, name, slug }) => [id, { id, name, slug }]));
   return keys.map((each) => {
     if ('poisoned' in each) return each;
@@ -42,13 +42,4 @@ export async function withAccess(
 
 function byName(a: { name: string }, b: { name: string }): number {
   return a.name < b.name ? -1 : 1;
-}
-
-async function readAll<T>(reader: SqlReader, select: string, ids: ReadonlySet<string>): Promise<T[]> {
-  const all = [...ids];
-  const rows: T[] = [];
-  for (let i = 0; i < all.length; i += MAX_IN) {
-    rows.push(...(await reader.find<T>(byAny(select, 'id', all.slice(i, i + MAX_IN)))));
-  }
-  return rows;
 }

@@ -23,6 +23,7 @@ import type {
   StoredEvent,
 } from '../recordsPort.ts';
 import { withAccess } from './access.ts';
+import { findAny } from './findAny.ts';
 import * as queries from './queries.ts';
 import { findPermissions, findRoles } from './rbac.ts';
 import { type IdentityRow, type KeyRow, toIdentity, toReadKey } from './keyRows.ts';
@@ -50,9 +51,6 @@ type FoundKey = KeyWithIdentity | PoisonedKey;
 
 /** Rows of the keys with these digests; how many are asked for at once is for the engine to say. */
 export type KeyLookup = (digests: readonly string[]) => Promise<readonly KeyRow[]>;
-
-/** Values of one IN (...). */
-const MAX_IN = 500;
 
 export interface RecordsParts {
   readonly reader: SqlReader;
@@ -93,22 +91,18 @@ export class SqlRecords implements Records {
   }
 
   async findTakenDigests(digests: readonly string[]): Promise<readonly string[]> {
-    const taken: string[] = [];
-    for (let i = 0; i < digests.length; i += MAX_IN) {
-      const asked = digests.slice(i, i + MAX_IN);
-      const inKeys = queries.byAny('SELECT secret_digest AS digest FROM keys', 'secret_digest', asked);
-      const former = queries.byAny('SELECT digest FROM former_secrets', 'digest', asked);
-      for (const statement of [inKeys, former]) {
-        taken.push(...(await this.#reader.find<{ digest: string }>(statement)).map(({ digest }) => digest));
-      }
-    }
-    return taken;
+    const inKeys = { select: 'SELECT secret_digest AS digest FROM keys', column: 'secret_digest' };
+    const former = { select: 'SELECT digest FROM former_secrets', column: 'digest' };
+    const rows = [
+      ...(await findAny<{ digest: string }>(this.#reader, inKeys, digests)),
+      ...(await findAny<{ digest: string }>(this.#reader, former, digests)),
+    ];
+    return rows.map(({ digest }) => digest);
   }
 
   async listFormerSecrets(owners: readonly string[]): Promise<readonly FormerSecret[]> {
-    if (owners.length === 0) return [];
-    const statement = queries.byAny('SELECT digest, owner, until_ms FROM former_secrets', 'owner', owners);
-    const rows = await this.#reader.find<{ digest: string; owner: string; until_ms: number }>(statement);
+    const byOwner = { select: 'SELECT digest, owner, until_ms FROM former_secrets', column: 'owner' };
+    const rows = await findAny<{ digest: string; owner: string; until_ms: number }>(this.#reader, byOwner, owners);
     return rows
       .map(({ until_ms, ...row }) => ({ ...row, untilMs: until_ms }))
       .toSorted((a, b) => a.untilMs - b.untilMs);
@@ -224,9 +218,8 @@ export class SqlRecords implements Records {
   }
 
   async readLastUses(keyIds: readonly string[]): Promise<readonly (number | null)[]> {
-    if (keyIds.length === 0) return [];
-    const statement = queries.byAny('SELECT key_id, last_used_at_ms FROM key_uses', 'key_id', keyIds);
-    const rows = await this.#reader.find<{ key_id: string; last_used_at_ms: number }>(statement);
+    const byKey = { select: 'SELECT key_id, last_used_at_ms FROM key_uses', column: 'key_id' };
+    const rows = await findAny<{ key_id: string; last_used_at_ms: number }>(this.#reader, byKey, keyIds);
     const uses = new Map(rows.map((row) => [row.key_id, row.last_used_at_ms]));
     return keyIds.map((id) => uses.get(id) ?? null);
   }
