@@ -32,6 +32,8 @@ export interface KeyRecord {
   readonly identityId: string | null;
   readonly secretDigest: string;
   readonly start: string;
+  /** Random bytes of its secret, which the next one has too; null = it was imported. */
+  readonly byteLength: number | null;
   readonly name: string | null;
   /** JSON text of an object, null = none. Kept as text: verification never looks into it. */
   readonly meta: string | null;
@@ -152,6 +154,7 @@ export const BLANK_KEY: KeyRecord = {
   identityId: null,
   secretDigest: '',
   start: '',
+  byteLength: null,
   name: null,
   meta: null,
   environment: null,

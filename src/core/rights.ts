@@ -88,10 +88,16 @@ export function coversRight(rights: readonly string[], right: string): boolean {
   return right !== ALL_RIGHTS && rights.includes(`${resource}.*.${action}`);
 }
 
+/** Deeds that are about no single thing: a right to them on one would never be of use. */
+function isForAll(deed: string): boolean {
+  return /^rbac\.|^root\.read_audit$|^api\.create_api$|^identity\.create_identity$|^ratelimit\.create_namespace$/.test(deed);
+}
+
 export function isRight(text: string): boolean {
   if (text === ALL_RIGHTS) return true;
   const deed = deedOf(text);
-  return deed !== null && (DEEDS as readonly string[]).includes(deed);
+  if (deed === null || !(DEEDS as readonly string[]).includes(deed)) return false;
+  return !isForAll(deed) || text.split('.')[1] === ALL_RIGHTS;
 }
 
 function deedOf(right: string): string | null {

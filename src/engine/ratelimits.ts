@@ -31,6 +31,6 @@ export function makeRatelimits(admin: AdminParts, options: RatelimitsOptions): R
   return {
     namespaces,
     limits: new StandaloneLimits({ admin, namespaces, making, limiter }),
-    overrides: new OverrideAdmin(admin, making),
+    overrides: new OverrideAdmin(admin),
   };
 }

@@ -38,6 +38,7 @@ export const NamespaceFields = { namespaceId: Type.Optional(Id), namespaceName: 
 
 export const OverrideObject = strict({
   id: Type.String(),
+  namespaceId: Type.String(),
   identifier: Type.String(),
   limit: Type.Integer(),
   duration: Type.Integer(),
@@ -73,6 +74,6 @@ export function toNamespaceReference(body: { namespaceId?: string; namespaceName
 }
 
 export function toOverrideObject(override: OverrideRecord): Static<typeof OverrideObject> {
-  const { id, identifier, limit, durationMs, async } = override;
-  return { id, identifier, limit, duration: durationMs, async };
+  const { id, namespaceId, identifier, limit, durationMs, async } = override;
+  return { id, namespaceId, identifier, limit, duration: durationMs, async };
 }

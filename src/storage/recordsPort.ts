@@ -239,6 +239,8 @@ export interface AuditEvent {
   /** JSON of an object, null = there was nothing, there is nothing left. */
   readonly before: string | null;
   readonly after: string | null;
+  /** Place of a counter among the accounts of the change: its balance before and after is told as `remaining`. */
+  readonly counter?: number;
   /** The address of the caller. */
   readonly origin: string | null;
   readonly requestId: string | null;

@@ -82,6 +82,7 @@ describe('two nodes on one PostgreSQL', () => {
   });
 
   test('20 that set one override at both at the same time: one id', async () => {
+    await limit(0, { namespace: 'race', identifier: 'user', limit: 1, cost: 0 });
     const ids = await times(20, async (i) => {
       const body = { namespaceName: 'race', identifier: 'user', limit: i, duration: YEAR_MS };
       return (await world.ok(i % 2, '/v1/ratelimits.setOverride', body)).overrideId;

@@ -288,13 +288,18 @@ describe.each([
     expect(await ask('ann')).toMatchObject({ success: false, limit: 2, remaining: 0 });
     expect(await ask('fast', true)).toMatchObject({ success: true, remaining: 1 });
     const override = { namespaceName: 'email', identifier: '*@big.test', limit: 100, duration: 60_000 };
-    const { overrideId } = ok(await unkey.ratelimits.setOverride({ ...override, async: false }));
+    const set = ok(await unkey.ratelimits.setOverride({ ...override, async: false }));
+    // The types of the client do not know it.
+    expect(set).toEqual({ overrideId: expect.any(String), namespaceId: expect.stringMatching(/^ns_/) });
+    const { overrideId, namespaceId } = set as typeof set & { namespaceId: string };
     expect(await ask('bob@big.test')).toMatchObject({ success: true, limit: 100, remaining: 99 });
     const named = { namespaceName: 'email', identifier: '*@big.test' };
     const { namespaceName: _name, ...rest } = override;
-    expect(ok(await unkey.ratelimits.getOverride(named))).toEqual({ id: overrideId, ...rest, async: false });
+    const stored = { id: overrideId, namespaceId, ...rest, async: false };
+    expect(ok(await unkey.ratelimits.getOverride(named))).toEqual(stored);
     expect(ok(await unkey.ratelimits.listOverrides({ namespaceName: 'email' }))).toEqual({
-      overrides: [{ id: overrideId, ...rest, async: false }],
+      namespaceId,
+      overrides: [stored],
       total: 1,
     });
     expect(ok(await unkey.ratelimits.deleteOverride(named))).toEqual({});

@@ -71,6 +71,12 @@ describe('rotateKey', () => {
     }
   });
 
+  test('the new secret is as long as the one before, and shorter than none that was asked for', async () => {
+    const { key, keyId } = await service.createKey({ byteLength: 64, prefix: 'long' });
+    expect((await rotate(keyId, 0)).key).toHaveLength(key.length);
+    expect((await rotate(keyId, 0)).key).toHaveLength(key.length);
+  });
+
   test('overlaps of several rotations run side by side, each to its own end, also over a restart', async () => {
     const { key, keyId } = await service.createKey();
     const second = (await rotate(keyId, 10_000)).key as string;

@@ -8,6 +8,7 @@ let service: TestService;
 
 beforeEach(async () => {
   service = await TestService.start({ startsAt: '2026-03-15T12:00:30Z' });
+  await makeNamespace(NAMESPACE);
 });
 
 afterEach(async () => {
@@ -16,6 +17,9 @@ afterEach(async () => {
 
 const NOON_ONE = Date.parse('2026-03-15T12:01:00Z');
 const NAMESPACE = 'email';
+
+const makeNamespace = (namespace: string) =>
+  service.ok('/v1/ratelimits.limit', { namespace, identifier: 'nobody', limit: 5, duration: 60_000, cost: 0 });
 
 const limit = (identifier: string, fields: Record<string, unknown> = {}) =>
   service.ok('/v1/ratelimits.limit', { namespace: NAMESPACE, identifier, limit: 5, duration: 60_000, ...fields });
@@ -131,15 +135,17 @@ describe('setOverride', () => {
     expect(id).toMatch(/^ovr_\w{22}$/);
     service.clock.advance(5);
     expect(await set('user_1', { limit: 2, duration: 1000, async: true })).toBe(id);
-    expect((await get('user_1')).body).toEqual({ id, identifier: 'user_1', limit: 2, duration: 1000, async: true });
-    const stored = await service.storage.records.findOverride(await namespaceId(), 'user_1');
+    const namespace = await namespaceId();
+    const numbers = { identifier: 'user_1', limit: 2, duration: 1000, async: true };
+    expect((await get('user_1')).body).toEqual({ id, namespaceId: namespace, ...numbers });
+    const stored = await service.storage.records.findOverride(namespace, 'user_1');
     expect(stored).toMatchObject({
       createdAtMs: service.clock.nowMs() - 5,
       updatedAtMs: service.clock.nowMs(),
     });
   });
 
-  test('20 at the same time on one identifier of a new namespace: one override, one id, one namespace', async () => {
+  test('20 at the same time on one identifier: one override, one id', async () => {
     const ids = await Promise.all(Array.from({ length: 20 }, (_, i) => set('user_1', { limit: i + 1 })));
     expect(new Set(ids).size).toBe(1);
     const { total, items } = await service.storage.records.listOverrides(await namespaceId(), {
@@ -147,13 +153,29 @@ describe('setOverride', () => {
       after: null,
     });
     expect([total, items[0]?.id]).toEqual([1, ids[0]]);
-    expect((await events()).filter(([action]) => action === 'namespace.create').length).toBe(1);
+    expect((await events()).filter(([action]) => action === 'override.create').length).toBe(1);
   });
 
-  test('takes the namespace by its id too', async () => {
-    const id = await set('user_1');
-    const body = { namespaceId: await namespaceId(), identifier: 'user_1', limit: 9, duration: 60_000 };
-    expect(await service.ok('/v1/ratelimits.setOverride', body)).toEqual({ overrideId: id });
+  test('takes the namespace by its id too, and answers the id however it was named', async () => {
+    const [id, namespace] = [await set('user_1'), await namespaceId()];
+    const numbers = { identifier: 'user_1', limit: 9, duration: 60_000 };
+    for (const name of [{ namespaceId: namespace }, { namespaceName: NAMESPACE }]) {
+      const answer = await service.ok('/v1/ratelimits.setOverride', { ...name, ...numbers });
+      expect(answer).toEqual({ overrideId: id, namespaceId: namespace });
+    }
+  });
+
+  test('a mistyped name of a namespace is a 404, and makes none', async () => {
+    const before = await events();
+    const body = { namespaceName: 'emial', identifier: 'user_1', limit: 9, duration: 60_000 };
+    const { status, body: answer } = await service.call('/v1/ratelimits.setOverride', body);
+    expect([status, answer.error.code, answer.error.message]).toEqual([
+      404,
+      'NOT_FOUND',
+      'There is no namespace "emial", or this root key may not see it.',
+    ]);
+    expect(await service.storage.records.findNamespace('emial')).toBeNull();
+    expect(await events()).toEqual(before);
   });
 
   test('what was done stands in the audit log, of a change what differs', async () => {
@@ -206,7 +228,15 @@ describe('setOverride', () => {
 describe('getOverride, listOverrides and deleteOverride', () => {
   test('getOverride answers GET and POST alike, and names a pattern as it was set', async () => {
     const id = await set('*@example.com', { limit: 0 });
-    const expected = { id, identifier: '*@example.com', limit: 0, duration: 60_000, async: false };
+    const namespace = await namespaceId();
+    const expected = {
+      id,
+      namespaceId: namespace,
+      identifier: '*@example.com',
+      limit: 0,
+      duration: 60_000,
+      async: false,
+    };
     expect((await get('*@example.com')).body).toEqual(expected);
     const query = `namespaceName=${NAMESPACE}&identifier=${encodeURIComponent('*@example.com')}`;
     const answer = await service.call(`/v1/ratelimits.getOverride?${query}`, undefined, { method: 'GET' });
@@ -232,18 +262,22 @@ describe('getOverride, listOverrides and deleteOverride', () => {
       service.clock.advance(1);
       ids.push(await set(`user_${i}`, { limit: i }));
     }
+    await makeNamespace('other');
     await service.ok('/v1/ratelimits.setOverride', {
       namespaceName: 'other',
       identifier: 'x',
       limit: 1,
       duration: 1000,
     });
-    const page = async (cursor?: string) =>
-      service.ok('/v1/ratelimits.listOverrides', { namespaceId: await namespaceId(), limit: 2, cursor });
+    const namespace = await namespaceId();
+    const page = (cursor?: string) =>
+      service.ok('/v1/ratelimits.listOverrides', { namespaceId: namespace, limit: 2, cursor });
     const first = await page();
     expect(first).toEqual({
+      namespaceId: namespace,
       overrides: [0, 1].map((i) => ({
         id: ids[i],
+        namespaceId: namespace,
         identifier: `user_${i}`,
         limit: i,
         duration: 60_000,
@@ -256,6 +290,11 @@ describe('getOverride, listOverrides and deleteOverride', () => {
     const last = await page(second.cursor);
     expect([...second.overrides, ...last.overrides].map(({ id }: { id: string }) => id)).toEqual(ids.slice(2));
     expect(last).not.toHaveProperty('cursor');
+  });
+
+  test('listOverrides of a namespace without any tells its id, by which rights name it', async () => {
+    const empty = { namespaceId: await namespaceId(), overrides: [], total: 0 };
+    expect(await service.ok('/v1/ratelimits.listOverrides', { namespaceName: NAMESPACE })).toEqual(empty);
   });
 
   test('a deleted one is gone, and deleting it again is a 404', async () => {
@@ -323,10 +362,10 @@ describe('bad numbers of setOverride', () => {
     [{ identifier: '' }, 'identifier'],
     [{ identifier: 'a\ud800' }, 'identifier'],
     [{ namespaceName: 'n'.repeat(129) }, 'namespaceName'],
-  ])('%j is a 400, and no namespace is made', async (fields, path) => {
+  ])('%j is a 400, and nothing is set', async (fields, path) => {
     const body = { namespaceName: NAMESPACE, identifier: 'user_1', limit: 1, duration: 1000, ...fields };
     const { status, body: answer } = await service.call('/v1/ratelimits.setOverride', body);
     expect([status, answer.error.issues[0].path]).toEqual([400, path]);
-    expect(await namespaceId()).toBe('');
+    expect((await events()).map(([action]) => action)).toEqual(['namespace.create']);
   });
 });

@@ -20,6 +20,7 @@ const METHODS: readonly (readonly [string, string, (name: string) => Record<stri
 beforeAll(async () => {
   service = await TestService.start();
   for (const name of ['mine', 'other'] as const) {
+    await service.ok('/v1/ratelimits.limit', { ...numbers, identifier: 'nobody', namespace: name });
     for (const identifier of ['user_1', 'gone']) {
       await service.ok('/v1/ratelimits.setOverride', { ...numbers, identifier, namespaceName: name, limit: 5 });
     }
@@ -77,11 +78,17 @@ describe.each(METHODS)('%s', (method, action, bodyFor) => {
 });
 
 describe('making a namespace', () => {
-  test.each(['limit', 'multiLimit', 'setOverride'])('%s does it with both rights on all', async (method) => {
+  test.each(['limit', 'multiLimit'])('%s does it with both rights on all', async (method) => {
     const [, action = '', bodyFor = () => ({})] = METHODS.find(([name]) => name === method) ?? [];
     const rights = ['ratelimit.*.create_namespace', `ratelimit.*.${action}`];
     expect((await call(method, bodyFor(`new_${method}`), rights)).status).toBe(200);
     expect(await service.storage.records.findNamespace(`new_${method}`)).not.toBeNull();
+  });
+
+  test('setOverride does not, with any right: a mistyped name would be a namespace that nobody uses', async () => {
+    const body = { ...numbers, namespaceName: 'mistyped' };
+    expect((await call('setOverride', body, ['*'])).status).toBe(404);
+    expect(await service.storage.records.findNamespace('mistyped')).toBeNull();
   });
 });
 

@@ -56,16 +56,16 @@ export async function makeThings(service: TestService, suffix = `${++made}`): Pr
   const { permissionId } = await service.ok('/v1/permissions.createPermission', { name: permission });
   const { roleId } = await service.ok('/v1/permissions.createRole', { name: role });
   const numbers = { limit: 5, duration: 60_000 };
-  await service.ok('/v1/ratelimits.setOverride', { namespaceName, identifier, ...numbers });
-  const namespace = await service.storage.records.findNamespace(namespaceName);
+  await service.ok('/v1/ratelimits.limit', { namespace: namespaceName, identifier, ...numbers });
+  const override = { namespaceName, identifier, ...numbers };
+  const { namespaceId } = await service.ok('/v1/ratelimits.setOverride', override);
   const { rootKey } = await service.engine.rootKeys.create({
     name: suffix,
     rights: ['root.*.create_root_key'],
     expiresAtMs: null,
   });
   await service.call('/v1/migrations.enqueueKeys', { migrationId, apiId, keys: [{ plaintext: `imported-${suffix}` }] });
-  const [namespaceId, rootKeyId] = [namespace?.id ?? '', rootKey.id];
-  const limited = { namespaceId, namespaceName, identifier, rootKeyId, migrationId };
+  const limited = { namespaceId, namespaceName, identifier, rootKeyId: rootKey.id, migrationId };
   const granted = { permissionId, permission, roleId, role };
   return { apiId, keyId, key, deletedKeyId, identityId, externalId, ...granted, ...limited };
 }

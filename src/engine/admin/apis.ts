@@ -51,6 +51,8 @@ export class ApiAdmin {
   }
 
   async update(actor: Actor, apiId: string, patch: ApiPatch): Promise<void> {
+    // What names nothing changes nothing, and is not told.
+    if (Object.keys(patch).length === 0) return void (await this.#load(actor, 'api.update_api', apiId));
     await this.#change(actor, 'api.update_api', apiId, 'api.update', (before) => ({ ...before, ...patch }));
   }
 
@@ -105,5 +107,7 @@ export class ApiAdmin {
 
 function apiFacts(api: ApiRecord): Record<string, unknown> {
   const { name, defaultPrefix, defaultByteLength, defaultLimit, isDeleteProtected } = api;
-  return { name, defaultPrefix, defaultByteLength, defaultLimit, deleteProtection: isDeleteProtected };
+  const { limit, durationMs, async } = defaultLimit ?? {};
+  const defaultRatelimit = defaultLimit === null ? null : { limit, duration: durationMs, async };
+  return { name, defaultPrefix, defaultByteLength, defaultRatelimit, deleteProtection: isDeleteProtected };
 }

@@ -10,11 +10,15 @@ interface Deed {
   /** null: there was nothing, or there is nothing left. */
   readonly before: Facts | null;
   readonly after: Facts | null;
+  /** Both are told as they are, not what differs. */
+  readonly isWhole?: true;
+  /** Place of the counter whose balance is told. */
+  readonly counter?: number;
 }
 
 /** One entry of the audit log. Of a change only what differs is written down, before and after. */
-export function auditEvent(actor: Actor, { action, target, before, after }: Deed): AuditEvent {
-  const isChange = before !== null && after !== null;
+export function auditEvent(actor: Actor, { action, target, before, after, isWhole, counter }: Deed): AuditEvent {
+  const isChange = isWhole !== true && before !== null && after !== null;
   return {
     actor: actor.id,
     action,
@@ -23,6 +27,7 @@ export function auditEvent(actor: Actor, { action, target, before, after }: Deed
     after: after === null ? null : JSON.stringify(isChange ? without(after, before) : said(after)),
     origin: actor.origin,
     requestId: actor.requestId,
+    ...(counter === undefined || counter < 0 ? {} : { counter }),
   };
 }
 

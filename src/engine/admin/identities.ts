@@ -68,6 +68,8 @@ export class IdentityAdmin {
   async update(actor: Actor, reference: IdentityReference, patch: IdentityPatch): Promise<IdentityView> {
     const identity = await this.#parts.changes.apply(async () => {
       const before = await this.#load(actor, 'identity.update_identity', reference);
+      // What names nothing changes nothing, and is not told.
+      if (Object.keys(patch).length === 0) return { change: { writes: [], accounts: [] }, answer: () => before };
       const context = await this.#context(patch);
       const { counters, accounts } = patchCounters(before, patch, context);
       const meta = patch.meta === undefined ? before.meta : patch.meta;
@@ -77,7 +79,9 @@ export class IdentityAdmin {
         action: 'identity.update',
         target: before.id,
         before: identityFacts(before),
-        after: withRemaining(identityFacts(after), patch),
+        after: identityFacts(after),
+        counter:
+          patch.remaining === undefined ? -1 : accounts.findIndex(({ account }) => isCredits(account, before, after)),
       });
       return {
         change: {
@@ -160,6 +164,11 @@ export class IdentityAdmin {
 function identityFacts(identity: IdentityRecord): Record<string, unknown> {
   const { externalId, meta } = identity;
   return { externalId, meta: meta === null ? {} : (JSON.parse(meta) as object), ...counterFacts(identity) };
+}
+
+/** The account is, or was, that of the identity's credits. */
+function isCredits(account: number, before: IdentityRecord, after: IdentityRecord): boolean {
+  return account === before.credits?.account || account === after.credits?.account;
 }
 
 function withRemaining(facts: Record<string, unknown>, { remaining }: CounterPatch): Record<string, unknown> {

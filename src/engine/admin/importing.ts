@@ -45,6 +45,7 @@ export function toWaitingKey(system: System, { apiId, patch, secret, prefix, sta
     secret: {
       digest: isPlain ? system.digestSecret(secret.plaintext) : system.digestOfSha256(secret.sha256),
       start: start ?? startOf(prefix, isPlain ? secret.plaintext : null),
+      byteLength: null,
     },
     olderDigests: isPlain ? system.olderDigests(secret.plaintext) : system.olderDigestsOfSha256(secret.sha256),
   };

@@ -84,7 +84,7 @@ export class KeyAccessAdmin {
     const { word, field, max, deeds } = KINDS[kind];
     for (const deed of deeds[how]) requireEverywhere(actor, deed);
     return this.#parts.changes.apply(async () => {
-      const found = await this.#reader.load(actor, deeds[how][0], keyId);
+      const found = await this.#reader.load(actor, 'api.update_key', keyId);
       const held = heldBy(found, kind);
       const { records, writes, events } = await this.#references[kind](actor, references, {
         takesBroken: how === 'remove',

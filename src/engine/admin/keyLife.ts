@@ -34,16 +34,11 @@ export class KeyLife {
         ? await this.#reader.findAny(actor, 'api.delete_key', keyId)
         : await this.#reader.find(actor, 'api.delete_key', keyId);
       const draft = emptyDraft();
-      const facts = 'poisoned' in found ? {} : keyFacts(found.key);
+      const facts = 'poisoned' in found ? {} : keyFacts(found.key, found.identity);
       if (permanent) await this.#draftRemoval(draft, found);
       else await this.#draftDeletion(draft, readable(found));
       draft.events.push(
-        auditEvent(actor, {
-          action: 'key.delete',
-          target: keyId,
-          before: facts,
-          after: permanent ? null : { permanent },
-        }),
+        auditEvent(actor, { action: 'key.delete', target: keyId, before: facts, after: { permanent }, isWhole: true }),
       );
       return { change: draft, answer: () => undefined };
     });
@@ -54,7 +49,7 @@ export class KeyLife {
     const { changes, storage, refills, quotas } = this.#parts;
     await quotas.making('keys', 1, () =>
       changes.apply(async () => {
-        const { key: before } = readable(await this.#reader.findAny(actor, 'api.update_key', keyId));
+        const { key: before, identity } = readable(await this.#reader.findAny(actor, 'api.update_key', keyId));
         const api = await storage.records.findApi(before.apiId);
         // What is to be removed with all others is gone, although it may not be written down yet.
         if (api === null || before.generation < api.purgesBelow) throw notFound('key', keyId);
@@ -75,7 +70,9 @@ export class KeyLife {
           change: {
             writes: [{ kind: 'updateKey', key, expect: before.revision, formerDigests }],
             accounts: reviveAccounts(before, revision, refills, nowMs),
-            events: [auditEvent(actor, { action: 'key.restore', target: keyId, before: null, after: keyFacts(key) })],
+            events: [
+              auditEvent(actor, { action: 'key.restore', target: keyId, before: null, after: keyFacts(key, identity) }),
+            ],
           },
           answer: () => undefined,
         };
@@ -94,12 +91,14 @@ export class KeyLife {
       if (overlapMs > 0) requireRoom(former, keyId, nowMs);
       const api = await storage.records.findApi(before.apiId);
       const prefix = prefixOf(before.start) ?? api?.defaultPrefix ?? null;
-      const secret = makeSecret(prefix, system.randomBytes(api?.defaultByteLength ?? SECRET_BYTES));
+      const byteLength = before.byteLength ?? api?.defaultByteLength ?? SECRET_BYTES;
+      const secret = makeSecret(prefix, system.randomBytes(byteLength));
       const revision = before.revision + 1;
       const key: KeyRecord = {
         ...before,
         secretDigest: system.digestSecret(secret),
         start: shownStart(prefix, secret),
+        byteLength,
         updatedAtMs: nowMs,
         revision,
       };

@@ -24,6 +24,8 @@ import { type KnownAccess, type OrFail, RbacReferences } from './rbac.ts';
 export interface KeySecret {
   readonly digest: string;
   readonly start: string;
+  /** null = it was made elsewhere. */
+  readonly byteLength: number | null;
 }
 
 /** A change in the making. */
@@ -80,11 +82,15 @@ export class KeyMaking {
       identityId: identity?.id ?? null,
       secretDigest: input.secret.digest,
       start: input.secret.start,
+      byteLength: input.secret.byteLength,
       createdAtMs: nowMs,
     };
     draft.writes.push({ kind: 'insertKey', key, words: searchWords(key.name, key.meta) });
     draft.accounts.push(...accounts);
-    const after = { ...keyFacts(key), ...(patch.remaining == null ? {} : { remaining: patch.remaining }) };
+    const after = {
+      ...keyFacts(key, identity ?? null),
+      ...(patch.remaining == null ? {} : { remaining: patch.remaining }),
+    };
     draft.events.push(auditEvent(actor, { action: 'key.create', target: key.id, before: null, after }));
     return key;
   }

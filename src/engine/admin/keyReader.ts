@@ -53,8 +53,7 @@ export class KeyReader {
 function visible<T extends KeyWithIdentity | PoisonedKey>(actor: Actor, deed: Deed, keyId: string, found: T | null): T {
   // Without a key there is no api to have a right on: an empty id is nobody's.
   const apiId = found === null ? '' : 'poisoned' in found ? found.apiId : found.key.apiId;
-  // Rights that are not on apis (rbac) are held for all keys or for none.
-  requireOn(actor, deed, deed.startsWith('api.') ? apiId : '*', 'key', keyId);
+  requireOn(actor, deed, apiId, 'key', keyId);
   if (found === null) throw notFound('key', keyId);
   return found;
 }

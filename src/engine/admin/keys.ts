@@ -9,7 +9,7 @@ import { auditEvent } from './audit.ts';
 import { newAccountsNeeded, patchCounters } from './counters.ts';
 import { keyFacts } from './keyFacts.ts';
 import type { KeyPatch, NewKey } from './keyInput.ts';
-import { byteLengthFor, type Draft, emptyDraft, KeyMaking, patched } from './keyMaking.ts';
+import { byteLengthFor, emptyDraft, KeyMaking, patched } from './keyMaking.ts';
 import { KeyReader } from './keyReader.ts';
 import type { KeyView } from './keyView.ts';
 import type { AdminParts } from './parts.ts';
@@ -37,9 +37,10 @@ export class KeyAdmin {
       changes.apply(async () => {
         const api = await this.#api(input.apiId);
         const prefix = input.prefix ?? api.defaultPrefix;
-        const secret = makeSecret(prefix, system.randomBytes(byteLengthFor(api, input.byteLength)));
+        const byteLength = byteLengthFor(api, input.byteLength);
+        const secret = makeSecret(prefix, system.randomBytes(byteLength));
         const draft = emptyDraft();
-        const stored = { digest: system.digestSecret(secret), start: shownStart(prefix, secret) };
+        const stored = { digest: system.digestSecret(secret), start: shownStart(prefix, secret), byteLength };
         const key = await this.#making.draftKey(draft, actor, api, { ...input, secret: stored });
         return { change: draft, answer: () => ({ keyId: key.id, secret }) };
       }),
@@ -62,9 +63,11 @@ export class KeyAdmin {
     return this.get(actor, key.id);
   }
 
-  async update(actor: Actor, keyId: string, patch: KeyPatch): Promise<void> {
+  async update(actor: Actor, keyId: string, patch: KeyPatch, action = 'key.update'): Promise<void> {
     await this.#parts.changes.apply(async () => {
-      const { key: before } = await this.#reader.load(actor, 'api.update_key', keyId);
+      const { key: before, identity: owner } = await this.#reader.load(actor, 'api.update_key', keyId);
+      // What names nothing changes nothing, and is not told.
+      if (Object.keys(patch).length === 0) return { change: emptyDraft(), answer: () => undefined };
       const draft = emptyDraft();
       const identity = await this.#making.identityFor(draft, actor, patch.externalId);
       const identityId = identity === undefined ? before.identityId : (identity?.id ?? null);
@@ -78,7 +81,14 @@ export class KeyAdmin {
         identityId,
         updatedAtMs: context.nowMs,
       };
-      await this.#draftUpdate(draft, actor, { action: 'key.update', before, key, set: patch.remaining });
+      const counter =
+        patch.remaining === undefined ? -1 : accounts.findIndex(({ account }) => isCredits(account, before, key));
+      const told = identity === undefined ? owner : identity;
+      const facts = { before: keyFacts(before, owner), after: keyFacts(key, told) };
+      draft.events.push(auditEvent(actor, { action, target: keyId, ...facts, counter }));
+      const formerDigests = await this.#reader.formerDigests(keyId);
+      const words = wordChange(before, key);
+      draft.writes.push({ kind: 'updateKey', key, expect: before.revision, words, formerDigests });
       return { change: draft, answer: () => undefined };
     });
   }
@@ -87,7 +97,7 @@ export class KeyAdmin {
   async updateRemaining(actor: Actor, keyId: string, input: RemainingChange): Promise<number | null> {
     const { key } = await this.#reader.load(actor, 'api.update_key', keyId);
     if (input.op === 'set' && (input.value === null || key.credits === null)) {
-      await this.update(actor, keyId, { remaining: input.value });
+      await this.update(actor, keyId, { remaining: input.value }, 'key.updateRemaining');
       return input.value;
     }
     return this.#changeCounter(actor, keyId, input.op === 'set' ? { set: input.value ?? 0 } : { add: signed(input) });
@@ -118,19 +128,6 @@ export class KeyAdmin {
     return (await storage.ledger.apply({ writes: [], accounts: [change] })).status === 'done';
   }
 
-  /** Adds to a draft that a key becomes another; `set`: what its counter is set to. */
-  async #draftUpdate(
-    draft: Draft,
-    actor: Actor,
-    { action, before, key, set }: { action: string; before: KeyRecord; key: KeyRecord; set: number | null | undefined },
-  ): Promise<void> {
-    const formerDigests = await this.#reader.formerDigests(key.id);
-    const words = wordChange(before, key);
-    draft.writes.push({ kind: 'updateKey', key, expect: before.revision, words, formerDigests });
-    const after = { ...keyFacts(key), ...(set === undefined ? {} : { remaining: set }) };
-    draft.events.push(auditEvent(actor, { action, target: key.id, before: keyFacts(before), after }));
-  }
-
   async #changeCounter(
     actor: Actor,
     keyId: string,
@@ -145,8 +142,8 @@ export class KeyAdmin {
       const { account, refill } = key.credits;
       const plan = refills.planOrNull(refill, storage.ledger.nowMs());
       const change = { account, expect: key.revision, refill: plan, revision: key.revision, ...by };
-      // What it was before is for the ledger to know: only what was asked for is told.
-      const event = auditEvent(actor, { action: 'key.updateRemaining', target: keyId, before: null, after: by });
+      const facts = { before: null, after: null, counter: 0 };
+      const event = auditEvent(actor, { action: 'key.updateRemaining', target: keyId, ...facts });
       return {
         change: { writes: [], accounts: [change], events: [event] },
         answer: (done) => done.accounts[0]?.value ?? 0,
@@ -163,6 +160,11 @@ export class KeyAdmin {
   async #view(found: KeyWithIdentity): Promise<KeyView> {
     return (await this.#reader.view([found]))[0] as KeyView;
   }
+}
+
+/** The account is, or was, that of the key's credits. */
+function isCredits(account: number, before: KeyRecord, after: KeyRecord): boolean {
+  return account === before.credits?.account || account === after.credits?.account;
 }
 
 /** What a change of its name or metadata means for the search. */

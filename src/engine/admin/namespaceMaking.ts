@@ -11,8 +11,7 @@ import type { AdminParts } from './parts.ts';
 /** How often it is looked again whether somebody else has made it. */
 const MAX_TRIES = 5;
 
-export interface NewNamespace {
-  readonly namespace: NamespaceRecord;
+interface NewNamespace {
   readonly write: RecordWrite;
   readonly event: AuditEvent;
 }
@@ -28,34 +27,31 @@ export class NamespaceMaking {
     this.#namespaces = namespaces;
   }
 
-  /** Runs what may make one; refused when there are as many as there may be. */
-  withRoom<T>(work: () => Promise<T>): Promise<T> {
-    return this.#parts.quotas.making('namespaces', 1, work);
-  }
-
-  /** Once for all who wait for it. */
+  /** Once for all who wait for it; refused when there are as many as there may be. */
   async make(actor: Actor, name: string): Promise<NamespaceEntry> {
     let making = this.#making.get(name);
     if (making === undefined) {
-      making = this.withRoom(() => this.#make(actor, name)).finally(() => this.#making.delete(name));
+      making = this.#parts.quotas
+        .making('namespaces', 1, () => this.#make(actor, name))
+        .finally(() => this.#making.delete(name));
       this.#making.set(name, making);
     }
     return making;
   }
 
   /** What has to be written for a new one. */
-  draft(actor: Actor, name: string): NewNamespace {
+  #draft(actor: Actor, name: string): NewNamespace {
     const { storage, system } = this.#parts;
     const createdAtMs = storage.ledger.nowMs();
     const id = makeId('ns', createdAtMs, system.randomBytes(ID_RANDOM_BYTES));
     const namespace: NamespaceRecord = { id, name, createdAtMs };
     const event = auditEvent(actor, { action: 'namespace.create', target: id, before: null, after: { name } });
-    return { namespace, write: { kind: 'insertNamespace', namespace }, event };
+    return { write: { kind: 'insertNamespace', namespace }, event };
   }
 
   async #make(actor: Actor, name: string): Promise<NamespaceEntry> {
     for (let tries = 0; tries < MAX_TRIES; tries++) {
-      const { write, event } = this.draft(actor, name);
+      const { write, event } = this.#draft(actor, name);
       // Another node may have been first: then it is found.
       await this.#parts.changes.tryOnce({ writes: [write], accounts: [], events: [event] });
       const found = await this.#namespaces.find(name);

@@ -8,7 +8,7 @@ import type { Page, PageQuery } from '../../storage/recordsPort.ts';
 import { requireSomewhere } from './access.ts';
 import type { Actor } from './actor.ts';
 import { auditEvent } from './audit.ts';
-import { mayMake, type NamespaceMaking, type NewNamespace, noNamespace } from './namespaceMaking.ts';
+import { noNamespace } from './namespaceMaking.ts';
 import type { AdminParts } from './parts.ts';
 
 /** Overrides of one namespace that may wait for each other. */
@@ -18,25 +18,27 @@ export type NamespaceReference = { readonly id: string } | { readonly name: stri
 
 export type OverrideNumbers = Pick<OverrideRecord, 'identifier' | 'limit' | 'durationMs' | 'async'>;
 
+export interface SetOverride {
+  readonly overrideId: string;
+  readonly namespaceId: string;
+}
+
+export type OverridePage = Page<OverrideRecord> & { readonly namespaceId: string };
+
 /** Other numbers for some identifiers of a namespace. */
 export class OverrideAdmin {
   readonly #parts: AdminParts;
-  readonly #making: NamespaceMaking;
   readonly #lines = new Map<string, Line>();
 
-  constructor(parts: AdminParts, making: NamespaceMaking) {
+  constructor(parts: AdminParts) {
     this.#parts = parts;
-    this.#making = making;
   }
 
-  /** Makes it or changes the one that is there, in a namespace that is made on the way if need be; answers its id. */
-  async set(actor: Actor, reference: NamespaceReference, numbers: OverrideNumbers): Promise<string> {
-    const deed = 'ratelimit.set_override';
-    requireSomewhere(actor, deed);
-    const known = await this.#find(actor, deed, reference);
-    if (known !== null) return this.#inLine(known.id, () => this.#setIn(actor, known, numbers));
-    if ('id' in reference || !mayMake(actor, deed)) throw missing(reference);
-    return this.#making.withRoom(() => this.#setInNew(actor, reference, numbers));
+  /** Makes it or changes the one that is there. A namespace is not made here: a mistyped name would be one that nobody uses. */
+  async set(actor: Actor, reference: NamespaceReference, numbers: OverrideNumbers): Promise<SetOverride> {
+    const namespace = await this.#load(actor, 'ratelimit.set_override', reference);
+    const overrideId = await this.#inLine(namespace.id, () => this.#setIn(actor, namespace, numbers));
+    return { overrideId, namespaceId: namespace.id };
   }
 
   async get(actor: Actor, reference: NamespaceReference, identifier: string): Promise<OverrideRecord> {
@@ -44,9 +46,9 @@ export class OverrideAdmin {
     return this.#loadOverride(namespace, identifier);
   }
 
-  async list(actor: Actor, reference: NamespaceReference, query: PageQuery): Promise<Page<OverrideRecord>> {
+  async list(actor: Actor, reference: NamespaceReference, query: PageQuery): Promise<OverridePage> {
     const namespace = await this.#load(actor, 'ratelimit.read_override', reference);
-    return this.#parts.storage.records.listOverrides(namespace.id, query);
+    return { namespaceId: namespace.id, ...(await this.#parts.storage.records.listOverrides(namespace.id, query)) };
   }
 
   async delete(actor: Actor, reference: NamespaceReference, identifier: string): Promise<void> {
@@ -57,16 +59,6 @@ export class OverrideAdmin {
       const event = auditEvent(actor, { action: 'override.delete', target: id, before: facts, after: null });
       const write = { kind: 'removeOverride', overrideId: id, namespaceId: namespace.id } as const;
       return { change: { writes: [write], accounts: [], events: [event] }, answer: () => undefined };
-    });
-  }
-
-  /** Somebody else may make the namespace meanwhile. */
-  #setInNew(actor: Actor, reference: { readonly name: string }, numbers: OverrideNumbers): Promise<string> {
-    return this.#parts.changes.apply(async () => {
-      const made = await this.#find(actor, 'ratelimit.set_override', reference);
-      if (made !== null) return this.#setting(actor, made, numbers);
-      const drafted = this.#making.draft(actor, reference.name);
-      return withNamespace(drafted, this.#inserting(actor, drafted.namespace, numbers));
     });
   }
 
@@ -121,18 +113,11 @@ export class OverrideAdmin {
   }
 
   async #load(actor: Actor, deed: Deed, reference: NamespaceReference): Promise<NamespaceRecord> {
-    requireSomewhere(actor, deed);
-    const found = await this.#find(actor, deed, reference);
-    if (found === null) throw missing(reference);
-    return found;
-  }
-
-  /** null when there is none; one that this root key may not see is the same error as one that cannot be made. */
-  async #find(actor: Actor, deed: Deed, reference: NamespaceReference): Promise<NamespaceRecord | null> {
     const { records } = this.#parts.storage;
+    requireSomewhere(actor, deed);
     const found =
       'id' in reference ? await records.findNamespaceById(reference.id) : await records.findNamespace(reference.name);
-    if (found !== null && !holdsRight(actor.rights, deed, found.id)) throw missing(reference);
+    if (found === null || !holdsRight(actor.rights, deed, found.id)) throw missing(reference);
     return found;
   }
 
@@ -152,12 +137,6 @@ interface Line {
 interface Setting {
   readonly change: Change;
   readonly answer: () => string;
-}
-
-/** Both in one transaction. */
-function withNamespace({ write, event }: NewNamespace, { change, answer }: Setting): Setting {
-  const { writes, events = [], accounts } = change;
-  return { change: { writes: [write, ...writes], accounts, events: [event, ...events] }, answer };
 }
 
 function missing(reference: NamespaceReference): AppError {

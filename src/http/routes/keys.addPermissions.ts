@@ -7,7 +7,7 @@ export const addPermissions = defineRoute({
   method: 'POST',
   summary:
     'Give permissions to a key beside those that it has, and answer them all. `create` makes what does not exist, and needs `rbac.*.create_permission` then.',
-  rights: ['rbac.*.add_permission_to_key'],
+  rights: ['api.<apiId>.update_key', 'rbac.*.add_permission_to_key'],
   request: strict({ keyId: Id, permissions: PermissionReferences }),
   response: NamedObjects,
   example: {

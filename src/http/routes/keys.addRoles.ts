@@ -7,7 +7,7 @@ export const addRoles = defineRoute({
   method: 'POST',
   summary:
     'Give roles to a key beside those that it has, and answer them all. `create` makes what does not exist, and needs `rbac.*.create_role` then.',
-  rights: ['rbac.*.add_role_to_key'],
+  rights: ['api.<apiId>.update_key', 'rbac.*.add_role_to_key'],
   request: strict({ keyId: Id, roles: RoleReferences }),
   response: NamedObjects,
   example: {

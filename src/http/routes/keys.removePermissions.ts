@@ -6,7 +6,7 @@ export const removePermissions = defineRoute({
   path: '/v1/keys.removePermissions',
   method: 'POST',
   summary: 'Take permissions from a key. What the key does not have is passed over; what does not exist is a 404.',
-  rights: ['rbac.*.remove_permission_from_key'],
+  rights: ['api.<apiId>.update_key', 'rbac.*.remove_permission_from_key'],
   request: strict({ keyId: Id, permissions: PermissionReferencesToRemove }),
   response: strict({}),
   example: {

@@ -6,7 +6,7 @@ export const removeRoles = defineRoute({
   path: '/v1/keys.removeRoles',
   method: 'POST',
   summary: 'Take roles from a key. What the key does not have is passed over; what does not exist is a 404.',
-  rights: ['rbac.*.remove_role_from_key'],
+  rights: ['api.<apiId>.update_key', 'rbac.*.remove_role_from_key'],
   request: strict({ keyId: Id, roles: RoleReferencesToRemove }),
   response: strict({}),
   example: {

@@ -7,7 +7,7 @@ export const setPermissions = defineRoute({
   method: 'POST',
   summary:
     'Set all permissions that a key has by itself, and answer them. `create` makes what does not exist, and needs `rbac.*.create_permission` then.',
-  rights: ['rbac.*.add_permission_to_key', 'rbac.*.remove_permission_from_key'],
+  rights: ['api.<apiId>.update_key', 'rbac.*.add_permission_to_key', 'rbac.*.remove_permission_from_key'],
   request: strict({ keyId: Id, permissions: PermissionReferences }),
   response: NamedObjects,
   example: {

@@ -7,7 +7,7 @@ export const setRoles = defineRoute({
   method: 'POST',
   summary:
     'Set all roles of a key, and answer them. `create` makes what does not exist, and needs `rbac.*.create_role` then.',
-  rights: ['rbac.*.add_role_to_key', 'rbac.*.remove_role_from_key'],
+  rights: ['api.<apiId>.update_key', 'rbac.*.add_role_to_key', 'rbac.*.remove_role_from_key'],
   request: strict({ keyId: Id, roles: RoleReferences }),
   response: NamedObjects,
   example: {

@@ -13,6 +13,7 @@ export const getOverride = defineRoute({
     request: { namespaceName: 'email.outbound', identifier: '*@example.com' },
     response: {
       id: 'ovr_1Jm8ZtYk7pTt8HmN5wVz4X',
+      namespaceId: 'ns_1Jm8ZtXg3kPp5FhJ9sQw2R',
       identifier: '*@example.com',
       limit: 100,
       duration: 60000,

@@ -12,6 +12,7 @@ export const listOverrides = defineRoute({
   rights: ['ratelimit.<namespaceId>.read_override'],
   request: strict({ ...NamespaceFields, limit: Type.Optional(PageLimit), cursor: Type.Optional(Id) }),
   response: strict({
+    namespaceId: Type.String(),
     overrides: Type.Array(OverrideObject),
     total: Type.Integer(),
     cursor: Type.Optional(Type.String()),
@@ -19,8 +20,16 @@ export const listOverrides = defineRoute({
   example: {
     request: { namespaceName: 'email.outbound', limit: 10 },
     response: {
+      namespaceId: 'ns_1Jm8ZtXg3kPp5FhJ9sQw2R',
       overrides: [
-        { id: 'ovr_1Jm8ZtYk7pTt8HmN5wVz4X', identifier: '*@example.com', limit: 100, duration: 60000, async: false },
+        {
+          id: 'ovr_1Jm8ZtYk7pTt8HmN5wVz4X',
+          namespaceId: 'ns_1Jm8ZtXg3kPp5FhJ9sQw2R',
+          identifier: '*@example.com',
+          limit: 100,
+          duration: 60000,
+          async: false,
+        },
       ],
       total: 1,
     },
@@ -30,6 +39,7 @@ export const listOverrides = defineRoute({
     const query = { limit, after: cursor };
     const page = await engine.ratelimits.overrides.list(actor, toNamespaceReference(body), query);
     const overrides = page.items.map(toOverrideObject);
-    return { overrides, total: page.total, ...(page.cursor === null ? {} : { cursor: page.cursor }) };
+    const { namespaceId, total } = page;
+    return { namespaceId, overrides, total, ...(page.cursor === null ? {} : { cursor: page.cursor }) };
   },
 });

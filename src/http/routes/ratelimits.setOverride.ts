@@ -8,8 +8,8 @@ export const setOverride = defineRoute({
   path: '/v1/ratelimits.setOverride',
   method: 'POST',
   summary:
-    'Give an identifier other numbers than its requests name, or all identifiers that a pattern with `*` fits. A limit of 0 blocks.',
-  rights: ['ratelimit.<namespaceId>.set_override', 'ratelimit.*.create_namespace'],
+    'Give an identifier other numbers than its requests name, or all identifiers that a pattern with `*` fits. A limit of 0 blocks. The namespace must exist: `ratelimits.limit` makes one on first use.',
+  rights: ['ratelimit.<namespaceId>.set_override'],
   request: strict({
     ...NamespaceFields,
     identifier: Identifier,
@@ -17,14 +17,14 @@ export const setOverride = defineRoute({
     duration: DurationMs,
     async: Type.Optional(Type.Boolean()),
   }),
-  response: strict({ overrideId: Type.String() }),
+  response: strict({ overrideId: Type.String(), namespaceId: Type.String() }),
   example: {
     request: { namespaceName: 'email.outbound', identifier: '*@example.com', limit: 100, duration: 60000 },
-    response: { overrideId: 'ovr_1Jm8ZtYk7pTt8HmN5wVz4X' },
+    response: { overrideId: 'ovr_1Jm8ZtYk7pTt8HmN5wVz4X', namespaceId: 'ns_1Jm8ZtXg3kPp5FhJ9sQw2R' },
   },
   errors: ['NOT_FOUND', 'PRECONDITION_FAILED'],
   async handle(engine, actor, { identifier, limit, duration, async = false, ...body }) {
     const numbers = { identifier, limit, durationMs: duration, async };
-    return { overrideId: await engine.ratelimits.overrides.set(actor, toNamespaceReference(body), numbers) };
+    return engine.ratelimits.overrides.set(actor, toNamespaceReference(body), numbers);
   },
 });

@@ -11,6 +11,7 @@ import {
   type WindowName,
   type WindowPlace,
 } from '../port.ts';
+import { tellBalances } from '../sql/balances.ts';
 import { mergeInserts } from '../sql/statement.ts';
 import { writeStatements } from '../sql/writes.ts';
 import { type AccountRow, readStates, toNumbers, toState, writeAccounts } from './accountRows.ts';
@@ -180,14 +181,15 @@ export class Management {
   async #applyIn(ask: Ask, change: Change): Promise<ChangeOutcome> {
     let isCommitting = false;
     try {
-      const { nowMs, after } = await this.#begin(ask, change.accounts);
+      const { nowMs, before, after } = await this.#begin(ask, change.accounts);
       for (const { sql, params, expects } of mergeInserts(change.writes.flatMap(writeStatements))) {
         const { rowCount } = await ask({ text: sql, values: params });
         if (expects !== null && rowCount !== expects) throw new Stale();
       }
       await writeAccounts(ask, change.accounts, after);
       isCommitting = true;
-      await ask(`${noteChange(change, nowMs)} COMMIT`);
+      const events = tellBalances(change.events ?? [], { changes: change.accounts, before, after });
+      await ask(`${noteChange({ ...change, events }, nowMs)} COMMIT`);
       return { status: 'done', accounts: after, nowMs };
     } catch (error) {
       if (isCommitting && kindOf(error) === 'lost') {
@@ -202,7 +204,7 @@ export class Management {
   async #begin(
     ask: Ask,
     changes: readonly AccountChange[],
-  ): Promise<{ nowMs: number; after: (AccountState | null)[] }> {
+  ): Promise<{ nowMs: number; before: (AccountState | undefined)[]; after: (AccountState | null)[] }> {
     const ids = changes.map(({ account }) => account);
     const said = this.#clock.said === null ? 'NULL' : String(this.#clock.said);
     const lock = `SELECT ledger_lock_v1('{${ids.join(',')}}'::bigint[], ${said}::bigint)::text AS numbers`;
@@ -210,6 +212,7 @@ export class Management {
     const results = (await ask(`BEGIN; ${lock}`)) as unknown as readonly { rows: { numbers: string }[] }[];
     const [nowMs = 0, ...numbers] = toNumbers(results[1]?.rows[0]?.numbers ?? '{}');
     const states = readStates(numbers);
+    const before = changes.map(({ account }) => states.get(account));
     const after: (AccountState | null)[] = [];
     for (const change of changes) {
       const state = changed(states.get(change.account), change, nowMs);
@@ -218,7 +221,7 @@ export class Management {
       if (state === null) states.delete(change.account);
       else states.set(change.account, state);
     }
-    return { nowMs, after };
+    return { nowMs, before, after };
   }
 }
 

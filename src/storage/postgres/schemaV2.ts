@@ -23,6 +23,7 @@ export const SCHEMA_V2 = `
   ALTER TABLE identities ADD COLUMN revision bigint NOT NULL DEFAULT 0;
 
   ALTER TABLE keys ADD COLUMN guard_account bigint;
+  ALTER TABLE keys ADD COLUMN byte_length bigint;
   ALTER TABLE keys ADD COLUMN roles ${TEXT};
   ALTER TABLE keys ADD COLUMN permissions ${TEXT};
   ALTER TABLE keys ADD COLUMN generation bigint NOT NULL DEFAULT 0;

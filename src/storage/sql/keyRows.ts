@@ -9,6 +9,7 @@ export interface KeyRow {
   identity_id: string | null;
   secret_digest: string;
   start: string;
+  byte_length: number | null;
   name: string | null;
   meta: string | null;
   environment: string | null;
@@ -44,6 +45,7 @@ function readKey(row: KeyRow): KeyRecord {
     identityId: row.identity_id,
     secretDigest: row.secret_digest,
     start: row.start,
+    byteLength: row.byte_length,
     name: row.name,
     meta: readMeta(row.meta),
     environment: row.environment,

@@ -231,6 +231,7 @@ function keyColumns(key: KeyRecord): Columns {
     identity_id: key.identityId,
     secret_digest: key.secretDigest,
     start: key.start,
+    byte_length: key.byteLength,
     name: key.name,
     meta: key.meta,
     environment: key.environment,

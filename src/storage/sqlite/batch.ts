@@ -9,6 +9,7 @@ import {
   type StoredReplay,
 } from '../../core/spend.ts';
 import type { Change, ChangeOutcome } from '../port.ts';
+import { tellBalances } from '../sql/balances.ts';
 import type { Accounts } from './accounts.ts';
 import type { Replays, Rotation } from './replays.ts';
 import { entryText } from './entries.ts';
@@ -110,9 +111,10 @@ export class Batch implements LedgerView {
 
   /** All accounts of the change, or none: they are decided before the first is put. */
   #applyChange(change: SqliteChange): ChangeOutcome {
+    const before = change.accounts.map(({ account }) => this.account(account));
     const after: (AccountState | null)[] = [];
-    for (const accountChange of change.accounts) {
-      const state = changed(this.account(accountChange.account), accountChange, this.#nowMs);
+    for (const [i, accountChange] of change.accounts.entries()) {
+      const state = changed(before[i], accountChange, this.#nowMs);
       if (state === 'stale') return { status: 'stale', nowMs: this.#nowMs };
       after.push(state);
     }
@@ -120,7 +122,8 @@ export class Batch implements LedgerView {
     if (unsound !== undefined) throw new Error('the change would make an impossible account');
     for (const [i, { account }] of change.accounts.entries()) this.accounts.set(account, after[i] ?? null);
     this.#writes.push(...change.writes);
-    for (const event of change.events ?? []) this.#events.push({ ...event, atMs: this.#nowMs });
+    const events = tellBalances(change.events ?? [], { changes: change.accounts, before, after });
+    for (const event of events) this.#events.push({ ...event, atMs: this.#nowMs });
     return { status: 'done', accounts: after, nowMs: this.#nowMs };
   }
 }

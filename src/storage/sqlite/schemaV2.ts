@@ -18,6 +18,7 @@ export const SCHEMA_V2 = `
   CREATE INDEX identities_by_credits ON identities (credits_account) WHERE credits_account IS NOT NULL;
 
   ALTER TABLE keys ADD COLUMN guard_account INTEGER;
+  ALTER TABLE keys ADD COLUMN byte_length INTEGER;
   ALTER TABLE keys ADD COLUMN roles TEXT;
   ALTER TABLE keys ADD COLUMN permissions TEXT;
   ALTER TABLE keys ADD COLUMN generation INTEGER NOT NULL DEFAULT 0;
