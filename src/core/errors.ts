@@ -64,9 +64,13 @@ export class AppError extends Error {
   }
 }
 
-/** An id is repeated only when it looks like one of ours: what else was sent in its place may be a secret. */
-export function notFound(what: string, id: string): AppError {
-  const named = looksLikeId(id) && !hasChecksum(id) ? `${what} ${JSON.stringify(id)}` : `${what} with this id`;
+/**
+ * An id is repeated only when it looks like one of ours: what else was sent in its place may be a secret. null: it was not
+ * named by an id, and `what` says by what.
+ */
+export function notFound(what: string, id: string | null): AppError {
+  const isShown = id !== null && looksLikeId(id) && !hasChecksum(id);
+  const named = id === null ? what : isShown ? `${what} ${JSON.stringify(id)}` : `${what} with this id`;
   return new AppError('NOT_FOUND', `There is no ${named}, or this root key may not see it.`);
 }
 

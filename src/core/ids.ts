@@ -1,4 +1,4 @@
-import { base58, base58Number } from './base58.ts';
+import { base58, base58Length, base58Number } from './base58.ts';
 
 export type IdPrefix = 'key' | 'api' | 'req' | 'id' | 'rk' | 'ws' | 'node' | 'perm' | 'role' | 'ns' | 'ovr' | 'imp';
 
@@ -11,6 +11,11 @@ export const ID_RANDOM_BYTES = 10;
 /** Begins as ids do. A secret can begin so too; its checksum tells them apart. */
 export function looksLikeId(text: string): boolean {
   return /^(key|api|id|rk|ws|perm|role|ns|ovr)_\w{1,64}$/.test(text);
+}
+
+/** What `makeId` makes, as a pattern. */
+export function idPattern(prefix: IdPrefix): string {
+  return `^${prefix}_[1-9A-HJ-NP-Za-km-z]{${TIME_WIDTH + base58Length(ID_RANDOM_BYTES)}}$`;
 }
 
 /** `key_<time><random>`: time-ordered, so that an index grows at its end and a listing by id is a listing by age. */

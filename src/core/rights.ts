@@ -90,7 +90,9 @@ export function coversRight(rights: readonly string[], right: string): boolean {
 
 /** Deeds that are about no single thing: a right to them on one would never be of use. */
 function isForAll(deed: string): boolean {
-  return /^rbac\.|^root\.read_audit$|^api\.create_api$|^identity\.create_identity$|^ratelimit\.create_namespace$/.test(deed);
+  return /^rbac\.(create_|.*_key$)|^root\.read_audit$|^api\.create_api$|^identity\.create_identity$|^ratelimit\.create_namespace$/.test(
+    deed,
+  );
 }
 
 export function isRight(text: string): boolean {

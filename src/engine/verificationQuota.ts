@@ -16,6 +16,7 @@ export class VerificationQuota {
   /** Takes so many, or none and refuses. Only the running second is kept in mind. */
   take(rootKeyId: string, count: number, nowMs: number): void {
     if (this.#max === null) return;
+    if (count > this.#max) throw tooLong(count, this.#max);
     const window = Math.floor(nowMs / WINDOW_MS);
     if (window !== this.#window) this.#taken.clear();
     this.#window = window;
@@ -28,4 +29,12 @@ export class VerificationQuota {
     }
     this.#taken.set(rootKeyId, taken);
   }
+}
+
+/** Waiting does not help. */
+function tooLong(count: number, max: number): AppError {
+  return new AppError(
+    'RATE_LIMITED',
+    `A list of ${count} keys can never be verified: this root key may verify ${max} keys a second (KEYSTILE_MAX_VERIFICATIONS_PER_SECOND); send shorter lists.`,
+  );
 }

@@ -2,6 +2,7 @@ import type { TSchema } from 'typebox';
 
 import { type Issue, repeatable } from '../core/errors.ts';
 import { nearestName } from '../core/nearest.ts';
+import { textFault } from './texts.ts';
 
 /** The parts of JSON Schema that our schemas use. */
 interface SchemaNode {
@@ -20,7 +21,8 @@ interface SchemaNode {
   readonly minimum?: number;
   readonly maximum?: number;
   readonly pattern?: string;
-  /** What a pattern means, in words. */
+  readonly format?: string;
+  /** What a pattern or a choice means, in words. */
   readonly description?: string;
 }
 
@@ -41,8 +43,7 @@ function visit(schema: SchemaNode, value: unknown, path: string, issues: Issue[]
     for (const [i, item] of value.entries()) visit(schema.items ?? {}, item, `${path}[${i}]`, issues);
     return;
   }
-  if (!fits(schema, value))
-    issues.push({ path, message: `${path || 'The body'} must be ${describe(schema)}, not ${nameOf(value)}` });
+  if (!fits(schema, value)) issues.push(problem(schema, value, path));
 }
 
 /** `null` or something else: what is wrong is explained by the other. */
@@ -54,9 +55,22 @@ function visitUnion(
   issues: Issue[],
 ): void {
   if (choices.some((choice) => collect(choice, value, path).length === 0)) return;
-  const structured = choices.find((choice) => isDescribedBy(choice, value));
-  if (structured !== undefined) return visit(structured, value, path, issues);
-  issues.push({ path, message: `${path || 'The body'} must be ${describe(schema)}, not ${nameOf(value)}` });
+  const structured = choices.filter((choice) => isDescribedBy(choice, value));
+  const meant = structured.find((choice) => choice.required?.some((name) => Object.hasOwn(value as object, name)));
+  const [nearest = meant] = structured;
+  if (nearest !== undefined) return visit(meant ?? nearest, value, path, issues);
+  issues.push(problem(schema, value, path));
+}
+
+function problem(schema: SchemaNode, value: unknown, path: string): Issue {
+  const name = path || 'The body';
+  const [fault] = (schema.anyOf ?? [schema]).flatMap((choice) => faultOf(choice, value) ?? []);
+  return { path, message: `${name} ${fault ?? `must be ${describe(schema)}, not ${nameOf(value)}`}` };
+}
+
+function faultOf(schema: SchemaNode, value: unknown): string | null {
+  const isText = schema.type === 'string' && typeof value === 'string' && hasTextLength(schema, value);
+  return isText ? textFault(schema, value) : null;
 }
 
 /** Of the same structure: what is wrong with the value is then wrong inside of it. */
@@ -128,10 +142,14 @@ function inRange({ minimum = -Infinity, maximum = Infinity }: SchemaNode, value:
   return value >= minimum && value <= maximum;
 }
 
-function isFittingText({ minLength = 0, maxLength = Infinity, pattern }: SchemaNode, value: string): boolean {
+function isFittingText(schema: SchemaNode, value: string): boolean {
+  if (!hasTextLength(schema, value) || textFault(schema, value) !== null) return false;
+  return schema.pattern === undefined || new RegExp(schema.pattern, 'u').test(value);
+}
+
+function hasTextLength({ minLength = 0, maxLength = Infinity }: SchemaNode, value: string): boolean {
   const length = lengthOf(value);
-  if (length < minLength || length > maxLength) return false;
-  return pattern === undefined || new RegExp(pattern, 'u').test(value);
+  return length >= minLength && length <= maxLength;
 }
 
 /** In characters as the schemas count them, not in UTF-16 units. */
@@ -142,8 +160,8 @@ function lengthOf(text: string): number {
 function describe(schema: SchemaNode): string {
   if (schema.const !== undefined) return JSON.stringify(schema.const);
   if (schema.enum !== undefined) return `one of ${schema.enum.map((value) => JSON.stringify(value)).join(', ')}`;
+  if ((schema.pattern ?? schema.anyOf) !== undefined && schema.description !== undefined) return schema.description;
   if (schema.anyOf !== undefined) return describeUnion(schema.anyOf);
-  if (schema.pattern !== undefined && schema.description !== undefined) return schema.description;
   switch (schema.type) {
     case 'null':
       return 'null';

@@ -37,8 +37,9 @@ export interface IdentityFields {
   readonly refill?: Static<typeof Refill> | null;
 }
 
-export function toIdentityPatch(fields: IdentityFields): IdentityPatch {
-  const issues: Issue[] = [];
+/** Tells what is wrong together with what was found before. */
+export function toIdentityPatch(fields: IdentityFields, before: readonly Issue[] = []): IdentityPatch {
+  const issues = [...before];
   const limits = fields.ratelimits === undefined ? undefined : toNamedLimits(fields.ratelimits ?? [], issues);
   const patch: IdentityPatch = {
     ...(fields.meta === undefined ? {} : { meta: toMetaText(fields.meta, issues) }),

@@ -5,15 +5,15 @@ import { AppError, type Issue } from '../core/errors.ts';
 import type { ImportedKey } from '../engine/admin/importing.ts';
 import type { KeyPatch } from '../engine/admin/keyInput.ts';
 import type { Engine } from '../engine/engine.ts';
-import { badFields, toKeyPatch } from './keyFields.ts';
+import { badFields, toKeyPatch, withoutEmpty } from './keyFields.ts';
 import {
   Count,
-  Environment,
-  ExternalId,
+  EnvironmentOrNone,
+  ExternalIdOrNone,
   IpAllowlist,
   Meta,
-  Name,
   NamedRatelimits,
+  NameOrNone,
   PermissionNames,
   Prefix,
   Ratelimit,
@@ -39,9 +39,9 @@ export const IMPORTED_FIELDS = {
   hash: Type.Optional(strict({ value: words(1, 64), variant: Type.Literal('sha256_base64') })),
   prefix: Type.Optional(Prefix),
   start: Type.Optional(words(1, MAX_START_LENGTH)),
-  name: Type.Optional(Name),
-  externalId: Type.Optional(ExternalId),
-  ownerId: Type.Optional(ExternalId),
+  name: Type.Optional(NameOrNone),
+  externalId: Type.Optional(ExternalIdOrNone),
+  ownerId: Type.Optional(ExternalIdOrNone),
   meta: Type.Optional(Meta),
   roles: Type.Optional(RoleNames),
   permissions: Type.Optional(PermissionNames),
@@ -52,7 +52,7 @@ export const IMPORTED_FIELDS = {
   ratelimits: Type.Optional(NamedRatelimits),
   ipAllowlist: Type.Optional(IpAllowlist),
   enabled: Type.Optional(Type.Boolean()),
-  environment: Type.Optional(Environment),
+  environment: Type.Optional(EnvironmentOrNone),
 };
 
 type Imported = Static<ReturnType<typeof strict<typeof IMPORTED_FIELDS>>>;
@@ -88,7 +88,7 @@ function toImportedKey(engine: Engine, item: Imported & { apiId: string }, issue
   }
   const patch = collected(issues, () =>
     toKeyPatch({
-      ...fields,
+      ...withoutEmpty(fields),
       ...(ratelimit === undefined ? {} : { ratelimit: strictUnlessSaid(ratelimit) }),
       ...(roles === undefined ? {} : { roles: roles.map((name) => ({ name })) }),
       ...(permissions === undefined ? {} : { permissions: permissions.map((name) => ({ name })) }),

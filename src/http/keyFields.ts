@@ -1,13 +1,12 @@
 import type { Static } from 'typebox';
 
-import { parseBlock } from '../core/address.ts';
 import { MAX_META_BYTES, MAX_META_MEMBERS } from '../core/bounds.ts';
-import { isTimeZone } from '../core/calendar.ts';
 import { AppError, type Issue, repeatable } from '../core/errors.ts';
 import { DEFAULT_LIMIT_NAME } from '../core/records.ts';
 import type { KeyPatch, LimitInput, RbacReference, RefillInput } from '../engine/admin/keyInput.ts';
 import { MAX_ISSUES } from './explain.ts';
 import type { IpAllowlist, NamedRatelimits, Ratelimit, Refill } from './schemas.ts';
+import { formatFault } from './texts.ts';
 
 /** The fields that createKey and updateKey share, from the wire to the engine. */
 export interface KeyFields {
@@ -16,7 +15,7 @@ export interface KeyFields {
   readonly ownerId?: string | null;
   readonly meta?: object | null;
   readonly environment?: string | null;
-  readonly enabled?: boolean | null;
+  readonly enabled?: boolean;
   readonly expires?: number | null;
   readonly remaining?: number | null;
   readonly refill?: Static<typeof Refill> | null;
@@ -27,16 +26,16 @@ export interface KeyFields {
   readonly permissions?: readonly RbacReference[] | null;
 }
 
-/** All that a schema cannot say is checked here, and reported together. */
-export function toKeyPatch(fields: KeyFields): KeyPatch {
-  const issues: Issue[] = [];
+/** All that a schema cannot say is checked here, and reported together with what was found before. An empty text is none. */
+export function toKeyPatch(fields: KeyFields, before: readonly Issue[] = []): KeyPatch {
+  const issues = [...before];
   const externalId = fields.externalId === undefined ? fields.ownerId : fields.externalId;
   const patch: KeyPatch = {
-    ...(fields.name === undefined ? {} : { name: fields.name }),
-    ...(externalId === undefined ? {} : { externalId }),
+    ...(fields.name === undefined ? {} : { name: fields.name || null }),
+    ...(externalId === undefined ? {} : { externalId: externalId || null }),
     ...(fields.meta === undefined ? {} : { meta: toMetaText(fields.meta, issues) }),
-    ...(fields.environment === undefined ? {} : { environment: fields.environment }),
-    ...(fields.enabled === undefined ? {} : { enabled: fields.enabled ?? true }),
+    ...(fields.environment === undefined ? {} : { environment: fields.environment || null }),
+    ...(fields.enabled === undefined ? {} : { enabled: fields.enabled }),
     ...(fields.expires === undefined ? {} : { expiresAtMs: fields.expires }),
     ...(fields.remaining === undefined ? {} : { remaining: fields.remaining }),
     ...(fields.refill === undefined ? {} : { refill: toRefill(fields.refill, issues) }),
@@ -50,6 +49,11 @@ export function toKeyPatch(fields: KeyFields): KeyPatch {
   };
   if (issues.length > 0) throw badFields(issues);
   return patch;
+}
+
+/** The fields of a new key: an empty externalId is an absent one, and does not hide the ownerId. */
+export function withoutEmpty<F extends KeyFields>({ externalId, ...fields }: F): Omit<F, 'externalId'> & KeyFields {
+  return externalId ? { ...fields, externalId } : fields;
 }
 
 /** Only a digest is kept: there is nothing to recover a key from. */
@@ -97,8 +101,8 @@ export function toRefill(refill: Static<typeof Refill> | null, issues: Issue[]):
   const add = (field: string, message: string): void => void issues.push({ path: `refill.${field}`, message });
   if (interval === 'daily' && refillDay !== null)
     add('refillDay', 'refill.refillDay goes with interval "monthly" only');
-  if (timezone !== null && !isTimeZone(timezone))
-    add('timezone', 'refill.timezone must be an IANA time zone such as "Europe/Berlin"');
+  const zoneFault = timezone === null ? null : formatFault('time-zone', timezone);
+  if (zoneFault !== null) add('timezone', `refill.timezone ${zoneFault}`);
   if (max !== null && mode !== 'add') add('max', 'refill.max goes with mode "add" only');
   return { interval, amount, refillDay, timezone, mode, max };
 }
@@ -138,10 +142,8 @@ export function toNamedLimits(limits: Static<typeof NamedRatelimits>, issues: Is
 
 function checkedAddresses(list: readonly string[] | null, issues: Issue[]): readonly string[] | null {
   for (const [i, text] of (list ?? []).entries()) {
-    if (parseBlock(text) === null) {
-      const message = `ipAllowlist[${i}] must be an address or a CIDR block such as 10.0.0.0/8`;
-      issues.push({ path: `ipAllowlist[${i}]`, message });
-    }
+    const fault = formatFault('address-block', text);
+    if (fault !== null) issues.push({ path: `ipAllowlist[${i}]`, message: `ipAllowlist[${i}] ${fault}` });
   }
   return list;
 }

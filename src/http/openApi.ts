@@ -21,6 +21,8 @@ export interface Operation {
   readonly tags: readonly string[];
   readonly security?: readonly object[];
   readonly 'x-rights'?: readonly string[];
+  /** One of them is enough; otherwise all are needed. */
+  readonly 'x-one-right-is-enough'?: true;
   readonly parameters?: readonly object[];
   readonly requestBody?: { readonly content: { 'application/json': { schema: object; example: object } } };
   readonly responses: Readonly<Record<string, object>>;
@@ -59,7 +61,11 @@ export function openApi(publicUrl: string | null): OpenApiDocument {
 }
 
 function managementOperations(route: Route): Record<string, Operation> {
-  const secured = { security: [{ rootKey: [] }], 'x-rights': route.rights };
+  const secured = {
+    security: [{ rootKey: [] }],
+    'x-rights': route.rights,
+    ...(route.isOneRightEnough === undefined ? {} : { 'x-one-right-is-enough': route.isOneRightEnough }),
+  };
   const errors = [...COMMON_ERRORS, ...route.errors];
   const post = { ...postOperation(route, errors), ...secured };
   if (route.method === 'POST') return { post };

@@ -5,6 +5,9 @@ import { badFields } from './keyFields.ts';
 
 const PATH = 'authorization.permissions';
 
+/** What can stand in a query, at any depth. */
+export const QUERY_WORDS = `a permission of 1 to ${MAX_PERMISSION_LENGTH} characters, {and: [...]}, {or: [...]} or null`;
+
 /**
  * null when nothing is asked. Null entries are left out; a part with nothing left in it is refused wherever it stands: left
  * out it would let pass what its author meant to hold back.
@@ -23,10 +26,7 @@ function readQuery(query: unknown, path: string, issues: Issue[]): PermissionQue
   const members = typeof query === 'object' ? Object.entries(query) : [];
   const [[name, list] = ['', null]] = members;
   if (members.length !== 1 || (name !== 'and' && name !== 'or') || !Array.isArray(list)) {
-    issues.push({
-      path,
-      message: `${path} must be a permission of 1 to ${MAX_PERMISSION_LENGTH} characters, {and: [...]}, {or: [...]} or null`,
-    });
+    issues.push({ path, message: `${path} must be ${QUERY_WORDS}` });
     return null;
   }
   const parts = list.flatMap((part, i) => readQuery(part, `${path}.${name}[${i}]`, issues) ?? []);

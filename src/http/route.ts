@@ -11,6 +11,8 @@ export interface Route {
   readonly summary: string;
   /** The rights that a root key needs, for the documentation; they are checked in the engine, where the objects are known. */
   readonly rights: readonly string[];
+  /** One of the rights is enough; otherwise all of them are needed. */
+  readonly isOneRightEnough?: true;
   readonly request: TSchema;
   readonly response: TSchema;
   readonly example: { readonly request: object; readonly response: object };

@@ -15,15 +15,15 @@ import {
   MAX_PERMISSIONS_PER_KEY,
   MAX_ROLES_PER_KEY,
   MAX_WINDOW_MS,
+  MIN_API_NAME_LENGTH,
   MIN_KEY_BYTES,
   MIN_WINDOW_MS,
 } from '../core/bounds.ts';
+import { idPattern } from '../core/ids.ts';
 import { PREFIX_PATTERN } from '../core/secret.ts';
+import { READABLE_PATTERN, TEXT_PATTERN, type TextFormat } from './texts.ts';
 
 /** The pieces that request schemas are made of. They validate, and they are what /openapi.json shows. */
-
-/** Text that a database and a terminal can hold: no NUL, and no half of a surrogate pair. */
-const TEXT_PATTERN = '^[^\\u0000\\uD800-\\uDFFF]*$';
 
 export function strict<const P extends Type.TProperties>(properties: P, description?: string) {
   return Type.Object(properties, {
@@ -32,13 +32,13 @@ export function strict<const P extends Type.TProperties>(properties: P, descript
   });
 }
 
-export function words(minLength: number, maxLength: number) {
-  return Type.String({
-    minLength,
-    maxLength,
-    pattern: TEXT_PATTERN,
-    description: `a string of ${minLength} to ${maxLength} characters, without NUL or half characters`,
-  });
+export function words(minLength: number, maxLength: number, format?: TextFormat) {
+  return Type.String({ minLength, maxLength, pattern: TEXT_PATTERN, ...(format === undefined ? {} : { format }) });
+}
+
+/** A page goes on behind the last thing of the one before, whether that still exists or not. */
+export function cursorAt(prefix: 'key' | 'api' | 'id' | 'ovr') {
+  return Type.String({ pattern: idPattern(prefix), description: 'one that a page before has ended with' });
 }
 
 export function orNull<const S extends Type.TSchema>(schema: S) {
@@ -51,6 +51,15 @@ export const Id = words(1, MAX_ID_LENGTH);
 export const Name = words(1, MAX_NAME_LENGTH);
 export const ExternalId = words(1, MAX_EXTERNAL_ID_LENGTH);
 export const Environment = words(1, MAX_ENVIRONMENT_LENGTH);
+export const ApiName = Type.String({
+  minLength: MIN_API_NAME_LENGTH,
+  maxLength: MAX_NAME_LENGTH,
+  pattern: READABLE_PATTERN,
+});
+/** What a key may have or not: an empty text is none. */
+export const NameOrNone = words(0, MAX_NAME_LENGTH);
+export const ExternalIdOrNone = words(0, MAX_EXTERNAL_ID_LENGTH);
+export const EnvironmentOrNone = words(0, MAX_ENVIRONMENT_LENGTH);
 export const UnixMs = Type.Integer({ minimum: 0, maximum: MAX_COUNT });
 export const Meta = Type.Object({}, { additionalProperties: true });
 export const PageLimit = Type.Integer({ minimum: 1, maximum: MAX_PAGE_SIZE });
@@ -66,7 +75,7 @@ export const Refill = strict({
   interval: Type.Union([Type.Literal('daily'), Type.Literal('monthly')]),
   amount: Positive,
   refillDay: Type.Optional(orNull(Type.Integer({ minimum: 1, maximum: 31 }))),
-  timezone: Type.Optional(words(1, 64)),
+  timezone: Type.Optional(words(1, 64, 'time-zone')),
   mode: Type.Optional(Type.Union([Type.Literal('restore'), Type.Literal('add')])),
   max: Type.Optional(Positive),
 });
@@ -86,7 +95,7 @@ export const NamedRatelimits = Type.Array(
   { maxItems: MAX_LIMITS_PER_KEY },
 );
 
-export const IpAllowlist = Type.Array(words(1, 64), { maxItems: MAX_ALLOWLIST_ENTRIES });
+export const IpAllowlist = Type.Array(words(1, 64, 'address-block'), { maxItems: MAX_ALLOWLIST_ENTRIES });
 
 export const PermissionName = words(1, MAX_PERMISSION_LENGTH);
 export const RoleNames = Type.Array(PermissionName, { maxItems: MAX_ROLES_PER_KEY });

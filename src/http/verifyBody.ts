@@ -13,6 +13,7 @@ import {
 import { explain } from './explain.ts';
 import { parseJson } from './json.ts';
 import { badFields } from './keyFields.ts';
+import { QUERY_WORDS } from './permissionQuery.ts';
 import { Count, DurationMs, Id, LimitName, Positive, strict, words } from './schemas.ts';
 
 const IDEMPOTENCY_PATTERN = `^[A-Za-z0-9_-]{${MIN_IDEMPOTENCY_KEY_LENGTH},${MAX_IDEMPOTENCY_KEY_LENGTH}}$`;
@@ -20,12 +21,15 @@ export const IDEMPOTENCY_WORDS = `${MIN_IDEMPOTENCY_KEY_LENGTH} to ${MAX_IDEMPOT
 export const isIdempotencyKey = new RegExp(IDEMPOTENCY_PATTERN);
 
 /** The query nests as deep as JSON may; what is in it is read by `toPermissionQuery`. */
-const PermissionQuerySchema = Type.Union([
-  words(1, MAX_PERMISSION_LENGTH),
-  Type.Object({ and: Type.Array(Type.Unknown()) }, { additionalProperties: false }),
-  Type.Object({ or: Type.Array(Type.Unknown()) }, { additionalProperties: false }),
-  Type.Null(),
-]);
+const PermissionQuerySchema = Type.Union(
+  [
+    words(1, MAX_PERMISSION_LENGTH),
+    Type.Object({ and: Type.Array(Type.Unknown()) }, { additionalProperties: false }),
+    Type.Object({ or: Type.Array(Type.Unknown()) }, { additionalProperties: false }),
+    Type.Null(),
+  ],
+  { description: QUERY_WORDS },
+);
 
 export const VerifyBody = strict({
   key: Type.String({ minLength: 1 }),

@@ -146,6 +146,21 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
       expect(existsSync(`${path}.keystile-import`)).toBe(false);
     });
 
+    test('an api that there is not stops it when it is said for all, and leaves nothing behind', async () => {
+      const path = file('csv', 'plaintext', `${title}-without-an-api`, `${title}-without-an-api-2`);
+      const { code, out, err } = await here.run(['import', path, '--api', 'api_wrong']);
+      const message = 'There is no api "api_wrong", or this root key may not see it.\n';
+      expect([code, out, err]).toEqual([1, '', message]);
+      expect([existsSync(`${path}.keystile-import`), existsSync(`${path}.failed.jsonl`)]).toEqual([false, false]);
+    });
+
+    test('JSON lines as a database writes them: null for an empty column, the digest as a text', async () => {
+      const hash = sha256(`${title}-from-a-database`);
+      const path = file('jsonl', JSON.stringify({ hash, name: null, meta: null, remaining: null, expires: null }));
+      expect(await here.json('import', path, '--api', apiId)).toEqual({ imported: 1, present: 0, failed: 0 });
+      expect(await verdictOf(`${title}-from-a-database`)).toBe('VALID');
+    });
+
     test('a root key without the right stops it, and says so', async () => {
       const { key } = await here.json('root-key', 'create', '--right', 'api.*.read_api');
       const path = file('jsonl', JSON.stringify({ plaintext: 'stopped-secret' }));

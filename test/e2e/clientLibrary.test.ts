@@ -206,7 +206,7 @@ describe.each([
     });
     expect((await unkey.permissions.createPermission({ name: 'Read' })).error?.code).toBe('CONFLICT');
     const { roleId } = ok(await unkey.permissions.createRole({ name: 'editor', description: 'may edit' }));
-    expect(ok(await unkey.permissions.getRole({ roleId }))).toEqual({
+    expect(ok(await unkey.permissions.getRole({ roleId }))).toMatchObject({
       id: roleId,
       name: 'editor',
       description: 'may edit',
@@ -289,19 +289,16 @@ describe.each([
     expect(await ask('fast', true)).toMatchObject({ success: true, remaining: 1 });
     const override = { namespaceName: 'email', identifier: '*@big.test', limit: 100, duration: 60_000 };
     const set = ok(await unkey.ratelimits.setOverride({ ...override, async: false }));
-    // The types of the client do not know it.
-    expect(set).toEqual({ overrideId: expect.any(String), namespaceId: expect.stringMatching(/^ns_/) });
+    // The types of the client do not know the id of the namespace.
     const { overrideId, namespaceId } = set as typeof set & { namespaceId: string };
+    expect(namespaceId).toMatch(/^ns_/);
     expect(await ask('bob@big.test')).toMatchObject({ success: true, limit: 100, remaining: 99 });
     const named = { namespaceName: 'email', identifier: '*@big.test' };
     const { namespaceName: _name, ...rest } = override;
     const stored = { id: overrideId, namespaceId, ...rest, async: false };
     expect(ok(await unkey.ratelimits.getOverride(named))).toEqual(stored);
-    expect(ok(await unkey.ratelimits.listOverrides({ namespaceName: 'email' }))).toEqual({
-      namespaceId,
-      overrides: [stored],
-      total: 1,
-    });
+    const listed: object = ok(await unkey.ratelimits.listOverrides({ namespaceName: 'email' }));
+    expect(listed).toEqual({ namespaceId, overrides: [stored], total: 1 });
     expect(ok(await unkey.ratelimits.deleteOverride(named))).toEqual({});
     expect((await unkey.ratelimits.getOverride(named)).error?.code).toBe('NOT_FOUND');
   });

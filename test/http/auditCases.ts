@@ -34,7 +34,7 @@ export const CASES: Readonly<Record<string, (world: AuditWorld) => Promise<Prepa
   'apis.deleteKeys': async (world) => {
     const apiId = await world.api();
     const body = { apiId, permanent: true };
-    return { body, expected: () => [['api.deleteKeys', apiId, undefined, { permanent: true }]] };
+    return { body, expected: () => [['api.deleteKeys', apiId, undefined, { keys: 0, permanent: true }]] };
   },
   'keys.createKey': async (world) => {
     const [apiId, owner, role, permission] = [await world.api(), world.name('u'), world.name('r'), world.name('p')];
@@ -44,7 +44,7 @@ export const CASES: Readonly<Record<string, (world: AuditWorld) => Promise<Prepa
         ['identity.create', someId, undefined, { externalId: owner }],
         ['role.create', someId, undefined, { name: role }],
         ['permission.create', someId, undefined, { name: permission, slug: permission }],
-        ['key.create', keyId, undefined, any({ apiId, enabled: true, isCounted: true, remaining: 5 })],
+        ['key.create', keyId, undefined, any({ apiId, enabled: true, ownerId: owner, remaining: 5 })],
       ],
     };
   },
@@ -58,13 +58,13 @@ export const CASES: Readonly<Record<string, (world: AuditWorld) => Promise<Prepa
     const keyId = await world.key({ remaining: 5 });
     return {
       body: { keyId, op: 'decrement', value: 2 },
-      expected: () => [['key.updateRemaining', keyId, undefined, { add: -2 }]],
+      expected: () => [['key.updateRemaining', keyId, { remaining: 5 }, { remaining: 3 }]],
     };
   },
   'keys.deleteKey': async (world) => {
     const keyId = await world.key();
     const body = { keyId, permanent: true };
-    return { body, expected: () => [['key.delete', keyId, any({ name: 'before' }), undefined]] };
+    return { body, expected: () => [['key.delete', keyId, any({ name: 'before' }), { permanent: true }]] };
   },
   'keys.restoreKey': async (world) => {
     const keyId = await world.key();

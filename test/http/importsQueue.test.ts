@@ -210,14 +210,14 @@ describe('migrations.enqueueKeys', () => {
 });
 
 describe('migrations.enqueueKeys refuses and stores nothing', () => {
-  test('a migration of another api, with a 409', async () => {
+  test('a migrationId that another api uses, with a 409 that does not tell of it', async () => {
     await start();
     await enqueue([plain('a key of the first')]);
     const other = await service.createApi();
     expect(await refused({ fields: { apiId: other } })).toMatchObject({
       status: 409,
       code: 'CONFLICT',
-      message: `The migration "${MIGRATION}" belongs to another api.`,
+      message: `The migrationId "${MIGRATION}" is in use; choose another one.`,
     });
   });
 

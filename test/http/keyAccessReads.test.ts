@@ -57,7 +57,7 @@ describe('who names roles and permissions reads those, not all that there are', 
     ['permissions.createPermission', { name: 'new' }, { findPermissions: 1, countPermissions: 1 }],
     ['permissions.createRole', { name: 'new' }, { findRoles: 1, countRoles: 1 }],
     ['permissions.getPermission', { permissionId: 'perm_7' }, { findPermissions: 1 }],
-    ['permissions.getRole', { roleId: 'role_1' }, { findRoles: 1 }],
+    ['permissions.getRole', { roleId: 'role_1' }, { findPermissions: 1, findRoles: 1 }],
     ['permissions.deletePermission', { permissionId: 'perm_7' }, { findPermissions: 1 }],
     ['permissions.deleteRole', { roleId: 'role_1' }, { findRoles: 1 }],
     [

@@ -104,14 +104,14 @@ describe.each(KINDS)('rights that $field of keys need', (kind) => {
     remove: [`rbac.*.remove_${one}_from_key`],
   };
   const others = ['api.*.update_key', 'rbac.*.create_permission', 'rbac.*.create_role', 'rbac.*.read_role'];
+  const onKeys = 'api.*.update_key';
 
   test.each(['add', 'set', 'remove'] as const)('%s needs them all, on all keys, and no others', async (how) => {
     await make('a');
     const { keyId } = await service.createKey();
     for (const lacking of NEEDED[how]) {
       const rest = NEEDED.set.filter((right) => right !== lacking);
-      const partial = lacking.replace('*', keyId);
-      const rootKey = await rootKeyWith(service, ...others, ...rest, partial);
+      const rootKey = await rootKeyWith(service, ...others, ...rest);
       for (const asked of [keyId, ABSENT_KEY]) {
         expect(await refusedBy(service, pathTo(how), { keyId: asked, [field]: [{ name: 'a' }] }, { rootKey })).toEqual({
           status: 403,
@@ -120,20 +120,36 @@ describe.each(KINDS)('rights that $field of keys need', (kind) => {
         });
       }
     }
-    const rootKey = await rootKeyWith(service, ...NEEDED[how]);
+    const rootKey = await rootKeyWith(service, onKeys, ...NEEDED[how]);
     await call(how, keyId, [{ name: 'a' }], { rootKey });
   });
+
+  test.each(['add', 'set', 'remove'] as const)(
+    '%s of a key in an api that the root key has no right on: 404',
+    async (how) => {
+      await make('a');
+      const [mine, other] = [await service.createKey(), await service.createKey({ [field]: ['a'] })];
+      const rootKey = await rootKeyWith(service, `api.${mine.apiId}.update_key`, ...NEEDED[how]);
+      await call(how, mine.keyId, [{ name: 'a' }], { rootKey });
+      const asked = { keyId: other.keyId, [field]: [{ name: 'a' }] };
+      expect(await refusedBy(service, pathTo(how), asked, { rootKey })).toEqual({
+        status: 404,
+        code: 'NOT_FOUND',
+        message: `There is no key "${other.keyId}", or this root key may not see it.`,
+      });
+    },
+  );
 
   test.each(['add', 'set'] as const)('%s that makes something needs the right to make it', async (how) => {
     const { keyId } = await service.createKey();
     const references = [{ name: 'new', create: true }];
-    const rootKey = await rootKeyWith(service, ...NEEDED[how]);
+    const rootKey = await rootKeyWith(service, onKeys, ...NEEDED[how]);
     expect(await refusedBy(service, pathTo(how), { keyId, [field]: references }, { rootKey })).toEqual({
       status: 403,
       code: 'INSUFFICIENT_PERMISSIONS',
       message: `This root key lacks the right rbac.*.create_${one}.`,
     });
-    const able = await rootKeyWith(service, ...NEEDED[how], `rbac.*.create_${one}`);
+    const able = await rootKeyWith(service, onKeys, ...NEEDED[how], `rbac.*.create_${one}`);
     expect(namesOf(await call(how, keyId, references, { rootKey: able }))).toEqual(['new']);
     expect(namesOf(await call(how, keyId, references, { rootKey }))).toEqual(['new']);
   });

@@ -81,6 +81,18 @@ describe('verifications of a key', () => {
     expect((await ask({ keyId: one.keyId, granularity: 'hour' })).length).toBe(24);
   });
 
+  test('as far back as they are kept, when they are asked for from the beginning of time', async () => {
+    const { key, keyId } = await world.createKey();
+    await world.service.verify(key);
+    for (const [granularity, first, count] of [
+      ['hour', '2026-01-14T12:00:00.000Z', 60 * 24 + 1],
+      ['day', '2024-01-06T00:00:00.000Z', 800],
+    ] as const) {
+      const rows = await ask({ keyId, start: 0, granularity });
+      expect([rows[0]?.['time'], rows.length, rows.at(-1)?.['success']]).toEqual([Date.parse(first), count, 1]);
+    }
+  });
+
   test('are those of all its secrets: a rotated key keeps its history', async () => {
     const { key, keyId } = await world.createKey();
     await world.verifyTimes(key, 2);
@@ -146,7 +158,8 @@ describe('what is refused', () => {
 
   test('more than 10,000 rows are a 400', async () => {
     const { keyId } = await world.createKey();
-    const { status, body } = await call({ keyId, start: 0, granularity: 'hour' });
+    const start = world.service.clock.nowMs();
+    const { status, body } = await call({ keyId, start, end: start + 10_001 * HOUR_MS, granularity: 'hour' });
     expect([status, body.error.message]).toEqual([400, 'There are more than 10000 hours between start and end.']);
   });
 

@@ -161,6 +161,20 @@ describe('KEYSTILE_MAX_VERIFICATIONS_PER_SECOND', () => {
     expect((await service.ok('/v1/keys.getKey', { keyId })).remaining).toBe(7);
   });
 
+  test('a list that is larger than the quota is told that it can never pass, and takes nothing', async () => {
+    await start(settings);
+    const { key } = await service.createKey();
+    const rootKey = await newRootKey();
+    const keys = Array.from({ length: 4 }, () => ({ key }));
+    const { status, body } = await service.call('/v1/keys.verifyKeys', { keys }, { rootKey });
+    expect([status, body.error.code, body.error.message]).toEqual([
+      429,
+      'RATE_LIMITED',
+      'A list of 4 keys can never be verified: this root key may verify 3 keys a second (KEYSTILE_MAX_VERIFICATIONS_PER_SECOND); send shorter lists.',
+    ]);
+    expect((await service.call('/v1/keys.verifyKeys', { keys: keys.slice(1) }, { rootKey })).status).toBe(200);
+  });
+
   test('what cannot be asked is not counted: a body that is wrong, a root key without the right', async () => {
     await start(settings);
     const { key } = await service.createKey();

@@ -43,8 +43,9 @@ describe('setRolePermissions', () => {
     expect(await setPermissions({ name: 'editor' }, [{ id: write }])).toEqual(all.slice(1, 2));
     const { key } = await service.createKey({ roles: ['editor'] });
     expect((await service.verify(key)).permissions).toEqual(['d.write']);
+    expect(await get(roleId)).toEqual({ id: roleId, name: 'editor', permissions: all.slice(1, 2) });
     expect(await setPermissions({ roleId }, [])).toEqual([]);
-    expect(await get(roleId)).toEqual({ id: roleId, name: 'editor' });
+    expect(await get(roleId)).toEqual({ id: roleId, name: 'editor', permissions: [] });
   });
 
   test('the next verification of a key that is known already sees it', async () => {

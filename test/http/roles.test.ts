@@ -34,17 +34,20 @@ describe('createRole', () => {
     const id = await create({ name: 'editor', description: 'Reads and writes' });
     expect(id).toMatch(/^role_[1-9A-HJ-NP-Za-km-z]{22}$/);
     const made = { id, name: 'editor', description: 'Reads and writes' };
-    expect(await get(id)).toEqual(made);
+    expect(await get(id)).toEqual({ ...made, permissions: [] });
     const options = { method: 'GET' };
-    expect(await service.ok(`/v1/permissions.getRole?roleId=${id}`, undefined, options)).toEqual(made);
+    expect(await service.ok(`/v1/permissions.getRole?roleId=${id}`, undefined, options)).toEqual({
+      ...made,
+      permissions: [],
+    });
     expect(await service.ok('/v1/permissions.listRoles', undefined, options)).toEqual([made]);
     await service.restart();
-    expect(await get(id)).toEqual(made);
+    expect(await get(id)).toEqual({ ...made, permissions: [] });
   });
 
   test('an empty description is none', async () => {
     const id = await create({ name: 'editor', description: '' });
-    expect(await get(id)).toEqual({ id, name: 'editor' });
+    expect(await get(id)).toEqual({ id, name: 'editor', permissions: [] });
   });
 
   test('a name that another role has is a conflict', async () => {

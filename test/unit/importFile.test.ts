@@ -90,6 +90,30 @@ describe('JSON lines', () => {
     ]);
   });
 
+  test('null is a field that is absent, as databases write an empty column; metadata keeps its own', async () => {
+    const text = [
+      '{"plaintext":"a","name":null,"apiId":null,"remaining":0,"meta":{"x":null}}',
+      '{"plaintext":"b","meta":null,"refill":{"interval":null,"amount":null},"ratelimit":{"limit":1,"async":null}}',
+      '{"plaintext":"c","refill":{},"roles":[null]}',
+    ].join('\n');
+    expect(told(await rows('jsonl', text))).toEqual([
+      [1, { apiId: 'api_1', plaintext: 'a', remaining: 0, meta: { x: null } }],
+      [2, { apiId: 'api_1', plaintext: 'b', ratelimit: { limit: 1 } }],
+      [3, { apiId: 'api_1', plaintext: 'c', refill: {}, roles: [null] }],
+    ]);
+  });
+
+  test('a hash may be its value alone, as in CSV; a variant that is said stays', async () => {
+    const text = '{"hash":"abc="}\n{"hash":{"value":"abc="}}\n{"hash":{"value":"abc=","variant":"other"}}\n{"hash":5}';
+    const hash = { value: 'abc=', variant: 'sha256_base64' };
+    expect(told(await rows('jsonl', text))).toEqual([
+      [1, { apiId: 'api_1', hash }],
+      [2, { apiId: 'api_1', hash }],
+      [3, { apiId: 'api_1', hash: { ...hash, variant: 'other' } }],
+      [4, { apiId: 'api_1', hash: 5 }],
+    ]);
+  });
+
   test('a broken one is told without a word of it', async () => {
     const text = '{"plaintext":"secret\n[1]\n"text"\nnull\n{"plaintext":"a"}';
     expect(told(await rows('jsonl', text, { apiId: null }))).toEqual([
@@ -156,7 +180,7 @@ describe('CSV', () => {
     expect(told(await csv('plaintext,remaining,meta,expires,enabled', 'a,-1,{,soon,perhaps'))).toEqual([
       [
         2,
-        'remaining must be a whole number; meta must be JSON; expires must be unix milliseconds or a date such as 2030-12-31 (midnight UTC) or 2030-12-31T18:00:00Z; enabled must be true or false',
+        'remaining must be a whole number of at least 0; meta must be JSON; expires must be unix milliseconds or a date such as 2030-12-31 (midnight UTC) or 2030-12-31T18:00:00Z; enabled must be true or false',
       ],
     ]);
   });

@@ -18,7 +18,7 @@ function sender(answer: (names: readonly string[], call: number) => Failure | nu
     return {};
   }) as unknown as Ask;
   const pause = async (milliseconds: number) => void pauses.push(milliseconds);
-  return { sent, pauses, sender: new KeySender(ask, pause) };
+  return { sent, pauses, sender: new KeySender(ask, 'api_for_all', pause) };
 }
 
 /** What it fails with, in words. */
@@ -62,6 +62,24 @@ describe('a batch', () => {
       { failed: 'meta is too large' },
     ]);
     expect(sent).toEqual([['a', 'b', 'c', 'd'], ['a', 'c', 'd'], ['c']]);
+  });
+
+  test('with the api that was said for all ends the import at once when there is no such api', async () => {
+    const issues = [
+      { path: '[0]', message: 'There is no api "api_own".' },
+      { path: '[1]', message: 'There is no api "api_for_all".' },
+    ];
+    const { sender: it, sent } = sender((_names, call) => (call === 1 ? refusal({ code: 'NOT_FOUND', issues }) : null));
+    const batch = [
+      { name: 'a', apiId: 'api_own' },
+      { name: 'b', apiId: 'api_for_all' },
+    ];
+    expect(await failureOf(it.send(batch))).toBe('There is no api "api_for_all".');
+    expect(sent.length).toBe(1);
+    const own = sender((_names, call) =>
+      call === 1 ? refusal({ code: 'NOT_FOUND', issues: issues.slice(0, 1) }) : null,
+    );
+    expect(await own.sender.send(batch)).toEqual([{ failed: 'There is no api "api_own".' }, 'imported']);
   });
 
   test('whose refusal does not tell which key it is about is sent one by one', async () => {

@@ -90,6 +90,12 @@ describe('rights', () => {
       'api.*.fly',
       'key.*.read_key',
       'rbac.*.read_key',
+      // About no single thing: they are held for all or not at all.
+      'api.api_1.create_api',
+      'rbac.role_1.create_role',
+      'identity.id_1.create_identity',
+      'ratelimit.ns_1.create_namespace',
+      'root.rk_1.read_audit',
       'api.*.create_role',
       'api.*.Read_key',
       'constructor.*.read_key',

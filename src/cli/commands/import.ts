@@ -75,7 +75,7 @@ async function importAll(
   const chunks = isPipe ? stdinOf(io) : Bun.file(path).stream();
   const rows = readRows(readLines(chunks, from.offset), { format, apiId, skipTo: from.offset });
   try {
-    const counts = await importRows(rows, { sender: new KeySender(ask), report, progress, state, from });
+    const counts = await importRows(rows, { sender: new KeySender(ask, apiId), report, progress, state, from });
     state?.remove();
     return { counts, reportPath: report.path };
   } catch (error) {

@@ -10,7 +10,7 @@ interface Kind {
 
 const text: Kind = { words: 'text', read: (cell) => cell };
 const count: Kind = {
-  words: 'a whole number',
+  words: 'a whole number of at least 0',
   read: (cell) => (/^\d{1,16}$/.test(cell) && Number.isSafeInteger(Number(cell)) ? Number(cell) : null),
 };
 const time: Kind = { words: TIME_WORDS, read: parseTime };
@@ -33,6 +33,8 @@ const json: Kind = {
     }
   },
 };
+
+const VARIANT = 'sha256_base64';
 
 /** The names are those of the fields; a dot leads inside. */
 const COLUMNS: Readonly<Record<string, Kind>> = {
@@ -102,9 +104,15 @@ export function toFields(names: readonly string[], cells: readonly string[]): ob
     else put(fields, name === 'hash' ? 'hash.value' : name, value);
   }
   if (problems.length > 0) return problems.join('; ');
-  const { hash } = fields as { hash?: Record<string, unknown> };
-  if (hash !== undefined) hash['variant'] ??= 'sha256_base64';
-  return fields;
+  return withVariant(fields);
+}
+
+/** A digest is written without saying which: there is one variant. */
+export function withVariant(fields: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const { hash } = fields;
+  if (typeof hash === 'string') return { ...fields, hash: { value: hash, variant: VARIANT } };
+  if (typeof hash !== 'object' || hash === null || 'variant' in hash) return fields;
+  return { ...fields, hash: { ...hash, variant: VARIANT } };
 }
 
 function put(fields: Record<string, unknown>, name: string, value: unknown): void {

@@ -1,5 +1,5 @@
 import { failed } from '../failure.ts';
-import { checkHeader, toFields } from './columns.ts';
+import { checkHeader, toFields, withVariant } from './columns.ts';
 import { CsvReader } from './csv.ts';
 import type { Line } from './lines.ts';
 
@@ -59,9 +59,26 @@ async function* jsonRows(lines: AsyncGenerator<Line>): AsyncGenerator<Row> {
 function toKey(text: string): Pick<Row, 'key' | 'problem'> {
   try {
     const value = JSON.parse(text) as unknown;
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { key: { ...value }, problem: '' };
+    if (isObject(value)) return { key: withVariant(withoutNulls(value)), problem: '' };
     return { key: null, problem: 'is JSON, but no object' };
   } catch {
     return { key: null, problem: 'is not valid JSON' };
   }
+}
+
+/** What a database writes of an empty column is absent; metadata may hold nulls of its own. */
+function withoutNulls(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const kept: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(fields)) {
+    if (value === null) continue;
+    if (!isObject(value) || name === 'meta') kept[name] = value;
+    else if (Object.values(value).some((inner) => inner !== null) || Object.keys(value).length === 0) {
+      kept[name] = withoutNulls(value);
+    }
+  }
+  return kept;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -6,6 +6,9 @@ export type Outcome = 'imported' | 'present' | { readonly failed: string };
 
 type Key = Readonly<Record<string, unknown>>;
 
+/** By the place of a key in what was sent, what is wrong with it. */
+type Told = ReadonlyMap<number, string>;
+
 /** Trouble that passes: the batch is sent again, and what of it was stored meanwhile is recognised. */
 const PASSING = new Set<string | undefined>([undefined, 'UNAVAILABLE', 'OUTCOME_UNKNOWN', 'RATE_LIMITED']);
 /** Refusals that are about a key, when they tell which or when it is the only one. */
@@ -18,13 +21,20 @@ const ABOUT_KEYS = new Set<string | undefined>([
 const MAX_TRIES = 6;
 const FIRST_PAUSE_MS = 250;
 
-/** Imports keys, each that can be. Whatever else is refused (the root key, a quota) ends the import. */
+/** Imports keys, each that can be. Whatever else is refused (the root key, the api that was said for all, a quota) ends the import. */
 export class KeySender {
   readonly #ask: Ask;
+  /** Of keys that name none; null = each names its own. */
+  readonly #apiId: string | null;
   readonly #pause: (milliseconds: number) => Promise<void>;
 
-  constructor(ask: Ask, pause: (milliseconds: number) => Promise<void> = (milliseconds) => Bun.sleep(milliseconds)) {
+  constructor(
+    ask: Ask,
+    apiId: string | null,
+    pause: (milliseconds: number) => Promise<void> = (milliseconds) => Bun.sleep(milliseconds),
+  ) {
     this.#ask = ask;
+    this.#apiId = apiId;
     this.#pause = pause;
   }
 
@@ -36,6 +46,7 @@ export class KeySender {
       const refusal = await this.#importOrRefusal(waiting.map((i) => keys[i] as Key));
       if (refusal === null) break;
       const told = placesOf(refusal);
+      this.#stopWithoutApi(refusal, told, (place) => keys[waiting[place] ?? 0]);
       if (told.size === 0) {
         const singly = await this.#sendSingly(
           waiting.map((i) => keys[i] as Key),
@@ -48,6 +59,14 @@ export class KeySender {
       waiting = waiting.filter((_, place) => !told.has(place));
     }
     return outcomes;
+  }
+
+  /** Every row would be told the same of the api that was said for all of them. */
+  #stopWithoutApi({ exitCode, details }: Failure, told: Told, keyAt: (place: number) => Key | undefined): void {
+    if (details.code !== 'NOT_FOUND' || this.#apiId === null) return;
+    for (const [place, message] of told) {
+      if (keyAt(place)?.['apiId'] === this.#apiId) throw new Failure(exitCode, [message], details);
+    }
   }
 
   /** After a refusal that does not tell which key it is about. */
@@ -75,8 +94,7 @@ export class KeySender {
   }
 }
 
-/** By the place of a key in what was sent, what is wrong with it. */
-function placesOf({ details }: Failure): Map<number, string> {
+function placesOf({ details }: Failure): Told {
   const told = new Map<number, string>();
   for (const { path, message } of details.issues ?? []) {
     const place = /^\[(\d+)\]/.exec(path)?.[1];

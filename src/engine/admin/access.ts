@@ -87,7 +87,7 @@ export function requireSomewhere(actor: Actor, deed: Deed): void {
 }
 
 /** What a root key has no right on looks as if it did not exist. `owner` is what the right is on, `id` what was asked for. */
-export function requireOn(actor: Actor, deed: Deed, owner: string, what: string, id: string): void {
+export function requireOn(actor: Actor, deed: Deed, owner: string, what: string, id: string | null): void {
   requireSomewhere(actor, deed);
   if (!holdsRight(actor.rights, deed, owner)) throw notFound(what, id);
 }

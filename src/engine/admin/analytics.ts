@@ -7,6 +7,7 @@ import { requireSomewhere } from './access.ts';
 import type { Actor } from './actor.ts';
 import { emptyRow, groupRows, ordered, type VerificationRow } from './analyticsRows.ts';
 import {
+  type Kept,
   MAX_ROWS,
   type Period,
   type Range,
@@ -79,7 +80,7 @@ export class AnalyticsAdmin {
   ): Promise<readonly VerificationRow[]> {
     const { apiIds, ...query } =
       'keyId' in subject ? await this.#ofKey(actor, subject.keyId) : await this.#ofOwner(actor, subject.ownerId);
-    const range = rangeOf(granularity, period, this.#storage.ledger.nowMs());
+    const range = rangeOf(granularity, period, this.#kept());
     const times = timesOf(granularity, range);
     await this.#writeDown();
     const rows: TallyRow[] = [];
@@ -110,12 +111,15 @@ export class AnalyticsAdmin {
     return { apiIds, keyIds: null, identityIds: identity === null ? [] : [identity.id] };
   }
 
+  #kept(): Kept {
+    return { nowMs: this.#storage.ledger.nowMs(), retention: this.#retention };
+  }
+
   #range(query: VerificationsQuery, time: TimeGroup | null): Range {
-    const nowMs = this.#storage.ledger.nowMs();
     const { keyIds, externalId, groupBy } = query;
     const isOfMany =
       keyIds === null && (externalId !== null || groupBy.includes('key') || groupBy.includes('identity'));
-    return time === null ? rangeOfAll(query, nowMs, this.#retention, isOfMany) : rangeOf(time, query, nowMs);
+    return time === null ? rangeOfAll(query, this.#kept(), isOfMany) : rangeOf(time, query, this.#kept());
   }
 
   /** `order` null: all rows, in any order. */

@@ -30,17 +30,26 @@ export interface Range {
   readonly untilMs: number;
 }
 
-/** The period widened to whole hours, days or months (UTC); without a start the last 24 hours or 30 days. */
-export function rangeOf(group: TimeGroup, period: Period, nowMs: number): Range {
+/** Until when it is, and how long before that counts are kept. */
+export interface Kept {
+  readonly nowMs: number;
+  readonly retention: Retention;
+}
+
+/** The period widened to whole hours, days or months (UTC), as far back as they are kept; without a start the last 24 hours or 30 days. */
+export function rangeOf(group: TimeGroup, period: Period, { nowMs, retention }: Kept): Range {
+  const span = group === 'hour' ? 'hour' : 'day';
   const endMs = endOf(period, nowMs);
   const untilMs = nextOf(group, endMs - 1);
-  const fromMs = period.startMs === null ? defaultStart(group, untilMs, endMs) : startOf(group, period.startMs);
-  return { span: group === 'hour' ? 'hour' : 'day', fromMs, untilMs };
+  if (period.startMs === null) return { span, fromMs: defaultStart(group, untilMs, endMs), untilMs };
+  const firstKeptMs = Math.ceil((nowMs - retention[span]) / SPAN_MS[span]) * SPAN_MS[span];
+  return { span, fromMs: startOf(group, Math.max(period.startMs, firstKeptMs)), untilMs };
 }
 
 /** Without a group of time: the finest span that is kept for so long, and of which there are not too many in the period. */
-export function rangeOfAll(period: Period, nowMs: number, retention: Retention, isOfMany: boolean): Range {
-  if (period.startMs === null) return rangeOf('day', period, nowMs);
+export function rangeOfAll(period: Period, kept: Kept, isOfMany: boolean): Range {
+  if (period.startMs === null) return rangeOf('day', period, kept);
+  const { nowMs, retention } = kept;
   const { startMs } = period;
   const endMs = endOf(period, nowMs);
   const maxSpans = isOfMany ? MAX_FINE_SPANS_OF_MANY : MAX_FINE_SPANS;

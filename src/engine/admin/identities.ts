@@ -132,9 +132,10 @@ export class IdentityAdmin {
       'id' in reference
         ? await records.findIdentityById(reference.id)
         : await records.findIdentity(reference.externalId);
-    const asked = 'id' in reference ? reference.id : '';
-    requireOn(actor, deed, found?.id ?? '', 'identity', asked);
-    if (found === null) throw notFound('identity', asked);
+    const asked = 'id' in reference ? reference.id : null;
+    const what = asked === null ? 'identity with this externalId' : 'identity';
+    requireOn(actor, deed, found?.id ?? '', what, asked);
+    if (found === null) throw notFound(what, asked);
     return found;
   }
 

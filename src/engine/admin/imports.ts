@@ -124,7 +124,7 @@ function refuseMore(
 ): void {
   if (known === null) return;
   if (known.apiId !== apiId) {
-    throw new AppError('CONFLICT', `The migration ${repeatable(migrationId)} belongs to another api.`);
+    throw new AppError('CONFLICT', `The migrationId ${repeatable(migrationId)} is in use; choose another one.`);
   }
   if (known.queued - known.done - known.failed + count > MAX_WAITING_KEYS) {
     throw new AppError(

@@ -58,8 +58,9 @@ export class KeyAdmin {
     const isOver = found != null && !('poisoned' in found) && nowMs >= (found.secretUntilMs ?? Infinity);
     const key = found == null || isOver ? null : 'poisoned' in found ? { ...found, id: found.poisoned } : found.key;
     // Who may not see the key learns nothing of it: only its secret was named, and its id is not told.
-    requireOn(actor, 'api.read_key', key?.apiId ?? '', 'key', '');
-    if (key === null) throw notFound('key', '');
+    const what = 'key with this secret';
+    requireOn(actor, 'api.read_key', key?.apiId ?? '', what, null);
+    if (key === null) throw notFound(what, null);
     return this.get(actor, key.id);
   }
 

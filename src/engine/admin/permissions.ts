@@ -84,9 +84,13 @@ export class PermissionAdmin {
     });
   }
 
-  async getRole(actor: Actor, roleId: string): Promise<RoleRecord> {
+  /** With the permissions that it holds, in the order of their names. */
+  async getRole(actor: Actor, roleId: string): Promise<{ role: RoleRecord; permissions: readonly Named[] }> {
     requireOn(actor, 'rbac.read_role', roleId, 'role', roleId);
-    return readableRole(await this.#loadRole({ id: roleId }));
+    const role = readableRole(await this.#loadRole({ id: roleId }));
+    const ids = role.permissionIds;
+    const held = ids.length === 0 ? [] : await this.#parts.storage.records.findPermissions({ ids, names: [] });
+    return { role, permissions: namedOf(held) };
   }
 
   async listRoles(actor: Actor): Promise<readonly RoleRecord[]> {

@@ -49,8 +49,9 @@ export const getVerifications = defineRoute({
   path: '/v1/analytics.getVerifications',
   method: 'GET',
   summary:
-    'How often keys of an api were verified, by outcome: in all, or by hour, day or month, key, identity, single `tag` or all `tags` together. Needs one of the rights.',
+    'How often keys of an api were verified, by outcome: in all, or by hour, day or month, key, identity, single `tag` or all `tags` together.',
   rights: ['api.<apiId>.read_analytics', 'api.<apiId>.read_api'],
+  isOneRightEnough: true,
   request: Request,
   response: Type.Array(
     strict({

@@ -1,18 +1,17 @@
 import { Type } from 'typebox';
 
-import { MAX_NAME_LENGTH, MIN_API_NAME_LENGTH } from '../../core/bounds.ts';
 import { defineRoute } from '../route.ts';
-import { strict, words } from '../schemas.ts';
+import { ApiName, strict } from '../schemas.ts';
 
 export const createApi = defineRoute({
   path: '/v1/apis.createApi',
   method: 'POST',
   summary: 'Make an api: a group of keys that belong to one of your services.',
   rights: ['api.*.create_api'],
-  request: strict({ name: words(MIN_API_NAME_LENGTH, MAX_NAME_LENGTH) }),
+  request: strict({ name: ApiName }),
   response: strict({ apiId: Type.String(), name: Type.String() }),
   example: { request: { name: 'payments' }, response: { apiId: 'api_1Jm8ZtXg3kPp5FhJ9sQw2R', name: 'payments' } },
-  errors: [],
+  errors: ['PRECONDITION_FAILED'],
   async handle(engine, actor, { name }) {
     const api = await engine.apis.create(actor, name);
     return { apiId: api.id, name: api.name };

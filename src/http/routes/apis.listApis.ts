@@ -3,14 +3,14 @@ import { Type } from 'typebox';
 import { MAX_PAGE_SIZE } from '../../core/bounds.ts';
 import { ApiObject, toApiObject } from '../apiObject.ts';
 import { defineRoute } from '../route.ts';
-import { Id, PageLimit, strict } from '../schemas.ts';
+import { cursorAt, PageLimit, strict } from '../schemas.ts';
 
 export const listApis = defineRoute({
   path: '/v1/apis.listApis',
   method: 'GET',
   summary: 'List the apis that the root key may read, in the order in which they were made.',
   rights: ['api.<apiId>.read_api'],
-  request: strict({ limit: Type.Optional(PageLimit), cursor: Type.Optional(Id) }),
+  request: strict({ limit: Type.Optional(PageLimit), cursor: Type.Optional(cursorAt('api')) }),
   response: strict({ apis: Type.Array(ApiObject), total: Type.Integer(), cursor: Type.Optional(Type.String()) }),
   example: {
     request: { limit: 10 },

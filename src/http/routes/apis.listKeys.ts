@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import { MAX_PAGE_SIZE, MAX_SEARCH_LENGTH } from '../../core/bounds.ts';
 import { KeyObject, toKeyObject } from '../keyObject.ts';
 import { defineRoute } from '../route.ts';
-import { ExternalId, Id, PageLimit, strict, words } from '../schemas.ts';
+import { cursorAt, ExternalId, Id, PageLimit, strict, words } from '../schemas.ts';
 import { refuseDecrypt } from './keys.getKey.ts';
 
 export const listKeys = defineRoute({
@@ -15,7 +15,7 @@ export const listKeys = defineRoute({
   request: strict({
     apiId: Id,
     limit: Type.Optional(PageLimit),
-    cursor: Type.Optional(Id),
+    cursor: Type.Optional(cursorAt('key')),
     externalId: Type.Optional(ExternalId),
     ownerId: Type.Optional(ExternalId),
     search: Type.Optional(words(1, MAX_SEARCH_LENGTH)),

@@ -1,8 +1,7 @@
 import { Type } from 'typebox';
 
-import { MAX_NAME_LENGTH, MIN_API_NAME_LENGTH } from '../../core/bounds.ts';
 import { defineRoute } from '../route.ts';
-import { ByteLength, DurationMs, Id, orNull, Positive, Prefix, strict, words } from '../schemas.ts';
+import { ApiName, ByteLength, DurationMs, Id, orNull, Positive, Prefix, strict } from '../schemas.ts';
 
 export const updateApi = defineRoute({
   path: '/v1/apis.updateApi',
@@ -12,7 +11,7 @@ export const updateApi = defineRoute({
   rights: ['api.<apiId>.update_api'],
   request: strict({
     apiId: Id,
-    name: Type.Optional(words(MIN_API_NAME_LENGTH, MAX_NAME_LENGTH)),
+    name: Type.Optional(ApiName),
     defaultPrefix: Type.Optional(orNull(Prefix)),
     defaultByteLength: Type.Optional(orNull(ByteLength)),
     defaultRatelimit: Type.Optional(

@@ -1,7 +1,9 @@
 import { Type } from 'typebox';
 
 import { MAX_COUNT, MAX_PAGE_SIZE } from '../../core/bounds.ts';
+import type { Issue } from '../../core/errors.ts';
 import type { AuditLog } from '../../engine/admin/auditLog.ts';
+import { periodIssues } from '../analyticsFields.ts';
 import { badFields } from '../keyFields.ts';
 import { defineRoute } from '../route.ts';
 import { Id, PageLimit, strict, UnixMs } from '../schemas.ts';
@@ -57,9 +59,12 @@ export const listEvents = defineRoute({
   },
   errors: [],
   async handle(engine, actor, query) {
+    const issues = periodIssues(query);
+    const before = toNumber(query.cursor, issues);
+    if (issues.length > 0) throw badFields(issues);
     const { events, cursor } = await engine.auditLog.list(actor, {
       limit: query.limit ?? MAX_PAGE_SIZE,
-      before: toNumber(query.cursor),
+      before,
       actor: query.actor ?? null,
       action: query.action ?? null,
       target: query.target ?? null,
@@ -70,11 +75,12 @@ export const listEvents = defineRoute({
   },
 });
 
-function toNumber(cursor: string | undefined): number | null {
+function toNumber(cursor: string | undefined, issues: Issue[]): number | null {
   if (cursor === undefined) return null;
   const number = /^\d{1,16}$/.test(cursor) ? Number(cursor) : NaN;
   if (number <= MAX_COUNT) return number;
-  throw badFields([{ path: 'cursor', message: 'cursor must be one that a page before has ended with' }]);
+  issues.push({ path: 'cursor', message: 'cursor must be one that a page before has ended with' });
+  return null;
 }
 
 function toEventObject({ number, atMs, actor, action, target, before, after, origin, requestId }: Event) {

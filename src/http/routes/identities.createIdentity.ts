@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 
 import { MAX_EXTERNAL_ID_LENGTH, MIN_EXTERNAL_ID_LENGTH } from '../../core/bounds.ts';
+import type { Issue } from '../../core/errors.ts';
 import { toIdentityPatch } from '../identityObject.ts';
-import { badFields } from '../keyFields.ts';
 import { defineRoute } from '../route.ts';
 import { Count, Meta, NamedRatelimits, Refill, strict, words } from '../schemas.ts';
 
@@ -32,9 +32,10 @@ export const createIdentity = defineRoute({
   },
   errors: ['CONFLICT'],
   async handle(engine, actor, { externalId, ...fields }) {
+    const issues: Issue[] = [];
     if (fields.refill !== undefined && fields.remaining === undefined) {
-      throw badFields([{ path: 'refill', message: 'a refill needs a counter: give remaining with it' }]);
+      issues.push({ path: 'refill', message: 'a refill needs a counter: give remaining with it' });
     }
-    return { identityId: await engine.identities.create(actor, externalId, toIdentityPatch(fields)) };
+    return { identityId: await engine.identities.create(actor, externalId, toIdentityPatch(fields, issues)) };
   },
 });

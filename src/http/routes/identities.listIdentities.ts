@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import { MAX_PAGE_SIZE } from '../../core/bounds.ts';
 import { FullIdentityObject, toFullIdentity } from '../identityObject.ts';
 import { defineRoute } from '../route.ts';
-import { Environment, Id, PageLimit, strict } from '../schemas.ts';
+import { cursorAt, Environment, PageLimit, strict } from '../schemas.ts';
 
 export const listIdentities = defineRoute({
   path: '/v1/identities.listIdentities',
@@ -12,7 +12,7 @@ export const listIdentities = defineRoute({
   rights: ['identity.*.read_identity'],
   request: strict({
     limit: Type.Optional(PageLimit),
-    cursor: Type.Optional(Id),
+    cursor: Type.Optional(cursorAt('id')),
     environment: Type.Optional(Environment),
   }),
   response: strict({

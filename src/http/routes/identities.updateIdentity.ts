@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 
 import { FullIdentityObject, toFullIdentity, toIdentityPatch, toIdentityReference } from '../identityObject.ts';
 import { defineRoute } from '../route.ts';
-import { Count, Environment, ExternalId, Id, Meta, NamedRatelimits, orNull, Refill, strict } from '../schemas.ts';
+import { Count, EnvironmentOrNone, ExternalId, Id, Meta, NamedRatelimits, orNull, Refill, strict } from '../schemas.ts';
 
 export const updateIdentity = defineRoute({
   path: '/v1/identities.updateIdentity',
@@ -13,7 +13,7 @@ export const updateIdentity = defineRoute({
   request: strict({
     identityId: Type.Optional(Id),
     externalId: Type.Optional(ExternalId),
-    environment: Type.Optional(Environment),
+    environment: Type.Optional(EnvironmentOrNone),
     meta: Type.Optional(orNull(Meta)),
     ratelimits: Type.Optional(orNull(NamedRatelimits)),
     remaining: Type.Optional(orNull(Count)),

@@ -1,17 +1,18 @@
 import { Type } from 'typebox';
 
-import { badFields, refuseRecoverable, toKeyPatch } from '../keyFields.ts';
+import type { Issue } from '../../core/errors.ts';
+import { refuseRecoverable, toKeyPatch, withoutEmpty } from '../keyFields.ts';
 import { defineRoute } from '../route.ts';
 import {
   ByteLength,
   Count,
-  Environment,
-  ExternalId,
+  EnvironmentOrNone,
+  ExternalIdOrNone,
   Id,
   IpAllowlist,
   Meta,
-  Name,
   NamedRatelimits,
+  NameOrNone,
   PermissionNames,
   Prefix,
   Ratelimit,
@@ -24,15 +25,16 @@ import {
 export const createKey = defineRoute({
   path: '/v1/keys.createKey',
   method: 'POST',
-  summary: 'Make a key. The answer is the only time its secret is shown.',
+  summary:
+    'Make a key. The answer is the only time its secret is shown. `roles` need the right `rbac.*.add_role_to_key`, `permissions` `rbac.*.add_permission_to_key`; those that do not exist are made with `rbac.*.create_role` and `rbac.*.create_permission`.',
   rights: ['api.<apiId>.create_key'],
   request: strict({
     apiId: Id,
     prefix: Type.Optional(Prefix),
-    name: Type.Optional(Name),
+    name: Type.Optional(NameOrNone),
     byteLength: Type.Optional(ByteLength),
-    externalId: Type.Optional(ExternalId),
-    ownerId: Type.Optional(ExternalId),
+    externalId: Type.Optional(ExternalIdOrNone),
+    ownerId: Type.Optional(ExternalIdOrNone),
     meta: Type.Optional(Meta),
     roles: Type.Optional(RoleNames),
     permissions: Type.Optional(PermissionNames),
@@ -44,7 +46,7 @@ export const createKey = defineRoute({
     ipAllowlist: Type.Optional(IpAllowlist),
     enabled: Type.Optional(Type.Boolean()),
     recoverable: Type.Optional(Type.Boolean()),
-    environment: Type.Optional(Environment),
+    environment: Type.Optional(EnvironmentOrNone),
   }),
   response: strict({ keyId: Type.String(), key: Type.String() }),
   example: {
@@ -63,17 +65,19 @@ export const createKey = defineRoute({
   async handle(engine, actor, body) {
     const { apiId, prefix = null, byteLength = null, recoverable, roles, permissions, ...fields } = body;
     refuseRecoverable(recoverable);
+    const issues: Issue[] = [];
     if (fields.expires !== undefined && fields.expires <= engine.storage.ledger.nowMs()) {
-      throw badFields([{ path: 'expires', message: 'expires lies in the past; it is a unix time in milliseconds' }]);
+      issues.push({ path: 'expires', message: 'expires lies in the past; it is a unix time in milliseconds' });
     }
     if (fields.refill !== undefined && fields.remaining === undefined) {
-      throw badFields([{ path: 'refill', message: 'a refill needs a counter: give remaining with it' }]);
+      issues.push({ path: 'refill', message: 'a refill needs a counter: give remaining with it' });
     }
-    const patch = toKeyPatch({
-      ...fields,
+    const named = {
+      ...withoutEmpty(fields),
       ...(roles === undefined ? {} : { roles: roles.map(byName) }),
       ...(permissions === undefined ? {} : { permissions: permissions.map(byName) }),
-    });
+    };
+    const patch = toKeyPatch(named, issues);
     const { keyId, secret } = await engine.keys.create(actor, { ...patch, apiId, prefix, byteLength });
     return { keyId, key: secret };
   },

@@ -1,20 +1,26 @@
-import { RoleObject, toRoleObject } from '../permissionObject.ts';
+import { NamedObjects, RoleObject, toRoleObject } from '../permissionObject.ts';
 import { defineRoute } from '../route.ts';
 import { Id, strict } from '../schemas.ts';
 
 export const getRole = defineRoute({
   path: '/v1/permissions.getRole',
   method: 'GET',
-  summary: 'Read one role.',
+  summary: 'Read one role, with the permissions that it holds.',
   rights: ['rbac.*.read_role'],
   request: strict({ roleId: Id }),
-  response: RoleObject,
+  response: strict({ ...RoleObject.properties, permissions: NamedObjects }),
   example: {
     request: { roleId: 'role_1Jm8Zta6oTt8JmM2wVz5Ux' },
-    response: { id: 'role_1Jm8Zta6oTt8JmM2wVz5Ux', name: 'editor', description: 'May read and write documents' },
+    response: {
+      id: 'role_1Jm8Zta6oTt8JmM2wVz5Ux',
+      name: 'editor',
+      description: 'May read and write documents',
+      permissions: [{ id: 'perm_1Jm8ZtZk5nSs7HkL9vUy4T', name: 'documents.read' }],
+    },
   },
   errors: ['NOT_FOUND'],
   async handle(engine, actor, { roleId }) {
-    return toRoleObject(await engine.permissions.getRole(actor, roleId));
+    const { role, permissions } = await engine.permissions.getRole(actor, roleId);
+    return { ...toRoleObject(role), permissions };
   },
 });

@@ -3,14 +3,14 @@ import { Type } from 'typebox';
 import { MAX_PAGE_SIZE } from '../../core/bounds.ts';
 import { NamespaceFields, OverrideObject, toNamespaceReference, toOverrideObject } from '../limitFields.ts';
 import { defineRoute } from '../route.ts';
-import { Id, PageLimit, strict } from '../schemas.ts';
+import { cursorAt, PageLimit, strict } from '../schemas.ts';
 
 export const listOverrides = defineRoute({
   path: '/v1/ratelimits.listOverrides',
   method: 'GET',
   summary: 'List the overrides of a namespace, in the order in which they were made.',
   rights: ['ratelimit.<namespaceId>.read_override'],
-  request: strict({ ...NamespaceFields, limit: Type.Optional(PageLimit), cursor: Type.Optional(Id) }),
+  request: strict({ ...NamespaceFields, limit: Type.Optional(PageLimit), cursor: Type.Optional(cursorAt('ovr')) }),
   response: strict({
     namespaceId: Type.String(),
     overrides: Type.Array(OverrideObject),
