@@ -56,9 +56,9 @@ function visitUnion(
 ): void {
   if (choices.some((choice) => collect(choice, value, path).length === 0)) return;
   const structured = choices.filter((choice) => isDescribedBy(choice, value));
-  const meant = structured.find((choice) => choice.required?.some((name) => Object.hasOwn(value as object, name)));
-  const [nearest = meant] = structured;
-  if (nearest !== undefined) return visit(meant ?? nearest, value, path, issues);
+  const named = structured.find((choice) => choice.required?.some((name) => Object.hasOwn(value as object, name)));
+  const meant = named ?? structured[0];
+  if (meant !== undefined) return visit(meant, value, path, issues);
   issues.push(problem(schema, value, path));
 }
 

@@ -52,7 +52,7 @@ export function toKeyPatch(fields: KeyFields, before: readonly Issue[] = []): Ke
 }
 
 /** The fields of a new key: an empty externalId is an absent one, and does not hide the ownerId. */
-export function withoutEmpty<F extends KeyFields>({ externalId, ...fields }: F): Omit<F, 'externalId'> & KeyFields {
+export function withoutEmpty({ externalId, ...fields }: KeyFields): KeyFields {
   return externalId ? { ...fields, externalId } : fields;
 }
 

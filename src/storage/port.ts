@@ -2,7 +2,8 @@ import type { AccountChange, AccountState } from '../core/account.ts';
 import type { IdempotencyKey, Spend, SpendOutcome } from '../core/spend.ts';
 import type { Feed } from './feedPort.ts';
 import type { Imports } from './importsPort.ts';
-import type { AuditEvent, RecordWrite, Records } from './recordsPort.ts';
+import type { AuditEvent } from './eventsPort.ts';
+import type { RecordWrite, Records } from './recordsPort.ts';
 import type { Tallies } from './talliesPort.ts';
 
 /**

@@ -1,7 +1,8 @@
 import { expect, test } from 'bun:test';
 
 import type { Storage } from '../../src/storage/port.ts';
-import type { AuditEvent, EventQuery, RecordWrite } from '../../src/storage/recordsPort.ts';
+import type { AuditEvent, EventQuery } from '../../src/storage/eventsPort.ts';
+import type { RecordWrite } from '../../src/storage/recordsPort.ts';
 import { describePort } from './adapters.ts';
 import { api, change, event, key, openCredits, write } from './samples.ts';
 

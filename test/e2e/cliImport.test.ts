@@ -236,7 +236,7 @@ describe('an import of 3,000 keys that is killed in the middle', () => {
     expect(Number(present)).toBeGreaterThanOrEqual(100);
     expect(Number(failed)).toBe(1);
     expect(readFileSync(`${path}.failed.jsonl`, 'utf8')).toBe(
-      '{"line":1501,"reason":"remaining must be a whole number"}\n',
+      '{"line":1501,"reason":"remaining must be a whole number of at least 0"}\n',
     );
     expect(existsSync(`${path}.keystile-import`)).toBe(false);
     const { total } = (await server.ok('/v1/apis.listKeys', { apiId, limit: 1 })) as { total: number };

@@ -155,6 +155,7 @@ describe('architecture', () => {
       'storage/postgres/lane.ts',
       'storage/postgres/ledger.ts',
       'storage/postgres/pool.ts',
+      'storage/postgres/schema.ts',
       'storage/postgres/storage.ts',
       'storage/sqlite/commitNumber.ts',
       'storage/sqlite/folding.ts',

@@ -1,4 +1,4 @@
-import type { AuditEvent } from '../../storage/recordsPort.ts';
+import type { AuditEvent } from '../../storage/eventsPort.ts';
 import type { Actor } from './actor.ts';
 
 type Facts = Readonly<Record<string, unknown>>;

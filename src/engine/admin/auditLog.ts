@@ -1,4 +1,5 @@
-import type { EventQuery, Records, StoredEvent } from '../../storage/recordsPort.ts';
+import type { EventQuery, StoredEvent } from '../../storage/eventsPort.ts';
+import type { Records } from '../../storage/recordsPort.ts';
 import { requireEverywhere } from './access.ts';
 import type { Actor } from './actor.ts';
 

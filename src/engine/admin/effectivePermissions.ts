@@ -30,7 +30,7 @@ export class EffectivePermissions {
   }
 
   /** Refuses a key with too many; `writes` make what is not stored yet. */
-  async require(key: Pick<KeyRecord, 'roleIds' | 'permissionIds'>, writes: readonly RecordWrite[]): Promise<void> {
+  async check(key: Pick<KeyRecord, 'roleIds' | 'permissionIds'>, writes: readonly RecordWrite[]): Promise<void> {
     // Those of its own are bounded lower.
     if (key.roleIds.length === 0) return;
     const unknown = key.roleIds.filter((id) => !this.#ofRoles.has(id));

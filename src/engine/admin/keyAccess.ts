@@ -94,7 +94,7 @@ export class KeyAccessAdmin {
       if (isSameSet(held, wanted)) return { change: { writes: [], accounts: [] }, answer };
       if (wanted.length > max) throw tooMany(kind, max, wanted.length);
       const key = this.#changed(found.key, { [field]: wanted.map(({ id }) => id) });
-      if (how !== 'remove') await new EffectivePermissions(this.#parts.storage.records).require(key, writes);
+      if (how !== 'remove') await new EffectivePermissions(this.#parts.storage.records).check(key, writes);
       const event = auditEvent(actor, {
         action: `key.${how}${word}`,
         target: keyId,

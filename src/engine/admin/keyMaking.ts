@@ -10,7 +10,8 @@ import {
 } from '../../core/records.ts';
 import { searchWords } from '../../core/search.ts';
 import type { Change } from '../../storage/port.ts';
-import type { AuditEvent, RecordWrite } from '../../storage/recordsPort.ts';
+import type { AuditEvent } from '../../storage/eventsPort.ts';
+import type { RecordWrite } from '../../storage/recordsPort.ts';
 import { requireEverywhere } from './access.ts';
 import type { Actor } from './actor.ts';
 import { auditEvent } from './audit.ts';
@@ -134,7 +135,7 @@ export class KeyMaking {
     };
     const effective = known?.effective ?? new EffectivePermissions(this.#parts.storage.records);
     effective.learn(ofRoles?.records ?? []);
-    await effective.require({ ...before, ...ids }, draft.writes);
+    await effective.check({ ...before, ...ids }, draft.writes);
     return ids;
   }
 

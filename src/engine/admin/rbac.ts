@@ -2,7 +2,8 @@ import { MAX_PERMISSIONS, MAX_PERMISSIONS_PER_KEY, MAX_ROLES, MAX_ROLES_PER_KEY 
 import { AppError, repeatable } from '../../core/errors.ts';
 import { ID_RANDOM_BYTES, makeId } from '../../core/ids.ts';
 import type { PermissionRecord, RoleRecord } from '../../core/records.ts';
-import type { AuditEvent, FoundRole, NamedQuery, RecordWrite } from '../../storage/recordsPort.ts';
+import type { AuditEvent } from '../../storage/eventsPort.ts';
+import type { FoundRole, NamedQuery, RecordWrite } from '../../storage/recordsPort.ts';
 import { requireEverywhere } from './access.ts';
 import type { Actor } from './actor.ts';
 import { auditEvent } from './audit.ts';

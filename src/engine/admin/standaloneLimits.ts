@@ -1,6 +1,6 @@
 import { holdsRight } from '../../core/rights.ts';
 import { StorageOutcomeUnknown, StorageUnavailable } from '../../storage/port.ts';
-import type { AuditEvent } from '../../storage/recordsPort.ts';
+import type { AuditEvent } from '../../storage/eventsPort.ts';
 import type { Limiter, LimitResult, StandaloneLimit } from '../limiter.ts';
 import { type NamespaceEntry, type Namespaces, overrideFor } from '../namespaces.ts';
 import { requireSomewhere } from './access.ts';

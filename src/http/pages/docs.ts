@@ -33,30 +33,56 @@ export function homePage(): string {
   );
 }
 
-export function docsPage(document: OpenApiDocument): string {
+/** The order of the groups, and what stands first in one; all else stands as it does in the document. */
+const GROUPS = ['keys', 'apis', 'identities', 'permissions', 'ratelimits', 'analytics', 'migrations'];
+const FIRST = ['keys.verifyKey', 'keys.verifyKeys', 'keys.createKey'];
+
+interface Shown {
+  readonly path: string;
+  readonly method: string;
+  readonly operation: Operation;
+}
+
+function grouped(document: OpenApiDocument): [string, Shown[]][] {
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods)
       .filter(([method]) => method === 'get' || methods['get'] === undefined)
       .map(([method, operation]) => ({ path, method, operation })),
   );
-  const contents = operations.map(({ operation }) => {
-    return `<li><a href="#${operation.operationId}">${operation.operationId}</a>: ${words(operation.summary)}</li>`;
-  });
+  const groupOf = ({ operation }: Shown): string => operation.tags[0] ?? '';
+  const isFirst = ({ operation }: Shown): boolean => FIRST.includes(operation.operationId);
+  const first = FIRST.flatMap((id) => operations.filter(({ operation }) => operation.operationId === id));
+  const ordered = [...first, ...operations.filter((each) => !isFirst(each))];
+  const names = new Set([...GROUPS, ...ordered.map(groupOf)]);
+  return [...names].map((name) => [name, ordered.filter((each) => groupOf(each) === name)]);
+}
+
+export function docsPage(document: OpenApiDocument): string {
+  const groups = grouped(document);
+  const line = ({ operation: { operationId, summary } }: Shown): string =>
+    `<li><a href="#${operationId}">${operationId}</a>: ${words(summary)}</li>`;
+  const contents = groups.map(([name, shown]) => `<h3>${escape(name)}</h3><ul>${shown.map(line).join('')}</ul>`);
   return page(
     'Keystile API',
     `<h1>Keystile API</h1><p>JSON in and out. Management calls need a root key as
 <code>Authorization: Bearer root_...</code>; verifying needs nothing but the key, unless the operator says otherwise.
 Every GET endpoint also answers POST with the same fields. <code>?pretty</code> indents an answer.
-<a href="/docs/errors">Errors</a> · <a href="/openapi.json">OpenAPI</a></p><ul>${contents.join('')}</ul>
-${operations.map(operationSection).join('\n')}`,
+<a href="/docs/errors">Errors</a> · <a href="/openapi.json">OpenAPI</a></p>${contents.join('')}
+${groups.flatMap(([, shown]) => shown.map(operationSection)).join('\n')}`,
   );
 }
 
-function operationSection({ path, method, operation }: { path: string; method: string; operation: Operation }): string {
-  const rights = operation['x-rights'];
+function operationSection({ path, method, operation }: Shown): string {
   return `<h2 id="${operation.operationId}"><code>${method.toUpperCase()} ${path}</code></h2>
-<p>${words(operation.summary)}</p>${rights === undefined ? '' : `<p>Needs: ${rights.map((right) => `<code>${escape(right)}</code>`).join(' and ')}</p>`}
+<p>${words(operation.summary)}</p>${neededRights(operation)}
 ${fieldTable(operation)}${exampleBlocks(operation)}`;
+}
+
+function neededRights(operation: Operation): string {
+  const rights = operation['x-rights']?.map((right) => `<code>${escape(right)}</code>`);
+  return rights === undefined
+    ? ''
+    : `<p>Needs: ${rights.join(operation['x-one-right-is-enough'] ? ' or ' : ' and ')}</p>`;
 }
 
 interface FieldSchema {
@@ -65,7 +91,10 @@ interface FieldSchema {
   readonly required?: readonly string[];
   readonly anyOf?: readonly FieldSchema[];
   readonly const?: unknown;
+  readonly enum?: readonly unknown[];
   readonly items?: FieldSchema;
+  readonly minItems?: number;
+  readonly maxItems?: number;
   readonly minimum?: number;
   readonly maximum?: number;
   readonly minLength?: number;
@@ -74,7 +103,8 @@ interface FieldSchema {
 }
 
 function fieldTable(operation: Operation): string {
-  const schema: FieldSchema | undefined = operation.requestBody?.content['application/json'].schema;
+  const body: FieldSchema | undefined = operation.requestBody?.content['application/json'].schema;
+  const schema = body?.items ?? body;
   const parameters = operation.parameters as { name: string; required: boolean; schema: FieldSchema }[] | undefined;
   const fields =
     parameters?.map(({ name, required, schema: type }) => ({ name, required, type })) ??
@@ -87,12 +117,14 @@ function fieldTable(operation: Operation): string {
   const rows = fields.map(({ name, required, type }) => {
     return `<tr><td><code>${escape(name)}</code></td><td>${escape(typeName(type))}</td><td>${required ? 'required' : ''}</td></tr>`;
   });
-  return `<table><tr><th>Field</th><th>Type</th><th></th></tr>${rows.join('')}</table>`;
+  const count = body?.items === undefined ? '' : `<p>A list of ${body.minItems} to ${body.maxItems} of these:</p>`;
+  return `${count}<table><tr><th>Field</th><th>Type</th><th></th></tr>${rows.join('')}</table>`;
 }
 
 function typeName(schema: FieldSchema): string {
   if (schema.const !== undefined) return JSON.stringify(schema.const);
-  if (schema.anyOf !== undefined) return schema.anyOf.map(typeName).join(' or ');
+  if (schema.enum !== undefined) return schema.enum.map((value) => JSON.stringify(value)).join(' or ');
+  if (schema.anyOf !== undefined) return schema.description ?? choiceName(schema.anyOf);
   if (schema.type === 'object' && schema.properties !== undefined && Object.keys(schema.properties).length > 0) {
     const members = Object.entries(schema.properties).map(([name, type]) => {
       return `${name}${schema.required?.includes(name) ? '' : '?'}: ${typeName(type)}`;
@@ -106,9 +138,16 @@ function typeName(schema: FieldSchema): string {
   return schema.description ?? schema.type ?? 'any';
 }
 
+function choiceName(choices: readonly FieldSchema[]): string {
+  const [one, list] = choices.map(typeName);
+  // One of something, or several of it: what it is need not be said twice.
+  return choices.length === 2 && list === `list of ${one}` ? `${one}, or a list` : choices.map(typeName).join(' or ');
+}
+
 function exampleBlocks(operation: Operation): string {
   const request = operation.requestBody?.content['application/json'].example;
-  const ok = operation.responses['200'] as { content: { 'application/json': { example: object } } } | undefined;
+  const { 200: done, 202: accepted = done } = operation.responses;
+  const ok = accepted as { content: { 'application/json': { example: object } } } | undefined;
   const answer = ok?.content['application/json'].example;
   const show = (label: string, value: object | undefined): string =>
     value === undefined ? '' : `<p>${label}</p><pre><code>${escape(JSON.stringify(value, null, 2))}</code></pre>`;

@@ -2,7 +2,7 @@ import { escapeLiteral } from 'pg';
 
 import { feedChangeOf, type FeedChange } from '../feedPort.ts';
 import type { Change } from '../port.ts';
-import type { AuditEvent } from '../recordsPort.ts';
+import type { AuditEvent } from '../eventsPort.ts';
 
 /** The channel on which nodes hear that something changed. It is the fast way; what counts is the numbered table. */
 export const CHANNEL = 'keystile_changes';

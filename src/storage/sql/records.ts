@@ -7,9 +7,9 @@ import type {
   RoleRecord,
   RootKeyRecord,
 } from '../../core/records.ts';
+import type { EventQuery, StoredEvent } from '../eventsPort.ts';
 import type {
   ApiQuery,
-  EventQuery,
   FormerSecret,
   FoundRole,
   FoundRootKey,
@@ -20,7 +20,6 @@ import type {
   PageQuery,
   PoisonedKey,
   Records,
-  StoredEvent,
 } from '../recordsPort.ts';
 import { withAccess } from './access.ts';
 import { findAny } from './findAny.ts';

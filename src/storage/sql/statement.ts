@@ -80,3 +80,8 @@ export function remove(table: string, where: Readonly<Record<string, Params[numb
     expects: 1,
   };
 }
+
+/** JSON of a list, null when it is empty. */
+export function listText(list: readonly unknown[]): string | null {
+  return list.length === 0 ? null : JSON.stringify(list);
+}

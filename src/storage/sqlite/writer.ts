@@ -1,7 +1,8 @@
 import { Database, type Statement } from 'bun:sqlite';
 
 import type { WindowName } from '../port.ts';
-import type { AuditEvent, RecordWrite } from '../recordsPort.ts';
+import type { AuditEvent } from '../eventsPort.ts';
+import type { RecordWrite } from '../recordsPort.ts';
 import type { Params, Statement as SqlStatement } from '../sql/statement.ts';
 import { writeStatements } from '../sql/writes.ts';
 import { EDGE_NUMBERS, type EdgeColumns } from './edgeCounts.ts';

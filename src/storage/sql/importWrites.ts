@@ -1,0 +1,45 @@
+import type { FinishedBatch, ImportBatch } from '../importsPort.ts';
+import { remove, type WriteStatement } from './statement.ts';
+
+/** Problems of one import that are kept; the others are only counted. */
+const MAX_IMPORT_ERRORS = 1000;
+
+/** The counter is raised first: its row is then held, and two calls at the same time get places one after the other. */
+export function enqueueImport({ id, migrationId, apiId, count, keys, actor }: ImportBatch): WriteStatement[] {
+  return [
+    {
+      sql: 'INSERT INTO imports (id, api_id, queued, done, failed) VALUES ($1, $2, 0, 0, 0) ON CONFLICT (id) DO NOTHING',
+      params: [migrationId, apiId],
+      expects: null,
+    },
+    {
+      sql: 'UPDATE imports SET queued = queued + $1 WHERE id = $2 AND api_id = $3',
+      params: [count, migrationId, apiId],
+      expects: 1,
+    },
+    {
+      sql: `INSERT INTO import_batches (id, migration_id, api_id, first_place, size, keys, actor)
+        SELECT $1, $2, $3, queued - $4, $4, $5, $6 FROM imports WHERE id = $2`,
+      params: [id, migrationId, apiId, count, keys, actor],
+      expects: 1,
+    },
+  ];
+}
+
+/** Who removes the batch has finished it: nobody else can. */
+export function finishImport({ id, migrationId, done, errors }: FinishedBatch): WriteStatement[] {
+  return [
+    remove('import_batches', { id }),
+    {
+      sql: 'UPDATE imports SET done = done + $1, failed = failed + $2 WHERE id = $3',
+      params: [done, errors.length, migrationId],
+      expects: 1,
+    },
+    ...errors.map(({ index, message }) => ({
+      sql: `INSERT INTO import_errors (migration_id, place, message)
+        SELECT $1, $2, $3 WHERE (SELECT count(*) FROM import_errors WHERE migration_id = $1) < ${MAX_IMPORT_ERRORS}`,
+      params: [migrationId, index, message],
+      expects: null,
+    })),
+  ];
+}
