@@ -23,22 +23,28 @@ export function retireKeys(keys: readonly DoomedKey[], deletedAtMs: number): Wri
 export function removeKeys(apiId: string, keys: readonly DoomedKey[]): WriteStatement[] {
   const { sql, params } = among(keys, 1);
   const ids = keys.map(({ id }) => id);
-  const words = keys.flatMap(({ id, words: all }) => all.map((word) => [word, id]));
-  const pairs = words.map((_, i) => `($${i * 2 + 2}, $${i * 2 + 3})`);
+  const words = keys.flatMap(({ id, words: all }) => all.map((word): [string, string] => [word, id]));
+  const steps = Array.from({ length: Math.ceil(words.length / WORDS_PER_STATEMENT) }, (_, i) =>
+    words.slice(i * WORDS_PER_STATEMENT, (i + 1) * WORDS_PER_STATEMENT),
+  );
   return [
     { sql: `DELETE FROM keys WHERE ${sql}`, params, expects: keys.length },
     { sql: `DELETE FROM former_secrets WHERE owner IN (${placeholders(ids.length)})`, params: ids, expects: null },
     { sql: `DELETE FROM key_uses WHERE key_id IN (${placeholders(ids.length)})`, params: ids, expects: null },
-    ...(words.length === 0
-      ? []
-      : [
-          {
-            sql: `DELETE FROM key_words WHERE api_id = $1 AND (word, key_id) IN (VALUES ${pairs.join(', ')})`,
-            params: [apiId, ...words.flat()],
-            expects: null,
-          },
-        ]),
+    ...steps.map((step) => removePairs(apiId, step)),
   ];
+}
+
+/** Words of one statement, of many keys. */
+const WORDS_PER_STATEMENT = 5_000;
+
+function removePairs(apiId: string, pairs: readonly (readonly [word: string, keyId: string])[]): WriteStatement {
+  const rows = pairs.map((_, i) => `($${i * 2 + 2}, $${i * 2 + 3})`);
+  return {
+    sql: `DELETE FROM key_words WHERE api_id = $1 AND (word, key_id) IN (VALUES ${rows.join(', ')})`,
+    params: [apiId, ...pairs.flat()],
+    expects: null,
+  };
 }
 
 export function insertWords({ id, apiId }: { id: string; apiId: string }, words: readonly string[]): WriteStatement[] {
