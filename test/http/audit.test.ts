@@ -80,7 +80,8 @@ describe('audit.listEvents', () => {
     expect(await between(1001, 3001)).toEqual([d, c]);
     expect(await between(3000, null)).toEqual([e, d]);
     expect(await between(null, 1000)).toEqual([a]);
-    expect(await between(2000, 2000)).toEqual([]);
+    expect(await between(2000, 2001)).toEqual([c]);
+    expect(await between(2001, 2002)).toEqual([]);
   });
 
   test('answers GET with the same as query parameters', async () => {

@@ -74,7 +74,7 @@ describe('what a verdict tells after an update', () => {
     const fields = { name: 'n', meta: { a: 1 }, externalId: 'u', environment: 'e', ipAllowlist: ['203.0.113.0/24'] };
     const { key, keyId } = await service.createKey({ ...fields, remaining: 5 });
     const before = await service.ok('/v1/keys.getKey', { keyId });
-    await service.ok('/v1/keys.updateKey', { keyId });
+    await service.ok('/v1/keys.updateKey', { keyId, enabled: true });
     const { updatedAt, ...after } = await service.ok('/v1/keys.getKey', { keyId });
     expect(updatedAt).toBe(service.clock.nowMs());
     expect(after).toEqual(before);
