@@ -178,14 +178,14 @@ describe('a permanent deletion of all keys', () => {
 
   test('a stored key that cannot be read is deleted softly with the others, and removed for good with them', async () => {
     const { apiId, keyId } = await service.createKey({ remaining: 5 });
-    const break_ = async () => {
+    const damage = async () => {
       await service.stop();
       const db = new Database(join(service.folder, 'keystile.db'));
       db.query('UPDATE keys SET meta = ? WHERE id = ?').run('[]', keyId);
       db.close();
       await service.open();
     };
-    await break_();
+    await damage();
     expect(await service.ok('/v1/apis.deleteKeys', { apiId })).toEqual({ deletedKeys: 1 });
     const stored = await service.engine.storage.records.findAnyKey(keyId);
     expect(stored).toMatchObject({ poisoned: keyId });

@@ -151,6 +151,8 @@ export class Writer {
 
   close(): void {
     for (const statement of this.#statements.values()) statement.finalize();
+    // The last connection would do it by itself, but one that still has statements is not closed for SQLite.
+    this.#db.run('PRAGMA wal_checkpoint(TRUNCATE)');
     this.#db.close();
   }
 
