@@ -99,8 +99,8 @@ export class Engine {
     this.apis = new ApiAdmin(parts, this.bulkDeletion);
     this.identities = new IdentityAdmin(parts);
     this.rootKeys = new RootKeyAdmin(parts);
-    this.imports = new ImportAdmin(parts);
     this.importQueue = new ImportQueue(parts);
+    this.imports = new ImportAdmin(parts, this.importQueue);
     this.auditLog = new AuditLog(storage.records);
     this.verificationQuota = new VerificationQuota(quotas.verificationsPerSecond);
     this.ratelimits = makeRatelimits(parts, {

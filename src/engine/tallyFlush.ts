@@ -4,7 +4,7 @@ import type { OpenTally } from './openTally.ts';
 import type { TallyBook } from './tally.ts';
 
 /** Tallies of one transaction: on one machine spends wait for it. */
-export const SLICE = 100;
+export const SLICE = 25;
 /** Where the database is shared and may be far, each transaction has its way to go. */
 export const SHARED_SLICE = 500;
 

@@ -18,6 +18,8 @@ export class ImportQueue {
   readonly #parts: AdminParts;
   readonly #importing: KeyImporting;
   #isStopped = false;
+  /** Alone, a process knows when there is nothing to look for; what it left before a stop is looked for once. */
+  #mayWait = true;
 
   constructor(parts: AdminParts) {
     this.#parts = parts;
@@ -26,15 +28,24 @@ export class ImportQueue {
 
   /** Until nothing waits, or nothing can be done now. */
   async run(): Promise<void> {
+    const { imports, edge } = this.#parts.storage;
     this.#isStopped = false;
-    for (;;) {
+    while (this.#mayWait || edge.isShared) {
+      this.#mayWait = false;
+      const waiting = await imports.listWaiting(STEP);
+      if (waiting.length > 0) this.#mayWait = true;
       let finished = 0;
-      for (const batch of await this.#parts.storage.imports.listWaiting(STEP)) {
+      for (const batch of waiting) {
         if (this.#isStopped) return;
         if (await this.#finish(batch)) finished++;
       }
       if (finished === 0) return;
     }
+  }
+
+  /** Something was enqueued. */
+  wake(): void {
+    this.#mayWait = true;
   }
 
   /** Ends a run after the batch that it is at. */

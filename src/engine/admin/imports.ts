@@ -4,6 +4,7 @@ import type { ImportBatch, ImportProgress } from '../../storage/importsPort.ts';
 import { requireEverywhere, requireOn, requireSomewhere } from './access.ts';
 import type { Actor } from './actor.ts';
 import { auditEvent } from './audit.ts';
+import type { ImportQueue } from './importQueue.ts';
 import { type ImportedKey, KeyImporting, type ImportProblem, toWaitingKey } from './importing.ts';
 import { emptyDraft } from './keyMaking.ts';
 import type { AdminParts } from './parts.ts';
@@ -24,9 +25,11 @@ export interface Migration {
 export class ImportAdmin {
   readonly #parts: AdminParts;
   readonly #importing: KeyImporting;
+  readonly #queue: ImportQueue;
 
-  constructor(parts: AdminParts) {
+  constructor(parts: AdminParts, queue: ImportQueue) {
     this.#parts = parts;
+    this.#queue = queue;
     this.#importing = new KeyImporting(parts);
   }
 
@@ -68,7 +71,7 @@ export class ImportAdmin {
       const event = auditEvent(actor, { action: 'migration.enqueue', target: migrationId, before: null, after });
       return {
         change: { writes: [{ kind: 'enqueueImport', batch }], accounts: [], events: [event] },
-        answer: () => undefined,
+        answer: () => this.#queue.wake(),
       };
     });
   }
