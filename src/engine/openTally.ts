@@ -1,7 +1,7 @@
-import { type Tally, TALLY_CODES } from '../storage/talliesPort.ts';
-import type { VerdictCode } from './verdict.ts';
+import { VERDICT_CODES, type VerdictCode } from '../core/verdictCodes.ts';
+import type { Tally } from '../storage/talliesPort.ts';
 
-const COLUMN = Object.fromEntries(TALLY_CODES.map((code, i) => [code, i])) as Readonly<Record<VerdictCode, number>>;
+const COLUMN = Object.fromEntries(VERDICT_CODES.map((code, i) => [code, i])) as Readonly<Record<VerdictCode, number>>;
 
 export type TallySubject = Pick<Tally, 'minuteMs' | 'apiId' | 'keyId' | 'identityId' | 'tags'>;
 
@@ -12,7 +12,7 @@ export class OpenTally implements Tally {
   readonly keyId: string;
   readonly identityId: string;
   readonly tags: string;
-  readonly counts: number[] = TALLY_CODES.map(() => 0);
+  readonly counts: number[] = VERDICT_CODES.map(() => 0);
   lastAtMs = 0;
   isTaken = false;
   /** The key that it is found by, until it is taken. */

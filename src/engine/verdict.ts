@@ -1,17 +1,5 @@
+import type { VerdictCode } from '../core/verdictCodes.ts';
 import type { KeyEntry } from './keyEntry.ts';
-
-export const VERDICT_CODES = [
-  'VALID',
-  'NOT_FOUND',
-  'FORBIDDEN',
-  'DISABLED',
-  'EXPIRED',
-  'INSUFFICIENT_PERMISSIONS',
-  'RATE_LIMITED',
-  'USAGE_EXCEEDED',
-] as const;
-
-export type VerdictCode = (typeof VERDICT_CODES)[number];
 
 /** A limit that ran, after this verification. */
 export interface LimitReport {

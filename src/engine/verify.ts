@@ -1,3 +1,4 @@
+import type { VerdictCode } from '../core/verdictCodes.ts';
 import type { LegRule } from '../core/account.ts';
 import { type Address, inBlock } from '../core/address.ts';
 import { MAX_ADHOC_LIMITS_PER_OWNER } from '../core/bounds.ts';
@@ -12,7 +13,7 @@ import type { KeyCache } from './keyCache.ts';
 import type { KeyEntry } from './keyEntry.ts';
 import { type AppliedLimit, appliedLimits, type LimitRequest, ownerOf } from './limits.ts';
 import type { Refills } from './refills.ts';
-import { type LimitReport, UNKNOWN_KEY, type Verdict, type VerdictCode } from './verdict.ts';
+import { type LimitReport, UNKNOWN_KEY, type Verdict } from './verdict.ts';
 
 export interface VerifyRequest {
   /** What the secret is stored under; null when the secret has a shape that no key can have. */

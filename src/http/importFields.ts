@@ -6,23 +6,7 @@ import type { ImportedKey } from '../engine/admin/importing.ts';
 import type { KeyPatch } from '../engine/admin/keyInput.ts';
 import type { Engine } from '../engine/engine.ts';
 import { badFields, toKeyPatch, withoutEmpty } from './keyFields.ts';
-import {
-  Count,
-  EnvironmentOrNone,
-  ExternalIdOrNone,
-  IpAllowlist,
-  Meta,
-  NamedRatelimits,
-  NameOrNone,
-  PermissionNames,
-  Prefix,
-  Ratelimit,
-  Refill,
-  RoleNames,
-  strict,
-  UnixMs,
-  words,
-} from './schemas.ts';
+import { CREATION_FIELDS, Prefix, Ratelimit, strict, words } from './schemas.ts';
 
 const MAX_START_LENGTH = 64;
 
@@ -39,20 +23,7 @@ export const IMPORTED_FIELDS = {
   hash: Type.Optional(strict({ value: words(1, 64), variant: Type.Literal('sha256_base64') })),
   prefix: Type.Optional(Prefix),
   start: Type.Optional(words(1, MAX_START_LENGTH)),
-  name: Type.Optional(NameOrNone),
-  externalId: Type.Optional(ExternalIdOrNone),
-  ownerId: Type.Optional(ExternalIdOrNone),
-  meta: Type.Optional(Meta),
-  roles: Type.Optional(RoleNames),
-  permissions: Type.Optional(PermissionNames),
-  expires: Type.Optional(UnixMs),
-  remaining: Type.Optional(Count),
-  refill: Type.Optional(Refill),
-  ratelimit: Type.Optional(Ratelimit),
-  ratelimits: Type.Optional(NamedRatelimits),
-  ipAllowlist: Type.Optional(IpAllowlist),
-  enabled: Type.Optional(Type.Boolean()),
-  environment: Type.Optional(EnvironmentOrNone),
+  ...CREATION_FIELDS,
 };
 
 type Imported = Static<ReturnType<typeof strict<typeof IMPORTED_FIELDS>>>;

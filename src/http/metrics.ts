@@ -1,4 +1,4 @@
-import { VERDICT_CODES, type VerdictCode } from '../engine/verdict.ts';
+import { VERDICT_CODES, type VerdictCode } from '../core/verdictCodes.ts';
 
 /** Upper bounds in seconds. */
 const LATENCY_BUCKETS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];

@@ -115,3 +115,21 @@ export const RoleReferencesToRemove = Type.Array(strict(ById), { maxItems: MAX_R
 export const PermissionReferencesToRemove = Type.Array(strict({ ...ById, ...Slug }), {
   maxItems: MAX_PERMISSIONS_PER_KEY,
 });
+
+/** What can be said of a key when it is made, here or elsewhere. */
+export const CREATION_FIELDS = {
+  name: Type.Optional(NameOrNone),
+  externalId: Type.Optional(ExternalIdOrNone),
+  ownerId: Type.Optional(ExternalIdOrNone),
+  meta: Type.Optional(Meta),
+  roles: Type.Optional(RoleNames),
+  permissions: Type.Optional(PermissionNames),
+  expires: Type.Optional(UnixMs),
+  remaining: Type.Optional(Count),
+  refill: Type.Optional(Refill),
+  ratelimit: Type.Optional(Ratelimit),
+  ratelimits: Type.Optional(NamedRatelimits),
+  ipAllowlist: Type.Optional(IpAllowlist),
+  enabled: Type.Optional(Type.Boolean()),
+  environment: Type.Optional(EnvironmentOrNone),
+};

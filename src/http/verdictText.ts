@@ -1,6 +1,7 @@
+import { VERDICT_CODES, type VerdictCode } from '../core/verdictCodes.ts';
 import { DEFAULT_LIMIT_NAME } from '../core/records.ts';
 import type { KeyEntry } from '../engine/keyEntry.ts';
-import { type LimitReport, type Verdict, VERDICT_CODES, type VerdictCode } from '../engine/verdict.ts';
+import { type LimitReport, type Verdict } from '../engine/verdict.ts';
 import { toIdentityObject } from './keyObject.ts';
 
 /**

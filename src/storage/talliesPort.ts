@@ -1,16 +1,4 @@
-/** Outcomes in the order of the columns in which they are counted. */
-export const TALLY_CODES = [
-  'VALID',
-  'NOT_FOUND',
-  'FORBIDDEN',
-  'DISABLED',
-  'EXPIRED',
-  'INSUFFICIENT_PERMISSIONS',
-  'RATE_LIMITED',
-  'USAGE_EXCEEDED',
-] as const;
-
-export type TallyCode = (typeof TALLY_CODES)[number];
+import type { VerdictCode } from '../core/verdictCodes.ts';
 
 /** Verifications of one key in one minute with the same tags. */
 export interface Tally {
@@ -22,7 +10,7 @@ export interface Tally {
   readonly identityId: string;
   /** JSON of a sorted list, '' = none. */
   readonly tags: string;
-  /** By TALLY_CODES. */
+  /** By VERDICT_CODES. */
   readonly counts: readonly number[];
   /** When the last of them was. */
   readonly lastAtMs: number;
@@ -48,7 +36,7 @@ export interface TallyQuery {
 
 export interface TallyOrder {
   /** `time` only where they are grouped by it. */
-  readonly by: 'time' | 'total' | TallyCode;
+  readonly by: 'time' | 'total' | VerdictCode;
   readonly isDescending: boolean;
 }
 

@@ -1,3 +1,4 @@
+import { VERDICT_CODES } from '../../src/core/verdictCodes.ts';
 import type { AccountChange, AccountState, RefillPlan } from '../../src/core/account.ts';
 import {
   type ApiRecord,
@@ -16,7 +17,7 @@ import type { IdempotencyKey, Leg, Spend, SpendOutcome } from '../../src/core/sp
 import type { Change, ChangeOutcome, Storage } from '../../src/storage/port.ts';
 import type { AuditEvent } from '../../src/storage/eventsPort.ts';
 import type { KeyQuery, KeyWithIdentity, RecordWrite } from '../../src/storage/recordsPort.ts';
-import { type Tally, TALLY_CODES } from '../../src/storage/talliesPort.ts';
+import type { Tally } from '../../src/storage/talliesPort.ts';
 
 /** Records and requests as the engine makes them; a test names only what it is about. */
 
@@ -153,9 +154,9 @@ export function spendAll(ledger: Storage['ledger'], spends: readonly Spend[]): P
   return Promise.all(spends.map((spend) => ledger.spend(spend)));
 }
 
-/** Counts in the order of TALLY_CODES, the rest zero. */
+/** Counts in the order of VERDICT_CODES, the rest zero. */
 export function tallyCounts(...first: readonly number[]): number[] {
-  return TALLY_CODES.map((_, i) => first[i] ?? 0);
+  return VERDICT_CODES.map((_, i) => first[i] ?? 0);
 }
 
 /** One valid verification of key_1 in the first minute of a day. */

@@ -1,9 +1,9 @@
+import type { VerdictCode } from '../../src/core/verdictCodes.ts';
 import { type ApiRecord, BLANK_API, BLANK_IDENTITY, BLANK_KEY } from '../../src/core/records.ts';
 import { type KeyEntry, toIdentityEntry, toKeyEntry } from '../../src/engine/keyEntry.ts';
 import { PackedKeys } from '../../src/engine/packedKeys.ts';
 import { TallyBook } from '../../src/engine/tally.ts';
 import { TallyFlush } from '../../src/engine/tallyFlush.ts';
-import type { VerdictCode } from '../../src/engine/verdict.ts';
 import type { VerifyRequest } from '../../src/engine/verify.ts';
 import { StorageOutcomeUnknown, StorageUnavailable } from '../../src/storage/port.ts';
 import type { Page } from '../../src/storage/recordsPort.ts';

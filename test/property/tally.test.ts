@@ -1,9 +1,8 @@
+import { VERDICT_CODES, type VerdictCode } from '../../src/core/verdictCodes.ts';
 import { expect, test } from 'bun:test';
 import * as fc from 'fast-check';
 
 import type { KeyEntry } from '../../src/engine/keyEntry.ts';
-import { VERDICT_CODES, type VerdictCode } from '../../src/engine/verdict.ts';
-import { TALLY_CODES } from '../../src/storage/talliesPort.ts';
 import { addTo, digestOf, type Fate, TallyWorld } from '../harness/tallies.ts';
 
 const seed = Number(process.env['KEYSTILE_TEST_SEED'] ?? 1);
@@ -102,7 +101,7 @@ class Run {
     { keyId, identityId, tags }: { keyId: string; identityId: string; tags: readonly string[] | null },
   ): void {
     const minuteMs = Math.floor(this.world.clock.nowMs() / 60_000) * 60_000;
-    const counts = TALLY_CODES.map((each) => (each === code ? 1 : 0));
+    const counts = VERDICT_CODES.map((each) => (each === code ? 1 : 0));
     addTo(this.happened, {
       minuteMs,
       apiId,

@@ -1,6 +1,6 @@
+import { VERDICT_CODES } from '../../src/core/verdictCodes.ts';
 import { describe, expect, test } from 'bun:test';
 
-import { VERDICT_CODES } from '../../src/engine/verdict.ts';
 import { type ClusterGauges, HttpMetrics } from '../../src/http/metrics.ts';
 
 const gauges = {

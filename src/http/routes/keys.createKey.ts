@@ -3,24 +3,7 @@ import { Type } from 'typebox';
 import type { Issue } from '../../core/errors.ts';
 import { refuseRecoverable, toKeyPatch, withoutEmpty } from '../keyFields.ts';
 import { defineRoute } from '../route.ts';
-import {
-  ByteLength,
-  Count,
-  EnvironmentOrNone,
-  ExternalIdOrNone,
-  Id,
-  IpAllowlist,
-  Meta,
-  NamedRatelimits,
-  NameOrNone,
-  PermissionNames,
-  Prefix,
-  Ratelimit,
-  Refill,
-  RoleNames,
-  strict,
-  UnixMs,
-} from '../schemas.ts';
+import { CREATION_FIELDS, ByteLength, Id, Prefix, strict } from '../schemas.ts';
 
 export const createKey = defineRoute({
   path: '/v1/keys.createKey',
@@ -31,22 +14,9 @@ export const createKey = defineRoute({
   request: strict({
     apiId: Id,
     prefix: Type.Optional(Prefix),
-    name: Type.Optional(NameOrNone),
     byteLength: Type.Optional(ByteLength),
-    externalId: Type.Optional(ExternalIdOrNone),
-    ownerId: Type.Optional(ExternalIdOrNone),
-    meta: Type.Optional(Meta),
-    roles: Type.Optional(RoleNames),
-    permissions: Type.Optional(PermissionNames),
-    expires: Type.Optional(UnixMs),
-    remaining: Type.Optional(Count),
-    refill: Type.Optional(Refill),
-    ratelimit: Type.Optional(Ratelimit),
-    ratelimits: Type.Optional(NamedRatelimits),
-    ipAllowlist: Type.Optional(IpAllowlist),
-    enabled: Type.Optional(Type.Boolean()),
+    ...CREATION_FIELDS,
     recoverable: Type.Optional(Type.Boolean()),
-    environment: Type.Optional(EnvironmentOrNone),
   }),
   response: strict({ keyId: Type.String(), key: Type.String() }),
   example: {

@@ -1,16 +1,16 @@
+import { VERDICT_CODES } from '../../core/verdictCodes.ts';
 import {
   type Span,
   type Tallies,
   type Tally,
-  TALLY_CODES,
   type TallyOrder,
   type TallyQuery,
   type TallyRow,
 } from '../talliesPort.ts';
 import { type Params, placeholders, type SqlReader, type Statement } from './statement.ts';
 
-/** Columns of the counts, in the order of TALLY_CODES. */
-const COUNTS = TALLY_CODES.map((code) => code.toLowerCase());
+/** Columns of the counts, in the order of VERDICT_CODES. */
+const COUNTS = VERDICT_CODES.map((code) => code.toLowerCase());
 
 const SPAN_MS: Readonly<Record<Span, number>> = { minute: 60_000, hour: 3_600_000, day: 86_400_000 };
 const SPAN_NUMBER: Readonly<Record<Span, number>> = { minute: 0, hour: 1, day: 2 };
