@@ -11,8 +11,8 @@ import { selectGroups } from './selection.mjs';
  * @typedef {{ passed: number, failures: Failure[], interrupted: boolean }} GroupResult
  */
 
-/** Groups whose tests are on a virtual clock: they may wait for each other, so they run side by side. */
-const SIDE_BY_SIDE = ['conformance', 'property', 'http'];
+/** Groups that hold nothing against the real clock: they may wait for each other, so they run side by side. */
+const SIDE_BY_SIDE = ['conformance', 'property', 'http', 'e2e'];
 
 /**
  * Runs the selected groups, one after the other but for those above. The closing line counts every test of every group.

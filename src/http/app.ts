@@ -85,18 +85,22 @@ function endpointTable(service: Service): Map<string, Endpoint> {
     ...health,
     answer: async (_request, _peerOf, context) => readiness.handle(service.engine, context),
   });
-  const document = openApi(service.config.publicUrl);
-  const page = (text: string): Endpoint => ({
-    methods: ['GET'],
-    answer: async (_request, _peerOf, context) => htmlAnswer(text, context),
-  });
+  // Made when someone looks: a start does not wait for them.
+  const document = once(() => openApi(service.config.publicUrl));
+  const page = (make: () => string): Endpoint => {
+    const text = once(make);
+    return { methods: ['GET'], answer: async (_request, _peerOf, context) => htmlAnswer(text(), context) };
+  };
   table.set('/openapi.json', {
     methods: ['GET'],
-    answer: async (_request, _peerOf, context) => jsonAnswer(document, context),
+    answer: async (_request, _peerOf, context) => jsonAnswer(document(), context),
   });
-  table.set('/', page(homePage()));
-  table.set('/docs', page(docsPage(document)));
-  table.set('/docs/errors', page(errorsPage()));
+  table.set('/', page(homePage));
+  table.set(
+    '/docs',
+    page(() => docsPage(document())),
+  );
+  table.set('/docs/errors', page(errorsPage));
   return table;
 }
 
@@ -129,8 +133,25 @@ class MethodNotAllowed extends AppError {
   }
 }
 
+function once<T>(make: () => T): () => T {
+  let made: { readonly value: T } | null = null;
+  return () => (made ??= { value: make() }).value;
+}
+
+type Validator = ReturnType<typeof Compile>;
+
+/** Compiled on the first request of a route, and once for all services of a process. */
+const validators = new Map<Route, Validator>();
+
+function validatorOf(managed: Route): Validator {
+  const known = validators.get(managed);
+  if (known !== undefined) return known;
+  const made = Compile(managed.request);
+  validators.set(managed, made);
+  return made;
+}
+
 function managementEndpoint(service: Service, managed: Route): Endpoint {
-  const compiled = Compile(managed.request);
   return {
     methods: managed.method === 'GET' ? ['GET', 'POST'] : ['POST'],
     async answer(request, peerOf, context) {
@@ -142,7 +163,7 @@ function managementEndpoint(service: Service, managed: Route): Endpoint {
       );
       const actor: Actor = { id, rights, origin: service.originOf(request, peerOf), requestId: context.requestId };
       const body = await readRequest(managed, request);
-      if (!compiled.Check(body)) throw badFields(explain(managed.request, body));
+      if (!validatorOf(managed).Check(body)) throw badFields(explain(managed.request, body));
       const response = jsonAnswer(await managed.handle(engine, actor, body), context, managed.status);
       service.metrics.managed(service.monotonicMs() - startedAt);
       return response;
