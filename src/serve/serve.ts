@@ -94,10 +94,11 @@ async function open({ config, output, log, home }: Opening): Promise<{ stop(): P
     cluster,
   });
   const metrics = tryMetrics(service, background, log);
-  background.start();
   // Only now, right before it is printed: a root key whose secret could not be shown would be lost.
   const newRootKey = await alone(() => firstRootKey(service.engine));
   const rootKeys = await service.engine.rootKeys.list();
+  // A start that fails until here has nothing behind the requests to say.
+  background.start();
   output.print(
     banner({
       config,
