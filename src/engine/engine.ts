@@ -117,7 +117,7 @@ export class Engine {
       retention: options.retention,
     });
     this.analytics = new AnalyticsAdmin(parts, () => this.tallyFlush.flush(), options.retention);
-    this.sweep = new RefillSweep(storage.ledger, (owner) => this.#applyRefill(owner), storage.edge.isShared);
+    this.sweep = new RefillSweep(storage, refills);
     storage.feed.onChange((change) => this.#forget(change));
   }
 
@@ -132,10 +132,6 @@ export class Engine {
     for (const subject of namespaces) this.ratelimits.namespaces.drop(subject);
     if (rbac) this.keyCache.dropAccess();
     if (rootKeys) this.access.forget();
-  }
-
-  #applyRefill(owner: string): Promise<boolean> {
-    return owner.startsWith('key_') ? this.keys.applyRefill(owner) : this.identities.applyRefill(owner);
   }
 
   /** What has to be on disk before the process may go. */

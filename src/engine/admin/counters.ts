@@ -94,6 +94,11 @@ export function closeAccounts(before: Counters): AccountChange[] {
   return accountsOf(before).map((account) => ({ account, expect, close: true, refill: null, revision: 0 }));
 }
 
+/** Where the account of the credits stands among the changes, before or after; -1 = nowhere. */
+export function creditsPlace(changes: readonly AccountChange[], before: Counters, after: Counters): number {
+  return changes.findIndex(({ account }) => account === before.credits?.account || account === after.credits?.account);
+}
+
 function accountsOf({ credits, limits, guardAccount }: Counters): number[] {
   const others = [...limits.flatMap(({ account }) => account ?? []), ...(guardAccount == null ? [] : [guardAccount])];
   return credits === null ? others : [credits.account, ...others];

@@ -5,7 +5,7 @@ import type { Deed } from '../../core/rights.ts';
 import { requireEverywhere, requireOn } from './access.ts';
 import type { Actor } from './actor.ts';
 import { auditEvent } from './audit.ts';
-import { closeAccounts, type CounterContext, newAccountsNeeded, patchCounters } from './counters.ts';
+import { creditsPlace, closeAccounts, type CounterContext, newAccountsNeeded, patchCounters } from './counters.ts';
 import { counterFacts } from './keyFacts.ts';
 import type { CounterPatch } from './keyInput.ts';
 import { type CreditsView, viewCredits } from './keyView.ts';
@@ -80,8 +80,7 @@ export class IdentityAdmin {
         target: before.id,
         before: identityFacts(before),
         after: identityFacts(after),
-        counter:
-          patch.remaining === undefined ? -1 : accounts.findIndex(({ account }) => isCredits(account, before, after)),
+        counter: patch.remaining === undefined ? -1 : creditsPlace(accounts, before, after),
       });
       return {
         change: {
@@ -110,20 +109,6 @@ export class IdentityAdmin {
         answer: () => undefined,
       };
     });
-  }
-
-  /** Writes down a refill that has come due; false when there is nothing to write. */
-  async applyRefill(id: string): Promise<boolean> {
-    const { storage, refills } = this.#parts;
-    const identity = await storage.records.findIdentityById(id);
-    if (identity === null || identity.credits === null || identity.credits.refill === null) return false;
-    const { account, refill } = identity.credits;
-    const plan = refills.plan(refill, storage.ledger.nowMs());
-    const [state] = await storage.ledger.read([account]);
-    if (state === undefined || state.mark >= plan.epoch) return false;
-    const { revision } = identity;
-    const change = { account, expect: revision, refill: plan, revision };
-    return (await storage.ledger.apply({ writes: [], accounts: [change] })).status === 'done';
   }
 
   async #load(actor: Actor, deed: Deed, reference: IdentityReference): Promise<IdentityRecord> {
@@ -165,11 +150,6 @@ export class IdentityAdmin {
 function identityFacts(identity: IdentityRecord): Record<string, unknown> {
   const { externalId, meta } = identity;
   return { externalId, meta: meta === null ? {} : (JSON.parse(meta) as object), ...counterFacts(identity) };
-}
-
-/** The account is, or was, that of the identity's credits. */
-function isCredits(account: number, before: IdentityRecord, after: IdentityRecord): boolean {
-  return account === before.credits?.account || account === after.credits?.account;
 }
 
 function withRemaining(facts: Record<string, unknown>, { remaining }: CounterPatch): Record<string, unknown> {

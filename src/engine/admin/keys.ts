@@ -6,7 +6,7 @@ import type { KeyQuery, KeyWithIdentity, WordChange } from '../../storage/record
 import { requireOn } from './access.ts';
 import type { Actor } from './actor.ts';
 import { auditEvent } from './audit.ts';
-import { newAccountsNeeded, patchCounters } from './counters.ts';
+import { creditsPlace, newAccountsNeeded, patchCounters } from './counters.ts';
 import { keyFacts } from './keyFacts.ts';
 import type { KeyPatch, NewKey } from './keyInput.ts';
 import { byteLengthFor, emptyDraft, KeyMaking, patched } from './keyMaking.ts';
@@ -82,8 +82,7 @@ export class KeyAdmin {
         identityId,
         updatedAtMs: context.nowMs,
       };
-      const counter =
-        patch.remaining === undefined ? -1 : accounts.findIndex(({ account }) => isCredits(account, before, key));
+      const counter = patch.remaining === undefined ? -1 : creditsPlace(accounts, before, key);
       const told = identity === undefined ? owner : identity;
       const facts = { before: keyFacts(before, owner), after: keyFacts(key, told) };
       draft.events.push(auditEvent(actor, { action, target: keyId, ...facts, counter }));
@@ -112,21 +111,6 @@ export class KeyAdmin {
     // One that cannot be read is left out of the page, not the page; asked for by itself, it says what is wrong.
     const items = page.items.flatMap((item) => ('poisoned' in item ? [] : item));
     return { keys: await this.#reader.view(items), total: page.total, cursor: page.cursor };
-  }
-
-  /** Writes down a refill that has come due; false when there is nothing to write. */
-  async applyRefill(keyId: string): Promise<boolean> {
-    const { storage, refills } = this.#parts;
-    const found = await storage.records.findKey(keyId);
-    if (found === null || 'poisoned' in found || found.key.credits === null) return false;
-    const { account, refill } = found.key.credits;
-    if (refill === null) return false;
-    const plan = refills.plan(refill, storage.ledger.nowMs());
-    const [state] = await storage.ledger.read([account]);
-    if (state === undefined || state.mark >= plan.epoch) return false;
-    const { revision } = found.key;
-    const change = { account, expect: revision, refill: plan, revision };
-    return (await storage.ledger.apply({ writes: [], accounts: [change] })).status === 'done';
   }
 
   async #changeCounter(
@@ -161,11 +145,6 @@ export class KeyAdmin {
   async #view(found: KeyWithIdentity): Promise<KeyView> {
     return (await this.#reader.view([found]))[0] as KeyView;
   }
-}
-
-/** The account is, or was, that of the key's credits. */
-function isCredits(account: number, before: KeyRecord, after: KeyRecord): boolean {
-  return account === before.credits?.account || account === after.credits?.account;
 }
 
 /** What a change of its name or metadata means for the search. */
