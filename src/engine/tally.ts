@@ -68,11 +68,6 @@ export class TallyBook {
     return this.#sealed.length + this.#running.length;
   }
 
-  /** Half of the room for tallies is taken. */
-  get isCrowded(): boolean {
-    return this.openSize * 2 > MAX_OPEN_TALLIES;
-  }
-
   /** Nothing is left of the sealed generation. */
   get isSealedEmpty(): boolean {
     return this.#sealed.length === 0 && this.#sealedAsked.length === 0 && this.#packed.counts.sealedLength === 0;

@@ -3,9 +3,9 @@ import type { Span, Tallies } from '../storage/talliesPort.ts';
 import type { OpenTally } from './openTally.ts';
 import type { TallyBook } from './tally.ts';
 
-/** Tallies of one transaction: on one machine spends wait for it. */
-export const SLICE = 25;
-/** Where the database is shared and may be far, each transaction has its way to go. */
+/** Tallies that are sent at once: verifications wait while they are taken. */
+export const SLICE = 100;
+/** Where the database is shared and may be far, each slice has its way to go. */
 export const SHARED_SLICE = 500;
 
 /** How long counts are kept, by the span that they are summed over. */
@@ -15,7 +15,7 @@ export interface FlushParts {
   readonly book: TallyBook;
   readonly tallies: Tallies;
   readonly records: Pick<Records, 'listApis'>;
-  /** Tallies of one transaction. */
+  /** Tallies of one transaction at the most. */
   readonly sliceSize: number;
   readonly retention: Retention;
 }
@@ -36,9 +36,15 @@ export class TallyFlush {
   #sending: Promise<void> | null = null;
   /** How many generations were written down until now. */
   #written = 0;
+  /** The last use that was looked at, whether its key is still there. */
+  #lastUse: string | null = null;
 
   constructor(parts: FlushParts) {
     this.#parts = parts;
+  }
+
+  get sliceSize(): number {
+    return this.#parts.sliceSize;
   }
 
   /** Returns when all that was counted before the call is written down; `pause` is waited for between two slices. */
@@ -56,12 +62,18 @@ export class TallyFlush {
     }
   }
 
-  /** Removes counts that are older than they are to be kept. */
+  /** Brings what was written down into the sums, step by step. */
+  async fold(pause: () => Promise<void> = goOn): Promise<void> {
+    while (!(await this.#parts.tallies.fold())) await pause();
+  }
+
+  /** Removes counts that are older than they are to be kept, and some of the last uses of keys that are gone. */
   async prune(nowMs: number, pause: () => Promise<void> = goOn): Promise<void> {
     const { tallies, retention } = this.#parts;
     for (const span of ['minute', 'hour', 'day'] as const) {
       while (!(await tallies.prune(span, nowMs - retention[span]))) await pause();
     }
+    this.#lastUse = await tallies.pruneUses(this.#lastUse);
   }
 
   get #isWritten(): boolean {

@@ -8,12 +8,14 @@ const PRUNE_EVERY_MS = 60_000;
 const HELLO_EVERY_MS = 1_000;
 const IMPORT_EVERY_MS = 1_000;
 const TALLY_EVERY_MS = 5_000;
-/** A slice of analytics that took t is followed by another after this many t: spends wait for it where they share a disk. */
-const TALLY_REST = 100;
-/** The same while so much waits to be written that the keys might not be told apart for long any more. */
-const CROWDED_TALLY_REST = 10;
-/** Elsewhere they do not: it is enough that this node has not too much to do with it. */
-const SHARED_TALLY_REST_MS = 1_000;
+/** Taking and sending a tally takes about 3 us of this thread: so it is about 3 % of its time. */
+const REST_PER_TALLY_MS = 0.1;
+/** What many nodes write must not be more than what one of them at a time can fold. */
+const SHARED_REST_PER_TALLY_MS = 0.3;
+const FOLD_EVERY_MS = 5_000;
+/** A step of folding or removing analytics that took t is followed by another after this many t. */
+const FOLD_REST = 5;
+const SHARED_FOLD_REST = 1;
 const PRUNE_TALLIES_EVERY_MS = 600_000;
 /** A step takes about a tenth of it. */
 const FILL_EVERY_MS = 500;
@@ -63,9 +65,18 @@ export class Background {
     });
     this.#every(IMPORT_EVERY_MS, 'importing keys', () => engine.importQueue.run());
     this.#every(SWEEP_EVERY_MS, 'finishing deletions', () => engine.bulkDeletion.finish());
-    this.#every(TALLY_EVERY_MS, 'writing analytics down', () => engine.tallyFlush.flush(this.#rests()));
+    const { tallyFlush } = engine;
+    const restPerTallyMs = this.#options.cluster === null ? REST_PER_TALLY_MS : SHARED_REST_PER_TALLY_MS;
+    this.#every(TALLY_EVERY_MS, 'writing analytics down', () =>
+      tallyFlush.flush(() => this.#rest(restPerTallyMs * tallyFlush.sliceSize)),
+    );
+    this.#every(FOLD_EVERY_MS, 'summing analytics', async () => {
+      const rest = this.#restAfterSteps();
+      await tallyFlush.fold(rest);
+      await rest();
+    });
     this.#every(PRUNE_TALLIES_EVERY_MS, 'removing old analytics', () =>
-      engine.tallyFlush.prune(engine.storage.ledger.nowMs(), this.#rests()),
+      tallyFlush.prune(engine.storage.ledger.nowMs(), this.#restAfterSteps()),
     );
     const { cluster } = this.#options;
     if (cluster !== null) {
@@ -151,20 +162,23 @@ export class Background {
     this.#saveAgainAtMs = startedAtMs + (monotonicMs() - startedAtMs) * SAVE_REST;
   }
 
-  /** Between two steps of a long task: it shall take little of the time, until the service is to stop. */
-  #rests(): () => Promise<void> {
-    const { engine, monotonicMs, cluster } = this.#options;
-    const maxRestMs = cluster === null ? Infinity : SHARED_TALLY_REST_MS;
+  /** Between two steps of a long task: it shall take little of the time. */
+  #restAfterSteps(): () => Promise<void> {
+    const { monotonicMs, cluster } = this.#options;
+    const rest = cluster === null ? FOLD_REST : SHARED_FOLD_REST;
     let startedAtMs = monotonicMs();
     return async () => {
-      const rested = Promise.withResolvers<void>();
-      const rest = engine.tally.isCrowded ? CROWDED_TALLY_REST : TALLY_REST;
-      const restMs = Math.min((monotonicMs() - startedAtMs) * rest, maxRestMs);
-      const timer = setTimeout(rested.resolve, restMs);
-      await Promise.race([rested.promise, this.#stopped.promise]);
-      clearTimeout(timer);
+      await this.#rest((monotonicMs() - startedAtMs) * rest);
       startedAtMs = monotonicMs();
     };
+  }
+
+  /** Until the service is to stop. */
+  async #rest(milliseconds: number): Promise<void> {
+    const rested = Promise.withResolvers<void>();
+    const timer = setTimeout(rested.resolve, milliseconds);
+    await Promise.race([rested.promise, this.#stopped.promise]);
+    clearTimeout(timer);
   }
 
   async #watchTransactions(cluster: PostgresStorage): Promise<void> {

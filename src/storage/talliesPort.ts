@@ -50,11 +50,22 @@ export interface TallyRow {
   readonly counts: readonly number[];
 }
 
-/** Counts of verifications, written behind the requests and summed by minute, hour and day (UTC). */
+/**
+ * Counts of verifications, written behind the requests and summed by minute, hour and day (UTC). What is added is appended to
+ * a log first, which is quick however many keys there are, and brought into the sums behind.
+ */
 export interface Tallies {
   /** Adds; all of it or nothing. After StorageOutcomeUnknown the same call, with the same `batch`, may be made again. */
   add(tallies: readonly Tally[], batch: number): Promise<void>;
+  /** Over all that was added, whether it is folded or not. */
   sum(query: TallyQuery): Promise<readonly TallyRow[]>;
+  /** Brings what was added into the sums and the last uses of keys, a bounded number of rows; true when none is left. */
+  fold(): Promise<boolean>;
   /** Removes rows of a span that are older, at most a bounded number; true when none is left. */
   prune(span: Span, untilMs: number): Promise<boolean>;
+  /**
+   * Removes the last uses of keys that are gone, among a bounded number of them in the order of their ids. Answers the last
+   * id that was looked at, to go on from there; null when there is none behind it.
+   */
+  pruneUses(after: string | null): Promise<string | null>;
 }

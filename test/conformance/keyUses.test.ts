@@ -10,6 +10,7 @@ describePort('last uses of keys', (world) => {
     let batch = 0;
     for (const lastAtMs of [1_000_000, 1_059_999, 1_060_000, 900_000, 1_119_999, 1_120_001]) {
       await storage.tallies.add([tally({ lastAtMs })], ++batch);
+      await storage.tallies.fold();
       uses.push(...(await storage.records.readLastUses(['key_1'])));
     }
     expect(uses).toEqual([1_000_000, 1_000_000, 1_060_000, 1_060_000, 1_060_000, 1_120_001]);
@@ -27,17 +28,34 @@ describePort('last uses of keys', (world) => {
       1,
     );
     await world().reopen();
-    const { records } = world().storage;
+    const { records, tallies } = world().storage;
+    await tallies.fold();
     expect(await records.readLastUses(['key_2', 'key_9', 'key_1', '', 'key_2'])).toEqual([3, null, 9, null, 3]);
     expect(await records.readLastUses([])).toEqual([]);
   });
 
-  test('go with a key that is removed, and stay with one that is deleted softly', async () => {
+  test('are removed behind a key that was removed, and stay with one that is deleted softly', async () => {
     const { storage } = world();
     await write(storage, { kind: 'insertKey', key: key('key_1') }, { kind: 'insertKey', key: key('key_2') });
     await storage.tallies.add([tally({ keyId: 'key_1', lastAtMs: 5 }), tally({ keyId: 'key_2', lastAtMs: 6 })], 1);
+    await storage.tallies.fold();
     await write(storage, removal('key_1', 1));
     await write(storage, { kind: 'updateKey', key: key('key_2', { deletedAtMs: 1, revision: 2 }), expect: 1 });
+    expect(await storage.tallies.pruneUses(null)).toBeNull();
     expect(await storage.records.readLastUses(['key_1', 'key_2'])).toEqual([null, 6]);
+  });
+
+  test('are looked through in steps, each from where the last one ended', async () => {
+    const { storage } = world();
+    const ids = Array.from({ length: 10_001 }, (_, i) => `key_${String(i).padStart(5, '0')}`);
+    await storage.tallies.add(
+      ids.map((keyId) => tally({ keyId, lastAtMs: 5 })),
+      1,
+    );
+    while (!(await storage.tallies.fold()));
+    expect(await storage.tallies.pruneUses(null)).toBe('key_09999');
+    expect(await storage.records.readLastUses(['key_00000', 'key_09999', 'key_10000'])).toEqual([null, null, 5]);
+    expect(await storage.tallies.pruneUses('key_09999')).toBeNull();
+    expect(await storage.records.readLastUses(['key_10000'])).toEqual([null]);
   });
 });

@@ -99,6 +99,9 @@ describe('an upgrade', () => {
       const patience = { lockTimeoutMs: 1_000, tries: 1, pauseMs: 1 };
       await migrate(upgrading, { ...UPGRADE, patience });
       await upgrading.query(`DROP INDEX keys_of_generation, keys_of_owner, keys_by_start, identities_by_credits, changes_by_time;
+        DROP INDEX key_tallies_of_key;
+        CREATE INDEX key_tallies_of_api ON key_tallies (api_id);
+        CREATE INDEX key_tallies_by_time ON key_tallies (span);
         DELETE FROM installation WHERE name = 'indexes_version'`);
       await reader.query('BEGIN; SELECT id FROM keys; SELECT id FROM identities; SELECT number FROM changes');
       await migrate(upgrading, { ...UPGRADE, patience });

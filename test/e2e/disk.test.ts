@@ -56,7 +56,7 @@ describe('a full disk', () => {
   test('every request of the batch answers 503, nothing is spent in memory or on disk, and it goes on with space', async () => {
     const keys = await manyKeys();
     expect(whatsLeft(await verifyAll(keys))).toEqual(keys.map(() => [200, 'VALID', 9]));
-    await service.storage.setMaxPages(1);
+    await service.fillDisk();
     const refused = await verifyAll(keys);
     expect(whatsLeft(refused)).toEqual(keys.map(() => [503, 'UNAVAILABLE', undefined]));
     expect(refused.map(({ headers }) => headers.get('retry-after'))).toEqual(keys.map(() => '1'));
@@ -70,7 +70,7 @@ describe('a full disk', () => {
 
   test('what was refused is not on disk either: a restart with space finds every balance untouched', async () => {
     const keys = await manyKeys();
-    await service.storage.setMaxPages(1);
+    await service.fillDisk();
     await verifyAll(keys);
     await service.restart();
     expect(await peekAll(keys)).toEqual(keys.map(() => [10, 100]));
@@ -81,7 +81,7 @@ describe('a full disk', () => {
     const empty = await service.createKey({ remaining: 0 });
     const disabled = await service.createKey({ enabled: false });
     const local = await service.createKey({ ratelimit: { limit: 1, duration: 60_000 } });
-    await service.storage.setMaxPages(1);
+    await service.fillDisk();
     expect(new Set((await verifyAll(keys)).map(({ status }) => status))).toEqual(new Set([503]));
     expect(await service.verify(empty.key)).toMatchObject({ code: 'USAGE_EXCEEDED', remaining: 0 });
     expect(await service.verify(disabled.key)).toMatchObject({ code: 'DISABLED' });
@@ -96,7 +96,7 @@ describe('a full disk', () => {
     const apiId = await service.createApi();
     const before = storedRows();
     const wanted = { apiId, remaining: 5, externalId: 'a new owner', meta: { filler: 'x'.repeat(15_000) } };
-    await service.storage.setMaxPages(1);
+    await service.fillDisk();
     const answer = await service.call('/v1/keys.createKey', wanted);
     expect(outcome(answer)).toEqual([503, 'UNAVAILABLE']);
     expect(storedRows()).toEqual(before);
@@ -108,7 +108,7 @@ describe('a full disk', () => {
 
   test('a change that cannot be stored answers 503, and the key stays as it was', async () => {
     const { key, keyId } = await service.createKey({ remaining: 5 });
-    await service.storage.setMaxPages(1);
+    await service.fillDisk();
     const meta = { filler: 'x'.repeat(15_000) };
     const answer = await service.call('/v1/keys.updateKey', { keyId, enabled: false, remaining: 99, meta });
     expect(outcome(answer)).toEqual([503, 'UNAVAILABLE']);

@@ -122,6 +122,12 @@ export class TestService {
     await this.open();
   }
 
+  /** Lets the disk be full: also the pages that are free inside of the file are taken. */
+  async fillDisk(): Promise<void> {
+    await this.storage.setMaxPages(1);
+    while ((await this.call('/v1/apis.createApi', { name: 'x'.repeat(250) })).status === 200);
+  }
+
   async stop(): Promise<void> {
     await this.#composed?.close();
     this.#dataFolder?.release();

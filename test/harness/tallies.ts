@@ -19,6 +19,8 @@ export class MemoryTallies implements Tallies {
   readonly lastUses = new Map<string, number>();
   readonly batches: { readonly batch: number; readonly size: number }[] = [];
   readonly pruned: [Span, number][] = [];
+  folds = 0;
+  readonly usesLookedAfter: (string | null)[] = [];
   /** Of the batches that come next; the others are added. */
   fates: Fate[] = [];
   #lastBatch = 0;
@@ -43,6 +45,16 @@ export class MemoryTallies implements Tallies {
 
   async sum(_query: TallyQuery): Promise<readonly TallyRow[]> {
     throw new Error('nothing is read here');
+  }
+
+  /** The first step leaves something. */
+  async fold(): Promise<boolean> {
+    return ++this.folds > 1;
+  }
+
+  async pruneUses(after: string | null): Promise<string | null> {
+    this.usesLookedAfter.push(after);
+    return after === null ? 'key_1' : null;
   }
 
   /** The first step leaves something. */

@@ -57,6 +57,7 @@ describe('what stays', () => {
       return [await span('minute'), await span('hour'), await span('day')];
     };
     await world.service.engine.tallyFlush.flush();
+    await world.service.engine.tallyFlush.fold();
     world.service.clock.set(start + 2 * DAY_MS);
     expect(await read()).toEqual([1, 1, 1]);
     world.service.clock.advance(1);
@@ -71,6 +72,7 @@ describe('what stays', () => {
     const { key } = await world.createKey();
     await world.service.verify(key);
     await world.service.engine.tallyFlush.flush();
+    await world.service.engine.tallyFlush.fold();
     const start = Date.parse(NOW) + MINUTE_MS;
     const end = start + MINUTE_MS;
     expect(await world.ask({ start, end })).toEqual([ZERO]);

@@ -19,7 +19,6 @@ const OUT_OF_REACH = [
   'The limit ${} is given twice.', // The wire layer has refused it before, as an issue with its path.
   'Another program holds the database; nothing was spent or changed.', // Comes after 5 s of waiting for a lock.
   'The listing could not be read (${}).', // Only when the thread that lists has failed.
-  'The database cannot be written (${}).', // Only what is written behind the requests meets it.
   'At most ${} ${} can be named at once.', // The wire layer has refused as long a list before.
   'The namespace could not be made; nothing was done.', // Only when others make and remove it at the same time.
   'Too many namespaces are being looked up.', // A lookup here ends before the next one can come.

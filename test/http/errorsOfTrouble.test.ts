@@ -19,9 +19,9 @@ const start = async (settings: TestServiceOptions['settings'] = {}): Promise<voi
 };
 
 /** Changes the database while the service is stopped. */
-async function tamper(sql: string): Promise<void> {
+async function tamper(sql: string, file = 'keystile.db'): Promise<void> {
   await service.stop();
-  const db = new Database(join(service.folder, 'keystile.db'));
+  const db = new Database(join(service.folder, file));
   db.run(sql);
   db.close();
   await service.open();
@@ -41,13 +41,27 @@ describe('the words of errors: trouble with the database', () => {
     await start();
     const { key, apiId } = await service.createKey({ remaining: 5 });
     const large = { apiId, meta: { a: 'x'.repeat(16_000) } };
-    await service.storage.setMaxPages(1);
+    await service.fillDisk();
     expect(shownError(await service.call('/v1/keys.createKey', large))).toMatchSnapshot();
     expect((await service.ok('/v1/apis.listKeys', { apiId })).total).toBe(1);
     expect((await verify('demo_unknown')).body.code).toBe('NOT_FOUND');
     await service.storage.setMaxPages(null);
     expect((await service.call('/v1/keys.createKey', large)).status).toBe(200);
     expect((await verify(key)).body.remaining).toBe(4);
+    expect(service.broken).toEqual([]);
+  });
+
+  test('a full disk: analytics cannot be asked, and nothing that is counted meanwhile is lost', async () => {
+    await start();
+    const { key, apiId } = await service.createKey();
+    const ask = () => service.call('/v1/analytics.getVerifications', { apiId });
+    expect((await ask()).body[0].total).toBe(0);
+    await service.storage.setMaxPages(1);
+    for (let i = 0; i < 20; i++) await verify(key, { tags: [`${i}`.padEnd(128, 'x'), 'y'.repeat(128)] });
+    expect(shownError(await ask())).toMatchSnapshot();
+    await verify(key);
+    await service.storage.setMaxPages(null);
+    expect((await ask()).body[0].total).toBe(21);
     expect(service.broken).toEqual([]);
   });
 
@@ -65,7 +79,7 @@ describe('the words of errors: trouble with the database', () => {
   test('a table that is gone: 500, and the log has more', async () => {
     await start();
     const { keyId } = await service.createKey();
-    await tamper('DROP TABLE key_uses');
+    await tamper('DROP TABLE key_uses', 'analytics.db');
     const answer = await service.call('/v1/keys.getKey', { keyId });
     expect(shownError(answer)).toMatchSnapshot();
     expect(service.logLines.filter((line) => line.includes(answer.body.error.requestId as string)).length).toBe(1);
@@ -112,7 +126,7 @@ describe('the words of errors: trouble with standalone limits', () => {
   test('a limit that was decided, and whose resources cannot be written down', async () => {
     await start();
     await limit({ async: true });
-    await service.storage.setMaxPages(1);
+    await service.fillDisk();
     const meta = { filler: 'x'.repeat(15_000) };
     expect(
       shownError(await limit({ async: true, resources: [{ type: 'project', id: 'p', name: 'n', meta }] })),

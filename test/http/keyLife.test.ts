@@ -163,11 +163,14 @@ describe('a permanent deletion of all keys', () => {
     await service.verify(key);
     // What is counted behind the requests is written down.
     await service.engine.close();
+    await service.engine.tallyFlush.fold();
     const found = await service.engine.storage.records.findKey(keyId);
     const account = found !== null && 'key' in found ? (found.key.credits?.account ?? 0) : 0;
     await service.ok('/v1/apis.deleteKeys', { apiId, permanent: true });
+    await service.engine.tallyFlush.prune(service.clock.nowMs());
     await service.stop();
     const db = new Database(join(service.folder, 'keystile.db'), { readonly: true });
+    db.query('ATTACH DATABASE ? AS analytics').run(join(service.folder, 'analytics.db'));
     for (const table of ['keys', 'key_words', 'former_secrets', 'key_uses', 'accounts']) {
       expect([table, db.query(`SELECT count(*) AS rows FROM ${table}`).get()]).toEqual([table, { rows: 0 }]);
     }

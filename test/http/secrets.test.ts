@@ -128,14 +128,16 @@ async function askBroken({ keyId, key }: { keyId: string; key: string }, otherId
   await service.stop();
   const db = new Database(join(service.folder, 'keystile.db'));
   db.run(`UPDATE keys SET limits = '{broken' WHERE id = '${keyId}'`);
-  db.run('ALTER TABLE key_uses RENAME TO gone');
+  const analytics = new Database(join(service.folder, 'analytics.db'));
+  analytics.run('ALTER TABLE key_uses RENAME TO gone');
   await service.open();
   expect((await ask('/v1/keys.verifyKey', { key })).status).toBe(500);
   expect((await ask('/v1/keys.getKey', { keyId })).status).toBe(500);
   expect((await ask('/v1/keys.getKey', { keyId: otherId })).status).toBe(500);
   await readMetrics();
   await service.stop();
-  db.run('ALTER TABLE gone RENAME TO key_uses');
+  analytics.run('ALTER TABLE gone RENAME TO key_uses');
+  analytics.close();
   db.close();
   await service.open();
 }

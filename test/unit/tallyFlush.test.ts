@@ -132,6 +132,19 @@ describe('writing tallies down', () => {
     expect(totalOf(world)).toBe(4 + 4 * (world.tallies.batches.length - 1));
   });
 
+  test('what is written down is brought into the sums step by step, with rests between them', async () => {
+    const world = new TallyWorld();
+    let rests = 0;
+    await world.flushing.fold(async () => void rests++);
+    expect([world.tallies.folds, rests]).toEqual([2, 1]);
+  });
+
+  test('last uses of keys that are gone are removed a part at a time, all around', async () => {
+    const world = new TallyWorld();
+    for (let n = 0; n < 3; n++) await world.flushing.prune(10_000);
+    expect(world.tallies.usesLookedAfter).toEqual([null, 'key_1', null]);
+  });
+
   test('old counts are removed step by step, each span after its own time', async () => {
     const world = new TallyWorld();
     let rests = 0;

@@ -30,7 +30,6 @@ export function removeKeys(apiId: string, keys: readonly DoomedKey[]): WriteStat
   return [
     { sql: `DELETE FROM keys WHERE ${sql}`, params, expects: keys.length },
     { sql: `DELETE FROM former_secrets WHERE owner IN (${placeholders(ids.length)})`, params: ids, expects: null },
-    { sql: `DELETE FROM key_uses WHERE key_id IN (${placeholders(ids.length)})`, params: ids, expects: null },
     ...steps.map((step) => removePairs(apiId, step)),
   ];
 }

@@ -1,29 +1,23 @@
-import { VERDICT_CODES } from '../../core/verdictCodes.ts';
-import {
-  type Span,
-  type Tallies,
-  type Tally,
-  type TallyOrder,
-  type TallyQuery,
-  type TallyRow,
-} from '../talliesPort.ts';
-import { type Params, placeholders, type SqlReader, type Statement } from './statement.ts';
+import type { Span, Tallies, Tally, TallyQuery, TallyRow } from '../talliesPort.ts';
+import type { Params, SqlReader, Statement } from './statement.ts';
+import { placeholders } from './statement.ts';
+import { COUNTS, SPAN_NUMBER } from './tallyColumns.ts';
+import { foldStatements } from './tallyFold.ts';
+import { sumStatement } from './tallySums.ts';
 
-/** Columns of the counts, in the order of VERDICT_CODES. */
-const COUNTS = VERDICT_CODES.map((code) => code.toLowerCase());
-
-const SPAN_MS: Readonly<Record<Span, number>> = { minute: 60_000, hour: 3_600_000, day: 86_400_000 };
-const SPAN_NUMBER: Readonly<Record<Span, number>> = { minute: 0, hour: 1, day: 2 };
 /** Rows of one statement. */
 const ROWS_PER_STATEMENT = 100;
 /** Rows that one step of pruning removes at the most. */
 const PRUNE_STEP = 1000;
-/** A use is written down again only when it is so much later. */
-const USE_STEP_MS = 60_000;
+/** Last uses that one step looks at, whether their keys are still there. */
+const USES_STEP = 10_000;
 
-/** How an engine writes tallies: all statements in one transaction, and none of them a second time for the same batch. */
+/** How an engine writes tallies: all statements of a call in one transaction. */
 export interface TallyWriter {
-  run(statements: readonly Statement[], batch: number): Promise<void>;
+  /** Not a second time for the same batch. */
+  append(statements: readonly Statement[], batch: number): Promise<void>;
+  /** All statements see the same log. Where another node is at it, nothing is done. */
+  fold(statements: readonly Statement[]): Promise<void>;
   /** Answers how many rows were removed. */
   remove(statement: Statement): Promise<number>;
 }
@@ -35,24 +29,42 @@ export interface TallyWriter {
 export class SqlTallies implements Tallies {
   readonly #reader: SqlReader;
   readonly #writer: TallyWriter;
+  readonly #foldStep: number | null;
+  /** The log is folded up to this key; null = from the first one. */
+  #foldedTo: string | null = null;
 
-  constructor(reader: SqlReader, writer: TallyWriter) {
+  /** `foldStep`: about so many rows of the log are folded in one transaction; null = all of them. */
+  constructor(reader: SqlReader, writer: TallyWriter, foldStep: number | null) {
     this.#reader = reader;
     this.#writer = writer;
+    this.#foldStep = foldStep;
   }
 
   add(tallies: readonly Tally[], batch: number): Promise<void> {
-    const statements: Statement[] = [];
-    for (const span of ['minute', 'hour', 'day'] as const) {
-      const ofKeys = summed(tallies, span, ({ apiId, keyId, identityId, tags }) => [apiId, keyId, identityId, tags]);
-      const ofApis = summed(tallies, span, ({ apiId, tags }) => [apiId, tags]);
-      statements.push(
-        ...upserts('key_tallies', ['span', 'time_ms', 'api_id', 'key_id', 'identity_id', 'tags'], ofKeys),
-      );
-      statements.push(...upserts('api_tallies', ['span', 'time_ms', 'api_id', 'tags'], ofApis));
-    }
-    statements.push(...uses(tallies));
-    return this.#writer.run(statements, batch);
+    const count = Math.ceil(tallies.length / ROWS_PER_STATEMENT);
+    const statements = Array.from({ length: count }, (_, i) =>
+      appendStatement(tallies.slice(i * ROWS_PER_STATEMENT, (i + 1) * ROWS_PER_STATEMENT)),
+    );
+    return this.#writer.append(statements, batch);
+  }
+
+  /** From key to key: the longer the log, the more rows of a key become one. */
+  async fold(): Promise<boolean> {
+    const logged = await this.#reader.find({ sql: 'SELECT key_id FROM tally_log LIMIT 1', params: [] });
+    const until = logged.length === 0 ? null : await this.#foldUntil();
+    if (logged.length > 0) await this.#writer.fold(foldStatements({ after: this.#foldedTo, until }));
+    this.#foldedTo = until;
+    return until === null;
+  }
+
+  /** The key that the next step of folding goes up to; null = the last one. */
+  async #foldUntil(): Promise<string | null> {
+    if (this.#foldStep === null) return null;
+    const [row] = await this.#reader.find<{ key_id: string }>({
+      sql: `SELECT key_id FROM tally_log WHERE key_id > $1 ORDER BY key_id LIMIT 1 OFFSET ${this.#foldStep - 1}`,
+      params: [this.#foldedTo ?? ''],
+    });
+    return row?.key_id ?? null;
   }
 
   async sum(query: TallyQuery): Promise<readonly TallyRow[]> {
@@ -82,6 +94,24 @@ export class SqlTallies implements Tallies {
     }
     return isDone;
   }
+
+  async pruneUses(after: string | null): Promise<string | null> {
+    const rows = await this.#reader.scan<{ key_id: string; is_gone: number }>({
+      sql: `SELECT u.key_id, CASE WHEN k.id IS NULL THEN 1 ELSE 0 END AS is_gone
+        FROM (SELECT key_id FROM key_uses WHERE key_id > $1 ORDER BY key_id LIMIT ${USES_STEP}) u
+        LEFT JOIN keys k ON k.id = u.key_id ORDER BY u.key_id`,
+      params: [after ?? ''],
+    });
+    const gone = rows.filter(({ is_gone }) => is_gone === 1).map(({ key_id }) => key_id);
+    for (let i = 0; i < gone.length; i += PRUNE_STEP) {
+      const ids = gone.slice(i, i + PRUNE_STEP);
+      await this.#writer.remove({
+        sql: `DELETE FROM key_uses WHERE key_id IN (${placeholders(ids.length)})`,
+        params: ids,
+      });
+    }
+    return rows.length < USES_STEP ? null : (rows.at(-1)?.key_id ?? null);
+  }
 }
 
 interface SumRow extends Record<string, string | number | null | undefined> {
@@ -92,88 +122,14 @@ interface SumRow extends Record<string, string | number | null | undefined> {
   tags?: string;
 }
 
-/** One row for each group, because a statement may touch a row once only; in one order, so that nodes do not block each other. */
-function summed(tallies: readonly Tally[], span: Span, groupOf: (tally: Tally) => readonly string[]): Params[] {
-  const rows = new Map<string, { key: Params; counts: number[] }>();
-  for (const tally of tallies) {
-    const timeMs = Math.floor(tally.minuteMs / SPAN_MS[span]) * SPAN_MS[span];
-    const key = [SPAN_NUMBER[span], timeMs, ...groupOf(tally)];
-    const name = JSON.stringify(key);
-    const row = rows.get(name);
-    if (row === undefined) rows.set(name, { key, counts: [...tally.counts] });
-    else for (const [i, count] of tally.counts.entries()) row.counts[i] = (row.counts[i] ?? 0) + count;
+const LOG_COLUMNS = ['minute_ms', 'api_id', 'key_id', 'identity_id', 'tags', ...COUNTS, 'last_at_ms'];
+
+function appendStatement(tallies: readonly Tally[]): Statement {
+  const width = LOG_COLUMNS.length;
+  const rows = tallies.map((_, i) => `(${placeholders(width, i * width + 1)})`);
+  const params: Params = [];
+  for (const { minuteMs, apiId, keyId, identityId, tags, counts, lastAtMs } of tallies) {
+    params.push(minuteMs, apiId, keyId, identityId, tags, ...counts, lastAtMs);
   }
-  const ordered = [...rows].toSorted(([a], [b]) => (a < b ? -1 : 1));
-  return ordered.map(([, { key, counts }]) => [...key, ...counts]);
-}
-
-function upserts(table: string, key: readonly string[], rows: readonly Params[]): Statement[] {
-  const set = COUNTS.map((name) => `${name} = ${table}.${name} + excluded.${name}`).join(', ');
-  return chunks(rows).map((chunk) => ({
-    sql: `INSERT INTO ${table} (${[...key, ...COUNTS].join(', ')}) VALUES ${valueRows(chunk)}
-      ON CONFLICT (${key.join(', ')}) DO UPDATE SET ${set}`,
-    params: chunk.flat(),
-  }));
-}
-
-function uses(tallies: readonly Tally[]): Statement[] {
-  const last = new Map<string, number>();
-  for (const { keyId, lastAtMs } of tallies) {
-    if (keyId !== '') last.set(keyId, Math.max(last.get(keyId) ?? 0, lastAtMs));
-  }
-  const rows = [...last].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([keyId, atMs]) => [keyId, atMs]);
-  return chunks(rows).map((chunk) => ({
-    sql: `INSERT INTO key_uses (key_id, last_used_at_ms) VALUES ${valueRows(chunk)}
-      ON CONFLICT (key_id) DO UPDATE SET last_used_at_ms = excluded.last_used_at_ms
-      WHERE excluded.last_used_at_ms >= key_uses.last_used_at_ms + ${USE_STEP_MS}`,
-    params: chunk.flat(),
-  }));
-}
-
-function chunks<T>(rows: readonly T[]): T[][] {
-  const count = Math.ceil(rows.length / ROWS_PER_STATEMENT);
-  return Array.from({ length: count }, (_, i) => rows.slice(i * ROWS_PER_STATEMENT, (i + 1) * ROWS_PER_STATEMENT));
-}
-
-function valueRows(rows: readonly Params[]): string {
-  const width = rows[0]?.length ?? 0;
-  return rows.map((_, i) => `(${placeholders(width, i * width + 1)})`).join(', ');
-}
-
-const GROUP_COLUMNS = { time: 'time_ms', key: 'key_id', identity: 'identity_id', tags: 'tags' } as const;
-
-/** By key over the primary key, by api over api_tallies or the index key_tallies_of_api. */
-function sumStatement(query: TallyQuery): Statement {
-  const params: Params = [SPAN_NUMBER[query.span], query.fromMs, query.untilMs];
-  const isOfApi =
-    query.keyIds === null &&
-    query.identityIds === null &&
-    !query.groupBy.includes('key') &&
-    !query.groupBy.includes('identity');
-  let where = 'span = $1 AND time_ms >= $2 AND time_ms < $3';
-  const among = (column: string, values: readonly string[] | null): void => {
-    if (values === null) return;
-    where +=
-      values.length === 0 ? ' AND FALSE' : ` AND ${column} IN (${placeholders(values.length, params.length + 1)})`;
-    params.push(...values);
-  };
-  among('api_id', query.apiId === null ? null : [query.apiId]);
-  among('key_id', query.keyIds);
-  among('identity_id', query.identityIds);
-  const columns = query.groupBy.map((group) => GROUP_COLUMNS[group]);
-  const sums = COUNTS.map((name) => `coalesce(sum(${name}), 0) AS ${name}`);
-  const grouped = columns.length === 0 ? '' : ` GROUP BY ${columns.join(', ')}`;
-  const rows = `SELECT ${[...columns, ...sums].join(', ')} FROM ${isOfApi ? 'api_tallies' : 'key_tallies'} WHERE ${where}${grouped}`;
-  const [named, from] = query.groupBy.includes('identity')
-    ? [', i.external_id', ' LEFT JOIN identities i ON i.id = t.identity_id']
-    : ['', ''];
-  const ordered = columns.length === 0 ? '' : ` ORDER BY ${[...orderTerms(query.order), ...columns].join(', ')}`;
-  const limited = query.limit === undefined ? '' : ` LIMIT ${query.limit}`;
-  return { sql: `SELECT t.*${named} FROM (${rows}) t${from}${ordered}${limited}`, params };
-}
-
-function orderTerms(order: TallyOrder | undefined): string[] {
-  if (order === undefined) return [];
-  const column = order.by === 'total' ? COUNTS.join(' + ') : order.by === 'time' ? 'time_ms' : order.by.toLowerCase();
-  return [`${column} ${order.isDescending ? 'DESC' : 'ASC'}`];
+  return { sql: `INSERT INTO tally_log (${LOG_COLUMNS.join(', ')}) VALUES ${rows.join(', ')}`, params };
 }

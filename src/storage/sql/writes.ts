@@ -32,7 +32,6 @@ export function writeStatements(write: RecordWrite): readonly WriteStatement[] {
         remove('keys', { id: write.key.id, revision: write.expect }),
         ...removeWords(write.key, write.words ?? []),
         { ...remove('former_secrets', { owner: write.key.id }), expects: null },
-        { ...remove('key_uses', { key_id: write.key.id }), expects: null },
       ];
     case 'retireKeys':
       return [retireKeys(write.keys, write.deletedAtMs)];

@@ -72,6 +72,10 @@ export class DataFolder {
     return join(this.path, 'keystile.db');
   }
 
+  get analyticsPath(): string {
+    return join(this.path, 'analytics.db');
+  }
+
   nameOwner(owner: Owner): void {
     writeDurably(join(this.path, 'owner.json'), JSON.stringify(owner));
   }

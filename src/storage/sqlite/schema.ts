@@ -1,14 +1,16 @@
 import type { Database } from 'bun:sqlite';
 
+import { takeOverCounts } from './analyticsFile.ts';
 import { SCHEMA_V1 } from './schemaV1.ts';
 import { SCHEMA_V2 } from './schemaV2.ts';
+import { SCHEMA_V3 } from './schemaV3.ts';
 import { NAMED_KEYS, type NamedRow, storedWords } from '../sql/wordIndex.ts';
 
 /**
  * Forward migrations: entry N brings version N to N + 1. An entry that was released is never edited; a new one is added,
  * with a fixture of the version before it (test/fixtures/databases).
  */
-export const MIGRATIONS: readonly string[] = [SCHEMA_V1, SCHEMA_V2];
+export const MIGRATIONS: readonly string[] = [SCHEMA_V1, SCHEMA_V2, SCHEMA_V3];
 
 export const SCHEMA_VERSION = MIGRATIONS.length;
 
@@ -18,6 +20,8 @@ export function readSchemaVersion(db: Database): number {
 
 /** The version after which there is an index of words, which the keys until then have to be put into. */
 const WORDS_SINCE = 1;
+/** The last version with counts of verifications in the database itself. */
+const COUNTS_UNTIL = 2;
 const STEP = 1000;
 
 function fillWords(db: Database): void {
@@ -32,10 +36,13 @@ function fillWords(db: Database): void {
   }
 }
 
-/** Brings an opened database to the newest version, each step in a transaction of its own. */
+/** Brings an opened database to the newest version, each step in a transaction of its own. Analytics are attached. */
 export function migrate(db: Database): void {
-  for (let version = readSchemaVersion(db); version < SCHEMA_VERSION; version++) {
+  const first = readSchemaVersion(db);
+  for (let version = first; version < SCHEMA_VERSION; version++) {
     db.transaction(() => {
+      // One that has just been brought to that version has none.
+      if (version === COUNTS_UNTIL && version === first) takeOverCounts(db);
       db.run(MIGRATIONS[version] ?? '');
       if (version === WORDS_SINCE) fillWords(db);
       db.run(`PRAGMA user_version = ${version + 1}`);

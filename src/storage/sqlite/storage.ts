@@ -9,11 +9,13 @@ import { SqlRecords } from '../sql/records.ts';
 import type { Statement } from '../sql/statement.ts';
 import { SqlTallies } from '../sql/tallies.ts';
 import type { Tallies } from '../talliesPort.ts';
+import { attachAnalytics, prepareAnalytics } from './analyticsFile.ts';
 import { CommitNumberFile, refuseLostCommits } from './commitNumber.ts';
 import { SqliteEdgeCounts } from './edgeCounts.ts';
-import { toWriteFailure, type WriteFailure } from './failure.ts';
+import { toWriteFailure } from './failure.ts';
 import { type DataFolder, FolderError } from './folder.ts';
 import { type LedgerObserver, SqliteLedger } from './ledger.ts';
+import { LazyThread } from './lazyThread.ts';
 import { SqliteReader } from './reader.ts';
 import { migrate, readSchemaVersion, SCHEMA_VERSION } from './schema.ts';
 import { SqliteThread } from './threadClient.ts';
@@ -44,14 +46,17 @@ export class SqliteStorage implements Storage {
   readonly #db: Database;
   readonly #writer: SqliteThread;
   readonly #commitNumber: CommitNumberFile;
-  readonly #databasePath: string;
-  #reader: Promise<SqliteThread> | null = null;
+  readonly #reader: LazyThread;
+  /** Writes the analytics alone: no spend waits for it, and when it fails verification goes on. */
+  readonly #tallyWriter: LazyThread;
 
   private constructor(db: Database, writer: SqliteThread, options: SqliteOptions) {
     this.#db = db;
     this.#writer = writer;
-    this.#databasePath = options.folder.databasePath;
-    const reader = new SqliteReader(db, () => this.#startReader());
+    const { databasePath: path, analyticsPath } = options.folder;
+    this.#reader = new LazyThread({ role: 'reader', path, analyticsPath });
+    this.#tallyWriter = new LazyThread({ role: 'writer', path: analyticsPath, addedFlushMs: 0 });
+    const reader = new SqliteReader(db, () => this.#reader.get());
     this.records = new SqlRecords({
       reader,
       lookups: reader,
@@ -59,10 +64,12 @@ export class SqliteStorage implements Storage {
       version: async () => this.ledger.recordChanges,
     });
     this.imports = new SqlImports(reader);
-    this.tallies = new SqlTallies(reader, {
-      run: async (statements) => void (await this.#write(statements)),
-      remove: (statement) => this.#write([statement]),
-    });
+    const tallyWriter = {
+      append: async (statements: readonly Statement[]) => void (await this.#writeTallies(statements)),
+      fold: async (statements: readonly Statement[]) => void (await this.#writeTallies(statements)),
+      remove: async (statement: Statement) => (await this.#writeTallies([statement]))[0] ?? 0,
+    };
+    this.tallies = new SqlTallies(reader, tallyWriter, null);
     this.ledger = new SqliteLedger(db, writer, {
       ...options,
       observe: {
@@ -84,7 +91,8 @@ export class SqliteStorage implements Storage {
     const db = openDatabase(options.folder, options.newWorkspaceId, options.nowMs());
     let writer: SqliteThread | null = null;
     try {
-      writer = await startThread('writer', options.folder.databasePath, options.addedFlushMs, options.onBroken);
+      const { folder, addedFlushMs, onBroken } = options;
+      writer = await SqliteThread.start({ role: 'writer', path: folder.databasePath, addedFlushMs }, onBroken);
       return new SqliteStorage(db, writer, options);
     } catch (error) {
       await writer?.close();
@@ -96,42 +104,25 @@ export class SqliteStorage implements Storage {
   /** For tests: lets the disk be full (pages), or have space again (null). */
   async setMaxPages(pages: number | null): Promise<void> {
     await this.#writer.call('setMaxPages', pages);
+    await (await this.#tallyWriter.get()).call('setMaxPages', pages);
   }
 
-  async #write(statements: readonly Statement[]): Promise<number> {
+  async #writeTallies(statements: readonly Statement[]): Promise<number[]> {
     try {
-      return await this.#writer.call('write', statements);
+      return await (await this.#tallyWriter.get()).call('write', statements);
     } catch (error) {
-      throw new StorageUnavailable(`The database cannot be written (${toWriteFailure(error).message}).`);
+      throw new StorageUnavailable(`The analytics cannot be written (${toWriteFailure(error).message}).`);
     }
-  }
-
-  /** Started on first use; one that failed makes way for another. */
-  #startReader(): Promise<SqliteThread> {
-    const forget = (): void => void (this.#reader = null);
-    this.#reader ??= startThread('reader', this.#databasePath, 0, forget);
-    this.#reader.catch(forget);
-    return this.#reader;
   }
 
   async close(): Promise<void> {
     await this.ledger.close();
     await this.#commitNumber.close();
-    await (await this.#reader?.catch(() => null))?.close();
+    await this.#reader.close();
     this.#db.close();
+    await this.#tallyWriter.close();
     await this.#writer.close();
   }
-}
-
-async function startThread(
-  role: 'writer' | 'reader',
-  path: string,
-  addedFlushMs: number,
-  onBroken: (failure: WriteFailure) => void,
-): Promise<SqliteThread> {
-  const thread = new SqliteThread(onBroken);
-  await thread.call('start', role, { path, addedFlushMs });
-  return thread;
 }
 
 function openDatabase(folder: DataFolder, newWorkspaceId: () => string, nowMs: number): Database {
@@ -147,6 +138,7 @@ function openDatabase(folder: DataFolder, newWorkspaceId: () => string, nowMs: n
       );
     }
     configure(db);
+    openAnalytics(db, folder.analyticsPath);
     if (version < SCHEMA_VERSION) {
       if (version > 0) copyAside(db, path, version, nowMs);
       migrate(db);
@@ -162,6 +154,24 @@ function openDatabase(folder: DataFolder, newWorkspaceId: () => string, nowMs: n
     if (error instanceof FolderError) throw error;
     throw new FolderError(`The database ${path} cannot be opened (${toWriteFailure(error).message}).`);
   }
+}
+
+/** Made where there is none: a service without counts can go on, one without keys cannot. */
+function openAnalytics(db: Database, path: string): void {
+  let analytics: Database | null = null;
+  try {
+    analytics = new Database(path, { create: true, readwrite: true });
+    configure(analytics);
+    prepareAnalytics(analytics, path);
+  } catch (error) {
+    if (error instanceof FolderError) throw error;
+    throw new FolderError(
+      `The analytics in ${path} cannot be opened (${toWriteFailure(error).message}). Move the file away to begin without counts.`,
+    );
+  } finally {
+    analytics?.close();
+  }
+  attachAnalytics(db, path);
 }
 
 /** A whole and consistent copy from before the migration, beside the database. */

@@ -1,9 +1,10 @@
 import { Database } from 'bun:sqlite';
 
+import { attachAnalytics } from './analyticsFile.ts';
 import { toWriteFailure } from './failure.ts';
 import { writeDurably } from './folder.ts';
-import type { ThreadCall, ThreadReply, ThreadRole } from './threadClient.ts';
-import { Writer, type WriterOptions } from './writer.ts';
+import type { ThreadCall, ThreadReply, ThreadStart } from './threadClient.ts';
+import { Writer } from './writer.ts';
 
 /** Entry of a worker thread: the first message says what it is, each later one is a call that gets one reply, in order. */
 
@@ -12,11 +13,12 @@ declare const self: Worker;
 let writer: Writer | null = null;
 let reader: Database | null = null;
 
-function start(role: ThreadRole, options: WriterOptions): void {
-  if (role === 'writer') writer = new Writer(options);
+function start(options: ThreadStart): void {
+  if (options.role === 'writer') writer = new Writer(options);
   else {
     reader = new Database(options.path, { readonly: true });
     reader.run('PRAGMA busy_timeout = 5000');
+    attachAnalytics(reader, options.analyticsPath);
   }
 }
 

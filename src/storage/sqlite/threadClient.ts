@@ -3,11 +3,14 @@ import { type FailureKind, WriteFailure } from './failure.ts';
 import type { Statement } from '../sql/statement.ts';
 import type { Commit, WriterOptions } from './writer.ts';
 
-export type ThreadRole = 'writer' | 'reader';
+/** What a thread is: the only writer of a file, or a reader of both. */
+export type ThreadStart =
+  | ({ readonly role: 'writer' } & WriterOptions)
+  | { readonly role: 'reader'; readonly path: string; readonly analyticsPath: string };
 
 /** What a thread can be asked, and what it answers. */
 interface ThreadMethods {
-  start(role: ThreadRole, options: WriterOptions): void;
+  start(options: ThreadStart): void;
   commit(commit: Commit): void;
   fold(numbers: Float64Array): void;
   trim(number: number, rows: number): boolean;
@@ -17,8 +20,8 @@ interface ThreadMethods {
   noteCommit(path: string, number: number): void;
   setMaxPages(pages: number | null): void;
   query(statement: Statement): unknown[];
-  /** All in one transaction; answers how many rows they changed. */
-  write(statements: readonly Statement[]): number;
+  /** All in one transaction; answers how many rows each of them changed. */
+  write(statements: readonly Statement[]): number[];
   close(): void;
 }
 
@@ -42,8 +45,14 @@ export class SqliteThread {
   readonly #onBroken: (failure: WriteFailure) => void;
   #dead: WriteFailure | null = null;
 
+  static async start(options: ThreadStart, onBroken: (failure: WriteFailure) => void): Promise<SqliteThread> {
+    const thread = new SqliteThread(onBroken);
+    await thread.call('start', options);
+    return thread;
+  }
+
   /** `onBroken` is called once, at the first failure after which nothing may be trusted. */
-  constructor(onBroken: (failure: WriteFailure) => void) {
+  private constructor(onBroken: (failure: WriteFailure) => void) {
     this.#onBroken = onBroken;
     this.#worker = new Worker(new URL('./thread.ts', import.meta.url));
     this.#worker.onmessage = (event: MessageEvent<ThreadReply>) => this.#receive(event.data);

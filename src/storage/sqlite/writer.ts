@@ -45,7 +45,7 @@ export interface WriterOptions {
   readonly addedFlushMs: number;
 }
 
-/** The only writer of the database file; lives in a thread of its own, so that a flush never holds up a verification. */
+/** The only writer of a database file; lives in a thread of its own, so that a flush never holds up a verification. */
 export class Writer {
   readonly #db: Database;
   readonly #statements = new Map<string, Statement<unknown, Params>>();
@@ -72,10 +72,10 @@ export class Writer {
     });
   }
 
-  write(statements: readonly SqlStatement[]): number {
-    let changes = 0;
+  write(statements: readonly SqlStatement[]): number[] {
+    let changes: number[] = [];
     this.#transaction(() => {
-      for (const { sql, params } of statements) changes += this.#run(sql, params);
+      changes = statements.map(({ sql, params }) => this.#run(sql, params));
     });
     return changes;
   }

@@ -1,0 +1,27 @@
+import { TEXT } from './textType.ts';
+
+/** What nodes have counted and nobody has brought into the sums yet. Programs of version 2 go on adding to the sums at once. */
+export const SCHEMA_V3 = `
+  CREATE TABLE tally_log (
+    number bigint GENERATED ALWAYS AS IDENTITY,
+    minute_ms bigint NOT NULL, api_id ${TEXT} NOT NULL, key_id ${TEXT} NOT NULL, identity_id ${TEXT} NOT NULL, tags ${TEXT} NOT NULL,
+    valid bigint NOT NULL, not_found bigint NOT NULL, forbidden bigint NOT NULL, disabled bigint NOT NULL, expired bigint NOT NULL,
+    insufficient_permissions bigint NOT NULL, rate_limited bigint NOT NULL, usage_exceeded bigint NOT NULL,
+    last_at_ms bigint NOT NULL,
+    PRIMARY KEY (key_id, number)
+  );
+  `;
+
+/**
+ * Rows of one time beside each other, as they come, and room in each page for the next counts of its rows. The columns of the
+ * primary key stay what they are: programs of version 2 name them.
+ */
+export const INDEXES_V3 = `
+  ALTER TABLE key_tallies SET (fillfactor = 70);
+  ALTER TABLE key_tallies DROP CONSTRAINT key_tallies_pkey;
+  ALTER TABLE key_tallies ADD PRIMARY KEY (span, time_ms, api_id, key_id, identity_id, tags);
+  CREATE INDEX key_tallies_of_key ON key_tallies (key_id, span, time_ms) WHERE span > 0;
+  DROP INDEX key_tallies_of_api;
+  DROP INDEX key_tallies_by_time;
+  ALTER TABLE key_uses SET (fillfactor = 70);
+  `;

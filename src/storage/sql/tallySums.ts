@@ -1,0 +1,74 @@
+import type { TallyOrder, TallyQuery } from '../talliesPort.ts';
+import { type Params, placeholders, type Statement } from './statement.ts';
+import { COUNTS, SPAN_MS, SPAN_NUMBER } from './tallyColumns.ts';
+
+const GROUP_COLUMNS = { time: 'time_ms', key: 'key_id', identity: 'identity_id', tags: 'tags' } as const;
+
+/** So many single minutes are named at the most. */
+const MAX_NAMED_MINUTES = 2_000;
+
+/** What is folded and what stands in the log, read by one statement: a fold in between moves nothing past it. */
+export function sumStatement(query: TallyQuery): Statement {
+  const params: Params = [query.fromMs, query.untilMs];
+  const subjects = subjectsOf(query, params);
+  const columns = query.groupBy.map((group) => GROUP_COLUMNS[group]);
+  const sums = COUNTS.map((name) => `coalesce(sum(${name}), 0) AS ${name}`);
+  const grouped = columns.length === 0 ? '' : ` GROUP BY ${columns.join(', ')}`;
+  const all = `${foldedRows(query)}${subjects} UNION ALL ${loggedRows(query)}${subjects}`;
+  const rows = `SELECT ${[...columns, ...sums].join(', ')} FROM (${all}) r${grouped}`;
+  const [named, from] = query.groupBy.includes('identity')
+    ? [', i.external_id', ' LEFT JOIN identities i ON i.id = t.identity_id']
+    : ['', ''];
+  const ordered = columns.length === 0 ? '' : ` ORDER BY ${[...orderTerms(query.order), ...columns].join(', ')}`;
+  const limited = query.limit === undefined ? '' : ` LIMIT ${query.limit}`;
+  return { sql: `SELECT t.*${named} FROM (${rows}) t${from}${ordered}${limited}`, params };
+}
+
+function foldedRows(query: TallyQuery): string {
+  const columns = rowColumns(query, 'time_ms');
+  const table = isOfApi(query) ? 'api_tallies' : 'key_tallies';
+  // It says nothing new, but the index by key holds no others, and is used for this only.
+  const isByKey = query.span === 'minute' || query.keyIds === null ? '' : ' AND span > 0';
+  return `SELECT ${columns} FROM ${table}
+    WHERE span = ${SPAN_NUMBER[query.span]} AND time_ms >= $1 AND time_ms < $2${isByKey}${namedMinutes(query)}`;
+}
+
+function loggedRows(query: TallyQuery): string {
+  const time = `minute_ms - minute_ms % ${SPAN_MS[query.span]}`;
+  return `SELECT ${rowColumns(query, `${time} AS time_ms`)} FROM tally_log WHERE ${time} >= $1 AND ${time} < $2`;
+}
+
+function rowColumns(query: TallyQuery, time: string): string {
+  return [time, ...(isOfApi(query) ? ['tags'] : ['key_id', 'identity_id', 'tags']), ...COUNTS].join(', ');
+}
+
+/** These are in few rows. */
+function isOfApi({ keyIds, identityIds, groupBy }: TallyQuery): boolean {
+  return keyIds === null && identityIds === null && !groupBy.includes('key') && !groupBy.includes('identity');
+}
+
+/** There is no index of minutes by key: a key is looked up in each minute. */
+function namedMinutes({ span, keyIds, fromMs, untilMs }: TallyQuery): string {
+  const stepMs = SPAN_MS.minute;
+  const firstMs = Math.ceil(fromMs / stepMs) * stepMs;
+  const count = Math.ceil((untilMs - firstMs) / stepMs);
+  if (span !== 'minute' || keyIds === null || count < 1 || count > MAX_NAMED_MINUTES) return '';
+  return ` AND time_ms IN (${Array.from({ length: count }, (_, i) => firstMs + i * stepMs).join(', ')})`;
+}
+
+function subjectsOf({ apiId, keyIds, identityIds }: TallyQuery, params: Params): string {
+  const among = (column: string, values: readonly string[] | null): string => {
+    if (values === null) return '';
+    if (values.length === 0) return ' AND FALSE';
+    const sql = ` AND ${column} IN (${placeholders(values.length, params.length + 1)})`;
+    params.push(...values);
+    return sql;
+  };
+  return `${among('api_id', apiId === null ? null : [apiId])}${among('key_id', keyIds)}${among('identity_id', identityIds)}`;
+}
+
+function orderTerms(order: TallyOrder | undefined): string[] {
+  if (order === undefined) return [];
+  const column = order.by === 'total' ? COUNTS.join(' + ') : order.by === 'time' ? 'time_ms' : order.by.toLowerCase();
+  return [`${column} ${order.isDescending ? 'DESC' : 'ASC'}`];
+}

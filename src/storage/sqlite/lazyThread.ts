@@ -1,0 +1,28 @@
+import { SqliteThread, type ThreadStart } from './threadClient.ts';
+
+/** A thread that is started on first use; one that failed makes way for another. What it does can be done again. */
+export class LazyThread {
+  readonly #options: ThreadStart;
+  #started: Promise<SqliteThread> | null = null;
+
+  constructor(options: ThreadStart) {
+    this.#options = options;
+  }
+
+  get(): Promise<SqliteThread> {
+    if (this.#started === null) {
+      const started = SqliteThread.start(this.#options, () => this.#forget(started));
+      started.catch(() => this.#forget(started));
+      this.#started = started;
+    }
+    return this.#started;
+  }
+
+  async close(): Promise<void> {
+    await (await this.#started?.catch(() => null))?.close();
+  }
+
+  #forget(started: Promise<SqliteThread>): void {
+    if (this.#started === started) this.#started = null;
+  }
+}

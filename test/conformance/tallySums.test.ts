@@ -1,0 +1,215 @@
+import { expect, test } from 'bun:test';
+
+import type { Storage } from '../../src/storage/port.ts';
+import type { TallyQuery, TallyRow } from '../../src/storage/talliesPort.ts';
+import { describePort } from './adapters.ts';
+import { tally, tallyCounts as counts } from './samples.ts';
+
+const MINUTE_MS = 60_000;
+const DAY_START_MS = tally().minuteMs;
+
+const EVERYTHING: TallyQuery = {
+  span: 'minute',
+  apiId: 'api_1',
+  keyIds: null,
+  identityIds: null,
+  fromMs: 0,
+  untilMs: Number.MAX_SAFE_INTEGER,
+  groupBy: [],
+};
+
+const sum = (storage: Storage, query: Partial<TallyQuery> = {}) => storage.tallies.sum({ ...EVERYTHING, ...query });
+
+const row = (fields: Partial<TallyRow>): TallyRow => ({
+  timeMs: null,
+  keyId: null,
+  identityId: null,
+  tags: null,
+  counts: counts(),
+  ...fields,
+});
+
+const later = DAY_START_MS + MINUTE_MS;
+
+/** Where what was added stands when it is read. */
+const PLACES = ['in the log', 'half of it folded', 'folded'] as const;
+
+async function foldAll({ tallies }: Storage): Promise<void> {
+  while (!(await tallies.fold()));
+}
+
+async function fillIn(storage: Storage, place: (typeof PLACES)[number]): Promise<Storage> {
+  await storage.tallies.add(
+    [
+      tally({ keyId: 'key_1', identityId: 'id_1', tags: '["a"]', counts: counts(1) }),
+      tally({ keyId: 'key_2', identityId: 'id_1', counts: counts(3) }),
+      tally({ keyId: 'key_3', tags: '["a"]', minuteMs: later, counts: counts(10) }),
+      tally({ keyId: '', counts: counts(0, 30) }),
+    ],
+    1,
+  );
+  if (place !== 'in the log') await foldAll(storage);
+  await storage.tallies.add(
+    [
+      tally({ keyId: 'key_1', identityId: 'id_1', tags: '["a","b"]', counts: counts(2) }),
+      tally({ keyId: 'key_2', identityId: 'id_1', counts: counts(1) }),
+      tally({ keyId: 'key_2', identityId: 'id_2', minuteMs: later, counts: counts(8) }),
+      tally({ keyId: 'key_3', tags: '["a"]', minuteMs: later, counts: counts(6) }),
+      tally({ keyId: '', counts: counts(0, 2) }),
+      tally({ keyId: 'key_4', apiId: 'api_2', counts: counts(64) }),
+    ],
+    2,
+  );
+  if (place === 'folded') await foldAll(storage);
+  return storage;
+}
+
+for (const place of PLACES) {
+  describePort(`sums of tallies, ${place}`, (world) => {
+    const fill = (): Promise<Storage> => fillIn(world().storage, place);
+
+    test('are over all keys of one api, unless told otherwise', async () => {
+      const storage = await fill();
+      expect(await sum(storage)).toEqual([row({ counts: counts(31, 32) })]);
+      expect(await sum(storage, { apiId: 'api_2' })).toEqual([row({ counts: counts(64) })]);
+      expect(await sum(storage, { apiId: 'api_9' })).toEqual([row({})]);
+    });
+
+    test.each([
+      ['keys', { keyIds: ['key_1', 'key_3'] }, counts(19)],
+      ['a key of another api', { keyIds: ['key_4'] }, counts()],
+      ['no key', { keyIds: [] }, counts()],
+      ['identities', { identityIds: ['id_1', 'id_9'] }, counts(7)],
+      ['no identity', { identityIds: [] }, counts()],
+      ['a key and an identity together', { keyIds: ['key_2'], identityIds: ['id_2'] }, counts(8)],
+      ['what comes before an instant', { untilMs: later }, counts(7, 32)],
+      ['what comes from an instant on', { fromMs: later }, counts(24)],
+      ['one minute', { fromMs: DAY_START_MS, untilMs: later }, counts(7, 32)],
+    ] as const)('take only %s when told so', async (_name, query, expected) => {
+      const storage = await fill();
+      expect(await sum(storage, query)).toEqual([row({ counts: expected })]);
+    });
+
+    test('are grouped by what is named, in its order, and summed over the rest', async () => {
+      const storage = await fill();
+      const grouped = async (...groupBy: TallyQuery['groupBy']) =>
+        (await sum(storage, { groupBy })).map(({ counts: [valid, notFound], ...group }) => [group, valid, notFound]);
+      const group = (fields: object) => ({ timeMs: null, keyId: null, identityId: null, tags: null, ...fields });
+      expect(await grouped('key')).toEqual([
+        [group({ keyId: '' }), 0, 32],
+        [group({ keyId: 'key_1' }), 3, 0],
+        [group({ keyId: 'key_2' }), 12, 0],
+        [group({ keyId: 'key_3' }), 16, 0],
+      ]);
+      expect(await grouped('identity')).toEqual([
+        [group({ identityId: '' }), 16, 32],
+        [group({ identityId: 'id_1' }), 7, 0],
+        [group({ identityId: 'id_2' }), 8, 0],
+      ]);
+      expect(await grouped('tags')).toEqual([
+        [group({ tags: '' }), 12, 32],
+        [group({ tags: '["a","b"]' }), 2, 0],
+        [group({ tags: '["a"]' }), 17, 0],
+      ]);
+      expect(await grouped('time', 'identity')).toEqual([
+        [group({ timeMs: DAY_START_MS, identityId: '' }), 0, 32],
+        [group({ timeMs: DAY_START_MS, identityId: 'id_1' }), 7, 0],
+        [group({ timeMs: later, identityId: '' }), 16, 0],
+        [group({ timeMs: later, identityId: 'id_2' }), 8, 0],
+      ]);
+      expect(await grouped('time', 'tags')).toEqual([
+        [group({ timeMs: DAY_START_MS, tags: '' }), 4, 32],
+        [group({ timeMs: DAY_START_MS, tags: '["a","b"]' }), 2, 0],
+        [group({ timeMs: DAY_START_MS, tags: '["a"]' }), 1, 0],
+        [group({ timeMs: later, tags: '' }), 8, 0],
+        [group({ timeMs: later, tags: '["a"]' }), 16, 0],
+      ]);
+    });
+  });
+}
+
+describePort('folding of tallies', (world) => {
+  test('changes no sum, at any time, whoever folds and adds beside it', async () => {
+    const { storage } = world();
+    const other = storage.edge.isShared ? await world().afterCrash() : storage;
+    const seen: number[] = [];
+    const look = async (from: Storage): Promise<void> => {
+      const [row0] = await sum(from, { span: 'hour', keyIds: ['key_1'] });
+      seen.push(row0?.counts[0] ?? 0);
+    };
+    for (let batch = 1; batch <= 20; batch++) {
+      const before = seen.length;
+      await storage.tallies.add(
+        [tally({ minuteMs: DAY_START_MS + batch * MINUTE_MS }), tally({ keyId: 'key_2' })],
+        batch,
+      );
+      await Promise.all([storage.tallies.fold(), look(other), other.tallies.fold(), look(storage), look(other)]);
+      expect(seen.slice(before)).toEqual([batch, batch, batch]);
+    }
+    for (const span of ['minute', 'hour', 'day'] as const) {
+      expect(await sum(storage, { span, groupBy: ['key'] })).toEqual([
+        row({ keyId: 'key_1', counts: counts(20) }),
+        row({ keyId: 'key_2', counts: counts(20) }),
+      ]);
+      expect(await sum(storage, { span })).toEqual([row({ counts: counts(40) })]);
+    }
+  });
+
+  test('what was added is there after a crash, before and after it is folded', async () => {
+    const storage = await fillIn(world().storage, 'half of it folded');
+    expect(await sum(storage)).toEqual([row({ counts: counts(31, 32) })]);
+    const after = await world().afterCrash();
+    expect(await sum(after)).toEqual([row({ counts: counts(31, 32) })]);
+    await foldAll(after);
+    expect(await sum(after)).toEqual([row({ counts: counts(31, 32) })]);
+  });
+
+  test('takes very many rows in steps, each of them once, whatever is added meanwhile', async () => {
+    const { storage } = world();
+    const many = Array.from({ length: 12_000 }, (_, i) => tally({ keyId: `key_${i % 6000}` }));
+    await storage.tallies.add(many, 1);
+    const steps: boolean[] = [];
+    while (steps.at(-1) !== true) {
+      steps.push(await storage.tallies.fold());
+      await storage.tallies.add([tally({ keyId: 'key_0' }), tally({ keyId: '' })], steps.length + 1);
+    }
+    // Those of one machine are folded at once: no one else waits for it.
+    expect(steps.length).toBe(storage.edge.isShared ? 3 : 1);
+    await foldAll(storage);
+    expect(await sum(storage, { span: 'day' })).toEqual([row({ counts: counts(12_000 + 2 * steps.length) })]);
+    const [first, ...others] = await sum(storage, { span: 'day', groupBy: ['key'] });
+    expect(first).toEqual(row({ keyId: '', counts: counts(steps.length) }));
+    const valid = others.map(({ counts: [count] }) => count);
+    expect([valid.length, valid.filter((count) => count === 2).length, valid[0]]).toEqual([
+      6000,
+      5999,
+      2 + steps.length,
+    ]);
+  });
+
+  test('pruning takes the rows of one span before an instant, and leaves the other spans and later rows', async () => {
+    const storage = await fillIn(world().storage, 'folded');
+    expect(await storage.tallies.prune('minute', later)).toBe(true);
+    expect(await sum(storage, { groupBy: ['time'] })).toEqual([row({ timeMs: later, counts: counts(24) })]);
+    expect(await sum(storage, { groupBy: ['key'] })).toEqual([
+      row({ keyId: 'key_2', counts: counts(8) }),
+      row({ keyId: 'key_3', counts: counts(16) }),
+    ]);
+    for (const span of ['hour', 'day'] as const) {
+      expect(await sum(storage, { span })).toEqual([row({ counts: counts(31, 32) })]);
+    }
+  });
+
+  test('pruning goes in steps: false until nothing is left', async () => {
+    const { storage } = world();
+    const many = Array.from({ length: 1500 }, (_, i) => tally({ keyId: `key_${i}`, tags: `["${i}"]` }));
+    await storage.tallies.add(many, 1);
+    await foldAll(storage);
+    const steps: boolean[] = [];
+    while (steps.at(-1) !== true) steps.push(await storage.tallies.prune('minute', DAY_START_MS + 1));
+    expect(steps).toEqual([false, true]);
+    expect(await sum(storage)).toEqual([row({})]);
+    expect(await sum(storage, { groupBy: ['key'] })).toEqual([]);
+    expect(await sum(storage, { span: 'hour' })).toEqual([row({ counts: counts(1500) })]);
+  });
+});

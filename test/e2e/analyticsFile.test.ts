@@ -1,0 +1,112 @@
+import { Database } from 'bun:sqlite';
+import { describe, expect, test } from 'bun:test';
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { until } from '../../cluster/wait.ts';
+import { TestService } from '../harness/service.ts';
+import { runToEnd, TempFolder } from './process.ts';
+import { Server } from './server.ts';
+
+const STARTS_AT = '2026-03-15T12:00:00Z';
+
+async function totalOf(service: TestService, apiId: string): Promise<unknown> {
+  const [row] = await service.ok('/v1/analytics.getVerifications', { apiId });
+  return row.total;
+}
+
+describe('the file of the analytics', () => {
+  test('is not needed: moved away, the service starts without counts, and every credit is there', async () => {
+    const service = await TestService.start({ startsAt: STARTS_AT });
+    try {
+      const { key, apiId } = await service.createKey({ remaining: 5 });
+      await service.verify(key);
+      expect(await totalOf(service, apiId)).toBe(1);
+      await service.stop();
+      for (const end of ['', '-wal', '-shm']) rmSync(join(service.folder, `analytics.db${end}`), { force: true });
+      await service.open();
+      expect(await totalOf(service, apiId)).toBe(0);
+      expect(await service.verify(key)).toMatchObject({ valid: true, remaining: 3 });
+      expect(await totalOf(service, apiId)).toBe(1);
+    } finally {
+      await service.close();
+    }
+  });
+
+  test('fails while the service runs: verification goes on, and what was counted is there when it works again', async () => {
+    const service = await TestService.start({ startsAt: STARTS_AT });
+    try {
+      const { key, apiId } = await service.createKey({ remaining: 5 });
+      const { tallyFlush } = service.engine;
+      using db = new Database(join(service.folder, 'analytics.db'));
+      db.run('ALTER TABLE tally_log RENAME TO gone');
+      for (let n = 0; n < 2; n++) {
+        await service.verify(key);
+        const failure = await tallyFlush.flush().catch((error: unknown) => String(error));
+        expect(failure).toContain('no such table: tally_log');
+      }
+      expect(service.broken).toEqual([]);
+      db.run('ALTER TABLE gone RENAME TO tally_log');
+      expect(await service.verify(key)).toMatchObject({ valid: true, remaining: 2 });
+      expect(await totalOf(service, apiId)).toBe(3);
+    } finally {
+      await service.close();
+    }
+  });
+
+  test('damaged, or of a newer program: the start is refused with a sentence that names it', async () => {
+    using folder = new TempFolder();
+    const settings = { KEYSTILE_DATA: folder.path };
+    const path = folder.join('analytics.db');
+    writeFileSync(path, 'this is no database, whatever its name says; it is long enough to be looked at');
+    const damaged = await runToEnd({ settings });
+    expect([damaged.code, damaged.stdout]).toEqual([78, '']);
+    expect(damaged.stderr).toBe(
+      `The analytics in ${path} cannot be opened (SQLITE_NOTADB: file is not a database). Move the file away to begin without counts.\n`,
+    );
+    rmSync(path);
+    {
+      using newer = new Database(path, { create: true });
+      newer.run('PRAGMA user_version = 99');
+    }
+    const refused = await runToEnd({ settings });
+    expect([refused.code, refused.stdout]).toEqual([78, '']);
+    expect(refused.stderr).toContain(
+      `The analytics in ${path} have schema version 99, and this program knows up to 1.`,
+    );
+  });
+
+  test('a killed process loses nothing that was written down', async () => {
+    using folder = new TempFolder();
+    let apiId: string;
+    {
+      await using server = await Server.start(folder);
+      ({ apiId } = await server.ok('/v1/apis.createApi', { name: 'crash' }));
+      const { key } = await server.createKey({ apiId });
+      for (let n = 0; n < 7; n++) await server.verify(key);
+      // A node that is asked writes down what it has counted before it answers.
+      expect((await server.ok('/v1/analytics.getVerifications', { apiId }))[0].total).toBe(7);
+      server.child.signal('SIGKILL');
+      await server.child.exited();
+    }
+    await using after = await Server.start(folder);
+    expect((await after.ok('/v1/analytics.getVerifications', { apiId }))[0].total).toBe(7);
+  });
+
+  test('is written by itself: counts stand in the log, then in the sums, and the key has a last use', async () => {
+    using folder = new TempFolder();
+    await using server = await Server.start(folder);
+    const { keyId, key } = await server.createKey({});
+    await server.verify(key);
+    await until('the key has a last use', async () => {
+      const { lastUsedAt } = await server.ok('/v1/keys.getKey', { keyId });
+      return lastUsedAt !== undefined;
+    });
+    expect(await server.stop()).toBe(0);
+    using db = new Database(folder.join('data/analytics.db'), { readonly: true });
+    expect(db.query('SELECT count(*) AS rows FROM tally_log').get()).toEqual({ rows: 0 });
+    expect(db.query('SELECT span, valid FROM key_tallies WHERE key_id = ? ORDER BY span').all(keyId)).toEqual(
+      [0, 1, 2].map((span) => ({ span, valid: 1 })),
+    );
+  });
+});
