@@ -124,12 +124,24 @@ interface SumRow extends Record<string, string | number | null | undefined> {
 
 const LOG_COLUMNS = ['minute_ms', 'api_id', 'key_id', 'identity_id', 'tags', ...COUNTS, 'last_at_ms'];
 
+/** By the number of rows: making the text takes longer than all else. */
+const APPEND_SQL = new Map<number, string>();
+
+function appendSql(rows: number): string {
+  let sql = APPEND_SQL.get(rows);
+  if (sql === undefined) {
+    const width = LOG_COLUMNS.length;
+    const values = Array.from({ length: rows }, (_, i) => `(${placeholders(width, i * width + 1)})`);
+    sql = `INSERT INTO tally_log (${LOG_COLUMNS.join(', ')}) VALUES ${values.join(', ')}`;
+    APPEND_SQL.set(rows, sql);
+  }
+  return sql;
+}
+
 function appendStatement(tallies: readonly Tally[]): Statement {
-  const width = LOG_COLUMNS.length;
-  const rows = tallies.map((_, i) => `(${placeholders(width, i * width + 1)})`);
   const params: Params = [];
   for (const { minuteMs, apiId, keyId, identityId, tags, counts, lastAtMs } of tallies) {
     params.push(minuteMs, apiId, keyId, identityId, tags, ...counts, lastAtMs);
   }
-  return { sql: `INSERT INTO tally_log (${LOG_COLUMNS.join(', ')}) VALUES ${rows.join(', ')}`, params };
+  return { sql: appendSql(tallies.length), params };
 }
