@@ -9,9 +9,9 @@ const HELLO_EVERY_MS = 1_000;
 const IMPORT_EVERY_MS = 1_000;
 const TALLY_EVERY_MS = 5_000;
 /** Taking and sending a tally takes about 1 us of this thread, and 3 us of the one that writes it. */
-const REST_PER_TALLY_MS = 0.2;
+const REST_PER_TALLY_MS = 0.1;
 /** What many nodes write must not be more than what one of them at a time can fold. */
-const SHARED_REST_PER_TALLY_MS = 0.3;
+const SHARED_REST_PER_TALLY_MS = 0.15;
 const FOLD_EVERY_MS = 5_000;
 /** A step of folding or removing analytics that took t is followed by another after this many t. */
 const FOLD_REST = 30;
