@@ -40,7 +40,8 @@ const background = new Background({
   monotonicMs,
   random: Math.random,
   cluster: storage,
+  walBytes: null,
 });
-listenMetrics(service, () => background.clusterGauges());
+listenMetrics(service, () => background.gauges());
 background.start();
 reportReady(api.port);

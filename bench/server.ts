@@ -50,7 +50,7 @@ const { service } = await compose({
   addedFlushMs: order.addedFlushMs,
 });
 const api = listenApi(service);
-listenMetrics(service, () => null);
+listenMetrics(service, () => ({ cluster: null, walBytes: null }));
 listenControl(service.engine, control);
 new Background({
   engine: service.engine,
@@ -60,5 +60,6 @@ new Background({
   monotonicMs,
   random: Math.random,
   cluster: null,
+  walBytes: null,
 }).start();
 reportReady(api.port);

@@ -44,8 +44,16 @@ export interface ClusterGauges {
   readonly oldestTransactionMs: number;
 }
 
+/** What those parts know that work behind the requests. */
+export interface BackgroundGauges {
+  /** null where there are no other nodes. */
+  readonly cluster: ClusterGauges | null;
+  /** Size of the write-ahead log; null where the database is not embedded. */
+  readonly walBytes: number | null;
+}
+
 /** What is read from other parts at the moment someone looks. */
-export interface Gauges {
+export interface Gauges extends BackgroundGauges {
   readonly version: string;
   readonly location: string;
   readonly cacheHits: number;
@@ -54,8 +62,6 @@ export interface Gauges {
   readonly unsavedLocalCounts: number;
   readonly ledgerWaiting: number;
   readonly lookupsWaiting: number;
-  /** null where there are no other nodes. */
-  readonly cluster: ClusterGauges | null;
 }
 
 /** Everything that is measured, as Prometheus reads it. No label holds anything that a caller sent. */
@@ -141,10 +147,16 @@ export class HttpMetrics {
       section('keystile_unsaved_local_counts', 'gauge', 'Local counters not saved yet.', [
         `keystile_unsaved_local_counts ${gauges.unsavedLocalCounts}`,
       ]),
+      ...(gauges.walBytes === null ? [] : [walSection(gauges.walBytes)]),
       ...(gauges.cluster === null ? [] : clusterSections(gauges.cluster)),
     ];
     return `${sections.flat().join('\n')}\n`;
   }
+}
+
+function walSection(bytes: number): string[] {
+  const help = 'Size of the write-ahead log of the database.';
+  return section('keystile_wal_bytes', 'gauge', help, [`keystile_wal_bytes ${bytes}`]);
 }
 
 function clusterSections({ syncLagMs, feedAgeMs, clockOffsetMs, oldestTransactionMs }: ClusterGauges): string[][] {

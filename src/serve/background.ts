@@ -1,7 +1,8 @@
 import type { Engine } from '../engine/engine.ts';
-import type { ClusterGauges } from '../http/metrics.ts';
+import type { BackgroundGauges } from '../http/metrics.ts';
 import type { Log } from '../log.ts';
 import type { PostgresStorage } from '../storage/postgres/storage.ts';
+import { WalWatch } from './walWatch.ts';
 
 const SWEEP_EVERY_MS = 30_000;
 const PRUNE_EVERY_MS = 60_000;
@@ -37,6 +38,8 @@ export interface BackgroundOptions {
   readonly random: () => number;
   /** The database that other nodes share; null where there are none. */
   readonly cluster: PostgresStorage | null;
+  /** Size of the write-ahead log of an embedded database. */
+  readonly walBytes: (() => number) | null;
 }
 
 /** What goes on behind the requests: saving local counts, writing refills down, removing what has ended. */
@@ -78,7 +81,11 @@ export class Background {
     this.#every(PRUNE_TALLIES_EVERY_MS, 'removing old analytics', () =>
       tallyFlush.prune(engine.storage.ledger.nowMs(), this.#restAfterSteps()),
     );
-    const { cluster } = this.#options;
+    const { cluster, walBytes, log } = this.#options;
+    if (walBytes !== null) {
+      const watch = new WalWatch(walBytes, log);
+      this.#every(SWEEP_EVERY_MS, 'watching the log of the database', async () => watch.look());
+    }
     if (cluster !== null) {
       this.#every(HELLO_EVERY_MS, 'telling the other nodes', () => cluster.sayHello(this.#syncLagMs));
       this.#every(PRUNE_EVERY_MS, 'looking for old transactions', () => this.#watchTransactions(cluster));
@@ -102,16 +109,16 @@ export class Background {
     await Promise.all(this.#running);
   }
 
-  /** For the metrics; null where there are no other nodes. */
-  clusterGauges(): ClusterGauges | null {
-    const { cluster } = this.#options;
-    if (cluster === null) return null;
-    return {
+  /** For the metrics. */
+  gauges(): BackgroundGauges {
+    const { cluster, walBytes } = this.#options;
+    const among = cluster && {
       syncLagMs: this.#syncLagMs,
       feedAgeMs: cluster.feed.ageMs,
       clockOffsetMs: cluster.clockOffsetMs,
       oldestTransactionMs: this.#oldestTransactionMs,
     };
+    return { cluster: among, walBytes: walBytes?.() ?? null };
   }
 
   /** How long ago local counts were last exchanged; null = never. */

@@ -13,6 +13,8 @@ export interface Home {
   readonly composed: Composed;
   /** The database that other nodes share; null when it is embedded. */
   readonly cluster: PostgresStorage | null;
+  /** Size of the write-ahead log of an embedded database. */
+  readonly walBytes: (() => number) | null;
   /** For a person. */
   readonly where: string;
   /** The service listens there from now on: the command line is let in. */
@@ -41,6 +43,7 @@ async function openFolder(config: Config, log: Log, onBroken: (error: Error) => 
   return {
     composed,
     cluster: null,
+    walBytes: () => composed.storage.walBytes,
     where: `${config.data}${folder.isNew ? ' (new)' : ''}`,
     listening(url) {
       folder.nameOwner({ ...owner, url });
@@ -71,6 +74,7 @@ async function joinNodes(config: Config, log: Log, databaseUrl: string): Promise
   return {
     composed,
     cluster: composed.storage,
+    walBytes: null,
     where: `PostgreSQL at ${PostgresStorage.where(databaseUrl)} · location ${location}`,
     listening() {},
     stopListening: async () => {},

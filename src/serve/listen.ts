@@ -1,5 +1,5 @@
 import { makeHandler, makeVerifyHandler } from '../http/app.ts';
-import type { ClusterGauges } from '../http/metrics.ts';
+import type { BackgroundGauges } from '../http/metrics.ts';
 import { verifyKey } from '../http/routes/keys.verifyKey.ts';
 import type { Service } from '../http/service.ts';
 import { VERSION } from '../version.ts';
@@ -55,7 +55,7 @@ function isPlainVerify({ url, method }: Request): boolean {
   );
 }
 
-export function listenMetrics(service: Service, clusterGauges: () => ClusterGauges | null): Listening {
+export function listenMetrics(service: Service, gauges: () => BackgroundGauges): Listening {
   const { config, engine } = service;
   const server = Bun.serve({
     hostname: config.metricsHost,
@@ -78,7 +78,7 @@ export function listenMetrics(service: Service, clusterGauges: () => ClusterGaug
         unsavedLocalCounts: engine.edge.unsavedSize,
         ledgerWaiting: engine.storage.ledger.waiting,
         lookupsWaiting: engine.keyCache.lookupsWaiting,
-        cluster: clusterGauges(),
+        ...gauges(),
       });
       return new Response(text, { headers: { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' } });
     },

@@ -76,7 +76,7 @@ interface Opening {
 }
 
 async function open({ config, output, log, home }: Opening): Promise<{ stop(): Promise<void> }> {
-  const { cluster } = home;
+  const { cluster, walBytes } = home;
   const { service } = home.composed;
   const alone = <T>(work: () => Promise<T>): Promise<T> => (cluster === null ? work() : cluster.exclusively(work));
   const { rootKey } = config;
@@ -92,6 +92,7 @@ async function open({ config, output, log, home }: Opening): Promise<{ stop(): P
     monotonicMs,
     random: () => (service.engine.system.randomBytes(1)[0] ?? 0) / 256,
     cluster,
+    walBytes,
   });
   const metrics = tryMetrics(service, background, log);
   // Only now, right before it is printed: a root key whose secret could not be shown would be lost.
@@ -132,7 +133,7 @@ async function firstRootKey(engine: Composed['service']['engine']): Promise<stri
 /** A taken metrics port is no reason not to serve. */
 function tryMetrics(service: Composed['service'], background: Background, log: Log): Listening | null {
   try {
-    return listenMetrics(service, () => background.clusterGauges());
+    return listenMetrics(service, () => background.gauges());
   } catch (error) {
     const { metricsHost, metricsPort } = service.config;
     const reason = (error as { code?: string }).code ?? String(error);

@@ -13,6 +13,7 @@ const gauges = {
   cluster: null,
   ledgerWaiting: 7,
   lookupsWaiting: 8,
+  walBytes: null,
 };
 
 const linesOf = (metrics: HttpMetrics) => metrics.text(gauges).split('\n');
@@ -106,6 +107,11 @@ describe('metrics', () => {
     ]);
     expect(text({ ...among, syncLagMs: null })).toContain('keystile_sync_lag_seconds NaN');
     expect(text(null)).not.toContain('keystile_sync_lag_seconds');
+  });
+
+  test('an embedded database shows the size of its log; another one does not', () => {
+    expect(new HttpMetrics().text({ ...gauges, walBytes: 4_096 })).toContain('\nkeystile_wal_bytes 4096\n');
+    expect(new HttpMetrics().text(gauges)).not.toContain('keystile_wal_bytes');
   });
 
   test('what is read from other parts is shown, and a label cannot break its line', () => {

@@ -1,4 +1,5 @@
 import { Database } from 'bun:sqlite';
+import { statSync } from 'node:fs';
 
 import { ALONE } from '../feedPort.ts';
 import type { Imports } from '../importsPort.ts';
@@ -44,6 +45,7 @@ export class SqliteStorage implements Storage {
   readonly feed = ALONE;
   readonly workspaceId: string;
   readonly #db: Database;
+  readonly #path: string;
   readonly #writer: SqliteThread;
   readonly #commitNumber: CommitNumberFile;
   readonly #reader: LazyThread;
@@ -54,6 +56,7 @@ export class SqliteStorage implements Storage {
     this.#db = db;
     this.#writer = writer;
     const { databasePath: path, analyticsPath } = options.folder;
+    this.#path = path;
     this.#reader = new LazyThread({ role: 'reader', path, analyticsPath });
     this.#tallyWriter = new LazyThread({ role: 'writer', path: analyticsPath, addedFlushMs: 0 });
     const reader = new SqliteReader(db, () => this.#reader.get());
@@ -99,6 +102,11 @@ export class SqliteStorage implements Storage {
       db.close();
       throw error;
     }
+  }
+
+  /** Size of the write-ahead log: it grows as long as another program reads what was there before. */
+  get walBytes(): number {
+    return statSync(`${this.#path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
   }
 
   /** For tests: lets the disk be full (pages), or have space again (null). */
