@@ -48,7 +48,7 @@ export class TallyFlush {
   }
 
   /** Returns when all that was counted before the call is written down; `pause` is waited for between two slices. */
-  async flush(pause: () => Promise<void> = goOn): Promise<void> {
+  async flush(pause: () => Promise<unknown> = goOn): Promise<void> {
     const { book } = this.#parts;
     const wanted = book.seals + 1;
     while (this.#written < wanted) {
@@ -62,16 +62,16 @@ export class TallyFlush {
     }
   }
 
-  /** Brings what was written down into the sums, step by step. */
-  async fold(pause: () => Promise<void> = goOn): Promise<void> {
-    while (!(await this.#parts.tallies.fold())) await pause();
+  /** Brings what was written down into the sums, step by step, as long as `pause` says so. */
+  async fold(pause: () => Promise<boolean> = goOn): Promise<void> {
+    while (!(await this.#parts.tallies.fold())) if (!(await pause())) return;
   }
 
   /** Removes counts that are older than they are to be kept, and some of the last uses of keys that are gone. */
-  async prune(nowMs: number, pause: () => Promise<void> = goOn): Promise<void> {
+  async prune(nowMs: number, pause: () => Promise<boolean> = goOn): Promise<void> {
     const { tallies, retention } = this.#parts;
     for (const span of ['minute', 'hour', 'day'] as const) {
-      while (!(await tallies.prune(span, nowMs - retention[span]))) await pause();
+      while (!(await tallies.prune(span, nowMs - retention[span]))) if (!(await pause())) return;
     }
     this.#lastUse = await tallies.pruneUses(this.#lastUse);
   }
@@ -112,4 +112,6 @@ export class TallyFlush {
   }
 }
 
-async function goOn(): Promise<void> {}
+async function goOn(): Promise<boolean> {
+  return true;
+}

@@ -14,9 +14,11 @@ const REST_PER_TALLY_MS = 0.1;
 /** What many nodes write must not be more than what one of them at a time can fold. */
 const SHARED_REST_PER_TALLY_MS = 0.15;
 const FOLD_EVERY_MS = 5_000;
-/** A step of folding or removing analytics that took t is followed by another after this many t. */
+/** A round of folding that took t rests for this many t, but not for long: what has come meanwhile makes the next one longer. */
 const FOLD_REST = 30;
-const SHARED_FOLD_REST = 1;
+const MAX_FOLD_REST_MS = 60_000;
+/** The same between two steps. */
+const STEP_REST = 1;
 const PRUNE_TALLIES_EVERY_MS = 600_000;
 /** A step takes about a tenth of it. */
 const FILL_EVERY_MS = 500;
@@ -74,9 +76,10 @@ export class Background {
       tallyFlush.flush(() => this.#rest(restPerTallyMs * tallyFlush.sliceSize)),
     );
     this.#every(FOLD_EVERY_MS, 'summing analytics', async () => {
-      const rest = this.#restAfterSteps();
-      await tallyFlush.fold(rest);
-      await rest();
+      const startedAtMs = this.#options.monotonicMs();
+      await tallyFlush.fold(this.#restAfterSteps());
+      const tookMs = this.#options.monotonicMs() - startedAtMs;
+      await this.#rest(Math.min(FOLD_REST * tookMs, MAX_FOLD_REST_MS));
     });
     this.#every(PRUNE_TALLIES_EVERY_MS, 'removing old analytics', () =>
       tallyFlush.prune(engine.storage.ledger.nowMs(), this.#restAfterSteps()),
@@ -169,14 +172,14 @@ export class Background {
     this.#saveAgainAtMs = startedAtMs + (monotonicMs() - startedAtMs) * SAVE_REST;
   }
 
-  /** Between two steps of a long task: it shall take little of the time. */
-  #restAfterSteps(): () => Promise<void> {
-    const { monotonicMs, cluster } = this.#options;
-    const rest = cluster === null ? FOLD_REST : SHARED_FOLD_REST;
+  /** Between two steps of a long task. */
+  #restAfterSteps(): () => Promise<boolean> {
+    const { monotonicMs } = this.#options;
     let startedAtMs = monotonicMs();
     return async () => {
-      await this.#rest((monotonicMs() - startedAtMs) * rest);
+      await this.#rest((monotonicMs() - startedAtMs) * STEP_REST);
       startedAtMs = monotonicMs();
+      return !this.#isStopped;
     };
   }
 

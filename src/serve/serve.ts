@@ -30,8 +30,6 @@ export interface ServeOutput {
 
 /** Runs the service until it is told to stop; answers the exit code. */
 export async function serve(config: Config, output: ServeOutput): Promise<number> {
-  // Whatever is made in the data folder is for this user alone.
-  process.umask(0o077);
   const ended = Promise.withResolvers<number>();
   const log = new Log({
     level: config.logLevel,

@@ -21,8 +21,8 @@ export class WalWatch {
     if (isLong === this.#isLong) return;
     this.#isLong = isLong;
     const what = isLong
-      ? 'the log of the database (keystile.db-wal) grows and cannot be started anew: another program (a backup, a shell) reads for long; end it before the disk is full'
-      : 'the log of the database (keystile.db-wal) was started anew';
+      ? 'the log of a database (keystile.db-wal, analytics.db-wal) grows and cannot be started anew: another program (a backup, a shell) reads for long; end it before the disk is full'
+      : 'the log of the database was started anew';
     this.#log.warn(what, { mebibytes: Math.round(bytes / MIB) });
   }
 }

@@ -59,7 +59,10 @@ export interface Tallies {
   add(tallies: readonly Tally[], batch: number): Promise<void>;
   /** Over all that was added, whether it is folded or not. */
   sum(query: TallyQuery): Promise<readonly TallyRow[]>;
-  /** Brings what was added into the sums and the last uses of keys, a bounded number of rows; true when none is left. */
+  /**
+   * Brings what was added into the sums and the last uses of keys, a bounded number of rows. True at the end of a round
+   * through all of it, and where another node is at it.
+   */
   fold(): Promise<boolean>;
   /** Removes rows of a span that are older, at most a bounded number; true when none is left. */
   prune(span: Span, untilMs: number): Promise<boolean>;

@@ -135,8 +135,19 @@ describe('writing tallies down', () => {
   test('what is written down is brought into the sums step by step, with rests between them', async () => {
     const world = new TallyWorld();
     let rests = 0;
-    await world.flushing.fold(async () => void rests++);
+    await world.flushing.fold(async () => ++rests > 0);
     expect([world.tallies.folds, rests]).toEqual([2, 1]);
+  });
+
+  test('what is done in steps ends after a step when it is told to', async () => {
+    const world = new TallyWorld();
+    await world.flushing.fold(async () => false);
+    await world.flushing.prune(10_000, async () => false);
+    expect([world.tallies.folds, world.tallies.pruned, world.tallies.usesLookedAfter]).toEqual([
+      1,
+      [['minute', 9_000]],
+      [],
+    ]);
   });
 
   test('last uses of keys that are gone are removed a part at a time, all around', async () => {
@@ -148,7 +159,7 @@ describe('writing tallies down', () => {
   test('old counts are removed step by step, each span after its own time', async () => {
     const world = new TallyWorld();
     let rests = 0;
-    await world.flushing.prune(10_000, async () => void rests++);
+    await world.flushing.prune(10_000, async () => ++rests > 0);
     expect(world.tallies.pruned).toEqual([
       ['minute', 9_000],
       ['minute', 9_000],

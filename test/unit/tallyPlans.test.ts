@@ -31,11 +31,12 @@ function planOf(query: Partial<TallyQuery>): string {
 }
 
 test('no question reads more of the sums than the rows of its time, its api or its keys', () => {
-  const ofApi = 'SEARCH api_tallies USING PRIMARY KEY (span=? AND time_ms>? AND time_ms<?)';
-  const ofTime = 'SEARCH key_tallies USING PRIMARY KEY (span=? AND time_ms>? AND time_ms<?)';
+  const ofApi = 'SEARCH api_tallies USING PRIMARY KEY (span=? AND time_ms=? AND api_id=?)';
+  const ofKeys = 'SEARCH key_tallies USING PRIMARY KEY (span=? AND time_ms=? AND api_id=?)';
   const ofKey = 'SEARCH key_tallies USING INDEX key_tallies_of_key (key_id=? AND span=? AND time_ms>? AND time_ms<?)';
   expect(planOf({})).toBe(ofApi);
-  expect(planOf({ groupBy: ['key'] })).toBe(ofTime);
+  expect(planOf({ groupBy: ['key'] })).toBe(ofKeys);
+  expect(planOf({ span: 'day', untilMs: 800 * DAY_MS })).toBe(ofApi);
   expect(planOf({ span: 'hour', keyIds: ['key_1'] })).toBe(ofKey);
   expect(planOf({ span: 'day', keyIds: ['key_1', 'key_2'], groupBy: ['time'] })).toBe(ofKey);
   expect(planOf({ span: 'minute', keyIds: ['key_1'] })).toBe(

@@ -14,14 +14,16 @@ export const SCHEMA_V3 = `
 
 /**
  * Rows of one time beside each other, as they come, and room in each page for the next counts of its rows. The columns of the
- * primary key stay what they are: programs of version 2 name them.
+ * primary key stay what they are: programs of version 2 name them. The indexes are made before anything is taken away, which
+ * needs the table for itself, but not for long.
  */
 export const INDEXES_V3 = `
-  ALTER TABLE key_tallies SET (fillfactor = 70);
-  ALTER TABLE key_tallies DROP CONSTRAINT key_tallies_pkey;
-  ALTER TABLE key_tallies ADD PRIMARY KEY (span, time_ms, api_id, key_id, identity_id, tags);
+  CREATE UNIQUE INDEX key_tallies_by_time_api_key ON key_tallies (span, time_ms, api_id, key_id, identity_id, tags);
   CREATE INDEX key_tallies_of_key ON key_tallies (key_id, span, time_ms) WHERE span > 0;
+  ALTER TABLE key_tallies SET (fillfactor = 70);
+  ALTER TABLE key_uses SET (fillfactor = 70);
+  ALTER TABLE key_tallies DROP CONSTRAINT key_tallies_pkey;
+  ALTER TABLE key_tallies ADD CONSTRAINT key_tallies_pkey PRIMARY KEY USING INDEX key_tallies_by_time_api_key;
   DROP INDEX key_tallies_of_api;
   DROP INDEX key_tallies_by_time;
-  ALTER TABLE key_uses SET (fillfactor = 70);
   `;

@@ -32,8 +32,6 @@ const ANSWER_WITHIN_MS = STATEMENT_TIMEOUT_MS + 1_000;
 const MIGRATE_WITHIN_MS = 600_000;
 /** A database that says nothing for so long makes a node not ready, whatever it may use from memory. */
 const SILENCE_MS = 3_000;
-/** Rows of the log of tallies that are folded at once take a fraction of what a statement may. */
-const FOLD_STEP = 5_000;
 /** How often it is looked whether another host has become the primary. */
 const LOOK_AROUND_MS = 1_000;
 /** Any number, the same for all nodes: who holds it is alone. */
@@ -109,7 +107,7 @@ export class PostgresStorage implements Storage {
       version: () => reader.lastChange(),
     });
     this.imports = new SqlImports(reader);
-    this.tallies = new SqlTallies(reader, new PostgresTallyWriter(this.#pool, options.node), FOLD_STEP);
+    this.tallies = new SqlTallies(reader, new PostgresTallyWriter(this.#pool, options.node));
     this.#edgeSession = new Session(connector, {
       settings: { statement_timeout: String(PUSH_TIMEOUT_MS) },
       timeoutMs: PUSH_TIMEOUT_MS * 2,

@@ -8,6 +8,7 @@ import type {
   RootKeyRecord,
 } from '../../core/records.ts';
 import type { EventQuery, StoredEvent } from '../eventsPort.ts';
+import { StorageUnavailable } from '../port.ts';
 import type {
   ApiQuery,
   FormerSecret,
@@ -218,7 +219,14 @@ export class SqlRecords implements Records {
 
   async readLastUses(keyIds: readonly string[]): Promise<readonly (number | null)[]> {
     const byKey = { select: 'SELECT key_id, last_used_at_ms FROM key_uses', column: 'key_id' };
-    const rows = await findAny<{ key_id: string; last_used_at_ms: number }>(this.#reader, byKey, keyIds);
+    const rows = await findAny<{ key_id: string; last_used_at_ms: number }>(this.#reader, byKey, keyIds).catch(
+      (error: unknown) => {
+        // On one machine they are in a file of their own, which can fail by itself.
+        if (error instanceof StorageUnavailable) throw error;
+        const reason = error instanceof Error ? error.message : String(error);
+        throw new StorageUnavailable(`The last uses of keys cannot be read (${reason}).`);
+      },
+    );
     const uses = new Map(rows.map((row) => [row.key_id, row.last_used_at_ms]));
     return keyIds.map((id) => uses.get(id) ?? null);
   }

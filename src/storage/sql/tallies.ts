@@ -2,11 +2,11 @@ import type { Span, Tallies, Tally, TallyQuery, TallyRow } from '../talliesPort.
 import type { Params, SqlReader, Statement } from './statement.ts';
 import { placeholders } from './statement.ts';
 import { COUNTS, SPAN_NUMBER } from './tallyColumns.ts';
-import { foldStatements } from './tallyFold.ts';
+import { type FoldStep, foldStatements } from './tallyFold.ts';
 import { sumStatement } from './tallySums.ts';
 
 /** Rows of one statement. */
-const ROWS_PER_STATEMENT = 100;
+const ROWS_PER_STATEMENT = 500;
 /** Rows that one step of pruning removes at the most. */
 const PRUNE_STEP = 1000;
 /** Last uses that one step looks at, whether their keys are still there. */
@@ -16,8 +16,10 @@ const USES_STEP = 10_000;
 export interface TallyWriter {
   /** Not a second time for the same batch. */
   append(statements: readonly Statement[], batch: number): Promise<void>;
-  /** All statements see the same log. Where another node is at it, nothing is done. */
-  fold(statements: readonly Statement[]): Promise<void>;
+  /** The rows of the log that are to be folded next; null = none. */
+  nextStep(): Promise<FoldStep | null>;
+  /** All statements see the same log. False: another node is at it, and nothing was done. */
+  fold(statements: readonly Statement[]): Promise<boolean>;
   /** Answers how many rows were removed. */
   remove(statement: Statement): Promise<number>;
 }
@@ -29,15 +31,10 @@ export interface TallyWriter {
 export class SqlTallies implements Tallies {
   readonly #reader: SqlReader;
   readonly #writer: TallyWriter;
-  readonly #foldStep: number | null;
-  /** The log is folded up to this key; null = from the first one. */
-  #foldedTo: string | null = null;
 
-  /** `foldStep`: about so many rows of the log are folded in one transaction; null = all of them. */
-  constructor(reader: SqlReader, writer: TallyWriter, foldStep: number | null) {
+  constructor(reader: SqlReader, writer: TallyWriter) {
     this.#reader = reader;
     this.#writer = writer;
-    this.#foldStep = foldStep;
   }
 
   add(tallies: readonly Tally[], batch: number): Promise<void> {
@@ -48,23 +45,11 @@ export class SqlTallies implements Tallies {
     return this.#writer.append(statements, batch);
   }
 
-  /** From key to key: the longer the log, the more rows of a key become one. */
   async fold(): Promise<boolean> {
-    const logged = await this.#reader.find({ sql: 'SELECT key_id FROM tally_log LIMIT 1', params: [] });
-    const until = logged.length === 0 ? null : await this.#foldUntil();
-    if (logged.length > 0) await this.#writer.fold(foldStatements({ after: this.#foldedTo, until }));
-    this.#foldedTo = until;
-    return until === null;
-  }
-
-  /** The key that the next step of folding goes up to; null = the last one. */
-  async #foldUntil(): Promise<string | null> {
-    if (this.#foldStep === null) return null;
-    const [row] = await this.#reader.find<{ key_id: string }>({
-      sql: `SELECT key_id FROM tally_log WHERE key_id > $1 ORDER BY key_id LIMIT 1 OFFSET ${this.#foldStep - 1}`,
-      params: [this.#foldedTo ?? ''],
-    });
-    return row?.key_id ?? null;
+    const step = await this.#writer.nextStep();
+    if (step === null) return true;
+    const isDone = await this.#writer.fold(foldStatements(step));
+    return !isDone || step.isLast;
   }
 
   async sum(query: TallyQuery): Promise<readonly TallyRow[]> {

@@ -7,10 +7,12 @@ const USE_STEP_MS = 60_000;
 const SPAN_ROWS = SPANS.map((span) => `SELECT ${SPAN_NUMBER[span]} AS span, ${SPAN_MS[span]} AS length_ms`);
 const SUMS = COUNTS.map((name) => `sum(${name}) AS ${name}`).join(', ');
 
-/** Rows of the log by their key; null = from the first, up to the last. */
-export interface FoldRange {
-  readonly after: string | null;
-  readonly until: string | null;
+/** Rows of the log that are folded in one transaction. */
+export interface FoldStep {
+  readonly where: string;
+  readonly params: Params;
+  /** There are no others. */
+  readonly isLast: boolean;
 }
 
 /**
@@ -19,21 +21,15 @@ export interface FoldRange {
  * Rows come in the order in which they stand in the tables: neighbours are written together. One key at a time, in any order,
  * was measured to take SQLite ten times as long.
  */
-export function foldStatements({ after, until }: FoldRange): Statement[] {
-  const params: Params = [];
-  const bounds = [
-    ...(after === null ? [] : [`key_id > $${params.push(after)}`]),
-    ...(until === null ? [] : [`key_id <= $${params.push(until)}`]),
-  ];
-  const inRange = bounds.length === 0 ? 'true' : bounds.join(' AND ');
+export function foldStatements({ where, params }: FoldStep): Statement[] {
   return [
-    sumsInto('key_tallies', ['api_id', 'key_id', 'identity_id', 'tags'], inRange),
-    sumsInto('api_tallies', ['api_id', 'tags'], inRange),
+    sumsInto('key_tallies', ['api_id', 'key_id', 'identity_id', 'tags'], where),
+    sumsInto('api_tallies', ['api_id', 'tags'], where),
     `INSERT INTO key_uses (key_id, last_used_at_ms)
-      SELECT key_id, max(last_at_ms) FROM tally_log WHERE ${inRange} AND key_id <> '' GROUP BY key_id ORDER BY key_id
+      SELECT key_id, max(last_at_ms) FROM tally_log WHERE ${where} AND key_id <> '' GROUP BY key_id ORDER BY key_id
       ON CONFLICT (key_id) DO UPDATE SET last_used_at_ms = excluded.last_used_at_ms
       WHERE excluded.last_used_at_ms >= key_uses.last_used_at_ms + ${USE_STEP_MS}`,
-    `DELETE FROM tally_log WHERE ${inRange}`,
+    `DELETE FROM tally_log WHERE ${where}`,
   ].map((sql) => ({ sql, params }));
 }
 

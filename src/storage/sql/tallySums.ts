@@ -4,8 +4,8 @@ import { COUNTS, SPAN_MS, SPAN_NUMBER } from './tallyColumns.ts';
 
 const GROUP_COLUMNS = { time: 'time_ms', key: 'key_id', identity: 'identity_id', tags: 'tags' } as const;
 
-/** So many single minutes are named at the most. */
-const MAX_NAMED_MINUTES = 2_000;
+/** So many single times are named at the most. */
+const MAX_NAMED_TIMES = 2_000;
 
 /** What is folded and what stands in the log, read by one statement: a fold in between moves nothing past it. */
 export function sumStatement(query: TallyQuery): Statement {
@@ -27,10 +27,21 @@ export function sumStatement(query: TallyQuery): Statement {
 function foldedRows(query: TallyQuery): string {
   const columns = rowColumns(query, 'time_ms');
   const table = isOfApi(query) ? 'api_tallies' : 'key_tallies';
-  // It says nothing new, but the index by key holds no others, and is used for this only.
-  const isByKey = query.span === 'minute' || query.keyIds === null ? '' : ' AND span > 0';
   return `SELECT ${columns} FROM ${table}
-    WHERE span = ${SPAN_NUMBER[query.span]} AND time_ms >= $1 AND time_ms < $2${isByKey}${namedMinutes(query)}`;
+    WHERE span = ${SPAN_NUMBER[query.span]} AND time_ms >= $1 AND time_ms < $2${indexTerm(query)}`;
+}
+
+/**
+ * Says nothing new, but which index to use. Of keys there is one for hours and days. Else rows are found by their time, then by api
+ * and key: each time is named, because between two of them are the rows of all others.
+ */
+function indexTerm({ span, apiId, keyIds, fromMs, untilMs }: TallyQuery): string {
+  if (keyIds !== null && span !== 'minute') return ' AND span > 0';
+  const stepMs = SPAN_MS[span];
+  const firstMs = Math.ceil(fromMs / stepMs) * stepMs;
+  const count = Math.ceil((untilMs - firstMs) / stepMs);
+  if (apiId === null || count < 1 || count > MAX_NAMED_TIMES) return '';
+  return ` AND time_ms IN (${Array.from({ length: count }, (_, i) => firstMs + i * stepMs).join(', ')})`;
 }
 
 function loggedRows(query: TallyQuery): string {
@@ -45,15 +56,6 @@ function rowColumns(query: TallyQuery, time: string): string {
 /** These are in few rows. */
 function isOfApi({ keyIds, identityIds, groupBy }: TallyQuery): boolean {
   return keyIds === null && identityIds === null && !groupBy.includes('key') && !groupBy.includes('identity');
-}
-
-/** There is no index of minutes by key: a key is looked up in each minute. */
-function namedMinutes({ span, keyIds, fromMs, untilMs }: TallyQuery): string {
-  const stepMs = SPAN_MS.minute;
-  const firstMs = Math.ceil(fromMs / stepMs) * stepMs;
-  const count = Math.ceil((untilMs - firstMs) / stepMs);
-  if (span !== 'minute' || keyIds === null || count < 1 || count > MAX_NAMED_MINUTES) return '';
-  return ` AND time_ms IN (${Array.from({ length: count }, (_, i) => firstMs + i * stepMs).join(', ')})`;
 }
 
 function subjectsOf({ apiId, keyIds, identityIds }: TallyQuery, params: Params): string {

@@ -18,7 +18,7 @@ const COUNT_COLUMNS = `
  */
 const SCHEMA_V1 = `
   CREATE TABLE tally_log (
-    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    number INTEGER PRIMARY KEY,
     minute_ms INTEGER NOT NULL, api_id TEXT NOT NULL, key_id TEXT NOT NULL, identity_id TEXT NOT NULL, tags TEXT NOT NULL,${COUNT_COLUMNS},
     last_at_ms INTEGER NOT NULL
   ) STRICT;
@@ -65,8 +65,9 @@ export function attachAnalytics(db: Database, path: string): void {
 const MOVED_TABLES = ['key_tallies', 'api_tallies', 'key_uses'] as const;
 
 /**
- * Until version 2 the counts stood in the database itself; they are taken over before its migration removes them there. After
- * a crash in between they are taken over again: nothing was counted meanwhile.
+ * Until version 2 the counts stood in the database itself; they are taken over before its migration removes them there, in a
+ * transaction of its own: one over two files is committed file by file. After a crash in between they are taken over again:
+ * nothing was counted meanwhile.
  */
 export function takeOverCounts(db: Database): void {
   for (const table of MOVED_TABLES) {

@@ -60,6 +60,8 @@ export class DataFolder {
   }
 
   static own(path: string, owner: Owner): DataFolder {
+    // Whatever is made in the folder is for this user alone.
+    process.umask(0o077);
     makeFolder(path);
     const isNew = !existsSync(join(path, 'keystile.db'));
     const lock = takeLock(path, OWN_PATIENCE_MS);

@@ -40,9 +40,9 @@ function fillWords(db: Database): void {
 export function migrate(db: Database): void {
   const first = readSchemaVersion(db);
   for (let version = first; version < SCHEMA_VERSION; version++) {
+    // One that has just been brought to that version has none.
+    if (version === COUNTS_UNTIL && version === first) db.transaction(() => takeOverCounts(db)).immediate();
     db.transaction(() => {
-      // One that has just been brought to that version has none.
-      if (version === COUNTS_UNTIL && version === first) takeOverCounts(db);
       db.run(MIGRATIONS[version] ?? '');
       if (version === WORDS_SINCE) fillWords(db);
       db.run(`PRAGMA user_version = ${version + 1}`);

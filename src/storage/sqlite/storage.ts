@@ -3,11 +3,10 @@ import { statSync } from 'node:fs';
 
 import { ALONE } from '../feedPort.ts';
 import type { Imports } from '../importsPort.ts';
-import { type EdgeCounts, type Storage, StorageUnavailable } from '../port.ts';
+import { type EdgeCounts, type Storage } from '../port.ts';
 import type { Records } from '../recordsPort.ts';
 import { SqlImports } from '../sql/imports.ts';
 import { SqlRecords } from '../sql/records.ts';
-import type { Statement } from '../sql/statement.ts';
 import { SqlTallies } from '../sql/tallies.ts';
 import type { Tallies } from '../talliesPort.ts';
 import { attachAnalytics, prepareAnalytics } from './analyticsFile.ts';
@@ -19,6 +18,7 @@ import { type LedgerObserver, SqliteLedger } from './ledger.ts';
 import { LazyThread } from './lazyThread.ts';
 import { SqliteReader } from './reader.ts';
 import { migrate, readSchemaVersion, SCHEMA_VERSION } from './schema.ts';
+import { SqliteTallyWriter } from './tallyWriter.ts';
 import { SqliteThread } from './threadClient.ts';
 import { configure } from './writer.ts';
 
@@ -45,20 +45,19 @@ export class SqliteStorage implements Storage {
   readonly feed = ALONE;
   readonly workspaceId: string;
   readonly #db: Database;
-  readonly #path: string;
+  readonly #paths: readonly string[];
   readonly #writer: SqliteThread;
   readonly #commitNumber: CommitNumberFile;
   readonly #reader: LazyThread;
-  /** Writes the analytics alone: no spend waits for it, and when it fails verification goes on. */
-  readonly #tallyWriter: LazyThread;
+  readonly #tallyThread: LazyThread;
 
   private constructor(db: Database, writer: SqliteThread, options: SqliteOptions) {
     this.#db = db;
     this.#writer = writer;
     const { databasePath: path, analyticsPath } = options.folder;
-    this.#path = path;
+    this.#paths = [path, analyticsPath];
     this.#reader = new LazyThread({ role: 'reader', path, analyticsPath });
-    this.#tallyWriter = new LazyThread({ role: 'writer', path: analyticsPath, addedFlushMs: 0 });
+    this.#tallyThread = new LazyThread({ role: 'writer', path: analyticsPath, addedFlushMs: options.addedFlushMs });
     const reader = new SqliteReader(db, () => this.#reader.get());
     this.records = new SqlRecords({
       reader,
@@ -67,12 +66,7 @@ export class SqliteStorage implements Storage {
       version: async () => this.ledger.recordChanges,
     });
     this.imports = new SqlImports(reader);
-    const tallyWriter = {
-      append: async (statements: readonly Statement[]) => void (await this.#writeTallies(statements)),
-      fold: async (statements: readonly Statement[]) => void (await this.#writeTallies(statements)),
-      remove: async (statement: Statement) => (await this.#writeTallies([statement]))[0] ?? 0,
-    };
-    this.tallies = new SqlTallies(reader, tallyWriter, null);
+    this.tallies = new SqlTallies(reader, new SqliteTallyWriter(db, this.#tallyThread));
     this.ledger = new SqliteLedger(db, writer, {
       ...options,
       observe: {
@@ -104,23 +98,16 @@ export class SqliteStorage implements Storage {
     }
   }
 
-  /** Size of the write-ahead log: it grows as long as another program reads what was there before. */
+  /** Size of the longer write-ahead log: it grows as long as another program reads what was there before. */
   get walBytes(): number {
-    return statSync(`${this.#path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
+    const sizes = this.#paths.map((path) => statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0);
+    return Math.max(...sizes);
   }
 
   /** For tests: lets the disk be full (pages), or have space again (null). */
   async setMaxPages(pages: number | null): Promise<void> {
     await this.#writer.call('setMaxPages', pages);
-    await (await this.#tallyWriter.get()).call('setMaxPages', pages);
-  }
-
-  async #writeTallies(statements: readonly Statement[]): Promise<number[]> {
-    try {
-      return await (await this.#tallyWriter.get()).call('write', statements);
-    } catch (error) {
-      throw new StorageUnavailable(`The analytics cannot be written (${toWriteFailure(error).message}).`);
-    }
+    await (await this.#tallyThread.get()).call('setMaxPages', pages);
   }
 
   async close(): Promise<void> {
@@ -128,7 +115,7 @@ export class SqliteStorage implements Storage {
     await this.#commitNumber.close();
     await this.#reader.close();
     this.#db.close();
-    await this.#tallyWriter.close();
+    await this.#tallyThread.close();
     await this.#writer.close();
   }
 }

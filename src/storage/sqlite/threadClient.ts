@@ -95,6 +95,7 @@ export class SqliteThread {
     if (this.#dead !== null) return;
     this.#dead = failure;
     for (const waiter of this.#waiters.splice(0)) waiter.reject(this.#dead);
+    this.#worker.terminate();
     this.#onBroken(this.#dead);
   }
 }

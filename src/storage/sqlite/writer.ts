@@ -54,6 +54,8 @@ export class Writer {
   constructor(options: WriterOptions) {
     this.#db = new Database(options.path, { readwrite: true, create: false });
     configure(this.#db);
+    // What is sorted on the way is bounded, and must not depend on a folder elsewhere.
+    this.#db.run('PRAGMA temp_store = MEMORY');
     this.#addedFlushMs = options.addedFlushMs;
   }
 
