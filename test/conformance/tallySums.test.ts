@@ -86,6 +86,8 @@ for (const place of PLACES) {
       ['what comes from an instant on', { fromMs: later }, counts(24)],
       ['one minute', { fromMs: DAY_START_MS, untilMs: later }, counts(7, 32)],
       ['a key in one minute', { keyIds: ['key_2'], fromMs: DAY_START_MS, untilMs: later }, counts(4)],
+      ['two minutes', { fromMs: DAY_START_MS, untilMs: later + MINUTE_MS }, counts(31, 32)],
+      ['a key in two minutes', { keyIds: ['key_2'], fromMs: DAY_START_MS, untilMs: later + MINUTE_MS }, counts(12)],
       ['a key from a minute on', { keyIds: ['key_2'], fromMs: later, untilMs: later + MINUTE_MS }, counts(8)],
     ] as const)('take only %s when told so', async (_name, query, expected) => {
       const storage = await fill();

@@ -1,14 +1,29 @@
 import { Database } from 'bun:sqlite';
 import { describe, expect, test } from 'bun:test';
-import { rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readlinkSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { until } from '../../cluster/wait.ts';
 import { TestService } from '../harness/service.ts';
+import { copyFixture } from '../fixtures/databases.ts';
+import { keystile } from './cliRun.ts';
 import { runToEnd, TempFolder } from './process.ts';
 import { Server } from './server.ts';
 
 const STARTS_AT = '2026-03-15T12:00:00Z';
+
+/** How often a file of this name is open in this process; 0 where the system does not tell. */
+function openFiles(name: string): number {
+  if (!existsSync('/proc/self/fd')) return 0;
+  const links = readdirSync('/proc/self/fd').map((fd) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${fd}`);
+    } catch {
+      return '';
+    }
+  });
+  return links.filter((link) => link.endsWith(`/${name}`)).length;
+}
 
 async function totalOf(service: TestService, apiId: string): Promise<unknown> {
   const [row] = await service.ok('/v1/analytics.getVerifications', { apiId });
@@ -52,6 +67,35 @@ describe('the file of the analytics', () => {
     } finally {
       await service.close();
     }
+  });
+
+  test('fails again and again: no thread and no file is left open behind a failure', async () => {
+    const service = await TestService.start({ startsAt: STARTS_AT });
+    try {
+      const { key, apiId } = await service.createKey();
+      using db = new Database(join(service.folder, 'analytics.db'));
+      db.run('ALTER TABLE tally_log RENAME TO gone');
+      const fail = async (): Promise<void> => {
+        await service.verify(key);
+        expect((await service.call('/v1/analytics.getVerifications', { apiId })).status).toBe(503);
+      };
+      await fail();
+      const before = openFiles('analytics.db');
+      for (let n = 0; n < 10; n++) await fail();
+      await until('what failed is closed', () => openFiles('analytics.db') <= before);
+      db.run('ALTER TABLE gone RENAME TO tally_log');
+      expect(await totalOf(service, apiId)).toBe(11);
+    } finally {
+      await service.close();
+    }
+  });
+
+  test('is for its user alone, whoever makes it', async () => {
+    using folder = new TempFolder();
+    copyFixture('v2', folder.path);
+    const made = await keystile(['root-key', 'list'], { environment: { KEYSTILE_DATA: folder.path } });
+    expect(made.code).toBe(0);
+    expect(statSync(folder.join('analytics.db')).mode & 0o777).toBe(0o600);
   });
 
   test('damaged, or of a newer program: the start is refused with a sentence that names it', async () => {

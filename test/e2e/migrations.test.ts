@@ -2,7 +2,8 @@ import { Database } from 'bun:sqlite';
 import { describe, expect, test } from 'bun:test';
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 
-import { readSchemaVersion, SCHEMA_VERSION } from '../../src/storage/sqlite/schema.ts';
+import { attachAnalytics, prepareAnalytics, takeOverCounts } from '../../src/storage/sqlite/analyticsFile.ts';
+import { migrate, readSchemaVersion, SCHEMA_VERSION } from '../../src/storage/sqlite/schema.ts';
 import { checkAdditions } from '../fixtures/additions.ts';
 import { copyFixture, fixtureVersions, type MadeKey } from '../fixtures/databases.ts';
 import { TestService } from '../harness/service.ts';
@@ -120,6 +121,49 @@ describe('databases of every schema version', () => {
       }
     });
   }
+});
+
+describe('counts that stood in the database itself', () => {
+  const tables = (db: Database): unknown[] =>
+    ['key_tallies', 'api_tallies', 'key_uses'].map((name) => {
+      const there = db.query('SELECT count(*) AS count FROM main.sqlite_schema WHERE name = ?').get(name);
+      return (there as { count: number }).count;
+    });
+
+  function openV2(folder: TempFolder): Database {
+    copyFixture('v2', folder.path);
+    const analytics = new Database(folder.join('analytics.db'), { create: true });
+    analytics.run('PRAGMA journal_mode = WAL');
+    prepareAnalytics(analytics, folder.path);
+    analytics.close();
+    const db = new Database(folder.join('keystile.db'));
+    attachAnalytics(db, folder.join('analytics.db'));
+    return db;
+  }
+
+  test('are not removed there while there is no room for them in their own file', () => {
+    using folder = new TempFolder();
+    using db = openV2(folder);
+    db.run(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
+      INSERT INTO main.key_uses (key_id, last_used_at_ms) SELECT 'key_more_' || i, 1 FROM n`);
+    const { page_count: pages } = db.query('PRAGMA analytics.page_count').get() as { page_count: number };
+    db.run(`PRAGMA analytics.max_page_count = ${pages}`);
+    expect(() => migrate(db)).toThrow('database or disk is full');
+    expect([readSchemaVersion(db), ...tables(db)]).toEqual([2, 1, 1, 1]);
+    db.run('PRAGMA analytics.max_page_count = 100000');
+    migrate(db);
+    expect([readSchemaVersion(db), ...tables(db)]).toEqual([SCHEMA_VERSION, 0, 0, 0]);
+    expect(db.query('SELECT sum(valid) AS valid FROM api_tallies WHERE span = 0').get()).toEqual({ valid: 33 });
+  });
+
+  test('are taken over once, also when a crash came after that and before they were removed', () => {
+    using folder = new TempFolder();
+    using db = openV2(folder);
+    takeOverCounts(db);
+    migrate(db);
+    expect(db.query('SELECT sum(valid) AS valid FROM api_tallies WHERE span = 0').get()).toEqual({ valid: 33 });
+    expect(db.query('SELECT count(*) AS uses FROM key_uses').get()).toEqual({ uses: 11 });
+  });
 });
 
 /** This program with one more migration at the end of its list. */

@@ -78,11 +78,18 @@ describe('the words of errors: trouble with the database', () => {
 
   test('a table that is gone: 500, and the log has more', async () => {
     await start();
-    const { keyId } = await service.createKey();
-    await tamper('DROP TABLE key_uses', 'analytics.db');
-    const answer = await service.call('/v1/keys.getKey', { keyId });
+    await tamper('DROP TABLE permissions');
+    const answer = await service.call('/v1/permissions.listPermissions', {});
     expect(shownError(answer)).toMatchSnapshot();
     expect(service.logLines.filter((line) => line.includes(answer.body.error.requestId as string)).length).toBe(1);
+  });
+
+  test('last uses of keys that cannot be read: who asks for a key is told so, and verification goes on', async () => {
+    await start();
+    const { key, keyId } = await service.createKey({ remaining: 5 });
+    await tamper('DROP TABLE key_uses', 'analytics.db');
+    expect(shownError(await service.call('/v1/keys.getKey', { keyId }))).toMatchSnapshot();
+    expect((await verify(key)).body.remaining).toBe(4);
   });
 
   test('a stored key that cannot be read fails alone, by its id', async () => {
