@@ -8,7 +8,6 @@ import type {
   RootKeyRecord,
 } from '../../core/records.ts';
 import type { EventQuery, StoredEvent } from '../eventsPort.ts';
-import { StorageUnavailable } from '../port.ts';
 import type {
   ApiQuery,
   FormerSecret,
@@ -27,6 +26,7 @@ import { findAny } from './findAny.ts';
 import * as queries from './queries.ts';
 import { findPermissions, findRoles } from './rbac.ts';
 import { type IdentityRow, type KeyRow, toIdentity, toReadKey } from './keyRows.ts';
+import { readLastUses } from './lastUses.ts';
 import {
   type ApiRow,
   type NamespaceRow,
@@ -217,18 +217,8 @@ export class SqlRecords implements Records {
     return (await this.#find<RootKeyRow>(queries.LIST_ROOT_KEYS, [])).map(toRootKey);
   }
 
-  async readLastUses(keyIds: readonly string[]): Promise<readonly (number | null)[]> {
-    const byKey = { select: 'SELECT key_id, last_used_at_ms FROM key_uses', column: 'key_id' };
-    const rows = await findAny<{ key_id: string; last_used_at_ms: number }>(this.#reader, byKey, keyIds).catch(
-      (error: unknown) => {
-        // On one machine they are in a file of their own, which can fail by itself.
-        if (error instanceof StorageUnavailable) throw error;
-        const reason = error instanceof Error ? error.message : String(error);
-        throw new StorageUnavailable(`The last uses of keys cannot be read (${reason}).`);
-      },
-    );
-    const uses = new Map(rows.map((row) => [row.key_id, row.last_used_at_ms]));
-    return keyIds.map((id) => uses.get(id) ?? null);
+  readLastUses(keyIds: readonly string[]): Promise<readonly (number | null)[]> {
+    return readLastUses(this.#reader, keyIds);
   }
 
   async listEvents(query: EventQuery): Promise<{ events: readonly StoredEvent[]; cursor: number | null }> {
