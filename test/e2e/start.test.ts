@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 
 import { runToEnd, TempFolder } from './process.ts';
 import { ROOT_KEY, Server } from './server.ts';
@@ -115,7 +115,8 @@ describe('the first start', () => {
 
   test.concurrent('a folder that is there already keeps its mode; what is made in it is for its owner alone', async () => {
     using folder = new TempFolder();
-    mkdirSync(folder.join('data'), { mode: 0o755 });
+    mkdirSync(folder.join('data'));
+    chmodSync(folder.join('data'), 0o755);
     await using server = await Server.start(folder);
     expect(statSync(folder.join('data')).mode & 0o777).toBe(0o755);
     expect(statSync(folder.join('data/keystile.db')).mode & 0o777).toBe(0o600);
