@@ -9,7 +9,7 @@ import { fromProjectRoot, projectRoot } from '../project.mjs';
  *   files: test files relative to the project, sorted
  */
 
-const TEST_GROUPS = ['unit', 'conformance', 'property', 'http', 'e2e', 'cluster'];
+const TEST_GROUPS = ['unit', 'conformance', 'property', 'http', 'e2e', 'nodes', 'cluster'];
 const ALL_GROUPS = ['check', ...TEST_GROUPS];
 const TEST_FILE = /\.test\.ts$/;
 

@@ -12,7 +12,7 @@ import { selectGroups } from './selection.mjs';
  */
 
 /** Groups that hold nothing against the real clock: they may wait for each other, so they run side by side. */
-const SIDE_BY_SIDE = ['conformance', 'property', 'http', 'e2e'];
+const SIDE_BY_SIDE = ['conformance', 'property', 'http', 'e2e', 'nodes'];
 
 /**
  * Runs the selected groups, one after the other but for those above. The closing line counts every test of every group.

@@ -5,7 +5,7 @@ import { Client } from 'pg';
 import { TcpProxy } from '../../cluster/proxy.ts';
 import { until } from '../../cluster/wait.ts';
 import { Child } from '../e2e/process.ts';
-import { openStorage, sharedServer } from './faultLab.ts';
+import { openStorage, sharedServer } from '../cluster/faultLab.ts';
 
 /** Eight at once; what they agree upon, and what they made. */
 async function openEight(url: string) {

@@ -5,7 +5,7 @@ import type { Spend, SpendOutcome } from '../../src/core/spend.ts';
 import { StorageUnavailable } from '../../src/storage/port.ts';
 import type { PostgresStorage } from '../../src/storage/postgres/storage.ts';
 import { credits, idempotency } from '../conformance/samples.ts';
-import { FaultLab, openCounters, seeded } from './faultLab.ts';
+import { FaultLab, openCounters, seeded } from '../cluster/faultLab.ts';
 
 const SPENDS = 300;
 /** Of batches three, of management and of lookups two each, one of local counts, two of changes. */

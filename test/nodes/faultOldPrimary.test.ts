@@ -4,7 +4,7 @@ import { PostgresServer } from '../../cluster/postgres.ts';
 import { until } from '../../cluster/wait.ts';
 import type { Spend } from '../../src/core/spend.ts';
 import type { FeedChange } from '../../src/storage/feedPort.ts';
-import { openCounters, openStorage } from './faultLab.ts';
+import { openCounters, openStorage } from '../cluster/faultLab.ts';
 
 const spendOf = (account: number): Spend => ({
   legs: [{ account, amount: 1, revision: 1, rule: { kind: 'credits', refill: null } }],

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 
 import { until } from '../../cluster/wait.ts';
-import { World } from './world.ts';
+import { World } from '../cluster/world.ts';
 
 /** KEYSTILE_STALE_MAX as it comes: no request that arrives later is decided on the old state. */
 const BOUND_MS = 1000;

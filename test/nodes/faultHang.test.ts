@@ -3,8 +3,8 @@ import { describe, expect, test } from 'bun:test';
 import { until } from '../../cluster/wait.ts';
 import type { PostgresStorage } from '../../src/storage/postgres/storage.ts';
 import { credits, spendOf } from '../conformance/samples.ts';
-import { FaultLab, openCounters, untilBackend } from './faultLab.ts';
-import { FaultNode } from './faultNode.ts';
+import { FaultLab, openCounters, untilBackend } from '../cluster/faultLab.ts';
+import { FaultNode } from '../cluster/faultNode.ts';
 
 const START = 100;
 /** The longest that a request may wait: one batch, the search for its outcome, and the attempt that is under way then. */

@@ -5,9 +5,9 @@ import { until } from '../../cluster/wait.ts';
 import { StorageOutcomeUnknown } from '../../src/storage/port.ts';
 import type { PostgresStorage } from '../../src/storage/postgres/storage.ts';
 import { credits, idempotency, spendOf } from '../conformance/samples.ts';
-import { openCounters } from './faultLab.ts';
-import { FaultNode, type NodeAnswer } from './faultNode.ts';
-import { FaultPair, firstOf } from './faultPair.ts';
+import { openCounters } from '../cluster/faultLab.ts';
+import { FaultNode, type NodeAnswer } from '../cluster/faultNode.ts';
+import { FaultPair, firstOf } from '../cluster/faultPair.ts';
 
 /** Connections of a node on which spends may wait. */
 const LANES = 3;

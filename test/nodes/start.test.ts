@@ -6,7 +6,7 @@ import { KeystileNode } from '../../cluster/node.ts';
 import type { PostgresServer } from '../../cluster/postgres.ts';
 import { SCHEMA_VERSION } from '../../src/storage/postgres/schema.ts';
 import { runToEnd } from '../e2e/process.ts';
-import { openStorage, sharedServer } from './faultLab.ts';
+import { openStorage, sharedServer } from '../cluster/faultLab.ts';
 
 /** In every address that is tried; no part of it may be printed. */
 const PASSWORD = 'hunter2hunter2';

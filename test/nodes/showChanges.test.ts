@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 
-import { World } from './world.ts';
+import { World } from '../cluster/world.ts';
 
 let world: World;
 
