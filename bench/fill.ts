@@ -44,7 +44,7 @@ function insertKeys(db: Database, count: number, shape: KeyShape): void {
   for (let number = 0; number < count; number++) {
     const secret = secretOf(number);
     const account = number + 1;
-    const id = `key_${String(number).padStart(ID_DIGITS, '0')}`;
+    const id = `key_${idDigits(number)}`;
     const [credits, limits] = countersOf(shape, account);
     const start = shownStart('demo', secret);
     const creditsAccount = credits === null ? null : account;
@@ -53,6 +53,11 @@ function insertKeys(db: Database, count: number, shape: KeyShape): void {
     if (shape === 'strict') insertAccount.run(account, 1, 0);
   }
   db.query("INSERT INTO installation (name, value) VALUES ('next_account', ?)").run(String(count + 1));
+}
+
+/** Digits that ids have, in the order of the numbers: there is no 0 among them. */
+function idDigits(number: number): string {
+  return Array.from(String(number).padStart(ID_DIGITS, '0'), (digit) => '123456789A'[Number(digit)]).join('');
 }
 
 /** The columns `credits` and `limits` of a key. */
