@@ -1,36 +1,12 @@
 import { expect, test } from 'bun:test';
 
-import type { Storage } from '../../src/storage/port.ts';
-import type { Span, TallyQuery, TallyRow } from '../../src/storage/talliesPort.ts';
+import type { Span } from '../../src/storage/talliesPort.ts';
 import { describePort } from './adapters.ts';
 import { tally, tallyCounts as counts } from './samples.ts';
+import { DAY_START_MS, MINUTE_MS, row, sum } from './tallyQuestions.ts';
 
-const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
 const DAY_MS = 86_400_000;
-const DAY_START_MS = tally().minuteMs;
-
-const EVERYTHING: TallyQuery = {
-  span: 'minute',
-  apiId: 'api_1',
-  keyIds: null,
-  identityIds: null,
-  fromMs: 0,
-  untilMs: Number.MAX_SAFE_INTEGER,
-  groupBy: [],
-};
-
-const sum = (storage: Storage, query: Partial<TallyQuery> = {}) => storage.tallies.sum({ ...EVERYTHING, ...query });
-
-const row = (fields: Partial<TallyRow>): TallyRow => ({
-  timeMs: null,
-  keyId: null,
-  identityId: null,
-  tags: null,
-  counts: counts(),
-  ...fields,
-});
-
 describePort('tallies', (world) => {
   test('what is added is summed by minute, hour and day, and stays after a reopen', async () => {
     await world().storage.tallies.add(

@@ -1,33 +1,10 @@
 import { expect, test } from 'bun:test';
 
 import type { Storage } from '../../src/storage/port.ts';
-import type { TallyQuery, TallyRow } from '../../src/storage/talliesPort.ts';
+import type { TallyQuery } from '../../src/storage/talliesPort.ts';
 import { describePort } from './adapters.ts';
 import { tally, tallyCounts as counts } from './samples.ts';
-
-const MINUTE_MS = 60_000;
-const DAY_START_MS = tally().minuteMs;
-
-const EVERYTHING: TallyQuery = {
-  span: 'minute',
-  apiId: 'api_1',
-  keyIds: null,
-  identityIds: null,
-  fromMs: 0,
-  untilMs: Number.MAX_SAFE_INTEGER,
-  groupBy: [],
-};
-
-const sum = (storage: Storage, query: Partial<TallyQuery> = {}) => storage.tallies.sum({ ...EVERYTHING, ...query });
-
-const row = (fields: Partial<TallyRow>): TallyRow => ({
-  timeMs: null,
-  keyId: null,
-  identityId: null,
-  tags: null,
-  counts: counts(),
-  ...fields,
-});
+import { DAY_START_MS, MINUTE_MS, row, sum } from './tallyQuestions.ts';
 
 const later = DAY_START_MS + MINUTE_MS;
 
