@@ -1,5 +1,5 @@
 import type { Records } from '../storage/recordsPort.ts';
-import type { Span, Tallies } from '../storage/talliesPort.ts';
+import { type Span, SPANS, type Tallies } from '../storage/talliesPort.ts';
 import type { OpenTally } from './openTally.ts';
 import type { TallyBook } from './tally.ts';
 
@@ -70,7 +70,7 @@ export class TallyFlush {
   /** Removes counts that are older than they are to be kept, and some of the last uses of keys that are gone. */
   async prune(nowMs: number, pause: () => Promise<boolean> = goOn): Promise<void> {
     const { tallies, retention } = this.#parts;
-    for (const span of ['minute', 'hour', 'day'] as const) {
+    for (const span of SPANS) {
       while (!(await tallies.prune(span, nowMs - retention[span]))) if (!(await pause())) return;
     }
     this.#lastUse = await tallies.pruneUses(this.#lastUse);

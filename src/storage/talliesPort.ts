@@ -16,7 +16,9 @@ export interface Tally {
   readonly lastAtMs: number;
 }
 
-export type Span = 'minute' | 'hour' | 'day';
+export const SPANS = ['minute', 'hour', 'day'] as const;
+export type Span = (typeof SPANS)[number];
+export const SPAN_MS: Readonly<Record<Span, number>> = { minute: 60_000, hour: 3_600_000, day: 86_400_000 };
 
 export interface TallyQuery {
   readonly span: Span;

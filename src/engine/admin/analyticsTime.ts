@@ -1,5 +1,5 @@
 import { AppError } from '../../core/errors.ts';
-import type { Span } from '../../storage/talliesPort.ts';
+import { type Span, SPAN_MS } from '../../storage/talliesPort.ts';
 import type { Retention } from '../tallyFlush.ts';
 
 export const TIME_GROUPS = ['hour', 'day', 'month'] as const;
@@ -10,7 +10,6 @@ export const MAX_ROWS = 10_000;
 /** The last instant that can be asked for: the end of the year 9999. */
 export const MAX_INSTANT_MS = Date.UTC(10_000, 0, 1) - 1;
 
-const SPAN_MS: Readonly<Record<Span, number>> = { minute: 60_000, hour: 3_600_000, day: 86_400_000 };
 const DEFAULT_HOURS = 24;
 const DEFAULT_DAYS = 30;
 /** Spans that are read at the most where a finer one could be used; fewer where each has rows of many keys. */

@@ -1,5 +1,6 @@
+import { SPAN_MS, SPANS } from '../talliesPort.ts';
 import type { Params, Statement } from './statement.ts';
-import { COUNTS, SPAN_MS, SPAN_NUMBER, SPANS } from './tallyColumns.ts';
+import { COUNTS, SPAN_NUMBER } from './tallyColumns.ts';
 
 /** A use is written down again only when it is so much later. */
 const USE_STEP_MS = 60_000;

@@ -1,6 +1,6 @@
-import type { TallyOrder, TallyQuery } from '../talliesPort.ts';
+import { SPAN_MS, type TallyOrder, type TallyQuery } from '../talliesPort.ts';
 import { type Params, placeholders, type Statement } from './statement.ts';
-import { COUNTS, SPAN_MS, SPAN_NUMBER } from './tallyColumns.ts';
+import { COUNTS, SPAN_NUMBER } from './tallyColumns.ts';
 
 const GROUP_COLUMNS = { time: 'time_ms', key: 'key_id', identity: 'identity_id', tags: 'tags' } as const;
 
