@@ -14,6 +14,8 @@ export type KeyShape = 'plain' | 'local' | 'credits' | 'strict';
 const CREDITS = 2_000_000_000;
 const LIMIT = { name: 'default', limit: 1_999_999_999, durationMs: 30 * 24 * 60 * 60 * 1000 };
 
+/** May do everything, where a row of the benchmark asks for more than verdicts. */
+export const ROOT_KEY = 'root_of_the_keystile_benchmark_1';
 export const API_ID = 'api_11111111benchmarkbench';
 const ID_DIGITS = 22;
 
@@ -72,4 +74,15 @@ function countersOf(shape: KeyShape, account: number): [credits: string | null, 
     case 'strict':
       return [null, JSON.stringify([{ ...LIMIT, async: false, account }])];
   }
+}
+
+export function addRootKey(folder: string): void {
+  const db = new Database(join(folder, 'keystile.db'));
+  db.query('INSERT INTO root_keys (id, secret_digest, start, rights, created_at_ms) VALUES (?, ?, ?, ?, 0)').run(
+    'rk_1',
+    new Digester(null).digest(ROOT_KEY),
+    'root',
+    '["*"]',
+  );
+  db.close();
 }

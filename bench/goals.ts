@@ -1,4 +1,5 @@
 import type { CounterResult } from './counters.ts';
+import type { CrashResult } from './crash.ts';
 import type { IdleResult } from './idle.ts';
 import type { ListingResult } from './listing.ts';
 import type { MillionResult } from './million.ts';
@@ -9,6 +10,8 @@ export interface Results {
   readonly counters: readonly CounterResult[];
   /** With analytics against without. */
   readonly analytics: Comparison | null;
+  /** Counts that a killed process loses. */
+  readonly crash: { readonly one: CrashResult; readonly node: CrashResult } | null;
   readonly million: MillionResult | null;
   readonly listing: ListingResult | null;
   readonly idle: IdleResult | null;
@@ -27,7 +30,7 @@ export interface Goal {
 
 type Bound = Goal['bound'];
 
-export function goalsOf({ counters, analytics, million, listing, idle, postgres }: Results): Goal[] {
+export function goalsOf({ counters, analytics, crash, million, listing, idle, postgres }: Results): Goal[] {
   const goals: Goal[] = [];
   const hold = (what: string, measured: number, bound: Bound, target: number | null, unit: string): void => {
     if (target !== null) goals.push({ what, measured, bound, target, unit, isReached: keeps(measured, bound, target) });
@@ -37,6 +40,10 @@ export function goalsOf({ counters, analytics, million, listing, idle, postgres 
     hold(`${row.title}: p99`, comparison.p99Ratio.median, 'at most', row.targetP99Ratio, 'x bare');
   }
   if (analytics !== null) hold('analytics: requests', analytics.ratio.median, 'at least', 0.97, 'x without');
+  if (crash !== null) {
+    hold('analytics lost by a crash, 100,000 keys', crash.one.lostSeconds, 'under', 15, 's');
+    hold('PostgreSQL, analytics lost by a crash, 100,000 keys', crash.node.lostSeconds, 'under', 15, 's');
+  }
   if (million !== null) {
     hold('1,000,000 keys: start to first verdict', million.startSeconds, 'under', 1, 's');
     hold('1,000,000 keys: requests', million.comparison.ratio.median, 'at least', 0.85, 'x 1,000 keys');

@@ -1,9 +1,5 @@
-import { Database } from 'bun:sqlite';
-import { join } from 'node:path';
-
-import { Digester } from '../src/system.ts';
 import { Child } from './child.ts';
-import { API_ID, fillFolder } from './fill.ts';
+import { addRootKey, API_ID, fillFolder, ROOT_KEY } from './fill.ts';
 import { median } from './statistics.ts';
 
 const MANY = 1_000_000;
@@ -12,7 +8,6 @@ const PAGE = 100;
 const SAMPLE = 100;
 /** Calls of something else before the first page: what the first calls of a process take is no property of a page. */
 const WARM_UP = 50;
-const ROOT_KEY = 'root_of_the_listing_benchmark_1';
 
 export interface ListingResult {
   readonly keys: number;
@@ -60,15 +55,4 @@ async function readPage(port: number, cursor: string | undefined, externalId?: s
     body: JSON.stringify({ apiId: API_ID, limit: PAGE, cursor, externalId }),
   });
   return (await response.json()) as { keys: unknown[]; total: number; cursor?: string };
-}
-
-function addRootKey(folder: string): void {
-  const db = new Database(join(folder, 'keystile.db'));
-  db.query('INSERT INTO root_keys (id, secret_digest, start, rights, created_at_ms) VALUES (?, ?, ?, ?, 0)').run(
-    'rk_1',
-    new Digester(null).digest(ROOT_KEY),
-    'root',
-    '["*"]',
-  );
-  db.close();
 }

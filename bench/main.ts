@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { VERSION } from '../src/version.ts';
 import { measureAnalytics } from './analytics.ts';
 import { COUNTER_ROWS, type CounterResult, measureRow } from './counters.ts';
+import { measureCrash, measureNodeCrash } from './crash.ts';
 import { measureFlushMs } from './flush.ts';
 import { goalsOf, type Results } from './goals.ts';
 import { measureIdle } from './idle.ts';
@@ -60,7 +61,7 @@ function machineFacts(folder: string) {
 async function measureAll({ isWanted, pace }: Options, folder: string): Promise<Results> {
   const counters: CounterResult[] = [];
   const rows = COUNTER_ROWS.filter(({ name }) => isWanted(name));
-  const pool = new RequestPool(rows.length > 0 || isWanted('analytics') ? KEYS : 0);
+  const pool = new RequestPool(rows.length > 0 || isWanted('analytics') || isWanted('crash') ? KEYS : 0);
   for (const row of rows) {
     announce(row.title);
     counters.push(await measureRow(row, join(folder, row.name), pool, pace));
@@ -68,6 +69,10 @@ async function measureAll({ isWanted, pace }: Options, folder: string): Promise<
   if (isWanted('analytics')) announce('analytics');
   const folders = { off: join(folder, 'off'), on: join(folder, 'on') };
   const analytics = isWanted('analytics') ? await measureAnalytics(folders, pool, pace) : null;
+  if (isWanted('crash')) announce('a killed process');
+  const crash = isWanted('crash')
+    ? { one: await measureCrash(join(folder, 'crash'), pool), node: await measureNodeCrash(pool) }
+    : null;
   if (isWanted('million')) announce('1,000,000 keys');
   const many = { many: join(folder, 'many'), few: join(folder, 'few') };
   const million = isWanted('million') ? await measureMillion(many, pace) : null;
@@ -78,7 +83,7 @@ async function measureAll({ isWanted, pace }: Options, folder: string): Promise<
   if (isWanted('postgres')) announce('PostgreSQL');
   const postgres = isWanted('postgres') ? await measurePostgres(new RequestPool(POSTGRES_KEYS), pace) : null;
   process.stderr.write('\n');
-  return { counters, analytics, million, listing, idle, postgres };
+  return { counters, analytics, crash, million, listing, idle, postgres };
 }
 
 function announce(row: string): void {

@@ -6,6 +6,7 @@ import type { Pace } from './pairs.ts';
 const ROW_NAMES: readonly string[] = [
   ...COUNTER_ROWS.map(({ name }) => name),
   'analytics',
+  'crash',
   'million',
   'listing',
   'idle',

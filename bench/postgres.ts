@@ -1,9 +1,6 @@
-import { Client } from 'pg';
-
 import { PostgresServer } from '../cluster/postgres.ts';
-import { PostgresStorage } from '../src/storage/postgres/storage.ts';
 import { Child } from './child.ts';
-import type { KeyShape } from './fill.ts';
+import { fillDatabase } from './fillDatabase.ts';
 import { runLoad } from './load.ts';
 import { compare, type Comparison, type Pace, type Side, warmUp } from './pairs.ts';
 import { probe } from './probe.ts';
@@ -30,10 +27,10 @@ export interface PostgresResult {
 /** One node, and three, on a PostgreSQL on the same machine that flushes every commit. */
 export async function measurePostgres(pool: RequestPool, pace: Pace): Promise<PostgresResult> {
   await using server = await PostgresServer.start({ durable: true, settings: { shared_buffers: '256MB' } });
-  const local = await measureAgainstBare(await fill(server, pool.count, 'local'), pool, pace);
-  const strict = await measureAgainstBare(await fill(server, pool.count, 'strict'), pool, pace);
-  const guarded = await measureGuarded(await fill(server, pool.count, 'credits'), pool, pace);
-  const hotRatio = await measureHot(await fill(server, pool.count, 'credits'), pool, pace);
+  const local = await measureAgainstBare(await fillDatabase(server, pool.count, 'local'), pool, pace);
+  const strict = await measureAgainstBare(await fillDatabase(server, pool.count, 'strict'), pool, pace);
+  const guarded = await measureGuarded(await fillDatabase(server, pool.count, 'credits'), pool, pace);
+  const hotRatio = await measureHot(await fillDatabase(server, pool.count, 'credits'), pool, pace);
   return { local, strict, ...guarded, hotRatio };
 }
 
@@ -93,50 +90,4 @@ async function comparing(baseline: Side, subject: Side, pace: Pace): Promise<Com
   const comparison = await compare(baseline, subject, pace);
   await Promise.all([baseline.child.stop(), subject.child.stop()]);
   return comparison;
-}
-
-/** A database with `count` keys of one shape, as the service would have made them. */
-async function fill(server: PostgresServer, count: number, shape: KeyShape): Promise<string> {
-  const url = await server.createDatabase();
-  const storage = await PostgresStorage.open({
-    url,
-    node: 'fill',
-    location: 'fill',
-    version: '0',
-    nowMs: Date.now,
-    monotonicMs: () => performance.now(),
-    random: Math.random,
-    newWorkspaceId: () => 'ws_bench',
-    poolSize: 2,
-    maxWaiting: 10,
-    idempotencyRetentionMs: 3_600_000,
-    staleMaxMs: 1000,
-    observe: { committed() {}, refused() {} },
-  });
-  await storage.close();
-  const client = new Client({ connectionString: url });
-  await client.connect();
-  const limit = (account: string): string =>
-    `'[{"name":"default","limit":1999999999,"durationMs":2592000000,"async":${shape === 'local'},"account":' || ${account} || '}]'`;
-  const credits = shape === 'credits' ? `'{"account":' || i || ',"refill":null}'` : 'NULL';
-  const limits = shape === 'credits' ? 'NULL' : limit(shape === 'strict' ? 'i' : `'null'`);
-  await client.query(`INSERT INTO apis VALUES ('api_bench', 'bench', 0)`);
-  await client.query(
-    `INSERT INTO keys (id, api_id, secret_digest, start, enabled, credits, credits_account, limits, created_at_ms, revision)
-     SELECT 'key_' || lpad(n::text, 22, '0'), 'api_bench',
-       encode(sha256(convert_to('demo_' || lpad(n::text, 28, '0'), 'UTF8')), 'base64'), 'demo_', 1,
-       ${credits}, ${shape === 'credits' ? 'i' : 'NULL::bigint'}, ${limits}, 0, 1
-     FROM (SELECT n, n + 1 AS i FROM generate_series(0, $1::int - 1) n) s`,
-    [count],
-  );
-  if (shape !== 'local') {
-    await client.query(`INSERT INTO accounts SELECT i, $2, $3, 0, 0, 1 FROM generate_series(1, $1::int) i`, [
-      count,
-      shape === 'credits' ? 0 : 1,
-      shape === 'credits' ? 2_000_000_000 : 0,
-    ]);
-  }
-  await client.query('VACUUM ANALYZE');
-  await client.end();
-  return url;
 }

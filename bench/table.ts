@@ -1,11 +1,12 @@
 import type { CounterResult } from './counters.ts';
+import type { CrashResult } from './crash.ts';
 import type { Goal, Results } from './goals.ts';
 import type { Comparison, SideResult } from './pairs.ts';
 import type { Spread } from './statistics.ts';
 
 /** What a person reads. */
 export function resultTables(results: Results, goals: readonly Goal[]): string {
-  const { counters, analytics, million, listing, postgres } = results;
+  const { counters, analytics, crash, million, listing, postgres } = results;
   const parts: string[] = [];
   if (counters.length > 0) {
     const head = ['', ...comparisonHead('bare', 'keystile'), 'flush'];
@@ -16,6 +17,20 @@ export function resultTables(results: Results, goals: readonly Goal[]): string {
       table([
         ['', ...comparisonHead('off', 'on')],
         ['analytics', ...comparisonCells(analytics)],
+      ]),
+    );
+  }
+  if (crash !== null) {
+    const cells = ({ keys, perSecond, lostSeconds }: CrashResult): string[] => [
+      whole(keys),
+      whole(perSecond),
+      `${lostSeconds.toFixed(1)} s`,
+    ];
+    parts.push(
+      table([
+        ['killed', 'keys in use', 'keystile/s', 'counts lost'],
+        ['embedded', ...cells(crash.one)],
+        ['PostgreSQL', ...cells(crash.node)],
       ]),
     );
   }

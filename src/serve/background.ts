@@ -10,9 +10,9 @@ const HELLO_EVERY_MS = 1_000;
 const IMPORT_EVERY_MS = 1_000;
 const TALLY_EVERY_MS = 5_000;
 /** With what follows from it a tally takes 15 to 20 us of other threads, 1 us of this one: together about 4 % of a processor. */
-const REST_PER_TALLY_MS = 0.4;
+const REST_PER_TALLY_MS = 0.1;
 /** A database that nodes share takes about 100 us for each. */
-const SHARED_REST_PER_TALLY_MS = 1;
+const SHARED_REST_PER_TALLY_MS = 0.1;
 const FOLD_EVERY_MS = 5_000;
 /** A round of folding that took t rests for this many t, but not for long: what has come meanwhile makes the next one longer. */
 const FOLD_REST = 30;

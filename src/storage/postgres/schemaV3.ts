@@ -1,7 +1,12 @@
 import { TEXT } from './textType.ts';
 
-/** What nodes have counted and nobody has brought into the sums yet. Programs of version 2 go on adding to the sums at once. */
+/**
+ * What nodes have counted and nobody has brought into the sums yet: as it was sent, then by rows. Programs of version 2 go on
+ * adding to the sums at once.
+ */
 export const SCHEMA_V3 = `
+  CREATE TABLE tally_slices (number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, body text NOT NULL);
+  ALTER TABLE tally_slices ALTER COLUMN body SET STORAGE EXTERNAL;
   CREATE TABLE tally_log (
     number bigint GENERATED ALWAYS AS IDENTITY,
     minute_ms bigint NOT NULL, api_id ${TEXT} NOT NULL, key_id ${TEXT} NOT NULL, identity_id ${TEXT} NOT NULL, tags ${TEXT} NOT NULL,

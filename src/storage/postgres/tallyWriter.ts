@@ -1,6 +1,7 @@
 import { StorageOutcomeUnknown, StorageUnavailable } from '../port.ts';
 import type { Statement } from '../sql/statement.ts';
 import type { TallyWriter } from '../sql/tallies.ts';
+import { COUNTS, LOG_COLUMNS } from '../sql/tallyColumns.ts';
 import type { FoldStep } from '../sql/tallyFold.ts';
 import { asUnavailable, kindOf, reasonOf } from './failure.ts';
 import type { Ask, Pool } from './pool.ts';
@@ -10,6 +11,33 @@ const FOLD_LOCK = 7_218_530_413;
 /** Rows of the log that are folded at once take a fraction of what a statement may; fewer where that was too many. */
 const MAX_FOLD_ROWS = 5_000;
 const MIN_FOLD_ROWS = 50;
+
+/** Slices that become rows at once: the more, the fewer rows; fewer where that was too many. */
+const MAX_UNPACK_SLICES = 1_000;
+
+const APPEND = `
+  WITH mark AS (
+    INSERT INTO tally_marks AS t (node, batch, at_ms) VALUES ($1, $2, ledger_now_v1(NULL))
+    ON CONFLICT (node) DO UPDATE SET batch = excluded.batch, at_ms = excluded.at_ms WHERE t.batch < excluded.batch
+    RETURNING 1
+  )
+  INSERT INTO tally_slices (body) SELECT $3 FROM mark`;
+
+const SLICE_LISTS = LOG_COLUMNS.map((column) => `jsonb_array_elements_text(body -> '${column}')`).join(', ');
+const SLICE_SUMS = COUNTS.map((name) => `coalesce(sum(${name}::bigint), 0)`).join(', ');
+
+/** Who comes second waits for the first, and takes what that one has left: the rows are locked in their order. */
+const UNPACK = `
+  WITH taken AS (
+    DELETE FROM tally_slices WHERE number = ANY (ARRAY(SELECT number FROM tally_slices ORDER BY number LIMIT $1 FOR UPDATE))
+    RETURNING body::jsonb AS body
+  ), added AS (
+    INSERT INTO tally_log (${LOG_COLUMNS.join(', ')})
+    SELECT minute_ms::bigint, api_id, key_id, coalesce(identity_id, ''), coalesce(tags, ''), max(last_at_ms::bigint), ${SLICE_SUMS}
+    FROM taken, ROWS FROM (${SLICE_LISTS}) AS t (${LOG_COLUMNS.join(', ')})
+    GROUP BY 1, 2, 3, 4, 5
+  )
+  SELECT count(*)::int AS taken FROM taken`;
 
 /** A row of the log. */
 interface LogPlace {
@@ -23,6 +51,7 @@ const START: LogPlace = { key_id: '', number: 0 };
 export class PostgresTallyWriter implements TallyWriter {
   readonly #pool: Pool;
   readonly #node: string;
+  #unpackSlices = MAX_UNPACK_SLICES;
   #foldRows = MAX_FOLD_ROWS;
   /** The last row that this round has come to. */
   #foldedTo = START;
@@ -32,8 +61,28 @@ export class PostgresTallyWriter implements TallyWriter {
     this.#node = node;
   }
 
-  async append(statements: readonly Statement[], batch: number): Promise<void> {
-    await this.#pool.use((ask) => this.#appendIn(ask, statements, batch));
+  async append(slice: string, batch: number): Promise<void> {
+    await this.#pool.use(async (ask) => {
+      try {
+        await ask({ name: 'append_tallies', text: APPEND, values: [this.#node, batch, slice] });
+      } catch (error) {
+        const reason = reasonOf(error);
+        if (kindOf(error) === 'lost') throw new StorageOutcomeUnknown(`The database did not answer (${reason}).`);
+        throw new StorageUnavailable(`The database cannot be asked (${reason}).`);
+      }
+    });
+  }
+
+  async unpack(): Promise<boolean> {
+    const limit = this.#unpackSlices;
+    try {
+      const { rows } = await asUnavailable(this.#pool.query<{ taken: number }>({ text: UNPACK, values: [limit] }));
+      this.#unpackSlices = Math.min(MAX_UNPACK_SLICES, limit * 2);
+      return (rows[0]?.taken ?? 0) < limit;
+    } catch (error) {
+      this.#unpackSlices = Math.max(1, Math.floor(limit / 2));
+      throw error;
+    }
   }
 
   /** From key to key: the longer the log, the more rows of a key become one. */
@@ -71,24 +120,6 @@ export class PostgresTallyWriter implements TallyWriter {
 
   async remove({ sql, params }: Statement): Promise<number> {
     return (await asUnavailable(this.#pool.query({ text: sql, values: params }))).rowCount ?? 0;
-  }
-
-  async #appendIn(ask: Ask, statements: readonly Statement[], batch: number): Promise<void> {
-    try {
-      await ask('BEGIN');
-      const { rowCount } = await ask({
-        text: `INSERT INTO tally_marks AS t (node, batch, at_ms) VALUES ($1, $2, ledger_now_v1(NULL))
-          ON CONFLICT (node) DO UPDATE SET batch = excluded.batch, at_ms = excluded.at_ms WHERE t.batch < excluded.batch`,
-        values: [this.#node, batch],
-      });
-      if (rowCount === 1) for (const { sql, params } of statements) await ask({ text: sql, values: params });
-      await ask('COMMIT');
-    } catch (error) {
-      if (kindOf(error) === 'lost')
-        throw new StorageOutcomeUnknown(`The database did not answer (${reasonOf(error)}).`);
-      await ask('ROLLBACK').catch(() => {});
-      throw new StorageUnavailable(`The database cannot be asked (${reasonOf(error)}).`);
-    }
   }
 
   /**

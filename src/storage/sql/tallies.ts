@@ -1,12 +1,11 @@
 import type { Span, Tallies, Tally, TallyQuery, TallyRow } from '../talliesPort.ts';
-import type { Params, SqlReader, Statement } from './statement.ts';
+import type { SqlReader, Statement } from './statement.ts';
 import { placeholders } from './statement.ts';
 import { COUNTS, SPAN_NUMBER } from './tallyColumns.ts';
 import { type FoldStep, foldStatements } from './tallyFold.ts';
+import { packTallies } from './tallySlice.ts';
 import { sumStatement } from './tallySums.ts';
 
-/** Rows of one statement. */
-const ROWS_PER_STATEMENT = 500;
 /** Rows that one step of pruning removes at the most. */
 const PRUNE_STEP = 1000;
 /** Last uses that one step looks at, whether their keys are still there. */
@@ -15,7 +14,9 @@ const USES_STEP = 10_000;
 /** How an engine writes tallies: all statements of a call in one transaction. */
 export interface TallyWriter {
   /** Not a second time for the same batch. */
-  append(statements: readonly Statement[], batch: number): Promise<void>;
+  append(slice: string, batch: number): Promise<void>;
+  /** Makes rows of the log of the oldest slices, one for each subject. True: these were all that stood there. */
+  unpack(): Promise<boolean>;
   /** The rows of the log that are to be folded next; null = none. */
   nextStep(): Promise<FoldStep | null>;
   /** All statements see the same log. False: another node is at it, and nothing was done. */
@@ -31,6 +32,8 @@ export interface TallyWriter {
 export class SqlTallies implements Tallies {
   readonly #reader: SqlReader;
   readonly #writer: TallyWriter;
+  /** What this round of folding is about stands in the log. */
+  #isUnpacked = false;
 
   constructor(reader: SqlReader, writer: TallyWriter) {
     this.#reader = reader;
@@ -38,21 +41,22 @@ export class SqlTallies implements Tallies {
   }
 
   add(tallies: readonly Tally[], batch: number): Promise<void> {
-    const count = Math.ceil(tallies.length / ROWS_PER_STATEMENT);
-    const statements = Array.from({ length: count }, (_, i) =>
-      appendStatement(tallies.slice(i * ROWS_PER_STATEMENT, (i + 1) * ROWS_PER_STATEMENT)),
-    );
-    return this.#writer.append(statements, batch);
+    return this.#writer.append(packTallies(tallies), batch);
   }
 
+  /** Slices once at the start of a round: the more of them, the more of a key become one row. */
   async fold(): Promise<boolean> {
+    this.#isUnpacked ||= await this.#writer.unpack();
+    if (!this.#isUnpacked) return false;
     const step = await this.#writer.nextStep();
-    if (step === null) return true;
-    const isDone = await this.#writer.fold(foldStatements(step));
-    return !isDone || step.isLast;
+    const isDone = step !== null && (await this.#writer.fold(foldStatements(step)));
+    const isEnd = !isDone || step.isLast;
+    this.#isUnpacked = !isEnd;
+    return isEnd;
   }
 
   async sum(query: TallyQuery): Promise<readonly TallyRow[]> {
+    while (!(await this.#writer.unpack()));
     const rows = await this.#reader.scan<SumRow>(sumStatement(query));
     return rows.map((row) => ({
       timeMs: row.time_ms ?? null,
@@ -105,28 +109,4 @@ interface SumRow extends Record<string, string | number | null | undefined> {
   identity_id?: string;
   external_id?: string | null;
   tags?: string;
-}
-
-const LOG_COLUMNS = ['minute_ms', 'api_id', 'key_id', 'identity_id', 'tags', ...COUNTS, 'last_at_ms'];
-
-/** By the number of rows: making the text takes longer than all else. */
-const APPEND_SQL = new Map<number, string>();
-
-function appendSql(rows: number): string {
-  let sql = APPEND_SQL.get(rows);
-  if (sql === undefined) {
-    const width = LOG_COLUMNS.length;
-    const values = Array.from({ length: rows }, (_, i) => `(${placeholders(width, i * width + 1)})`);
-    sql = `INSERT INTO tally_log (${LOG_COLUMNS.join(', ')}) VALUES ${values.join(', ')}`;
-    APPEND_SQL.set(rows, sql);
-  }
-  return sql;
-}
-
-function appendStatement(tallies: readonly Tally[]): Statement {
-  const params: Params = [];
-  for (const { minuteMs, apiId, keyId, identityId, tags, counts, lastAtMs } of tallies) {
-    params.push(minuteMs, apiId, keyId, identityId, tags, ...counts, lastAtMs);
-  }
-  return { sql: appendSql(tallies.length), params };
 }

@@ -17,6 +17,7 @@ const COUNT_COLUMNS = `
  * of the tables at some moment: SQLite is told what they are like when they are large.
  */
 const SCHEMA_V1 = `
+  CREATE TABLE tally_slices (number INTEGER PRIMARY KEY, body TEXT NOT NULL) STRICT;
   CREATE TABLE tally_log (
     number INTEGER PRIMARY KEY,
     minute_ms INTEGER NOT NULL, api_id TEXT NOT NULL, key_id TEXT NOT NULL, identity_id TEXT NOT NULL, tags TEXT NOT NULL,${COUNT_COLUMNS},

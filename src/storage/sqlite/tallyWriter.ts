@@ -6,6 +6,7 @@ import type { FoldStep } from '../sql/tallyFold.ts';
 import type { TallyWriter } from '../sql/tallies.ts';
 import { toWriteFailure } from './failure.ts';
 import type { LazyThread } from './lazyThread.ts';
+import type { SqliteThread } from './threadClient.ts';
 
 /** Rows of the log that are folded at once: the more, the more rows of a key become one; they are sorted in memory. */
 const FOLD_ROWS = 250_000;
@@ -21,8 +22,13 @@ export class SqliteTallyWriter implements TallyWriter {
     this.#thread = thread;
   }
 
-  async append(statements: readonly Statement[]): Promise<void> {
-    await this.#write(statements);
+  async append(slice: string): Promise<void> {
+    await this.#write([{ sql: 'INSERT INTO tally_slices (body) VALUES ($1)', params: [slice] }]);
+  }
+
+  async unpack(): Promise<boolean> {
+    if (this.#db.query('SELECT 1 FROM tally_slices LIMIT 1').get() === null) return true;
+    return this.#ask((thread) => thread.call('unpackTallies'));
   }
 
   /** The oldest first. */
@@ -44,9 +50,13 @@ export class SqliteTallyWriter implements TallyWriter {
     return (await this.#write([statement]))[0] ?? 0;
   }
 
-  async #write(statements: readonly Statement[]): Promise<number[]> {
+  #write(statements: readonly Statement[]): Promise<number[]> {
+    return this.#ask((thread) => thread.call('write', statements));
+  }
+
+  async #ask<T>(question: (thread: SqliteThread) => Promise<T>): Promise<T> {
     try {
-      return await (await this.#thread.get()).call('write', statements);
+      return await question(await this.#thread.get());
     } catch (error) {
       throw new StorageUnavailable(`The analytics cannot be written (${toWriteFailure(error).message}).`);
     }

@@ -48,6 +48,8 @@ function carryOut(call: ThreadCall): unknown {
     }
     case 'write':
       return writer?.write(...call.args);
+    case 'unpackTallies':
+      return writer?.unpackTallies();
     case 'close':
       writer?.close();
       reader?.close();

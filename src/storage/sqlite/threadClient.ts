@@ -22,6 +22,7 @@ interface ThreadMethods {
   query(statement: Statement): unknown[];
   /** All in one transaction; answers how many rows each of them changed. */
   write(statements: readonly Statement[]): number[];
+  unpackTallies(): boolean;
   close(): void;
 }
 

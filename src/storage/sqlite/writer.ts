@@ -9,6 +9,7 @@ import { EDGE_NUMBERS, type EdgeColumns } from './edgeCounts.ts';
 import { toWriteFailure, WriteFailure } from './failure.ts';
 import { ENTRY_LENGTH } from './entries.ts';
 import type { Rotation } from './replays.ts';
+import { INSERT_LOG_ROW, OLDEST_SLICES, rowsOf, UNPACK_SLICES } from './tallySlices.ts';
 
 /** Rows only this adapter writes: the names of ad-hoc windows. */
 export type WindowWrite =
@@ -80,6 +81,17 @@ export class Writer {
       changes = statements.map(({ sql, params }) => this.#run(sql, params));
     });
     return changes;
+  }
+
+  /** See TallyWriter.unpack. */
+  unpackTallies(): boolean {
+    const slices = this.#statement(OLDEST_SLICES).all() as { number: number; body: string }[];
+    const rows = rowsOf(slices.map(({ body }) => body));
+    this.#transaction(() => {
+      for (const row of rows) this.#run(INSERT_LOG_ROW, row);
+      this.#run('DELETE FROM tally_slices WHERE number <= ?', [slices.at(-1)?.number ?? 0]);
+    });
+    return slices.length < UNPACK_SLICES;
   }
 
   /** Brings rows up to what the log already holds: AccountEntry after AccountEntry. */
