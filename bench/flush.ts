@@ -2,7 +2,7 @@ import { Database } from 'bun:sqlite';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { configure } from '../src/storage/sqlite/writer.ts';
+import { configure } from '../src/storage/sqlite/configure.ts';
 import { median } from './statistics.ts';
 
 const COMMITS = 200;

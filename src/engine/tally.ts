@@ -68,9 +68,14 @@ export class TallyBook {
     return this.#sealed.length + this.#running.length;
   }
 
+  /** Tallies of the sealed generation. */
+  get waiting(): number {
+    return this.#sealed.length + this.#packed.counts.sealedLength;
+  }
+
   /** Nothing is left of the sealed generation. */
   get isSealedEmpty(): boolean {
-    return this.#sealed.length === 0 && this.#sealedAsked.length === 0 && this.#packed.counts.sealedLength === 0;
+    return this.waiting === 0 && this.#sealedAsked.length === 0;
   }
 
   /** From now on nothing is added to what was counted until now. */
@@ -121,10 +126,9 @@ export class TallyBook {
 
   #roll(nowMs: number): void {
     const minuteMs = minuteOf(nowMs);
-    const waiting = this.#sealed.length + this.#packed.counts.sealedLength;
     const isLaterInHour =
       nowMs > this.#minuteMs && Math.floor(nowMs / HOUR_MS) === Math.floor(this.#minuteMs / HOUR_MS);
-    if (waiting > MAX_WAITING && isLaterInHour) this.#untilMs = minuteMs + MINUTE_MS;
+    if (this.waiting > MAX_WAITING && isLaterInHour) this.#untilMs = minuteMs + MINUTE_MS;
     else this.#seal(minuteMs);
   }
 

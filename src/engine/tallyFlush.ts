@@ -48,7 +48,7 @@ export class TallyFlush {
   }
 
   /** Returns when all that was counted before the call is written down; `pause` is waited for between two slices. */
-  async flush(pause: () => Promise<unknown> = goOn): Promise<void> {
+  async flush(pause: (waiting: number) => Promise<unknown> = goOn): Promise<void> {
     const { book } = this.#parts;
     const wanted = book.seals + 1;
     while (this.#written < wanted) {
@@ -58,7 +58,7 @@ export class TallyFlush {
         continue;
       }
       await this.#sendNext();
-      if (!this.#isWritten) await pause();
+      if (!this.#isWritten) await pause(book.waiting);
     }
   }
 

@@ -2,6 +2,7 @@ import type { Engine } from '../engine/engine.ts';
 import type { BackgroundGauges } from '../http/metrics.ts';
 import type { Log } from '../log.ts';
 import type { PostgresStorage } from '../storage/postgres/storage.ts';
+import { tallyRestMs } from './tallyPace.ts';
 import { WalWatch } from './walWatch.ts';
 
 const SWEEP_EVERY_MS = 30_000;
@@ -9,10 +10,6 @@ const PRUNE_EVERY_MS = 60_000;
 const HELLO_EVERY_MS = 1_000;
 const IMPORT_EVERY_MS = 1_000;
 const TALLY_EVERY_MS = 5_000;
-/** With what follows from it a tally takes 15 to 20 us of other threads, 1 us of this one: together about 4 % of a processor. */
-const REST_PER_TALLY_MS = 0.1;
-/** A database that nodes share takes about 100 us for each. */
-const SHARED_REST_PER_TALLY_MS = 0.1;
 const FOLD_EVERY_MS = 5_000;
 /** A round of folding that took t rests for this many t, but not for long: what has come meanwhile makes the next one longer. */
 const FOLD_REST = 30;
@@ -71,9 +68,8 @@ export class Background {
     this.#every(IMPORT_EVERY_MS, 'importing keys', () => engine.importQueue.run());
     this.#every(SWEEP_EVERY_MS, 'finishing deletions', () => engine.bulkDeletion.finish());
     const { tallyFlush } = engine;
-    const restPerTallyMs = this.#options.cluster === null ? REST_PER_TALLY_MS : SHARED_REST_PER_TALLY_MS;
     this.#every(TALLY_EVERY_MS, 'writing analytics down', () =>
-      tallyFlush.flush(() => this.#rest(restPerTallyMs * tallyFlush.sliceSize)),
+      tallyFlush.flush((waiting) => this.#rest(tallyRestMs(tallyFlush.sliceSize, waiting))),
     );
     this.#every(FOLD_EVERY_MS, 'summing analytics', async () => {
       const startedAtMs = this.#options.monotonicMs();

@@ -1,5 +1,6 @@
 import { expect, setDefaultTimeout, test } from 'bun:test';
 
+import type { Storage } from '../../src/storage/port.ts';
 import { VirtualClock } from '../harness/clock.ts';
 import { open, postgresServer } from './postgres.ts';
 import { tally, tallyCounts as counts } from './samples.ts';
@@ -7,35 +8,67 @@ import { row, sum } from './tallyQuestions.ts';
 
 setDefaultTimeout(60_000);
 
-/** Ends a fold of more than so many keys as the time limit of a statement would. */
-const refuseMoreThan = (keys: number): string => `
+/** Ends a statement that adds more than so many rows to a table as its time limit would. */
+const refuseMoreThan = (rows: number, table: string): string => `
   CREATE FUNCTION too_many() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN
-      IF (SELECT count(*) FROM added) > ${keys} THEN RAISE EXCEPTION 'too many' USING ERRCODE = '57014'; END IF;
+      IF (SELECT count(*) FROM added) > ${rows} THEN RAISE EXCEPTION 'too many' USING ERRCODE = '57014'; END IF;
       RETURN NULL;
     END $$;
-  CREATE TRIGGER too_many AFTER INSERT ON key_uses REFERENCING NEW TABLE AS added
+  CREATE TRIGGER too_many AFTER INSERT ON ${table} REFERENCING NEW TABLE AS added
     FOR EACH STATEMENT EXECUTE FUNCTION too_many();`;
 
-test('a step of folding that takes too long is halved until it does not; nothing is lost or counted twice', async () => {
+/** What each step of folding came to, until the end of the round. */
+async function foldRound(storage: Storage, afterStep: () => Promise<void> = async () => {}): Promise<string[]> {
+  const steps: string[] = [];
+  while (steps.at(-1) !== 'end' && steps.length < 50) {
+    const step = storage.tallies.fold().then((isEnd) => (isEnd ? 'end' : 'done'));
+    steps.push(await step.catch((error: unknown) => (error instanceof Error ? error.name : '')));
+    await afterStep();
+  }
+  return steps;
+}
+
+async function withDatabase(work: (storage: Storage, run: (sql: string) => Promise<unknown>) => Promise<void>) {
   const server = await postgresServer();
   const url = await server.createDatabase();
   const storage = await open(url, new VirtualClock('2026-03-15T12:00:00Z'));
   try {
-    await server.query(refuseMoreThan(1_300), new URL(url).pathname.slice(1));
-    const many = Array.from({ length: 6_000 }, (_, i) => tally({ keyId: `key_${String(i).padStart(4, '0')}` }));
-    await storage.tallies.add(many, 1);
-    const steps: string[] = [];
-    while (steps.at(-1) !== 'end' && steps.length < 50) {
-      const step = storage.tallies.fold().then((isEnd) => (isEnd ? 'end' : 'done'));
-      steps.push(await step.catch((error: unknown) => (error instanceof Error ? error.name : '')));
-      expect(await sum(storage, { span: 'day' })).toEqual([row({ counts: counts(6_000) })]);
-    }
-    // 5,000 and 2,500 rows are too many, 1,250 are not.
-    expect(steps.slice(0, 3)).toEqual(['StorageUnavailable', 'StorageUnavailable', 'done']);
-    expect(steps.at(-1)).toBe('end');
+    await work(storage, (sql) => server.query(sql, new URL(url).pathname.slice(1)));
   } finally {
     await storage.close();
     await server.dropDatabase(url);
   }
+}
+
+test('a step of folding that takes too long is halved until it does not; nothing is lost or counted twice', async () => {
+  await withDatabase(async (storage, run) => {
+    await run(refuseMoreThan(1_300, 'key_uses'));
+    const many = Array.from({ length: 6_000 }, (_, i) => tally({ keyId: `key_${String(i).padStart(4, '0')}` }));
+    await storage.tallies.add(many, 1);
+    const steps = await foldRound(storage, async () => {
+      expect(await sum(storage, { span: 'day' })).toEqual([row({ counts: counts(6_000) })]);
+    });
+    // 5,000 and 2,500 rows are too many, 1,250 are not.
+    expect(steps.slice(0, 3)).toEqual(['StorageUnavailable', 'StorageUnavailable', 'done']);
+    expect(steps.at(-1)).toBe('end');
+  });
+});
+
+test('so is a step of making rows of slices', async () => {
+  await withDatabase(async (storage, run) => {
+    await run(refuseMoreThan(300, 'tally_log'));
+    for (let batch = 1; batch <= 1_100; batch++) await storage.tallies.add([tally({ keyId: `key_${batch}` })], batch);
+    const steps = await foldRound(storage);
+    // 1,000 and 500 slices are too many, 250 are not; after each that was done the next is twice as many again.
+    expect(steps.slice(0, 5)).toEqual([
+      'StorageUnavailable',
+      'StorageUnavailable',
+      'done',
+      'StorageUnavailable',
+      'done',
+    ]);
+    expect(steps.at(-1)).toBe('end');
+    expect(await sum(storage, { span: 'day' })).toEqual([row({ counts: counts(1_100) })]);
+  });
 });

@@ -168,6 +168,44 @@ describePort('folding of tallies', (world) => {
     expect(await sum(storage, { span: 'day' })).toEqual([row({ counts: counts(12_000 + 2 * steps.length) })]);
   });
 
+  test('takes very many slices in steps; of a key with the same tags in the same minute they become one row', async () => {
+    const { storage } = world();
+    const slices = 2_600;
+    for (let batch = 1; batch <= slices; batch++) {
+      await storage.tallies.add(
+        [tally({ keyId: `key_${batch % 2}` }), tally({ keyId: '', counts: counts(0, 1) })],
+        batch,
+      );
+    }
+    // What is folded in steps is asked for in between.
+    const steps: boolean[] = [];
+    while (steps.at(-1) !== true) {
+      steps.push(await storage.tallies.fold());
+      expect(await sum(storage, { span: 'hour' })).toEqual([row({ counts: counts(slices, slices) })]);
+    }
+    expect(steps).toEqual([false, true]);
+    expect(await sum(storage, { groupBy: ['key'] })).toEqual([
+      row({ keyId: '', counts: counts(0, slices) }),
+      row({ keyId: 'key_0', counts: counts(slices / 2) }),
+      row({ keyId: 'key_1', counts: counts(slices / 2) }),
+    ]);
+  });
+
+  test('tags are what they were, whatever stands in them', async () => {
+    const { storage } = world();
+    const odd = ['"', '\\', '\n\t\r', '\0', '\u{1f600}', '\ud800', '{a,b}', 'NULL', ''].map((tag) =>
+      JSON.stringify([tag]),
+    );
+    await storage.tallies.add(
+      [...odd, ''].map((tags) => tally({ tags })),
+      1,
+    );
+    const tagsOf = async () => new Set((await sum(storage, { groupBy: ['tags'] })).map(({ tags }) => tags));
+    expect(await tagsOf()).toEqual(new Set([...odd, '']));
+    await foldAll(storage);
+    expect(await tagsOf()).toEqual(new Set([...odd, '']));
+  });
+
   test('pruning takes the rows of one span before an instant, and leaves the other spans and later rows', async () => {
     const storage = await fillIn(world().storage, 'folded');
     expect(await storage.tallies.prune('minute', later)).toBe(true);

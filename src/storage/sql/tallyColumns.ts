@@ -9,6 +9,11 @@ export const SPAN_NUMBER: Readonly<Record<Span, number>> = { minute: 0, hour: 1,
 
 /** Columns of the log. */
 export const LOG_COLUMNS: readonly string[] = [
-  ...['minute_ms', 'api_id', 'key_id', 'identity_id', 'tags', 'last_at_ms'],
+  'minute_ms',
+  'api_id',
+  'key_id',
+  'identity_id',
+  'tags',
+  'last_at_ms',
   ...COUNTS,
 ];

@@ -20,7 +20,7 @@ import { SqliteReader } from './reader.ts';
 import { migrate, readSchemaVersion, SCHEMA_VERSION } from './schema.ts';
 import { SqliteTallyWriter } from './tallyWriter.ts';
 import { SqliteThread } from './threadClient.ts';
-import { configure } from './writer.ts';
+import { configure } from './configure.ts';
 
 export interface SqliteOptions {
   readonly folder: DataFolder;

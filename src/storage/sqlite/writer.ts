@@ -5,11 +5,12 @@ import type { AuditEvent } from '../eventsPort.ts';
 import type { RecordWrite } from '../recordsPort.ts';
 import type { Params, Statement as SqlStatement } from '../sql/statement.ts';
 import { writeStatements } from '../sql/writes.ts';
+import { configure } from './configure.ts';
 import { EDGE_NUMBERS, type EdgeColumns } from './edgeCounts.ts';
 import { toWriteFailure, WriteFailure } from './failure.ts';
 import { ENTRY_LENGTH } from './entries.ts';
 import type { Rotation } from './replays.ts';
-import { INSERT_LOG_ROW, OLDEST_SLICES, rowsOf, UNPACK_SLICES } from './tallySlices.ts';
+import { unpackSlices } from './tallySlices.ts';
 
 /** Rows only this adapter writes: the names of ad-hoc windows. */
 export type WindowWrite =
@@ -85,13 +86,10 @@ export class Writer {
 
   /** See TallyWriter.unpack. */
   unpackTallies(): boolean {
-    const slices = this.#statement(OLDEST_SLICES).all() as { number: number; body: string }[];
-    const rows = rowsOf(slices.map(({ body }) => body));
-    this.#transaction(() => {
-      for (const row of rows) this.#run(INSERT_LOG_ROW, row);
-      this.#run('DELETE FROM tally_slices WHERE number <= ?', [slices.at(-1)?.number ?? 0]);
+    return unpackSlices({
+      statement: (sql) => this.#statement(sql),
+      transaction: (work) => this.#transaction(work),
     });
-    return slices.length < UNPACK_SLICES;
   }
 
   /** Brings rows up to what the log already holds: AccountEntry after AccountEntry. */
@@ -238,22 +236,4 @@ export class Writer {
     if (statement === undefined) this.#statements.set(sql, (statement = this.#db.prepare<unknown, Params>(sql)));
     return statement;
   }
-}
-
-/** How long a statement waits for another process (a backup, a person with a shell) before it gives up. */
-const BUSY_TIMEOUT_MS = 5000;
-
-/** Durable commits: the settings are read back, because SQLite ignores what it does not understand. */
-export function configure(db: Database): void {
-  db.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
-  const journal = db.query('PRAGMA journal_mode = WAL').get() as { journal_mode: string };
-  db.run('PRAGMA synchronous = FULL');
-  const synchronous = db.query('PRAGMA synchronous').get() as { synchronous: number };
-  if (journal.journal_mode !== 'wal' || synchronous.synchronous !== 2) {
-    throw new WriteFailure(
-      'broken',
-      `SQLite refused durable settings (journal_mode ${journal.journal_mode}, synchronous ${synchronous.synchronous})`,
-    );
-  }
-  db.run('PRAGMA journal_size_limit = 67108864');
 }
