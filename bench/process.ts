@@ -19,9 +19,18 @@ export function residentMebibytes(pid: number): number {
 /** Processor time of all threads so far; in steps of 10 ms. */
 export function processorSeconds(pid: number): number {
   if (process.platform !== 'linux') return parseMinutes(askPs('time=', pid));
+  return secondsIn(`/proc/${pid}/stat`);
+}
+
+function secondsIn(path: string): number {
   // The name, in brackets, may hold spaces: the fields are counted from behind it.
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
+  const fields = readFileSync(path, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
   return (Number(fields[UTIME_FIELD]) + Number(fields[STIME_FIELD])) / LINUX_TICKS_PER_SECOND;
+}
+
+/** Processor time of the thread that answers requests so far; null where the system does not tell. */
+export function mainThreadSeconds(pid: number): number | null {
+  return process.platform === 'linux' ? secondsIn(`/proc/${pid}/task/${pid}/stat`) : null;
 }
 
 /** Processor time of the whole machine so far, with what its host took away from it (steal) where that is told. */

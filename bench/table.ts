@@ -15,8 +15,8 @@ export function resultTables(results: Results, goals: readonly Goal[]): string {
   if (analytics !== null) {
     parts.push(
       table([
-        ['', ...comparisonHead('off', 'on')],
-        ['analytics', ...comparisonCells(analytics)],
+        ['', ...comparisonHead('off', 'on'), 'us of the answering thread'],
+        ['analytics', ...comparisonCells(analytics), answerCell(analytics)],
       ]),
     );
   }
@@ -86,6 +86,10 @@ function comparisonCells({ baseline, subject, ratio, p99Ratio, foreign }: Compar
     both(({ busy }) => busy),
     spread(foreign, 2),
   ];
+}
+
+function answerCell({ baseline, subject }: Comparison): string {
+  return [baseline, subject].map(({ answerMicroseconds }) => answerMicroseconds?.toFixed(1) ?? '-').join(' / ');
 }
 
 function goalCells({ what, measured, bound, target, unit, isReached }: Goal): string[] {
