@@ -1,15 +1,15 @@
+import type { AnalyticsResult } from './analytics.ts';
 import type { CounterResult } from './counters.ts';
 import type { CrashResult } from './crash.ts';
 import type { IdleResult } from './idle.ts';
 import type { ListingResult } from './listing.ts';
 import type { MillionResult } from './million.ts';
-import type { Comparison } from './pairs.ts';
 import type { PostgresResult } from './postgres.ts';
 
 export interface Results {
   readonly counters: readonly CounterResult[];
   /** With analytics against without. */
-  readonly analytics: Comparison | null;
+  readonly analytics: AnalyticsResult | null;
   /** Counts that a killed process loses. */
   readonly crash: { readonly one: CrashResult; readonly node: CrashResult } | null;
   readonly million: MillionResult | null;
@@ -40,7 +40,7 @@ export function goalsOf({ counters, analytics, crash, million, listing, idle, po
     hold(`${row.title}: p99`, comparison.p99Ratio.median, 'at most', row.targetP99Ratio, 'x bare');
   }
   if (analytics !== null) {
-    const [off, on] = [analytics.baseline.answerMicroseconds, analytics.subject.answerMicroseconds];
+    const [off, on] = [analytics.off.answerMicroseconds, analytics.on.answerMicroseconds];
     if (off !== null && on !== null)
       hold('analytics: processor time of an answer', on / off, 'at most', 1.03, 'x without');
   }

@@ -1,6 +1,6 @@
 import type { Child } from './child.ts';
 import { type Round, runLoad } from './load.ts';
-import { machineSeconds, mainThreadSeconds, ownSeconds, processorSeconds } from './process.ts';
+import { machineSeconds, ownSeconds, processorSeconds } from './process.ts';
 import { atRandom, inTurn, type RequestPool } from './requests.ts';
 import { median, type Spread, spreadOf } from './statistics.ts';
 
@@ -30,8 +30,6 @@ export interface SideResult {
   readonly answerBytes: number;
   /** Processors that the server kept busy: below 1 it waited, for the disk or for the load generator. */
   readonly busy: number;
-  /** Processor time of the thread that answers, for each request; null where the system does not tell. */
-  readonly answerMicroseconds: number | null;
 }
 
 export interface Comparison {
@@ -44,7 +42,7 @@ export interface Comparison {
   readonly foreign: Spread;
 }
 
-type MeasuredRound = Round & { readonly busy: number; readonly foreign: number; readonly answering: number | null };
+type MeasuredRound = Round & { readonly busy: number; readonly foreign: number };
 
 interface Pair {
   readonly baseline: MeasuredRound;
@@ -87,17 +85,14 @@ async function measurePair(baseline: Side, subject: Side, seconds: number): Prom
 
 async function measureAlone({ child, pool, keys }: Side, seconds: number): Promise<MeasuredRound> {
   child.resume();
-  const answeringBefore = mainThreadSeconds(child.pid);
   const before = [processorSeconds(child.pid), ownSeconds(), machineSeconds(), performance.now()] as const;
   const round = await runLoad({ port: child.port, pool, pick: atRandom(keys), connections: CONNECTIONS, seconds });
-  const answeringAfter = mainThreadSeconds(child.pid);
-  const answering = answeringBefore === null || answeringAfter === null ? null : answeringAfter - answeringBefore;
   const server = processorSeconds(child.pid) - before[0];
   const own = ownSeconds() - before[1];
   const machine = machineSeconds() - before[2];
   const elapsed = (performance.now() - before[3]) / 1000;
   child.pause();
-  return { ...round, answering, busy: server / elapsed, foreign: Math.max(0, machine - own - server) / elapsed };
+  return { ...round, busy: server / elapsed, foreign: Math.max(0, machine - own - server) / elapsed };
 }
 
 function summarize(pairs: readonly Pair[]): Comparison {
@@ -117,17 +112,5 @@ function summarizeSide(rounds: readonly MeasuredRound[]): SideResult {
     p99Ms: median(rounds.map(({ p99Ms }) => p99Ms)),
     answerBytes: median(rounds.map(({ meanAnswerBytes }) => meanAnswerBytes)),
     busy: median(rounds.map(({ busy }) => busy)),
-    answerMicroseconds: microsecondsEach(rounds),
   };
-}
-
-/** Over all rounds together: the system counts in steps of 10 ms. */
-function microsecondsEach(rounds: readonly MeasuredRound[]): number | null {
-  let [seconds, answers] = [0, 0];
-  for (const round of rounds) {
-    if (round.answering === null) return null;
-    seconds += round.answering;
-    answers += round.answers;
-  }
-  return (seconds / answers) * 1_000_000;
 }

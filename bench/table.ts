@@ -1,3 +1,4 @@
+import type { AnalyticsSide } from './analytics.ts';
 import type { CounterResult } from './counters.ts';
 import type { CrashResult } from './crash.ts';
 import type { Goal, Results } from './goals.ts';
@@ -15,9 +16,11 @@ export function resultTables(results: Results, goals: readonly Goal[]): string {
   if (analytics !== null) {
     parts.push(
       table([
-        ['', ...comparisonHead('off', 'on'), 'us of the answering thread'],
-        ['analytics', ...comparisonCells(analytics), answerCell(analytics)],
+        ['analytics', 'requests/s', 'answering us', 'behind it'],
+        ['off', ...analyticsCells(analytics.off)],
+        ['on', ...analyticsCells(analytics.on)],
       ]),
+      'answering: processor time of the thread that answers, for each request; behind it: processors that other threads keep busy.',
     );
   }
   if (crash !== null) {
@@ -88,8 +91,8 @@ function comparisonCells({ baseline, subject, ratio, p99Ratio, foreign }: Compar
   ];
 }
 
-function answerCell({ baseline, subject }: Comparison): string {
-  return [baseline, subject].map(({ answerMicroseconds }) => answerMicroseconds?.toFixed(1) ?? '-').join(' / ');
+function analyticsCells({ perSecond, answerMicroseconds, behind }: AnalyticsSide): string[] {
+  return [whole(perSecond), answerMicroseconds?.toFixed(2) ?? '-', behind?.toFixed(3) ?? '-'];
 }
 
 function goalCells({ what, measured, bound, target, unit, isReached }: Goal): string[] {

@@ -13,7 +13,7 @@ const TALLY_EVERY_MS = 5_000;
 const FOLD_EVERY_MS = 5_000;
 /** A round of folding that took t rests for this many t, but not for long: what has come meanwhile makes the next one longer. */
 const FOLD_REST = 30;
-const MAX_FOLD_REST_MS = 60_000;
+const MAX_FOLD_REST_MS = 100_000;
 /** The same between two steps. */
 const STEP_REST = 1;
 const PRUNE_TALLIES_EVERY_MS = 600_000;

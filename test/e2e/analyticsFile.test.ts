@@ -54,14 +54,14 @@ describe('the file of the analytics', () => {
       const { key, apiId } = await service.createKey({ remaining: 5 });
       const { tallyFlush } = service.engine;
       using db = new Database(join(service.folder, 'analytics.db'));
-      db.run('ALTER TABLE tally_log RENAME TO gone');
+      db.run('ALTER TABLE tally_slices RENAME TO gone');
       for (let n = 0; n < 2; n++) {
         await service.verify(key);
         const failure = await tallyFlush.flush().catch((error: unknown) => String(error));
-        expect(failure).toContain('no such table: tally_log');
+        expect(failure).toContain('no such table: tally_slices');
       }
       expect(service.broken).toEqual([]);
-      db.run('ALTER TABLE gone RENAME TO tally_log');
+      db.run('ALTER TABLE gone RENAME TO tally_slices');
       expect(await service.verify(key)).toMatchObject({ valid: true, remaining: 2 });
       expect(await totalOf(service, apiId)).toBe(3);
     } finally {
@@ -69,26 +69,29 @@ describe('the file of the analytics', () => {
     }
   });
 
-  test('fails again and again: no thread and no file is left open behind a failure', async () => {
-    const service = await TestService.start({ startsAt: STARTS_AT });
-    try {
-      const { key, apiId } = await service.createKey();
-      using db = new Database(join(service.folder, 'analytics.db'));
-      db.run('ALTER TABLE tally_log RENAME TO gone');
-      const fail = async (): Promise<void> => {
-        await service.verify(key);
-        expect((await service.call('/v1/analytics.getVerifications', { apiId })).status).toBe(503);
-      };
-      await fail();
-      const before = openFiles('analytics.db');
-      for (let n = 0; n < 10; n++) await fail();
-      await until('what failed is closed', () => openFiles('analytics.db') <= before);
-      db.run('ALTER TABLE gone RENAME TO tally_log');
-      expect(await totalOf(service, apiId)).toBe(11);
-    } finally {
-      await service.close();
-    }
-  });
+  test.each(['tally_slices', 'tally_log'])(
+    'fails again and again (%s): no thread and no file is left open',
+    async (table) => {
+      const service = await TestService.start({ startsAt: STARTS_AT });
+      try {
+        const { key, apiId } = await service.createKey();
+        using db = new Database(join(service.folder, 'analytics.db'));
+        db.run(`ALTER TABLE ${table} RENAME TO gone`);
+        const fail = async (): Promise<void> => {
+          await service.verify(key);
+          expect((await service.call('/v1/analytics.getVerifications', { apiId })).status).toBe(503);
+        };
+        await fail();
+        const before = openFiles('analytics.db');
+        for (let n = 0; n < 10; n++) await fail();
+        await until('what failed is closed', () => openFiles('analytics.db') <= before);
+        db.run(`ALTER TABLE gone RENAME TO ${table}`);
+        expect(await totalOf(service, apiId)).toBe(11);
+      } finally {
+        await service.close();
+      }
+    },
+  );
 
   test('is for its user alone, whoever makes it', async () => {
     using folder = new TempFolder();
@@ -148,7 +151,9 @@ describe('the file of the analytics', () => {
     });
     expect(await server.stop()).toBe(0);
     using db = new Database(folder.join('data/analytics.db'), { readonly: true });
-    expect(db.query('SELECT count(*) AS rows FROM tally_log').get()).toEqual({ rows: 0 });
+    for (const table of ['tally_slices', 'tally_log']) {
+      expect(db.query(`SELECT count(*) AS rows FROM ${table}`).get()).toEqual({ rows: 0 });
+    }
     expect(db.query('SELECT span, valid FROM key_tallies WHERE key_id = ? ORDER BY span').all(keyId)).toEqual(
       [0, 1, 2].map((span) => ({ span, valid: 1 })),
     );

@@ -2,9 +2,9 @@ import { StorageOutcomeUnknown, StorageUnavailable } from '../port.ts';
 import type { Statement } from '../sql/statement.ts';
 import type { TallyWriter } from '../sql/tallies.ts';
 import { COUNTS, LOG_COLUMNS } from '../sql/tallyColumns.ts';
-import type { FoldStep } from '../sql/tallyFold.ts';
 import { asUnavailable, kindOf, reasonOf } from './failure.ts';
 import type { Ask, Pool } from './pool.ts';
+import { type FoldStep, foldStatements, type LogPlace } from './tallyFold.ts';
 
 /** Any number, the same for all nodes: who holds it folds. */
 const FOLD_LOCK = 7_218_530_413;
@@ -39,12 +39,7 @@ const UNPACK = `
   )
   SELECT count(*)::int AS taken FROM taken`;
 
-/** A row of the log. */
-interface LogPlace {
-  readonly key_id: string;
-  readonly number: number;
-}
-
+/** Before the first row of the log. */
 const START: LogPlace = { key_id: '', number: 0 };
 
 /** The number of the batch is written with it: one that is sent again, because its fate was not known, is not added twice. */
@@ -53,8 +48,10 @@ export class PostgresTallyWriter implements TallyWriter {
   readonly #node: string;
   #unpackSlices = MAX_UNPACK_SLICES;
   #foldRows = MAX_FOLD_ROWS;
-  /** The last row that this round has come to. */
-  #foldedTo = START;
+  /** The slices that there were at the start of this round are in the log. */
+  #isUnpacked = false;
+  /** The last row that this round has come to; null between two rounds. */
+  #foldedTo: LogPlace | null = null;
 
   constructor(pool: Pool, node: string) {
     this.#pool = pool;
@@ -85,9 +82,30 @@ export class PostgresTallyWriter implements TallyWriter {
     }
   }
 
-  /** From key to key: the longer the log, the more rows of a key become one. */
-  async nextStep(): Promise<FoldStep | null> {
-    const after = this.#foldedTo;
+  /**
+   * Slices at the start of a round, then from key to key: the more at once, the more rows of a key become one. One node at a
+   * time; another one leaves it to that one.
+   */
+  async fold(): Promise<boolean> {
+    this.#isUnpacked ||= await this.unpack();
+    if (!this.#isUnpacked) return false;
+    try {
+      const step = await this.#nextStep();
+      const isMine = step !== null && (await this.#pool.use((ask) => this.#foldIn(ask, foldStatements(step))));
+      this.#foldedTo = isMine ? step.upTo : null;
+      if (isMine) this.#foldRows = Math.min(MAX_FOLD_ROWS, this.#foldRows * 2);
+      this.#isUnpacked = this.#foldedTo !== null;
+      return this.#foldedTo === null;
+    } catch (error) {
+      this.#foldedTo = null;
+      this.#foldRows = Math.max(MIN_FOLD_ROWS, Math.floor(this.#foldRows / 2));
+      throw error;
+    }
+  }
+
+  /** The rows behind the last ones; null = none. */
+  async #nextStep(): Promise<FoldStep | null> {
+    const after = this.#foldedTo ?? START;
     const behind = 'SELECT key_id, number FROM tally_log WHERE (key_id, number) > ($1, $2) ORDER BY key_id, number';
     const { rows } = await asUnavailable(
       this.#pool.query<LogPlace & Record<string, unknown>>({
@@ -96,26 +114,7 @@ export class PostgresTallyWriter implements TallyWriter {
       }),
     );
     const [first, last] = rows;
-    this.#foldedTo = last ?? START;
-    if (first === undefined) return null;
-    const [where, params] = ['(key_id, number) > ($1, $2)', [after.key_id, after.number]];
-    if (last === undefined) return { where, params, isLast: true };
-    const upTo = `${where} AND (key_id, number) <= ($3, $4)`;
-    return { where: upTo, params: [...params, last.key_id, last.number], isLast: false };
-  }
-
-  /** One node at a time; another one leaves it to that one. */
-  async fold(statements: readonly Statement[]): Promise<boolean> {
-    try {
-      const isMine = await this.#pool.use((ask) => this.#foldIn(ask, statements));
-      if (isMine) this.#foldRows = Math.min(MAX_FOLD_ROWS, this.#foldRows * 2);
-      else this.#foldedTo = START;
-      return isMine;
-    } catch (error) {
-      this.#foldedTo = START;
-      this.#foldRows = Math.max(MIN_FOLD_ROWS, Math.floor(this.#foldRows / 2));
-      throw error;
-    }
+    return first === undefined ? null : { after, upTo: last ?? null };
   }
 
   async remove({ sql, params }: Statement): Promise<number> {

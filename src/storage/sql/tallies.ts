@@ -2,7 +2,6 @@ import type { Span, Tallies, Tally, TallyQuery, TallyRow } from '../talliesPort.
 import type { SqlReader, Statement } from './statement.ts';
 import { placeholders } from './statement.ts';
 import { COUNTS, SPAN_NUMBER } from './tallyColumns.ts';
-import { type FoldStep, foldStatements } from './tallyFold.ts';
 import { packTallies } from './tallySlice.ts';
 import { sumStatement } from './tallySums.ts';
 
@@ -17,10 +16,8 @@ export interface TallyWriter {
   append(slice: string, batch: number): Promise<void>;
   /** Makes rows of the log of the oldest slices, one for each subject. True: these were all that stood there. */
   unpack(): Promise<boolean>;
-  /** The rows of the log that are to be folded next; null = none. */
-  nextStep(): Promise<FoldStep | null>;
-  /** All statements see the same log. False: another node is at it, and nothing was done. */
-  fold(statements: readonly Statement[]): Promise<boolean>;
+  /** See Tallies.fold. */
+  fold(): Promise<boolean>;
   /** Answers how many rows were removed. */
   remove(statement: Statement): Promise<number>;
 }
@@ -32,8 +29,6 @@ export interface TallyWriter {
 export class SqlTallies implements Tallies {
   readonly #reader: SqlReader;
   readonly #writer: TallyWriter;
-  /** What this round of folding is about stands in the log. */
-  #isUnpacked = false;
 
   constructor(reader: SqlReader, writer: TallyWriter) {
     this.#reader = reader;
@@ -44,15 +39,8 @@ export class SqlTallies implements Tallies {
     return this.#writer.append(packTallies(tallies), batch);
   }
 
-  /** Slices once at the start of a round: the more of them, the more of a key become one row. */
-  async fold(): Promise<boolean> {
-    this.#isUnpacked ||= await this.#writer.unpack();
-    if (!this.#isUnpacked) return false;
-    const step = await this.#writer.nextStep();
-    const isDone = step !== null && (await this.#writer.fold(foldStatements(step)));
-    const isEnd = !isDone || step.isLast;
-    this.#isUnpacked = !isEnd;
-    return isEnd;
+  fold(): Promise<boolean> {
+    return this.#writer.fold();
   }
 
   async sum(query: TallyQuery): Promise<readonly TallyRow[]> {

@@ -50,6 +50,8 @@ function carryOut(call: ThreadCall): unknown {
       return writer?.write(...call.args);
     case 'unpackTallies':
       return writer?.unpackTallies();
+    case 'foldTallies':
+      return writer?.foldTallies();
     case 'close':
       writer?.close();
       reader?.close();

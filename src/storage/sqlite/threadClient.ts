@@ -23,6 +23,7 @@ interface ThreadMethods {
   /** All in one transaction; answers how many rows each of them changed. */
   write(statements: readonly Statement[]): number[];
   unpackTallies(): boolean;
+  foldTallies(): boolean;
   close(): void;
 }
 

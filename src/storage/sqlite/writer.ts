@@ -10,7 +10,7 @@ import { EDGE_NUMBERS, type EdgeColumns } from './edgeCounts.ts';
 import { toWriteFailure, WriteFailure } from './failure.ts';
 import { ENTRY_LENGTH } from './entries.ts';
 import type { Rotation } from './replays.ts';
-import { unpackSlices } from './tallySlices.ts';
+import { foldTallies, unpackSlices } from './tallyFold.ts';
 
 /** Rows only this adapter writes: the names of ad-hoc windows. */
 export type WindowWrite =
@@ -52,6 +52,10 @@ export class Writer {
   readonly #db: Database;
   readonly #statements = new Map<string, Statement<unknown, Params>>();
   readonly #addedFlushMs: number;
+  readonly #connection = {
+    statement: (sql: string) => this.#statement(sql),
+    transaction: (work: () => void) => this.#transaction(work),
+  };
 
   constructor(options: WriterOptions) {
     this.#db = new Database(options.path, { readwrite: true, create: false });
@@ -86,10 +90,12 @@ export class Writer {
 
   /** See TallyWriter.unpack. */
   unpackTallies(): boolean {
-    return unpackSlices({
-      statement: (sql) => this.#statement(sql),
-      transaction: (work) => this.#transaction(work),
-    });
+    return unpackSlices(this.#connection);
+  }
+
+  /** See TallyWriter.fold. */
+  foldTallies(): boolean {
+    return foldTallies(this.#connection);
   }
 
   /** Brings rows up to what the log already holds: AccountEntry after AccountEntry. */

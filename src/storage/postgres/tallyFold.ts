@@ -1,28 +1,33 @@
 import { SPAN_MS, SPANS } from '../talliesPort.ts';
-import type { Params, Statement } from './statement.ts';
-import { COUNTS, SPAN_NUMBER } from './tallyColumns.ts';
-
-/** A use is written down again only when it is so much later. */
-const USE_STEP_MS = 60_000;
+import type { Statement } from '../sql/statement.ts';
+import { COUNTS, SPAN_NUMBER, USE_STEP_MS } from '../sql/tallyColumns.ts';
 
 const SPAN_ROWS = SPANS.map((span) => `SELECT ${SPAN_NUMBER[span]} AS span, ${SPAN_MS[span]} AS length_ms`);
 const SUMS = COUNTS.map((name) => `sum(${name}) AS ${name}`).join(', ');
 
+/** A row of the log. */
+export interface LogPlace {
+  readonly key_id: string;
+  readonly number: number;
+}
+
 /** Rows of the log that are folded in one transaction. */
 export interface FoldStep {
-  readonly where: string;
-  readonly params: Params;
-  /** There are no others. */
-  readonly isLast: boolean;
+  /** The row before the first of them. */
+  readonly after: LogPlace;
+  /** The last of them; null = all behind it. */
+  readonly upTo: LogPlace | null;
 }
 
 /**
  * Bring rows of the log into the sums, by minute, hour and day at once, and remove them from the log.
  *
- * Rows come in the order in which they stand in the tables: neighbours are written together. One key at a time, in any order,
- * was measured to take SQLite ten times as long.
+ * Rows come in the order in which they stand in the tables: neighbours are written together.
  */
-export function foldStatements({ where, params }: FoldStep): Statement[] {
+export function foldStatements({ after, upTo }: FoldStep): Statement[] {
+  const bounds = upTo === null ? [after] : [after, upTo];
+  const params = bounds.flatMap(({ key_id, number }) => [key_id, number]);
+  const where = `(key_id, number) > ($1, $2)${upTo === null ? '' : ' AND (key_id, number) <= ($3, $4)'}`;
   return [
     sumsInto('key_tallies', ['api_id', 'key_id', 'identity_id', 'tags'], where),
     sumsInto('api_tallies', ['api_id', 'tags'], where),
