@@ -183,7 +183,8 @@ describePort('folding of tallies', (world) => {
       steps.push(await storage.tallies.fold());
       expect(await sum(storage, { span: 'hour' })).toEqual([row({ counts: counts(slices, slices) })]);
     }
-    expect(steps).toEqual([false, true]);
+    // On one machine a step ends at a number of rows, and these are few.
+    expect(steps).toEqual(storage.edge.isShared ? [false, true] : [true]);
     expect(await sum(storage, { groupBy: ['key'] })).toEqual([
       row({ keyId: '', counts: counts(0, slices) }),
       row({ keyId: 'key_0', counts: counts(slices / 2) }),

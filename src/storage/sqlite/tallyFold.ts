@@ -10,7 +10,7 @@ import { FIRST_COUNT, LAST_AT, type LogRow, LogRows } from './logRows.ts';
 const MAX_ROWS = 300_000;
 
 const SLICES = 'SELECT number, body FROM tally_slices ORDER BY number';
-const LOG = `SELECT number, ${LOG_COLUMNS.join(', ')} FROM tally_log ORDER BY number LIMIT ${MAX_ROWS}`;
+const LOG = `SELECT number, ${LOG_COLUMNS.join(', ')} FROM tally_log ORDER BY number LIMIT $1`;
 const INSERT = `INSERT INTO tally_log (${LOG_COLUMNS.join(', ')}) VALUES (${placeholders(LOG_COLUMNS.length)})`;
 const ADD_TO_KEY = adding('key_tallies', ['span', 'time_ms', 'api_id', 'key_id', 'identity_id', 'tags']);
 const ADD_TO_API = adding('api_tallies', ['span', 'time_ms', 'api_id', 'tags']);
@@ -26,7 +26,7 @@ function adding(table: string, key: readonly string[]): string {
 }
 
 /** How the connection that writes is asked. */
-interface Connection {
+export interface Connection {
   readonly statement: (sql: string) => Statement<unknown, Params>;
   readonly transaction: (work: () => void) => void;
 }
@@ -38,9 +38,9 @@ interface Taken {
 }
 
 /** See TallyWriter.unpack. */
-export function unpackSlices({ statement, transaction }: Connection): boolean {
+export function unpackSlices({ statement, transaction }: Connection, maxRows = MAX_ROWS): boolean {
   const rows = new LogRows();
-  const { upTo, isAll } = takeSlices(statement(SLICES), rows);
+  const { upTo, isAll } = takeSlices(statement(SLICES), rows, maxRows);
   transaction(() => {
     const insert = statement(INSERT);
     for (const row of rows.sorted()) insert.run(...row);
@@ -53,10 +53,10 @@ export function unpackSlices({ statement, transaction }: Connection): boolean {
  * See TallyWriter.fold. Rows are written in the order in which they stand in the tables: one key at a time, in any order, was
  * measured to take ten times as long. They are put together here and not by a statement, which sorts them three times.
  */
-export function foldTallies({ statement, transaction }: Connection): boolean {
+export function foldTallies({ statement, transaction }: Connection, maxRows = MAX_ROWS): boolean {
   const rows = new LogRows();
-  const slices = takeSlices(statement(SLICES), rows);
-  const log = takeLog(statement(LOG), rows);
+  const slices = takeSlices(statement(SLICES), rows, maxRows);
+  const log = takeLog(statement(LOG), rows, maxRows);
   const sorted = rows.sorted();
   if (sorted.length === 0) return true;
   transaction(() => {
@@ -72,20 +72,20 @@ export function foldTallies({ statement, transaction }: Connection): boolean {
   return slices.isAll && log.isAll;
 }
 
-function takeSlices(oldest: Statement<unknown, Params>, rows: LogRows): Taken {
+function takeSlices(oldest: Statement<unknown, Params>, rows: LogRows, maxRows: number): Taken {
   let upTo = 0;
   for (const { number, body } of oldest.iterate() as IterableIterator<{ number: number; body: string }>) {
-    if (rows.size >= MAX_ROWS) return { upTo, isAll: false };
+    if (rows.size >= maxRows) return { upTo, isAll: false };
     rows.addSlice(JSON.parse(body) as TallySlice);
     upTo = number;
   }
   return { upTo, isAll: true };
 }
 
-function takeLog(oldest: Statement<unknown, Params>, rows: LogRows): Taken {
-  const logged = oldest.values() as [number, ...LogRow][];
+function takeLog(oldest: Statement<unknown, Params>, rows: LogRows, maxRows: number): Taken {
+  const logged = oldest.values(maxRows) as [number, ...LogRow][];
   for (const [, ...row] of logged) rows.addRow(row);
-  return { upTo: logged.at(-1)?.[0] ?? 0, isAll: logged.length < MAX_ROWS };
+  return { upTo: logged.at(-1)?.[0] ?? 0, isAll: logged.length < maxRows };
 }
 
 /** One row for each subject and span of time, by time; those of one time in the order of the rows. */
