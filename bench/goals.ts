@@ -4,6 +4,7 @@ import type { CrashResult } from './crash.ts';
 import type { IdleResult } from './idle.ts';
 import type { ListingResult } from './listing.ts';
 import type { MillionResult } from './million.ts';
+import type { OverloadResult } from './overload.ts';
 import type { PostgresResult } from './postgres.ts';
 
 export interface Results {
@@ -12,6 +13,7 @@ export interface Results {
   readonly analytics: AnalyticsResult | null;
   /** Counts that a killed process loses. */
   readonly crash: { readonly one: CrashResult; readonly node: CrashResult } | null;
+  readonly overload: OverloadResult | null;
   readonly million: MillionResult | null;
   readonly listing: ListingResult | null;
   readonly idle: IdleResult | null;
@@ -30,7 +32,7 @@ export interface Goal {
 
 type Bound = Goal['bound'];
 
-export function goalsOf({ counters, analytics, crash, million, listing, idle, postgres }: Results): Goal[] {
+export function goalsOf({ counters, analytics, crash, overload, million, listing, idle, postgres }: Results): Goal[] {
   const goals: Goal[] = [];
   const hold = (what: string, measured: number, bound: Bound, target: number | null, unit: string): void => {
     if (target !== null) goals.push({ what, measured, bound, target, unit, isReached: keeps(measured, bound, target) });
@@ -47,6 +49,11 @@ export function goalsOf({ counters, analytics, crash, million, listing, idle, po
   if (crash !== null) {
     hold('analytics lost by a crash, 100,000 keys', crash.one.lostSeconds, 'under', 15, 's');
     hold('PostgreSQL, analytics lost by a crash, 100,000 keys', crash.node.lostSeconds, 'under', 15, 's');
+  }
+  if (overload !== null) {
+    hold('ten times as many callers: requests', overload.crowdRatio, 'at least', 0.9, 'x the usual');
+    hold('as many callers of one key: requests of others', overload.floodedRatio, 'at least', 0.5, 'x alone');
+    hold('as many callers of one key: p99 of others', overload.floodedP99Ratio, 'at most', 2, 'x alone');
   }
   if (million !== null) {
     hold('1,000,000 keys: start to first verdict', million.startSeconds, 'under', 1, 's');

@@ -14,6 +14,7 @@ import { measureListing } from './listing.ts';
 import { measureMillion } from './million.ts';
 import { type Options, readOptions, USAGE, UsageError } from './options.ts';
 import { CONNECTIONS } from './pairs.ts';
+import { measureOverload } from './overload.ts';
 import { measurePostgres } from './postgres.ts';
 import { RequestPool } from './requests.ts';
 import { resultTables } from './table.ts';
@@ -61,7 +62,7 @@ function machineFacts(folder: string) {
 async function measureAll({ isWanted, pace }: Options, folder: string): Promise<Results> {
   const counters: CounterResult[] = [];
   const rows = COUNTER_ROWS.filter(({ name }) => isWanted(name));
-  const pool = new RequestPool(rows.length > 0 || isWanted('analytics') || isWanted('crash') ? KEYS : 0);
+  const pool = new RequestPool(rows.length > 0 || ['analytics', 'crash', 'overload'].some(isWanted) ? KEYS : 0);
   for (const row of rows) {
     announce(row.title);
     counters.push(await measureRow(row, join(folder, row.name), pool, pace));
@@ -73,6 +74,8 @@ async function measureAll({ isWanted, pace }: Options, folder: string): Promise<
   const crash = isWanted('crash')
     ? { one: await measureCrash(join(folder, 'crash'), pool), node: await measureNodeCrash(pool) }
     : null;
+  if (isWanted('overload')) announce('overload');
+  const overload = isWanted('overload') ? await measureOverload(join(folder, 'overload'), pool, pace) : null;
   if (isWanted('million')) announce('1,000,000 keys');
   const many = { many: join(folder, 'many'), few: join(folder, 'few') };
   const million = isWanted('million') ? await measureMillion(many, pace) : null;
@@ -83,7 +86,7 @@ async function measureAll({ isWanted, pace }: Options, folder: string): Promise<
   if (isWanted('postgres')) announce('PostgreSQL');
   const postgres = isWanted('postgres') ? await measurePostgres(new RequestPool(POSTGRES_KEYS), pace) : null;
   process.stderr.write('\n');
-  return { counters, analytics, crash, million, listing, idle, postgres };
+  return { counters, analytics, crash, overload, million, listing, idle, postgres };
 }
 
 function announce(row: string): void {

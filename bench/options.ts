@@ -7,6 +7,7 @@ const ROW_NAMES: readonly string[] = [
   ...COUNTER_ROWS.map(({ name }) => name),
   'analytics',
   'crash',
+  'overload',
   'million',
   'listing',
   'idle',
