@@ -23,6 +23,8 @@ export interface LocalLeg {
 export interface LocalOwner {
   readonly id: string;
   readonly windows: LocalWindow[];
+  /** Nothing is counted here any more: it has to be looked up, or loaded, anew. */
+  isForgotten: boolean;
 }
 
 /** All local counters of this node. Nothing here waits, but the first touch of an owner. */
@@ -142,10 +144,11 @@ export class Edge {
         next = this.#forgetting.next();
         if (next.done === true) return;
       }
-      const [owner, { windows }] = next.value;
-      if (!windows.every((window) => this.#isOver(window, nowMs))) continue;
-      this.#owners.delete(owner);
-      this.#groups.remove(owner);
+      const [id, owner] = next.value;
+      if (!owner.windows.every((window) => this.#isOver(window, nowMs))) continue;
+      owner.isForgotten = true;
+      this.#owners.delete(id);
+      this.#groups.remove(id);
     }
   }
 
@@ -165,7 +168,7 @@ export class Edge {
     try {
       const saved = await this.#read(owner);
       const windows = saved.filter(({ resetAtMs }) => resetAtMs > nowMs).map(fromCount);
-      this.#owners.set(owner, { id: owner, windows });
+      this.#owners.set(owner, { id: owner, windows, isForgotten: false });
     } finally {
       if (!this.#owners.has(owner)) this.#groups.remove(owner);
     }

@@ -2,6 +2,7 @@ import { type AddressBlock, parseBlock } from '../core/address.ts';
 import { type HeldPermissions, holdPermissions } from '../core/permissions.ts';
 import type { CreditsRecord, IdentityRecord } from '../core/records.ts';
 import type { KeyWithIdentity } from '../storage/recordsPort.ts';
+import type { LocalOwner } from './edge.ts';
 import { type AppliedLimit, asConfigured } from './limits.ts';
 import type { OpenTally } from './openTally.ts';
 
@@ -55,6 +56,8 @@ export interface KeyEntry {
   readonly place: number;
   /** Counts its verifications, while it is kept as it is. */
   tally: OpenTally | null;
+  /** Where its own local limits are counted, once that was looked up. */
+  local: LocalOwner | null;
   /** What the wire layer made of the descriptive fields; made once, on the first answer. */
   wire: string | null;
 }
@@ -74,6 +77,7 @@ export function toKeyEntry(found: KeyWithIdentity, apiId: string, identity: Iden
     guardAccount: key.guardAccount,
     place: -1,
     tally: null,
+    local: null,
     wire: null,
   };
 }

@@ -1,11 +1,13 @@
 import type { RefillRule } from '../core/records.ts';
 import type { KeyWithIdentity } from '../storage/recordsPort.ts';
+import type { LocalOwner } from './edge.ts';
 import { type KeyEntry, toExtras } from './keyEntry.ts';
 import { type AppliedLimit, asConfigured } from './limits.ts';
 import { OpenTally } from './openTally.ts';
 import { COUNT_WORDS, PackedCounts, type TakenCount } from './packedCounts.ts';
-import { DIGEST_WORDS, readDigest, readLong, slotOf, writeLong } from './packedWords.ts';
-import { ID_LENGTH, IdBlocks, Shared } from './packing.ts';
+import { DIGEST_WORDS, readDigest, readLong, writeLong } from './packedWords.ts';
+import { Companions, ID_LENGTH, IdBlocks, Shared } from './packing.ts';
+import { RowIndex } from './rowIndex.ts';
 
 /**
  * Most keys have no name, no metadata and no owner. They are kept here, in blocks of numbers outside of the garbage
@@ -13,8 +15,7 @@ import { ID_LENGTH, IdBlocks, Shared } from './packing.ts';
  * quarter of the throughput, and a million of them would not fit in memory as comfortably.
  *
  * A row is ROW words: the digest in groups of 24 bits (four characters of base64), then what verification needs. Rows are
- * found by open addressing over `#index` (row + 1, 0 = empty, TOMB = was dropped); they are appended and never reused, and
- * everything is packed anew when half of it is dropped.
+ * appended and never reused, and everything is packed anew when half of it is dropped.
  */
 const API = DIGEST_WORDS;
 const LIMITS = 12;
@@ -31,13 +32,13 @@ const HAS_CREDITS = 2;
 const EXPIRES_AT_ALL = 4;
 const LIVE = 8;
 
-const TOMB = 0xffffffff;
 const FIRST_ROWS = 1024;
 
 export class PackedKeys {
   #rows = new Uint32Array(FIRST_ROWS * ROW);
-  #index = new Uint32Array(FIRST_ROWS * 2);
+  #index = new RowIndex(FIRST_ROWS, ROW);
   #ids = new IdBlocks();
+  #locals = new Companions<LocalOwner>();
   #used = 0;
   #live = 0;
   #oldest = 0;
@@ -86,7 +87,7 @@ export class PackedKeys {
     writeLong(this.#rows, at + ACCOUNT, key.credits?.account ?? 0);
     writeLong(this.#rows, at + EXPIRES, key.expiresAtMs ?? 0);
     this.#ids.push(key.id);
-    this.#link(this.#used++);
+    this.#index.link(this.#rows, this.#used++);
     this.#live++;
     return true;
   }
@@ -127,6 +128,12 @@ export class PackedKeys {
     return true;
   }
 
+  /** Until the rows are packed anew. */
+  keepLocal(place: number, owner: LocalOwner): void {
+    const row = place - this.#firstPlace;
+    if (row >= 0 && (this.#word(row, FLAGS) & LIVE) !== 0) this.#locals.put(row, owner);
+  }
+
   /** The next of what was counted in the generation that is sealed; null = that was all. */
   takeSealed(): OpenTally | null {
     for (let row = this.counts.nextSealed(); row >= 0; row = this.counts.nextSealed()) {
@@ -165,6 +172,7 @@ export class PackedKeys {
       guardAccount: null,
       place: this.#firstPlace + row,
       tally: null,
+      local: limits === 0 ? null : this.#locals.at(row),
       wire: null,
     };
   }
@@ -185,35 +193,14 @@ export class PackedKeys {
   }
 
   #find(digest: string): number {
-    const wanted = this.#wanted;
-    readDigest(digest, wanted);
-    const mask = this.#index.length - 1;
-    for (let i = slotOf(wanted, 0) & mask; ; i = (i + 1) & mask) {
-      const linked = this.#index[i] ?? 0;
-      if (linked === 0) return -1;
-      if (linked !== TOMB && this.#isRow(linked - 1, wanted)) return linked - 1;
-    }
-  }
-
-  #isRow(row: number, wanted: Uint32Array): boolean {
-    const at = row * ROW;
-    for (let i = 0; i < DIGEST_WORDS; i++) if (this.#rows[at + i] !== wanted[i]) return false;
-    return true;
-  }
-
-  #link(row: number): void {
-    const mask = this.#index.length - 1;
-    let i = slotOf(this.#rows, row * ROW) & mask;
-    while (this.#index[i] !== 0 && this.#index[i] !== TOMB) i = (i + 1) & mask;
-    this.#index[i] = row + 1;
+    readDigest(digest, this.#wanted);
+    return this.#index.find(this.#rows, this.#wanted);
   }
 
   #drop(row: number): void {
-    const mask = this.#index.length - 1;
-    let i = slotOf(this.#rows, row * ROW) & mask;
-    while (this.#index[i] !== row + 1) i = (i + 1) & mask;
-    this.#index[i] = TOMB;
+    this.#index.unlink(this.#rows, row);
     this.#tellCounts(row);
+    this.#locals.put(row, null);
     this.#rows[row * ROW + FLAGS] = 0;
     this.#live--;
   }
@@ -229,7 +216,7 @@ export class PackedKeys {
       if (((before[at + FLAGS] ?? 0) & LIVE) === 0) continue;
       this.#rows.set(before.subarray(at, at + ROW), this.#used * ROW);
       this.#ids.push(ids.at(row));
-      this.#link(this.#used++);
+      this.#index.link(this.#rows, this.#used++);
     }
     this.counts.listAnew(this.#rows, COUNTS, ROW);
   }
@@ -238,8 +225,9 @@ export class PackedKeys {
   #resize(rows: number): void {
     this.#firstPlace += this.#used;
     this.#rows = new Uint32Array(rows * ROW);
-    this.#index = new Uint32Array(2 ** Math.ceil(Math.log2(rows * 2)));
+    this.#index = new RowIndex(rows, ROW);
     this.#ids = new IdBlocks();
+    this.#locals = new Companions();
     this.#used = 0;
     this.#oldest = 0;
   }

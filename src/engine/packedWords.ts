@@ -24,11 +24,6 @@ function sixBits(text: string, at: number): number {
   return SIX_BITS[text.charCodeAt(at)] ?? 0;
 }
 
-/** A digest is random already: its first words are as good as any hash of it. */
-export function slotOf(words: Uint32Array, at: number): number {
-  return (words[at] ?? 0) ^ ((words[at + 1] ?? 0) << 8);
-}
-
 /** A number up to 2^53 in two words. */
 export function readLong(words: Uint32Array, at: number): number {
   return (words[at] ?? 0) + (words[at + 1] ?? 0) * WORD;

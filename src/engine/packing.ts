@@ -23,6 +23,30 @@ export class IdBlocks {
   }
 }
 
+const COMPANIONS_PER_BLOCK = 1024;
+
+/** Objects that some rows have beside them; where none has one, they take no room. */
+export class Companions<T> {
+  readonly #blocks: ((T | null)[] | null)[] = [];
+
+  at(row: number): T | null {
+    return this.#blocks[Math.floor(row / COMPANIONS_PER_BLOCK)]?.[row % COMPANIONS_PER_BLOCK] ?? null;
+  }
+
+  put(row: number, companion: T | null): void {
+    const number = Math.floor(row / COMPANIONS_PER_BLOCK);
+    const block = this.#blocks[number] ?? (companion === null ? null : this.#open(number));
+    if (block !== null) block[row % COMPANIONS_PER_BLOCK] = companion;
+  }
+
+  #open(number: number): (T | null)[] {
+    const block = Array.from({ length: COMPANIONS_PER_BLOCK }, () => null);
+    while (this.#blocks.length <= number) this.#blocks.push(null);
+    this.#blocks[number] = block;
+    return block;
+  }
+}
+
 /** Values that many keys have in common, by number; 0 stands for none. */
 export class Shared<T> {
   readonly #numbers = new Map<string, number>();

@@ -8,7 +8,7 @@ import type { CreditsRecord } from '../core/records.ts';
 import type { IdempotencyKey, Leg, SpendOutcome } from '../core/spend.ts';
 import type { Feed } from '../storage/feedPort.ts';
 import type { Ledger } from '../storage/port.ts';
-import { type Edge, type LocalLeg, tooManyAdHocLimits } from './edge.ts';
+import { type Edge, type LocalLeg, type LocalOwner, tooManyAdHocLimits } from './edge.ts';
 import type { KeyCache } from './keyCache.ts';
 import type { KeyEntry } from './keyEntry.ts';
 import { type AppliedLimit, appliedLimits, type LimitRequest, ownerOf } from './limits.ts';
@@ -278,13 +278,22 @@ export class Verifier {
     const legs: LocalLeg[] = [];
     for (const applied of limits) {
       if (!applied.async) continue;
-      const id = ownerOf(entry, applied);
-      const owner = this.#parts.edge.owner(id);
-      if (owner === undefined) return id;
+      const owner = applied.ofIdentity ? this.#parts.edge.owner(ownerOf(entry, applied)) : this.#ownOwner(entry);
+      if (owner === undefined) return ownerOf(entry, applied);
       const window = this.#parts.edge.window(owner, applied, nowMs);
       legs.push({ window, limit: applied.limit, cost: applied.cost, resetAtMs: window.resetAtMs });
     }
     return legs;
+  }
+
+  /** By the key itself: among 100,000 owners one is not found by its id for nothing. */
+  #ownOwner(entry: KeyEntry): LocalOwner | undefined {
+    if (entry.local !== null && !entry.local.isForgotten) return entry.local;
+    const owner = this.#parts.edge.owner(entry.id);
+    if (owner === undefined) return undefined;
+    if (entry.place < 0) entry.local = owner;
+    else this.#parts.keys.packed.keepLocal(entry.place, owner);
+    return owner;
   }
 
   #firstRefusal(local: readonly LocalLeg[]): number {
