@@ -15,14 +15,13 @@ test('counters that were forgotten are looked up anew by every secret of a key: 
       for (const key of keys) answers.push((await service.verify(key)).code);
       return answers;
     };
-    for (let window = 0; window < 3; window++) {
-      const order = window % 2 === 0 ? [old, fresh, old, fresh] : [fresh, old, fresh, old];
-      expect(await codes(...order)).toEqual(['VALID', 'VALID', 'RATE_LIMITED', 'RATE_LIMITED']);
-      service.clock.advance(MINUTE_MS);
-      await service.engine.edge.sync();
-      service.engine.edge.forgetEnded(service.clock.nowMs(), 1_000);
-      expect(service.engine.edge.owner(keyId)).toBeUndefined();
-    }
+    expect(await codes(old, old, old)).toEqual(['VALID', 'VALID', 'RATE_LIMITED']);
+    service.clock.advance(MINUTE_MS);
+    await service.engine.edge.sync();
+    service.engine.edge.forgetEnded(service.clock.nowMs(), 1_000);
+    expect(service.engine.edge.owner(keyId)).toBeUndefined();
+    // One secret is seen for the first time, the other was counted under what is forgotten.
+    expect(await codes(fresh, old, fresh, old)).toEqual(['VALID', 'VALID', 'RATE_LIMITED', 'RATE_LIMITED']);
   } finally {
     await service.close();
   }
