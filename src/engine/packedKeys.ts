@@ -36,7 +36,7 @@ const FIRST_ROWS = 1024;
 
 export class PackedKeys {
   #rows = new Uint32Array(FIRST_ROWS * ROW);
-  #index = new RowIndex(FIRST_ROWS, ROW);
+  #index = new RowIndex(ROW);
   #ids = new IdBlocks();
   #locals = new Companions<LocalOwner>();
   #used = 0;
@@ -205,12 +205,23 @@ export class PackedKeys {
     this.#live--;
   }
 
-  /** Packs what lives into larger blocks, or into as large ones when half of it was dropped. */
   #makeRoom(): void {
     if ((this.#used + 1) * ROW <= this.#rows.length) return;
-    const rows = this.#live * 2 > this.#used ? this.#used * 2 : this.#used;
+    if (this.#live * 2 > this.#used) this.#grow();
+    else this.#packAnew();
+  }
+
+  /** Rows keep their numbers: a copy in one piece, and nothing else. */
+  #grow(): void {
+    const rows = new Uint32Array(this.#rows.length * 2);
+    rows.set(this.#rows);
+    this.#rows = rows;
+  }
+
+  /** Half of them was dropped: what lives is packed into blocks of the same size. */
+  #packAnew(): void {
     const [before, ids, used] = [this.#rows, this.#ids, this.#used];
-    this.#resize(rows);
+    this.#resize(used);
     for (let row = 0; row < used; row++) {
       const at = row * ROW;
       if (((before[at + FLAGS] ?? 0) & LIVE) === 0) continue;
@@ -225,7 +236,7 @@ export class PackedKeys {
   #resize(rows: number): void {
     this.#firstPlace += this.#used;
     this.#rows = new Uint32Array(rows * ROW);
-    this.#index = new RowIndex(rows, ROW);
+    this.#index = new RowIndex(ROW);
     this.#ids = new IdBlocks();
     this.#locals = new Companions();
     this.#used = 0;

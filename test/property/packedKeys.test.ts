@@ -93,6 +93,19 @@ test('10,000 packed keys are found through all growing and repacking, and no oth
   for (let number = 15_000; number < 16_000; number++) expect(packed.get(digestOf(number))).toBeUndefined();
 });
 
+test('keys that are dropped and read again all the time are found, and so are those beside them', () => {
+  const packed = new PackedKeys();
+  const add = (number: number): boolean => packed.add(digestOf(number), found({ ...BLANK, id: idOf(number) }));
+  for (let number = 0; number < 100; number++) add(number);
+  for (let round = 0; round < 20_000; round++) {
+    packed.delete(digestOf(round % 10));
+    expect(packed.get(digestOf(round % 10))).toBeUndefined();
+    add(round % 10);
+  }
+  expect(packed.size).toBe(100);
+  for (let number = 0; number < 100; number++) expect(packed.get(digestOf(number))?.id).toBe(idOf(number));
+});
+
 test('a key with more to it than fits is not packed', () => {
   const packed = new PackedKeys();
   const refused: Partial<KeyRecord>[] = [
