@@ -2,72 +2,89 @@ import { DIGEST_WORDS } from './packedWords.ts';
 
 const EMPTY = 0;
 const DROPPED = 0xffffffff;
+const FIRST_PLACES = 2048;
+/** Places that move with each row that is linked. */
+const MOVE_STEP = 64;
 
-/** A power of two: as many parts, each of which grows by itself. To link a million rows anew at once takes too long. */
-const PARTS = 256;
-const FIRST_PLACES = 16;
-/** The word of a digest that tells its part; its place in there comes from other words. */
-const PART_WORD = 2;
-
-/** Finds rows by the digest that they begin with: open addressing, each place holds a row's number + 1. */
+/**
+ * Finds rows by the digest that they begin with: open addressing, each place holds a row's number + 1. A full table is
+ * replaced by a larger one, into which the rows move some at a time: to link a million of them at once takes too long.
+ */
 export class RowIndex {
   readonly #rowLength: number;
-  readonly #parts: Uint32Array[] = Array.from({ length: PARTS }, () => new Uint32Array(FIRST_PLACES));
-  /** Places of each part that are not empty. */
-  readonly #taken = new Uint32Array(PARTS);
+  #table = new Uint32Array(FIRST_PLACES);
+  /** Places of the table that are not empty. */
+  #taken = 0;
+  /** The table before it, while not all of it has moved. */
+  #before: Uint32Array | null = null;
+  #moved = 0;
 
-  /** `rowLength` words each. */
+  /** Of rows that have so many words. */
   constructor(rowLength: number) {
     this.#rowLength = rowLength;
   }
 
   /** -1 = there is none. */
   find(rows: Uint32Array, digest: Uint32Array): number {
-    const places = this.#part(digest, 0);
-    const mask = places.length - 1;
+    const row = this.#findIn(this.#table, rows, digest);
+    return row >= 0 || this.#before === null ? row : this.#findIn(this.#before, rows, digest);
+  }
+
+  link(rows: Uint32Array, row: number): void {
+    if (this.#before !== null) this.#move(rows, MOVE_STEP);
+    if ((this.#taken + 1) * 2 > this.#table.length) this.#replace(rows);
+    this.#put(rows, row);
+  }
+
+  unlink(rows: Uint32Array, row: number): void {
+    this.#dropFrom(this.#table, rows, row);
+    if (this.#before !== null) this.#dropFrom(this.#before, rows, row);
+  }
+
+  #findIn(table: Uint32Array, rows: Uint32Array, digest: Uint32Array): number {
+    const mask = table.length - 1;
     for (let i = firstPlace(digest, 0) & mask; ; i = (i + 1) & mask) {
-      const linked = places[i] ?? EMPTY;
+      const linked = table[i] ?? EMPTY;
       if (linked === EMPTY) return -1;
       if (linked !== DROPPED && this.#isRow(rows, linked - 1, digest)) return linked - 1;
     }
   }
 
-  link(rows: Uint32Array, row: number): void {
-    const number = partOf(rows, row * this.#rowLength);
-    const taken = this.#taken[number] ?? 0;
-    if ((taken + 1) * 2 > (this.#parts[number]?.length ?? 0)) this.#grow(rows, number);
-    this.#put(rows, number, row);
-  }
-
-  unlink(rows: Uint32Array, row: number): void {
-    const places = this.#part(rows, row * this.#rowLength);
-    const mask = places.length - 1;
+  #put(rows: Uint32Array, row: number): void {
+    const mask = this.#table.length - 1;
     let i = firstPlace(rows, row * this.#rowLength) & mask;
-    while (places[i] !== row + 1) i = (i + 1) & mask;
-    places[i] = DROPPED;
+    while (this.#table[i] !== EMPTY) i = (i + 1) & mask;
+    this.#table[i] = row + 1;
+    this.#taken++;
   }
 
-  #part(words: Uint32Array, at: number): Uint32Array {
-    return this.#parts[partOf(words, at)] as Uint32Array;
+  #dropFrom(table: Uint32Array, rows: Uint32Array, row: number): void {
+    const mask = table.length - 1;
+    for (let i = firstPlace(rows, row * this.#rowLength) & mask; table[i] !== EMPTY; i = (i + 1) & mask) {
+      if (table[i] !== row + 1) continue;
+      table[i] = DROPPED;
+      return;
+    }
   }
 
-  #put(rows: Uint32Array, number: number, row: number): void {
-    const places = this.#parts[number] as Uint32Array;
-    const mask = places.length - 1;
-    let i = firstPlace(rows, row * this.#rowLength) & mask;
-    while (places[i] !== EMPTY) i = (i + 1) & mask;
-    places[i] = row + 1;
-    this.#taken[number] = (this.#taken[number] ?? 0) + 1;
+  /** Twice as large: what was dropped does not move, and is counted no more. */
+  #replace(rows: Uint32Array): void {
+    if (this.#before !== null) this.#move(rows, Infinity);
+    this.#before = this.#table;
+    this.#moved = 0;
+    this.#table = new Uint32Array(this.#before.length * 2);
+    this.#taken = 0;
   }
 
-  /** Twice as large, or as large as it was where half of it was dropped. */
-  #grow(rows: Uint32Array, number: number): void {
-    const before = this.#parts[number] as Uint32Array;
-    const linked = before.filter((place) => place !== EMPTY && place !== DROPPED);
-    const length = linked.length * 4 > before.length ? before.length * 2 : before.length;
-    this.#parts[number] = new Uint32Array(length);
-    this.#taken[number] = 0;
-    for (const place of linked) this.#put(rows, number, place - 1);
+  #move(rows: Uint32Array, count: number): void {
+    const before = this.#before;
+    if (before === null) return;
+    const end = Math.min(this.#moved + count, before.length);
+    for (; this.#moved < end; this.#moved++) {
+      const linked = before[this.#moved] ?? EMPTY;
+      if (linked !== EMPTY && linked !== DROPPED) this.#put(rows, linked - 1);
+    }
+    if (end === before.length) this.#before = null;
   }
 
   #isRow(rows: Uint32Array, row: number, digest: Uint32Array): boolean {
@@ -75,10 +92,6 @@ export class RowIndex {
     for (let i = 0; i < DIGEST_WORDS; i++) if (rows[at + i] !== digest[i]) return false;
     return true;
   }
-}
-
-function partOf(words: Uint32Array, at: number): number {
-  return (words[at + PART_WORD] ?? 0) & (PARTS - 1);
 }
 
 /** A digest is random already: its first words are as good as any hash of it. */
