@@ -98,7 +98,7 @@ export class PostgresStorage implements Storage {
     };
     this.#pool = new Pool(connector, { ...common, size: options.poolSize });
     this.#lookups = new Pool(connector, { ...common, size: LOOKUP_CONNECTIONS });
-    const management = new Management(this.#pool, this.#lookups, clock, options.idempotencyRetentionMs);
+    const management = new Management(this.#pool, this.#lookups, clock, options);
     const [reader, lookups] = [new PostgresReader(this.#pool), new PostgresReader(this.#lookups)];
     this.records = new SqlRecords({
       reader,
