@@ -134,8 +134,8 @@ describe('a batch that is ended because two wait for each other', () => {
     await inTheWay;
     expect(lab.server.logTail()).toContain('deadlock detected');
     await other.query('COMMIT');
-    const left = { status: 'taken', legs: [{ left: START - 2 }, { left: START - 1 }, { left: START - 1 }] };
-    expect(await answer).toMatchObject(left);
+    const taken = { status: 'taken', legs: [{ left: START - 2 }, { left: START - 1 }, { left: START - 1 }] };
+    expect(await answer).toMatchObject(taken);
     expect(await lab.values([first, second, third])).toEqual([START - 2, START - 1, START - 1]);
   });
 });
