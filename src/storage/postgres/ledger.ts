@@ -345,7 +345,10 @@ export class PostgresLedger implements Ledger {
     const again = isUndone ? items.filter(({ tries }) => tries < MAX_TRIES) : [];
     if (again.length < items.length) {
       const over = items.filter((item) => !again.includes(item));
-      this.#giveUp(over, isUndone ? new StorageUnavailable(undone(error)) : error);
+      const told = isUndone
+        ? new StorageUnavailable(`The database is in trouble (${error.message}); nothing was spent.`)
+        : error;
+      this.#giveUp(over, told);
     }
     for (const item of again) item.tries++;
     const most = again.reduce((tries, item) => Math.max(tries, item.tries), 0);
@@ -383,10 +386,6 @@ export class PostgresLedger implements Ledger {
     this.#waiting--;
     item.reject(error);
   }
-}
-
-function undone({ message }: BatchUndone): string {
-  return `The database is in trouble (${message}); nothing was spent.`;
 }
 
 function isSpend(item: Item): item is SpendItem {
