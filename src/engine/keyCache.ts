@@ -149,7 +149,8 @@ export class KeyCache {
       const found = await this.#records.findKeysByDigest(digests);
       for (const [i, digest] of digests.entries()) this.#receive(digest, found[i] ?? null, question);
     } catch (error) {
-      for (const digest of digests) this.#finish(digest)?.reject(error as Error);
+      // Those behind too: of a database that does not answer they would wait for one time limit after the other.
+      for (const digest of [...digests, ...this.#asking.splice(0)]) this.#finish(digest)?.reject(error as Error);
     } finally {
       this.#questions.delete(question);
     }

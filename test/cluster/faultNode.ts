@@ -19,6 +19,7 @@ export interface NodeAnswer {
   readonly code: string;
   readonly valid: boolean;
   readonly body: Readonly<Record<string, unknown>>;
+  readonly headers: Headers;
 }
 
 /** A whole node in this process, without a socket and without its background work, on clocks that the test may bring. */
@@ -61,18 +62,25 @@ export class FaultNode implements AsyncDisposable {
     return this.composed.storage;
   }
 
-  async call(path: string, body: unknown): Promise<NodeAnswer> {
+  call(path: string, body: unknown): Promise<NodeAnswer> {
     const sent = JSON.stringify(body);
     const headers = {
       'content-type': 'application/json',
       'content-length': String(sent.length),
       authorization: `Bearer ${this.#rootKey}`,
     };
-    const request = new Request(`http://keystile.test${path}`, { method: 'POST', headers, body: sent });
+    return this.#answer(new Request(`http://keystile.test${path}`, { method: 'POST', headers, body: sent }));
+  }
+
+  readiness(): Promise<NodeAnswer> {
+    return this.#answer(new Request('http://keystile.test/v1/readiness'));
+  }
+
+  async #answer(request: Request): Promise<NodeAnswer> {
     const response = await this.#handle(request, () => '203.0.113.7');
     const answer = (await response.json()) as Record<string, unknown> & { code?: string; error?: { code: string } };
     const code = answer.error?.code ?? answer.code ?? '';
-    return { status: response.status, code, valid: answer['valid'] === true, body: answer };
+    return { status: response.status, code, valid: answer['valid'] === true, body: answer, headers: response.headers };
   }
 
   verify(key: string, fields: Readonly<Record<string, unknown>> = {}): Promise<NodeAnswer> {

@@ -1,12 +1,19 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { existsSync, readFileSync } from 'node:fs';
 
+import { type Reply, Wire } from '../cluster/clients.ts';
 import { copyCheckout } from './checkout.ts';
 import { Connection, refused, verifyHead } from './connection.ts';
 import { type Launch, TempFolder } from './process.ts';
 import { Server } from './server.ts';
 
 const HALF = 5;
+const CLIENTS = 64;
+const CREDITS = 1_000_000;
+/** Valid answers, then it is told to stop. */
+const STOP_AFTER = 2_000;
+/** How long what is in flight may take. */
+const DRAIN_MAX_MS = 10_000;
 
 let checkoutFolder: TempFolder;
 let npmStart: Launch;
@@ -124,6 +131,31 @@ describe('the process itself', () => {
       expect(await server.stop()).toBe(0);
       expect(existsSync(folder.join('data/keystile.db-wal'))).toBe(false);
     }
+  });
+
+  test.concurrent('under load: each request that was taken is answered and spent once, no other is; exit code 0, port free', async () => {
+    using folder = new TempFolder();
+    await using server = await Server.start(folder);
+    const { key, keyId } = await server.createKey({ remaining: CREDITS });
+    let [valid, stoppedAtMs] = [0, 0];
+    /** Sends without pause on one connection, until that is closed. */
+    const send = async (): Promise<Reply> => {
+      using wire = await Wire.open(server.port);
+      for (;;) {
+        const reply = await wire.verify({ key });
+        if (reply.kind !== 'verdict' || !reply.verdict.valid) return reply;
+        if (++valid !== STOP_AFTER) continue;
+        stoppedAtMs = performance.now();
+        server.child.signal('SIGTERM');
+      }
+    };
+    const last = await Promise.all(Array.from({ length: CLIENTS }, send));
+    expect(last).toEqual(last.map(() => ({ kind: 'lost' })));
+    expect(await server.child.exited()).toBe(0);
+    expect(performance.now() - stoppedAtMs).toBeLessThan(DRAIN_MAX_MS);
+    expect(server.child.stderr).toBe('');
+    await using again = await Server.start(folder, { settings: { KEYSTILE_PORT: String(server.port) } });
+    expect(await again.remaining(keyId)).toBe(CREDITS - valid);
   });
 
   test.concurrent('a request that never ends does not keep the process from stopping', async () => {

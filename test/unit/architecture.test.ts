@@ -150,6 +150,7 @@ describe('architecture', () => {
       'cli/opened.ts',
       'serve/background.ts',
       'serve/listen.ts',
+      'storage/postgres/again.ts',
       'storage/postgres/connector.ts',
       'storage/postgres/feed.ts',
       'storage/postgres/lane.ts',

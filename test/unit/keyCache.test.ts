@@ -149,11 +149,19 @@ describe('key cache', () => {
     expect(await dropped).toMatchObject({ revision: 2 });
   });
 
-  test('a failed question fails those who wait, is not remembered, and the next one is asked', async () => {
+  test('a failed question fails those who wait, also behind it, is not remembered, and the next one is asked', async () => {
     const { cache, records } = make();
-    const lookups = Promise.allSettled([cache.lookUp('a'), cache.lookUp('b')]);
-    (await records.next()).fail(new Error('no database'));
-    expect((await lookups).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+    const lookups = [cache.lookUp('a'), cache.lookUp('b')];
+    const question = await records.next();
+    lookups.push(cache.lookUp('in another question'));
+    const other = await records.next();
+    lookups.push(cache.lookUp('behind both'));
+    question.fail(new Error('no database'));
+    const [otherLookup] = lookups.splice(2, 1);
+    for (const { status } of await Promise.allSettled(lookups)) expect(status).toBe('rejected');
+    other.answer(null);
+    expect(await otherLookup).toBeNull();
+    expect(records.questions.length).toBe(2);
     const lookup = cache.lookUp('a');
     (await records.next()).answer(found('key_a'));
     expect(await lookup).toMatchObject({ id: 'key_a' });

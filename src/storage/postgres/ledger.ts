@@ -13,6 +13,7 @@ import {
   type WindowPlace,
 } from '../port.ts';
 import type { RecordWrite } from '../recordsPort.ts';
+import { pauseBeforeAgain } from './again.ts';
 import type { LedgerClock } from './clock.ts';
 import type { Connector } from './connector.ts';
 import { BatchRefused, BatchUndone, Lane } from './lane.ts';
@@ -84,7 +85,7 @@ interface Worker {
  *   waiting --a lane is free, and nothing before it needs its accounts--> in a batch
  *   in a batch --done--> answered
  *   in a batch --busy: another node holds a row--> waiting at the head; its accounts are hot for a second, and go by the slow lane
- *   in a batch --not done--> waiting at the head, a few times;  --refused--> the batch is halved
+ *   in a batch --not done--> waiting at the head, a few times, each after a pause;  --refused--> the batch is halved
  *   waiting --a change--> a transaction of its own, in its turn
  *
  * No account is in two batches at once, and nothing that waits is overtaken by what came later with the same claims: what
@@ -342,19 +343,26 @@ export class PostgresLedger implements Ledger {
     if (error instanceof BatchRefused) return this.#halve(worker, items, error);
     const isUndone = error instanceof BatchUndone;
     const again = isUndone ? items.filter(({ tries }) => tries < MAX_TRIES) : [];
+    if (again.length < items.length) {
+      const over = items.filter((item) => !again.includes(item));
+      const told = isUndone
+        ? new StorageUnavailable(`The database is in trouble (${error.message}); nothing was spent.`)
+        : error;
+      this.#giveUp(over, told);
+    }
     for (const item of again) item.tries++;
-    if (again.length === items.length) return again;
+    const most = again.reduce((tries, item) => Math.max(tries, item.tries), 0);
+    if (most > 0) await pauseBeforeAgain(most, this.#options.random);
+    return again;
+  }
+
+  #giveUp(items: readonly SpendItem[], error: Error): void {
     const known = error instanceof StorageUnavailable || error instanceof StorageOutcomeUnknown;
-    const told = isUndone
-      ? new StorageUnavailable(`The database is in trouble (${error.message}); nothing was spent.`)
-      : known
-        ? error
-        : new StorageOutcomeUnknown(error.message);
+    const told = known ? error : new StorageOutcomeUnknown(error.message);
     this.#trouble = told.message;
     this.#troubleAtMs = this.#options.monotonicMs();
     this.#options.observe.refused(told.message);
-    for (const item of items) if (!again.includes(item)) this.#reject(item, told);
-    return again;
+    for (const item of items) this.#reject(item, told);
   }
 
   /** Only the spend that fails alone is answered so. */

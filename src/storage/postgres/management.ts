@@ -15,6 +15,7 @@ import { tellBalances } from '../sql/balances.ts';
 import { mergeInserts } from '../sql/statement.ts';
 import { writeStatements } from '../sql/writes.ts';
 import { type AccountRow, readStates, toNumbers, toState, writeAccounts } from './accountRows.ts';
+import { pauseBeforeAgain } from './again.ts';
 import type { LedgerClock } from './clock.ts';
 import { noteChange } from './feedNotes.ts';
 import { asUnavailable, kindOf, reasonOf } from './failure.ts';
@@ -48,23 +49,28 @@ const CLOSE_ENDED = `WITH step AS MATERIALIZED (
 /** Another state of the world than the change was made for. */
 class Stale extends Error {}
 
+export interface ManagementOptions {
+  readonly idempotencyRetentionMs: number;
+  readonly random: () => number;
+}
+
 /** What of the ledger is not a spend: changes, and reading. Each runs in a transaction of its own. */
 export class Management {
   readonly #pool: Pool;
   /** For what a verification waits for. */
   readonly #lookups: Pool;
   readonly #clock: LedgerClock;
-  readonly #retentionMs: number;
+  readonly #options: ManagementOptions;
   #numbers: number[] = [];
   /** The window that pruning looked at last. */
   #prunedTo = 0;
   readonly #windows = new KnownWindows();
 
-  constructor(pool: Pool, lookups: Pool, clock: LedgerClock, retentionMs: number) {
+  constructor(pool: Pool, lookups: Pool, clock: LedgerClock, options: ManagementOptions) {
     this.#pool = pool;
     this.#lookups = lookups;
     this.#clock = clock;
-    this.#retentionMs = retentionMs;
+    this.#options = options;
   }
 
   async apply(change: Change): Promise<ChangeOutcome> {
@@ -76,8 +82,8 @@ export class Management {
         if (error instanceof StorageUnavailable || error instanceof StorageOutcomeUnknown) throw error;
         const kind = kindOf(error);
         if (kind === 'refused') return { status: 'stale', nowMs: this.#clock.nowMs() };
-        if (kind === 'again' && tries < MAX_TRIES) continue;
-        throw new StorageUnavailable(`The database cannot be asked (${reasonOf(error)}); nothing was changed.`);
+        if (kind === 'again' && tries < MAX_TRIES) await pauseBeforeAgain(tries, this.#options.random);
+        else throw new StorageUnavailable(`The database cannot be asked (${reasonOf(error)}); nothing was changed.`);
       }
     }
   }
@@ -167,7 +173,7 @@ export class Management {
   }
 
   async prune(): Promise<void> {
-    const options = { retentionMs: this.#retentionMs, windowsFrom: this.#prunedTo };
+    const options = { retentionMs: this.#options.idempotencyRetentionMs, windowsFrom: this.#prunedTo };
     const { windowsFrom, failures } = await prune(this.#pool, this.#clock, options);
     this.#prunedTo = windowsFrom;
     if (failures.length > 0) throw failures[0];

@@ -7,6 +7,10 @@ import { Session, type SessionOptions } from './session.ts';
 
 /** How long one waits for a connection. */
 const MAX_WAIT_MS = 5_000;
+/** All connections in use, and none given back for so long: the database does not get to what it is asked. */
+const STUCK_MS = 2_000;
+/** How long that is told of, when it does not come again. */
+const TROUBLE_MS = 3_000;
 
 export interface PoolOptions extends SessionOptions {
   readonly size: number;
@@ -20,11 +24,23 @@ export class Pool {
   readonly #idle: Session[];
   readonly #waiting: ((session: Session) => void)[] = [];
   readonly #options: PoolOptions;
+  /** When the last connection was taken or one was given back. */
+  #movedAtMs = -Infinity;
+  #stuckAtMs = -Infinity;
 
   constructor(connector: Connector, options: PoolOptions) {
     this.#options = options;
     this.#sessions = Array.from({ length: options.size }, () => new Session(connector, options));
     this.#idle = [...this.#sessions];
+  }
+
+  /** Those who ask have to wait, or had to a moment ago. */
+  get isStuck(): boolean {
+    return this.#isStuck || this.#options.monotonicMs() - this.#stuckAtMs < TROUBLE_MS;
+  }
+
+  get #isStuck(): boolean {
+    return this.#idle.length === 0 && this.#options.monotonicMs() - this.#movedAtMs >= STUCK_MS;
   }
 
   query<R extends QueryResultRow>(query: QueryConfig): Promise<QueryResult<R>> {
@@ -52,6 +68,7 @@ export class Pool {
       this.#idle.find((session) => session.isOpen) ?? this.#idle.find(({ pauseMs }) => pauseMs === 0) ?? this.#idle[0];
     if (best !== undefined) {
       this.#idle.splice(this.#idle.indexOf(best), 1);
+      this.#movedAtMs = this.#options.monotonicMs();
       return Promise.resolve(best);
     }
     if (this.#waiting.length >= this.#options.maxWaiting) {
@@ -71,6 +88,8 @@ export class Pool {
   }
 
   #giveBack(session: Session): void {
+    if (this.#isStuck) this.#stuckAtMs = this.#options.monotonicMs();
+    this.#movedAtMs = this.#options.monotonicMs();
     const next = this.#waiting.shift();
     if (next === undefined) this.#idle.push(session);
     else next(session);

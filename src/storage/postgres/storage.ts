@@ -98,7 +98,7 @@ export class PostgresStorage implements Storage {
     };
     this.#pool = new Pool(connector, { ...common, size: options.poolSize });
     this.#lookups = new Pool(connector, { ...common, size: LOOKUP_CONNECTIONS });
-    const management = new Management(this.#pool, this.#lookups, clock, options.idempotencyRetentionMs);
+    const management = new Management(this.#pool, this.#lookups, clock, options);
     const [reader, lookups] = [new PostgresReader(this.#pool), new PostgresReader(this.#lookups)];
     this.records = new SqlRecords({
       reader,
@@ -126,8 +126,7 @@ export class PostgresStorage implements Storage {
     this.ledger = new PostgresLedger(connector, management, {
       ...options,
       clock,
-      silence: () =>
-        this.feed.ageMs < SILENCE_MS ? null : `The database has not answered for ${Math.round(this.feed.ageMs)} ms.`,
+      silence: () => this.#silence(),
     });
     this.#startedAtMs = options.nowMs();
   }
@@ -159,6 +158,13 @@ export class PostgresStorage implements Storage {
       await storage.close();
       throw error;
     }
+  }
+
+  /** Why nothing is heard from the database; null while it answers. */
+  #silence(): string | null {
+    const { ageMs } = this.feed;
+    if (ageMs >= SILENCE_MS) return `The database has not answered for ${Math.round(ageMs)} ms.`;
+    return this.#lookups.isStuck ? 'The database leaves lookups of keys unanswered.' : null;
   }
 
   /** A node must not stay with a server that another one has taken the place of. */
