@@ -3,8 +3,8 @@ import { describe, expect, test } from 'bun:test';
 import type { Client } from 'pg';
 
 import { until } from '../../cluster/wait.ts';
-import { FaultLab } from '../cluster/faultLab.ts';
-import { FaultNode, type NodeAnswer } from '../cluster/faultNode.ts';
+import { FaultLab } from './faultLab.ts';
+import { FaultNode, type NodeAnswer } from './faultNode.ts';
 import { VirtualClock } from '../harness/clock.ts';
 
 /** Lookups that may wait, and the connections that they have. */
