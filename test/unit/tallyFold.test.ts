@@ -8,8 +8,8 @@ import { type Connection, foldTallies, unpackSlices } from '../../src/storage/sq
 import { tally, tallyCounts as counts } from '../conformance/samples.ts';
 
 const MINUTE_MS = 60_000;
-/** Rows of one step. */
-const STEP = 3;
+/** Three rows of one step: api, key, no identity, no tags, minute. */
+const STEP = 3 * 'api_1 key_1   1773532800000'.length;
 
 function world(): { db: Database; connection: Connection } {
   const db = new Database(':memory:');
@@ -17,7 +17,11 @@ function world(): { db: Database; connection: Connection } {
   return {
     db,
     connection: {
-      statement: (sql) => db.query<unknown, Params>(sql),
+      // What was read before the transaction began may be gone, or folded by another connection.
+      statement: (sql) => {
+        expect(db.inTransaction).toBe(true);
+        return db.query<unknown, Params>(sql);
+      },
       transaction: (work) => db.transaction(work).immediate(),
     },
   };

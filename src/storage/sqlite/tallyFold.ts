@@ -6,11 +6,11 @@ import type { TallySlice } from '../sql/tallySlice.ts';
 import { SPAN_MS, SPANS } from '../talliesPort.ts';
 import { FIRST_COUNT, LAST_AT, type LogRow, LogRows } from './logRows.ts';
 
-/** Rows that slices and the log become at once: the more, the fewer are written. They are held in memory. */
-const MAX_ROWS = 300_000;
+/** Size of the rows of one step, some 150,000 without tags: the more, the fewer are written. Meanwhile appending waits. */
+const MAX_STEP = 10_000_000;
 
 const SLICES = 'SELECT number, body FROM tally_slices ORDER BY number';
-const LOG = `SELECT number, ${LOG_COLUMNS.join(', ')} FROM tally_log ORDER BY number LIMIT $1`;
+const LOG = `SELECT number, ${LOG_COLUMNS.join(', ')} FROM tally_log ORDER BY number`;
 const INSERT = `INSERT INTO tally_log (${LOG_COLUMNS.join(', ')}) VALUES (${placeholders(LOG_COLUMNS.length)})`;
 const ADD_TO_KEY = adding('key_tallies', ['span', 'time_ms', 'api_id', 'key_id', 'identity_id', 'tags']);
 const ADD_TO_API = adding('api_tallies', ['span', 'time_ms', 'api_id', 'tags']);
@@ -31,20 +31,16 @@ export interface Connection {
   readonly transaction: (work: () => void) => void;
 }
 
-/** The oldest rows that were taken, up to which number, and whether there may be more. */
-interface Taken {
-  readonly upTo: number;
-  readonly isAll: boolean;
-}
-
-/** See TallyWriter.unpack. */
-export function unpackSlices({ statement, transaction }: Connection, maxRows = MAX_ROWS): boolean {
-  const rows = new LogRows();
-  const { upTo, isAll } = takeSlices(statement(SLICES), rows, maxRows);
+/** See TallyWriter.beforeSum. */
+export function unpackSlices({ statement, transaction }: Connection, maxSize = MAX_STEP): boolean {
+  let isAll = true;
   transaction(() => {
+    const step = new Step(maxSize);
+    step.takeSlices(statement);
     const insert = statement(INSERT);
-    for (const row of rows.sorted()) insert.run(...row);
-    statement('DELETE FROM tally_slices WHERE number <= $1').run(upTo);
+    for (const row of step.rows.sorted()) insert.run(...row);
+    statement('DELETE FROM tally_slices WHERE number <= $1').run(step.slicesUpTo);
+    isAll = step.isAll;
   });
   return isAll;
 }
@@ -53,39 +49,59 @@ export function unpackSlices({ statement, transaction }: Connection, maxRows = M
  * See TallyWriter.fold. Rows are written in the order in which they stand in the tables: one key at a time, in any order, was
  * measured to take ten times as long. They are put together here and not by a statement, which sorts them three times.
  */
-export function foldTallies({ statement, transaction }: Connection, maxRows = MAX_ROWS): boolean {
-  const rows = new LogRows();
-  const slices = takeSlices(statement(SLICES), rows, maxRows);
-  const log = takeLog(statement(LOG), rows, maxRows);
-  const sorted = rows.sorted();
-  if (sorted.length === 0) return true;
+export function foldTallies({ statement, transaction }: Connection, maxSize = MAX_STEP): boolean {
+  let isAll = true;
   transaction(() => {
+    const step = new Step(maxSize);
+    // What stands in the log is older.
+    step.takeLog(statement);
+    step.takeSlices(statement);
+    const sorted = step.rows.sorted();
     for (const span of SPANS) {
       for (const [timeMs, sums] of sumsByTime(sorted, SPAN_MS[span])) {
         addSums(statement, SPAN_NUMBER[span], timeMs, sums);
       }
     }
     noteUses(statement(NOTE_USE), sorted);
-    statement('DELETE FROM tally_slices WHERE number <= $1').run(slices.upTo);
-    statement('DELETE FROM tally_log WHERE number <= $1').run(log.upTo);
+    statement('DELETE FROM tally_log WHERE number <= $1').run(step.logUpTo);
+    statement('DELETE FROM tally_slices WHERE number <= $1').run(step.slicesUpTo);
+    isAll = step.isAll;
   });
-  return slices.isAll && log.isAll;
+  return isAll;
 }
 
-function takeSlices(oldest: Statement<unknown, Params>, rows: LogRows, maxRows: number): Taken {
-  let upTo = 0;
-  for (const { number, body } of oldest.iterate() as IterableIterator<{ number: number; body: string }>) {
-    if (rows.size >= maxRows) return { upTo, isAll: false };
-    rows.addSlice(JSON.parse(body) as TallySlice);
-    upTo = number;
+/** What one transaction takes, the oldest first, until it has enough. */
+class Step {
+  readonly rows = new LogRows();
+  readonly #maxSize: number;
+  logUpTo = 0;
+  slicesUpTo = 0;
+  isAll = true;
+
+  constructor(maxSize: number) {
+    this.#maxSize = maxSize;
   }
-  return { upTo, isAll: true };
-}
 
-function takeLog(oldest: Statement<unknown, Params>, rows: LogRows, maxRows: number): Taken {
-  const logged = oldest.values(maxRows) as [number, ...LogRow][];
-  for (const [, ...row] of logged) rows.addRow(row);
-  return { upTo: logged.at(-1)?.[0] ?? 0, isAll: logged.length < maxRows };
+  takeLog(statement: Connection['statement']): void {
+    for (const values of statement(LOG).iterate() as IterableIterator<Record<string, string | number>>) {
+      if (this.#hasEnough()) return;
+      this.rows.addRow(LOG_COLUMNS.map((name) => values[name]) as LogRow);
+      this.logUpTo = Number(values['number']);
+    }
+  }
+
+  takeSlices(statement: Connection['statement']): void {
+    for (const { number, body } of statement(SLICES).iterate() as IterableIterator<{ number: number; body: string }>) {
+      if (this.#hasEnough()) return;
+      this.rows.addSlice(JSON.parse(body) as TallySlice);
+      this.slicesUpTo = number;
+    }
+  }
+
+  #hasEnough(): boolean {
+    if (this.rows.size >= this.#maxSize) this.isAll = false;
+    return !this.isAll;
+  }
 }
 
 /** One row for each subject and span of time, by time; those of one time in the order of the rows. */
@@ -134,7 +150,9 @@ function addSums(statement: Connection['statement'], span: number, timeMs: numbe
     else addCounts(ofApi, row);
   }
   const addToApi = statement(ADD_TO_API);
-  for (const [, apiId, , , tags, , ...counts] of ofApis.values()) addToApi.run(span, timeMs, apiId, tags, ...counts);
+  for (const [, [, apiId, , , tags, , ...counts]] of [...ofApis].sort(([a], [b]) => (a < b ? -1 : 1))) {
+    addToApi.run(span, timeMs, apiId, tags, ...counts);
+  }
 }
 
 function noteUses(note: Statement<unknown, Params>, sorted: readonly LogRow[]): void {

@@ -29,7 +29,12 @@ export class SqliteTallyWriter implements TallyWriter {
   }
 
   fold(): Promise<boolean> {
-    return this.#try(async () => (await this.#thread.get()).call('foldTallies'));
+    return this.#try(async () => {
+      const [any] = this.#db
+        .query('SELECT EXISTS (SELECT 1 FROM tally_slices) OR EXISTS (SELECT 1 FROM tally_log)')
+        .values();
+      return any?.[0] === 1 ? (await this.#thread.get()).call('foldTallies') : true;
+    });
   }
 
   async remove(statement: Statement): Promise<number> {

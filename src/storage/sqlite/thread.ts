@@ -1,7 +1,7 @@
 import { Database } from 'bun:sqlite';
 
 import { attachAnalytics } from './analyticsFile.ts';
-import { toWriteFailure } from './failure.ts';
+import { toWriteFailure, type WriteFailure } from './failure.ts';
 import { writeDurably } from './folder.ts';
 import type { ThreadCall, ThreadReply, ThreadStart } from './threadClient.ts';
 import { Writer } from './writer.ts';
@@ -59,12 +59,17 @@ function carryOut(call: ThreadCall): unknown {
   }
 }
 
+/** After it nothing is done any more: who asked was told that nothing is, and may ask another thread for the same. */
+let broken: WriteFailure | null = null;
+
 self.onmessage = (event: MessageEvent<ThreadCall>) => {
   let reply: ThreadReply;
   try {
+    if (broken !== null) throw broken;
     reply = { ok: true, value: carryOut(event.data) };
   } catch (error) {
     const failure = toWriteFailure(error);
+    if (failure.kind === 'broken') broken = failure;
     reply = { ok: false, kind: failure.kind, message: failure.message };
   }
   self.postMessage(reply);
