@@ -22,7 +22,7 @@ test('of what was asked of a thread behind a call that broke it nothing is done:
   const calls = [thread.call('foldTallies'), ...Array.from({ length: 50 }, () => thread.call('write', [append]))];
   const outcomes = await Promise.allSettled(calls);
   expect(outcomes.map(({ status }) => status)).toEqual(calls.map(() => 'rejected'));
-  expect(broken).toEqual(['no such table: tally_log']);
+  expect(broken).toEqual(['SQLITE_ERROR: no such table: tally_log']);
   const after = await SqliteThread.start({ role: 'writer', path, addedFlushMs: 0 }, () => {});
   await after.call('write', [append]);
   expect(db.query('SELECT count(*) AS rows FROM tally_slices').get()).toEqual({ rows: 2 });
