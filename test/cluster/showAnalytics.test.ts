@@ -57,11 +57,11 @@ describe('analytics of three nodes', () => {
     await world.startAgain(1);
   });
 
-  test('connections that end before the answer to a COMMIT: every verification is counted once', async () => {
+  test('connections that end before the answer to what was appended: every verification is counted once', async () => {
     const keys = await freshKeys(6);
     for (let round = 1; round <= 5; round++) {
       await verifyAll(2, keys, 5);
-      const cut = world.proxy(2).cutBeforeAnswer((bytes) => bytes.includes('COMMIT'));
+      const cut = world.proxy(2).cutBeforeAnswer((bytes) => bytes.includes('append_tallies'));
       await until('it was cut', async () => {
         await world.node(2).call('/v1/analytics.getVerifications', { apiId });
         return Promise.race([cut.then(() => true), Bun.sleep(50).then(() => false)]);

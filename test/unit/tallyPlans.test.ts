@@ -16,16 +16,19 @@ function planOf(query: Partial<TallyQuery>): string {
   prepareAnalytics(made, path);
   using db = new Database(':memory:');
   attachAnalytics(db, path);
-  const { sql, params } = sumStatement({
-    span: 'hour',
-    apiId: 'api_1',
-    keyIds: null,
-    identityIds: null,
-    fromMs: 0,
-    untilMs: DAY_MS,
-    groupBy: [],
-    ...query,
-  });
+  const { sql, params } = sumStatement(
+    {
+      span: 'hour',
+      apiId: 'api_1',
+      keyIds: null,
+      identityIds: null,
+      fromMs: 0,
+      untilMs: DAY_MS,
+      groupBy: [],
+      ...query,
+    },
+    () => ['tally_log'],
+  );
   const steps = db.query(`EXPLAIN QUERY PLAN ${sql}`).all(...params) as { detail: string }[];
   return steps.find(({ detail }) => /_tallies/.test(detail))?.detail ?? '';
 }

@@ -5,7 +5,7 @@ import { TEXT } from './textType.ts';
  * adding to the sums at once.
  */
 export const SCHEMA_V3 = `
-  CREATE TABLE tally_slices (number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, body text NOT NULL);
+  CREATE TABLE tally_slices (number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, apis text NOT NULL, body text NOT NULL);
   ALTER TABLE tally_slices ALTER COLUMN body SET STORAGE EXTERNAL;
   CREATE TABLE tally_log (
     number bigint GENERATED ALWAYS AS IDENTITY,

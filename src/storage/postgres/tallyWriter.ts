@@ -2,9 +2,13 @@ import { StorageOutcomeUnknown, StorageUnavailable } from '../port.ts';
 import type { Statement } from '../sql/statement.ts';
 import type { TallyWriter } from '../sql/tallies.ts';
 import { COUNTS, LOG_COLUMNS } from '../sql/tallyColumns.ts';
+import { packTallies } from '../sql/tallySlice.ts';
+import type { Unfolded } from '../sql/tallySums.ts';
+import type { Tally } from '../talliesPort.ts';
 import { asUnavailable, kindOf, reasonOf } from './failure.ts';
 import type { Ask, Pool } from './pool.ts';
 import { type FoldStep, foldStatements, type LogPlace } from './tallyFold.ts';
+import { packApis, rowsOfSlices, sliceSource } from './tallySlices.ts';
 
 /** Any number, the same for all nodes: who holds it folds. */
 const FOLD_LOCK = 7_218_530_413;
@@ -12,8 +16,9 @@ const FOLD_LOCK = 7_218_530_413;
 const MAX_FOLD_ROWS = 5_000;
 const MIN_FOLD_ROWS = 50;
 
-/** Slices that become rows at once: the more, the fewer rows; fewer where that was too many. */
+/** Slices that become rows at once: the more, the fewer rows; fewer where that was too many, then slowly more again. */
 const MAX_UNPACK_SLICES = 1_000;
+const UNPACK_GROWTH = 50;
 
 const APPEND = `
   WITH mark AS (
@@ -21,21 +26,16 @@ const APPEND = `
     ON CONFLICT (node) DO UPDATE SET batch = excluded.batch, at_ms = excluded.at_ms WHERE t.batch < excluded.batch
     RETURNING 1
   )
-  INSERT INTO tally_slices (body) SELECT $3 FROM mark`;
+  INSERT INTO tally_slices (apis, body) SELECT $3, $4 FROM mark`;
 
-const SLICE_LISTS = LOG_COLUMNS.map((column) => `jsonb_array_elements_text(body -> '${column}')`).join(', ');
-const SLICE_SUMS = COUNTS.map((name) => `coalesce(sum(${name}::bigint), 0)`).join(', ');
-
-/** Who comes second waits for the first, and takes what that one has left: the rows are locked in their order. */
 const UNPACK = `
   WITH taken AS (
-    DELETE FROM tally_slices WHERE number = ANY (ARRAY(SELECT number FROM tally_slices ORDER BY number LIMIT $1 FOR UPDATE))
-    RETURNING body::jsonb AS body
+    DELETE FROM tally_slices WHERE number IN (SELECT number FROM tally_slices ORDER BY number LIMIT $1)
+    RETURNING body::jsonb AS slice
   ), added AS (
     INSERT INTO tally_log (${LOG_COLUMNS.join(', ')})
-    SELECT minute_ms::bigint, api_id, key_id, coalesce(identity_id, ''), coalesce(tags, ''), max(last_at_ms::bigint), ${SLICE_SUMS}
-    FROM taken, ROWS FROM (${SLICE_LISTS}) AS t (${LOG_COLUMNS.join(', ')})
-    GROUP BY 1, 2, 3, 4, 5
+    SELECT minute_ms, api_id, key_id, identity_id, tags, max(last_at_ms), ${COUNTS.map((name) => `sum(${name})`).join(', ')}
+    FROM (${rowsOfSlices('SELECT slice FROM taken')}) r GROUP BY minute_ms, api_id, key_id, identity_id, tags
   )
   SELECT count(*)::int AS taken FROM taken`;
 
@@ -58,10 +58,11 @@ export class PostgresTallyWriter implements TallyWriter {
     this.#node = node;
   }
 
-  async append(slice: string, batch: number): Promise<void> {
+  async append(tallies: readonly Tally[], batch: number): Promise<void> {
+    const values = [this.#node, batch, packApis(tallies), packTallies(tallies)];
     await this.#pool.use(async (ask) => {
       try {
-        await ask({ name: 'append_tallies', text: APPEND, values: [this.#node, batch, slice] });
+        await ask({ name: 'append_tallies', text: APPEND, values });
       } catch (error) {
         const reason = reasonOf(error);
         if (kindOf(error) === 'lost') throw new StorageOutcomeUnknown(`The database did not answer (${reason}).`);
@@ -70,16 +71,8 @@ export class PostgresTallyWriter implements TallyWriter {
     });
   }
 
-  async unpack(): Promise<boolean> {
-    const limit = this.#unpackSlices;
-    try {
-      const { rows } = await asUnavailable(this.#pool.query<{ taken: number }>({ text: UNPACK, values: [limit] }));
-      this.#unpackSlices = Math.min(MAX_UNPACK_SLICES, limit * 2);
-      return (rows[0]?.taken ?? 0) < limit;
-    } catch (error) {
-      this.#unpackSlices = Math.max(1, Math.floor(limit / 2));
-      throw error;
-    }
+  async unfolded(): Promise<Unfolded> {
+    return (named) => ['tally_log', sliceSource(named)];
   }
 
   /**
@@ -87,13 +80,33 @@ export class PostgresTallyWriter implements TallyWriter {
    * time; another one leaves it to that one.
    */
   async fold(): Promise<boolean> {
-    this.#isUnpacked ||= await this.unpack();
-    if (!this.#isUnpacked) return false;
+    if (this.#isUnpacked) return this.#foldStep();
+    const taken = await this.#unpack();
+    if (taken === 'some') return false;
+    this.#isUnpacked = taken === 'all';
+    return this.#isUnpacked ? this.#foldStep() : true;
+  }
+
+  /** Slices become rows of the log, one for each subject and minute. */
+  async #unpack(): Promise<'some' | 'all' | 'not mine'> {
+    const limit = this.#unpackSlices;
+    try {
+      const result = await this.#alone((ask) => ask<{ taken: number }>({ text: UNPACK, values: [limit] }));
+      if (result === null) return 'not mine';
+      this.#unpackSlices = Math.min(MAX_UNPACK_SLICES, limit + UNPACK_GROWTH);
+      return (result.rows[0]?.taken ?? 0) < limit ? 'all' : 'some';
+    } catch (error) {
+      this.#unpackSlices = Math.max(1, Math.floor(limit / 2));
+      throw error;
+    }
+  }
+
+  async #foldStep(): Promise<boolean> {
     try {
       const step = await this.#nextStep();
-      const isMine = step !== null && (await this.#pool.use((ask) => this.#foldIn(ask, foldStatements(step))));
-      this.#foldedTo = isMine ? step.upTo : null;
-      if (isMine) this.#foldRows = Math.min(MAX_FOLD_ROWS, this.#foldRows * 2);
+      const isDone = step !== null && (await this.#alone((ask) => foldIn(ask, step))) !== null;
+      this.#foldedTo = isDone ? step.upTo : null;
+      if (isDone) this.#foldRows = Math.min(MAX_FOLD_ROWS, this.#foldRows * 2);
       this.#isUnpacked = this.#foldedTo !== null;
       return this.#foldedTo === null;
     } catch (error) {
@@ -122,29 +135,32 @@ export class PostgresTallyWriter implements TallyWriter {
   }
 
   /**
-   * All statements see the log as it was when the transaction began: what is removed from it is what was summed. If another
-   * node has folded since, the removal of the same rows fails, and nothing of it is done: no row is folded twice, also
-   * without the lock, which spares the work.
+   * A transaction whose statements see slices and log as they were when it began: what is removed is what was summed. If
+   * another node has removed the same since, this removal fails, and nothing of it is done: nothing is taken twice, also without
+   * the lock, which spares the work. null: another node is at it.
    */
-  async #foldIn(ask: Ask, statements: readonly Statement[]): Promise<boolean> {
-    try {
-      await ask('BEGIN ISOLATION LEVEL REPEATABLE READ');
-      const { rows } = await ask<{ is_mine: boolean }>({
-        text: 'SELECT pg_try_advisory_xact_lock($1) AS is_mine',
-        values: [FOLD_LOCK],
-      });
-      const isMine = rows[0]?.is_mine === true;
-      if (isMine) {
-        // Of a table that is filled and emptied all the time the server knows nothing, and would read all of it each time.
-        await ask('SET LOCAL enable_seqscan = off');
-        for (const { sql, params } of statements) await ask({ text: sql, values: params });
+  #alone<T>(work: (ask: Ask) => Promise<T>): Promise<T | null> {
+    return this.#pool.use(async (ask) => {
+      try {
+        await ask('BEGIN ISOLATION LEVEL REPEATABLE READ');
+        const { rows } = await ask<{ is_mine: boolean }>({
+          text: 'SELECT pg_try_advisory_xact_lock($1) AS is_mine',
+          values: [FOLD_LOCK],
+        });
+        const result = rows[0]?.is_mine === true ? await work(ask) : null;
+        await ask('COMMIT');
+        return result;
+      } catch (error) {
+        if (kindOf(error) !== 'lost') await ask('ROLLBACK').catch(() => {});
+        if (kindOf(error) === 'again') return null;
+        throw new StorageUnavailable(`The database cannot be asked (${reasonOf(error)}).`);
       }
-      await ask('COMMIT');
-      return isMine;
-    } catch (error) {
-      if (kindOf(error) !== 'lost') await ask('ROLLBACK').catch(() => {});
-      if (kindOf(error) === 'again') return false;
-      throw new StorageUnavailable(`The database cannot be asked (${reasonOf(error)}).`);
-    }
+    });
   }
+}
+
+async function foldIn(ask: Ask, step: FoldStep): Promise<void> {
+  // Of a table that is filled and emptied all the time the server knows nothing, and would read all of it each time.
+  await ask('SET LOCAL enable_seqscan = off');
+  for (const { sql, params } of foldStatements(step)) await ask({ text: sql, values: params });
 }

@@ -2,20 +2,19 @@ import type { Span, Tallies, Tally, TallyQuery, TallyRow } from '../talliesPort.
 import type { SqlReader, Statement } from './statement.ts';
 import { placeholders } from './statement.ts';
 import { COUNTS, SPAN_NUMBER } from './tallyColumns.ts';
-import { packTallies } from './tallySlice.ts';
-import { sumStatement } from './tallySums.ts';
+import { sumStatement, type Unfolded } from './tallySums.ts';
 
 /** Rows that one step of pruning removes at the most. */
 const PRUNE_STEP = 1000;
 /** Last uses that one step looks at, whether their keys are still there. */
 const USES_STEP = 10_000;
 
-/** How an engine writes tallies: all statements of a call in one transaction. */
+/** How an engine writes tallies, and reads those that are not folded yet. */
 export interface TallyWriter {
-  /** Not a second time for the same batch. */
-  append(slice: string, batch: number): Promise<void>;
-  /** Makes rows of the log of the oldest slices, one for each subject. True: these were all that stood there. */
-  unpack(): Promise<boolean>;
+  /** All of them or nothing; not a second time for the same batch. */
+  append(tallies: readonly Tally[], batch: number): Promise<void>;
+  /** Makes ready for one statement what was appended. */
+  unfolded(): Promise<Unfolded>;
   /** See Tallies.fold. */
   fold(): Promise<boolean>;
   /** Answers how many rows were removed. */
@@ -36,7 +35,7 @@ export class SqlTallies implements Tallies {
   }
 
   add(tallies: readonly Tally[], batch: number): Promise<void> {
-    return this.#writer.append(packTallies(tallies), batch);
+    return this.#writer.append(tallies, batch);
   }
 
   fold(): Promise<boolean> {
@@ -44,8 +43,7 @@ export class SqlTallies implements Tallies {
   }
 
   async sum(query: TallyQuery): Promise<readonly TallyRow[]> {
-    while (!(await this.#writer.unpack()));
-    const rows = await this.#reader.scan<SumRow>(sumStatement(query));
+    const rows = await this.#reader.scan<SumRow>(sumStatement(query, await this.#writer.unfolded()));
     return rows.map((row) => ({
       timeMs: row.time_ms ?? null,
       keyId: row.key_id ?? null,

@@ -1,5 +1,5 @@
 import { SPAN_MS, type TallyOrder, type TallyQuery } from '../talliesPort.ts';
-import { type Params, placeholders, type Statement } from './statement.ts';
+import type { Params, Statement } from './statement.ts';
 import { COUNTS, SPAN_NUMBER } from './tallyColumns.ts';
 
 const GROUP_COLUMNS = { time: 'time_ms', key: 'key_id', identity: 'identity_id', tags: 'tags' } as const;
@@ -7,15 +7,27 @@ const GROUP_COLUMNS = { time: 'time_ms', key: 'key_id', identity: 'identity_id',
 /** So many single times are named at the most. */
 const MAX_NAMED_TIMES = 2_000;
 
-/** What is folded and what stands in the log, read by one statement: a fold in between moves nothing past it. */
-export function sumStatement(query: TallyQuery): Statement {
+/** What a question names, as parameters of its statement; null = all. */
+export interface Named {
+  /** Of apis as a whole. */
+  readonly isOfApi: boolean;
+  readonly keys: readonly string[] | null;
+  readonly identities: readonly string[] | null;
+}
+
+/** Where rows can be read that are not folded yet: tables, or what is put for them, with the columns of the log. */
+export type Unfolded = (named: Named) => readonly string[];
+
+/** What is folded and what is not, read by one statement: a fold in between moves nothing past it. */
+export function sumStatement(query: TallyQuery, unfolded: Unfolded): Statement {
   const params: Params = [query.fromMs, query.untilMs];
-  const subjects = subjectsOf(query, params);
+  const { subjects, named: asked } = subjectsOf(query, params);
   const columns = query.groupBy.map((group) => GROUP_COLUMNS[group]);
   const sums = COUNTS.map((name) => `coalesce(sum(${name}), 0) AS ${name}`);
   const grouped = columns.length === 0 ? '' : ` GROUP BY ${columns.join(', ')}`;
-  const all = `${foldedRows(query)}${subjects} UNION ALL ${loggedRows(query)}${subjects}`;
-  const rows = `SELECT ${[...columns, ...sums].join(', ')} FROM (${all}) r${grouped}`;
+  const all = [foldedRows(query), ...unfolded(asked).map((source) => unfoldedRows(query, source))];
+  const union = all.map((rows) => `${rows}${subjects}`).join(' UNION ALL ');
+  const rows = `SELECT ${[...columns, ...sums].join(', ')} FROM (${union}) r${grouped}`;
   const [named, from] = query.groupBy.includes('identity')
     ? [', i.external_id', ' LEFT JOIN identities i ON i.id = t.identity_id']
     : ['', ''];
@@ -44,9 +56,9 @@ function indexTerm({ span, apiId, keyIds, fromMs, untilMs }: TallyQuery): string
   return ` AND time_ms IN (${Array.from({ length: count }, (_, i) => firstMs + i * stepMs).join(', ')})`;
 }
 
-function loggedRows(query: TallyQuery): string {
+function unfoldedRows(query: TallyQuery, source: string): string {
   const time = `minute_ms - minute_ms % ${SPAN_MS[query.span]}`;
-  return `SELECT ${rowColumns(query, `${time} AS time_ms`)} FROM tally_log WHERE ${time} >= $1 AND ${time} < $2`;
+  return `SELECT ${rowColumns(query, `${time} AS time_ms`)} FROM ${source} WHERE ${time} >= $1 AND ${time} < $2`;
 }
 
 function rowColumns(query: TallyQuery, time: string): string {
@@ -58,15 +70,20 @@ function isOfApi({ keyIds, identityIds, groupBy }: TallyQuery): boolean {
   return keyIds === null && identityIds === null && !groupBy.includes('key') && !groupBy.includes('identity');
 }
 
-function subjectsOf({ apiId, keyIds, identityIds }: TallyQuery, params: Params): string {
-  const among = (column: string, values: readonly string[] | null): string => {
-    if (values === null) return '';
-    if (values.length === 0) return ' AND FALSE';
-    const sql = ` AND ${column} IN (${placeholders(values.length, params.length + 1)})`;
-    params.push(...values);
-    return sql;
+function subjectsOf(query: TallyQuery, params: Params): { readonly subjects: string; readonly named: Named } {
+  const named = (values: readonly string[] | null): string[] | null => {
+    const from = params.length + 1;
+    params.push(...(values ?? []));
+    return values?.map((_, i) => `$${from + i}`) ?? null;
   };
-  return `${among('api_id', apiId === null ? null : [apiId])}${among('key_id', keyIds)}${among('identity_id', identityIds)}`;
+  const among = (column: string, places: readonly string[] | null): string => {
+    if (places === null) return '';
+    return places.length === 0 ? ' AND FALSE' : ` AND ${column} IN (${places.join(', ')})`;
+  };
+  const apis = named(query.apiId === null ? null : [query.apiId]);
+  const [keys, identities] = [named(query.keyIds), named(query.identityIds)];
+  const subjects = `${among('api_id', apis)}${among('key_id', keys)}${among('identity_id', identities)}`;
+  return { subjects, named: { isOfApi: isOfApi(query), keys, identities } };
 }
 
 function orderTerms(order: TallyOrder | undefined): string[] {

@@ -31,7 +31,7 @@ export interface Connection {
   readonly transaction: (work: () => void) => void;
 }
 
-/** See TallyWriter.beforeSum. */
+/** Makes rows of the log of the oldest slices, one for each subject and minute. True: these were all. */
 export function unpackSlices({ statement, transaction }: Connection, maxSize = MAX_STEP): boolean {
   let isAll = true;
   transaction(() => {

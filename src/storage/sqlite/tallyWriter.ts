@@ -3,6 +3,9 @@ import type { Database } from 'bun:sqlite';
 import { StorageUnavailable } from '../port.ts';
 import type { Statement } from '../sql/statement.ts';
 import type { TallyWriter } from '../sql/tallies.ts';
+import { packTallies } from '../sql/tallySlice.ts';
+import type { Unfolded } from '../sql/tallySums.ts';
+import type { Tally } from '../talliesPort.ts';
 import { toWriteFailure } from './failure.ts';
 import type { LazyThread } from './lazyThread.ts';
 
@@ -17,15 +20,18 @@ export class SqliteTallyWriter implements TallyWriter {
     this.#thread = thread;
   }
 
-  async append(slice: string): Promise<void> {
-    await this.#write([{ sql: 'INSERT INTO tally_slices (body) VALUES ($1)', params: [slice] }]);
+  async append(tallies: readonly Tally[]): Promise<void> {
+    await this.#write([{ sql: 'INSERT INTO tally_slices (body) VALUES ($1)', params: [packTallies(tallies)] }]);
   }
 
-  async unpack(): Promise<boolean> {
-    return this.#try(async () => {
-      if (this.#db.query('SELECT 1 FROM tally_slices LIMIT 1').get() === null) return true;
-      return (await this.#thread.get()).call('unpackTallies');
+  /** No statement can read slices: rows of the log are made of them. */
+  async unfolded(): Promise<Unfolded> {
+    await this.#try(async () => {
+      if (this.#db.query('SELECT 1 FROM tally_slices LIMIT 1').get() === null) return;
+      const thread = await this.#thread.get();
+      while (!(await thread.call('unpackTallies')));
     });
+    return () => ['tally_log'];
   }
 
   fold(): Promise<boolean> {

@@ -88,7 +88,7 @@ export class Writer {
     return changes;
   }
 
-  /** See TallyWriter.unpack. */
+  /** Makes rows of the log of the oldest slices, one for each subject and minute. True: these were all. */
   unpackTallies(): boolean {
     return unpackSlices(this.#connection);
   }

@@ -1,0 +1,46 @@
+import { COUNTS, LOG_COLUMNS } from '../sql/tallyColumns.ts';
+import { packTallies } from '../sql/tallySlice.ts';
+import type { Named } from '../sql/tallySums.ts';
+import type { Tally } from '../talliesPort.ts';
+
+/** So many texts are looked for in a slice before it is taken apart: for more of them it would take longer. */
+const MAX_LOOKED_FOR = 20;
+
+const COLUMNS = LOG_COLUMNS.join(', ');
+const LISTS = LOG_COLUMNS.map((column) => `jsonb_array_elements_text(slice -> '${column}')`).join(', ');
+const VALUES = [
+  'minute_ms::bigint AS minute_ms',
+  'api_id',
+  'key_id',
+  "coalesce(identity_id, '') AS identity_id",
+  "coalesce(tags, '') AS tags",
+  'last_at_ms::bigint AS last_at_ms',
+  ...COUNTS.map((name) => `coalesce(${name}, '0')::bigint AS ${name}`),
+].join(', ');
+
+/** Rows as those of the log, of what a query tells as `slice`. */
+export function rowsOfSlices(slices: string): string {
+  return `SELECT ${VALUES} FROM (${slices}) s, ROWS FROM (${LISTS}) AS l (${COLUMNS})`;
+}
+
+/** Slices are read where they stand: who asks waits for nobody and writes nothing. */
+export function sliceSource({ isOfApi, keys, identities }: Named): string {
+  if (isOfApi) return `(${rowsOfSlices('SELECT apis::jsonb AS slice FROM tally_slices OFFSET 0')}) a`;
+  const holds = [keys, identities].filter((named) => named !== null && named.length <= MAX_LOOKED_FOR);
+  const where = holds.map((named) => `(${named?.map((name) => `strpos(body, ${name}) > 0`).join(' OR ') || 'FALSE'})`);
+  const filter = where.length === 0 ? '' : ` WHERE ${where.join(' AND ')}`;
+  return `(${rowsOfSlices(`SELECT body::jsonb AS slice FROM tally_slices${filter} OFFSET 0`)}) k`;
+}
+
+/** What tallies say of apis, without keys: that is asked most, and can be told without taking all of them apart. */
+export function packApis(tallies: readonly Tally[]): string {
+  const apis = new Map<string, Tally & { counts: number[] }>();
+  for (const { minuteMs, apiId, tags, counts, lastAtMs } of tallies) {
+    const name = `${minuteMs}\n${apiId}\n${tags}`;
+    const known = apis.get(name);
+    if (known === undefined) {
+      apis.set(name, { minuteMs, apiId, keyId: '', identityId: '', tags, counts: [...counts], lastAtMs });
+    } else for (const [code, count] of counts.entries()) known.counts[code] = (known.counts[code] ?? 0) + count;
+  }
+  return packTallies([...apis.values()]);
+}
