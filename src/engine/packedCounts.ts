@@ -1,8 +1,10 @@
 const FIRST_ROWS = 64;
 
-/** Words that a row has for its counts: two generations of a count and when the last of it was. */
-export const COUNT_WORDS = 4;
+/** One is added to; two may wait to be written. */
+const GENERATIONS = 3;
 const WORDS_PER_GENERATION = 2;
+/** Words that a row has for its counts: of each generation a count and when the last of it was. */
+export const COUNT_WORDS = GENERATIONS * WORDS_PER_GENERATION;
 
 /** What was taken out of a row. */
 export interface TakenCount {
@@ -12,28 +14,31 @@ export interface TakenCount {
   readonly lastAtMs: number;
 }
 
-const NONE: readonly TakenCount[] = [];
-
 /**
  * How often the key of a packed row was valid, in words of the row itself: its cache line is loaded by then, and the garbage
- * collector sees nothing of it. There are two generations:
+ * collector sees nothing of it. There are generations:
  *
- *   running --swap--> sealed --take, row by row--> empty, and the next to run
+ *   running --swap--> sealed --take, row by row--> empty, and to run again
  *
  * Only the running one is added to. Each has a list of the rows in which it is not 0; a row that was dropped may stand there.
  */
 export class PackedCounts {
-  readonly #touched = [new RowList(), new RowList()] as const;
-  readonly #minuteMs: [number, number] = [0, 0];
-  #running: 0 | 1 = 0;
-
-  get #sealed(): 0 | 1 {
-    return this.#running === 0 ? 1 : 0;
-  }
+  readonly #touched: readonly RowList[] = Array.from({ length: GENERATIONS }, () => new RowList());
+  readonly #minuteMs = new Float64Array(GENERATIONS);
+  #running = 0;
+  /** The generation of the row that was told last. */
+  #taking = 0;
 
   /** Rows to take, dropped ones among them. */
   get sealedLength(): number {
-    return this.#touched[this.#sealed].length;
+    let length = 0;
+    for (let age = 1; age < GENERATIONS; age++) length += this.#list(this.#older(age)).length;
+    return length;
+  }
+
+  /** There is a generation to run next. */
+  get canSwap(): boolean {
+    return this.#list(this.#older(GENERATIONS - 1)).length === 0;
   }
 
   /** `at` is where the count words of the row begin; it is not before the minute of the generation. */
@@ -41,36 +46,45 @@ export class PackedCounts {
     const generation = this.#running;
     const word = at + generation * WORDS_PER_GENERATION;
     const count = rows[word] ?? 0;
-    if (count === 0) this.#touched[generation].push(row);
+    if (count === 0) this.#list(generation).push(row);
     rows[word] = count + 1;
-    rows[word + 1] = nowMs - this.#minuteMs[generation];
+    rows[word + 1] = nowMs - (this.#minuteMs[generation] ?? 0);
   }
 
-  /** What was counted until now is sealed. What was sealed before must have been taken. */
+  /** What was counted until now is sealed. */
   swap(minuteMs: number): void {
-    this.#running = this.#sealed;
+    this.#running = this.#older(GENERATIONS - 1);
     this.#minuteMs[this.#running] = minuteMs;
   }
 
-  /** The next row of which something sealed may be taken; -1 = none. */
+  /** The next row of which something sealed may be taken, the oldest first; -1 = none. */
   nextSealed(): number {
-    return this.#touched[this.#sealed].shift();
+    for (let age = GENERATIONS - 1; age > 0; age--) {
+      this.#taking = this.#older(age);
+      const row = this.#list(this.#taking).shift();
+      if (row >= 0) return row;
+    }
+    return -1;
   }
 
+  /** Of the row that was told last. */
   takeSealed(rows: Uint32Array, at: number): TakenCount | null {
-    return this.#take(rows, at, this.#sealed);
+    return this.#take(rows, at, this.#taking);
   }
 
-  /** Everything there is in a row. */
-  takeBoth(rows: Uint32Array, at: number): readonly TakenCount[] {
-    if (rows[at] === 0 && rows[at + WORDS_PER_GENERATION] === 0) return NONE;
-    return [this.#take(rows, at, this.#sealed) ?? [], this.#take(rows, at, this.#running) ?? []].flat();
+  /** Everything there is in a row, the oldest first. */
+  takeAll(rows: Uint32Array, at: number): readonly TakenCount[] {
+    const taken: TakenCount[] = [];
+    for (let age = GENERATIONS - 1; age >= 0; age--) {
+      const count = this.#take(rows, at, this.#older(age));
+      if (count !== null) taken.push(count);
+    }
+    return taken;
   }
 
   /** The rows have other numbers now; `at` is where the count words of the first one begin. */
   listAnew(rows: Uint32Array, at: number, rowLength: number): void {
-    for (const generation of [0, 1] as const) {
-      const touched = this.#touched[generation];
+    for (const [generation, touched] of this.#touched.entries()) {
       touched.clear();
       for (let row = 0, word = at + generation * WORDS_PER_GENERATION; word < rows.length; row++, word += rowLength) {
         if (rows[word] !== 0) touched.push(row);
@@ -78,13 +92,22 @@ export class PackedCounts {
     }
   }
 
-  #take(rows: Uint32Array, at: number, generation: 0 | 1): TakenCount | null {
+  /** 0 = the running one, 1 = the one that was sealed last. */
+  #older(age: number): number {
+    return (this.#running + GENERATIONS - age) % GENERATIONS;
+  }
+
+  #list(generation: number): RowList {
+    return this.#touched[generation] as RowList;
+  }
+
+  #take(rows: Uint32Array, at: number, generation: number): TakenCount | null {
     const word = at + generation * WORDS_PER_GENERATION;
     const count = rows[word] ?? 0;
     if (count === 0) return null;
     rows[word] = 0;
-    const minuteMs = this.#minuteMs[generation];
-    return { isSealed: generation === this.#sealed, minuteMs, count, lastAtMs: minuteMs + (rows[word + 1] ?? 0) };
+    const minuteMs = this.#minuteMs[generation] ?? 0;
+    return { isSealed: generation !== this.#running, minuteMs, count, lastAtMs: minuteMs + (rows[word + 1] ?? 0) };
   }
 }
 

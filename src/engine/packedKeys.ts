@@ -151,7 +151,7 @@ export class PackedKeys {
   }
 
   #tellCounts(row: number): void {
-    for (const taken of this.counts.takeBoth(this.#rows, row * ROW + COUNTS)) {
+    for (const taken of this.counts.takeAll(this.#rows, row * ROW + COUNTS)) {
       this.onDropped(this.#toTally(row, taken), taken.isSealed);
     }
   }

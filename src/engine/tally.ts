@@ -24,7 +24,7 @@ const MAX_WAITING = 1_000;
  * tally that the object holds: both are in the processor's cache by then, and a Map of 100,000 keys was measured to cost
  * more than everything else together. The rest goes through a Map.
  *
- * There are two generations: the running one is added to, the sealed one is taken out in slices and written down. A generation
+ * The running generation is added to, what is sealed is taken out in slices and written down. A generation
  * is sealed when a minute ends and when it is to be written. Where very many keys are in use and the sealed one is not
  * written yet when a minute ends, the running one goes on, at most until the hour ends: otherwise there would be more to
  * write the longer it takes.
@@ -133,8 +133,9 @@ export class TallyBook {
   }
 
   #seal(nextMinuteMs: number): void {
-    for (let tally = this.#packed.takeSealed(); tally !== null; tally = this.#packed.takeSealed()) {
-      this.#keep(tally, this.#sealed);
+    while (!this.#packed.counts.canSwap) {
+      const tally = this.#packed.takeSealed();
+      if (tally !== null) this.#keep(tally, this.#sealed);
     }
     this.#packed.counts.swap(nextMinuteMs);
     if (this.#sealed.length === 0) this.#sealed = this.#running;
