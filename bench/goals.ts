@@ -42,6 +42,7 @@ export function goalsOf({ counters, analytics, crash, overload, million, listing
     hold(`${row.title}: p99`, comparison.p99Ratio.median, 'at most', row.targetP99Ratio, 'x bare');
   }
   if (analytics !== null) {
+    hold('analytics: requests', analytics.on.perSecond / analytics.off.perSecond, 'at least', 0.97, 'x without');
     const [off, on] = [analytics.off.answerMicroseconds, analytics.on.answerMicroseconds];
     if (off !== null && on !== null)
       hold('analytics: processor time of an answer', on / off, 'at most', 1.03, 'x without');

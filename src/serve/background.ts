@@ -2,7 +2,7 @@ import type { Engine } from '../engine/engine.ts';
 import type { BackgroundGauges } from '../http/metrics.ts';
 import type { Log } from '../log.ts';
 import type { PostgresStorage } from '../storage/postgres/storage.ts';
-import { tallyRestMs } from './tallyPace.ts';
+import { TallyPace } from './tallyPace.ts';
 import { WalWatch } from './walWatch.ts';
 
 const SWEEP_EVERY_MS = 30_000;
@@ -68,9 +68,10 @@ export class Background {
     this.#every(IMPORT_EVERY_MS, 'importing keys', () => engine.importQueue.run());
     this.#every(SWEEP_EVERY_MS, 'finishing deletions', () => engine.bulkDeletion.finish());
     const { tallyFlush } = engine;
-    this.#every(TALLY_EVERY_MS, 'writing analytics down', () =>
-      tallyFlush.flush((waiting) => this.#rest(tallyRestMs(tallyFlush.sliceSize, waiting))),
-    );
+    this.#every(TALLY_EVERY_MS, 'writing analytics down', () => {
+      const pace = new TallyPace(this.#options.monotonicMs);
+      return tallyFlush.flush((waiting) => this.#rest(pace.restMs(tallyFlush.sliceSize, waiting)));
+    });
     this.#every(FOLD_EVERY_MS, 'summing analytics', async () => {
       const startedAtMs = this.#options.monotonicMs();
       await tallyFlush.fold(this.#restAfterSteps());

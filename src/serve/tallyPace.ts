@@ -3,8 +3,24 @@ const REST_PER_TALLY_MS = 0.1;
 /** Of more keys each has few verifications, so that nearly each of these would be written by itself: it takes longer then. */
 const MANY = 100_000;
 const MAX_FACTOR = 4;
+/** What was held up for longer is not made up for. */
+const MAX_LAG_MS = 10_000;
 
-/** How long writing counts down rests after so many tallies, when `waiting` ones are to be written. */
-export function tallyRestMs(written: number, waiting: number): number {
-  return written * REST_PER_TALLY_MS * Math.min(Math.max(waiting / MANY, 1), MAX_FACTOR);
+/** How fast counts are written down. What writing takes, and what it has to wait for, is taken off the rests. */
+export class TallyPace {
+  readonly #monotonicMs: () => number;
+  #dueAtMs: number;
+
+  constructor(monotonicMs: () => number) {
+    this.#monotonicMs = monotonicMs;
+    this.#dueAtMs = monotonicMs();
+  }
+
+  /** How long to rest after so many tallies, when `waiting` ones are to be written. */
+  restMs(written: number, waiting: number): number {
+    const nowMs = this.#monotonicMs();
+    const factor = Math.min(Math.max(waiting / MANY, 1), MAX_FACTOR);
+    this.#dueAtMs = Math.max(this.#dueAtMs + written * REST_PER_TALLY_MS * factor, nowMs - MAX_LAG_MS);
+    return Math.max(0, this.#dueAtMs - nowMs);
+  }
 }

@@ -1,12 +1,16 @@
 import { describe, expect, test } from 'bun:test';
 
-import { tallyRestMs } from '../../src/serve/tallyPace.ts';
+import { TallyPace } from '../../src/serve/tallyPace.ts';
 
-/** How long the rests of writing so many tallies are together. */
-function seconds(tallies: number, slice: number): number {
-  let milliseconds = 0;
-  for (let waiting = tallies - slice; waiting > 0; waiting -= slice) milliseconds += tallyRestMs(slice, waiting);
-  return Math.round(milliseconds / 1000);
+/** How long writing so many tallies takes, when each slice takes so long by itself, and one of them is held up. */
+function seconds(tallies: number, { slice = 100, sliceMs = 0, heldUpMs = 0 } = {}): number {
+  let nowMs = 0;
+  const pace = new TallyPace(() => nowMs);
+  for (let waiting = tallies - slice; waiting > 0; waiting -= slice) {
+    nowMs += sliceMs + (waiting === tallies - slice ? heldUpMs : 0);
+    nowMs += pace.restMs(slice, waiting);
+  }
+  return Math.round(nowMs / 1000);
 }
 
 describe('the pace of writing counts down', () => {
@@ -16,7 +20,22 @@ describe('the pace of writing counts down', () => {
     [100_000, 10],
     [200_000, 25],
     [1_000_000, 325],
-  ])('%d keys that were used: the rests are %d seconds, however large the slices are', (keys, expected) => {
-    expect([100, 500].map((slice) => seconds(keys, slice))).toEqual([expected, expected]);
+  ])(
+    '%d keys that were used take %d seconds, however large the slices are, and as long as writing takes less',
+    (keys, all) => {
+      expect(seconds(keys)).toBe(all);
+      expect(seconds(keys, { slice: 500 })).toBe(all);
+      expect(seconds(keys, { sliceMs: 9 })).toBe(all);
+    },
+  );
+
+  test('what was held up is made up for, but not more than 10 seconds of it', () => {
+    expect(seconds(100_000, { heldUpMs: 3_000 })).toBe(10);
+    expect(seconds(1_000_000, { heldUpMs: 10_000 })).toBe(325);
+    expect(seconds(1_000_000, { heldUpMs: 60_000 })).toBe(375);
+  });
+
+  test('where writing takes longer than the rests there are none', () => {
+    expect(seconds(100_000, { sliceMs: 20 })).toBe(20);
   });
 });
