@@ -53,8 +53,8 @@ export interface TallyRow {
 }
 
 /**
- * Counts of verifications, written behind the requests and summed by minute, hour and day (UTC). What is added is appended to
- * a log first, which is quick however many keys there are, and brought into the sums behind.
+ * Counts of verifications, written behind the requests and summed by minute, hour and day (UTC). What is added is written down
+ * as it comes, which is quick however many keys there are, and brought into the sums behind.
  */
 export interface Tallies {
   /** Adds; all of it or nothing. After StorageOutcomeUnknown the same call, with the same `batch`, may be made again. */
