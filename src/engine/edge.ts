@@ -2,7 +2,7 @@ import { MAX_ADHOC_LIMITS_PER_OWNER } from '../core/bounds.ts';
 import { AppError } from '../core/errors.ts';
 import { fits, windowEnd } from '../core/window.ts';
 import type { EdgeCount, EdgeCounts, LoadedCount } from '../storage/port.ts';
-import { findWindow, fromCount, type LocalLimit, type LocalWindow, toCount, used } from './localWindow.ts';
+import { countAdHoc, findWindow, fromCount, type LocalLimit, type LocalWindow, toCount, used } from './localWindow.ts';
 import { OwnerGroups } from './ownerGroups.ts';
 
 /** Counts that are written at the most in one transaction. */
@@ -147,6 +147,8 @@ export class Edge {
       const [id, owner] = next.value;
       if (!owner.windows.every((window) => this.#isOver(window, nowMs))) continue;
       owner.isForgotten = true;
+      // Keys may remember it for as long as they are not used.
+      owner.windows.length = 0;
       this.#owners.delete(id);
       this.#groups.remove(id);
     }
@@ -236,10 +238,6 @@ export class Edge {
     }
     if (countAdHoc(windows) >= MAX_ADHOC_LIMITS_PER_OWNER) throw tooManyAdHocLimits();
   }
-}
-
-function countAdHoc(windows: readonly LocalWindow[]): number {
-  return windows.reduce((count, { isAdHoc }) => count + (isAdHoc ? 1 : 0), 0);
 }
 
 export function tooManyAdHocLimits(): AppError {

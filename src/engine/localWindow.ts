@@ -52,3 +52,7 @@ export function fromCount({ owner, name, durationMs, count, resetAtMs, others }:
   const counted = { admitted: count, held: 0, resetAtMs, others, othersResetAtMs: resetAtMs };
   return { owner, name, durationMs, isAdHoc: true, ...counted, isUnsaved: false };
 }
+
+export function countAdHoc(windows: readonly LocalWindow[]): number {
+  return windows.reduce((count, { isAdHoc }) => count + (isAdHoc ? 1 : 0), 0);
+}

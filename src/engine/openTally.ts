@@ -3,6 +3,8 @@ import type { Tally } from '../storage/talliesPort.ts';
 
 const COLUMN = Object.fromEntries(VERDICT_CODES.map((code, i) => [code, i])) as Readonly<Record<VerdictCode, number>>;
 
+const NO_COUNTS: readonly number[] = VERDICT_CODES.map(() => 0);
+
 export type TallySubject = Pick<Tally, 'minuteMs' | 'apiId' | 'keyId' | 'identityId' | 'tags'>;
 
 /** A tally that is added to until it is taken to be written down. */
@@ -12,7 +14,7 @@ export class OpenTally implements Tally {
   readonly keyId: string;
   readonly identityId: string;
   readonly tags: string;
-  readonly counts: number[] = VERDICT_CODES.map(() => 0);
+  readonly counts: number[] = NO_COUNTS.slice();
   lastAtMs = 0;
   isTaken = false;
   /** The key that it is found by, until it is taken. */

@@ -82,12 +82,12 @@ export class PackedCounts {
     return taken;
   }
 
-  /** The rows have other numbers now; `at` is where the count words of the first one begin. */
-  listAnew(rows: Uint32Array, at: number, rowLength: number): void {
-    for (const [generation, touched] of this.#touched.entries()) {
-      touched.clear();
-      for (let row = 0, word = at + generation * WORDS_PER_GENERATION; word < rows.length; row++, word += rowLength) {
-        if (rows[word] !== 0) touched.push(row);
+  /** The rows have other numbers now, and there are `count`; `at` is where the count words of the first one begin. */
+  listAnew(rows: Uint32Array, at: number, rowLength: number, count: number): void {
+    for (const touched of this.#touched) touched.clear();
+    for (let row = 0, word = at; row < count; row++, word += rowLength) {
+      for (let generation = 0; generation < GENERATIONS; generation++) {
+        if (rows[word + generation * WORDS_PER_GENERATION] !== 0) this.#list(generation).push(row);
       }
     }
   }

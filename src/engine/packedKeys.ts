@@ -36,7 +36,7 @@ const FIRST_ROWS = 1024;
 
 export class PackedKeys {
   #rows = new Uint32Array(FIRST_ROWS * ROW);
-  #index = new RowIndex(ROW);
+  #index = new RowIndex(ROW, FIRST_ROWS);
   #ids = new IdBlocks();
   #locals = new Companions<LocalOwner>();
   #used = 0;
@@ -116,7 +116,7 @@ export class PackedKeys {
     for (let row = 0; row < this.#used; row++) this.#tellCounts(row);
     this.#resize(FIRST_ROWS);
     this.#live = 0;
-    this.counts.listAnew(this.#rows, COUNTS, ROW);
+    this.counts.listAnew(this.#rows, COUNTS, ROW, this.#used);
     [this.#apis, this.#limits, this.#refills] = [new Shared(), new Shared(), new Shared()];
   }
 
@@ -131,7 +131,8 @@ export class PackedKeys {
   /** Until the rows are packed anew. */
   keepLocal(place: number, owner: LocalOwner): void {
     const row = place - this.#firstPlace;
-    if (row >= 0 && (this.#word(row, FLAGS) & LIVE) !== 0) this.#locals.put(row, owner);
+    if (row < 0 || (this.#word(row, FLAGS) & LIVE) === 0 || this.#word(row, LIMITS) === 0) return;
+    this.#locals.put(row, owner);
   }
 
   /** The next of what was counted in the generation that is sealed; null = that was all. */
@@ -229,14 +230,14 @@ export class PackedKeys {
       this.#ids.push(ids.at(row));
       this.#index.link(this.#rows, this.#used++);
     }
-    this.counts.listAnew(this.#rows, COUNTS, ROW);
+    this.counts.listAnew(this.#rows, COUNTS, ROW, this.#used);
   }
 
   /** New and empty blocks; places in the old ones stand for nothing any more. */
   #resize(rows: number): void {
     this.#firstPlace += this.#used;
     this.#rows = new Uint32Array(rows * ROW);
-    this.#index = new RowIndex(ROW);
+    this.#index = new RowIndex(ROW, rows);
     this.#ids = new IdBlocks();
     this.#locals = new Companions();
     this.#used = 0;

@@ -2,7 +2,6 @@ import { DIGEST_WORDS } from './packedWords.ts';
 
 const EMPTY = 0;
 const DROPPED = 0xffffffff;
-const FIRST_PLACES = 2048;
 /** Places that move with each row that is linked. */
 const MOVE_STEP = 64;
 
@@ -12,16 +11,17 @@ const MOVE_STEP = 64;
  */
 export class RowIndex {
   readonly #rowLength: number;
-  #table = new Uint32Array(FIRST_PLACES);
+  #table: Uint32Array;
   /** Places of the table that are not empty. */
   #taken = 0;
   /** The table before it, while not all of it has moved. */
   #before: Uint32Array | null = null;
   #moved = 0;
 
-  /** Of rows that have so many words. */
-  constructor(rowLength: number) {
+  /** Of rows that have so many words; for so many of them there is room from the beginning. */
+  constructor(rowLength: number, rows: number) {
     this.#rowLength = rowLength;
+    this.#table = new Uint32Array(2 ** Math.ceil(Math.log2(rows * 2)));
   }
 
   /** -1 = there is none. */

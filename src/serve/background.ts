@@ -14,6 +14,8 @@ const FOLD_EVERY_MS = 5_000;
 /** A round of folding that took t rests for this many t, but not for long: what has come meanwhile makes the next one longer. */
 const FOLD_REST = 30;
 const MAX_FOLD_REST_MS = 100_000;
+/** What a shared database has not folded yet is taken apart by whoever asks about all keys. */
+const MAX_SHARED_FOLD_REST_MS = 60_000;
 /** The same between two steps. */
 const STEP_REST = 1;
 const PRUNE_TALLIES_EVERY_MS = 600_000;
@@ -76,7 +78,8 @@ export class Background {
       const startedAtMs = this.#options.monotonicMs();
       await tallyFlush.fold(this.#restAfterSteps());
       const tookMs = this.#options.monotonicMs() - startedAtMs;
-      await this.#rest(Math.min(FOLD_REST * tookMs, MAX_FOLD_REST_MS));
+      const maxRestMs = this.#options.cluster === null ? MAX_FOLD_REST_MS : MAX_SHARED_FOLD_REST_MS;
+      await this.#rest(Math.min(FOLD_REST * tookMs, maxRestMs));
     });
     this.#every(PRUNE_TALLIES_EVERY_MS, 'removing old analytics', () =>
       tallyFlush.prune(engine.storage.ledger.nowMs(), this.#restAfterSteps()),

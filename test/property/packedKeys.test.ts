@@ -2,6 +2,7 @@ import { expect, test } from 'bun:test';
 import * as fc from 'fast-check';
 
 import { BLANK_KEY, type KeyRecord } from '../../src/core/records.ts';
+import type { LocalOwner } from '../../src/engine/edge.ts';
 import { type KeyEntry, toKeyEntry } from '../../src/engine/keyEntry.ts';
 import { PackedKeys } from '../../src/engine/packedKeys.ts';
 import { found, identity } from '../conformance/samples.ts';
@@ -104,6 +105,40 @@ test('keys that are dropped and read again all the time are found, and so are th
   }
   expect(packed.size).toBe(100);
   for (let number = 0; number < 100; number++) expect(packed.get(digestOf(number))?.id).toBe(idOf(number));
+});
+
+test('the counters that a key remembers are its own, through all growing and repacking', () => {
+  const packed = new PackedKeys();
+  const ownerOf = (number: number): LocalOwner => ({ id: idOf(number), windows: [], isForgotten: false });
+  const add = (number: number, limits: KeyRecord['limits']): void => {
+    packed.add(digestOf(number), found({ ...BLANK, id: idOf(number), limits }));
+    packed.keepLocal(packed.get(digestOf(number))?.place ?? -1, ownerOf(number));
+  };
+  const locals = (): number => {
+    let count = 0;
+    for (let number = 0; number < 6_000; number++) {
+      const entry = packed.get(digestOf(number));
+      if (entry?.local == null) continue;
+      expect(entry.local.id).toBe(entry.id);
+      count++;
+    }
+    return count;
+  };
+  for (let number = 0; number < 2_000; number++) add(number, number % 4 === 0 ? [] : [local]);
+  // Those without a limit of their own remember nothing.
+  expect(locals()).toBe(1_500);
+  for (let number = 0; number < 2_000; number++) if (number % 4 !== 1) packed.delete(digestOf(number));
+  expect(locals()).toBe(500);
+  // The row that it had remembers nothing for the one that it has.
+  packed.add(digestOf(1), found({ ...BLANK, id: idOf(1), limits: [local] }));
+  expect(locals()).toBe(499);
+  // Packed anew at 2,048 rows: what was remembered is looked up again.
+  for (let number = 2_000; number < 2_100; number++) add(number, [local]);
+  expect(locals()).toBeLessThan(110);
+  for (let number = 2_100; number < 6_000; number++) add(number, [local]);
+  expect(locals()).toBeGreaterThan(3_900);
+  packed.clear();
+  expect(locals()).toBe(0);
 });
 
 test('a key with more to it than fits is not packed', () => {

@@ -3,7 +3,7 @@ import { COUNTS } from './tallyColumns.ts';
 
 /**
  * Tallies that were sent together, as one text: JSON of lists by column. Written down as one row it takes a tenth of what a row
- * for each tally does; rows are made of it behind (TallyWriter.unpack).
+ * for each tally does; rows are made of it behind.
  */
 export interface TallySlice {
   readonly minute_ms: readonly number[];
