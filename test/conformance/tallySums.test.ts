@@ -55,25 +55,28 @@ for (const place of PLACES) {
       expect(await sum(storage, { apiId: 'api_9' })).toEqual([row({})]);
     });
 
-    test.each([
-      ['keys', { keyIds: ['key_1', 'key_3'] }, counts(19)],
-      ['many keys', { keyIds: MANY_KEYS }, counts(31)],
-      ['many identities', { identityIds: MANY_KEYS.map((id) => id.replace('key', 'id')) }, counts(15)],
-      ['a key of another api', { keyIds: ['key_4'] }, counts()],
-      ['no key', { keyIds: [] }, counts()],
-      ['identities', { identityIds: ['id_1', 'id_9'] }, counts(7)],
-      ['no identity', { identityIds: [] }, counts()],
-      ['a key and an identity together', { keyIds: ['key_2'], identityIds: ['id_2'] }, counts(8)],
-      ['what comes before an instant', { untilMs: later }, counts(7, 32)],
-      ['what comes from an instant on', { fromMs: later }, counts(24)],
-      ['one minute', { fromMs: DAY_START_MS, untilMs: later }, counts(7, 32)],
-      ['a key in one minute', { keyIds: ['key_2'], fromMs: DAY_START_MS, untilMs: later }, counts(4)],
-      ['two minutes', { fromMs: DAY_START_MS, untilMs: later + MINUTE_MS }, counts(31, 32)],
-      ['a key in two minutes', { keyIds: ['key_2'], fromMs: DAY_START_MS, untilMs: later + MINUTE_MS }, counts(12)],
-      ['a key from a minute on', { keyIds: ['key_2'], fromMs: later, untilMs: later + MINUTE_MS }, counts(8)],
-    ] as const)('take only %s when told so', async (_name, query, expected) => {
+    test('take only what they are told to', async () => {
       const storage = await fill();
-      expect(await sum(storage, query)).toEqual([row({ counts: expected })]);
+      const cases = [
+        ['keys', { keyIds: ['key_1', 'key_3'] }, counts(19)],
+        ['many keys', { keyIds: MANY_KEYS }, counts(31)],
+        ['many identities', { identityIds: MANY_KEYS.map((id) => id.replace('key', 'id')) }, counts(15)],
+        ['a key of another api', { keyIds: ['key_4'] }, counts()],
+        ['no key', { keyIds: [] }, counts()],
+        ['identities', { identityIds: ['id_1', 'id_9'] }, counts(7)],
+        ['no identity', { identityIds: [] }, counts()],
+        ['a key and an identity together', { keyIds: ['key_2'], identityIds: ['id_2'] }, counts(8)],
+        ['what comes before an instant', { untilMs: later }, counts(7, 32)],
+        ['what comes from an instant on', { fromMs: later }, counts(24)],
+        ['one minute', { fromMs: DAY_START_MS, untilMs: later }, counts(7, 32)],
+        ['a key in one minute', { keyIds: ['key_2'], fromMs: DAY_START_MS, untilMs: later }, counts(4)],
+        ['two minutes', { fromMs: DAY_START_MS, untilMs: later + MINUTE_MS }, counts(31, 32)],
+        ['a key in two minutes', { keyIds: ['key_2'], fromMs: DAY_START_MS, untilMs: later + MINUTE_MS }, counts(12)],
+        ['a key from a minute on', { keyIds: ['key_2'], fromMs: later, untilMs: later + MINUTE_MS }, counts(8)],
+      ] as const;
+      for (const [name, query, expected] of cases) {
+        expect([name, await sum(storage, query)]).toEqual([name, [row({ counts: expected })]]);
+      }
     });
 
     test('are grouped by what is named, in its order, and summed over the rest', async () => {

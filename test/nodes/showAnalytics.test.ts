@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 
 import { until } from '../../cluster/wait.ts';
-import { Wire } from './clients.ts';
-import { World } from './world.ts';
+import { Wire } from '../cluster/clients.ts';
+import { World } from '../cluster/world.ts';
 
 setDefaultTimeout(120_000);
 

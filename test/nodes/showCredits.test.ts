@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { setTimeout } from 'node:timers/promises';
 
 import { until } from '../../cluster/wait.ts';
-import { hammer, type Reply, Wire } from './clients.ts';
-import { World } from './world.ts';
+import { hammer, type Reply, Wire } from '../cluster/clients.ts';
+import { World } from '../cluster/world.ts';
 
 const CLIENTS = 64;
 const CREDITS = 10_000;
