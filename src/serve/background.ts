@@ -72,7 +72,10 @@ export class Background {
     const { tallyFlush } = engine;
     this.#every(TALLY_EVERY_MS, 'writing analytics down', () => {
       const pace = new TallyPace(this.#options.monotonicMs);
-      return tallyFlush.flush((waiting) => this.#rest(pace.restMs(tallyFlush.sliceSize, waiting)));
+      return tallyFlush.flush(async (waiting) => {
+        await this.#rest(pace.restMs(tallyFlush.sliceSize, waiting));
+        pace.rested();
+      });
     });
     this.#every(FOLD_EVERY_MS, 'summing analytics', async () => {
       const startedAtMs = this.#options.monotonicMs();

@@ -9,18 +9,25 @@ const MAX_LAG_MS = 10_000;
 /** How fast counts are written down. What writing takes, and what it has to wait for, is taken off the rests. */
 export class TallyPace {
   readonly #monotonicMs: () => number;
-  #dueAtMs: number;
+  #restedAtMs: number;
+  #lagMs = 0;
 
   constructor(monotonicMs: () => number) {
     this.#monotonicMs = monotonicMs;
-    this.#dueAtMs = monotonicMs();
+    this.#restedAtMs = monotonicMs();
   }
 
   /** How long to rest after so many tallies, when `waiting` ones are to be written. */
   restMs(written: number, waiting: number): number {
-    const nowMs = this.#monotonicMs();
     const factor = Math.min(Math.max(waiting / MANY, 1), MAX_FACTOR);
-    this.#dueAtMs = Math.max(this.#dueAtMs + written * REST_PER_TALLY_MS * factor, nowMs - MAX_LAG_MS);
-    return Math.max(0, this.#dueAtMs - nowMs);
+    const wantedMs = written * REST_PER_TALLY_MS * factor;
+    const lagMs = Math.min(this.#lagMs + this.#monotonicMs() - this.#restedAtMs, MAX_LAG_MS);
+    this.#lagMs = Math.max(0, lagMs - wantedMs);
+    return Math.max(0, wantedMs - lagMs);
+  }
+
+  /** From now on it is writing again. A rest that was too long is not made up for. */
+  rested(): void {
+    this.#restedAtMs = this.#monotonicMs();
   }
 }

@@ -2,13 +2,15 @@ import { describe, expect, test } from 'bun:test';
 
 import { TallyPace } from '../../src/serve/tallyPace.ts';
 
-/** How long writing so many tallies takes, when each slice takes so long by itself, and one of them is held up. */
-function seconds(tallies: number, { slice = 100, sliceMs = 0, heldUpMs = 0 } = {}): number {
+/** How long writing so many tallies takes, when each slice takes so long by itself, the first is held up, and its rest too. */
+function seconds(tallies: number, { slice = 100, sliceMs = 0, heldUpMs = 0, sleptMs = 0 } = {}): number {
   let nowMs = 0;
   const pace = new TallyPace(() => nowMs);
   for (let waiting = tallies - slice; waiting > 0; waiting -= slice) {
-    nowMs += sliceMs + (waiting === tallies - slice ? heldUpMs : 0);
-    nowMs += pace.restMs(slice, waiting);
+    const isFirst = waiting === tallies - slice;
+    nowMs += sliceMs + (isFirst ? heldUpMs : 0);
+    nowMs += pace.restMs(slice, waiting) + (isFirst ? sleptMs : 0);
+    pace.rested();
   }
   return Math.round(nowMs / 1000);
 }
@@ -33,6 +35,10 @@ describe('the pace of writing counts down', () => {
     expect(seconds(100_000, { heldUpMs: 3_000 })).toBe(10);
     expect(seconds(1_000_000, { heldUpMs: 10_000 })).toBe(325);
     expect(seconds(1_000_000, { heldUpMs: 60_000 })).toBe(375);
+  });
+
+  test('a process that was stopped in a rest makes up for nothing', () => {
+    expect(seconds(100_000, { sleptMs: 5_000 })).toBe(15);
   });
 
   test('where writing takes longer than the rests there are none', () => {
