@@ -4,7 +4,7 @@ import type { OpenTally } from './openTally.ts';
 import type { TallyBook } from './tally.ts';
 
 /** Tallies that are sent at once: verifications wait while they are taken. */
-export const SLICE = 100;
+export const SLICE = 250;
 /** Where the database is shared and may be far, each slice has its way to go. */
 export const SHARED_SLICE = 500;
 
