@@ -12,10 +12,13 @@ declare const self: Worker;
 
 let writer: Writer | null = null;
 let reader: Database | null = null;
+let isReplaced = false;
 
 function start(options: ThreadStart): void {
-  if (options.role === 'writer') writer = new Writer(options);
-  else {
+  if (options.role === 'writer') {
+    writer = new Writer(options);
+    isReplaced = options.isReplaced ?? false;
+  } else {
     reader = new Database(options.path, { readonly: true });
     reader.run('PRAGMA busy_timeout = 5000');
     attachAnalytics(reader, options.analyticsPath);
@@ -69,7 +72,10 @@ self.onmessage = (event: MessageEvent<ThreadCall>) => {
     reply = { ok: true, value: carryOut(event.data) };
   } catch (error) {
     const failure = toWriteFailure(error);
-    if (failure.kind === 'broken') broken = failure;
+    if (failure.kind === 'broken' && broken === null) {
+      broken = failure;
+      if (isReplaced) writer?.letGo();
+    }
     reply = { ok: false, kind: failure.kind, message: failure.message };
   }
   self.postMessage(reply);

@@ -45,6 +45,8 @@ export interface WriterOptions {
   readonly path: string;
   /** For the benchmark: what a slower disk would add to every flush. */
   readonly addedFlushMs: number;
+  /** When it breaks another one takes its place: until then it must have let go of the file. */
+  readonly isReplaced?: boolean;
 }
 
 /** The only writer of a database file; lives in a thread of its own, so that a flush never holds up a verification. */
@@ -93,7 +95,6 @@ export class Writer {
     return unpackSlices(this.#connection);
   }
 
-  /** See TallyWriter.fold. */
   foldTallies(): boolean {
     return foldTallies(this.#connection);
   }
@@ -168,9 +169,13 @@ export class Writer {
   }
 
   close(): void {
-    for (const statement of this.#statements.values()) statement.finalize();
     // The last connection would do it by itself, but one that still has statements is not closed for SQLite.
     this.#db.run('PRAGMA wal_checkpoint(TRUNCATE)');
+    this.letGo();
+  }
+
+  letGo(): void {
+    for (const statement of this.#statements.values()) statement.finalize();
     this.#db.close();
   }
 
