@@ -1,5 +1,7 @@
 import { AppError } from '../core/errors.ts';
 import type { KeyWithIdentity, PoisonedKey, Records } from '../storage/recordsPort.ts';
+import { dropFirst } from './dropFirst.ts';
+import type { LocalOwner } from './edge.ts';
 import { type IdentityEntry, type KeyEntry, toIdentityEntry, toKeyEntry } from './keyEntry.ts';
 import { PackedKeys } from './packedKeys.ts';
 
@@ -89,6 +91,12 @@ export class KeyCache {
     this.#lookups.set(digest, lookup);
     this.#ask(digest);
     return lookup.promise;
+  }
+
+  /** The key remembers where its local limits are counted. */
+  keepLocal(entry: KeyEntry, owner: LocalOwner): void {
+    if (entry.place < 0) entry.local = owner;
+    else this.packed.keepLocal(entry.place, owner);
   }
 
   /** The key was made, changed or removed: nobody who asks from now on gets what was known before. */
@@ -197,10 +205,8 @@ export class KeyCache {
 
   /** Its keys are looked up again when they are used. */
   #dropOldestIdentity(): void {
-    const first = this.#identities.values().next();
-    if (first.done === true) return;
-    first.value.isDropped = true;
-    this.#identities.delete(first.value.id);
+    const [oldest] = this.#identities.values();
+    if (oldest !== undefined) this.dropIdentity(oldest.id);
   }
 
   #finish(digest: string): Lookup | undefined {
@@ -241,9 +247,4 @@ function hasChanged(found: KeyWithIdentity | PoisonedKey | null, { apis, identit
     (identityId !== null && identities.has(identityId)) ||
     (access && (found.key.roleIds.length > 0 || found.key.permissionIds.length > 0))
   );
-}
-
-function dropFirst(collection: Map<string, unknown> | Set<string>): void {
-  const first = collection.keys().next();
-  if (first.done !== true) collection.delete(first.value);
 }

@@ -94,7 +94,7 @@ export class RowIndex {
   }
 }
 
-/** A digest is random already: its first words are as good as any hash of it. */
+/** Digests are spread evenly, so where a row is looked for first is told by the words that it begins with. */
 function firstPlace(words: Uint32Array, at: number): number {
   return (words[at] ?? 0) ^ ((words[at + 1] ?? 0) << 8);
 }

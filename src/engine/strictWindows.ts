@@ -1,5 +1,6 @@
 import { AppError } from '../core/errors.ts';
 import type { ClosedWindows, Ledger, WindowName, WindowPlace } from '../storage/port.ts';
+import { dropFirst } from './dropFirst.ts';
 
 /** Accounts that are remembered, so that a counter is asked for by name once only. */
 const MAX_KNOWN = 100_000;
@@ -192,11 +193,6 @@ class Room {
 
 function nameOf({ namespaceId, identifier, durationMs }: StrictWindow): string {
   return `${namespaceId}:${durationMs}:${identifier}`;
-}
-
-function dropFirst(map: Map<string, unknown>): void {
-  const first = map.keys().next();
-  if (first.done !== true) map.delete(first.value);
 }
 
 function tooManyCounters(max: number): AppError {

@@ -68,7 +68,7 @@ export class TallyBook {
     return this.#sealed.length + this.#running.length;
   }
 
-  /** Tallies of the sealed generation. */
+  /** Tallies that are sealed and not taken yet. */
   get waiting(): number {
     return this.#sealed.length + this.#packed.counts.sealedLength;
   }

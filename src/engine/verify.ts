@@ -290,9 +290,7 @@ export class Verifier {
   #ownOwner(entry: KeyEntry): LocalOwner | undefined {
     if (entry.local !== null && !entry.local.isForgotten) return entry.local;
     const owner = this.#parts.edge.owner(entry.id);
-    if (owner === undefined) return undefined;
-    if (entry.place < 0) entry.local = owner;
-    else this.#parts.keys.packed.keepLocal(entry.place, owner);
+    if (owner !== undefined) this.#parts.keys.keepLocal(entry, owner);
     return owner;
   }
 

@@ -1,6 +1,7 @@
 import { SPAN_MS, SPANS } from '../talliesPort.ts';
 import type { Statement } from '../sql/statement.ts';
-import { COUNTS, SPAN_NUMBER, USE_STEP_MS } from '../sql/tallyColumns.ts';
+import { COUNTS, SPAN_NUMBER } from '../sql/tallyColumns.ts';
+import { addCounts, KEEP_LATER_USE } from '../sql/tallyConflicts.ts';
 
 const SPAN_ROWS = SPANS.map((span) => `SELECT ${SPAN_NUMBER[span]} AS span, ${SPAN_MS[span]} AS length_ms`);
 const SUMS = COUNTS.map((name) => `sum(${name}) AS ${name}`).join(', ');
@@ -33,8 +34,7 @@ export function foldStatements({ after, upTo }: FoldStep): Statement[] {
     sumsInto('api_tallies', ['api_id', 'tags'], where),
     `INSERT INTO key_uses (key_id, last_used_at_ms)
       SELECT key_id, max(last_at_ms) FROM tally_log WHERE ${where} AND key_id <> '' GROUP BY key_id ORDER BY key_id
-      ON CONFLICT (key_id) DO UPDATE SET last_used_at_ms = excluded.last_used_at_ms
-      WHERE excluded.last_used_at_ms >= key_uses.last_used_at_ms + ${USE_STEP_MS}`,
+      ${KEEP_LATER_USE}`,
     `DELETE FROM tally_log WHERE ${where}`,
   ].map((sql) => ({ sql, params }));
 }
@@ -42,11 +42,10 @@ export function foldStatements({ after, upTo }: FoldStep): Statement[] {
 function sumsInto(table: string, group: readonly string[], where: string): string {
   const columns = group.join(', ');
   const key = `span, time_ms, ${columns}`;
-  const set = COUNTS.map((name) => `${name} = ${table}.${name} + excluded.${name}`).join(', ');
   const minutes = `SELECT minute_ms, ${columns}, ${SUMS} FROM tally_log WHERE ${where} GROUP BY minute_ms, ${columns}`;
   return `INSERT INTO ${table} (${key}, ${COUNTS.join(', ')})
     SELECT span, minute_ms - minute_ms % length_ms AS time_ms, ${columns}, ${SUMS}
     FROM (${minutes}) m CROSS JOIN (${SPAN_ROWS.join(' UNION ALL ')}) s
     WHERE true GROUP BY 1, 2, ${columns} ORDER BY 1, 2, ${columns}
-    ON CONFLICT (${key}) DO UPDATE SET ${set}`;
+    ${addCounts(table, key)}`;
 }

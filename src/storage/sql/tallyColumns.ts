@@ -17,6 +17,3 @@ export const LOG_COLUMNS: readonly string[] = [
   'last_at_ms',
   ...COUNTS,
 ];
-
-/** The last use of a key is written down again only when it is so much later. */
-export const USE_STEP_MS = 60_000;

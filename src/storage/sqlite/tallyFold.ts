@@ -1,7 +1,8 @@
 import type { Statement } from 'bun:sqlite';
 
 import { type Params, placeholders } from '../sql/statement.ts';
-import { COUNTS, LOG_COLUMNS, SPAN_NUMBER, USE_STEP_MS } from '../sql/tallyColumns.ts';
+import { COUNTS, LOG_COLUMNS, SPAN_NUMBER } from '../sql/tallyColumns.ts';
+import { addCounts, KEEP_LATER_USE } from '../sql/tallyConflicts.ts';
 import type { TallySlice } from '../sql/tallySlice.ts';
 import { SPAN_MS, SPANS } from '../talliesPort.ts';
 import { FIRST_COUNT, LAST_AT, type LogRow, LogRows } from './logRows.ts';
@@ -14,15 +15,12 @@ const LOG = `SELECT number, ${LOG_COLUMNS.join(', ')} FROM tally_log ORDER BY nu
 const INSERT = `INSERT INTO tally_log (${LOG_COLUMNS.join(', ')}) VALUES (${placeholders(LOG_COLUMNS.length)})`;
 const ADD_TO_KEY = adding('key_tallies', ['span', 'time_ms', 'api_id', 'key_id', 'identity_id', 'tags']);
 const ADD_TO_API = adding('api_tallies', ['span', 'time_ms', 'api_id', 'tags']);
-const NOTE_USE = `INSERT INTO key_uses (key_id, last_used_at_ms) VALUES ($1, $2)
-  ON CONFLICT DO UPDATE SET last_used_at_ms = excluded.last_used_at_ms
-  WHERE excluded.last_used_at_ms >= key_uses.last_used_at_ms + ${USE_STEP_MS}`;
+const NOTE_USE = `INSERT INTO key_uses (key_id, last_used_at_ms) VALUES ($1, $2) ${KEEP_LATER_USE}`;
 
 function adding(table: string, key: readonly string[]): string {
   const columns = [...key, ...COUNTS];
-  const sums = COUNTS.map((name) => `${name} = ${table}.${name} + excluded.${name}`);
   return `INSERT INTO ${table} (${columns.join(', ')}) VALUES (${placeholders(columns.length)})
-    ON CONFLICT DO UPDATE SET ${sums.join(', ')}`;
+    ${addCounts(table, key.join(', '))}`;
 }
 
 /** How the connection that writes is asked. */
@@ -128,11 +126,11 @@ function isSameSubject(a: LogRow, b: LogRow): boolean {
 /** The subject of the first, the counts of both. */
 function sumOf(a: LogRow, b: LogRow): LogRow {
   const sum: LogRow = [...a];
-  addCounts(sum, b);
+  addRow(sum, b);
   return sum;
 }
 
-function addCounts(sum: LogRow, row: LogRow): void {
+function addRow(sum: LogRow, row: LogRow): void {
   for (let i = FIRST_COUNT; i < row.length; i++) sum[i] = (sum[i] as number) + (row[i] as number);
 }
 
@@ -147,7 +145,7 @@ function addSums(statement: Connection['statement'], span: number, timeMs: numbe
     const name = `${row[1]}\n${row[4]}`;
     const ofApi = ofApis.get(name);
     if (ofApi === undefined) ofApis.set(name, [...row]);
-    else addCounts(ofApi, row);
+    else addRow(ofApi, row);
   }
   const addToApi = statement(ADD_TO_API);
   for (const [, [, apiId, , , tags, , ...counts]] of [...ofApis].sort(([a], [b]) => (a < b ? -1 : 1))) {

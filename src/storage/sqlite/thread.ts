@@ -12,13 +12,10 @@ declare const self: Worker;
 
 let writer: Writer | null = null;
 let reader: Database | null = null;
-let isReplaced = false;
 
 function start(options: ThreadStart): void {
-  if (options.role === 'writer') {
-    writer = new Writer(options);
-    isReplaced = options.isReplaced ?? false;
-  } else {
+  if (options.role === 'writer') writer = new Writer(options);
+  else {
     reader = new Database(options.path, { readonly: true });
     reader.run('PRAGMA busy_timeout = 5000');
     attachAnalytics(reader, options.analyticsPath);
@@ -74,7 +71,9 @@ self.onmessage = (event: MessageEvent<ThreadCall>) => {
     const failure = toWriteFailure(error);
     if (failure.kind === 'broken' && broken === null) {
       broken = failure;
-      if (isReplaced) writer?.letGo();
+      // Before anyone knows: another thread may take its place, and the end of this one comes at some time.
+      writer?.letGo();
+      reader?.close();
     }
     reply = { ok: false, kind: failure.kind, message: failure.message };
   }

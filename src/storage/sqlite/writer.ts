@@ -45,8 +45,6 @@ export interface WriterOptions {
   readonly path: string;
   /** For the benchmark: what a slower disk would add to every flush. */
   readonly addedFlushMs: number;
-  /** When it breaks another one takes its place: until then it must have let go of the file. */
-  readonly isReplaced?: boolean;
 }
 
 /** The only writer of a database file; lives in a thread of its own, so that a flush never holds up a verification. */
@@ -174,6 +172,7 @@ export class Writer {
     this.letGo();
   }
 
+  /** Writes nothing more, and not what is left of a write that failed. */
   letGo(): void {
     for (const statement of this.#statements.values()) statement.finalize();
     this.#db.close();
