@@ -53,9 +53,9 @@ export class TallyBook {
     packed.onDropped = (tally, isSealed) => this.#keep(tally, isSealed ? this.#sealed : this.#running);
   }
 
-  count({ apiId, tags }: VerifyRequest, { code, key }: Verdict): void {
-    const nowMs = this.#nowMs();
-    if (nowMs < this.#minuteMs || nowMs >= this.#untilMs) this.#roll(nowMs);
+  count({ apiId, tags }: VerifyRequest, { code, key, atMs }: Verdict): void {
+    // The clock is asked only where the verdict is of another minute, or of no time at all.
+    const nowMs = atMs >= this.#minuteMs && atMs < this.#untilMs ? atMs : this.#now();
     if (key === null) return this.#askedFor(apiId, tags)?.add(code, 1, nowMs);
     if (tags !== null) return this.#named(key, tags).add(code, 1, nowMs);
     if (key.place < 0) return this.#ofKept(key).add(code, 1, nowMs);
@@ -122,6 +122,13 @@ export class TallyBook {
   forgetApi(apiId: string | null): void {
     if (apiId === null) this.#knownApis.clear();
     else this.#knownApis.delete(apiId);
+  }
+
+  /** In the running generation. */
+  #now(): number {
+    const nowMs = this.#nowMs();
+    if (nowMs < this.#minuteMs || nowMs >= this.#untilMs) this.#roll(nowMs);
+    return nowMs;
   }
 
   #roll(nowMs: number): void {

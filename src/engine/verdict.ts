@@ -23,6 +23,15 @@ export interface Verdict {
   readonly limits: readonly LimitReport[] | null;
   /** Answered before under the same idempotency key, and not charged again. */
   readonly replayed: boolean;
+  /** When it was decided; 0 where nothing had to be looked at. */
+  readonly atMs: number;
 }
 
-export const UNKNOWN_KEY: Verdict = { code: 'NOT_FOUND', key: null, remaining: null, limits: null, replayed: false };
+export const UNKNOWN_KEY: Verdict = {
+  code: 'NOT_FOUND',
+  key: null,
+  remaining: null,
+  limits: null,
+  replayed: false,
+  atMs: 0,
+};

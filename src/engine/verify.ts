@@ -116,7 +116,7 @@ export class Verifier {
       checkAddress(entry, request) ??
       checkPermissions(entry, request);
     if (refusal !== null) return this.#refuse(entry, refusal, null, nowMs);
-    if (entry.limits === null && request.limits === null && !hasCredits(entry)) return valid(entry, null, null);
+    if (entry.limits === null && request.limits === null && !hasCredits(entry)) return valid(entry, null, nowMs);
     return this.#count(entry, request, reloads, nowMs);
   }
 
@@ -133,7 +133,7 @@ export class Verifier {
     }
     if (local.length === limits.length && !hasCredits(entry)) {
       for (const leg of local) this.#parts.edge.admit(leg);
-      return valid(entry, null, this.#localReports(limits, local, -1));
+      return valid(entry, this.#localReports(limits, local, -1), nowMs);
     }
     return this.#spend(counted);
   }
@@ -238,7 +238,8 @@ export class Verifier {
         const remaining = credits.length === 0 ? null : Math.min(...credits.map(({ left }) => left));
         const reports = this.#reports(counted, strict, outcome, by);
         const replayed = outcome.status === 'taken' && outcome.replayed;
-        return { code, key: counted.entry, remaining, limits: reports.length === 0 ? null : reports, replayed };
+        const limits = reports.length === 0 ? null : reports;
+        return { code, key: counted.entry, remaining, limits, replayed, atMs: counted.nowMs };
       }
       case 'conflict':
         throw new AppError('CONFLICT', 'This idempotency key was used with another request.');
@@ -317,7 +318,7 @@ export class Verifier {
     // One that is not known could be the smaller one: then nothing is told.
     const isKnown = own !== undefined && shared !== undefined;
     const remaining = !isKnown ? null : own === null || shared === null ? (own ?? shared) : Math.min(own, shared);
-    return { code, key: entry, remaining, limits, replayed: false };
+    return { code, key: entry, remaining, limits, replayed: false, atMs: nowMs };
   }
 
   /** The balance where it is known without asking; null: there is no counter, undefined: it is not known. */
@@ -372,8 +373,8 @@ function hasCredits({ credits, identity }: KeyEntry): boolean {
   return credits !== null || (identity !== null && identity.credits !== null);
 }
 
-function valid(key: KeyEntry, remaining: number | null, limits: readonly LimitReport[] | null): Verdict {
-  return { code: 'VALID', key, remaining, limits, replayed: false };
+function valid(key: KeyEntry, limits: readonly LimitReport[] | null, atMs: number): Verdict {
+  return { code: 'VALID', key, remaining: null, limits, replayed: false, atMs };
 }
 
 function report(limit: AppliedLimit, remaining: number, resetAtMs: number, exceeded: boolean): LimitReport {

@@ -121,7 +121,10 @@ export class TallyWorld {
   }
 
   verify(key: KeyEntry | null, { code = key === null ? 'NOT_FOUND' : 'VALID', tags = null, apiId = null }: Asked = {}) {
-    this.book.count({ ...QUESTION, tags, apiId }, { code, key, remaining: null, limits: null, replayed: false });
+    this.book.count(
+      { ...QUESTION, tags, apiId },
+      { code, key, remaining: null, limits: null, replayed: false, atMs: 0 },
+    );
   }
 
   /** What is written down, `valid` alone unless there is more: `minute api key identity tags: counts`. */
