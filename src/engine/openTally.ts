@@ -1,5 +1,5 @@
+import type { Tally } from '../core/tallyLists.ts';
 import { VERDICT_CODES, type VerdictCode } from '../core/verdictCodes.ts';
-import type { Tally } from '../storage/talliesPort.ts';
 
 const COLUMN = Object.fromEntries(VERDICT_CODES.map((code, i) => [code, i])) as Readonly<Record<VerdictCode, number>>;
 

@@ -3,7 +3,6 @@ import type { KeyWithIdentity } from '../storage/recordsPort.ts';
 import type { LocalOwner } from './edge.ts';
 import { type KeyEntry, toExtras } from './keyEntry.ts';
 import { type AppliedLimit, asConfigured } from './limits.ts';
-import { OpenTally } from './openTally.ts';
 import { COUNT_WORDS, PackedCounts, type TakenCount } from './packedCounts.ts';
 import { DIGEST_WORDS, readDigest, readLong, writeLong } from './packedWords.ts';
 import { Companions, ID_LENGTH, IdBlocks, Shared } from './packing.ts';
@@ -46,7 +45,7 @@ export class PackedKeys {
   #firstPlace = 0;
   readonly counts = new PackedCounts();
   /** Hears of what a row has counted when the row is dropped. */
-  onDropped: (tally: OpenTally, isSealed: boolean) => void = () => {};
+  onDropped: (apiId: string, keyId: string, count: TakenCount) => void = () => {};
   readonly #wanted = new Uint32Array(DIGEST_WORDS);
   #apis = new Shared<string>();
   #limits = new Shared<readonly AppliedLimit[]>();
@@ -135,25 +134,18 @@ export class PackedKeys {
     this.#locals.put(row, owner);
   }
 
-  /** The next of what was counted in the generation that is sealed; null = that was all. */
-  takeSealed(): OpenTally | null {
-    for (let row = this.counts.nextSealed(); row >= 0; row = this.counts.nextSealed()) {
-      const taken = this.counts.takeSealed(this.#rows, row * ROW + COUNTS);
-      if (taken !== null) return this.#toTally(row, taken);
-    }
-    return null;
-  }
-
-  #toTally(row: number, { minuteMs, count, lastAtMs }: TakenCount): OpenTally {
-    const apiId = this.#apis.at(this.#word(row, API));
-    const tally = new OpenTally({ minuteMs, apiId, keyId: this.#ids.at(row), identityId: '', tags: '' });
-    tally.add('VALID', count, lastAtMs);
-    return tally;
+  /** Tells the next of what was counted in a generation that is sealed; false = there is nothing. */
+  takeSealed(tell: (apiId: string, keyId: string, count: TakenCount) => void): boolean {
+    const row = this.counts.nextSealed();
+    if (row < 0) return false;
+    const taken = this.counts.takeSealed(this.#rows, row * ROW + COUNTS);
+    if (taken !== null) tell(this.#apis.at(this.#word(row, API)), this.#ids.at(row), taken);
+    return true;
   }
 
   #tellCounts(row: number): void {
     for (const taken of this.counts.takeAll(this.#rows, row * ROW + COUNTS)) {
-      this.onDropped(this.#toTally(row, taken), taken.isSealed);
+      this.onDropped(this.#apis.at(this.#word(row, API)), this.#ids.at(row), taken);
     }
   }
 

@@ -1,5 +1,7 @@
+import { TallyLists } from '../core/tallyLists.ts';
 import type { KeyEntry } from './keyEntry.ts';
 import { OpenTally } from './openTally.ts';
+import type { TakenCount } from './packedCounts.ts';
 import type { PackedKeys } from './packedKeys.ts';
 import type { Verdict } from './verdict.ts';
 import type { VerifyRequest } from './verify.ts';
@@ -50,7 +52,7 @@ export class TallyBook {
   constructor(packed: PackedKeys, nowMs: () => number) {
     this.#packed = packed;
     this.#nowMs = nowMs;
-    packed.onDropped = (tally, isSealed) => this.#keep(tally, isSealed ? this.#sealed : this.#running);
+    packed.onDropped = this.#keepCount;
   }
 
   count({ apiId, tags }: VerifyRequest, { code, key, atMs }: Verdict): void {
@@ -84,26 +86,19 @@ export class TallyBook {
   }
 
   /** At most so many of the sealed generation; they are the caller's from now on. */
-  take(limit: number): OpenTally[] {
-    const taken = this.#sealed.splice(-limit, limit);
-    while (taken.length < limit) {
-      const tally = this.#packed.takeSealed();
-      if (tally === null) break;
-      taken.push(tally);
-    }
-    for (const tally of taken) {
+  take(limit: number): TallyLists {
+    const lists = new TallyLists();
+    for (const tally of this.#sealed.splice(-limit, limit)) {
       tally.take();
-      if (tally.keyId !== '') this.#know(tally.apiId);
+      lists.add(tally);
     }
+    const add = (apiId: string, keyId: string, { minuteMs, count, lastAtMs }: TakenCount): void => {
+      lists.addValid(minuteMs, apiId, keyId, count, lastAtMs);
+    };
+    while (lists.length < limit && this.#packed.takeSealed(add));
+    for (const apiId of lists.apis) this.#know(apiId);
     if (this.isSealedEmpty) this.#ofApi.clear();
-    return taken;
-  }
-
-  /** Everything that was counted, but for apis that may not exist. */
-  drain(): OpenTally[] {
-    const taken = this.take(Infinity);
-    this.seal();
-    return [...taken, ...this.take(Infinity)];
+    return lists;
   }
 
   /** Sealed tallies of apis of which it is not known whether they exist. */
@@ -140,10 +135,7 @@ export class TallyBook {
   }
 
   #seal(nextMinuteMs: number): void {
-    while (!this.#packed.counts.canSwap) {
-      const tally = this.#packed.takeSealed();
-      if (tally !== null) this.#keep(tally, this.#sealed);
-    }
+    while (!this.#packed.counts.canSwap) this.#packed.takeSealed(this.#keepCount);
     this.#packed.counts.swap(nextMinuteMs);
     if (this.#sealed.length === 0) this.#sealed = this.#running;
     else for (const tally of this.#running) this.#sealed.push(tally);
@@ -206,6 +198,12 @@ export class TallyBook {
       tags: tags === null ? '' : JSON.stringify(tags),
     });
   }
+
+  readonly #keepCount = (apiId: string, keyId: string, { isSealed, minuteMs, count, lastAtMs }: TakenCount): void => {
+    const tally = new OpenTally({ minuteMs, apiId, keyId, identityId: '', tags: '' });
+    tally.add('VALID', count, lastAtMs);
+    this.#keep(tally, isSealed ? this.#sealed : this.#running);
+  };
 
   #keep(tally: OpenTally, generation: OpenTally[]): void {
     if (this.openSize < MAX_OPEN_TALLIES) generation.push(tally);

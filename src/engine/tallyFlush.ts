@@ -1,6 +1,6 @@
+import type { TallyLists } from '../core/tallyLists.ts';
 import type { Records } from '../storage/recordsPort.ts';
 import { type Span, SPANS, type Tallies } from '../storage/talliesPort.ts';
-import type { OpenTally } from './openTally.ts';
 import type { TallyBook } from './tally.ts';
 
 /** Tallies that are sent at once: verifications wait while they are taken. */
@@ -22,7 +22,7 @@ export interface FlushParts {
 
 interface Slice {
   readonly batch: number;
-  readonly tallies: readonly OpenTally[];
+  readonly tallies: TallyLists;
 }
 
 /**

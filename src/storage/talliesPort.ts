@@ -1,20 +1,5 @@
+import type { TallyLists } from '../core/tallyLists.ts';
 import type { VerdictCode } from '../core/verdictCodes.ts';
-
-/** Verifications of one key in one minute with the same tags. */
-export interface Tally {
-  readonly minuteMs: number;
-  readonly apiId: string;
-  /** '' = of no key: an unknown one. */
-  readonly keyId: string;
-  /** '' = the key has none. */
-  readonly identityId: string;
-  /** JSON of a sorted list, '' = none. */
-  readonly tags: string;
-  /** By VERDICT_CODES. */
-  readonly counts: readonly number[];
-  /** When the last of them was. */
-  readonly lastAtMs: number;
-}
 
 export const SPANS = ['minute', 'hour', 'day'] as const;
 export type Span = (typeof SPANS)[number];
@@ -58,7 +43,7 @@ export interface TallyRow {
  */
 export interface Tallies {
   /** Adds; all of it or nothing. After StorageOutcomeUnknown the same call, with the same `batch`, may be made again. */
-  add(tallies: readonly Tally[], batch: number): Promise<void>;
+  add(tallies: TallyLists, batch: number): Promise<void>;
   /** Over all that was added, whether it is folded or not. */
   sum(query: TallyQuery): Promise<readonly TallyRow[]>;
   /**

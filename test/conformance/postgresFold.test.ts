@@ -1,5 +1,6 @@
 import { expect, setDefaultTimeout, test } from 'bun:test';
 
+import { TallyLists } from '../../src/core/tallyLists.ts';
 import type { Storage } from '../../src/storage/port.ts';
 import { VirtualClock } from '../harness/clock.ts';
 import { open, postgresServer } from './postgres.ts';
@@ -45,7 +46,7 @@ test('a step of folding that takes too long is halved until it does not; nothing
   await withDatabase(async (storage, run) => {
     await run(refuseMoreThan(1_300, 'key_uses'));
     const many = Array.from({ length: 6_000 }, (_, i) => tally({ keyId: `key_${String(i).padStart(4, '0')}` }));
-    await storage.tallies.add(many, 1);
+    await storage.tallies.add(TallyLists.of(many), 1);
     const steps = await foldRound(storage, async () => {
       expect(await sum(storage, { span: 'day' })).toEqual([row({ counts: counts(6_000) })]);
     });
@@ -58,7 +59,8 @@ test('a step of folding that takes too long is halved until it does not; nothing
 test('so is a step of making rows of slices', async () => {
   await withDatabase(async (storage, run) => {
     await run(refuseMoreThan(300, 'tally_log'));
-    for (let batch = 1; batch <= 1_100; batch++) await storage.tallies.add([tally({ keyId: `key_${batch}` })], batch);
+    for (let batch = 1; batch <= 1_100; batch++)
+      await storage.tallies.add(TallyLists.of([tally({ keyId: `key_${batch}` })]), batch);
     const steps = await foldRound(storage);
     // 1,000 and 500 slices are too many, 250 and 300 are not, 350 are.
     expect(steps.slice(0, 5)).toEqual([

@@ -1,5 +1,6 @@
 import { describe, expect, setDefaultTimeout, test } from 'bun:test';
 
+import { TallyLists } from '../../src/core/tallyLists.ts';
 import { until } from '../../cluster/wait.ts';
 import type { FeedChange } from '../../src/storage/feedPort.ts';
 import { MIGRATIONS, SCHEMA_VERSION } from '../../src/storage/postgres/schema.ts';
@@ -104,7 +105,7 @@ describe('a PostgreSQL database of schema version 2', () => {
     };
     try {
       expect(await sums()).toEqual([1, 1, 1, 1, 1, 1]);
-      await storage.tallies.add([tally()], 1);
+      await storage.tallies.add(TallyLists.of([tally()]), 1);
       await server.query(addAsV2('key_1'), name);
       await server.query(addAsV2('key_2'), name);
       expect(await sums()).toEqual([4, 3, 4, 3, 4, 3]);

@@ -14,10 +14,10 @@ import {
   type RootKeyRecord,
 } from '../../src/core/records.ts';
 import type { IdempotencyKey, Leg, Spend, SpendOutcome } from '../../src/core/spend.ts';
+import type { Tally } from '../../src/core/tallyLists.ts';
 import type { Change, ChangeOutcome, Storage } from '../../src/storage/port.ts';
 import type { AuditEvent } from '../../src/storage/eventsPort.ts';
 import type { KeyQuery, KeyWithIdentity, RecordWrite } from '../../src/storage/recordsPort.ts';
-import type { Tally } from '../../src/storage/talliesPort.ts';
 
 /** Records and requests as the engine makes them; a test names only what it is about. */
 

@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test';
 
+import { TallyLists } from '../../src/core/tallyLists.ts';
 import type { Span } from '../../src/storage/talliesPort.ts';
 import { describePort } from './adapters.ts';
 import { tally, tallyCounts as counts } from './samples.ts';
@@ -10,12 +11,12 @@ const DAY_MS = 86_400_000;
 describePort('tallies', (world) => {
   test('what is added is summed by minute, hour and day, and stays after a reopen', async () => {
     await world().storage.tallies.add(
-      [
+      TallyLists.of([
         tally({ minuteMs: DAY_START_MS, counts: counts(1, 2, 3, 4, 5, 6, 7, 8) }),
         tally({ minuteMs: DAY_START_MS + HOUR_MS - MINUTE_MS, counts: counts(10) }),
         tally({ minuteMs: DAY_START_MS + HOUR_MS, counts: counts(100) }),
         tally({ minuteMs: DAY_START_MS + DAY_MS, counts: counts(1000) }),
-      ],
+      ]),
       1,
     );
     await world().reopen();
@@ -46,14 +47,15 @@ describePort('tallies', (world) => {
 
   test('adding again adds to what is there, outcome by outcome', async () => {
     const { storage } = world();
-    await storage.tallies.add([tally({ counts: counts(1, 0, 2) }), tally({ counts: counts(0, 5) })], 1);
-    await storage.tallies.add([tally({ counts: counts(10, 0, 0, 0, 0, 0, 0, 3) })], 2);
+    await storage.tallies.add(TallyLists.of([tally({ counts: counts(1, 0, 2) }), tally({ counts: counts(0, 5) })]), 1);
+    await storage.tallies.add(TallyLists.of([tally({ counts: counts(10, 0, 0, 0, 0, 0, 0, 3) })]), 2);
     expect(await sum(storage)).toEqual([row({ counts: counts(11, 5, 2, 0, 0, 0, 0, 3) })]);
   });
 
   test('numbers past 32 bits stay exact', async () => {
     const { storage } = world();
-    for (const batch of [1, 2]) await storage.tallies.add([tally({ counts: counts(2 ** 51 + 1) })], batch);
+    for (const batch of [1, 2])
+      await storage.tallies.add(TallyLists.of([tally({ counts: counts(2 ** 51 + 1) })]), batch);
     expect(await sum(storage)).toEqual([row({ counts: counts(2 ** 52 + 2) })]);
     expect(await sum(storage, { groupBy: ['key'] })).toEqual([row({ keyId: 'key_1', counts: counts(2 ** 52 + 2) })]);
   });
@@ -61,24 +63,24 @@ describePort('tallies', (world) => {
   /** Alone, a write that failed was not done; on a shared database its fate may be unknown, and it is sent again. */
   test('where others share the database, a batch that is sent again is added once', async () => {
     const { storage } = world();
-    const add = (batch: number) => storage.tallies.add([tally({ lastAtMs: 1000 * batch })], batch);
+    const add = (batch: number) => storage.tallies.add(TallyLists.of([tally({ lastAtMs: 1000 * batch })]), batch);
     for (const batch of [1, 1, 2, 1, 2, 3]) await add(batch);
     expect(await sum(storage)).toEqual([row({ counts: counts(storage.edge.isShared ? 3 : 6) })]);
   });
 
   test('nodes do not take each other for the same batch', async () => {
     const { storage } = world();
-    await storage.tallies.add([tally()], 1);
+    await storage.tallies.add(TallyLists.of([tally()]), 1);
     if (storage.edge.isShared) {
       const other = await world().afterCrash();
-      await other.tallies.add([tally()], 1);
-    } else await storage.tallies.add([tally()], 1);
+      await other.tallies.add(TallyLists.of([tally()]), 1);
+    } else await storage.tallies.add(TallyLists.of([tally()]), 1);
     expect(await sum(storage)).toEqual([row({ counts: counts(2) })]);
   });
 
   test('adding nothing changes nothing', async () => {
     const { storage } = world();
-    await storage.tallies.add([], 1);
+    await storage.tallies.add(TallyLists.of([]), 1);
     expect(await sum(storage)).toEqual([row({})]);
     expect(await sum(storage, { groupBy: ['time'] })).toEqual([]);
   });
@@ -86,7 +88,7 @@ describePort('tallies', (world) => {
   test('a thousand different tallies in one call are all added', async () => {
     const { storage } = world();
     const many = Array.from({ length: 1000 }, (_, i) => tally({ keyId: `key_${i}`, counts: counts(i) }));
-    await storage.tallies.add([...many, ...many], 1);
+    await storage.tallies.add(TallyLists.of([...many, ...many]), 1);
     expect(await sum(storage)).toEqual([row({ counts: counts(999_000) })]);
     expect((await sum(storage, { groupBy: ['key'] })).length).toBe(1000);
     expect(await sum(storage, { keyIds: ['key_999', 'key_1'], groupBy: ['key'] })).toEqual([

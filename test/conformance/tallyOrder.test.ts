@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test';
 
-import type { Tally, TallyQuery } from '../../src/storage/talliesPort.ts';
+import { type Tally, TallyLists } from '../../src/core/tallyLists.ts';
+import type { TallyQuery } from '../../src/storage/talliesPort.ts';
 import { describePort, type World } from './adapters.ts';
 import { identity, write } from './samples.ts';
 
@@ -33,11 +34,11 @@ describePort('order of tallies', (world) => {
 
   const fill = (each: World) =>
     each.storage.tallies.add(
-      [
+      TallyLists.of([
         tally({ keyId: 'key_1', counts: [9, 0, 0, 0, 0, 0, 1, 0] }),
         tally({ keyId: 'key_2', counts: [10, 0, 0, 0, 0, 0, 0, 0], apiId: 'api_2' }),
         tally({ keyId: 'key_3', counts: [2, 0, 0, 0, 0, 0, 100, 0], minuteMs: DAY_MS }),
-      ],
+      ]),
       1,
     );
 
@@ -75,7 +76,7 @@ describePort('order of tallies', (world) => {
   test('identities are told with the name that they have outside, as long as they are there', async () => {
     await write(world().storage, { kind: 'insertIdentity', identity: identity('id_1', 'user_1') });
     await world().storage.tallies.add(
-      ['', 'id_1', 'id_gone'].map((identityId) => tally({ identityId })),
+      TallyLists.of(['', 'id_1', 'id_gone'].map((identityId) => tally({ identityId }))),
       1,
     );
     const rows = await world().storage.tallies.sum({ ...ALL, groupBy: ['identity'] });

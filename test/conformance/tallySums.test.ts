@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test';
 
+import { TallyLists } from '../../src/core/tallyLists.ts';
 import type { Storage } from '../../src/storage/port.ts';
 import type { TallyQuery } from '../../src/storage/talliesPort.ts';
 import { describePort } from './adapters.ts';
@@ -17,24 +18,24 @@ async function foldAll({ tallies }: Storage): Promise<void> {
 
 async function fillIn(storage: Storage, place: (typeof PLACES)[number]): Promise<Storage> {
   await storage.tallies.add(
-    [
+    TallyLists.of([
       tally({ keyId: 'key_1', identityId: 'id_1', tags: '["a"]', counts: counts(1) }),
       tally({ keyId: 'key_2', identityId: 'id_1', counts: counts(3) }),
       tally({ keyId: 'key_3', tags: '["a"]', minuteMs: later, counts: counts(10) }),
       tally({ keyId: '', counts: counts(0, 30) }),
-    ],
+    ]),
     1,
   );
   if (place !== 'in the log') await foldAll(storage);
   await storage.tallies.add(
-    [
+    TallyLists.of([
       tally({ keyId: 'key_1', identityId: 'id_1', tags: '["a","b"]', counts: counts(2) }),
       tally({ keyId: 'key_2', identityId: 'id_1', counts: counts(1) }),
       tally({ keyId: 'key_2', identityId: 'id_2', minuteMs: later, counts: counts(8) }),
       tally({ keyId: 'key_3', tags: '["a"]', minuteMs: later, counts: counts(6) }),
       tally({ keyId: '', counts: counts(0, 2) }),
       tally({ keyId: 'key_4', apiId: 'api_2', counts: counts(64) }),
-    ],
+    ]),
     2,
   );
   if (place === 'folded') await foldAll(storage);
@@ -129,11 +130,11 @@ describePort('folding of tallies', (world) => {
     // Each round adds while it folds: what comes between two statements of a fold is neither lost nor counted twice.
     const rowsOf = (batch: number) =>
       Array.from({ length: 300 }, (_, i) => tally({ keyId: `key_${i % 2}`, tags: `["${batch}-${i}"]` }));
-    await storage.tallies.add(rowsOf(1), 1);
+    await storage.tallies.add(TallyLists.of(rowsOf(1)), 1);
     for (let batch = 2; batch <= 20; batch++) {
       const before = seen.length;
       const work = [storage.tallies.fold(), look(other), other.tallies.fold(), look(storage), look(other)];
-      await Promise.all([...work, storage.tallies.add(rowsOf(batch), batch)]);
+      await Promise.all([...work, storage.tallies.add(TallyLists.of(rowsOf(batch)), batch)]);
       for (const total of seen.slice(before)) expect([(batch - 1) * 150, batch * 150]).toContain(total);
     }
     for (const span of ['minute', 'hour', 'day'] as const) {
@@ -159,11 +160,11 @@ describePort('folding of tallies', (world) => {
     const many = ['', 'key_1', 'key_2'].flatMap((keyId) =>
       Array.from({ length: 4_000 }, (_, i) => tally({ keyId, tags: `["${i}"]` })),
     );
-    await storage.tallies.add(many, 1);
+    await storage.tallies.add(TallyLists.of(many), 1);
     const steps: boolean[] = [];
     while (steps.at(-1) !== true) {
       steps.push(await storage.tallies.fold());
-      await storage.tallies.add([tally({ keyId: 'key_1' }), tally({ keyId: '' })], steps.length + 1);
+      await storage.tallies.add(TallyLists.of([tally({ keyId: 'key_1' }), tally({ keyId: '' })]), steps.length + 1);
     }
     // On one machine a step is larger: no one else waits for it.
     expect(steps.length).toBe(storage.edge.isShared ? 3 : 1);
@@ -181,7 +182,7 @@ describePort('folding of tallies', (world) => {
     const slices = 2_600;
     for (let batch = 1; batch <= slices; batch++) {
       await storage.tallies.add(
-        [tally({ keyId: `key_${batch % 2}` }), tally({ keyId: '', counts: counts(0, 1) })],
+        TallyLists.of([tally({ keyId: `key_${batch % 2}` }), tally({ keyId: '', counts: counts(0, 1) })]),
         batch,
       );
     }
@@ -205,10 +206,7 @@ describePort('folding of tallies', (world) => {
     const odd = ['"', '\\', '\n\t\r', '\0', '\u{1f600}', '\ud800', '{a,b}', 'NULL', ''].map((tag) =>
       JSON.stringify([tag]),
     );
-    await storage.tallies.add(
-      [...odd, ''].map((tags) => tally({ tags })),
-      1,
-    );
+    await storage.tallies.add(TallyLists.of([...odd, ''].map((tags) => tally({ tags }))), 1);
     const tagsOf = async () => new Set((await sum(storage, { groupBy: ['tags'] })).map(({ tags }) => tags));
     expect(await tagsOf()).toEqual(new Set([...odd, '']));
     await foldAll(storage);
@@ -231,7 +229,7 @@ describePort('folding of tallies', (world) => {
   test('pruning goes in steps: false until nothing is left', async () => {
     const { storage } = world();
     const many = Array.from({ length: 1500 }, (_, i) => tally({ keyId: `key_${i}`, tags: `["${i}"]` }));
-    await storage.tallies.add(many, 1);
+    await storage.tallies.add(TallyLists.of(many), 1);
     await foldAll(storage);
     const steps: boolean[] = [];
     while (steps.at(-1) !== true) steps.push(await storage.tallies.prune('minute', DAY_START_MS + 1));

@@ -1,3 +1,4 @@
+import type { Tally, TallyLists } from '../../src/core/tallyLists.ts';
 import type { VerdictCode } from '../../src/core/verdictCodes.ts';
 import { type ApiRecord, BLANK_API, BLANK_IDENTITY, BLANK_KEY } from '../../src/core/records.ts';
 import { type KeyEntry, toIdentityEntry, toKeyEntry } from '../../src/engine/keyEntry.ts';
@@ -7,7 +8,7 @@ import { TallyFlush } from '../../src/engine/tallyFlush.ts';
 import type { VerifyRequest } from '../../src/engine/verify.ts';
 import { StorageOutcomeUnknown, StorageUnavailable } from '../../src/storage/port.ts';
 import type { Page } from '../../src/storage/recordsPort.ts';
-import type { Span, Tallies, Tally, TallyQuery, TallyRow } from '../../src/storage/talliesPort.ts';
+import type { Span, Tallies, TallyQuery, TallyRow } from '../../src/storage/talliesPort.ts';
 import { VirtualClock } from './clock.ts';
 
 /** What becomes of a batch: it is added; nothing happens; it is added, or not, and the answer gets lost. */
@@ -25,8 +26,9 @@ export class MemoryTallies implements Tallies {
   fates: Fate[] = [];
   #lastBatch = 0;
 
-  async add(tallies: readonly Tally[], batch: number): Promise<void> {
+  async add(lists: TallyLists, batch: number): Promise<void> {
     const fate = this.fates.shift() ?? 'added';
+    const tallies = lists.tallies();
     this.batches.push({ batch, size: tallies.length });
     await Promise.resolve();
     if (fate === 'refused') throw new StorageUnavailable('refused');
@@ -125,6 +127,13 @@ export class TallyWorld {
       { ...QUESTION, tags, apiId },
       { code, key, remaining: null, limits: null, replayed: false, atMs: 0 },
     );
+  }
+
+  /** Everything that was counted, but for apis that may not exist. */
+  drain(): Tally[] {
+    const taken = this.book.take(Infinity);
+    this.book.seal();
+    return [...taken.tallies(), ...this.book.take(Infinity).tallies()];
   }
 
   /** What is written down, `valid` alone unless there is more: `minute api key identity tags: counts`. */

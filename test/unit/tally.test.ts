@@ -185,7 +185,7 @@ describe('bounds', () => {
     world.verify(packed, { code: 'RATE_LIMITED' });
     world.verify(packed);
     expect(world.book.openSize).toBe(MAX_OPEN_TALLIES + 1);
-    const drained = world.book.drain();
+    const drained = world.drain();
     const ofApi = drained.filter(({ keyId }) => keyId === '');
     expect(ofApi.map(({ apiId, tags, counts }) => [apiId, tags, counts])).toEqual([
       ['api_1', '', [extra + 1, 0, 0, 0, 0, 0, 1, 0]],
@@ -207,7 +207,7 @@ describe('bounds', () => {
       world.verify(late);
     }
     expect(world.book.openSize).toBe(MAX_OPEN_TALLIES + MAX_API_TALLIES);
-    const ofApi = world.book.drain().filter(({ keyId }) => keyId === '');
+    const ofApi = world.drain().filter(({ keyId }) => keyId === '');
     expect(ofApi.reduce((sum, { counts }) => sum + (counts[0] ?? 0), 0)).toBe(hours);
   });
 

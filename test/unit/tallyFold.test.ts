@@ -1,6 +1,7 @@
 import { Database } from 'bun:sqlite';
 import { expect, test } from 'bun:test';
 
+import { TallyLists } from '../../src/core/tallyLists.ts';
 import { packTallies } from '../../src/storage/sql/tallySlice.ts';
 import type { Params } from '../../src/storage/sql/statement.ts';
 import { prepareAnalytics } from '../../src/storage/sqlite/analyticsFile.ts';
@@ -31,7 +32,7 @@ function add(db: Database, keys: readonly string[], minute = 0): void {
   const tallies = keys.map((keyId) =>
     tally({ keyId, minuteMs: tally().minuteMs + minute * MINUTE_MS, counts: counts(1, 2) }),
   );
-  db.query('INSERT INTO tally_slices (body) VALUES (?)').run(packTallies(tallies));
+  db.query('INSERT INTO tally_slices (body) VALUES (?)').run(packTallies(TallyLists.of(tallies)));
 }
 
 /** Rows that wait, and what the sums say. */

@@ -1,26 +1,30 @@
+import { type Tally, TallyLists } from '../../core/tallyLists.ts';
 import { COUNTS, LOG_COLUMNS } from '../sql/tallyColumns.ts';
 import { packTallies } from '../sql/tallySlice.ts';
 import type { Named } from '../sql/tallySums.ts';
-import type { Tally } from '../talliesPort.ts';
 
 /** So many texts are looked for in a slice before it is taken apart: for more of them it would take longer. */
 const MAX_LOOKED_FOR = 20;
 
 const COLUMNS = LOG_COLUMNS.join(', ');
-const LISTS = LOG_COLUMNS.map((column) => `jsonb_array_elements_text(slice -> '${column}')`).join(', ');
+const LISTS = LOG_COLUMNS.map((column) => {
+  return `jsonb_array_elements_text(slice -> '${column === 'api_id' ? 'api' : column}')`;
+}).join(', ');
+/** Of each slice once: a look into it for each of its rows would take it apart each time. */
+const HEADS = "slice, (slice ->> 'from_ms')::bigint AS from_ms, slice -> 'apis' AS apis";
 const VALUES = [
-  'minute_ms::bigint AS minute_ms',
-  'api_id',
+  "from_ms + coalesce(minute_ms, '0')::bigint AS minute_ms",
+  "apis ->> coalesce(api_id, '0')::int AS api_id",
   'key_id',
   "coalesce(identity_id, '') AS identity_id",
   "coalesce(tags, '') AS tags",
-  'last_at_ms::bigint AS last_at_ms',
+  'from_ms + last_at_ms::bigint AS last_at_ms',
   ...COUNTS.map((name) => `coalesce(${name}, '0')::bigint AS ${name}`),
 ].join(', ');
 
 /** Rows as those of the log, of what a query tells as `slice`. */
 export function rowsOfSlices(slices: string): string {
-  return `SELECT ${VALUES} FROM (${slices}) s, ROWS FROM (${LISTS}) AS l (${COLUMNS})`;
+  return `SELECT ${VALUES} FROM (SELECT ${HEADS} FROM (${slices}) t OFFSET 0) s, ROWS FROM (${LISTS}) AS l (${COLUMNS})`;
 }
 
 /** Slices are read where they stand: who asks waits for nobody and writes nothing. */
@@ -33,14 +37,14 @@ export function sliceSource({ isOfApi, keys, identities }: Named): string {
 }
 
 /** What tallies say of apis, without keys: that is asked most, and can be told without taking all of them apart. */
-export function packApis(tallies: readonly Tally[]): string {
+export function packApis(tallies: TallyLists): string {
   const apis = new Map<string, Tally & { counts: number[] }>();
-  for (const { minuteMs, apiId, tags, counts, lastAtMs } of tallies) {
+  for (const { minuteMs, apiId, tags, counts, lastAtMs } of tallies.tallies()) {
     const name = `${minuteMs}\n${apiId}\n${tags}`;
     const known = apis.get(name);
     if (known === undefined) {
       apis.set(name, { minuteMs, apiId, keyId: '', identityId: '', tags, counts: [...counts], lastAtMs });
     } else for (const [code, count] of counts.entries()) known.counts[code] = (known.counts[code] ?? 0) + count;
   }
-  return packTallies([...apis.values()]);
+  return packTallies(TallyLists.of([...apis.values()]));
 }

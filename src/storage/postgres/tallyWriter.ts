@@ -1,10 +1,10 @@
+import type { TallyLists } from '../../core/tallyLists.ts';
 import { StorageOutcomeUnknown, StorageUnavailable } from '../port.ts';
 import type { Statement } from '../sql/statement.ts';
 import type { TallyWriter } from '../sql/tallies.ts';
 import { COUNTS, LOG_COLUMNS } from '../sql/tallyColumns.ts';
 import { packTallies } from '../sql/tallySlice.ts';
 import type { Unfolded } from '../sql/tallySums.ts';
-import type { Tally } from '../talliesPort.ts';
 import { asUnavailable, kindOf, reasonOf } from './failure.ts';
 import type { Ask, Pool } from './pool.ts';
 import { type FoldStep, foldStatements, type LogPlace } from './tallyFold.ts';
@@ -58,7 +58,7 @@ export class PostgresTallyWriter implements TallyWriter {
     this.#node = node;
   }
 
-  async append(tallies: readonly Tally[], batch: number): Promise<void> {
+  async append(tallies: TallyLists, batch: number): Promise<void> {
     const values = [this.#node, batch, packApis(tallies), packTallies(tallies)];
     await this.#pool.use(async (ask) => {
       try {

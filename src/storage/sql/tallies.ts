@@ -1,4 +1,5 @@
-import type { Span, Tallies, Tally, TallyQuery, TallyRow } from '../talliesPort.ts';
+import type { TallyLists } from '../../core/tallyLists.ts';
+import type { Span, Tallies, TallyQuery, TallyRow } from '../talliesPort.ts';
 import type { SqlReader, Statement } from './statement.ts';
 import { placeholders } from './statement.ts';
 import { COUNTS, SPAN_NUMBER } from './tallyColumns.ts';
@@ -12,7 +13,7 @@ const USES_STEP = 10_000;
 /** How an engine writes tallies, and reads those that are not folded yet. */
 export interface TallyWriter {
   /** All of them or nothing; not a second time for the same batch. */
-  append(tallies: readonly Tally[], batch: number): Promise<void>;
+  append(tallies: TallyLists, batch: number): Promise<void>;
   /** Makes ready for one statement what was appended. */
   unfolded(): Promise<Unfolded>;
   /** See Tallies.fold. */
@@ -34,7 +35,7 @@ export class SqlTallies implements Tallies {
     this.#writer = writer;
   }
 
-  add(tallies: readonly Tally[], batch: number): Promise<void> {
+  add(tallies: TallyLists, batch: number): Promise<void> {
     return this.#writer.append(tallies, batch);
   }
 

@@ -1,4 +1,4 @@
-import type { Tally } from '../talliesPort.ts';
+import type { TallyLists } from '../../core/tallyLists.ts';
 import { COUNTS } from './tallyColumns.ts';
 
 /**
@@ -6,27 +6,27 @@ import { COUNTS } from './tallyColumns.ts';
  * for each tally does; rows are made of it behind.
  */
 export interface TallySlice {
-  readonly minute_ms: readonly number[];
-  readonly api_id: readonly string[];
+  /** All times are told from here on. */
+  readonly from_ms: number;
+  readonly apis: readonly string[];
   readonly key_id: readonly string[];
   readonly last_at_ms: readonly number[];
-  /** These, and the columns of the counts, are left out where nothing stands in them. */
+  /** These, and the columns of the counts, are left out where nothing but '' or 0 stands in them. */
+  readonly minute_ms?: readonly number[];
+  /** The place among `apis`. */
+  readonly api?: readonly number[];
   readonly identity_id?: readonly string[];
   readonly tags?: readonly string[];
-  readonly [count: string]: readonly (string | number)[] | undefined;
+  readonly [column: string]: readonly (string | number)[] | number | undefined;
 }
 
-export function packTallies(tallies: readonly Tally[]): string {
-  const slice: Record<string, (string | number)[]> = {
-    minute_ms: tallies.map(({ minuteMs }) => minuteMs),
-    api_id: tallies.map(({ apiId }) => apiId),
-    key_id: tallies.map(({ keyId }) => keyId),
-    last_at_ms: tallies.map(({ lastAtMs }) => lastAtMs),
-  };
-  if (tallies.some(({ identityId }) => identityId !== '')) slice['identity_id'] = tallies.map((t) => t.identityId);
-  if (tallies.some(({ tags }) => tags !== '')) slice['tags'] = tallies.map((t) => t.tags);
-  for (const [code, name] of COUNTS.entries()) {
-    if (tallies.some(({ counts }) => counts[code] !== 0)) slice[name] = tallies.map(({ counts }) => counts[code] ?? 0);
-  }
+export function packTallies(tallies: TallyLists): string {
+  const { fromMs, apis, keyIds, lastUsesMs, minutesMs, places, identityIds, tags, counts } = tallies.columns();
+  const slice: Record<string, unknown> = { from_ms: fromMs, apis, key_id: keyIds, last_at_ms: lastUsesMs };
+  if (minutesMs !== null) slice['minute_ms'] = minutesMs;
+  if (places !== null) slice['api'] = places;
+  if (identityIds !== null) slice['identity_id'] = identityIds;
+  if (tags !== null) slice['tags'] = tags;
+  for (const [code, list] of counts.entries()) if (list !== null) slice[COUNTS[code] ?? ''] = list;
   return JSON.stringify(slice);
 }

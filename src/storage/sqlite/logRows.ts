@@ -15,12 +15,13 @@ export class LogRows {
   size = 0;
 
   addSlice(slice: TallySlice): void {
-    const { minute_ms: minutes, api_id: apis, key_id: keys, last_at_ms: lastUses } = slice;
-    const { identity_id: identities, tags } = slice;
+    const { from_ms: fromMs, apis, key_id: keys, last_at_ms: lastUses } = slice;
+    const { minute_ms: minutes, api: places, identity_id: identities, tags } = slice;
     const counts = COUNTS.map((name) => slice[name] as readonly number[] | undefined);
-    for (const [i, minuteMs] of minutes.entries()) {
-      const row = this.#rowOf(minuteMs, apis[i] ?? '', keys[i] ?? '', identities?.[i] ?? '', tags?.[i] ?? '');
-      row[LAST_AT] = Math.max(row[LAST_AT], lastUses[i] ?? 0);
+    for (const [i, keyId] of keys.entries()) {
+      const minuteMs = fromMs + (minutes?.[i] ?? 0);
+      const row = this.#rowOf(minuteMs, apis[places?.[i] ?? 0] ?? '', keyId, identities?.[i] ?? '', tags?.[i] ?? '');
+      row[LAST_AT] = Math.max(row[LAST_AT], fromMs + (lastUses[i] ?? 0));
       for (const [code, column] of counts.entries()) if (column !== undefined) addTo(row, code, column[i] ?? 0);
     }
   }

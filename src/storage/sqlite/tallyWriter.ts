@@ -1,11 +1,11 @@
 import type { Database } from 'bun:sqlite';
 
+import type { TallyLists } from '../../core/tallyLists.ts';
 import { StorageUnavailable } from '../port.ts';
 import type { Statement } from '../sql/statement.ts';
 import type { TallyWriter } from '../sql/tallies.ts';
 import { packTallies } from '../sql/tallySlice.ts';
 import type { Unfolded } from '../sql/tallySums.ts';
-import type { Tally } from '../talliesPort.ts';
 import { toWriteFailure } from './failure.ts';
 import type { LazyThread } from './lazyThread.ts';
 
@@ -20,7 +20,7 @@ export class SqliteTallyWriter implements TallyWriter {
     this.#thread = thread;
   }
 
-  async append(tallies: readonly Tally[]): Promise<void> {
+  async append(tallies: TallyLists): Promise<void> {
     await this.#write([{ sql: 'INSERT INTO tally_slices (body) VALUES ($1)', params: [packTallies(tallies)] }]);
   }
 

@@ -1,0 +1,155 @@
+import { VERDICT_CODES } from './verdictCodes.ts';
+
+/** Verifications of one key in one minute with the same tags. */
+export interface Tally {
+  readonly minuteMs: number;
+  readonly apiId: string;
+  /** '' = of no key: an unknown one. */
+  readonly keyId: string;
+  /** '' = the key has none. */
+  readonly identityId: string;
+  /** JSON of a sorted list, '' = none. */
+  readonly tags: string;
+  /** By VERDICT_CODES. */
+  readonly counts: readonly number[];
+  /** When the last of them was. */
+  readonly lastAtMs: number;
+}
+
+/** The same place in all lists is the same tally; null: nothing but '' or 0 would stand in it. */
+export interface TallyColumns {
+  readonly fromMs: number;
+  readonly apis: readonly string[];
+  readonly keyIds: readonly string[];
+  readonly lastUsesMs: readonly number[];
+  readonly minutesMs: readonly number[] | null;
+  /** Of the api among `apis`. */
+  readonly places: readonly number[] | null;
+  readonly identityIds: readonly string[] | null;
+  readonly tags: readonly string[] | null;
+  /** By VERDICT_CODES. */
+  readonly counts: readonly (readonly number[] | null)[];
+}
+
+const VALID = VERDICT_CODES.indexOf('VALID');
+
+/**
+ * Tallies that are sent together, by what is told of them: an object for each would take twice as long. Times are told from
+ * the minute of the first one on, and apis by their place: small numbers are quickly written and read.
+ */
+export class TallyLists {
+  readonly #apis: string[] = [];
+  readonly #keyIds: string[] = [];
+  readonly #lastUsesMs: number[] = [];
+  readonly #minutesMs = new SparseList<number>(0);
+  readonly #places = new SparseList<number>(0);
+  readonly #identityIds = new SparseList<string>('');
+  readonly #tags = new SparseList<string>('');
+  readonly #counts = VERDICT_CODES.map(() => new SparseList<number>(0));
+  readonly #placeOf = new Map<string, number>();
+  #fromMs = 0;
+  /** Of the last one. */
+  #apiId = '';
+  #place = 0;
+
+  static of(tallies: readonly Tally[]): TallyLists {
+    const lists = new TallyLists();
+    for (const tally of tallies) lists.add(tally);
+    return lists;
+  }
+
+  /** Those that they are about. */
+  get apis(): readonly string[] {
+    return this.#apis;
+  }
+
+  get length(): number {
+    return this.#keyIds.length;
+  }
+
+  add({ minuteMs, apiId, keyId, identityId, tags, counts, lastAtMs }: Tally): void {
+    const i = this.#begin(minuteMs, apiId, keyId, lastAtMs);
+    this.#identityIds.put(i, identityId);
+    this.#tags.put(i, tags);
+    for (const [code, count] of counts.entries()) this.#counts[code]?.put(i, count);
+  }
+
+  /** That a key was valid so often, and nothing else: what is counted of nearly all of them. */
+  addValid(minuteMs: number, apiId: string, keyId: string, count: number, lastAtMs: number): void {
+    this.#counts[VALID]?.put(this.#begin(minuteMs, apiId, keyId, lastAtMs), count);
+  }
+
+  columns(): TallyColumns {
+    const { length } = this;
+    return {
+      fromMs: this.#fromMs,
+      apis: this.#apis,
+      keyIds: this.#keyIds,
+      lastUsesMs: this.#lastUsesMs,
+      minutesMs: this.#minutesMs.upTo(length),
+      places: this.#places.upTo(length),
+      identityIds: this.#identityIds.upTo(length),
+      tags: this.#tags.upTo(length),
+      counts: this.#counts.map((list) => list.upTo(length)),
+    };
+  }
+
+  /** Each by itself, where there is time for it. */
+  tallies(): Tally[] {
+    const { fromMs, apis, keyIds, lastUsesMs, minutesMs, places, identityIds, tags, counts } = this.columns();
+    return keyIds.map((keyId, i) => ({
+      minuteMs: fromMs + (minutesMs?.[i] ?? 0),
+      apiId: apis[places?.[i] ?? 0] ?? '',
+      keyId,
+      identityId: identityIds?.[i] ?? '',
+      tags: tags?.[i] ?? '',
+      counts: counts.map((list) => list?.[i] ?? 0),
+      lastAtMs: fromMs + (lastUsesMs[i] ?? 0),
+    }));
+  }
+
+  /** Answers where the rest of it belongs. */
+  #begin(minuteMs: number, apiId: string, keyId: string, lastAtMs: number): number {
+    const i = this.#keyIds.length;
+    if (i === 0) this.#fromMs = minuteMs;
+    if (i === 0 || apiId !== this.#apiId) this.#turnTo(apiId);
+    this.#keyIds.push(keyId);
+    this.#lastUsesMs.push(lastAtMs - this.#fromMs);
+    this.#minutesMs.put(i, minuteMs - this.#fromMs);
+    this.#places.put(i, this.#place);
+    return i;
+  }
+
+  #turnTo(apiId: string): void {
+    this.#apiId = apiId;
+    const known = this.#placeOf.get(apiId);
+    this.#place = known ?? this.#apis.push(apiId) - 1;
+    if (known === undefined) this.#placeOf.set(apiId, this.#place);
+  }
+}
+
+/** Most of it is nothing, which is filled in behind. */
+class SparseList<T> {
+  readonly #nothing: T;
+  readonly #values: T[] = [];
+
+  constructor(nothing: T) {
+    this.#nothing = nothing;
+  }
+
+  put(i: number, value: T): void {
+    if (value === this.#nothing) return;
+    this.#fill(i);
+    this.#values.push(value);
+  }
+
+  upTo(length: number): readonly T[] | null {
+    if (this.#values.length === 0) return null;
+    this.#fill(length);
+    return this.#values;
+  }
+
+  #fill(length: number): void {
+    while (this.#values.length < length) this.#values.push(this.#nothing);
+  }
+}
