@@ -28,6 +28,18 @@ export class OpenTally implements Tally {
     this.tags = tags;
   }
 
+  static of(tally: Tally): OpenTally {
+    const open = new OpenTally(tally);
+    open.addAll(tally);
+    return open;
+  }
+
+  static ofValid(minuteMs: number, apiId: string, keyId: string, count: number, lastAtMs: number): OpenTally {
+    const open = new OpenTally({ minuteMs, apiId, keyId, identityId: '', tags: '' });
+    open.add('VALID', count, lastAtMs);
+    return open;
+  }
+
   /** From now on nothing is added. */
   take(): void {
     this.isTaken = true;

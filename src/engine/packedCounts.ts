@@ -14,6 +14,16 @@ export interface TakenCount {
   readonly lastAtMs: number;
 }
 
+/** What was taken out of many, by row. */
+export interface TakenRows {
+  readonly rows: Uint32Array;
+  readonly minuteMs: number;
+  /** 0 = nothing was left there: the row was dropped. */
+  readonly counts: Uint32Array;
+  /** Milliseconds from the minute on. */
+  readonly lastUses: Uint32Array;
+}
+
 /**
  * How often the key of a packed row was valid, in words of the row itself: its cache line is loaded by then, and the garbage
  * collector sees nothing of it. There are generations:
@@ -26,8 +36,6 @@ export class PackedCounts {
   readonly #touched: readonly RowList[] = Array.from({ length: GENERATIONS }, () => new RowList());
   readonly #minuteMs = new Float64Array(GENERATIONS);
   #running = 0;
-  /** The generation of the row that was told last. */
-  #taking = 0;
 
   /** Rows to take, dropped ones among them. */
   get sealedLength(): number {
@@ -57,19 +65,24 @@ export class PackedCounts {
     this.#minuteMs[this.#running] = minuteMs;
   }
 
-  /** The next row of which something sealed may be taken, the oldest first; -1 = none. */
-  nextSealed(): number {
+  /** Takes at most so many rows of what is sealed longest; null = nothing is sealed. `at` is as in `listAnew`. */
+  takeSealed(rows: Uint32Array, at: number, rowLength: number, limit: number): TakenRows | null {
     for (let age = GENERATIONS - 1; age > 0; age--) {
-      this.#taking = this.#older(age);
-      const row = this.#list(this.#taking).shift();
-      if (row >= 0) return row;
+      const generation = this.#older(age);
+      const taken = this.#list(generation).shift(limit);
+      if (taken.length === 0) continue;
+      const counts = new Uint32Array(taken.length);
+      const lastUses = new Uint32Array(taken.length);
+      // They lie apart: in a loop that does nothing else the processor fetches many of them at a time.
+      for (let i = 0, first = at + generation * WORDS_PER_GENERATION; i < taken.length; i++) {
+        const word = first + (taken[i] ?? 0) * rowLength;
+        counts[i] = rows[word] ?? 0;
+        lastUses[i] = rows[word + 1] ?? 0;
+        rows[word] = 0;
+      }
+      return { rows: taken, minuteMs: this.#minuteMs[generation] ?? 0, counts, lastUses };
     }
-    return -1;
-  }
-
-  /** Of the row that was told last. */
-  takeSealed(rows: Uint32Array, at: number): TakenCount | null {
-    return this.#take(rows, at, this.#taking);
+    return null;
   }
 
   /** Everything there is in a row, the oldest first. */
@@ -126,12 +139,13 @@ class RowList {
     this.#rows[this.#end++] = row;
   }
 
-  /** -1 = empty. */
-  shift(): number {
-    if (this.#first === this.#end) return -1;
-    const row = this.#rows[this.#first++] ?? 0;
+  /** At most so many. */
+  shift(limit: number): Uint32Array {
+    const end = Math.min(this.#end, this.#first + limit);
+    const rows = this.#rows.slice(this.#first, end);
+    this.#first = end;
     if (this.#first === this.#end) this.clear();
-    return row;
+    return rows;
   }
 
   clear(): void {

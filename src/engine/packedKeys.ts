@@ -1,9 +1,11 @@
 import type { RefillRule } from '../core/records.ts';
+import type { TallyLists } from '../core/tallyLists.ts';
 import type { KeyWithIdentity } from '../storage/recordsPort.ts';
 import type { LocalOwner } from './edge.ts';
 import { type KeyEntry, toExtras } from './keyEntry.ts';
 import { type AppliedLimit, asConfigured } from './limits.ts';
-import { COUNT_WORDS, PackedCounts, type TakenCount } from './packedCounts.ts';
+import { OpenTally } from './openTally.ts';
+import { COUNT_WORDS, PackedCounts } from './packedCounts.ts';
 import { DIGEST_WORDS, readDigest, readLong, writeLong } from './packedWords.ts';
 import { Companions, ID_LENGTH, IdBlocks, Shared } from './packing.ts';
 import { RowIndex } from './rowIndex.ts';
@@ -16,13 +18,14 @@ import { RowIndex } from './rowIndex.ts';
  * A row is ROW words: the digest in groups of 24 bits (four characters of base64), then what verification needs. Rows are
  * appended and never reused, and everything is packed anew when half of it is dropped.
  */
-const API = DIGEST_WORDS;
-const LIMITS = 12;
-const REFILL = 13;
-const FLAGS = 14;
-const REVISION = 15;
-const ACCOUNT = 16;
-const EXPIRES = 18;
+const LIMITS = DIGEST_WORDS;
+const REFILL = 12;
+const FLAGS = 13;
+const REVISION = 14;
+const ACCOUNT = 15;
+const EXPIRES = 17;
+/** Beside the counts, with which it is read. */
+const API = 19;
 const COUNTS = 20;
 const ROW = COUNTS + COUNT_WORDS;
 
@@ -45,7 +48,7 @@ export class PackedKeys {
   #firstPlace = 0;
   readonly counts = new PackedCounts();
   /** Hears of what a row has counted when the row is dropped. */
-  onDropped: (apiId: string, keyId: string, count: TakenCount) => void = () => {};
+  onDropped: (tally: OpenTally, isSealed: boolean) => void = () => {};
   readonly #wanted = new Uint32Array(DIGEST_WORDS);
   #apis = new Shared<string>();
   #limits = new Shared<readonly AppliedLimit[]>();
@@ -134,18 +137,23 @@ export class PackedKeys {
     this.#locals.put(row, owner);
   }
 
-  /** Tells the next of what was counted in a generation that is sealed; false = there is nothing. */
-  takeSealed(tell: (apiId: string, keyId: string, count: TakenCount) => void): boolean {
-    const row = this.counts.nextSealed();
-    if (row < 0) return false;
-    const taken = this.counts.takeSealed(this.#rows, row * ROW + COUNTS);
-    if (taken !== null) tell(this.#apis.at(this.#word(row, API)), this.#ids.at(row), taken);
+  /** Adds at most so much of what was counted in a generation that is sealed; false = there is nothing. */
+  takeSealed(into: TallyLists, limit: number): boolean {
+    const taken = this.counts.takeSealed(this.#rows, COUNTS, ROW, limit);
+    if (taken === null) return false;
+    const { rows, minuteMs, counts, lastUses } = taken;
+    for (let i = 0; i < rows.length; i++) {
+      const [row, count] = [rows[i] ?? 0, counts[i] ?? 0];
+      const apiId = this.#apis.at(this.#word(row, API));
+      if (count > 0) into.addValid(minuteMs, apiId, this.#ids.at(row), count, minuteMs + (lastUses[i] ?? 0));
+    }
     return true;
   }
 
   #tellCounts(row: number): void {
-    for (const taken of this.counts.takeAll(this.#rows, row * ROW + COUNTS)) {
-      this.onDropped(this.#apis.at(this.#word(row, API)), this.#ids.at(row), taken);
+    for (const { minuteMs, count, lastAtMs, isSealed } of this.counts.takeAll(this.#rows, row * ROW + COUNTS)) {
+      const [apiId, keyId] = [this.#apis.at(this.#word(row, API)), this.#ids.at(row)];
+      this.onDropped(OpenTally.ofValid(minuteMs, apiId, keyId, count, lastAtMs), isSealed);
     }
   }
 

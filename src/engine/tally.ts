@@ -1,7 +1,6 @@
-import { TallyLists } from '../core/tallyLists.ts';
+import { type Tally, TallyLists } from '../core/tallyLists.ts';
 import type { KeyEntry } from './keyEntry.ts';
 import { OpenTally } from './openTally.ts';
-import type { TakenCount } from './packedCounts.ts';
 import type { PackedKeys } from './packedKeys.ts';
 import type { Verdict } from './verdict.ts';
 import type { VerifyRequest } from './verify.ts';
@@ -52,7 +51,7 @@ export class TallyBook {
   constructor(packed: PackedKeys, nowMs: () => number) {
     this.#packed = packed;
     this.#nowMs = nowMs;
-    packed.onDropped = this.#keepCount;
+    packed.onDropped = (tally, isSealed) => this.#keep(tally, isSealed ? this.#sealed : this.#running);
   }
 
   count({ apiId, tags }: VerifyRequest, { code, key, atMs }: Verdict): void {
@@ -92,10 +91,7 @@ export class TallyBook {
       tally.take();
       lists.add(tally);
     }
-    const add = (apiId: string, keyId: string, { minuteMs, count, lastAtMs }: TakenCount): void => {
-      lists.addValid(minuteMs, apiId, keyId, count, lastAtMs);
-    };
-    while (lists.length < limit && this.#packed.takeSealed(add));
+    while (lists.length < limit && this.#packed.takeSealed(lists, limit - lists.length));
     for (const apiId of lists.apis) this.#know(apiId);
     if (this.isSealedEmpty) this.#ofApi.clear();
     return lists;
@@ -135,7 +131,7 @@ export class TallyBook {
   }
 
   #seal(nextMinuteMs: number): void {
-    while (!this.#packed.counts.canSwap) this.#packed.takeSealed(this.#keepCount);
+    this.#freeGeneration();
     this.#packed.counts.swap(nextMinuteMs);
     if (this.#sealed.length === 0) this.#sealed = this.#running;
     else for (const tally of this.#running) this.#sealed.push(tally);
@@ -199,14 +195,15 @@ export class TallyBook {
     });
   }
 
-  readonly #keepCount = (apiId: string, keyId: string, { isSealed, minuteMs, count, lastAtMs }: TakenCount): void => {
-    const tally = new OpenTally({ minuteMs, apiId, keyId, identityId: '', tags: '' });
-    tally.add('VALID', count, lastAtMs);
-    this.#keep(tally, isSealed ? this.#sealed : this.#running);
-  };
+  /** There is one to run next: if not, what is left of the oldest is kept otherwise. */
+  #freeGeneration(): void {
+    const lists = new TallyLists();
+    while (!this.#packed.counts.canSwap) this.#packed.takeSealed(lists, Infinity);
+    for (const tally of lists.tallies()) this.#keep(tally, this.#sealed);
+  }
 
-  #keep(tally: OpenTally, generation: OpenTally[]): void {
-    if (this.openSize < MAX_OPEN_TALLIES) generation.push(tally);
+  #keep(tally: Tally, generation: OpenTally[]): void {
+    if (this.openSize < MAX_OPEN_TALLIES) generation.push(tally instanceof OpenTally ? tally : OpenTally.of(tally));
     else this.#openForApi(tally.apiId, tally.minuteMs, generation).addAll(tally);
   }
 
