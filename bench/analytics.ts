@@ -1,3 +1,5 @@
+import { join } from 'node:path';
+
 import { Child } from './child.ts';
 import { fillFolder } from './fill.ts';
 import { type Round, runLoad } from './load.ts';
@@ -6,14 +8,19 @@ import { mainThreadSeconds, processorSeconds } from './process.ts';
 import { atRandom, type RequestPool } from './requests.ts';
 
 /** So long that counts are written, and summed, as they are in the long run. */
-const SECONDS = 150;
+const SECONDS = 60;
+/** Two processes that do the same were seen to differ by 2 %, from their start to their end: so there are several of each. */
+const PAIRS = 4;
 
 export interface AnalyticsSide {
   readonly perSecond: number;
-  /** Processor time of the thread that answers, for each request; null where the system does not tell. */
-  readonly answerMicroseconds: number | null;
-  /** Processors that its other threads kept busy. */
-  readonly behind: number | null;
+  /** null where the system does not tell. */
+  readonly processor: {
+    /** Time of the thread that answers, for each request. */
+    readonly answerMicroseconds: number;
+    /** Processors that its other threads kept busy. */
+    readonly behind: number;
+  } | null;
 }
 
 export interface AnalyticsResult {
@@ -26,22 +33,45 @@ export interface AnalyticsResult {
  * time, so that whatever disturbs one disturbs the other. In turn, as elsewhere, would not do: what is done behind
  * the answers goes by the clock, which runs on while a side is stopped.
  */
-export async function measureAnalytics(
-  folders: { off: string; on: string },
-  pool: RequestPool,
-): Promise<AnalyticsResult> {
-  const [off, on] = [await startSide(folders.off, pool, false), await startSide(folders.on, pool, true)];
-  await warmUp(off);
-  await warmUp(on);
-  const measured = { off: measureSide(off), on: measureSide(on) };
-  const result = { off: await measured.off, on: await measured.on };
-  await Promise.all([off.child.stop(), on.child.stop()]);
-  return result;
+export async function measureAnalytics(folder: string, pool: RequestPool): Promise<AnalyticsResult> {
+  const sides: Record<Mode, AnalyticsSide[]> = { off: [], on: [] };
+  for (let pair = 0; pair < PAIRS; pair++) {
+    // Neither is always the older one.
+    const modes: readonly Mode[] = pair % 2 === 0 ? ['off', 'on'] : ['on', 'off'];
+    const started: Side[] = [];
+    for (const mode of modes) started.push(await startSide(join(folder, `${mode}${pair}`), pool, mode));
+    for (const side of started) await warmUp(side);
+    const measured = await Promise.all(started.map(measureSide));
+    for (const [i, side] of measured.entries()) sides[modes[i] as Mode].push(side);
+    await Promise.all(started.map(({ child }) => child.stop()));
+  }
+  return { off: meanOf(sides.off), on: meanOf(sides.on) };
 }
 
-async function startSide(folder: string, pool: RequestPool, analytics: boolean): Promise<Side> {
+type Mode = keyof AnalyticsResult;
+
+function meanOf(sides: readonly AnalyticsSide[]): AnalyticsSide {
+  const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / sides.length;
+  const told = sides.flatMap(({ processor }) => processor ?? []);
+  return {
+    perSecond: mean(sides.map(({ perSecond }) => perSecond)),
+    processor:
+      told.length < sides.length
+        ? null
+        : {
+            answerMicroseconds: mean(told.map(({ answerMicroseconds }) => answerMicroseconds)),
+            behind: mean(told.map(({ behind }) => behind)),
+          },
+  };
+}
+
+async function startSide(folder: string, pool: RequestPool, mode: Mode): Promise<Side> {
   fillFolder(folder, pool.count, 'plain');
-  return { child: await Child.startService({ folder, addedFlushMs: 0, analytics }), pool, keys: pool.count };
+  return {
+    child: await Child.startService({ folder, addedFlushMs: 0, analytics: mode === 'on' }),
+    pool,
+    keys: pool.count,
+  };
 }
 
 async function measureSide({ child: { pid, port }, pool, keys }: Side): Promise<AnalyticsSide> {
@@ -55,8 +85,8 @@ async function measureSide({ child: { pid, port }, pool, keys }: Side): Promise<
     seconds: SECONDS,
   });
   const after = [mainThreadSeconds(pid), processorSeconds(pid)] as const;
-  if (before[0] === null || after[0] === null) return { perSecond, answerMicroseconds: null, behind: null };
+  if (before[0] === null || after[0] === null) return { perSecond, processor: null };
   const answering = after[0] - before[0];
   const behind = (after[1] - before[1] - answering) / SECONDS;
-  return { perSecond, answerMicroseconds: (answering / answers) * 1_000_000, behind };
+  return { perSecond, processor: { answerMicroseconds: (answering / answers) * 1_000_000, behind } };
 }

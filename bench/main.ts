@@ -68,8 +68,7 @@ async function measureAll({ isWanted, pace }: Options, folder: string): Promise<
     counters.push(await measureRow(row, join(folder, row.name), pool, pace));
   }
   if (isWanted('analytics')) announce('analytics');
-  const folders = { off: join(folder, 'off'), on: join(folder, 'on') };
-  const analytics = isWanted('analytics') ? await measureAnalytics(folders, pool) : null;
+  const analytics = isWanted('analytics') ? await measureAnalytics(join(folder, 'analytics'), pool) : null;
   if (isWanted('crash')) announce('a killed process');
   const crash = isWanted('crash')
     ? { one: await measureCrash(join(folder, 'crash'), pool), node: await measureNodeCrash(pool) }

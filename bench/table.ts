@@ -91,8 +91,8 @@ function comparisonCells({ baseline, subject, ratio, p99Ratio, foreign }: Compar
   ];
 }
 
-function analyticsCells({ perSecond, answerMicroseconds, behind }: AnalyticsSide): string[] {
-  return [whole(perSecond), answerMicroseconds?.toFixed(2) ?? '-', behind?.toFixed(3) ?? '-'];
+function analyticsCells({ perSecond, processor }: AnalyticsSide): string[] {
+  return [whole(perSecond), processor?.answerMicroseconds.toFixed(2) ?? '-', processor?.behind.toFixed(3) ?? '-'];
 }
 
 function goalCells({ what, measured, bound, target, unit, isReached }: Goal): string[] {

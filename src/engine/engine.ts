@@ -24,7 +24,7 @@ import { Refills } from './refills.ts';
 import { RefillSweep } from './sweep.ts';
 import type { System } from './system.ts';
 import { TallyBook } from './tally.ts';
-import { type Retention, SHARED_SLICE, SLICE, TallyFlush } from './tallyFlush.ts';
+import { type Retention, SLICE, TallyFlush } from './tallyFlush.ts';
 import { VerificationQuota } from './verificationQuota.ts';
 import { Verifier } from './verify.ts';
 
@@ -113,7 +113,7 @@ export class Engine {
       book: this.tally,
       tallies: storage.tallies,
       records: storage.records,
-      sliceSize: storage.edge.isShared ? SHARED_SLICE : SLICE,
+      sliceSize: SLICE,
       retention: options.retention,
     });
     this.analytics = new AnalyticsAdmin(parts, () => this.tallyFlush.flush(), options.retention);

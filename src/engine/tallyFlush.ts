@@ -4,9 +4,7 @@ import { type Span, SPANS, type Tallies } from '../storage/talliesPort.ts';
 import type { TallyBook } from './tally.ts';
 
 /** Tallies that are sent at once: verifications wait while they are taken. */
-export const SLICE = 250;
-/** Where the database is shared and may be far, each slice has its way to go. */
-export const SHARED_SLICE = 500;
+export const SLICE = 500;
 
 /** How long counts are kept, by the span that they are summed over. */
 export type Retention = Readonly<Record<Span, number>>;
