@@ -114,8 +114,8 @@ export class TallyLists {
     if (i === 0) this.#fromMs = minuteMs;
     if (i === 0 || apiId !== this.#apiId) this.#turnTo(apiId);
     this.#keyIds.push(keyId);
-    this.#lastUsesMs.push(lastAtMs - this.#fromMs);
-    this.#minutesMs.put(i, minuteMs - this.#fromMs);
+    this.#lastUsesMs.push(small(lastAtMs - this.#fromMs));
+    this.#minutesMs.put(i, small(minuteMs - this.#fromMs));
     this.#places.put(i, this.#place);
     return i;
   }
@@ -126,6 +126,12 @@ export class TallyLists {
     this.#place = known ?? this.#apis.push(apiId) - 1;
     if (known === undefined) this.#placeOf.set(apiId, this.#place);
   }
+}
+
+/** As the runtime keeps whole numbers, if it can: from a list of these a text is made in a fraction of the time. */
+function small(value: number): number {
+  const whole = value | 0;
+  return whole === value ? whole : value;
 }
 
 /** Most of it is nothing, which is filled in behind. */

@@ -15,7 +15,7 @@ import { RowIndex } from './rowIndex.ts';
  * collector's sight: with 100,000 keys as objects every collection has to walk through them, which was measured to cost a
  * quarter of the throughput, and a million of them would not fit in memory as comfortably.
  *
- * A row is ROW words: the digest in groups of 24 bits (four characters of base64), then what verification needs. Rows are
+ * A row is ROW words: the digest in groups of 24 bits (four characters of base64), then what verification needs, then what counting needs. Rows are
  * appended and never reused, and everything is packed anew when half of it is dropped.
  */
 const LIMITS = DIGEST_WORDS;
@@ -24,7 +24,6 @@ const FLAGS = 13;
 const REVISION = 14;
 const ACCOUNT = 15;
 const EXPIRES = 17;
-/** Beside the counts, with which it is read. */
 const API = 19;
 const COUNTS = 20;
 const ROW = COUNTS + COUNT_WORDS;
@@ -143,7 +142,8 @@ export class PackedKeys {
     if (taken === null) return false;
     const { rows, minuteMs, counts, lastUses } = taken;
     for (let i = 0; i < rows.length; i++) {
-      const [row, count] = [rows[i] ?? 0, counts[i] ?? 0];
+      const row = rows[i] ?? 0;
+      const count = counts[i] ?? 0;
       const apiId = this.#apis.at(this.#word(row, API));
       if (count > 0) into.addValid(minuteMs, apiId, this.#ids.at(row), count, minuteMs + (lastUses[i] ?? 0));
     }
