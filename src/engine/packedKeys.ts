@@ -15,8 +15,8 @@ import { RowIndex } from './rowIndex.ts';
  * collector's sight: with 100,000 keys as objects every collection has to walk through them, which was measured to cost a
  * quarter of the throughput, and a million of them would not fit in memory as comfortably.
  *
- * A row is ROW words: the digest in groups of 24 bits (four characters of base64), then what verification needs, then what counting needs. Rows are
- * appended and never reused, and everything is packed anew when half of it is dropped.
+ * A row is ROW words: the digest in groups of 24 bits (four characters of base64), what verification needs, what counting
+ * needs. Rows are appended and never reused, and everything is packed anew when half of it is dropped.
  */
 const LIMITS = DIGEST_WORDS;
 const REFILL = 12;
