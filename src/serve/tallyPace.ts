@@ -1,8 +1,8 @@
-/** 100,000 keys that are in use at once are written down in some 10 seconds, which a crash then loses. */
-const REST_PER_TALLY_MS = 0.1;
+/** 100,000 keys that are in use at once are written down in some 15 seconds, which a crash then loses. */
+const REST_PER_TALLY_MS = 0.15;
 /** Of more keys each has few verifications, so that nearly each of these would be written by itself: it takes longer then. */
 const MANY = 100_000;
-const MAX_FACTOR = 4;
+const MAX_REST_PER_TALLY_MS = 0.4;
 /** What was held up for longer is not made up for. */
 const MAX_LAG_MS = 10_000;
 
@@ -19,8 +19,8 @@ export class TallyPace {
 
   /** How long to rest after so many tallies, when `waiting` ones are to be written. */
   restMs(written: number, waiting: number): number {
-    const factor = Math.min(Math.max(waiting / MANY, 1), MAX_FACTOR);
-    const wantedMs = written * REST_PER_TALLY_MS * factor;
+    const perTallyMs = Math.min(REST_PER_TALLY_MS * Math.max(waiting / MANY, 1), MAX_REST_PER_TALLY_MS);
+    const wantedMs = written * perTallyMs;
     const lagMs = Math.min(this.#lagMs + this.#monotonicMs() - this.#restedAtMs, MAX_LAG_MS);
     this.#lagMs = Math.max(0, lagMs - wantedMs);
     return Math.max(0, wantedMs - lagMs);
