@@ -17,7 +17,7 @@ export interface Tally {
 }
 
 /** The same place in all lists is the same tally; null: nothing but '' or 0 would stand in it. */
-export interface TallyColumns {
+interface TallyColumns {
   readonly fromMs: number;
   readonly apis: readonly string[];
   readonly keyIds: readonly string[];

@@ -5,7 +5,7 @@ const COLUMN = Object.fromEntries(VERDICT_CODES.map((code, i) => [code, i])) as 
 
 const NO_COUNTS: readonly number[] = VERDICT_CODES.map(() => 0);
 
-export type TallySubject = Pick<Tally, 'minuteMs' | 'apiId' | 'keyId' | 'identityId' | 'tags'>;
+type TallySubject = Pick<Tally, 'minuteMs' | 'apiId' | 'keyId' | 'identityId' | 'tags'>;
 
 /** A tally that is added to until it is taken to be written down. */
 export class OpenTally implements Tally {

@@ -7,7 +7,7 @@ const WORDS_PER_GENERATION = 2;
 export const COUNT_WORDS = GENERATIONS * WORDS_PER_GENERATION;
 
 /** What was taken out of a row. */
-export interface TakenCount {
+interface TakenCount {
   readonly isSealed: boolean;
   readonly minuteMs: number;
   readonly count: number;
@@ -15,7 +15,7 @@ export interface TakenCount {
 }
 
 /** What was taken out of many, by row. */
-export interface TakenRows {
+interface TakenRows {
   readonly rows: Uint32Array;
   readonly minuteMs: number;
   /** 0 = nothing was left there: the row was dropped. */
@@ -54,9 +54,11 @@ export class PackedCounts {
     const generation = this.#running;
     const word = at + generation * WORDS_PER_GENERATION;
     const count = rows[word] ?? 0;
+    const lastUse = nowMs - (this.#minuteMs[generation] ?? 0);
     if (count === 0) this.#list(generation).push(row);
     rows[word] = count + 1;
-    rows[word + 1] = nowMs - (this.#minuteMs[generation] ?? 0);
+    // What was decided later may be counted before.
+    if (count === 0 || lastUse > (rows[word + 1] ?? 0)) rows[word + 1] = lastUse;
   }
 
   /** What was counted until now is sealed. */

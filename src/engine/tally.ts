@@ -1,4 +1,4 @@
-import { type Tally, TallyLists } from '../core/tallyLists.ts';
+import { TallyLists } from '../core/tallyLists.ts';
 import type { KeyEntry } from './keyEntry.ts';
 import { OpenTally } from './openTally.ts';
 import type { PackedKeys } from './packedKeys.ts';
@@ -17,6 +17,8 @@ export const MAX_ASKED_TALLIES = 1_000;
 const MAX_KNOWN_APIS = 10_000;
 /** Tallies that may wait to be written when a minute ends; with more of them the minute goes on. */
 const MAX_WAITING = 1_000;
+/** Tallies that are made anew at a time where a generation has to be freed. */
+const FREE_STEP = 1_000;
 
 /**
  * Counts every verification of this node in memory: by minute, api, key, identity, tags and outcome.
@@ -55,7 +57,7 @@ export class TallyBook {
   }
 
   count({ apiId, tags }: VerifyRequest, { code, key, atMs }: Verdict): void {
-    // The clock is asked only where the verdict is of another minute, or of no time at all.
+    // The clock is asked only where the verdict is not of the running generation, or of no known key.
     const nowMs = atMs >= this.#minuteMs && atMs < this.#untilMs ? atMs : this.#now();
     if (key === null) return this.#askedFor(apiId, tags)?.add(code, 1, nowMs);
     if (tags !== null) return this.#named(key, tags).add(code, 1, nowMs);
@@ -92,7 +94,6 @@ export class TallyBook {
       lists.add(tally);
     }
     while (lists.length < limit && this.#packed.takeSealed(lists, limit - lists.length));
-    for (const apiId of lists.apis) this.#know(apiId);
     if (this.isSealedEmpty) this.#ofApi.clear();
     return lists;
   }
@@ -106,7 +107,8 @@ export class TallyBook {
   settleAsked(count: number, existing: ReadonlySet<string>): void {
     const settled = this.#sealedAsked.splice(0, count);
     for (const tally of settled) if (existing.has(tally.apiId)) this.#keep(tally, this.#sealed);
-    for (const apiId of existing) this.#know(apiId);
+    if (this.#knownApis.size >= MAX_KNOWN_APIS) this.#knownApis.clear();
+    for (const apiId of existing) this.#knownApis.add(apiId);
   }
 
   /** An api was changed or deleted; null = any may have been. */
@@ -197,13 +199,15 @@ export class TallyBook {
 
   /** There is one to run next: if not, what is left of the oldest is kept otherwise. */
   #freeGeneration(): void {
-    const lists = new TallyLists();
-    while (!this.#packed.counts.canSwap) this.#packed.takeSealed(lists, Infinity);
-    for (const tally of lists.tallies()) this.#keep(tally, this.#sealed);
+    while (!this.#packed.counts.canSwap) {
+      const lists = new TallyLists();
+      this.#packed.takeSealed(lists, FREE_STEP);
+      for (const tally of lists.tallies()) this.#keep(OpenTally.of(tally), this.#sealed);
+    }
   }
 
-  #keep(tally: Tally, generation: OpenTally[]): void {
-    if (this.openSize < MAX_OPEN_TALLIES) generation.push(tally instanceof OpenTally ? tally : OpenTally.of(tally));
+  #keep(tally: OpenTally, generation: OpenTally[]): void {
+    if (this.openSize < MAX_OPEN_TALLIES) generation.push(tally);
     else this.#openForApi(tally.apiId, tally.minuteMs, generation).addAll(tally);
   }
 
@@ -215,11 +219,6 @@ export class TallyBook {
     this.#ofApi.set(apiId, tally);
     generation.push(tally);
     return tally;
-  }
-
-  #know(apiId: string): void {
-    if (this.#knownApis.size >= MAX_KNOWN_APIS) this.#knownApis.clear();
-    this.#knownApis.add(apiId);
   }
 }
 

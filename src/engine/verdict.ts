@@ -23,7 +23,7 @@ export interface Verdict {
   readonly limits: readonly LimitReport[] | null;
   /** Answered before under the same idempotency key, and not charged again. */
   readonly replayed: boolean;
-  /** When it was decided; 0 where nothing had to be looked at. */
+  /** When it was decided; 0 = of no known key. */
   readonly atMs: number;
 }
 

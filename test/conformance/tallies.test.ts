@@ -12,10 +12,10 @@ describePort('tallies', (world) => {
   test('what is added is summed by minute, hour and day, and stays after a reopen', async () => {
     await world().storage.tallies.add(
       TallyLists.of([
-        tally({ minuteMs: DAY_START_MS, counts: counts(1, 2, 3, 4, 5, 6, 7, 8) }),
-        tally({ minuteMs: DAY_START_MS + HOUR_MS - MINUTE_MS, counts: counts(10) }),
         tally({ minuteMs: DAY_START_MS + HOUR_MS, counts: counts(100) }),
+        tally({ minuteMs: DAY_START_MS, counts: counts(1, 2, 3, 4, 5, 6, 7, 8) }),
         tally({ minuteMs: DAY_START_MS + DAY_MS, counts: counts(1000) }),
+        tally({ minuteMs: DAY_START_MS + HOUR_MS - MINUTE_MS, counts: counts(10) }),
       ]),
       1,
     );

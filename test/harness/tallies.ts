@@ -83,6 +83,8 @@ export interface Asked {
   readonly tags?: readonly string[] | null;
   /** The api that the request names. */
   readonly apiId?: string | null;
+  /** When it was decided; now when not given. */
+  readonly atMs?: number;
 }
 
 /** A book of tallies with everything around it, on a clock that the test moves. */
@@ -122,11 +124,11 @@ export class TallyWorld {
     return toKeyEntry({ key, identity: null, access: null, secretUntilMs: null }, key.apiId, identity);
   }
 
-  verify(key: KeyEntry | null, { code = key === null ? 'NOT_FOUND' : 'VALID', tags = null, apiId = null }: Asked = {}) {
-    this.book.count(
-      { ...QUESTION, tags, apiId },
-      { code, key, remaining: null, limits: null, replayed: false, atMs: 0 },
-    );
+  verify(key: KeyEntry | null, asked: Asked = {}): void {
+    const { code = key === null ? 'NOT_FOUND' : 'VALID', tags = null, apiId = null } = asked;
+    const atMs = asked.atMs ?? (key === null ? 0 : this.clock.nowMs());
+    const verdict = { code, key, remaining: null, limits: null, replayed: false, atMs };
+    this.book.count({ ...QUESTION, tags, apiId }, verdict);
   }
 
   /** Everything that was counted, but for apis that may not exist. */

@@ -2,16 +2,12 @@ import { VERDICT_CODES } from '../../src/core/verdictCodes.ts';
 import { describe, expect, test } from 'bun:test';
 
 import { MAX_API_TALLIES, MAX_ASKED_TALLIES, MAX_OPEN_TALLIES } from '../../src/engine/tally.ts';
-import { digestOf, keyIdOf, TallyWorld } from '../harness/tallies.ts';
+import { type Asked, digestOf, keyIdOf, TallyWorld } from '../harness/tallies.ts';
 
 const HOUR_MS = 3_600_000;
 const [K1, K2, K3] = [keyIdOf(1), keyIdOf(2), keyIdOf(3)];
 
 describe('counting verifications', () => {
-  test('outcomes are counted in the columns of their names', () => {
-    expect([...VERDICT_CODES]).toEqual([...VERDICT_CODES]);
-  });
-
   test('each outcome of a key counts for its minute, api and identity, however the key is kept in memory', async () => {
     const world = new TallyWorld();
     const [packed, kept] = [world.pack(1), world.keep(2, 'id_1')];
@@ -66,6 +62,45 @@ describe('counting verifications', () => {
       `12:05 api_2 ${K1}: 2`,
     ]);
     expect(world.written().length).toBe(6);
+  });
+
+  test('a verdict counts for the minute in which it was decided, and once that is over for the one that it shows', async () => {
+    const world = new TallyWorld();
+    const keys = [world.pack(1), world.keep(2)];
+    const count = (asked?: Asked) => keys.forEach((key) => world.verify(key, asked));
+    world.clock.set('2026-03-15T12:00:59.999Z');
+    count();
+    const decided = { atMs: world.clock.nowMs() };
+    world.clock.advance(1);
+    count(decided);
+    count();
+    count(decided);
+    world.book.seal();
+    count(decided);
+    // Decided before the clock was set back.
+    const ahead = { atMs: world.clock.nowMs() };
+    world.clock.set('2026-03-15T11:59:00Z');
+    count();
+    count(ahead);
+    await world.flushing.flush();
+    const minutes = ['11:59 2', '12:00 2', '12:01 3'].map((text) => text.split(' '));
+    expect(world.written()).toEqual(
+      minutes.flatMap(([minute, all]) => [`${minute} api_1 ${K2}: ${all}`, `${minute} api_2 ${K1}: ${all}`]),
+    );
+  });
+
+  test('verdicts are counted in any order: the last use is the latest', async () => {
+    const world = new TallyWorld();
+    for (const round of [1, 2, 3, 4]) {
+      world.clock.advance(60_000);
+      const startMs = world.clock.nowMs();
+      world.clock.advance(20);
+      for (const key of [world.pack(1), world.keep(2)]) {
+        for (const atMs of [startMs + 20, startMs + 5]) world.verify(key, { atMs });
+      }
+      await world.flushing.flush();
+      expect([round, [...world.tallies.lastUses.values()]]).toEqual([round, [startMs + 20, startMs + 20]]);
+    }
   });
 
   test('the last use is the instant of the last verification', async () => {
@@ -147,31 +182,38 @@ describe('unknown keys', () => {
     expect(world.lookups).toEqual([['api_1', 'api_none']]);
   });
 
-  test('an api whose keys were counted is known to exist, until it is said to have changed', async () => {
+  test('an api that was asked for is known to exist until it is said to have changed, also by what waits to be written', async () => {
     const world = new TallyWorld();
-    world.verify(world.pack(2));
+    const key = world.pack(2);
+    const ask = () => world.verify(null, { apiId: 'api_1' });
+    ask();
     await world.flushing.flush();
-    world.verify(null, { apiId: 'api_1' });
-    await world.flushing.flush();
-    expect([world.lookups, world.written()]).toEqual([[], [`12:00 api_1 ${K2}: 1`, '12:00 api_1: 0,1']]);
     for (const changed of ['api_1', null]) {
+      ask();
+      world.verify(key);
       world.book.forgetApi(changed);
       world.apis.delete('api_1');
-      world.verify(null, { apiId: 'api_1' });
+      await world.flushing.flush();
+      ask();
+      await world.flushing.flush();
+      world.apis.add('api_1');
+      ask();
       await world.flushing.flush();
     }
-    expect([world.lookups.length, world.written()[1]]).toEqual([2, '12:00 api_1: 0,1']);
+    // Three that came while it was known, two when it was there again.
+    expect(world.written()).toEqual([`12:00 api_1 ${K2}: 2`, '12:00 api_1: 0,5']);
+    expect(world.lookups.length).toBe(5);
   });
 
   test('a flood of made-up apis is bounded, and hides nothing of an api that is known', async () => {
     const world = new TallyWorld();
-    world.verify(world.pack(2));
+    world.verify(null, { apiId: 'api_1' });
     await world.flushing.flush();
     for (let n = 0; n < 3 * MAX_ASKED_TALLIES; n++) world.verify(null, { apiId: `api_made_up_${n}` });
     for (let n = 0; n < 7; n++) world.verify(null, { apiId: 'api_1' });
     await world.flushing.flush();
-    expect(world.written()).toEqual([`12:00 api_1 ${K2}: 1`, '12:00 api_1: 0,7']);
-    expect(world.lookups.map((ids) => ids.length)).toEqual([MAX_ASKED_TALLIES]);
+    expect(world.written()).toEqual(['12:00 api_1: 0,8']);
+    expect(world.lookups.map((ids) => ids.length)).toEqual([1, MAX_ASKED_TALLIES]);
   });
 });
 

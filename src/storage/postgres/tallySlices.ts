@@ -38,13 +38,20 @@ export function sliceSource({ isOfApi, keys, identities }: Named): string {
 
 /** What tallies say of apis, without keys: that is asked most, and can be told without taking all of them apart. */
 export function packApis(tallies: TallyLists): string {
-  const apis = new Map<string, Tally & { counts: number[] }>();
-  for (const { minuteMs, apiId, tags, counts, lastAtMs } of tallies.tallies()) {
-    const name = `${minuteMs}\n${apiId}\n${tags}`;
-    const known = apis.get(name);
-    if (known === undefined) {
-      apis.set(name, { minuteMs, apiId, keyId: '', identityId: '', tags, counts: [...counts], lastAtMs });
-    } else for (const [code, count] of counts.entries()) known.counts[code] = (known.counts[code] ?? 0) + count;
+  const { fromMs, apis, keyIds, minutesMs, places, tags, counts } = tallies.columns();
+  const sums = new Map<string, Tally & { counts: number[] }>();
+  for (let i = 0; i < keyIds.length; i++) {
+    const [minute, place, tagged] = [minutesMs?.[i] ?? 0, places?.[i] ?? 0, tags?.[i] ?? ''];
+    const name = `${minute} ${place} ${tagged}`;
+    let sum = sums.get(name);
+    if (sum === undefined) {
+      const minuteMs = fromMs + minute;
+      const subject = { minuteMs, apiId: apis[place] ?? '', keyId: '', identityId: '', tags: tagged };
+      sum = { ...subject, counts: counts.map(() => 0), lastAtMs: minuteMs };
+      sums.set(name, sum);
+    }
+    for (const [code, list] of counts.entries())
+      if (list !== null) sum.counts[code] = (sum.counts[code] ?? 0) + (list[i] ?? 0);
   }
-  return packTallies(TallyLists.of([...apis.values()]));
+  return packTallies(TallyLists.of([...sums.values()]));
 }
