@@ -1,14 +1,17 @@
 import { join } from 'node:path';
 
 import { Child } from './child.ts';
+import { costBetween, type CountingCost, readNote } from './countingCost.ts';
 import { fillFolder } from './fill.ts';
 import { type Round, runLoad } from './load.ts';
 import { CONNECTIONS, type Side, warmUp } from './pairs.ts';
 import { mainThreadSeconds, processorSeconds } from './process.ts';
 import { atRandom, type RequestPool } from './requests.ts';
 
-/** So long that counts are written, and summed, as they are in the long run. */
-const SECONDS = 60;
+/** So long that counts are written all the time, and summed at least once. */
+const SECONDS = 40;
+/** The cost of a part of one process. */
+const COST_SECONDS = 120;
 /** Two processes that do the same were seen to differ by 2 %, from their start to their end: so there are several of each. */
 const PAIRS = 4;
 
@@ -26,6 +29,8 @@ export interface AnalyticsSide {
 export interface AnalyticsResult {
   readonly off: AnalyticsSide;
   readonly on: AnalyticsSide;
+  /** null where the system does not tell. */
+  readonly cost: CountingCost | null;
 }
 
 /**
@@ -45,10 +50,24 @@ export async function measureAnalytics(folder: string, pool: RequestPool): Promi
     for (const [i, side] of measured.entries()) sides[modes[i] as Mode].push(side);
     await Promise.all(started.map(({ child }) => child.stop()));
   }
-  return { off: meanOf(sides.off), on: meanOf(sides.on) };
+  const cost = await measureCost(join(folder, 'cost'), pool);
+  return { off: meanOf(sides.off), on: meanOf(sides.on), cost };
 }
 
-type Mode = keyof AnalyticsResult;
+type Mode = 'off' | 'on';
+
+async function measureCost(folder: string, pool: RequestPool): Promise<CountingCost | null> {
+  fillFolder(folder, pool.count, 'plain');
+  const costFile = join(folder, 'cost.json');
+  const child = await Child.startService({ folder, addedFlushMs: 0, analytics: true, costFile });
+  await warmUp({ child, pool, keys: pool.count });
+  const before = readNote(costFile);
+  const load = { port: child.port, pool, pick: atRandom(pool.count), connections: CONNECTIONS };
+  await runLoad({ ...load, seconds: COST_SECONDS });
+  const after = readNote(costFile);
+  await child.stop();
+  return before === null || after === null ? null : costBetween(before, after);
+}
 
 function meanOf(sides: readonly AnalyticsSide[]): AnalyticsSide {
   const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / sides.length;

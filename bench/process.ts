@@ -33,6 +33,12 @@ export function mainThreadSeconds(pid: number): number | null {
   return process.platform === 'linux' ? secondsIn(`/proc/${pid}/task/${pid}/stat`) : null;
 }
 
+/** The same to the nanosecond. */
+export function mainThreadNanoseconds(pid: number): number | null {
+  if (process.platform !== 'linux') return null;
+  return Number(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'utf8').split(' ')[0]);
+}
+
 /** Processor time of the whole machine so far, with what its host took away from it (steal) where that is told. */
 export function machineSeconds(): number {
   if (process.platform !== 'linux') {

@@ -9,12 +9,15 @@ import { listenApi, listenMetrics } from '../src/serve/listen.ts';
 import { DataFolder } from '../src/storage/sqlite/folder.ts';
 import { Digester, monotonicMs, realSystem, wallClockMs } from '../src/system.ts';
 import { readOrder, reportReady } from './child.ts';
+import { noteCountingCost } from './countingCost.ts';
 
 export interface ServerOrder {
   readonly folder: string;
   readonly addedFlushMs: number;
   /** As it is by default when not given. */
   readonly analytics?: boolean;
+  /** Where to note what counting costs; it is switched on and off all the time then. */
+  readonly costFile?: string;
 }
 
 /** Entry of a process of its own: what `serve` runs, on free ports, and on a disk that can be made slower. */
@@ -62,4 +65,5 @@ new Background({
   cluster: null,
   walBytes: null,
 }).start();
+if (order.costFile !== undefined) noteCountingCost(service, order.costFile);
 reportReady(api.port);

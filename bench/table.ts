@@ -22,6 +22,13 @@ export function resultTables(results: Results, goals: readonly Goal[]): string {
       ]),
       'answering: processor time of the thread that answers, for each request; behind it: processors that other threads keep busy.',
     );
+    const share = (part: number): string => `${(part * 100).toFixed(1)} %`;
+    const { cost } = analytics;
+    if (cost !== null) {
+      parts.push(
+        `Of the thread that answers: counting ${share(cost.counting)}, taking counts out ${share(cost.taking)}.`,
+      );
+    }
   }
   if (crash !== null) {
     const cells = ({ keys, perSecond, lostSeconds }: CrashResult): string[] => [
