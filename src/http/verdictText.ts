@@ -48,16 +48,15 @@ function describe(key: KeyEntry): string {
 
 function limitsText(limits: readonly LimitReport[]): string {
   const shown = shownLimit(limits);
-  let text =
-    shown === undefined
-      ? ''
-      : `,"ratelimit":{"limit":${shown.limit},"remaining":${shown.remaining},"reset":${shown.resetAtMs}}`;
-  text += ',"ratelimits":[';
-  for (let i = 0; i < limits.length; i++) {
-    const { name, limit, remaining, resetAtMs, async, exceeded } = limits[i] as LimitReport;
-    text += `${i === 0 ? '' : ','}{"name":${textsOf(name).json},"limit":${limit},"remaining":${remaining},"reset":${resetAtMs},"async":${async},"exceeded":${exceeded}}`;
+  let shownText = '';
+  let text = '';
+  for (const report of limits) {
+    const { name, limit, remaining, resetAtMs, async, exceeded } = report;
+    const numbers = `"limit":${limit},"remaining":${remaining},"reset":${resetAtMs}`;
+    if (report === shown) shownText = `,"ratelimit":{${numbers}}`;
+    text += `${text === '' ? '' : ','}{"name":${textsOf(name).json},${numbers},"async":${async},"exceeded":${exceeded}}`;
   }
-  return `${text}]}`;
+  return `${shownText},"ratelimits":[${text}]}`;
 }
 
 /** The limit that refused, else the default one. */

@@ -100,15 +100,15 @@ function toResponse(service: Service, verdict: Verdict, url: string): Response {
   if (verdict.limits === null && !verdict.replayed) return new Response(shown, JSON_HEADERS);
   const headers: Record<string, string> = { 'content-type': 'application/json' };
   if (verdict.replayed) headers['keystile-replayed'] = 'true';
-  if (verdict.limits !== null && service.config.ratelimitHeaders) addLimitHeaders(headers, verdict, service);
+  if (verdict.limits !== null && service.config.ratelimitHeaders) addLimitHeaders(headers, verdict);
   return new Response(shown, { headers });
 }
 
 /** IETF httpapi draft: RateLimit-Policy says what is granted, RateLimit what is left of it. */
-function addLimitHeaders(headers: Record<string, string>, verdict: Verdict, service: Service): void {
+function addLimitHeaders(headers: Record<string, string>, verdict: Verdict): void {
   const limit = shownLimit(verdict.limits ?? []) ?? verdict.limits?.[0];
   if (limit === undefined) return;
-  const seconds = Math.max(0, Math.ceil((limit.resetAtMs - service.engine.storage.ledger.nowMs()) / 1000));
+  const seconds = Math.max(0, Math.ceil((limit.resetAtMs - verdict.atMs) / 1000));
   const name = textsOf(limit.name).quoted;
   headers['ratelimit-policy'] = `${name};q=${limit.limit};w=${Math.ceil(limit.durationMs / 1000)}`;
   headers['ratelimit'] = `${name};r=${limit.remaining};t=${seconds}`;
