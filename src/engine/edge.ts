@@ -2,30 +2,25 @@ import { MAX_ADHOC_LIMITS_PER_OWNER } from '../core/bounds.ts';
 import { AppError } from '../core/errors.ts';
 import { fits, windowEnd } from '../core/window.ts';
 import type { EdgeCount, EdgeCounts, LoadedCount } from '../storage/port.ts';
-import { countAdHoc, findWindow, fromCount, type LocalLimit, type LocalWindow, toCount, used } from './localWindow.ts';
+import {
+  countAdHoc,
+  findWindow,
+  fromCount,
+  isOf,
+  type LocalLeg,
+  type LocalLimit,
+  type LocalOwner,
+  type LocalWindow,
+  toCount,
+  tooManyAdHocLimits,
+  used,
+} from './localWindow.ts';
 import { OwnerGroups } from './ownerGroups.ts';
 
 /** Counts that are written at the most in one transaction. */
 const SYNC_SLICE = 1000;
 /** Owners that are looked at when there is no room for a new one. */
 const FORGET_STEP = 1000;
-
-/** One local limit of a verification that is being decided. */
-export interface LocalLeg {
-  readonly window: LocalWindow;
-  readonly limit: number;
-  readonly cost: number;
-  /** The window's end when it was checked. */
-  readonly resetAtMs: number;
-}
-
-/** The counters of one key, identity, or identifier of a namespace. */
-export interface LocalOwner {
-  readonly id: string;
-  readonly windows: LocalWindow[];
-  /** Nothing is counted here any more: it has to be looked up, or loaded, anew. */
-  isForgotten: boolean;
-}
 
 /** All local counters of this node. Nothing here waits, but the first touch of an owner. */
 export class Edge {
@@ -68,7 +63,11 @@ export class Edge {
   /** The running window of a limit. */
   window(owner: LocalOwner, limit: LocalLimit, nowMs: number): LocalWindow {
     const { durationMs, isAdHoc } = limit;
-    const window = findWindow(owner.windows, limit) ?? this.#open(owner, limit, nowMs);
+    let window = owner.last;
+    if (window === null || !isOf(window, limit)) {
+      window = findWindow(owner.windows, limit) ?? this.#open(owner, limit, nowMs);
+      owner.last = window;
+    }
     if (!isAdHoc) window.isAdHoc = false;
     if (nowMs >= window.resetAtMs) {
       window.admitted = 0;
@@ -149,6 +148,7 @@ export class Edge {
       owner.isForgotten = true;
       // Keys may remember it for as long as they are not used.
       owner.windows.length = 0;
+      owner.last = null;
       this.#owners.delete(id);
       this.#groups.remove(id);
     }
@@ -170,7 +170,7 @@ export class Edge {
     try {
       const saved = await this.#read(owner);
       const windows = saved.filter(({ resetAtMs }) => resetAtMs > nowMs).map(fromCount);
-      this.#owners.set(owner, { id: owner, windows, isForgotten: false });
+      this.#owners.set(owner, { id: owner, windows, last: null, isForgotten: false });
     } finally {
       if (!this.#owners.has(owner)) this.#groups.remove(owner);
     }
@@ -233,16 +233,10 @@ export class Edge {
       const window = windows[i];
       if (window?.isAdHoc !== true || window.resetAtMs > nowMs || window.held > 0) continue;
       windows.splice(i, 1);
+      if (owned.last === window) owned.last = null;
       // What has ended need not be saved; under the same name another one may be saved soon.
       window.isUnsaved = false;
     }
     if (countAdHoc(windows) >= MAX_ADHOC_LIMITS_PER_OWNER) throw tooManyAdHocLimits();
   }
-}
-
-export function tooManyAdHocLimits(): AppError {
-  return new AppError(
-    'BAD_REQUEST',
-    `There are ${MAX_ADHOC_LIMITS_PER_OWNER} live ad-hoc limits already; wait until some have ended.`,
-  );
 }

@@ -1,7 +1,7 @@
 import { AppError } from '../core/errors.ts';
 import type { KeyWithIdentity, PoisonedKey, Records } from '../storage/recordsPort.ts';
 import { dropFirst } from './dropFirst.ts';
-import type { LocalOwner } from './edge.ts';
+import type { LocalOwner } from './localWindow.ts';
 import { type IdentityEntry, type KeyEntry, toIdentityEntry, toKeyEntry } from './keyEntry.ts';
 import { PackedKeys } from './packedKeys.ts';
 

@@ -2,7 +2,7 @@ import { type AddressBlock, parseBlock } from '../core/address.ts';
 import { type HeldPermissions, holdPermissions } from '../core/permissions.ts';
 import type { CreditsRecord, IdentityRecord } from '../core/records.ts';
 import type { KeyWithIdentity } from '../storage/recordsPort.ts';
-import type { LocalOwner } from './edge.ts';
+import type { LocalOwner } from './localWindow.ts';
 import { type AppliedLimit, asConfigured } from './limits.ts';
 import type { OpenTally } from './openTally.ts';
 

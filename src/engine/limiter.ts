@@ -2,7 +2,8 @@ import { AppError } from '../core/errors.ts';
 import type { Leg, SpendOutcome } from '../core/spend.ts';
 import { windowEnd } from '../core/window.ts';
 import type { Ledger } from '../storage/port.ts';
-import type { Edge, LocalLeg } from './edge.ts';
+import type { Edge } from './edge.ts';
+import type { LocalLeg } from './localWindow.ts';
 import type { StrictWindows } from './strictWindows.ts';
 
 /** The name under which an identifier's local windows are counted. */

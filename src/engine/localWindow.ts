@@ -1,3 +1,5 @@
+import { MAX_ADHOC_LIMITS_PER_OWNER } from '../core/bounds.ts';
+import { AppError } from '../core/errors.ts';
 import type { EdgeCount, LoadedCount } from '../storage/port.ts';
 
 /**
@@ -22,6 +24,25 @@ export interface LocalWindow {
   isUnsaved: boolean;
 }
 
+/** One local limit of a verification that is being decided. */
+export interface LocalLeg {
+  readonly window: LocalWindow;
+  readonly limit: number;
+  readonly cost: number;
+  /** The window's end when it was checked. */
+  readonly resetAtMs: number;
+}
+
+/** The counters of one key, identity, or identifier of a namespace. */
+export interface LocalOwner {
+  readonly id: string;
+  readonly windows: LocalWindow[];
+  /** The one of them that was used last, mostly the only one: found without a look into the list. */
+  last: LocalWindow | null;
+  /** Nothing is counted here any more: it has to be looked up, or loaded, anew. */
+  isForgotten: boolean;
+}
+
 export interface LocalLimit {
   readonly name: string;
   readonly durationMs: number;
@@ -37,10 +58,12 @@ export function findWindow(
   windows: readonly LocalWindow[],
   limit: Omit<LocalLimit, 'isAdHoc'>,
 ): LocalWindow | undefined {
-  for (const window of windows) {
-    if (window.durationMs === limit.durationMs && window.name === limit.name) return window;
-  }
+  for (const window of windows) if (isOf(window, limit)) return window;
   return undefined;
+}
+
+export function isOf(window: LocalWindow, { name, durationMs }: Omit<LocalLimit, 'isAdHoc'>): boolean {
+  return window.durationMs === durationMs && window.name === name;
 }
 
 export function toCount(window: LocalWindow): EdgeCount {
@@ -55,4 +78,11 @@ export function fromCount({ owner, name, durationMs, count, resetAtMs, others }:
 
 export function countAdHoc(windows: readonly LocalWindow[]): number {
   return windows.reduce((count, { isAdHoc }) => count + (isAdHoc ? 1 : 0), 0);
+}
+
+export function tooManyAdHocLimits(): AppError {
+  return new AppError(
+    'BAD_REQUEST',
+    `There are ${MAX_ADHOC_LIMITS_PER_OWNER} live ad-hoc limits already; wait until some have ended.`,
+  );
 }

@@ -1,7 +1,7 @@
 import type { RefillRule } from '../core/records.ts';
 import type { TallyLists } from '../core/tallyLists.ts';
 import type { KeyWithIdentity } from '../storage/recordsPort.ts';
-import type { LocalOwner } from './edge.ts';
+import type { LocalOwner } from './localWindow.ts';
 import { type KeyEntry, toExtras } from './keyEntry.ts';
 import { type AppliedLimit, asConfigured } from './limits.ts';
 import { OpenTally } from './openTally.ts';

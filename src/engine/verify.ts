@@ -8,10 +8,11 @@ import type { CreditsRecord } from '../core/records.ts';
 import type { IdempotencyKey, Leg, SpendOutcome } from '../core/spend.ts';
 import type { Feed } from '../storage/feedPort.ts';
 import type { Ledger } from '../storage/port.ts';
-import { type Edge, type LocalLeg, type LocalOwner, tooManyAdHocLimits } from './edge.ts';
+import type { Edge } from './edge.ts';
 import type { KeyCache } from './keyCache.ts';
 import type { KeyEntry } from './keyEntry.ts';
 import { type AppliedLimit, appliedLimits, type LimitRequest, ownerOf } from './limits.ts';
+import { type LocalLeg, type LocalOwner, tooManyAdHocLimits } from './localWindow.ts';
 import type { Refills } from './refills.ts';
 import { type LimitReport, UNKNOWN_KEY, type Verdict } from './verdict.ts';
 

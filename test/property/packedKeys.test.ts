@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 import * as fc from 'fast-check';
 
 import { BLANK_KEY, type KeyRecord } from '../../src/core/records.ts';
-import type { LocalOwner } from '../../src/engine/edge.ts';
+import type { LocalOwner } from '../../src/engine/localWindow.ts';
 import { type KeyEntry, toKeyEntry } from '../../src/engine/keyEntry.ts';
 import { PackedKeys } from '../../src/engine/packedKeys.ts';
 import { found, identity } from '../conformance/samples.ts';
@@ -109,7 +109,7 @@ test('keys that are dropped and read again all the time are found, and so are th
 
 test('the counters that a key remembers are its own, through all growing and repacking', () => {
   const packed = new PackedKeys();
-  const ownerOf = (number: number): LocalOwner => ({ id: idOf(number), windows: [], isForgotten: false });
+  const ownerOf = (number: number): LocalOwner => ({ id: idOf(number), windows: [], last: null, isForgotten: false });
   const add = (number: number, limits: KeyRecord['limits']): void => {
     packed.add(digestOf(number), found({ ...BLANK, id: idOf(number), limits }));
     packed.keepLocal(packed.get(digestOf(number))?.place ?? -1, ownerOf(number));

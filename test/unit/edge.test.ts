@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test';
 
 import { AppError } from '../../src/core/errors.ts';
-import { Edge, type LocalLeg, type LocalOwner } from '../../src/engine/edge.ts';
+import { Edge } from '../../src/engine/edge.ts';
+import type { LocalLeg, LocalOwner } from '../../src/engine/localWindow.ts';
 import type { EdgeCount, LoadedCount } from '../../src/storage/port.ts';
 
 const SECOND_MS = 1000;
