@@ -289,6 +289,29 @@ describe('saving when names come back and saves are lost', () => {
     ]);
   });
 
+  test('an ended window that made room, but not enough, is not counted in any more', async () => {
+    const { edge, saved } = make();
+    const save = (name: string, durationMs: number, resetAtMs: number) =>
+      saved.rows.set(name, { owner: 'key_1', name, durationMs, count: 1, resetAtMs });
+    // More than may be made: those of configured limits are among them, which is seen when they are used.
+    for (let i = 0; i < 120; i++) save(`n${i}`, 60 * SECOND_MS, 60_000);
+    save('ended', SECOND_MS, 6_000);
+    await edge.load('key_1', 5_000);
+    edge.admit(legOf(edge, 5_000, { name: 'ended', isAdHoc: true }));
+    for (const name of ['one more', 'ended']) {
+      expect(() => legOf(edge, 6_000, { name, isAdHoc: true })).toThrow('There are 100 live ad-hoc limits already');
+    }
+  });
+
+  test('nothing is left of an owner that was forgotten, whoever still has it', async () => {
+    const { edge } = make();
+    await edge.load('key_1', 5_000);
+    legOf(edge, 5_000);
+    const owner = ownerIn(edge);
+    edge.forgetEnded(6_000, 1);
+    expect(owner).toEqual({ id: 'key_1', windows: [], last: null, isForgotten: true });
+  });
+
   test('what was saved and may be gone is saved again', async () => {
     const { edge, saved } = make();
     await edge.load('key_1', 5_000);
