@@ -30,7 +30,7 @@ export interface CountingCost {
 /**
  * What of the time of the thread that answers goes into analytics, within one process: counting is switched on and off all
  * the time, and taking counts out, which goes on in both, is timed by itself. Two processes of the same program differ by more than what
- * is looked for.
+ * is looked for. Not in it: some twenty messages a second to the thread that writes, their answers, and what garbage of it costs later.
  */
 export function noteCountingCost({ config, engine, metrics }: Service, file: string): void {
   const switched = config as { analytics: boolean };

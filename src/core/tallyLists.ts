@@ -58,11 +58,6 @@ export class TallyLists {
     return lists;
   }
 
-  /** Those that they are about. */
-  get apis(): readonly string[] {
-    return this.#apis;
-  }
-
   get length(): number {
     return this.#keyIds.length;
   }

@@ -20,7 +20,7 @@ describe('tallies by list', () => {
     ];
     const lists = TallyLists.of(tallies);
     expect(lists.length).toBe(tallies.length);
-    expect(lists.apis).toEqual(['api_1', 'api_2']);
+    expect(lists.columns().apis).toEqual(['api_1', 'api_2']);
     expect(lists.tallies()).toEqual(tallies);
     // Looking changes nothing.
     expect(lists.tallies()).toEqual(tallies);
