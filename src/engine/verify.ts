@@ -240,7 +240,9 @@ export class Verifier {
         const reports = this.#reports(counted, strict, outcome, by);
         const replayed = outcome.status === 'taken' && outcome.replayed;
         const limits = reports.length === 0 ? null : reports;
-        return { code, key: counted.entry, remaining, limits, replayed, atMs: counted.nowMs };
+        // The ledger decides later than it is asked; what it decided once before is answered now.
+        const atMs = replayed ? counted.nowMs : outcome.nowMs;
+        return { code, key: counted.entry, remaining, limits, replayed, atMs };
       }
       case 'conflict':
         throw new AppError('CONFLICT', 'This idempotency key was used with another request.');

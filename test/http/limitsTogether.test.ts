@@ -123,6 +123,18 @@ describe('headers of a limited key', () => {
     expect(shown(await call(key))).toEqual(['"default";q=2;w=60', '"default";r=0;t=1', '1']);
   });
 
+  test('count from the moment at which the ledger decided: a window that began meanwhile is not longer than it is', async () => {
+    const { key } = await service.createKey({ ratelimit: { limit: 2, duration: 60_000, async: false } });
+    const { ledger } = service.storage;
+    const spend = ledger.spend.bind(ledger);
+    service.clock.set(NOON_ONE - 100);
+    ledger.spend = (asked) => {
+      service.clock.set(NOON_ONE + 100);
+      return spend(asked);
+    };
+    expect(shown(await call(key))).toEqual(['"default";q=2;w=60', '"default";r=1;t=60', null]);
+  });
+
   test('quote a name as a structured header wants it', async () => {
     const { key } = await service.createKey();
     const ratelimits = [{ name: 'a"b\\c ü', limit: 2, duration: 1500 }];
