@@ -7,31 +7,31 @@ import type { Actor } from '../engine/admin/actor.ts';
 import { type AnswerContext, errorAnswer, jsonAnswer } from './answer.ts';
 import { checkContentType, readBodyStrictly } from './body.ts';
 import { explain } from './explain.ts';
-import { noteFailure } from './failures.ts';
+import { type FailedRequest, failedRequest, noteFailure } from './failures.ts';
 import { parseJson } from './json.ts';
 import { badFields } from './keyFields.ts';
 import { openApi } from './openApi.ts';
 import { docsPage, errorsPage, homePage } from './pages/docs.ts';
 import { queryToBody } from './query.ts';
 import type { Route } from './route.ts';
-import { answerVerification, verifyKey } from './routes/keys.verifyKey.ts';
+import { answerVerification, verifyDirectly, verifyKey, type WireVerdict } from './routes/keys.verifyKey.ts';
 import { answerVerifications, verifyKeys } from './routes/keys.verifyKeys.ts';
 import { liveness, readiness } from './routes/health.ts';
 import { ROUTES } from './routeTable.ts';
-import type { PeerOf, Service } from './service.ts';
+import type { Asking, Peer, Service } from './service.ts';
 
 /** A request, and how to learn the address that it came from. */
-export type Handler = (request: Request, peerOf: PeerOf) => Promise<Response>;
+export type Handler = (request: Request, peer: Peer) => Promise<Response>;
 
 interface Endpoint {
   readonly methods: readonly string[];
-  answer(request: Request, peerOf: PeerOf, context: AnswerContext): Promise<Response>;
+  answer(request: Request, peer: Peer, context: AnswerContext): Promise<Response>;
 }
 
 /** The HTTP service as a function: from a request to its answer, never an exception. */
 export function makeHandler(service: Service): Handler {
   const endpoints = endpointTable(service);
-  return async (request, peerOf) => {
+  return async (request, peer) => {
     const url = new URL(request.url);
     const context: AnswerContext = {
       requestId: service.requestIds.next(),
@@ -41,28 +41,34 @@ export function makeHandler(service: Service): Handler {
     // A base URL with a trailing slash gives //v1/...
     const path = url.pathname.replace(/^\/{2,}/, '/');
     try {
-      const response = await route(endpoints, path, request, peerOf, context);
+      const response = await route(endpoints, path, request, peer, context);
       return withCors(response, request, service.config.corsOrigins);
     } catch (failure) {
-      return withCors(reportFailure(service, failure, request, context), request, service.config.corsOrigins);
+      return withCors(
+        reportFailure(service, failure, failedRequest(request), context),
+        request,
+        service.config.corsOrigins,
+      );
     }
   };
 }
 
-/** The verify route alone, without a query: past everything that it does not need. */
-export function makeVerifyHandler(service: Service): Handler {
-  const { corsOrigins } = service.config;
-  const fail = (failure: unknown, request: Request): Response => {
-    const linkBase = service.config.publicUrl ?? '';
-    return reportFailure(service, failure, request, {
-      requestId: service.requestIds.next(),
-      isPretty: false,
-      linkBase,
-    });
+/** The verify route alone, for requests that are there as a whole: past everything that it does not need. */
+export interface DirectVerification {
+  ask(asking: Asking, body: string): WireVerdict | Promise<WireVerdict>;
+  /** What is answered when asking has failed. */
+  fail(failure: unknown, isGone: () => boolean): Response;
+}
+
+export function makeDirectVerification(service: Service): DirectVerification {
+  return {
+    ask: (asking, body) => verifyDirectly(service, asking, body),
+    fail(failure, isGone) {
+      const linkBase = service.config.publicUrl ?? '';
+      const context = { requestId: service.requestIds.next(), isPretty: false, linkBase };
+      return reportFailure(service, failure, { path: verifyKey.path, isGone }, context);
+    },
   };
-  if (corsOrigins === null) return (request, peerOf) => answerVerification(service, request, peerOf, fail);
-  return async (request, peerOf) =>
-    withCors(await answerVerification(service, request, peerOf, fail), request, corsOrigins);
 }
 
 function endpointTable(service: Service): Map<string, Endpoint> {
@@ -70,30 +76,30 @@ function endpointTable(service: Service): Map<string, Endpoint> {
   for (const managed of ROUTES) table.set(managed.path, managementEndpoint(service, managed));
   table.set(verifyKey.path, {
     methods: ['POST'],
-    answer: (request, peerOf) => answerVerification(service, request, peerOf, rethrow),
+    answer: (request, peer) => answerVerification(service, request, peer),
   });
   table.set(verifyKeys.path, {
     methods: ['POST'],
-    answer: (request, peerOf, context) => answerVerifications(service, request, peerOf, context),
+    answer: (request, peer, context) => answerVerifications(service, request, peer, context),
   });
   const health = { methods: ['GET', 'POST'] };
   table.set(liveness.path, {
     ...health,
-    answer: async (_request, _peerOf, context) => jsonAnswer(liveness.handle(), context),
+    answer: async (_request, _peer, context) => jsonAnswer(liveness.handle(), context),
   });
   table.set(readiness.path, {
     ...health,
-    answer: async (_request, _peerOf, context) => readiness.handle(service.engine, context),
+    answer: async (_request, _peer, context) => readiness.handle(service.engine, context),
   });
   // Made when someone looks: a start does not wait for them.
   const document = once(() => openApi(service.config.publicUrl));
   const page = (make: () => string): Endpoint => {
     const text = once(make);
-    return { methods: ['GET'], answer: async (_request, _peerOf, context) => htmlAnswer(text(), context) };
+    return { methods: ['GET'], answer: async (_request, _peer, context) => htmlAnswer(text(), context) };
   };
   table.set('/openapi.json', {
     methods: ['GET'],
-    answer: async (_request, _peerOf, context) => jsonAnswer(document(), context),
+    answer: async (_request, _peer, context) => jsonAnswer(document(), context),
   });
   table.set('/', page(homePage));
   table.set(
@@ -108,7 +114,7 @@ async function route(
   endpoints: ReadonlyMap<string, Endpoint>,
   path: string,
   request: Request,
-  peerOf: PeerOf,
+  peer: Peer,
   context: AnswerContext,
 ): Promise<Response> {
   const endpoint = endpoints.get(path);
@@ -120,7 +126,7 @@ async function route(
   const isHead = request.method === 'HEAD';
   if (!endpoint.methods.includes(isHead ? 'GET' : request.method))
     throw new MethodNotAllowed(path, request.method, allow);
-  const response = await endpoint.answer(request, peerOf, context);
+  const response = await endpoint.answer(request, peer, context);
   return isHead ? new Response(null, response) : response;
 }
 
@@ -154,14 +160,19 @@ function validatorOf(managed: Route): Validator {
 function managementEndpoint(service: Service, managed: Route): Endpoint {
   return {
     methods: managed.method === 'GET' ? ['GET', 'POST'] : ['POST'],
-    async answer(request, peerOf, context) {
+    async answer(request, peer, context) {
       const startedAt = service.monotonicMs();
       const { engine } = service;
       const { id, rights } = await engine.access.authenticate(
         service.rootDigests(request.headers),
         engine.storage.ledger.nowMs(),
       );
-      const actor: Actor = { id, rights, origin: service.originOf(request, peerOf), requestId: context.requestId };
+      const actor: Actor = {
+        id,
+        rights,
+        origin: service.originOf({ headers: request.headers, peer }),
+        requestId: context.requestId,
+      };
       const body = await readRequest(managed, request);
       if (!validatorOf(managed).Check(body)) throw badFields(explain(managed.request, body));
       const response = jsonAnswer(await managed.handle(engine, actor, body), context, managed.status);
@@ -185,7 +196,7 @@ function unknownRoute(path: string, known: readonly string[]): AppError {
   );
 }
 
-function reportFailure(service: Service, failure: unknown, request: Request, context: AnswerContext): Response {
+function reportFailure(service: Service, failure: unknown, request: FailedRequest, context: AnswerContext): Response {
   noteFailure(service, failure, request, context.requestId);
   return errorAnswer(failure, context, failure instanceof MethodNotAllowed ? { allow: failure.allow } : {});
 }
@@ -199,10 +210,6 @@ function htmlAnswer(text: string, { requestId }: AnswerContext): Response {
       'x-content-type-options': 'nosniff',
     },
   });
-}
-
-function rethrow(failure: unknown): never {
-  throw failure;
 }
 
 /** Lets pages of permitted origins read the answer. Nothing is added where CORS is off. */

@@ -1,10 +1,11 @@
 import { AppError } from '../core/errors.ts';
+import type { HeaderLookup } from './service.ts';
 
 function tooLarge(maxBytes: number): AppError {
   return new AppError('PAYLOAD_TOO_LARGE', `The body may have at most ${maxBytes} bytes here.`);
 }
 
-export function checkContentType(headers: Headers): void {
+export function checkContentType(headers: HeaderLookup): void {
   const type = headers.get('content-type');
   // What nearly everyone sends is compared before anything is matched.
   if (type === 'application/json') return;

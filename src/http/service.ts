@@ -17,16 +17,27 @@ export interface Service {
   readonly log: Log;
   readonly requestIds: RequestIds;
   /** The address that a request comes from, behind trusted proxies the one that they tell. */
-  readonly addressOf: (request: Request, peerOf: PeerOf) => Address | null;
+  readonly addressOf: (asking: Asking) => Address | null;
   /** The same as text. */
-  readonly originOf: (request: Request, peerOf: PeerOf) => string | null;
+  readonly originOf: (asking: Asking) => string | null;
   readonly monotonicMs: () => number;
   /** What the root key in the Authorization header may be stored under; empty when there is none. */
-  readonly rootDigests: (headers: Headers) => readonly string[];
+  readonly rootDigests: (headers: HeaderLookup) => readonly string[];
+}
+
+/** Headers, as far as anything here looks at them. */
+export interface HeaderLookup {
+  get(name: string): string | null;
 }
 
 /** The address of the peer that sent a request. */
-export type PeerOf = (request: Request) => string | null;
+export type Peer = () => string | null;
+
+/** Who asks: what of a request is looked at beside its body. */
+export interface Asking {
+  readonly headers: HeaderLookup;
+  readonly peer: Peer;
+}
 
 export type ServiceParts = Pick<Service, 'engine' | 'config' | 'digester' | 'metrics' | 'log' | 'monotonicMs'>;
 
@@ -34,14 +45,14 @@ export function makeService(parts: ServiceParts): Service {
   const trusted: readonly AddressBlock[] = (parts.config.trustedProxies ?? []).flatMap(
     (text) => parseBlock(text) ?? [],
   );
-  const addressOf = (request: Request, peerOf: PeerOf): Address | null =>
-    callerAddress(peerOf(request), request.headers.get('x-forwarded-for'), trusted);
+  const addressOf = ({ headers, peer }: Asking): Address | null =>
+    callerAddress(peer(), headers.get('x-forwarded-for'), trusted);
   return {
     ...parts,
     requestIds: new RequestIds(parts.engine.system),
     addressOf,
-    originOf: (request, peerOf) => {
-      const address = addressOf(request, peerOf);
+    originOf: (asking) => {
+      const address = addressOf(asking);
       return address === null ? null : showAddress(address);
     },
     rootDigests: (headers) => bearerDigests(headers.get('authorization'), parts.digester),

@@ -7,33 +7,31 @@ import type { LimitRequest } from '../engine/limits.ts';
 import type { Caller, VerifyRequest } from '../engine/verify.ts';
 import { badFields } from './keyFields.ts';
 import { toPermissionQuery } from './permissionQuery.ts';
-import type { PeerOf, Service } from './service.ts';
+import type { Asking, HeaderLookup, Service } from './service.ts';
 import { IDEMPOTENCY_WORDS, isIdempotencyKey, parseVerifyBody, soleSecret, type VerifyBody } from './verifyBody.ts';
 
 /** Who asks, and from where. */
 export class HttpCaller implements Caller {
-  readonly request: Request;
+  readonly asking: Asking;
   readonly mayVerify: VerifyRequest['mayVerify'];
   /** The address that the request itself names. */
   named: Address | null = null;
   readonly #service: Service;
-  readonly #peerOf: PeerOf;
 
-  constructor(service: Service, request: Request, peerOf: PeerOf, mayVerify: VerifyRequest['mayVerify']) {
-    this.request = request;
+  constructor(service: Service, asking: Asking, mayVerify: VerifyRequest['mayVerify']) {
+    this.asking = asking;
     this.mayVerify = mayVerify;
     this.#service = service;
-    this.#peerOf = peerOf;
   }
 
   address(): Address | null {
-    return this.named ?? this.#service.addressOf(this.request, this.#peerOf);
+    return this.named ?? this.#service.addressOf(this.asking);
   }
 }
 
 /** From the text of a body to the question that it asks. */
 export function toVerifyRequest(service: Service, text: string, caller: HttpCaller): VerifyRequest {
-  const header = caller.request.headers.get('idempotency-key');
+  const header = caller.asking.headers.get('idempotency-key');
   const secret = header === null ? soleSecret(text) : null;
   return secret === null
     ? fullRequest(service, parseVerifyBody(text), header, caller)
@@ -127,7 +125,7 @@ export interface Asker {
   take(count: number): void;
 }
 
-export async function authenticateAsker({ engine, rootDigests }: Service, headers: Headers): Promise<Asker> {
+export async function authenticateAsker({ engine, rootDigests }: Service, headers: HeaderLookup): Promise<Asker> {
   const rootKey = await engine.access.authenticate(rootDigests(headers), engine.storage.ledger.nowMs());
   if (!holdsRightSomewhere(rootKey.rights, 'api.verify_key')) {
     throw new AppError('INSUFFICIENT_PERMISSIONS', 'This root key lacks the right api.*.verify_key.');

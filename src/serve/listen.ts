@@ -1,16 +1,16 @@
-import { makeHandler, makeVerifyHandler } from '../http/app.ts';
+import { makeDirectVerification, makeHandler } from '../http/app.ts';
+import { AnswerHeads } from '../http/front/answerHead.ts';
+import { CONNECTION_TIMEOUT_SECONDS } from '../http/front/connection.ts';
+import { Front } from '../http/front/front.ts';
+import { ServerBehind } from '../http/front/pipe.ts';
 import type { BackgroundGauges } from '../http/metrics.ts';
-import { verifyKey } from '../http/routes/keys.verifyKey.ts';
 import type { Service } from '../http/service.ts';
 import { VERSION } from '../version.ts';
 import { locationOf } from './home.ts';
 
-/** Closes connections whose headers or body do not arrive, and idle ones. The runtime checks every 4 s: 8 means 8 to 12. */
-const CONNECTION_TIMEOUT_SECONDS = 8;
 /** The largest body that any route takes is refused by us, with an answer; this only bounds what the runtime would buffer. */
 const RUNTIME_MAX_BODY_BYTES = 1 << 30;
-/** Length of `http://`, behind which the next slash begins the path. */
-const PAST_SCHEME = 7;
+const LOOPBACK = '127.0.0.1';
 const DRAIN_POLL_MS = 10;
 /** Requests that are still not answered then (a body that never ends) are cut off. */
 const DRAIN_MAX_MS = 10_000;
@@ -22,37 +22,61 @@ export interface Listening {
   stop(): Promise<void>;
 }
 
+/**
+ * The front takes the connections and answers what is of the usual shape; behind it, on a port of its own that only this
+ * machine reaches, the server of the runtime gets the rest, as it came.
+ */
 export function listenApi(service: Service): Listening {
+  const { config, engine } = service;
   const handle = makeHandler(service);
-  const verify = makeVerifyHandler(service);
-  let server: Bun.Server<undefined> | null = null;
-  const peerOf = (request: Request): string | null => server?.requestIP(request)?.address ?? null;
-  server = Bun.serve({
-    hostname: service.config.host,
-    port: service.config.port,
+  let behind: ServerBehind | null = null;
+  const server: Bun.Server<undefined> = Bun.serve({
+    hostname: LOOPBACK,
+    port: 0,
     idleTimeout: CONNECTION_TIMEOUT_SECONDS,
     maxRequestBodySize: RUNTIME_MAX_BODY_BYTES,
     development: false,
-    // Off development Bun shares the port with whoever else listens on it: a second server would take half the requests.
     reusePort: false,
-    // The route that is measured goes past the general dispatch. Bun's `routes` is no faster, and sees no query.
-    fetch: (request) => (isPlainVerify(request) ? verify(request, peerOf) : handle(request, peerOf)),
+    fetch: (request) =>
+      handle(request, () => {
+        const peer = server.requestIP(request);
+        return peer === null ? null : (behind?.clientOf(peer) ?? peer.address);
+      }),
     error: () =>
       Response.json(
         { error: { code: 'INTERNAL_SERVER_ERROR', message: 'Something went wrong here.' } },
         { status: 500 },
       ),
   });
-  return toListening(server);
+  behind = new ServerBehind(server.port ?? 0);
+  const parts = {
+    verification: makeDirectVerification(service),
+    handle,
+    behind,
+    heads: new AnswerHeads(() => engine.system.nowMs()),
+    hasCors: config.corsOrigins !== null,
+  };
+  try {
+    const front = new Front(config.host, config.port, parts);
+    return { port: front.port, stop: () => stopAll(front, server) };
+  } catch (error) {
+    void server.stop(true);
+    throw error;
+  }
 }
 
-/** POST to the verify route with no query: what is left of the URL behind the host is the path. */
-function isPlainVerify({ url, method }: Request): boolean {
-  return (
-    method === 'POST' &&
-    url.endsWith(verifyKey.path) &&
-    url.indexOf('/', PAST_SCHEME) === url.length - verifyKey.path.length
-  );
+async function stopAll(front: Front, server: Bun.Server<undefined>): Promise<void> {
+  front.stopListening();
+  await drained(() => front.inFlight + server.pendingRequests);
+  front.closeAll();
+  await server.stop(true);
+}
+
+/** Waits until nothing is in flight; what does not end is not waited for. */
+async function drained(inFlight: () => number): Promise<void> {
+  for (let waitedMs = 0; inFlight() > 0 && waitedMs < DRAIN_MAX_MS; waitedMs += DRAIN_POLL_MS) {
+    await Bun.sleep(DRAIN_POLL_MS);
+  }
 }
 
 export function listenMetrics(service: Service, gauges: () => BackgroundGauges): Listening {
@@ -96,9 +120,7 @@ function toListening(server: Bun.Server<undefined>): Listening {
     port: server.port ?? 0,
     async stop() {
       void server.stop(false);
-      for (let waitedMs = 0; server.pendingRequests > 0 && waitedMs < DRAIN_MAX_MS; waitedMs += DRAIN_POLL_MS) {
-        await Bun.sleep(DRAIN_POLL_MS);
-      }
+      await drained(() => server.pendingRequests);
       await server.stop(true);
     },
   };

@@ -6,10 +6,10 @@ import type { VerifyRequest } from '../../engine/verify.ts';
 import { checkContentType, readBody } from '../body.ts';
 import { IdentityObject } from '../keyObject.ts';
 import { strict } from '../schemas.ts';
-import type { PeerOf, Service } from '../service.ts';
+import type { Asking, Peer, Service } from '../service.ts';
 import { shownLimit, textsOf, verdictText } from '../verdictText.ts';
 import { VerifyBody } from '../verifyBody.ts';
-import { authenticateAsker, HttpCaller, toVerifyRequest } from '../verifyRequest.ts';
+import { type Asker, authenticateAsker, HttpCaller, toVerifyRequest } from '../verifyRequest.ts';
 
 const LimitAnswer = { limit: Type.Integer(), remaining: Type.Integer(), reset: Type.Integer() };
 
@@ -34,7 +34,7 @@ export const VerdictObject = strict({
   ),
 });
 
-/** What the documentation says of this route; it is answered by `answerVerification`, which a table cannot describe. */
+/** What the documentation says of this route; it is answered by the functions below, which a table cannot describe. */
 export const verifyKey = {
   path: '/v1/keys.verifyKey',
   method: 'POST',
@@ -57,35 +57,54 @@ export const verifyKey = {
   },
 } as const;
 
-const JSON_HEADERS = { headers: { 'content-type': 'application/json' } };
+/** A verdict as it goes over the wire: its body, and the headers beside those that every answer has. */
+export interface WireVerdict {
+  readonly text: string;
+  readonly headers: readonly [name: string, value: string][];
+}
 
-/** The hot path: from the request to the answer, with nothing on the way that is not needed. */
-export async function answerVerification(
+/** A verification whose body came some other way than `verifyDirectly` takes it. */
+export async function answerVerification(service: Service, request: Request, peer: Peer): Promise<Response> {
+  const { headers, url } = request;
+  checkContentType(headers);
+  const asker = service.config.verifyAuth === 'open' ? null : await authenticateAsker(service, headers);
+  const body = await readBody(request, MAX_VERIFY_BODY_BYTES);
+  const verdict = await decide(service, { headers, peer }, asker, body);
+  const isPretty = url.includes('?') && new URL(url).searchParams.has('pretty');
+  const shown = isPretty ? JSON.stringify(JSON.parse(verdict.text), null, 2) : verdict.text;
+  return new Response(shown, { headers: [['content-type', 'application/json'], ...verdict.headers] });
+}
+
+/** The hot path: a request that is there as a whole, without a query. A promise only where something has to be waited for. */
+export function verifyDirectly(service: Service, asking: Asking, body: string): WireVerdict | Promise<WireVerdict> {
+  checkContentType(asking.headers);
+  if (service.config.verifyAuth === 'open') return decide(service, asking, null, body);
+  return authenticateAsker(service, asking.headers).then((asker) => decide(service, asking, asker, body));
+}
+
+/** From the text of a body to the verdict, with nothing on the way that is not needed. */
+function decide(
   service: Service,
-  request: Request,
-  peerOf: PeerOf,
-  fail: (failure: unknown, request: Request) => Response,
-): Promise<Response> {
-  try {
-    const startedAt = service.monotonicMs();
-    checkContentType(request.headers);
-    const asker = service.config.verifyAuth === 'open' ? null : await authenticateAsker(service, request.headers);
-    const text = await readBody(request, MAX_VERIFY_BODY_BYTES);
-    const asked = toVerifyRequest(
-      service,
-      text,
-      new HttpCaller(service, request, peerOf, asker === null ? null : asker.mayVerify),
-    );
-    asker?.take(1);
-    const decided = service.engine.verifier.verify(asked);
-    const verdict = decided instanceof Promise ? await decided : decided;
-    const response = toResponse(service, verdict, request.url);
-    service.metrics.verified(verdict.code, service.monotonicMs() - startedAt);
-    countVerdict(service, asked, verdict);
-    return response;
-  } catch (failure) {
-    return fail(failure, request);
-  }
+  asking: Asking,
+  asker: Asker | null,
+  body: string,
+): WireVerdict | Promise<WireVerdict> {
+  const startedAt = service.monotonicMs();
+  const caller = new HttpCaller(service, asking, asker === null ? null : asker.mayVerify);
+  const asked = toVerifyRequest(service, body, caller);
+  asker?.take(1);
+  const decided = service.engine.verifier.verify(asked);
+  return decided instanceof Promise
+    ? decided.then((verdict) => finish(service, asked, verdict, startedAt))
+    : finish(service, asked, decided, startedAt);
+}
+
+function finish(service: Service, asked: VerifyRequest, verdict: Verdict, startedAt: number): WireVerdict {
+  const text = verdictText(verdict, service.requestIds.next());
+  const headers = verdict.limits === null && !verdict.replayed ? NO_HEADERS : headersOf(service, verdict);
+  service.metrics.verified(verdict.code, service.monotonicMs() - startedAt);
+  countVerdict(service, asked, verdict);
+  return { text, headers };
 }
 
 /** For the analytics. */
@@ -93,24 +112,22 @@ export function countVerdict({ config, engine }: Service, asked: VerifyRequest, 
   if (config.analytics) engine.tally.count(asked, verdict);
 }
 
-function toResponse(service: Service, verdict: Verdict, url: string): Response {
-  const text = verdictText(verdict, service.requestIds.next());
-  const isPretty = url.includes('?') && new URL(url).searchParams.has('pretty');
-  const shown = isPretty ? JSON.stringify(JSON.parse(text), null, 2) : text;
-  if (verdict.limits === null && !verdict.replayed) return new Response(shown, JSON_HEADERS);
-  const headers: Record<string, string> = { 'content-type': 'application/json' };
-  if (verdict.replayed) headers['keystile-replayed'] = 'true';
+const NO_HEADERS: WireVerdict['headers'] = [];
+
+function headersOf(service: Service, verdict: Verdict): WireVerdict['headers'] {
+  const headers: [string, string][] = [];
+  if (verdict.replayed) headers.push(['keystile-replayed', 'true']);
   if (verdict.limits !== null && service.config.ratelimitHeaders) addLimitHeaders(headers, verdict);
-  return new Response(shown, { headers });
+  return headers;
 }
 
 /** IETF httpapi draft: RateLimit-Policy says what is granted, RateLimit what is left of it. */
-function addLimitHeaders(headers: Record<string, string>, verdict: Verdict): void {
+function addLimitHeaders(headers: [string, string][], verdict: Verdict): void {
   const limit = shownLimit(verdict.limits ?? []) ?? verdict.limits?.[0];
   if (limit === undefined) return;
   const seconds = Math.max(0, Math.ceil((limit.resetAtMs - verdict.atMs) / 1000));
   const name = textsOf(limit.name).quoted;
-  headers['ratelimit-policy'] = `${name};q=${limit.limit};w=${Math.ceil(limit.durationMs / 1000)}`;
-  headers['ratelimit'] = `${name};r=${limit.remaining};t=${seconds}`;
-  if (verdict.code === 'RATE_LIMITED') headers['retry-after'] = String(seconds);
+  headers.push(['ratelimit-policy', `${name};q=${limit.limit};w=${Math.ceil(limit.durationMs / 1000)}`]);
+  headers.push(['ratelimit', `${name};r=${limit.remaining};t=${seconds}`]);
+  if (verdict.code === 'RATE_LIMITED') headers.push(['retry-after', String(seconds)]);
 }

@@ -6,11 +6,11 @@ import type { VerifyRequest } from '../../engine/verify.ts';
 import { type AnswerContext, errorBody, jsonText } from '../answer.ts';
 import { checkContentType, readBodyStrictly } from '../body.ts';
 import { explain } from '../explain.ts';
-import { noteFailure } from '../failures.ts';
+import { failedRequest, noteFailure } from '../failures.ts';
 import { parseJson } from '../json.ts';
 import { badFields } from '../keyFields.ts';
 import { strict } from '../schemas.ts';
-import type { PeerOf, Service } from '../service.ts';
+import type { Peer, Service } from '../service.ts';
 import { verdictText } from '../verdictText.ts';
 import { VerifyBody } from '../verifyBody.ts';
 import { authenticateAsker, fullRequest, HttpCaller } from '../verifyRequest.ts';
@@ -36,7 +36,7 @@ export const verifyKeys = {
 export async function answerVerifications(
   service: Service,
   request: Request,
-  peerOf: PeerOf,
+  peer: Peer,
   context: AnswerContext,
 ): Promise<Response> {
   checkContentType(request.headers);
@@ -44,13 +44,14 @@ export async function answerVerifications(
   const body = parseJson(await readBodyStrictly(request, MAX_IMPORT_BODY_BYTES));
   if (!compiled.Check(body)) throw badFields(explain(Body, body));
   // All are read before the first is asked: a request that cannot be understood takes nothing.
+  const asking = { headers: request.headers, peer };
   const asked = body.keys.map((key) =>
-    fullRequest(service, key, null, new HttpCaller(service, request, peerOf, asker === null ? null : asker.mayVerify)),
+    fullRequest(service, key, null, new HttpCaller(service, asking, asker === null ? null : asker.mayVerify)),
   );
   asker?.take(asked.length);
   const answers = asked.map((each) =>
     answerOne(service, each).catch((failure: unknown) => {
-      noteFailure(service, failure, request, context.requestId);
+      noteFailure(service, failure, failedRequest(request), context.requestId);
       return JSON.stringify(errorBody(failure, context));
     }),
   );

@@ -1,0 +1,57 @@
+/** The statuses that this service answers with. */
+const REASONS: Readonly<Record<number, string>> = {
+  200: 'OK',
+  202: 'Accepted',
+  400: 'Bad Request',
+  401: 'Unauthorized',
+  403: 'Forbidden',
+  404: 'Not Found',
+  405: 'Method Not Allowed',
+  409: 'Conflict',
+  412: 'Precondition Failed',
+  413: 'Content Too Large',
+  415: 'Unsupported Media Type',
+  429: 'Too Many Requests',
+  500: 'Internal Server Error',
+  503: 'Service Unavailable',
+};
+
+export type HeaderPairs = Iterable<readonly [name: string, value: string]>;
+
+/** Writes the heads of answers. The date in them is made once a second. */
+export class AnswerHeads {
+  readonly #nowMs: () => number;
+  #second = -1;
+  #date = '';
+  #verdict = '';
+
+  constructor(nowMs: () => number) {
+    this.#nowMs = nowMs;
+  }
+
+  /** Of a verdict, which is always JSON with status 200. */
+  ofVerdict(headers: HeaderPairs, bodyBytes: number, isLast: boolean): string {
+    this.#keepDate();
+    return this.#verdict + rest(headers, bodyBytes, isLast);
+  }
+
+  of(status: number, headers: HeaderPairs, bodyBytes: number, isLast: boolean): string {
+    this.#keepDate();
+    return `HTTP/1.1 ${status} ${REASONS[status] ?? ''}\r\n${this.#date}${rest(headers, bodyBytes, isLast)}`;
+  }
+
+  #keepDate(): void {
+    const nowMs = this.#nowMs();
+    const second = Math.floor(nowMs / 1000);
+    if (second === this.#second) return;
+    this.#second = second;
+    this.#date = `Date: ${new Date(nowMs).toUTCString()}\r\n`;
+    this.#verdict = `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n${this.#date}`;
+  }
+}
+
+function rest(headers: HeaderPairs, bodyBytes: number, isLast: boolean): string {
+  let text = isLast ? 'Connection: close\r\n' : '';
+  for (const [name, value] of headers) text += `${name}: ${value}\r\n`;
+  return `${text}Content-Length: ${bodyBytes}\r\n\r\n`;
+}

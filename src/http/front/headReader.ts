@@ -1,0 +1,52 @@
+import { MAX_VERIFY_BODY_BYTES } from '../../core/bounds.ts';
+import { verifyKey } from '../routes/keys.verifyKey.ts';
+import { readHead, type RequestHead } from './head.ts';
+
+/** A head is remembered for the next request if it is no longer than this. */
+const MAX_REMEMBERED = 1024;
+const END_OF_HEAD = '\r\n\r\n';
+
+/** A head, and how it was written, with the empty line at its end. */
+export interface WrittenHead {
+  readonly text: string;
+  readonly head: RequestHead;
+  /** It asks for nothing but a verification. */
+  readonly isVerification: boolean;
+}
+
+/** Reads the heads of one connection. A client sends the same one again and again: what it means is known then. */
+export class HeadReader {
+  readonly #hasCors: boolean;
+  #last: WrittenHead | null = null;
+
+  constructor(hasCors: boolean) {
+    this.#hasCors = hasCors;
+  }
+
+  /** Null: not one that is read here. Undefined: more has to come first. */
+  read(bytes: Buffer): WrittenHead | null | undefined {
+    const last = this.#last;
+    if (last !== null && bytes.toString('latin1', 0, last.text.length) === last.text) return last;
+    const end = bytes.indexOf(END_OF_HEAD, 0, 'latin1');
+    if (end < 0) return undefined;
+    const head = readHead(bytes.toString('latin1', 0, end));
+    if (head === null) return null;
+    const written = {
+      text: bytes.toString('latin1', 0, end + END_OF_HEAD.length),
+      head,
+      isVerification: this.#isVerification(head),
+    };
+    if (written.isVerification && written.text.length <= MAX_REMEMBERED) this.#last = written;
+    return written;
+  }
+
+  #isVerification({ method, target, bodyBytes, headers }: RequestHead): boolean {
+    return (
+      method === 'POST' &&
+      target === verifyKey.path &&
+      bodyBytes <= MAX_VERIFY_BODY_BYTES &&
+      // The answer to a page of another origin has more headers.
+      !(this.#hasCors && headers.get('origin') !== null)
+    );
+  }
+}

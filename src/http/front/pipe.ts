@@ -1,0 +1,122 @@
+import { Outlet } from './outlet.ts';
+
+const LOOPBACK = '127.0.0.1';
+
+/** The client's end of a connection that is handed over. */
+export interface ClientEnd {
+  readonly remoteAddress: string;
+  write(bytes: string | Uint8Array): number;
+  pause(): void;
+  resume(): void;
+  /** What was written still arrives. */
+  end(): void;
+  terminate(): void;
+}
+
+/** The server of the runtime, and the addresses of those whose connections were handed over to it. */
+export class ServerBehind {
+  readonly #port: number;
+  /** By the port that a connection to it comes from. */
+  readonly #clients = new Map<number, string>();
+
+  constructor(port: number) {
+    this.#port = port;
+  }
+
+  /** The address of the client behind a connection that came from this address and port. */
+  clientOf({ address, port }: { readonly address: string; readonly port: number }): string {
+    return (address === LOOPBACK ? this.#clients.get(port) : undefined) ?? address;
+  }
+
+  /** From now on everything that the client sends goes to the server, beginning with `first`, and back. */
+  join(client: ClientEnd, first: Uint8Array): Pipe {
+    return new Pipe(client, first, { hostname: LOOPBACK, port: this.#port }, this.#clients);
+  }
+}
+
+/** Two sockets, each of which gets what the other one sends, no faster than it takes it. */
+export class Pipe {
+  readonly #client: ClientEnd;
+  readonly #toClient: Outlet;
+  readonly #clients: Map<number, string>;
+  #server: Bun.Socket<Pipe> | null = null;
+  #toServer: Outlet | null = null;
+  /** That the connection to the server comes from. */
+  #port = 0;
+  #isClosed = false;
+
+  constructor(
+    client: ClientEnd,
+    first: Uint8Array,
+    where: { hostname: string; port: number },
+    clients: Map<number, string>,
+  ) {
+    this.#client = client;
+    this.#toClient = new Outlet(client);
+    this.#clients = clients;
+    // Until the other end is there nothing more is taken.
+    client.pause();
+    Bun.connect<Pipe>({ ...where, data: this, socket: SERVER_EVENTS }).then(
+      (server) => this.#opened(server, first),
+      () => client.terminate(),
+    );
+  }
+
+  /** What the client has sent is on its way to the server. */
+  get isOpening(): boolean {
+    return this.#server === null && !this.#isClosed;
+  }
+
+  #opened(server: Bun.Socket<Pipe>, first: Uint8Array): void {
+    if (this.#isClosed) return server.terminate();
+    this.#server = server;
+    this.#toServer = new Outlet(server);
+    this.#port = server.localPort;
+    this.#clients.set(this.#port, this.#client.remoteAddress);
+    this.fromClient(first);
+    if (!this.#toServer.isBlocked) this.#client.resume();
+  }
+
+  fromClient(bytes: Uint8Array): void {
+    this.#toServer?.write(bytes, bytes.length);
+    if (this.#toServer?.isBlocked === true) this.#client.pause();
+  }
+
+  fromServer(bytes: Uint8Array): void {
+    this.#toClient.write(bytes, bytes.length);
+    if (this.#toClient.isBlocked) this.#server?.pause();
+  }
+
+  clientTakesMore(): void {
+    if (!this.#toClient.isBlocked) return;
+    this.#toClient.drain();
+    if (this.#toClient.isBlocked) return;
+    if (this.#isClosed) this.#client.end();
+    else this.#server?.resume();
+  }
+
+  serverTakesMore(): void {
+    if (this.#toServer?.isBlocked !== true) return;
+    this.#toServer.drain();
+    if (!this.#toServer.isBlocked) this.#client.resume();
+  }
+
+  clientClosed(): void {
+    this.#isClosed = true;
+    this.#server?.terminate();
+  }
+
+  serverClosed(): void {
+    this.#clients.delete(this.#port);
+    this.#isClosed = true;
+    if (!this.#toClient.isBlocked) this.#client.end();
+  }
+}
+
+const SERVER_EVENTS: Bun.SocketHandler<Pipe> = {
+  data: (socket, bytes) => socket.data.fromServer(bytes),
+  drain: (socket) => socket.data.serverTakesMore(),
+  close: (socket) => socket.data.serverClosed(),
+  // What has gone wrong is followed by a close.
+  error: () => {},
+};
