@@ -1,0 +1,304 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { connect } from 'node:net';
+
+import { makeHandler } from '../../src/http/app.ts';
+import { listenApi, type Listening } from '../../src/serve/listen.ts';
+import { Connection } from '../e2e/connection.ts';
+import { TestService } from '../harness/service.ts';
+import { exchange, type Heard } from './connection.ts';
+
+let service: TestService;
+let server: Listening;
+
+beforeAll(async () => {
+  service = await TestService.start({ settings: { KEYSTILE_PORT: '0' } });
+  server = listenApi(service.composed.service);
+});
+
+afterAll(async () => {
+  await server.stop();
+  await service.close();
+});
+
+const PATH = '/v1/keys.verifyKey';
+
+function verification(body: string, ...headers: string[]): string {
+  const length = `Content-Length: ${Buffer.byteLength(body)}`;
+  return [
+    `POST ${PATH} HTTP/1.1`,
+    'Host: keystile',
+    'Content-Type: application/json',
+    length,
+    ...headers,
+    '',
+    body,
+  ].join('\r\n');
+}
+
+/** The same in a shape that is handed over. */
+function chunked(body: string, ...headers: string[]): string {
+  const head = [`POST ${PATH} HTTP/1.1`, 'Host: keystile', 'Content-Type: application/json', ...headers];
+  return [...head, 'Transfer-Encoding: chunked', '', body.length.toString(16), body, '0', '', ''].join('\r\n');
+}
+
+const LIVENESS = 'GET /v1/liveness HTTP/1.1\r\nHost: keystile\r\n\r\n';
+
+/** The bodies of the answers, in the order in which they came. */
+function bodiesOf(received: string): string[] {
+  const bodies: string[] = [];
+  let rest = Buffer.from(received, 'latin1');
+  while (rest.length > 0) {
+    const end = rest.indexOf('\r\n\r\n');
+    const length = Number(/\r\ncontent-length: (\d+)/i.exec(rest.toString('latin1', 0, end))?.[1]);
+    bodies.push(rest.toString('utf8', end + 4, end + 4 + length));
+    rest = rest.subarray(end + 4 + length);
+  }
+  return bodies;
+}
+
+/** Waits until so many answers have come. */
+async function answersOf(connection: Connection, count: number): Promise<string[]> {
+  for (;;) {
+    const bodies = bodiesOf(connection.received);
+    if (bodies.length >= count) return bodies;
+    await seen(1);
+  }
+}
+
+/** The server takes sockets in the order in which they become readable: after two answers it has read what came before. */
+async function seen(rounds = 2): Promise<void> {
+  for (let i = 0; i < rounds; i++) await fetch(`http://127.0.0.1:${server.port}/v1/liveness`);
+}
+
+const remaining = async (keyId: string): Promise<number> =>
+  ((await service.call('/v1/keys.getKey', { keyId })).body as { remaining: number }).remaining;
+
+const remainingOf = (bodies: readonly string[]) =>
+  bodies.map((body) => (JSON.parse(body) as { remaining?: number }).remaining);
+
+describe('a request that comes in pieces', () => {
+  test('cut at any byte it is answered and charged once', async () => {
+    const { key, keyId } = await service.createKey({ remaining: 1000 });
+    const bytes = verification(JSON.stringify({ key }));
+    using connection = await Connection.open(server.port);
+    for (let cut = 1; cut < bytes.length; cut++) {
+      connection.received = '';
+      connection.write(bytes.slice(0, cut));
+      await seen(1);
+      connection.write(bytes.slice(cut));
+      expect(remainingOf(await answersOf(connection, 1))).toEqual([1000 - cut]);
+    }
+    expect(await remaining(keyId)).toBe(1000 - bytes.length + 1);
+  });
+
+  test('byte by byte, which is more pieces than the front puts together', async () => {
+    const { key } = await service.createKey({ remaining: 5 });
+    using connection = await Connection.open(server.port);
+    for (const byte of verification(JSON.stringify({ key }))) {
+      connection.write(byte);
+      await seen(1);
+    }
+    expect(remainingOf(await answersOf(connection, 1))).toEqual([4]);
+  });
+
+  test('longer than the front holds', async () => {
+    const { key } = await service.createKey({ remaining: 5 });
+    using connection = await Connection.open(server.port);
+    connection.write(verification(JSON.stringify({ key }), `X-Long: ${'x'.repeat(15_000)}`).slice(0, 12_000));
+    await seen();
+    connection.write(verification(JSON.stringify({ key }), `X-Long: ${'x'.repeat(15_000)}`).slice(12_000));
+    expect(remainingOf(await answersOf(connection, 1))).toEqual([4]);
+  });
+});
+
+describe('several requests at once on one connection', () => {
+  test('are answered in their order, one after the other', async () => {
+    const { key } = await service.createKey({ remaining: 100 });
+    using connection = await Connection.open(server.port, verification(JSON.stringify({ key })).repeat(101));
+    const bodies = await answersOf(connection, 101);
+    expect(remainingOf(bodies)).toEqual([...Array.from({ length: 100 }, (_, i) => 99 - i), 0]);
+    expect(bodies.at(-1)).toContain('USAGE_EXCEEDED');
+  });
+
+  test('of every kind: by the verify route, by the general one, wrong, and handed over at last', async () => {
+    const { key } = await service.createKey({ remaining: 100 });
+    const body = JSON.stringify({ key });
+    const sent = [verification(body), LIVENESS, verification('{}'), verification(body), LIVENESS, chunked(body)];
+    using connection = await Connection.open(server.port, sent.join(''));
+    const bodies = (await answersOf(connection, sent.length)).map((text) => JSON.parse(text) as object);
+    expect(bodies).toMatchObject([
+      { remaining: 99 },
+      { status: 'ok' },
+      { error: { code: 'BAD_REQUEST' } },
+      { remaining: 98 },
+      { status: 'ok' },
+      { remaining: 97 },
+    ]);
+    connection.received = '';
+    connection.write(verification(body));
+    expect(remainingOf(await answersOf(connection, 1))).toEqual([96]);
+  });
+
+  test('more than the front holds wait until it is their turn', async () => {
+    const { key } = await service.createKey({ remaining: 1000 });
+    using connection = await Connection.open(server.port, verification(JSON.stringify({ key })).repeat(400));
+    await seen();
+    connection.write(verification(JSON.stringify({ key })).repeat(400));
+    expect(remainingOf(await answersOf(connection, 800))).toEqual(Array.from({ length: 800 }, (_, i) => 999 - i));
+  });
+});
+
+test('a client that reads late gets everything', async () => {
+  const document = await (await fetch(`http://127.0.0.1:${server.port}/openapi.json`)).text();
+  const count = Math.ceil(20_000_000 / document.length);
+  const { promise, resolve } = Promise.withResolvers<void>();
+  let received = 0;
+  const socket = connect(server.port, '127.0.0.1');
+  socket.pause();
+  for (let i = 1; i < count; i++) socket.write('GET /openapi.json HTTP/1.1\r\nHost: keystile\r\n\r\n');
+  socket.write('GET /openapi.json HTTP/1.1\r\nHost: keystile\r\nConnection: close\r\n\r\n');
+  await seen();
+  socket.on('data', (chunk: Buffer) => (received += chunk.toString('latin1').split('}').length - 1));
+  socket.on('close', () => resolve());
+  socket.resume();
+  await promise;
+  expect(received).toBe(count * (document.split('}').length - 1));
+});
+
+describe('the connection', () => {
+  test('is closed behind the answer where the client asks for it', async () => {
+    const { key } = await service.createKey({ remaining: 5 });
+    const heard = await exchange(server.port, verification(JSON.stringify({ key }), 'Connection: close') + LIVENESS);
+    expect([heard.status, heard.headers['connection']]).toEqual([200, 'close']);
+    expect(JSON.parse(heard.body)).toMatchObject({ remaining: 4 });
+    const page = await exchange(server.port, LIVENESS.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n'));
+    expect([page.status, page.headers['connection'], JSON.parse(page.body)]).toMatchObject([200, 'close', {}]);
+  });
+
+  test('that is gone before the answer: the credit is taken, nothing is logged, others are answered', async () => {
+    const { key, keyId } = await service.createKey({ remaining: 5 });
+    const logged = service.logLines.length;
+    (await Connection.open(server.port, verification(JSON.stringify({ key }))))[Symbol.dispose]();
+    while ((await remaining(keyId)) === 5) await seen(1);
+    expect(await remaining(keyId)).toBe(4);
+    expect(service.logLines.slice(logged)).toEqual([]);
+  });
+
+  test('is known by the address it comes from, on every way through', async () => {
+    const { key } = await service.createKey({ ipAllowlist: ['127.0.0.2'] });
+    const body = JSON.stringify({ key });
+    const general = verification(body, 'Connection: close').replace(PATH, `${PATH}?a`);
+    for (const bytes of [verification(body, 'Connection: close'), general, chunked(body, 'Connection: close')]) {
+      expect((await from('127.0.0.2', bytes)).body).toContain('"code":"VALID"');
+      expect((await from('127.0.0.1', bytes)).body).toContain('"code":"FORBIDDEN"');
+    }
+  });
+
+  async function from(localAddress: string, bytes: string): Promise<{ body: string }> {
+    const { promise, resolve } = Promise.withResolvers<string>();
+    let body = '';
+    const socket = connect({ port: server.port, host: '127.0.0.1', localAddress }, () => socket.write(bytes));
+    socket.on('data', (chunk: Buffer) => (body += chunk.toString('utf8')));
+    socket.on('close', () => resolve(body));
+    return { body: await promise };
+  }
+});
+
+describe('what is said is counted in bytes', () => {
+  test('of a verdict with other than ASCII in it, and of a request with it', async () => {
+    const { key } = await service.createKey({ name: 'Schlüssel 🔑', meta: { straße: 'ß'.repeat(100) } });
+    using connection = await Connection.open(server.port);
+    for (let i = 0; i < 2; i++) {
+      connection.received = '';
+      connection.write(verification(JSON.stringify({ key, tags: ['größe=ß'] })));
+      expect(JSON.parse((await answersOf(connection, 1))[0] ?? '')).toMatchObject({
+        valid: true,
+        name: 'Schlüssel 🔑',
+        meta: { straße: 'ß'.repeat(100) },
+      });
+    }
+  });
+
+  test('a byte order mark before the body is passed over', async () => {
+    const { key } = await service.createKey({});
+    const heard = await exchange(server.port, verification(`\ufeff${JSON.stringify({ key })}`, 'Connection: close'));
+    expect(JSON.parse(heard.body)).toMatchObject({ valid: true });
+  });
+});
+
+describe('answers are the same as those of the runtime alone', () => {
+  let alone: Bun.Server<undefined>;
+  let key = '';
+
+  beforeAll(async () => {
+    ({ key } = await service.createKey({ ratelimit: { async: true, limit: 1_000_000, duration: 3_600_000 } }));
+    const handle = makeHandler(service.composed.service);
+    alone = Bun.serve({
+      hostname: '127.0.0.1',
+      port: 0,
+      development: false,
+      fetch: (request) => handle(request, () => alone.requestIP(request)?.address ?? null),
+    });
+  });
+
+  afterAll(() => alone.stop(true));
+
+  const CLOSE = 'Connection: close';
+  const body = (): string => JSON.stringify({ key });
+  const any = (start: string, ...lines: string[]): string => [start, 'Host: a', CLOSE, ...lines, '', ''].join('\r\n');
+  const root = (): string => `Authorization: Bearer ${service.rootKey}`;
+
+  test.each<[string, () => string]>([
+    ['a verification', () => verification(body(), CLOSE)],
+    ['as handed over', () => chunked(body(), CLOSE)],
+    ['unknown key', () => verification('{"key":"x"}', CLOSE)],
+    ['with a query', () => verification(body(), CLOSE).replace(PATH, `${PATH}?pretty`)],
+    ['with a path to resolve', () => verification(body(), CLOSE).replace(PATH, '/v1/./keys.verifyKey')],
+    ['with a whole address', () => verification(body(), CLOSE).replace(PATH, `http://a${PATH}`)],
+    ['no content type', () => verification(body(), CLOSE).replace('Content-Type', 'X-Type')],
+    ['another content type', () => verification(body(), CLOSE).replace('application/json', 'text/plain')],
+    ['a charset', () => verification(body(), CLOSE).replace('application/json', 'application/json; charset=utf-8')],
+    ['an idempotency key', () => verification(body(), CLOSE, 'Idempotency-Key: abcdefghijklmnop')],
+    ['a bad idempotency key', () => verification(body(), CLOSE, 'Idempotency-Key: no')],
+    ['broken JSON', () => verification('{"key', CLOSE)],
+    ['no body', () => verification('', CLOSE)],
+    ['no length', () => any(`POST ${PATH} HTTP/1.1`, 'Content-Type: application/json')],
+    ['no UTF-8', () => verification('{"key":"\xff"}', CLOSE)],
+    ['too long a body', () => verification(' '.repeat(9000), CLOSE)],
+    ['far too long a body', () => verification(' '.repeat(30_000), CLOSE)],
+    ['two lengths', () => verification(body(), CLOSE, 'Content-Length: 3')],
+    ['two hosts', () => verification(body(), CLOSE, 'Host: b')],
+    ['no host', () => verification(body(), CLOSE).replace('Host: keystile\r\n', '')],
+    ['an expectation', () => verification(body(), CLOSE, 'Expect: 100-continue')],
+    ['an upgrade', () => verification(body(), 'Connection: Upgrade, close', 'Upgrade: h2c')],
+    ['a folded header', () => verification(body(), CLOSE, 'X-A: b', ' c')],
+    ['a blank before a colon', () => verification(body(), CLOSE, 'X-A : b')],
+    ['a header of other than ASCII', () => verification(body(), CLOSE, 'X-A: \u00e9')],
+    ['HTTP/1.0', () => verification(body(), CLOSE).replace('HTTP/1.1', 'HTTP/1.0')],
+    ['HTTP/3.0', () => verification(body(), CLOSE).replace('HTTP/1.1', 'HTTP/3.0')],
+    ['no HTTP', () => 'hello\r\n\r\n'],
+    ['GET', () => any(`GET ${PATH} HTTP/1.1`)],
+    ['GET with a body', () => `${any('GET /v1/liveness HTTP/1.1', 'Content-Length: 2')}{}`],
+    ['HEAD', () => any('HEAD /v1/liveness HTTP/1.1')],
+    ['OPTIONS', () => any('OPTIONS /v1/keys.getKey HTTP/1.1')],
+    ['DELETE', () => any('DELETE /v1/keys.getKey HTTP/1.1')],
+    ['an unknown route', () => any('GET /v1/nothing HTTP/1.1')],
+    ['management without a root key', () => any('GET /v1/apis.listApis HTTP/1.1')],
+    ['management', () => any('GET /v1/apis.getApi?apiId=api_none HTTP/1.1', root())],
+    ['a page', () => any('GET /docs/errors HTTP/1.1')],
+    ['very many headers', () => any('GET /v1/liveness HTTP/1.1', ...Array.from({ length: 80 }, (_, i) => `X-${i}: a`))],
+    ['a very long header', () => any('GET /v1/liveness HTTP/1.1', `X-A: ${'a'.repeat(40_000)}`)],
+  ])('%s', async (_name, bytes) => {
+    const [ours, theirs] = [await exchange(server.port, bytes()), await exchange(alone.port ?? 0, bytes())];
+    const plain = ({ status, headers, body: text }: Heard) => {
+      // The runtime closes the connection, but does not say so.
+      const { date: _date, 'keystile-request-id': _id, connection: _connection, ...kept } = headers;
+      // One counts after the other.
+      const same = (value: string): string =>
+        value.replaceAll(/req_\w{26}|(?<="remaining": ?|;r=)\d+|(?<=Date: ).*/g, '...');
+      if (kept['ratelimit'] !== undefined) kept['ratelimit'] = same(kept['ratelimit']);
+      return { status, headers: kept, told: same(text) };
+    };
+    expect(plain(ours)).toEqual(plain(theirs));
+  });
+});
