@@ -47,9 +47,12 @@ const LIVENESS = 'GET /v1/liveness HTTP/1.1\r\nHost: keystile\r\n\r\n';
 function bodiesOf(received: string): string[] {
   const bodies: string[] = [];
   let rest = Buffer.from(received, 'latin1');
-  while (rest.length > 0) {
+  for (;;) {
     const end = rest.indexOf('\r\n\r\n');
+    if (end < 0) break;
+    if (!rest.toString('latin1').startsWith('HTTP/1.1 ')) throw new Error(`no answer: ${rest.toString('latin1')}`);
     const length = Number(/\r\ncontent-length: (\d+)/i.exec(rest.toString('latin1', 0, end))?.[1]);
+    if (rest.length < end + 4 + length) break;
     bodies.push(rest.toString('utf8', end + 4, end + 4 + length));
     rest = rest.subarray(end + 4 + length);
   }
@@ -139,30 +142,56 @@ describe('several requests at once on one connection', () => {
     expect(remainingOf(await answersOf(connection, 1))).toEqual([96]);
   });
 
-  test('more than the front holds wait until it is their turn', async () => {
-    const { key } = await service.createKey({ remaining: 1000 });
-    using connection = await Connection.open(server.port, verification(JSON.stringify({ key })).repeat(400));
+  test('what comes while one is answered waits for its turn, also where it is more than the front holds', async () => {
+    const slow = await TestService.start({ settings: { KEYSTILE_PORT: '0' }, addedFlushMs: 100 });
+    const slowServer = listenApi(slow.composed.service);
+    const { key } = await slow.createKey({ remaining: 1000 });
+    using connection = await Connection.open(slowServer.port, verification(JSON.stringify({ key })));
     await seen();
-    connection.write(verification(JSON.stringify({ key })).repeat(400));
-    expect(remainingOf(await answersOf(connection, 800))).toEqual(Array.from({ length: 800 }, (_, i) => 999 - i));
+    // The credit is not on the disk yet.
+    expect(connection.received).toBe('');
+    connection.write(LIVENESS.repeat(1000));
+    await seen();
+    expect(connection.received).toBe('');
+    connection.write(LIVENESS);
+    const bodies = await answersOf(connection, 1002);
+    expect(bodies[0]).toContain('"remaining":999');
+    expect(new Set(bodies.slice(1)).size).toBe(1);
+    await slowServer.stop();
+    await slow.close();
   });
 });
 
-test('a client that reads late gets everything', async () => {
-  const document = await (await fetch(`http://127.0.0.1:${server.port}/openapi.json`)).text();
-  const count = Math.ceil(20_000_000 / document.length);
-  const { promise, resolve } = Promise.withResolvers<void>();
-  let received = 0;
-  const socket = connect(server.port, '127.0.0.1');
-  socket.pause();
-  for (let i = 1; i < count; i++) socket.write('GET /openapi.json HTTP/1.1\r\nHost: keystile\r\n\r\n');
-  socket.write('GET /openapi.json HTTP/1.1\r\nHost: keystile\r\nConnection: close\r\n\r\n');
-  await seen();
-  socket.on('data', (chunk: Buffer) => (received += chunk.toString('latin1').split('}').length - 1));
-  socket.on('close', () => resolve());
-  socket.resume();
-  await promise;
-  expect(received).toBe(count * (document.split('}').length - 1));
+describe('a client that reads late gets everything', () => {
+  /** Sends a request so often that the answers fill all buffers, and the last time with a wish to close. */
+  async function bytesOfAnswers(request: string, count: number): Promise<string> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const chunks: Buffer[] = [];
+    const socket = connect(server.port, '127.0.0.1');
+    socket.pause();
+    socket.write(request.repeat(count - 1) + request.replace('Host:', 'Connection: close\r\nHost:'));
+    await seen();
+    socket.on('data', (chunk: Buffer) => chunks.push(chunk));
+    socket.on('close', () => resolve());
+    socket.resume();
+    await promise;
+    return Buffer.concat(chunks).toString('latin1');
+  }
+
+  test('of large answers', async () => {
+    const document = await (await fetch(`http://127.0.0.1:${server.port}/openapi.json`)).text();
+    const count = Math.ceil(20_000_000 / document.length);
+    const received = await bytesOfAnswers('GET /openapi.json HTTP/1.1\r\nHost: keystile\r\n\r\n', count);
+    expect(received.split('}').length - 1).toBe(count * (document.split('}').length - 1));
+  });
+
+  test('of many small ones, which are decided at once', async () => {
+    const { key } = await service.createKey({});
+    const count = 60_000;
+    const received = await bytesOfAnswers(verification(JSON.stringify({ key })), count);
+    expect(received.split('"valid":true').length - 1).toBe(count);
+    expect(received.split('\r\n\r\n{').length - 1).toBe(count);
+  });
 });
 
 describe('the connection', () => {

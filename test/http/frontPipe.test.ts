@@ -126,7 +126,7 @@ test.each([
   const opened = Promise.withResolvers<Bun.Socket>();
   const closed = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const;
   const front = frontBefore({
-    data: (socket) => opened.resolve(socket),
+    data: (socket) => opened.resolve(socket as Bun.Socket),
     close: () => closed[0].resolve(),
   });
   const client = await Bun.connect({

@@ -203,7 +203,6 @@ export class Connection {
   }
 
   #send(bytes: string | Uint8Array, length: number, isLast: boolean): void {
-    if (this.#isClosed) return;
     this.#isClosing ||= isLast;
     this.#outlet.write(bytes, length);
     if (isLast && !this.#outlet.isBlocked) return this.#close();
