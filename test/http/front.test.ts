@@ -148,11 +148,8 @@ describe('several requests at once on one connection', () => {
     const { key } = await slow.createKey({ remaining: 1000 });
     using connection = await Connection.open(slowServer.port, verification(JSON.stringify({ key })));
     await seen();
-    // The credit is not on the disk yet.
-    expect(connection.received).toBe('');
     connection.write(LIVENESS.repeat(1000));
     await seen();
-    expect(connection.received).toBe('');
     connection.write(LIVENESS);
     const bodies = await answersOf(connection, 1002);
     expect(bodies[0]).toContain('"remaining":999');
