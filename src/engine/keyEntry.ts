@@ -59,7 +59,13 @@ export interface KeyEntry {
   /** Where its own local limits are counted, once that was looked up. */
   local: LocalOwner | null;
   /** What the wire layer made of the descriptive fields; made once, on the first answer. */
-  wire: string | null;
+  wire: WireText | null;
+}
+
+/** Part of an answer, and whether its characters are bytes. */
+export interface WireText {
+  readonly text: string;
+  readonly isAscii: boolean;
 }
 
 export function toKeyEntry(found: KeyWithIdentity, apiId: string, identity: IdentityEntry | null): KeyEntry {

@@ -66,7 +66,7 @@ export interface Gauges extends BackgroundGauges {
 
 /** Everything that is measured, as Prometheus reads it. No label holds anything that a caller sent. */
 export class HttpMetrics {
-  readonly #verdicts = new Map<VerdictCode, number>(VERDICT_CODES.map((code) => [code, 0]));
+  readonly #verdicts = Object.fromEntries(VERDICT_CODES.map((code) => [code, 0])) as Record<VerdictCode, number>;
   readonly #errors = new Map<string, number>();
   readonly #verifySeconds = new Histogram(LATENCY_BUCKETS);
   readonly #manageSeconds = new Histogram(LATENCY_BUCKETS);
@@ -74,7 +74,7 @@ export class HttpMetrics {
   readonly #batchSizes = new Histogram(SIZE_BUCKETS);
 
   verified(code: VerdictCode, milliseconds: number): void {
-    this.#verdicts.set(code, (this.#verdicts.get(code) ?? 0) + 1);
+    this.#verdicts[code]++;
     this.#verifySeconds.add(milliseconds / 1000);
   }
 
@@ -99,7 +99,7 @@ export class HttpMetrics {
         'keystile_verdicts_total',
         'counter',
         'Verifications by verdict.',
-        labelled('keystile_verdicts_total', this.#verdicts),
+        labelled('keystile_verdicts_total', Object.entries(this.#verdicts)),
       ),
       section(
         'keystile_errors_total',
@@ -182,6 +182,6 @@ function labelText(value: string): string {
   return `"${value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')}"`;
 }
 
-function labelled(name: string, values: ReadonlyMap<string, number>): string[] {
+function labelled(name: string, values: Iterable<readonly [code: string, value: number]>): string[] {
   return [...values].map(([code, value]) => `${name}{code="${code}"} ${value}`);
 }

@@ -1,6 +1,6 @@
 import { VERDICT_CODES, type VerdictCode } from '../core/verdictCodes.ts';
 import { DEFAULT_LIMIT_NAME } from '../core/records.ts';
-import type { KeyEntry } from '../engine/keyEntry.ts';
+import type { KeyEntry, WireText } from '../engine/keyEntry.ts';
 import { type LimitReport, type Verdict } from '../engine/verdict.ts';
 import { toIdentityObject } from './keyObject.ts';
 
@@ -12,9 +12,20 @@ export function verdictText(verdict: Verdict, requestId: string): string {
   const { code, key, remaining, limits } = verdict;
   const head = HEADS[code];
   if (key === null) return `${head}${requestId}","meta":{}}`;
-  const described = key.extras === null && key.identity === null ? describePlain(key) : (key.wire ??= describe(key));
+  const described = isPlain(key) ? describePlain(key) : (key.wire ??= describe(key)).text;
   const counted = remaining === null ? '' : `,"remaining":${remaining}`;
   return `${head}${requestId}"${described}${counted}${limits === null ? '}' : limitsText(limits)}`;
+}
+
+/** How many bytes such a text is: counted only where it may be more than its characters. */
+export function verdictBytes({ key, limits }: Verdict, text: string): number {
+  let isOneEach = key === null || isPlain(key) || key.wire?.isAscii === true;
+  if (limits !== null) for (const { name } of limits) isOneEach &&= textsOf(name).isAscii;
+  return isOneEach ? text.length : Buffer.byteLength(text);
+}
+
+function isPlain({ extras, identity }: KeyEntry): boolean {
+  return extras === null && identity === null;
 }
 
 /** Up to the request id, for each code. */
@@ -30,7 +41,7 @@ function describePlain(key: KeyEntry): string {
 
 const NO_ACCESS = ',"permissions":[],"roles":[]';
 
-function describe(key: KeyEntry): string {
+function describe(key: KeyEntry): WireText {
   const { extras, identity } = key;
   let text = `,"keyId":"${key.id}"`;
   if (extras?.name != null) text += `,"name":${JSON.stringify(extras.name)}`;
@@ -43,7 +54,7 @@ function describe(key: KeyEntry): string {
   if (access === null) text += NO_ACCESS;
   else text += `,"permissions":${JSON.stringify(access.permissions)},"roles":${JSON.stringify(access.roles)}`;
   if (identity !== null) text += `,"identity":${JSON.stringify(toIdentityObject(identity))}`;
-  return text;
+  return { text, isAscii: isAscii(text) };
 }
 
 function limitsText(limits: readonly LimitReport[]): string {
@@ -72,20 +83,32 @@ export function shownLimit(limits: readonly LimitReport[]): LimitReport | undefi
 /** The name of a limit as it is written in JSON and in a structured header. */
 export interface NameTexts {
   readonly json: string;
+  readonly isAscii: boolean;
   readonly quoted: string;
 }
 
 const MAX_NAME_TEXTS = 1000;
 const nameTexts = new Map<string, NameTexts>();
+/** Most have but one, `default`: it is compared before anything is looked up. */
+let [lastName, lastTexts] = [DEFAULT_LIMIT_NAME, makeTexts(DEFAULT_LIMIT_NAME)];
 
 /** Installations have few names of limits: their texts are made once. */
 export function textsOf(name: string): NameTexts {
-  const known = nameTexts.get(name);
-  if (known !== undefined) return known;
+  if (name === lastName) return lastTexts;
+  const texts = nameTexts.get(name) ?? makeTexts(name);
   if (nameTexts.size >= MAX_NAME_TEXTS) nameTexts.clear();
+  nameTexts.set(name, texts);
+  [lastName, lastTexts] = [name, texts];
+  return texts;
+}
+
+function makeTexts(name: string): NameTexts {
   // A structured header is ASCII only: the rest is replaced.
   const quoted = `"${name.replaceAll(/[^\x20-\x7e]/g, '?').replaceAll(/["\\]/g, '\\$&')}"`;
-  const texts = { json: JSON.stringify(name), quoted };
-  nameTexts.set(name, texts);
-  return texts;
+  const json = JSON.stringify(name);
+  return { json, isAscii: isAscii(json), quoted };
+}
+
+function isAscii(text: string): boolean {
+  return Buffer.byteLength(text) === text.length;
 }

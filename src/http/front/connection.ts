@@ -108,9 +108,10 @@ export class Connection {
       this.#isHeadRead = false;
       this.#pieces = 0;
       this.#answer(asked, rest, start, end);
+      if (rest.length === end) return;
       rest = rest.subarray(end);
       if (this.#isAnswering || this.#outlet.isBlocked) {
-        if (rest.length > 0) this.#held = rest;
+        this.#held = rest;
         return;
       }
     }
@@ -180,10 +181,9 @@ export class Connection {
     );
   }
 
-  #sendVerdict({ text, headers }: WireVerdict, isLast: boolean): void {
-    const bodyBytes = Buffer.byteLength(text);
-    const head = this.#parts.heads.ofVerdict(headers, bodyBytes, isLast);
-    this.#send(head + text, head.length + bodyBytes, isLast);
+  #sendVerdict({ text, bytes, headers }: WireVerdict, isLast: boolean): void {
+    const head = this.#parts.heads.ofVerdict(headers, bytes, isLast);
+    this.#send(head + text, head.length + bytes, isLast);
   }
 
   async #sendResponse(answer: Promise<Response> | Response, isLast: boolean): Promise<void> {

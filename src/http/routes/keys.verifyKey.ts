@@ -7,7 +7,7 @@ import { checkContentType, readBody } from '../body.ts';
 import { IdentityObject } from '../keyObject.ts';
 import { strict } from '../schemas.ts';
 import type { Asking, Peer, Service } from '../service.ts';
-import { shownLimit, textsOf, verdictText } from '../verdictText.ts';
+import { shownLimit, textsOf, verdictBytes, verdictText } from '../verdictText.ts';
 import { VerifyBody } from '../verifyBody.ts';
 import { type Asker, authenticateAsker, HttpCaller, toVerifyRequest } from '../verifyRequest.ts';
 
@@ -60,6 +60,7 @@ export const verifyKey = {
 /** A verdict as it goes over the wire: its body, and the headers beside those that every answer has. */
 export interface WireVerdict {
   readonly text: string;
+  readonly bytes: number;
   readonly headers: readonly [name: string, value: string][];
 }
 
@@ -104,7 +105,7 @@ function finish(service: Service, asked: VerifyRequest, verdict: Verdict, starte
   const headers = verdict.limits === null && !verdict.replayed ? NO_HEADERS : headersOf(service, verdict);
   service.metrics.verified(verdict.code, service.monotonicMs() - startedAt);
   countVerdict(service, asked, verdict);
-  return { text, headers };
+  return { text, bytes: verdictBytes(verdict, text), headers };
 }
 
 /** For the analytics. */
