@@ -23,7 +23,7 @@ const PRUNE_TALLIES_EVERY_MS = 600_000;
 const FILL_EVERY_MS = 500;
 const OLD_TRANSACTION_MS = 300_000;
 /** A save that took t is followed by another after this many t at the earliest. */
-const SAVE_REST = 20;
+const SAVE_REST = 50;
 /** Owners of local counters that are looked at in one turn, whether they can be forgotten. */
 const FORGET_STEP = 200;
 /** A clock that moved by this much against the time that has passed was set by someone. */

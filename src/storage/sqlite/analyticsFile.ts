@@ -3,8 +3,9 @@ import type { Database } from 'bun:sqlite';
 import { FolderError } from './folder.ts';
 
 /**
- * Counts of verifications have a file of their own, analytics.db, which a thread of its own writes: no spend waits for it.
- * Connections that read have it attached; names of its tables are found there. Without it the service starts with no counts.
+ * What is counted behind the answers (verifications, and local limits as they were last saved) has a file of its own,
+ * analytics.db, which a thread of its own writes: no spend waits for it. Connections that read have it attached; names of its
+ * tables are found there. Without it the service starts with no counts.
  */
 
 const COUNT_COLUMNS = `
@@ -33,6 +34,10 @@ const SCHEMA_V1 = `
     PRIMARY KEY (span, time_ms, api_id, tags)
   ) STRICT, WITHOUT ROWID;
   CREATE TABLE key_uses (key_id TEXT PRIMARY KEY, last_used_at_ms INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+  CREATE TABLE edge_counts (
+    owner TEXT NOT NULL, name TEXT NOT NULL, duration_ms INTEGER NOT NULL, count INTEGER NOT NULL, reset_at_ms INTEGER NOT NULL,
+    PRIMARY KEY (owner, name, duration_ms)
+  ) STRICT, WITHOUT ROWID;
   ANALYZE;
   INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES
     ('key_tallies', 'key_tallies', '100000000 30000000 50000 10000 2 2 1'),
@@ -63,7 +68,7 @@ export function attachAnalytics(db: Database, path: string): void {
   db.query('ATTACH DATABASE ? AS analytics').run(path);
 }
 
-const MOVED_TABLES = ['key_tallies', 'api_tallies', 'key_uses'] as const;
+const MOVED_TABLES = ['key_tallies', 'api_tallies', 'key_uses', 'edge_counts'] as const;
 
 /**
  * Until version 2 the counts stood in the database itself; they are taken over before its migration removes them there, in a

@@ -1,41 +1,56 @@
 import type { Database } from 'bun:sqlite';
 
-import type { EdgeCount, EdgeCounts, LoadedCount } from '../port.ts';
+import { type EdgeCount, type EdgeCounts, type LoadedCount, StorageUnavailable } from '../port.ts';
+import { EDGE_NUMBERS, type EdgeColumns } from './edgeRows.ts';
+import { toWriteFailure } from './failure.ts';
+import type { LazyThread } from './lazyThread.ts';
 import type { SqliteThread } from './threadClient.ts';
 
-/** Counts by column: strings and a block of numbers are handed to a thread at a fraction of what objects cost. */
-export interface EdgeColumns {
-  readonly owners: readonly string[];
-  readonly names: readonly string[];
-  /** durationMs, count and resetAtMs of each. */
-  readonly numbers: Float64Array;
-}
-
-export const EDGE_NUMBERS = 3;
-
+/** Local counts are saved in analytics.db, by its thread: no spend waits for it, and without them verification goes on. */
 export class SqliteEdgeCounts implements EdgeCounts {
   readonly isShared = false;
-  readonly #writer: SqliteThread;
+  readonly #thread: LazyThread;
   readonly #select;
+  #forgotten: () => void = () => {};
 
-  constructor(db: Database, writer: SqliteThread) {
-    this.#writer = writer;
+  /** `db` only reads. */
+  constructor(db: Database, thread: LazyThread) {
+    this.#thread = thread;
     this.#select = db.query(
       'SELECT owner, name, duration_ms AS durationMs, count, reset_at_ms AS resetAtMs, 0 AS others FROM edge_counts WHERE owner = ?',
     );
   }
 
   async load(owner: string): Promise<readonly LoadedCount[]> {
-    return this.#select.all(owner) as LoadedCount[];
+    try {
+      return this.#select.all(owner) as LoadedCount[];
+    } catch {
+      // A file that cannot be read: the limits count from nothing, as they would without it.
+      return [];
+    }
   }
 
-  async sync(counts: readonly EdgeCount[]): Promise<readonly EdgeCount[]> {
-    await this.#writer.call('saveEdge', toColumns(counts));
+  async sync(counts: readonly EdgeCount[], isLast: boolean): Promise<readonly EdgeCount[]> {
+    let thread: SqliteThread | null = null;
+    try {
+      thread = await this.#thread.get();
+      await thread.call('saveEdge', toColumns(counts), isLast);
+    } catch (error) {
+      // What it had put together is gone with it.
+      if (thread?.isBroken !== false) this.#forgotten();
+      throw new StorageUnavailable(`Local counts cannot be saved (${toWriteFailure(error).message}).`);
+    }
     return [];
   }
 
-  /** What was saved stays. */
-  onForgotten(): void {}
+  /** Not by a thread that nothing else needs: what is left from before is removed when something is saved again. */
+  async prune(endedAtMs: number): Promise<void> {
+    if (this.#thread.isStarted) await (await this.#thread.get()).call('pruneEdge', endedAtMs);
+  }
+
+  onForgotten(listener: () => void): void {
+    this.#forgotten = listener;
+  }
 }
 
 function toColumns(counts: readonly EdgeCount[]): EdgeColumns {

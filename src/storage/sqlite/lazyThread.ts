@@ -9,6 +9,10 @@ export class LazyThread {
     this.#options = options;
   }
 
+  get isStarted(): boolean {
+    return this.#started !== null;
+  }
+
   get(): Promise<SqliteThread> {
     if (this.#started === null) {
       const started = SqliteThread.start(this.#options, () => this.#forget(started));

@@ -27,14 +27,14 @@ import type { SqliteThread } from './threadClient.ts';
 
 /** Items of one commit at the most: bounds its time and the size of its log row. */
 const MAX_BATCH = 2048;
-/** Rows that one step of pruning removes at the most. */
-const PRUNE_STEP = 500;
 
 export interface LedgerOptions {
   readonly nowMs: () => number;
   /** Spends and changes that may wait; one more is refused at once. */
   readonly maxWaiting: number;
   readonly idempotencyRetentionMs: number;
+  /** Removes the local counts of windows that ended until then. */
+  readonly pruneEdge: (endedAtMs: number) => Promise<void>;
   readonly observe: LedgerObserver;
 }
 
@@ -177,7 +177,7 @@ export class SqliteLedger implements Ledger {
     const nowMs = this.nowMs();
     await this.#enqueue({ rotateReplays: true });
     const endedAtMs = nowMs - PRUNE_GRACE_MS;
-    while (!(await this.#writer.call('pruneEdge', endedAtMs, PRUNE_STEP)));
+    await this.#options.pruneEdge(endedAtMs);
     await this.#windows.prune(endedAtMs);
     await this.#writer.call('write', [{ sql: 'DELETE FROM former_secrets WHERE until_ms <= $1', params: [endedAtMs] }]);
   }

@@ -20,7 +20,7 @@ export function readSchemaVersion(db: Database): number {
 
 /** The version after which there is an index of words, which the keys until then have to be put into. */
 const WORDS_SINCE = 1;
-/** The last version with counts of verifications in the database itself. */
+/** The last version with what is counted behind the answers in the database itself. */
 const COUNTS_UNTIL = 2;
 const STEP = 1000;
 
@@ -38,10 +38,8 @@ function fillWords(db: Database): void {
 
 /** Brings an opened database to the newest version, each step in a transaction of its own. Analytics are attached. */
 export function migrate(db: Database): void {
-  const first = readSchemaVersion(db);
-  for (let version = first; version < SCHEMA_VERSION; version++) {
-    // One that has just been brought to that version has none.
-    if (version === COUNTS_UNTIL && version === first) db.transaction(() => takeOverCounts(db)).immediate();
+  for (let version = readSchemaVersion(db); version < SCHEMA_VERSION; version++) {
+    if (version === COUNTS_UNTIL) db.transaction(() => takeOverCounts(db)).immediate();
     db.transaction(() => {
       db.run(MIGRATIONS[version] ?? '');
       if (version === WORDS_SINCE) fillWords(db);

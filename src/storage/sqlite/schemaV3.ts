@@ -1,6 +1,7 @@
-/** Counts of verifications are in a file of their own: see analyticsFile.ts, which has taken them over before. */
+/** What is counted behind the answers is in a file of its own: see analyticsFile.ts, which has taken it over before. */
 export const SCHEMA_V3 = `
   DROP TABLE key_tallies;
   DROP TABLE api_tallies;
   DROP TABLE key_uses;
+  DROP TABLE edge_counts;
   `;

@@ -49,7 +49,7 @@ export class SqliteStorage implements Storage {
   readonly #writer: SqliteThread;
   readonly #commitNumber: CommitNumberFile;
   readonly #reader: LazyThread;
-  readonly #tallyThread: LazyThread;
+  readonly #countsThread: LazyThread;
 
   private constructor(db: Database, writer: SqliteThread, options: SqliteOptions) {
     this.#db = db;
@@ -57,7 +57,7 @@ export class SqliteStorage implements Storage {
     const { databasePath: path, analyticsPath } = options.folder;
     this.#paths = [path, analyticsPath];
     this.#reader = new LazyThread({ role: 'reader', path, analyticsPath });
-    this.#tallyThread = new LazyThread({ role: 'writer', path: analyticsPath, addedFlushMs: options.addedFlushMs });
+    this.#countsThread = new LazyThread({ role: 'writer', path: analyticsPath, addedFlushMs: options.addedFlushMs });
     const reader = new SqliteReader(db, () => this.#reader.get());
     this.records = new SqlRecords({
       reader,
@@ -66,9 +66,12 @@ export class SqliteStorage implements Storage {
       version: async () => this.ledger.recordChanges,
     });
     this.imports = new SqlImports(reader);
-    this.tallies = new SqlTallies(reader, new SqliteTallyWriter(db, this.#tallyThread));
+    this.tallies = new SqlTallies(reader, new SqliteTallyWriter(db, this.#countsThread));
+    const edge = new SqliteEdgeCounts(db, this.#countsThread);
+    this.edge = edge;
     this.ledger = new SqliteLedger(db, writer, {
       ...options,
+      pruneEdge: (endedAtMs) => edge.prune(endedAtMs),
       observe: {
         foldFailed: (reason) => options.observe.foldFailed(reason),
         refused: (reason) => options.observe.refused(reason),
@@ -80,7 +83,6 @@ export class SqliteStorage implements Storage {
     });
     if (!options.acceptLostCommits) refuseLostCommits(options.folder.path, this.ledger.number);
     this.#commitNumber = new CommitNumberFile(options.folder.path, () => this.ledger.number, writer);
-    this.edge = new SqliteEdgeCounts(db, writer);
     this.workspaceId = readWorkspaceId(db) ?? '';
   }
 
@@ -107,7 +109,7 @@ export class SqliteStorage implements Storage {
   /** For tests: lets the disk be full (pages), or have space again (null). */
   async setMaxPages(pages: number | null): Promise<void> {
     await this.#writer.call('setMaxPages', pages);
-    await (await this.#tallyThread.get()).call('setMaxPages', pages);
+    await (await this.#countsThread.get()).call('setMaxPages', pages);
   }
 
   async close(): Promise<void> {
@@ -115,7 +117,7 @@ export class SqliteStorage implements Storage {
     await this.#commitNumber.close();
     await this.#reader.close();
     this.#db.close();
-    await this.#tallyThread.close();
+    await this.#countsThread.close();
     await this.#writer.close();
   }
 }

@@ -1,4 +1,4 @@
-import type { EdgeColumns } from './edgeCounts.ts';
+import type { EdgeColumns } from './edgeRows.ts';
 import { type FailureKind, WriteFailure } from './failure.ts';
 import type { Statement } from '../sql/statement.ts';
 import type { Commit, WriterOptions } from './writer.ts';
@@ -14,8 +14,8 @@ interface ThreadMethods {
   commit(commit: Commit): void;
   fold(numbers: Float64Array): void;
   trim(number: number, rows: number): boolean;
-  saveEdge(counts: EdgeColumns): void;
-  pruneEdge(endedAtMs: number, rows: number): boolean;
+  saveEdge(counts: EdgeColumns, isLast: boolean): void;
+  pruneEdge(endedAtMs: number): void;
   reserve(count: number): number;
   noteCommit(path: string, number: number): void;
   setMaxPages(pages: number | null): void;

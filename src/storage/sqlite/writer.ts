@@ -6,7 +6,7 @@ import type { RecordWrite } from '../recordsPort.ts';
 import type { Params, Statement as SqlStatement } from '../sql/statement.ts';
 import { writeStatements } from '../sql/writes.ts';
 import { configure } from './configure.ts';
-import { EDGE_NUMBERS, type EdgeColumns } from './edgeCounts.ts';
+import { type EdgeColumns, EdgeRows } from './edgeRows.ts';
 import { toWriteFailure, WriteFailure } from './failure.ts';
 import { ENTRY_LENGTH } from './entries.ts';
 import type { Rotation } from './replays.ts';
@@ -56,6 +56,7 @@ export class Writer {
     statement: (sql: string) => this.#statement(sql),
     transaction: (work: () => void) => this.#transaction(work),
   };
+  readonly #edge = new EdgeRows(this.#connection);
 
   constructor(options: WriterOptions) {
     this.#db = new Database(options.path, { readwrite: true, create: false });
@@ -128,27 +129,12 @@ export class Writer {
     return removed < rows;
   }
 
-  saveEdge({ owners, names, numbers }: EdgeColumns): void {
-    this.#transaction(() => {
-      for (const [i, owner] of owners.entries()) {
-        const [durationMs = 0, count = 0, resetAtMs = 0] = numbers.subarray(i * EDGE_NUMBERS);
-        this.#run(
-          `INSERT INTO edge_counts (owner, name, duration_ms, count, reset_at_ms) VALUES (?, ?, ?, ?, ?)
-           ON CONFLICT (owner, name, duration_ms) DO UPDATE SET count = excluded.count, reset_at_ms = excluded.reset_at_ms`,
-          [owner, names[i] ?? '', durationMs, count, resetAtMs],
-        );
-      }
-    });
+  saveEdge(counts: EdgeColumns, isLast: boolean): void {
+    this.#edge.save(counts, isLast);
   }
 
-  pruneEdge(endedAtMs: number, rows: number): boolean {
-    return (
-      this.#run(
-        `DELETE FROM edge_counts WHERE (owner, name, duration_ms) IN
-           (SELECT owner, name, duration_ms FROM edge_counts WHERE reset_at_ms <= ? LIMIT ?)`,
-        [endedAtMs, rows],
-      ) < rows
-    );
+  pruneEdge(endedAtMs: number): void {
+    this.#edge.prune(endedAtMs);
   }
 
   /** A block of account numbers, taken for good before the first of them is used. */
