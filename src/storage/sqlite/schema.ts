@@ -38,8 +38,10 @@ function fillWords(db: Database): void {
 
 /** Brings an opened database to the newest version, each step in a transaction of its own. Analytics are attached. */
 export function migrate(db: Database): void {
-  for (let version = readSchemaVersion(db); version < SCHEMA_VERSION; version++) {
-    if (version === COUNTS_UNTIL) db.transaction(() => takeOverCounts(db)).immediate();
+  const first = readSchemaVersion(db);
+  for (let version = first; version < SCHEMA_VERSION; version++) {
+    // A new one has none.
+    if (version === COUNTS_UNTIL && first > 0) db.transaction(() => takeOverCounts(db)).immediate();
     db.transaction(() => {
       db.run(MIGRATIONS[version] ?? '');
       if (version === WORDS_SINCE) fillWords(db);
