@@ -5,7 +5,7 @@ import { MAX_ADHOC_LIMITS_PER_OWNER } from '../core/bounds.ts';
 import { AppError } from '../core/errors.ts';
 import { type HeldPermissions, type PermissionQuery, satisfies } from '../core/permissions.ts';
 import type { CreditsRecord } from '../core/records.ts';
-import type { IdempotencyKey, Leg, SpendOutcome } from '../core/spend.ts';
+import type { IdempotencyKey, Leg, LegResult, SpendOutcome } from '../core/spend.ts';
 import type { Feed } from '../storage/feedPort.ts';
 import type { Ledger } from '../storage/port.ts';
 import type { Edge } from './edge.ts';
@@ -153,16 +153,29 @@ export class Verifier {
     return replayed === null ? refusal : this.#toVerdict(counted, strict, replayed);
   }
 
+  #spend(counted: Counted): Promise<Verdict> {
+    return counted.limits.length === 0 ? this.#spendCredits(counted) : this.#spendAll(counted);
+  }
+
+  /** Without limits there is nothing to hold meanwhile, and no account to ask for first. */
+  #spendCredits(counted: Counted): Promise<Verdict> {
+    const legs = this.#exactLegs(counted, NO_LIMITS, null);
+    const spent = this.#parts.ledger.spend({ legs, idempotency: idempotencyOf(counted) });
+    return spent.then((outcome) =>
+      outcome.status === 'stale' ? this.#decideAgain(counted) : this.#toVerdict(counted, NO_LIMITS, outcome),
+    );
+  }
+
   /** Local legs are held while the ledger decides; they become admitted with the spend or are released. */
-  async #spend(counted: Counted): Promise<Verdict> {
-    const { entry, request, limits, local } = counted;
+  async #spendAll(counted: Counted): Promise<Verdict> {
+    const { entry, limits, local } = counted;
     const strict = local.length === limits.length ? NO_LIMITS : limits.filter(({ async }) => !async);
     for (const leg of local) this.#parts.edge.hold(leg);
     let outcome: SpendOutcome | null = null;
     try {
       const accounts = strict.some(({ account }) => account === null) ? await this.#accountsOf(entry, strict) : null;
-      const idempotency: IdempotencyKey | null = request.idempotency && { scope: entry.id, ...request.idempotency };
-      outcome = await this.#parts.ledger.spend({ legs: this.#exactLegs(counted, strict, accounts), idempotency });
+      const legs = this.#exactLegs(counted, strict, accounts);
+      outcome = await this.#parts.ledger.spend({ legs, idempotency: idempotencyOf(counted) });
     } finally {
       const isTaken = outcome?.status === 'taken' && !outcome.replayed;
       for (const leg of local) this.#parts.edge.settle(leg, isTaken);
@@ -235,11 +248,9 @@ export class Verifier {
       case 'refused': {
         const by = outcome.status === 'refused' ? outcome.by : -1;
         const code: VerdictCode = by < 0 ? 'VALID' : by < strict.length ? 'RATE_LIMITED' : 'USAGE_EXCEEDED';
-        const credits = outcome.legs.slice(strict.length, strict.length + countersOf(counted.entry));
-        const remaining = credits.length === 0 ? null : Math.min(...credits.map(({ left }) => left));
-        const reports = this.#reports(counted, strict, outcome, by);
+        const remaining = leastLeft(outcome.legs, strict.length, countersOf(counted.entry));
+        const limits = counted.limits.length === 0 ? null : this.#reports(counted, strict, outcome, by);
         const replayed = outcome.status === 'taken' && outcome.replayed;
-        const limits = reports.length === 0 ? null : reports;
         // The ledger decides later than it is asked; what it decided once before is answered now.
         const atMs = replayed ? counted.nowMs : outcome.nowMs;
         return { code, key: counted.entry, remaining, limits, replayed, atMs };
@@ -341,6 +352,10 @@ interface Counted {
   readonly local: readonly LocalLeg[];
 }
 
+function idempotencyOf({ entry, request }: Counted): IdempotencyKey | null {
+  return request.idempotency && { scope: entry.id, ...request.idempotency };
+}
+
 function checkApi(entry: KeyEntry, request: VerifyRequest): VerdictCode | null {
   return request.apiId !== null && request.apiId !== entry.apiId ? 'FORBIDDEN' : null;
 }
@@ -369,6 +384,16 @@ function checkPermissions(entry: KeyEntry, { permissions }: VerifyRequest): Verd
 
 function countersOf({ credits, identity }: KeyEntry): number {
   return (credits === null ? 0 : 1) + (identity === null || identity.credits === null ? 0 : 1);
+}
+
+/** What is left of the credits; null where there are none. */
+function leastLeft(legs: readonly LegResult[], first: number, count: number): number | null {
+  let least: number | null = null;
+  for (let i = first; i < first + count; i++) {
+    const left = legs[i]?.left ?? Infinity;
+    if (left < (least ?? Infinity)) least = left;
+  }
+  return least;
 }
 
 /** Its own, or those that it shares with the other keys of its identity. */

@@ -5,6 +5,8 @@ import { type AccountEntry, ENTRY_LENGTH, readEntry, writeEntry } from './entrie
 
 /** Accounts of one page. Numbers are given one after the other, so keys made together are counted together. */
 const PAGE_ACCOUNTS = 256;
+/** The bits of a number that tell its place on the page; right for every number that has no fraction, however large. */
+const LAST_OF_PAGE = PAGE_ACCOUNTS - 1;
 /** Pages kept (about 100 MB); one on which nothing is unfolded makes room for another. */
 const MAX_PAGES = 8192;
 /** Pages that are looked at for one that can go. */
@@ -17,6 +19,8 @@ const KIND = 1;
 /** AccountEntry after AccountEntry, in the order of their numbers. */
 interface Page {
   readonly numbers: Float64Array;
+  /** 1 for each account that is unfolded, and how many these are. */
+  readonly marks: Uint8Array;
   unfolded: number;
 }
 
@@ -41,7 +45,7 @@ export class Accounts {
   readonly #db: Database;
   readonly #maxPages: number;
   readonly #pages = new Map<number, Page>();
-  readonly #unfolded = new Set<number>();
+  #unfolded = 0;
   readonly #select;
 
   constructor(db: Database, maxPages = MAX_PAGES) {
@@ -51,7 +55,7 @@ export class Accounts {
   }
 
   get unfoldedSize(): number {
-    return this.#unfolded.size;
+    return this.#unfolded;
   }
 
   get(id: number): AccountState | undefined {
@@ -85,7 +89,13 @@ export class Accounts {
 
   /** What is to be folded, in the order of the table: neighbours share a page of it, which is written once. */
   unfoldedIds(): Float64Array {
-    return Float64Array.from(this.#unfolded).sort();
+    const ids = new Float64Array(this.#unfolded);
+    const pages = [...this.#pages].filter(([, { unfolded }]) => unfolded > 0).sort(([a], [b]) => a - b);
+    let next = 0;
+    for (const [number, { marks }] of pages) {
+      for (let i = marks.indexOf(1); i >= 0; i = marks.indexOf(1, i + 1)) ids[next++] = number * PAGE_ACCOUNTS + i;
+    }
+    return ids;
   }
 
   /** The newest committed states of these accounts, AccountEntry after AccountEntry. */
@@ -104,8 +114,10 @@ export class Accounts {
       const id = slice[i] ?? 0;
       const page = this.#page(id);
       const at = placeOf(id);
-      if (!isEqual(slice, i, page.numbers, at) || !this.#unfolded.delete(id)) continue;
+      if (!isEqual(slice, i, page.numbers, at) || page.marks[id & LAST_OF_PAGE] === 0) continue;
+      page.marks[id & LAST_OF_PAGE] = 0;
       page.unfolded--;
+      this.#unfolded--;
       // A closed account has no row any more: nothing to know of it.
       if (page.numbers[at + KIND] === -1) page.numbers[at + KIND] = NOT_READ;
     }
@@ -114,9 +126,10 @@ export class Accounts {
   /** The page of an account that is about to be newer than its row. */
   #touch(id: number): Page {
     const page = this.#page(id);
-    if (this.#unfolded.has(id)) return page;
-    this.#unfolded.add(id);
+    if (page.marks[id & LAST_OF_PAGE] === 1) return page;
+    page.marks[id & LAST_OF_PAGE] = 1;
     page.unfolded++;
+    this.#unfolded++;
     return page;
   }
 
@@ -132,7 +145,8 @@ export class Accounts {
     let page = this.#pages.get(number);
     if (page === undefined) {
       if (this.#pages.size >= this.#maxPages) this.#makeRoom();
-      page = { numbers: new Float64Array(PAGE_ACCOUNTS * ENTRY_LENGTH).fill(NOT_READ), unfolded: 0 };
+      const numbers = new Float64Array(PAGE_ACCOUNTS * ENTRY_LENGTH).fill(NOT_READ);
+      page = { numbers, marks: new Uint8Array(PAGE_ACCOUNTS), unfolded: 0 };
       this.#pages.set(number, page);
     }
     return page;
@@ -152,7 +166,7 @@ export class Accounts {
 }
 
 function placeOf(id: number): number {
-  return (id % PAGE_ACCOUNTS) * ENTRY_LENGTH;
+  return (id & LAST_OF_PAGE) * ENTRY_LENGTH;
 }
 
 function isEqual(a: Float64Array, atA: number, b: Float64Array, atB: number): boolean {

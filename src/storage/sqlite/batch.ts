@@ -12,7 +12,7 @@ import type { Change, ChangeOutcome } from '../port.ts';
 import { tellBalances } from '../sql/balances.ts';
 import type { Accounts } from './accounts.ts';
 import type { Replays, Rotation } from './replays.ts';
-import { entryText } from './entries.ts';
+import { toEntries } from './entries.ts';
 import type { Commit, EventRow, ReplayRow, WindowWrite } from './writer.ts';
 
 /** A change of this adapter may also name ad-hoc windows. */
@@ -66,9 +66,12 @@ export class Batch implements LedgerView {
     return this.accounts.size === 0 && !this.rotates && this.#writes.length === 0 && this.#events.length === 0;
   }
 
+  /** It has changed accounts, and nothing else. */
+  get isPlain(): boolean {
+    return !this.rotates && this.#writes.length === 0 && this.#events.length === 0;
+  }
+
   toCommit(number: number): Commit {
-    let log = '';
-    for (const [id, state] of this.accounts) log += (log === '' ? '' : ',') + entryText(id, state);
     const replays: ReplayRow[] = [];
     for (const { key, replay } of this.replays.values()) {
       const { requestDigest, ...outcome } = replay;
@@ -76,7 +79,7 @@ export class Batch implements LedgerView {
     }
     return {
       number,
-      log: `[${log}]`,
+      accounts: toEntries(this.accounts),
       writes: this.#writes,
       replays,
       events: this.#events,

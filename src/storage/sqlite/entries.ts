@@ -12,10 +12,24 @@ export type AccountEntry = readonly [
 
 export const ENTRY_LENGTH = 6;
 
-/** An entry as JSON. Written by hand, like `writeEntry`: both run once for every spend. */
-export function entryText(id: number, state: AccountState | null): string {
-  if (state === null) return `[${id},-1,0,0,0,0]`;
-  return `[${id},${kindNumber(state)},${state.value},${state.mark},${state.dueAtMs},${state.revision}]`;
+/** A block of entries as JSON of AccountEntry[]: how they stand in the log. */
+export function entriesText(numbers: Float64Array): string {
+  let text = '';
+  for (let at = 0; at < numbers.length; at += ENTRY_LENGTH) {
+    text += `${at === 0 ? '[' : ',['}${numbers[at]},${numbers[at + 1]},${numbers[at + 2]},${numbers[at + 3]},${numbers[at + 4]},${numbers[at + 5]}]`;
+  }
+  return `[${text}]`;
+}
+
+/** All of them, in a block. */
+export function toEntries(states: ReadonlyMap<number, AccountState | null>): Float64Array {
+  const numbers = new Float64Array(states.size * ENTRY_LENGTH);
+  let at = 0;
+  for (const [id, state] of states) {
+    writeEntry(numbers, at, id, state);
+    at += ENTRY_LENGTH;
+  }
+  return numbers;
 }
 
 /** An entry in a block of numbers. */

@@ -20,6 +20,7 @@ import { AccountNumbers } from './accountNumbers.ts';
 import { Accounts } from './accounts.ts';
 import { AdHocWindows } from './adHocWindows.ts';
 import { Batch, type Work } from './batch.ts';
+import { toEntries } from './entries.ts';
 import { isDamage, toWriteFailure, WriteFailure } from './failure.ts';
 import { Folding } from './folding.ts';
 import { Replays } from './replays.ts';
@@ -248,11 +249,15 @@ export class SqliteLedger implements Ledger {
   async #commit(batch: Batch, size: number): Promise<void> {
     if (this.#writer.isBroken) throw new WriteFailure('broken', 'the database has failed');
     const startedAt = performance.now();
-    const commit = batch.toCommit(this.#number + 1);
-    await this.#writer.call('commit', commit);
-    this.#number = commit.number;
+    const number = this.#number + 1;
+    if (batch.isPlain) await this.#writer.commitAccounts(number, toEntries(batch.accounts));
+    else {
+      const commit = batch.toCommit(number);
+      await this.#writer.call('commit', commit);
+      if (commit.writes.length > 0) this.#recordChanges++;
+    }
+    this.#number = number;
     this.#trouble = null;
-    if (commit.writes.length > 0) this.#recordChanges++;
     this.#accounts.adopt(batch.accounts);
     if (batch.rotates) this.#replays.rotated(batch.rotation);
     for (const { key } of batch.replays.values()) this.#replays.committed(key.scope);

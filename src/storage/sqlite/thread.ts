@@ -62,11 +62,15 @@ function carryOut(call: ThreadCall): unknown {
 /** After it nothing is done any more: who asked was told that nothing is, and may ask another thread for the same. */
 let broken: WriteFailure | null = null;
 
-self.onmessage = (event: MessageEvent<ThreadCall>) => {
+self.onmessage = (event: MessageEvent<ThreadCall | Float64Array>) => {
   let reply: ThreadReply;
   try {
     if (broken !== null) throw broken;
-    reply = { ok: true, value: carryOut(event.data) };
+    const value =
+      event.data instanceof Float64Array
+        ? writer?.commitAccounts(event.data[0] ?? 0, event.data.subarray(1))
+        : carryOut(event.data);
+    reply = value === undefined ? true : { ok: true, value };
   } catch (error) {
     const failure = toWriteFailure(error);
     if (failure.kind === 'broken' && broken === null) {

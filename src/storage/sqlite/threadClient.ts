@@ -31,7 +31,9 @@ type Method = keyof ThreadMethods;
 
 export type ThreadCall = { [M in Method]: { readonly method: M; readonly args: Parameters<ThreadMethods[M]> } }[Method];
 
+/** True: it was done, and there is nothing to answer. */
 export type ThreadReply =
+  | true
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly kind: FailureKind; readonly message: string };
 
@@ -71,11 +73,23 @@ export class SqliteThread {
     method: M,
     ...args: Parameters<ThreadMethods[M]>
   ): Promise<ReturnType<ThreadMethods[M]>> {
-    if (this.#dead !== null) throw this.#dead;
+    return (await this.#post({ method, args })) as ReturnType<ThreadMethods[M]>;
+  }
+
+  /** A commit of nothing but accounts. A block of numbers by itself is handed over at half of what an object costs. */
+  async commitAccounts(number: number, accounts: Float64Array): Promise<void> {
+    const message = new Float64Array(1 + accounts.length);
+    message[0] = number;
+    message.set(accounts, 1);
+    await this.#post(message);
+  }
+
+  #post(message: { readonly method: Method; readonly args: readonly unknown[] } | Float64Array): Promise<unknown> {
+    if (this.#dead !== null) return Promise.reject(this.#dead);
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     this.#waiters.push({ resolve, reject });
-    this.#worker.postMessage({ method, args });
-    return (await promise) as ReturnType<ThreadMethods[M]>;
+    this.#worker.postMessage(message);
+    return promise;
   }
 
   async close(): Promise<void> {
@@ -87,6 +101,7 @@ export class SqliteThread {
 
   #receive(reply: ThreadReply): void {
     const waiter = this.#waiters.shift();
+    if (reply === true) return waiter?.resolve(undefined);
     if (reply.ok) waiter?.resolve(reply.value);
     else waiter?.reject(new WriteFailure(reply.kind, reply.message));
     if (!reply.ok && reply.kind === 'broken') this.breakDown(new WriteFailure('broken', reply.message));

@@ -8,7 +8,7 @@ import { writeStatements } from '../sql/writes.ts';
 import { configure } from './configure.ts';
 import { type EdgeColumns, EdgeRows } from './edgeRows.ts';
 import { toWriteFailure, WriteFailure } from './failure.ts';
-import { ENTRY_LENGTH } from './entries.ts';
+import { entriesText, ENTRY_LENGTH } from './entries.ts';
 import type { Rotation } from './replays.ts';
 import { foldTallies, unpackSlices } from './tallyFold.ts';
 
@@ -24,6 +24,10 @@ export interface ReplayRow {
   readonly outcome: string;
 }
 
+const FOLD = `INSERT INTO accounts (id, kind, value, mark, due_at_ms, revision) VALUES (?, ?, ?, ?, ?, ?)
+  ON CONFLICT (id) DO UPDATE SET kind = excluded.kind, value = excluded.value, mark = excluded.mark,
+    due_at_ms = excluded.due_at_ms, revision = excluded.revision`;
+
 /** What was changed, and when the ledger decided it. */
 export interface EventRow extends AuditEvent {
   readonly atMs: number;
@@ -32,8 +36,8 @@ export interface EventRow extends AuditEvent {
 /** One batch of the ledger. */
 export interface Commit {
   readonly number: number;
-  /** JSON of AccountEntry[]. */
-  readonly log: string;
+  /** What they are after it, AccountEntry after AccountEntry. */
+  readonly accounts: Float64Array;
   readonly writes: readonly (RecordWrite | WindowWrite)[];
   readonly replays: readonly ReplayRow[];
   readonly events: readonly EventRow[];
@@ -77,8 +81,13 @@ export class Writer {
         );
       }
       for (const event of commit.events) this.#noteEvent(event);
-      this.#run('INSERT INTO ledger_log (number, entries) VALUES (?, ?)', [commit.number, commit.log]);
+      this.#log(commit.number, commit.accounts);
     });
+  }
+
+  /** A batch that has spent, and nothing else. */
+  commitAccounts(number: number, accounts: Float64Array): void {
+    this.#transaction(() => this.#log(number, accounts));
   }
 
   write(statements: readonly SqlStatement[]): number[] {
@@ -102,16 +111,12 @@ export class Writer {
   fold(numbers: Float64Array): void {
     this.#transaction(() => {
       for (let i = 0; i < numbers.length; i += ENTRY_LENGTH) {
-        const entry = [...numbers.subarray(i, i + ENTRY_LENGTH)];
-        if (entry[1] === -1) this.#run('DELETE FROM accounts WHERE id = ?', entry.slice(0, 1));
-        else {
-          this.#run(
-            `INSERT INTO accounts (id, kind, value, mark, due_at_ms, revision) VALUES (?, ?, ?, ?, ?, ?)
-             ON CONFLICT (id) DO UPDATE SET kind = excluded.kind, value = excluded.value, mark = excluded.mark,
-               due_at_ms = excluded.due_at_ms, revision = excluded.revision`,
-            entry,
-          );
-        }
+        const [id = 0, kind = 0, value = 0, mark = 0, dueAtMs = 0, revision = 0] = numbers.subarray(
+          i,
+          i + ENTRY_LENGTH,
+        );
+        if (kind === -1) this.#run('DELETE FROM accounts WHERE id = ?', [id]);
+        else this.#run(FOLD, [id, kind, value, mark, dueAtMs, revision]);
       }
     });
   }
@@ -182,6 +187,10 @@ export class Writer {
           throw new WriteFailure('refused', 'the record has another revision');
       }
     }
+  }
+
+  #log(number: number, accounts: Float64Array): void {
+    this.#run('INSERT INTO ledger_log (number, entries) VALUES (?, ?)', [number, entriesText(accounts)]);
   }
 
   #noteEvent({ atMs, actor, action, target, before, after, origin, requestId }: EventRow): void {
