@@ -71,6 +71,10 @@ export class Batch implements LedgerView {
     return !this.rotates && this.#writes.length === 0 && this.#events.length === 0;
   }
 
+  get changesRecords(): boolean {
+    return this.#writes.length > 0;
+  }
+
   toCommit(number: number): Commit {
     const replays: ReplayRow[] = [];
     for (const { key, replay } of this.replays.values()) {

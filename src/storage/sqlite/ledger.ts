@@ -20,7 +20,8 @@ import { AccountNumbers } from './accountNumbers.ts';
 import { Accounts } from './accounts.ts';
 import { AdHocWindows } from './adHocWindows.ts';
 import { Batch, type Work } from './batch.ts';
-import { toEntries } from './entries.ts';
+import { Committing } from './committing.ts';
+import type { DirectLog } from './directLog.ts';
 import { isDamage, toWriteFailure, WriteFailure } from './failure.ts';
 import { Folding } from './folding.ts';
 import { Replays } from './replays.ts';
@@ -69,6 +70,7 @@ interface Item {
 export class SqliteLedger implements Ledger {
   readonly #db: Database;
   readonly #writer: SqliteThread;
+  readonly #committing: Committing;
   readonly #options: LedgerOptions;
   readonly #accounts: Accounts;
   readonly #replays: Replays;
@@ -82,9 +84,10 @@ export class SqliteLedger implements Ledger {
   #recordChanges = 0;
   #idle: Promise<void> = Promise.resolve();
 
-  constructor(db: Database, writer: SqliteThread, options: LedgerOptions) {
+  constructor(db: Database, writer: SqliteThread, direct: DirectLog, options: LedgerOptions) {
     this.#db = db;
     this.#writer = writer;
+    this.#committing = new Committing(writer, direct);
     this.#options = options;
     this.#accounts = new Accounts(db);
     this.#replays = new Replays(db, options.idempotencyRetentionMs);
@@ -250,12 +253,8 @@ export class SqliteLedger implements Ledger {
     if (this.#writer.isBroken) throw new WriteFailure('broken', 'the database has failed');
     const startedAt = performance.now();
     const number = this.#number + 1;
-    if (batch.isPlain) await this.#writer.commitAccounts(number, toEntries(batch.accounts));
-    else {
-      const commit = batch.toCommit(number);
-      await this.#writer.call('commit', commit);
-      if (commit.writes.length > 0) this.#recordChanges++;
-    }
+    await this.#committing.commit(batch, number);
+    if (batch.changesRecords) this.#recordChanges++;
     this.#number = number;
     this.#trouble = null;
     this.#accounts.adopt(batch.accounts);

@@ -12,6 +12,7 @@ import type { Tallies } from '../talliesPort.ts';
 import { attachAnalytics, prepareAnalytics } from './analyticsFile.ts';
 import { CommitNumberFile, refuseLostCommits } from './commitNumber.ts';
 import { SqliteEdgeCounts } from './edgeCounts.ts';
+import { DirectLog } from './directLog.ts';
 import { toWriteFailure } from './failure.ts';
 import { type DataFolder, FolderError } from './folder.ts';
 import { type LedgerObserver, SqliteLedger } from './ledger.ts';
@@ -47,6 +48,7 @@ export class SqliteStorage implements Storage {
   readonly #db: Database;
   readonly #paths: readonly string[];
   readonly #writer: SqliteThread;
+  readonly #direct: DirectLog;
   readonly #commitNumber: CommitNumberFile;
   readonly #reader: LazyThread;
   readonly #countsThread: LazyThread;
@@ -54,6 +56,7 @@ export class SqliteStorage implements Storage {
   private constructor(db: Database, writer: SqliteThread, options: SqliteOptions) {
     this.#db = db;
     this.#writer = writer;
+    this.#direct = new DirectLog({ path: options.folder.databasePath, addedFlushMs: options.addedFlushMs });
     const { databasePath: path, analyticsPath } = options.folder;
     this.#paths = [path, analyticsPath];
     this.#reader = new LazyThread({ role: 'reader', path, analyticsPath });
@@ -69,7 +72,7 @@ export class SqliteStorage implements Storage {
     this.tallies = new SqlTallies(reader, new SqliteTallyWriter(db, this.#countsThread));
     const edge = new SqliteEdgeCounts(db, this.#countsThread);
     this.edge = edge;
-    this.ledger = new SqliteLedger(db, writer, {
+    this.ledger = new SqliteLedger(db, writer, this.#direct, {
       ...options,
       pruneEdge: (endedAtMs) => edge.prune(endedAtMs),
       observe: {
@@ -108,6 +111,7 @@ export class SqliteStorage implements Storage {
 
   /** For tests: lets the disk be full (pages), or have space again (null). */
   async setMaxPages(pages: number | null): Promise<void> {
+    this.#direct.setMaxPages(pages);
     await this.#writer.call('setMaxPages', pages);
     await (await this.#countsThread.get()).call('setMaxPages', pages);
   }
@@ -117,6 +121,7 @@ export class SqliteStorage implements Storage {
     await this.#commitNumber.close();
     await this.#reader.close();
     this.#db.close();
+    this.#direct.close();
     await this.#countsThread.close();
     await this.#writer.close();
   }

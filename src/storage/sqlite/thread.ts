@@ -59,6 +59,12 @@ function carryOut(call: ThreadCall): unknown {
   }
 }
 
+function commitAccounts(message: Float64Array): number {
+  const startedAt = performance.now();
+  writer?.commitAccounts(message[0] ?? 0, message.subarray(1));
+  return performance.now() - startedAt;
+}
+
 /** After it nothing is done any more: who asked was told that nothing is, and may ask another thread for the same. */
 let broken: WriteFailure | null = null;
 
@@ -66,11 +72,11 @@ self.onmessage = (event: MessageEvent<ThreadCall | Float64Array>) => {
   let reply: ThreadReply;
   try {
     if (broken !== null) throw broken;
-    const value =
-      event.data instanceof Float64Array
-        ? writer?.commitAccounts(event.data[0] ?? 0, event.data.subarray(1))
-        : carryOut(event.data);
-    reply = value === undefined ? true : { ok: true, value };
+    if (event.data instanceof Float64Array) reply = commitAccounts(event.data);
+    else {
+      const value = carryOut(event.data);
+      reply = value === undefined ? true : { ok: true, value };
+    }
   } catch (error) {
     const failure = toWriteFailure(error);
     if (failure.kind === 'broken' && broken === null) {

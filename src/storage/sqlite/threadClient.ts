@@ -31,9 +31,10 @@ type Method = keyof ThreadMethods;
 
 export type ThreadCall = { [M in Method]: { readonly method: M; readonly args: Parameters<ThreadMethods[M]> } }[Method];
 
-/** True: it was done, and there is nothing to answer. */
+/** True: it was done, and there is nothing to answer. A number: how many milliseconds a commit took. */
 export type ThreadReply =
   | true
+  | number
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly kind: FailureKind; readonly message: string };
 
@@ -65,6 +66,11 @@ export class SqliteThread {
     };
   }
 
+  /** It has done all that it was asked. */
+  get isIdle(): boolean {
+    return this.#waiters.length === 0;
+  }
+
   get isBroken(): boolean {
     return this.#dead !== null;
   }
@@ -76,12 +82,12 @@ export class SqliteThread {
     return (await this.#post({ method, args })) as ReturnType<ThreadMethods[M]>;
   }
 
-  /** A commit of nothing but accounts. A block of numbers by itself is handed over at half of what an object costs. */
-  async commitAccounts(number: number, accounts: Float64Array): Promise<void> {
+  /** A commit of nothing but accounts; answers how many milliseconds it took. A block of numbers by itself is handed over at half of what an object costs. */
+  async commitAccounts(number: number, accounts: Float64Array): Promise<number> {
     const message = new Float64Array(1 + accounts.length);
     message[0] = number;
     message.set(accounts, 1);
-    await this.#post(message);
+    return (await this.#post(message)) as number;
   }
 
   #post(message: { readonly method: Method; readonly args: readonly unknown[] } | Float64Array): Promise<unknown> {
@@ -102,6 +108,7 @@ export class SqliteThread {
   #receive(reply: ThreadReply): void {
     const waiter = this.#waiters.shift();
     if (reply === true) return waiter?.resolve(undefined);
+    if (typeof reply === 'number') return waiter?.resolve(reply);
     if (reply.ok) waiter?.resolve(reply.value);
     else waiter?.reject(new WriteFailure(reply.kind, reply.message));
     if (!reply.ok && reply.kind === 'broken') this.breakDown(new WriteFailure('broken', reply.message));
