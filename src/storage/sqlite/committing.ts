@@ -13,6 +13,9 @@ const FIRST_MEAN_MS = 1;
 /** Of so many commits one goes through the thread, which then brings the log into the database where it has grown. */
 const MAX_IN_A_ROW = 256;
 
+/** What of the writer's thread is used here. */
+export type CommitThread = Pick<SqliteThread, 'call' | 'commitAccounts' | 'isIdle' | 'breakDown'>;
+
 /**
  * Where a batch is committed. The thread of the writer holds up nobody, but to wake it and to be woken again costs as much as a
  * quick flush, and on a busy machine it waits for a processor: with a flush of 0.1 ms, a third more credits a second were
@@ -20,12 +23,12 @@ const MAX_IN_A_ROW = 256;
  * nothing else to do; a disk that is slow, or becomes slow, is left to the thread.
  */
 export class Committing {
-  readonly #writer: SqliteThread;
-  readonly #direct: DirectLog;
+  readonly #writer: CommitThread;
+  readonly #direct: Pick<DirectLog, 'append'>;
   #meanMs = FIRST_MEAN_MS;
   #inARow = 0;
 
-  constructor(writer: SqliteThread, direct: DirectLog) {
+  constructor(writer: CommitThread, direct: Pick<DirectLog, 'append'>) {
     this.#writer = writer;
     this.#direct = direct;
   }

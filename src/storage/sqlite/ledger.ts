@@ -29,6 +29,10 @@ import type { SqliteThread } from './threadClient.ts';
 
 /** Items of one commit at the most: bounds its time and the size of its log row. */
 const MAX_BATCH = 2048;
+/** With so many new items a turn of the event loop is followed by another, before they are decided. */
+const CROWD = 4;
+/** Turns that are waited for at the most. */
+const MAX_TURNS = 4;
 
 export interface LedgerOptions {
   readonly nowMs: () => number;
@@ -59,7 +63,7 @@ interface Item {
 /**
  * The embedded ledger: group commit over an in-memory copy of the accounts.
  *
- *   idle --item arrives--> scheduled --end of this turn of the event loop--> deciding --batch has writes--> committing
+ *   idle --item arrives--> scheduled --a turn of the event loop brings few more--> deciding --batch has writes--> committing
  *   committing --durable--> memory takes over the batch, its answers leave, and the next batch (what arrived meanwhile) is decided
  *   committing --refused--> the batch is halved and each half decided anew; an item that fails alone is answered alone
  *   committing --disk full or busy--> the batch is forgotten, all its items fail with "not done"
@@ -207,10 +211,17 @@ export class SqliteLedger implements Ledger {
       this.#state = 'running';
       this.#idle = new Promise((done) => {
         // After the sockets that are readable in this turn: they join the first batch.
-        setImmediate(() => void this.#drain().then(done));
+        setImmediate(() => this.#begin(0, MAX_TURNS, done));
       });
     }
     return promise;
+  }
+
+  /** What arrives while a crowd is read joins its batch: a flush for 64 costs little more than one for 32. */
+  #begin(seen: number, turnsLeft: number, done: () => void): void {
+    const waiting = this.#waiting.length;
+    if (waiting - seen < CROWD || turnsLeft === 0) void this.#drain().then(done);
+    else setImmediate(() => this.#begin(waiting, turnsLeft - 1, done));
   }
 
   async #drain(): Promise<void> {
