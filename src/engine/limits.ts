@@ -24,13 +24,26 @@ export interface AppliedLimit {
   readonly isAdHoc: boolean;
   /** Account of a configured strict limit; null: local, or an ad-hoc one whose account is asked for by name. */
   readonly account: number | null;
+  /** What the wire layer made of it; made once, on the first answer. */
+  wire: LimitWire | null;
+}
+
+/** The parts of an answer that are the same as long as the limit is. */
+export interface LimitWire {
+  /** Up to what is left of it: as the key's limit, and as one of its limits. */
+  readonly ownHead: string;
+  readonly itemHead: string;
+  readonly isAscii: boolean;
+  /** The header that says what is granted, and the other one up to what is left of it. */
+  readonly policyLine: string;
+  readonly leftHead: string;
 }
 
 const NONE: readonly AppliedLimit[] = [];
 
 /** A limit that runs as it is configured: kept with the key, and not made anew for every verification. */
 export function asConfigured({ name, limit, durationMs, async, account }: LimitRecord): AppliedLimit {
-  return { name, limit, durationMs, async, cost: 1, ofIdentity: false, isAdHoc: false, account };
+  return { name, limit, durationMs, async, cost: 1, ofIdentity: false, isAdHoc: false, account, wire: null };
 }
 
 /** The key or identity that a limit counts for. */
@@ -70,6 +83,7 @@ function asRequested(entry: KeyEntry, request: LimitRequest, limit: AppliedLimit
     // With another duration it is another counter: an ad-hoc one.
     isAdHoc: durationMs !== limit.durationMs,
     account: durationMs === limit.durationMs ? limit.account : null,
+    wire: null,
   };
 }
 
@@ -88,6 +102,7 @@ function adHoc(entry: KeyEntry, request: LimitRequest, limit: AppliedLimit | nul
     ofIdentity,
     isAdHoc: !isOwn,
     account: isOwn ? own.account : null,
+    wire: null,
   };
 }
 

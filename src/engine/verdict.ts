@@ -1,14 +1,12 @@
 import type { VerdictCode } from '../core/verdictCodes.ts';
 import type { KeyEntry } from './keyEntry.ts';
+import type { AppliedLimit } from './limits.ts';
 
 /** A limit that ran, after this verification. */
 export interface LimitReport {
-  readonly name: string;
-  readonly limit: number;
+  readonly limit: AppliedLimit;
   readonly remaining: number;
   readonly resetAtMs: number;
-  readonly durationMs: number;
-  readonly async: boolean;
   readonly exceeded: boolean;
 }
 

@@ -124,6 +124,8 @@ export class Verifier {
   /** Everything that is counted: local limits from memory, the rest by the ledger. */
   #count(entry: KeyEntry, request: VerifyRequest, reloads: number, nowMs: number): Verdict | Promise<Verdict> {
     const limits = appliedLimits(entry, request.limits);
+    const admitted = this.#admitOne(entry, limits, nowMs);
+    if (admitted !== null) return admitted;
     const local = this.#localLegs(entry, limits, nowMs);
     if (typeof local === 'string') return this.#loadAndCount(entry, request, reloads, local);
     const refusedBy = this.#firstRefusal(local);
@@ -137,6 +139,20 @@ export class Verifier {
       return valid(entry, this.#localReports(limits, local, -1), nowMs);
     }
     return this.#spend(counted);
+  }
+
+  /** The usual case, a single local limit that admits, without the lists that several need. Null: it is not that. */
+  #admitOne(entry: KeyEntry, limits: readonly AppliedLimit[], nowMs: number): Verdict | null {
+    const [limit] = limits;
+    if (limits.length !== 1 || limit?.async !== true || limit.ofIdentity || hasCredits(entry)) return null;
+    const owner = this.#ownOwner(entry);
+    if (owner === undefined) return null;
+    const { edge } = this.#parts;
+    const window = edge.window(owner, limit, nowMs);
+    const leg = { window, limit: limit.limit, cost: limit.cost, resetAtMs: window.resetAtMs };
+    if (!edge.allows(leg)) return null;
+    edge.admit(leg);
+    return valid(entry, [report(limit, edge.left(leg), leg.resetAtMs, false)], nowMs);
   }
 
   async #loadAndCount(entry: KeyEntry, request: VerifyRequest, reloads: number, owner: string): Promise<Verdict> {
@@ -406,6 +422,5 @@ function valid(key: KeyEntry, limits: readonly LimitReport[] | null, atMs: numbe
 }
 
 function report(limit: AppliedLimit, remaining: number, resetAtMs: number, exceeded: boolean): LimitReport {
-  const { name, durationMs, async } = limit;
-  return { name, limit: limit.limit, remaining, resetAtMs, durationMs, async, exceeded };
+  return { limit, remaining, resetAtMs, exceeded };
 }

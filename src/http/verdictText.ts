@@ -1,6 +1,7 @@
 import { VERDICT_CODES, type VerdictCode } from '../core/verdictCodes.ts';
 import { DEFAULT_LIMIT_NAME } from '../core/records.ts';
 import type { KeyEntry, WireText } from '../engine/keyEntry.ts';
+import type { AppliedLimit, LimitWire } from '../engine/limits.ts';
 import { type LimitReport, type Verdict } from '../engine/verdict.ts';
 import { toIdentityObject } from './keyObject.ts';
 
@@ -20,7 +21,7 @@ export function verdictText(verdict: Verdict, requestId: string): string {
 /** How many bytes such a text is: counted only where it may be more than its characters. */
 export function verdictBytes({ key, limits }: Verdict, text: string): number {
   let isOneEach = key === null || isPlain(key) || key.wire?.isAscii === true;
-  if (limits !== null) for (const { name } of limits) isOneEach &&= textsOf(name).isAscii;
+  if (limits !== null) for (const { limit } of limits) isOneEach &&= wireOf(limit).isAscii;
   return isOneEach ? text.length : Buffer.byteLength(text);
 }
 
@@ -59,54 +60,56 @@ function describe(key: KeyEntry): WireText {
 
 function limitsText(limits: readonly LimitReport[]): string {
   const shown = shownLimit(limits);
-  let shownText = '';
-  let text = '';
+  let own = '';
+  let items = '';
   for (const report of limits) {
-    const { name, limit, remaining, resetAtMs, async, exceeded } = report;
-    const numbers = `"limit":${limit},"remaining":${remaining},"reset":${resetAtMs}`;
-    if (report === shown) shownText = `,"ratelimit":{${numbers}}`;
-    text += `${text === '' ? '' : ','}{"name":${textsOf(name).json},${numbers},"async":${async},"exceeded":${exceeded}}`;
+    const { ownHead, itemHead } = wireOf(report.limit);
+    const numbers = `${report.remaining},"reset":${report.resetAtMs}`;
+    if (report === shown) own = `${ownHead}${numbers}}`;
+    items += `${items === '' ? '' : ','}${itemHead}${numbers},"async":${report.limit.async},"exceeded":${report.exceeded}}`;
   }
-  return `${shownText},"ratelimits":[${text}]}`;
+  return `${own},"ratelimits":[${items}]}`;
 }
 
 /** The limit that refused, else the default one. */
-export function shownLimit(limits: readonly LimitReport[]): LimitReport | undefined {
+function shownLimit(limits: readonly LimitReport[]): LimitReport | undefined {
   let shown: LimitReport | undefined;
-  for (const limit of limits) {
-    if (limit.exceeded) return limit;
-    if (shown === undefined && limit.name === DEFAULT_LIMIT_NAME) shown = limit;
+  for (const report of limits) {
+    if (report.exceeded) return report;
+    if (shown === undefined && report.limit.name === DEFAULT_LIMIT_NAME) shown = report;
   }
   return shown;
 }
 
-/** The name of a limit as it is written in JSON and in a structured header. */
-export interface NameTexts {
-  readonly json: string;
-  readonly isAscii: boolean;
-  readonly quoted: string;
+/**
+ * The headers of a verdict beside those that every answer has, a line each. IETF httpapi draft: RateLimit-Policy says what is
+ * granted, RateLimit what is left of it.
+ */
+export function limitLines({ limits, atMs, code }: Verdict): string {
+  const report = shownLimit(limits ?? []) ?? limits?.[0];
+  if (report === undefined) return '';
+  const { policyLine, leftHead } = wireOf(report.limit);
+  const seconds = Math.max(0, Math.ceil((report.resetAtMs - atMs) / 1000));
+  const lines = `${policyLine}${leftHead}${report.remaining};t=${seconds}\r\n`;
+  return code === 'RATE_LIMITED' ? `${lines}retry-after: ${seconds}\r\n` : lines;
 }
 
-const MAX_NAME_TEXTS = 1000;
-const nameTexts = new Map<string, NameTexts>();
-/** Most have but one, `default`: it is compared before anything is looked up. */
-let [lastName, lastTexts] = [DEFAULT_LIMIT_NAME, makeTexts(DEFAULT_LIMIT_NAME)];
-
-/** Installations have few names of limits: their texts are made once. */
-export function textsOf(name: string): NameTexts {
-  if (name === lastName) return lastTexts;
-  const texts = nameTexts.get(name) ?? makeTexts(name);
-  if (nameTexts.size >= MAX_NAME_TEXTS) nameTexts.clear();
-  nameTexts.set(name, texts);
-  [lastName, lastTexts] = [name, texts];
-  return texts;
+/** The same keys, or many, have the same limit: its texts are made once. */
+function wireOf(limit: AppliedLimit): LimitWire {
+  return (limit.wire ??= makeWire(limit));
 }
 
-function makeTexts(name: string): NameTexts {
+function makeWire({ name, limit, durationMs }: AppliedLimit): LimitWire {
+  const json = JSON.stringify(name);
   // A structured header is ASCII only: the rest is replaced.
   const quoted = `"${name.replaceAll(/[^\x20-\x7e]/g, '?').replaceAll(/["\\]/g, '\\$&')}"`;
-  const json = JSON.stringify(name);
-  return { json, isAscii: isAscii(json), quoted };
+  return {
+    ownHead: `,"ratelimit":{"limit":${limit},"remaining":`,
+    itemHead: `{"name":${json},"limit":${limit},"remaining":`,
+    isAscii: isAscii(json),
+    policyLine: `ratelimit-policy: ${quoted};q=${limit};w=${Math.ceil(durationMs / 1000)}\r\n`,
+    leftHead: `ratelimit: ${quoted};r=`,
+  };
 }
 
 function isAscii(text: string): boolean {

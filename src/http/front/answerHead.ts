@@ -16,6 +16,8 @@ const REASONS: Readonly<Record<number, string>> = {
   503: 'Service Unavailable',
 };
 
+const CLOSE = 'Connection: close\r\n';
+
 export type HeaderPairs = Iterable<readonly [name: string, value: string]>;
 
 /** Writes the heads of answers. The date in them is made once a second. */
@@ -30,14 +32,16 @@ export class AnswerHeads {
   }
 
   /** Of a verdict, which is always JSON with status 200. */
-  ofVerdict(headers: HeaderPairs, bodyBytes: number, isLast: boolean): string {
+  ofVerdict(headerLines: string, bodyBytes: number, isLast: boolean): string {
     this.#keepDate();
-    return this.#verdict + rest(headers, bodyBytes, isLast);
+    return `${this.#verdict}${headerLines}${isLast ? CLOSE : ''}Content-Length: ${bodyBytes}\r\n\r\n`;
   }
 
   of(status: number, headers: HeaderPairs, bodyBytes: number, isLast: boolean): string {
     this.#keepDate();
-    return `HTTP/1.1 ${status} ${REASONS[status] ?? ''}\r\n${this.#date}${rest(headers, bodyBytes, isLast)}`;
+    let text = `HTTP/1.1 ${status} ${REASONS[status] ?? ''}\r\n${this.#date}`;
+    for (const [name, value] of headers) text += `${name}: ${value}\r\n`;
+    return `${text}${isLast ? CLOSE : ''}Content-Length: ${bodyBytes}\r\n\r\n`;
   }
 
   #keepDate(): void {
@@ -48,10 +52,4 @@ export class AnswerHeads {
     this.#date = `Date: ${new Date(nowMs).toUTCString()}\r\n`;
     this.#verdict = `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n${this.#date}`;
   }
-}
-
-function rest(headers: HeaderPairs, bodyBytes: number, isLast: boolean): string {
-  let text = isLast ? 'Connection: close\r\n' : '';
-  for (const [name, value] of headers) text += `${name}: ${value}\r\n`;
-  return `${text}Content-Length: ${bodyBytes}\r\n\r\n`;
 }

@@ -181,8 +181,8 @@ export class Connection {
     );
   }
 
-  #sendVerdict({ text, bytes, headers }: WireVerdict, isLast: boolean): void {
-    const head = this.#parts.heads.ofVerdict(headers, bytes, isLast);
+  #sendVerdict({ text, bytes, headerLines }: WireVerdict, isLast: boolean): void {
+    const head = this.#parts.heads.ofVerdict(headerLines, bytes, isLast);
     this.#send(head + text, head.length + bytes, isLast);
   }
 

@@ -7,7 +7,7 @@ import { checkContentType, readBody } from '../body.ts';
 import { IdentityObject } from '../keyObject.ts';
 import { strict } from '../schemas.ts';
 import type { Asking, Peer, Service } from '../service.ts';
-import { shownLimit, textsOf, verdictBytes, verdictText } from '../verdictText.ts';
+import { limitLines, verdictBytes, verdictText } from '../verdictText.ts';
 import { VerifyBody } from '../verifyBody.ts';
 import { type Asker, authenticateAsker, HttpCaller, toVerifyRequest } from '../verifyRequest.ts';
 
@@ -61,7 +61,8 @@ export const verifyKey = {
 export interface WireVerdict {
   readonly text: string;
   readonly bytes: number;
-  readonly headers: readonly [name: string, value: string][];
+  /** Each with its end. */
+  readonly headerLines: string;
 }
 
 /** A verification whose body came some other way than `verifyDirectly` takes it. */
@@ -73,7 +74,9 @@ export async function answerVerification(service: Service, request: Request, pee
   const verdict = await decide(service, { headers, peer }, asker, body);
   const isPretty = url.includes('?') && new URL(url).searchParams.has('pretty');
   const shown = isPretty ? JSON.stringify(JSON.parse(verdict.text), null, 2) : verdict.text;
-  return new Response(shown, { headers: [['content-type', 'application/json'], ...verdict.headers] });
+  return new Response(shown, {
+    headers: [['content-type', 'application/json'], ...pairsOf(verdict.headerLines)],
+  });
 }
 
 /** The hot path: a request that is there as a whole, without a query. A promise only where something has to be waited for. */
@@ -102,10 +105,10 @@ function decide(
 
 function finish(service: Service, asked: VerifyRequest, verdict: Verdict, startedAt: number): WireVerdict {
   const text = verdictText(verdict, service.requestIds.next());
-  const headers = verdict.limits === null && !verdict.replayed ? NO_HEADERS : headersOf(service, verdict);
+  const headerLines = verdict.limits === null && !verdict.replayed ? '' : headerLinesOf(service, verdict);
   service.metrics.verified(verdict.code, service.monotonicMs() - startedAt);
   countVerdict(service, asked, verdict);
-  return { text, bytes: verdictBytes(verdict, text), headers };
+  return { text, bytes: verdictBytes(verdict, text), headerLines };
 }
 
 /** For the analytics. */
@@ -113,22 +116,14 @@ export function countVerdict({ config, engine }: Service, asked: VerifyRequest, 
   if (config.analytics) engine.tally.count(asked, verdict);
 }
 
-const NO_HEADERS: WireVerdict['headers'] = [];
-
-function headersOf(service: Service, verdict: Verdict): WireVerdict['headers'] {
-  const headers: [string, string][] = [];
-  if (verdict.replayed) headers.push(['keystile-replayed', 'true']);
-  if (verdict.limits !== null && service.config.ratelimitHeaders) addLimitHeaders(headers, verdict);
-  return headers;
+function headerLinesOf(service: Service, verdict: Verdict): string {
+  const replayed = verdict.replayed ? 'keystile-replayed: true\r\n' : '';
+  return verdict.limits !== null && service.config.ratelimitHeaders ? replayed + limitLines(verdict) : replayed;
 }
 
-/** IETF httpapi draft: RateLimit-Policy says what is granted, RateLimit what is left of it. */
-function addLimitHeaders(headers: [string, string][], verdict: Verdict): void {
-  const limit = shownLimit(verdict.limits ?? []) ?? verdict.limits?.[0];
-  if (limit === undefined) return;
-  const seconds = Math.max(0, Math.ceil((limit.resetAtMs - verdict.atMs) / 1000));
-  const name = textsOf(limit.name).quoted;
-  headers.push(['ratelimit-policy', `${name};q=${limit.limit};w=${Math.ceil(limit.durationMs / 1000)}`]);
-  headers.push(['ratelimit', `${name};r=${limit.remaining};t=${seconds}`]);
-  if (verdict.code === 'RATE_LIMITED') headers.push(['retry-after', String(seconds)]);
+function pairsOf(headerLines: string): [name: string, value: string][] {
+  return headerLines
+    .split('\r\n')
+    .filter((line) => line !== '')
+    .map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 2)]);
 }
