@@ -101,9 +101,10 @@ export class Accounts {
   /** The newest committed states of these accounts, AccountEntry after AccountEntry. */
   slice(ids: Float64Array): Float64Array {
     const slice = new Float64Array(ids.length * ENTRY_LENGTH);
-    for (const [i, id] of ids.entries()) {
-      const at = placeOf(id);
-      slice.set(this.#page(id).numbers.subarray(at, at + ENTRY_LENGTH), i * ENTRY_LENGTH);
+    for (let i = 0; i < ids.length; i++) {
+      const id = ids[i] ?? 0;
+      const { numbers } = this.#page(id);
+      for (let n = 0, at = placeOf(id); n < ENTRY_LENGTH; n++) slice[i * ENTRY_LENGTH + n] = numbers[at + n] ?? 0;
     }
     return slice;
   }
