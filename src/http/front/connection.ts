@@ -141,27 +141,26 @@ export class Connection {
   }
 
   #answer({ head, isVerification }: WrittenHead, bytes: Buffer, start: number, end: number): void {
-    if (!isVerification) return this.#answerAny(head, bytes.subarray(start, end));
     try {
+      if (!isVerification) return this.#answerAny(head, bytes.subarray(start, end));
       const asking = { headers: head.headers, peer: this.#peer };
       const verdict = this.#parts.verification.ask(asking, textOf(bytes, start, end));
       if (!(verdict instanceof Promise)) return this.#sendVerdict(verdict, head.isLast);
-      void this.#sendDecided(verdict, head.isLast);
+      this.#isAnswering = true;
+      const { isLast } = head;
+      void verdict.then(
+        (decided) => this.#sendDecided(decided, isLast),
+        (failure: unknown) => this.#fail(failure, isLast),
+      );
     } catch (failure) {
       this.#fail(failure, head.isLast);
     }
   }
 
-  async #sendDecided(verdict: Promise<WireVerdict>, isLast: boolean): Promise<void> {
-    this.#isAnswering = true;
-    try {
-      const decided = await verdict;
-      this.#isAnswering = false;
-      this.#sendVerdict(decided, isLast);
-      if (!this.#outlet.isBlocked) this.#answered();
-    } catch (failure) {
-      this.#fail(failure, isLast);
-    }
+  #sendDecided(decided: WireVerdict, isLast: boolean): void {
+    this.#isAnswering = false;
+    this.#sendVerdict(decided, isLast);
+    if (!this.#outlet.isBlocked) this.#answered();
   }
 
   #answerAny({ method, target, headers, isLast }: RequestHead, body: Buffer): void {
