@@ -42,6 +42,6 @@ const background = new Background({
   cluster: storage,
   walBytes: null,
 });
-listenMetrics(service, () => background.gauges());
+listenMetrics(service, () => ({ ...background.gauges(), connections: api.connections() }));
 background.start();
 reportReady(api.port);

@@ -53,7 +53,7 @@ const { service } = await compose({
   addedFlushMs: order.addedFlushMs,
 });
 const api = listenApi(service);
-listenMetrics(service, () => ({ cluster: null, walBytes: null }));
+listenMetrics(service, () => ({ cluster: null, walBytes: null, connections: api.connections() }));
 listenControl(service.engine, control);
 new Background({
   engine: service.engine,

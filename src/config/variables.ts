@@ -118,13 +118,19 @@ export const VARIABLES = {
     'SYNC_INTERVAL',
     duration(10, 60_000),
     '250ms',
-    'How often local counts are saved, or exchanged with other nodes, behind the requests. Alone, a node spends at most a twentieth of its time on it.',
+    'How often local counts are saved, or exchanged with other nodes, behind the requests. Alone, a node spends at most a fiftieth of its time on it.',
   ),
   staleMax: variable(
     'STALE_MAX',
     duration(100, 24 * HOUR_MS),
     '1s',
     'How old the knowledge of a node may be where several share a database: how long a revoked key may live on. A node that hears nothing for longer answers 503. Alone, a node is never stale.',
+  ),
+  maxConnections: variable(
+    'MAX_CONNECTIONS',
+    count(1, 1_000_000),
+    '20000',
+    'Connections of clients at one time; one more is answered 503 and closed.',
   ),
   maxWaiting: variable(
     'MAX_WAITING',

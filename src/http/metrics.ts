@@ -62,6 +62,8 @@ export interface Gauges extends BackgroundGauges {
   readonly unsavedLocalCounts: number;
   readonly ledgerWaiting: number;
   readonly lookupsWaiting: number;
+  /** Of clients. */
+  readonly connections: number;
 }
 
 /** Everything that is measured, as Prometheus reads it. No label holds anything that a caller sent. */
@@ -136,6 +138,9 @@ export class HttpMetrics {
       ]),
       section('keystile_lookups_waiting', 'gauge', 'Keys that are being looked up.', [
         `keystile_lookups_waiting ${gauges.lookupsWaiting}`,
+      ]),
+      section('keystile_connections', 'gauge', 'Open connections of clients.', [
+        `keystile_connections ${gauges.connections}`,
       ]),
       section('keystile_key_cache_hits_total', 'counter', 'Verifications whose key was in memory.', [
         `keystile_key_cache_hits_total ${gauges.cacheHits}`,

@@ -163,7 +163,7 @@ export class Background {
     arm(0);
   }
 
-  /** On one machine saving takes at most a twentieth of the time: with very many counters the interval is stretched. */
+  /** On one machine saving takes at most a fiftieth of the time: with very many counters the interval is stretched. */
   async #syncLocalCounts(): Promise<void> {
     const { engine, monotonicMs } = this.#options;
     engine.edge.tidy(engine.storage.ledger.nowMs(), FORGET_STEP);

@@ -3,7 +3,7 @@ import { AnswerHeads } from '../http/front/answerHead.ts';
 import { CONNECTION_TIMEOUT_SECONDS } from '../http/front/connection.ts';
 import { Front } from '../http/front/front.ts';
 import { ServerBehind } from '../http/front/pipe.ts';
-import type { BackgroundGauges } from '../http/metrics.ts';
+import type { BackgroundGauges, Gauges } from '../http/metrics.ts';
 import type { Service } from '../http/service.ts';
 import { VERSION } from '../version.ts';
 import { locationOf } from './home.ts';
@@ -22,11 +22,15 @@ export interface Listening {
   stop(): Promise<void>;
 }
 
+export interface ListeningApi extends Listening {
+  connections(): number;
+}
+
 /**
  * The front takes the connections and answers what is of the usual shape; behind it, on a port of its own that only this
  * machine reaches, the server of the runtime gets the rest, as it came.
  */
-export function listenApi(service: Service): Listening {
+export function listenApi(service: Service): ListeningApi {
   const { config, engine } = service;
   const handle = makeHandler(service);
   let behind: ServerBehind | null = null;
@@ -57,8 +61,8 @@ export function listenApi(service: Service): Listening {
     hasCors: config.corsOrigins !== null,
   };
   try {
-    const front = new Front(config.host, config.port, parts);
-    return { port: front.port, stop: () => stopAll(front, server) };
+    const front = new Front(config.host, config.port, config.maxConnections, parts);
+    return { port: front.port, connections: () => front.connections, stop: () => stopAll(front, server) };
   } catch (error) {
     void server.stop(true);
     throw error;
@@ -79,7 +83,10 @@ async function drained(inFlight: () => number): Promise<void> {
   }
 }
 
-export function listenMetrics(service: Service, gauges: () => BackgroundGauges): Listening {
+export function listenMetrics(
+  service: Service,
+  gauges: () => BackgroundGauges & Pick<Gauges, 'connections'>,
+): Listening {
   const { config, engine } = service;
   const server = Bun.serve({
     hostname: config.metricsHost,

@@ -13,7 +13,7 @@ import { banner } from './banner.ts';
 import { controlPath } from './control.ts';
 import { EXIT } from './exitCodes.ts';
 import { type Home, openHome } from './home.ts';
-import { listenApi, type Listening, listenMetrics } from './listen.ts';
+import { listenApi, type Listening, type ListeningApi, listenMetrics } from './listen.ts';
 
 /** A start that cannot go on; its message is one sentence for a person. */
 export class CannotStart extends Error {
@@ -92,7 +92,7 @@ async function open({ config, output, log, home }: Opening): Promise<{ stop(): P
     cluster,
     walBytes,
   });
-  const metrics = tryMetrics(service, background, log);
+  const metrics = tryMetrics(service, background, api, log);
   // Only now, right before it is printed: a root key whose secret could not be shown would be lost.
   const newRootKey = await alone(() => firstRootKey(service.engine));
   const rootKeys = await service.engine.rootKeys.list();
@@ -129,9 +129,14 @@ async function firstRootKey(engine: Composed['service']['engine']): Promise<stri
 }
 
 /** A taken metrics port is no reason not to serve. */
-function tryMetrics(service: Composed['service'], background: Background, log: Log): Listening | null {
+function tryMetrics(
+  service: Composed['service'],
+  background: Background,
+  api: ListeningApi,
+  log: Log,
+): Listening | null {
   try {
-    return listenMetrics(service, () => background.gauges());
+    return listenMetrics(service, () => ({ ...background.gauges(), connections: api.connections() }));
   } catch (error) {
     const { metricsHost, metricsPort } = service.config;
     const reason = (error as { code?: string }).code ?? String(error);
@@ -143,7 +148,7 @@ function tryMetrics(service: Composed['service'], background: Background, log: L
   }
 }
 
-function orPortTaken(config: Config, listen: () => Listening): Listening {
+function orPortTaken(config: Config, listen: () => ListeningApi): ListeningApi {
   try {
     return listen();
   } catch (error) {

@@ -230,6 +230,27 @@ describe('the connection', () => {
   }
 });
 
+describe('more connections than there may be', () => {
+  test('are told so and closed; when others are closed there is room again', async () => {
+    const small = await TestService.start({ settings: { KEYSTILE_PORT: '0', KEYSTILE_MAX_CONNECTIONS: '3' } });
+    const smallServer = listenApi(small.composed.service);
+    const open = await Promise.all([1, 2, 3].map(() => Connection.open(smallServer.port, LIVENESS)));
+    for (const connection of open) expect(await connection.answer()).toStartWith('HTTP/1.1 200 OK');
+    expect(smallServer.connections()).toBe(3);
+    const heard = await exchange(smallServer.port);
+    expect([heard.status, heard.headers['connection'], heard.headers['retry-after']]).toEqual([503, 'close', '1']);
+    const error = { code: 'UNAVAILABLE', message: 'This node has as many connections as it may.' };
+    expect(JSON.parse(heard.body)).toMatchObject({ error });
+    open[0]?.[Symbol.dispose]();
+    while (smallServer.connections() === 3) await seen(1);
+    using another = await Connection.open(smallServer.port, LIVENESS);
+    expect(await another.answer()).toStartWith('HTTP/1.1 200 OK');
+    for (const connection of open) connection[Symbol.dispose]();
+    await smallServer.stop();
+    await small.close();
+  });
+});
+
 describe('what is said is counted in bytes', () => {
   test('of a verdict with other than ASCII in it, and of a request with it', async () => {
     const { key } = await service.createKey({ name: 'Schlüssel 🔑', meta: { straße: 'ß'.repeat(100) } });

@@ -30,7 +30,7 @@ function frontBefore(socket: Bun.SocketHandler): Front {
     heads: new AnswerHeads(() => 0),
     hasCors: false,
   };
-  const front = new Front('127.0.0.1', 0, parts);
+  const front = new Front('127.0.0.1', 0, 100, parts);
   ends.push(() => {
     front.stopListening();
     front.closeAll();
@@ -142,7 +142,7 @@ test.each([
 test('when nobody is behind, the client is told by a close', async () => {
   const front = frontBefore({ data() {} });
   ends.shift()?.();
-  const other = new Front('127.0.0.1', 0, {
+  const other = new Front('127.0.0.1', 0, 100, {
     verification: { ask: () => Promise.reject(new Error('not asked')), fail: () => new Response() },
     handle: async () => new Response(),
     behind: new ServerBehind(front.port),

@@ -14,6 +14,7 @@ const gauges = {
   ledgerWaiting: 7,
   lookupsWaiting: 8,
   walBytes: null,
+  connections: 3,
 };
 
 const linesOf = (metrics: HttpMetrics) => metrics.text(gauges).split('\n');

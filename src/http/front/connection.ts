@@ -1,3 +1,4 @@
+import type { AppError } from '../../core/errors.ts';
 import type { DirectVerification, Handler } from '../app.ts';
 import type { WireVerdict } from '../routes/keys.verifyKey.ts';
 import type { Asking } from '../service.ts';
@@ -65,6 +66,11 @@ export class Connection {
     // It was sent before the answer to the request before it: its turn comes.
     this.#held = held;
     if (held.length > MAX_HELD_BYTES) this.#socket.pause();
+  }
+
+  /** Answers this to whatever it may ask, and closes. */
+  refuse(failure: AppError): void {
+    this.#fail(failure, true);
   }
 
   /** The client takes more of what it is sent. */

@@ -1,11 +1,16 @@
+import { AppError } from '../../core/errors.ts';
 import { Connection, type FrontParts } from './connection.ts';
+
+/** Connections above the maximum that are still told so; more are closed without a word. */
+const MAX_REFUSALS = 1000;
+const TOO_MANY = new AppError('UNAVAILABLE', 'This node has as many connections as it may.');
 
 /** Takes the connections of clients. */
 export class Front {
   readonly #connections = new Set<Connection>();
   readonly #listener: Bun.TCPSocketListener<Connection>;
 
-  constructor(hostname: string, port: number, parts: FrontParts) {
+  constructor(hostname: string, port: number, maxConnections: number, parts: FrontParts) {
     const connections = this.#connections;
     this.#listener = Bun.listen<Connection>({
       hostname,
@@ -16,6 +21,8 @@ export class Front {
           socket.setNoDelay(true);
           socket.data = new Connection(parts, socket);
           connections.add(socket.data);
+          if (connections.size > maxConnections + MAX_REFUSALS) socket.terminate();
+          else if (connections.size > maxConnections) socket.data.refuse(TOO_MANY);
         },
         data: (socket, bytes) => socket.data.receive(bytes),
         drain: (socket) => socket.data.drain(),
@@ -32,6 +39,10 @@ export class Front {
 
   get port(): number {
     return this.#listener.port;
+  }
+
+  get connections(): number {
+    return this.#connections.size;
   }
 
   /** Requests that are being answered, or whose body is on the way. */
