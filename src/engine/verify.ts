@@ -48,6 +48,7 @@ export interface VerifyParts {
 }
 
 const NO_LIMITS: readonly AppliedLimit[] = [];
+const NO_LEGS: readonly LocalLeg[] = [];
 const WITHOUT_REFILL: LegRule = { kind: 'credits', refill: null };
 const NO_PERMISSIONS: HeldPermissions = { exact: new Set(), patterns: [] };
 
@@ -124,6 +125,7 @@ export class Verifier {
   /** Everything that is counted: local limits from memory, the rest by the ledger. */
   #count(entry: KeyEntry, request: VerifyRequest, reloads: number, nowMs: number): Verdict | Promise<Verdict> {
     const limits = appliedLimits(entry, request.limits);
+    if (limits.length === 0) return this.#spendCredits({ entry, request, reloads, nowMs, limits, local: NO_LEGS });
     const admitted = this.#admitOne(entry, limits, nowMs);
     if (admitted !== null) return admitted;
     const local = this.#localLegs(entry, limits, nowMs);
@@ -138,7 +140,7 @@ export class Verifier {
       for (const leg of local) this.#parts.edge.admit(leg);
       return valid(entry, this.#localReports(limits, local, -1), nowMs);
     }
-    return this.#spend(counted);
+    return this.#spendAll(counted);
   }
 
   /** The usual case, a single local limit that admits, without the lists that several need. Null: it is not that. */
@@ -167,10 +169,6 @@ export class Verifier {
     if (request.idempotency === null || (strict.length === 0 && !hasCredits(entry))) return refusal;
     const replayed = await this.#parts.ledger.findReplay({ scope: entry.id, ...request.idempotency });
     return replayed === null ? refusal : this.#toVerdict(counted, strict, replayed);
-  }
-
-  #spend(counted: Counted): Promise<Verdict> {
-    return counted.limits.length === 0 ? this.#spendCredits(counted) : this.#spendAll(counted);
   }
 
   /** Without limits there is nothing to hold meanwhile, and no account to ask for first. */

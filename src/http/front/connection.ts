@@ -49,7 +49,7 @@ export class Connection {
     this.#socket = socket;
     this.#outlet = new Outlet(socket);
     this.#peer = () => socket.remoteAddress;
-    this.#heads = new HeadReader(parts.hasCors);
+    this.#heads = new HeadReader(parts.hasCors, this.#peer);
     socket.timeout(CONNECTION_TIMEOUT_SECONDS);
   }
 
@@ -146,10 +146,9 @@ export class Connection {
     );
   }
 
-  #answer({ head, isVerification }: WrittenHead, bytes: Buffer, start: number, end: number): void {
+  #answer({ head, isVerification, asking }: WrittenHead, bytes: Buffer, start: number, end: number): void {
     try {
       if (!isVerification) return this.#answerAny(head, bytes.subarray(start, end));
-      const asking = { headers: head.headers, peer: this.#peer };
       const verdict = this.#parts.verification.ask(asking, textOf(bytes, start, end));
       if (!(verdict instanceof Promise)) return this.#sendVerdict(verdict, head.isLast);
       this.#isAnswering = true;

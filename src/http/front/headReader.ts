@@ -1,5 +1,6 @@
 import { MAX_VERIFY_BODY_BYTES } from '../../core/bounds.ts';
 import { verifyKey } from '../routes/keys.verifyKey.ts';
+import type { Asking, Peer } from '../service.ts';
 import { readHead, type RequestHead } from './head.ts';
 
 /** A head is remembered for the next request if it is no longer than this. */
@@ -12,15 +13,18 @@ export interface WrittenHead {
   readonly head: RequestHead;
   /** It asks for nothing but a verification. */
   readonly isVerification: boolean;
+  readonly asking: Asking;
 }
 
 /** Reads the heads of one connection. A client sends the same one again and again: what it means is known then. */
 export class HeadReader {
   readonly #hasCors: boolean;
+  readonly #peer: Peer;
   #last: WrittenHead | null = null;
 
-  constructor(hasCors: boolean) {
+  constructor(hasCors: boolean, peer: Peer) {
     this.#hasCors = hasCors;
+    this.#peer = peer;
   }
 
   /** Null: not one that is read here. Undefined: more has to come first. */
@@ -35,6 +39,7 @@ export class HeadReader {
       text: bytes.toString('latin1', 0, end + END_OF_HEAD.length),
       head,
       isVerification: this.#isVerification(head),
+      asking: { headers: head.headers, peer: this.#peer },
     };
     if (written.isVerification && written.text.length <= MAX_REMEMBERED) this.#last = written;
     return written;

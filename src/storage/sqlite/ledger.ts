@@ -237,15 +237,16 @@ export class SqliteLedger implements Ledger {
   /** Decides and commits; never throws: every item is answered in here. */
   async #run(items: readonly Item[]): Promise<void> {
     const batch = new Batch(this.#accounts, this.#replays, this.nowMs(), MAX_LIVE_IDEMPOTENCY_KEYS);
-    const decided = items.map((item) => ({ item, outcome: this.#decide(batch, item) }));
+    const outcomes = items.map((item) => this.#decide(batch, item));
     try {
       if (!batch.isEmpty) await this.#commit(batch, items.length);
     } catch (error) {
       return this.#fail(items, toWriteFailure(error));
     }
-    for (const { item, outcome } of decided) {
-      if (outcome instanceof Error) item.reject(outcome);
-      else item.resolve(outcome);
+    for (let i = 0; i < items.length; i++) {
+      const outcome = outcomes[i] ?? null;
+      if (outcome instanceof Error) items[i]?.reject(outcome);
+      else items[i]?.resolve(outcome);
     }
   }
 
