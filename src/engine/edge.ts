@@ -17,7 +17,7 @@ import {
 } from './localWindow.ts';
 import { OwnerGroups } from './ownerGroups.ts';
 
-/** Counts that are written at the most in one transaction. */
+/** Counts that are handed over at the most at one time. */
 const SYNC_SLICE = 1000;
 /** Owners that are looked at when there is no room for a new one. */
 const FORGET_STEP = 1000;

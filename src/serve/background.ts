@@ -24,6 +24,8 @@ const FILL_EVERY_MS = 500;
 const OLD_TRANSACTION_MS = 300_000;
 /** A save that took t is followed by another after this many t at the earliest. */
 const SAVE_REST = 50;
+/** One that failed is followed by all counts once more: not at once. */
+const FAILED_SAVE_REST_MS = 5_000;
 /** Owners of local counters that are looked at in one turn, whether they can be forgotten. */
 const FORGET_STEP = 200;
 /** A clock that moved by this much against the time that has passed was set by someone. */
@@ -169,10 +171,15 @@ export class Background {
     engine.edge.tidy(engine.storage.ledger.nowMs(), FORGET_STEP);
     const startedAtMs = monotonicMs();
     if (!engine.edge.hasToSync || startedAtMs < this.#saveAgainAtMs) return;
-    await engine.edge.sync();
-    this.#syncedAtMs = startedAtMs;
-    if (this.#options.cluster !== null) return;
-    this.#saveAgainAtMs = startedAtMs + (monotonicMs() - startedAtMs) * SAVE_REST;
+    const isAlone = this.#options.cluster === null;
+    try {
+      await engine.edge.sync();
+      this.#syncedAtMs = startedAtMs;
+    } catch (error) {
+      if (isAlone) this.#saveAgainAtMs = monotonicMs() + FAILED_SAVE_REST_MS;
+      throw error;
+    }
+    if (isAlone) this.#saveAgainAtMs = startedAtMs + (monotonicMs() - startedAtMs) * SAVE_REST;
   }
 
   /** Between two steps of a long task. */

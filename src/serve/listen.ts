@@ -41,11 +41,13 @@ export function listenApi(service: Service): ListeningApi {
     maxRequestBodySize: RUNTIME_MAX_BODY_BYTES,
     development: false,
     reusePort: false,
-    fetch: (request) =>
-      handle(request, () => {
-        const peer = server.requestIP(request);
-        return peer === null ? null : (behind?.clientOf(peer) ?? peer.address);
-      }),
+    fetch(request) {
+      const peer = server.requestIP(request);
+      const client = peer === null ? undefined : behind?.clientOf(peer);
+      // Someone else on this machine, who would be taken for whom he says that he speaks.
+      if (client === undefined) return new Response('This port is for Keystile alone.\n', { status: 403 });
+      return handle(request, () => client);
+    },
     error: () =>
       Response.json(
         { error: { code: 'INTERNAL_SERVER_ERROR', message: 'Something went wrong here.' } },
@@ -76,9 +78,12 @@ async function stopAll(front: Front, server: Bun.Server<undefined>): Promise<voi
   await server.stop(true);
 }
 
-/** Waits until nothing is in flight; what does not end is not waited for. */
+/** Waits until nothing is in flight, at two looks in a row: what was handed over may not have been seen yet. What does not end is not waited for. */
 async function drained(inFlight: () => number): Promise<void> {
-  for (let waitedMs = 0; inFlight() > 0 && waitedMs < DRAIN_MAX_MS; waitedMs += DRAIN_POLL_MS) {
+  let calmLooks = 0;
+  for (let waitedMs = 0; waitedMs < DRAIN_MAX_MS; waitedMs += DRAIN_POLL_MS) {
+    calmLooks = inFlight() > 0 ? 0 : calmLooks + 1;
+    if (calmLooks === 2) return;
     await Bun.sleep(DRAIN_POLL_MS);
   }
 }

@@ -159,6 +159,16 @@ describe('several requests at once on one connection', () => {
   });
 });
 
+test('who sends very many requests at once does not keep others from being answered', async () => {
+  const count = 5000;
+  using many = await Connection.open(server.port, LIVENESS.repeat(count));
+  using one = await Connection.open(server.port, LIVENESS);
+  await one.answer();
+  const answers = (): number => many.received.split('HTTP/1.1 200').length - 1;
+  expect(answers()).toBeLessThan(count);
+  while (answers() < count) await seen(1);
+});
+
 describe('a client that reads late gets everything', () => {
   /** Sends a request so often that the answers fill all buffers, and the last time with a wish to close. */
   async function bytesOfAnswers(request: string, count: number): Promise<string> {
@@ -208,6 +218,47 @@ describe('the connection', () => {
     while ((await remaining(keyId)) === 5) await seen(1);
     expect(await remaining(keyId)).toBe(4);
     expect(service.logLines.slice(logged)).toEqual([]);
+  });
+
+  test('that is reset at once: what it asks for is done, and nothing is logged', async () => {
+    const logged = service.logLines.length;
+    const body = JSON.stringify({ name: 'made for someone who has gone' });
+    const head = ['POST /v1/apis.createApi HTTP/1.1', 'Host: keystile', 'Content-Type: application/json'];
+    const authorization = `Authorization: Bearer ${service.rootKey}`;
+    const request = [...head, authorization, `Content-Length: ${body.length}`, '', body].join('\r\n');
+    for (let i = 0; i < 50; i++) (await Connection.open(server.port, request))[Symbol.dispose]();
+    await seen();
+    expect(service.logLines.slice(logged)).toEqual([]);
+  });
+
+  test('is closed by a stop behind its answer, which arrives as a whole', async () => {
+    const own = await TestService.start({ settings: { KEYSTILE_PORT: '0' } });
+    const ownServer = listenApi(own.composed.service);
+    const document = await (await fetch(`http://127.0.0.1:${ownServer.port}/openapi.json`)).text();
+    const asked = ['GET /openapi.json', 'GET  /openapi.json'].map(async (start) => {
+      const chunks: Buffer[] = [];
+      const ended = Promise.withResolvers<void>();
+      const socket = connect(ownServer.port, '127.0.0.1');
+      socket.pause();
+      socket.write(`${start} HTTP/1.1\r\nHost: keystile\r\n\r\n`);
+      for (let i = 0; i < 3; i++) await fetch(`http://127.0.0.1:${ownServer.port}/v1/liveness`);
+      return {
+        socket,
+        read: async () => {
+          socket.on('data', (chunk: Buffer) => chunks.push(chunk));
+          socket.on('close', () => ended.resolve());
+          socket.resume();
+          await ended.promise;
+          return Buffer.concat(chunks).toString('utf8').split('\r\n\r\n')[1] ?? '';
+        },
+      };
+    });
+    const clients = await Promise.all(asked);
+    const stopped = ownServer.stop();
+    const bodies = await Promise.all(clients.map(({ read }) => read()));
+    await stopped;
+    expect(bodies[0]).toBe(document);
+    await own.close();
   });
 
   test('is known by the address it comes from, on every way through', async () => {

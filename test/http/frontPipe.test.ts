@@ -139,6 +139,40 @@ test.each([
   expect(front.inFlight).toBe(0);
 });
 
+test('a client that takes nothing has a limited time to do so', async () => {
+  const sent = Promise.withResolvers<void>();
+  const behind = Bun.listen({
+    hostname: '127.0.0.1',
+    port: 0,
+    socket: { data: (socket) => void socket.write('answer') },
+  });
+  ends.push(() => behind.stop(true));
+  const heard: string[] = [];
+  let takes = 0;
+  const pipe = new ServerBehind(behind.port).join(
+    {
+      address: null,
+      write: (bytes) => Math.min(takes, bytes.length),
+      pause() {},
+      resume() {},
+      hurry(isOn) {
+        heard.push(isOn ? 'hurry' : 'no hurry');
+        sent.resolve();
+      },
+      end() {},
+      terminate() {},
+    },
+    Buffer.from(ODD),
+  );
+  await sent.promise;
+  takes = 3;
+  pipe.clientTakesMore();
+  pipe.clientTakesMore();
+  pipe.clientTakesMore();
+  expect(heard).toEqual(['hurry', 'hurry', 'no hurry']);
+  pipe.clientClosed();
+});
+
 test('when nobody is behind, the client is told by a close', async () => {
   const front = frontBefore({ data() {} });
   ends.shift()?.();

@@ -17,27 +17,33 @@ const left = async (key: string): Promise<number> =>
   ((await service.verify(key)) as { ratelimit: { remaining: number } }).ratelimit.remaining;
 
 test('a full disk: local limits are counted on; everything is saved when there is space again', async () => {
-  const { key } = await limited();
-  const { edge } = service.storage;
-  const counts = (name: string) =>
-    Array.from({ length: 300 }, (_, i) => {
-      return { owner: `${name} ${i}`, name: 'x'.repeat(50), durationMs: 3_600_000, count: i, resetAtMs: 1e14 };
-    });
-  expect(await left(key)).toBe(9);
-  // The slices of one round: none is written before the last.
-  await edge.sync(counts('first'), false);
+  const keys: string[] = [];
+  for (let i = 0; i < 300; i++) keys.push((await limited()).key);
+  for (const key of keys) expect(await left(key)).toBe(9);
   await service.storage.setMaxPages(1);
-  expect(await edge.sync(counts('second'), true).catch(String)).toStartWith(
+  expect(await service.engine.edge.sync().catch(String)).toStartWith(
     'StorageUnavailable: Local counts cannot be saved (SQLITE_FULL',
   );
-  expect(await left(key)).toBe(8);
+  expect(await left(keys[0] ?? '')).toBe(8);
   await service.storage.setMaxPages(null);
   await service.engine.edge.sync();
-  for (const name of ['first', 'second']) {
-    for (const { owner, count } of counts(name)) expect(await edge.load(owner)).toMatchObject([{ count }]);
-  }
   await service.restart();
-  expect(await left(key)).toBe(7);
+  expect(await left(keys[0] ?? '')).toBe(7);
+  for (const key of keys.slice(1)) expect(await left(key)).toBe(8);
+});
+
+test('counts that a thread had put together, and not written, are saved again by the next one', async () => {
+  const { edge, tallies } = service.storage;
+  const count = (owner: string) => ({ owner, name: 'a', durationMs: 3_600_000, count: 5, resetAtMs: 1e14 });
+  let forgotten = 0;
+  edge.onForgotten(() => forgotten++);
+  await edge.sync([count('first')], false);
+  using db = new Database(join(service.folder, 'analytics.db'));
+  db.run('ALTER TABLE key_tallies RENAME TO away');
+  expect(await tallies.prune('minute', 0).catch(String)).toContain('The analytics cannot be written');
+  db.run('ALTER TABLE away RENAME TO key_tallies');
+  await edge.sync([count('second')], true);
+  expect(forgotten).toBe(1);
 });
 
 test('counts that cannot be read are none: the limit counts from nothing', async () => {

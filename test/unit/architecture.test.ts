@@ -150,6 +150,7 @@ describe('architecture', () => {
     expect(filesOf(uses(/\bset(Timeout|Interval|Immediate)\(|\bBun\.sleep(Sync)?\(/, () => true))).toEqual([
       'cli/import/send.ts',
       'cli/opened.ts',
+      'http/front/connection.ts',
       'serve/background.ts',
       'serve/listen.ts',
       'storage/postgres/again.ts',

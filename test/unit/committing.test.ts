@@ -60,25 +60,37 @@ async function here(times: number): Promise<number> {
 }
 
 describe('a batch that only spends', () => {
-  test('goes through the thread until the disk has shown that it is quick', async () => {
-    expect(await here(10)).toBe(0);
-    await here(10);
+  test('is flushed here, from the first one on', async () => {
     expect(await here(10)).toBe(10);
   });
 
-  test('never is flushed here where a flush takes longer', async () => {
+  test('is left to the thread where flushes take longer, as soon as that is known', async () => {
     tookMs = 2;
-    expect(await here(1000)).toBe(0);
+    expect(await here(1000)).toBe(4);
   });
 
-  test('goes back to the thread after a flush that took very long, and comes again when flushes are quick', async () => {
+  test('is left to the thread for long after a flush that took very long, here or there', async () => {
     await here(100);
     tookMs = 20;
     expect(await here(1)).toBe(1);
     tookMs = QUICK_MS;
-    expect(await here(10)).toBe(0);
-    await here(20);
+    expect(await here(1000)).toBe(0);
+    tookMs = 15;
+    expect(await here(1)).toBe(0);
+    tookMs = QUICK_MS;
+    expect(await here(1500)).toBe(0);
     expect(await here(10)).toBe(10);
+  });
+
+  test('a disk that stalls now and then is left to the thread for good', async () => {
+    let stalled = 0;
+    for (let i = 0; i < 100; i++) {
+      tookMs = 100;
+      stalled += await here(1);
+      tookMs = QUICK_MS;
+      await here(199);
+    }
+    expect(stalled).toBe(1);
   });
 
   test('one that took a little longer changes nothing', async () => {
@@ -95,7 +107,6 @@ describe('a batch that only spends', () => {
   });
 
   test('goes through the thread while that has something else to do', async () => {
-    await here(100);
     isIdle = false;
     expect(await here(10)).toBe(0);
     isIdle = true;

@@ -5,15 +5,17 @@ import type { Asking } from '../service.ts';
 import type { AnswerHeads } from './answerHead.ts';
 import type { RequestHead } from './head.ts';
 import { HeadReader, type WrittenHead } from './headReader.ts';
+import { bodyText } from './bodyText.ts';
+import { Inbox, MAX_HELD_BYTES } from './inbox.ts';
 import { Outlet } from './outlet.ts';
 import type { Pipe, ServerBehind } from './pipe.ts';
 
 /** A connection on which nothing moves for so long is closed. The runtime checks every 4 s: 8 means 8 to 12. */
 export const CONNECTION_TIMEOUT_SECONDS = 8;
-/** Head and body of a request that is read here; longer ones are handed over. */
-const MAX_HELD_BYTES = 16 * 1024;
 /** A request that comes in more pieces than this is handed over: each costs a look at all of them. */
 const MAX_PIECES = 8;
+/** Requests of one connection that are answered before others have their turn. */
+const MAX_IN_A_TURN = 32;
 
 /** What connections work with. */
 export interface FrontParts {
@@ -35,11 +37,12 @@ export class Connection {
   readonly #outlet: Outlet;
   readonly #peer: Asking['peer'];
   #pipe: Pipe | null = null;
-  /** What has come and is not read yet: the beginning of a request, or what came while another one is answered. */
-  #held: Buffer | null = null;
+  /** The beginning of a request, or what came while another one is answered. */
+  readonly #inbox: Inbox;
   #pieces = 0;
   #isHeadRead = false;
   #isAnswering = false;
+  #inATurn = 0;
   #isClosing = false;
   #isClosed = false;
   readonly #heads: HeadReader;
@@ -48,24 +51,29 @@ export class Connection {
     this.#parts = parts;
     this.#socket = socket;
     this.#outlet = new Outlet(socket);
-    this.#peer = () => socket.remoteAddress;
+    this.#inbox = new Inbox(socket);
+    // Of a socket that is closed, which it may be already, it is not known any more.
+    const address = (socket.remoteAddress as string | undefined) ?? null;
+    this.#peer = () => address;
     this.#heads = new HeadReader(parts.hasCors, this.#peer);
     socket.timeout(CONNECTION_TIMEOUT_SECONDS);
   }
 
   /** A request has begun to be answered, or its body is on the way. */
   get isInFlight(): boolean {
-    return this.#isAnswering || this.#outlet.isBlocked || this.#isHeadRead || this.#pipe?.isOpening === true;
+    return this.#isBusy || this.#isHeadRead || this.#pipe?.isOpening === true;
+  }
+
+  get #isBusy(): boolean {
+    return this.#isAnswering || this.#outlet.isBlocked;
   }
 
   receive(bytes: Buffer): void {
     if (this.#pipe !== null) return this.#pipe.fromClient(bytes);
-    const held = this.#held === null ? bytes : Buffer.concat([this.#held, bytes]);
-    this.#held = null;
-    if (!this.#isAnswering && !this.#outlet.isBlocked) return this.#read(held);
-    // It was sent before the answer to the request before it: its turn comes.
-    this.#held = held;
-    if (held.length > MAX_HELD_BYTES) this.#socket.pause();
+    const all = this.#inbox.takeWith(bytes);
+    // What was sent before the answer to the request before it waits for its turn.
+    if (this.#isBusy) this.#inbox.keep(all);
+    else this.#read(all);
   }
 
   /** Answers this to whatever it may ask, and closes. */
@@ -85,17 +93,19 @@ export class Connection {
   /** Nothing has moved for a while. What is being answered is waited for: that has limits of its own. */
   timedOut(): void {
     if (this.#isAnswering) this.#socket.timeout(CONNECTION_TIMEOUT_SECONDS);
-    else this.#socket.terminate();
+    else if (this.#pipe !== null || this.#outlet.isBlocked) this.#socket.terminate();
+    else this.close();
   }
 
   closed(): void {
     this.#isClosed = true;
-    this.#held = null;
+    this.#inbox.take();
     this.#pipe?.clientClosed();
   }
 
-  terminate(): void {
-    this.#socket.terminate();
+  /** What was written still arrives. */
+  close(): void {
+    this.#socket.end();
   }
 
   /** Answers one request after the other, as far as they are there. */
@@ -103,6 +113,7 @@ export class Connection {
     let rest = bytes;
     while (rest.length > 0) {
       if (this.#isClosing) return;
+      if (this.#inATurn >= MAX_IN_A_TURN) return this.#goOnLater(rest);
       const asked = this.#heads.read(rest);
       if (asked === null) return this.#handOver(rest);
       if (asked === undefined) return rest.length > MAX_HELD_BYTES ? this.#handOver(rest) : this.#waitForMore(rest);
@@ -113,19 +124,30 @@ export class Connection {
       if (rest.length < end) return this.#waitForMore(rest);
       this.#isHeadRead = false;
       this.#pieces = 0;
+      this.#inATurn++;
       this.#answer(asked, rest, start, end);
       if (rest.length === end) return;
       rest = rest.subarray(end);
-      if (this.#isAnswering || this.#outlet.isBlocked) {
-        this.#held = rest;
-        return;
-      }
+      if (this.#isBusy) return this.#inbox.keep(rest);
     }
+  }
+
+  /** Who sends many requests at once does not keep the others from being answered. */
+  #goOnLater(rest: Buffer): void {
+    this.#inbox.keep(rest);
+    this.#isAnswering = true;
+    setImmediate(() => {
+      this.#isAnswering = false;
+      this.#inATurn = 0;
+      this.#answered();
+    });
   }
 
   #waitForMore(bytes: Buffer): void {
     if (++this.#pieces > MAX_PIECES) return this.#handOver(bytes);
-    this.#held = bytes;
+    // From its beginning a request has the whole time; a copy, so that no more than these bytes is kept.
+    if (this.#pieces === 1) this.#socket.timeout(CONNECTION_TIMEOUT_SECONDS);
+    this.#inbox.keep(Buffer.from(bytes));
   }
 
   #handOver(bytes: Buffer): void {
@@ -135,11 +157,12 @@ export class Connection {
     socket.timeout(0);
     this.#pipe = this.#parts.behind.join(
       {
-        remoteAddress: socket.remoteAddress,
+        address: this.#peer(),
         write: (some) => socket.write(some),
         pause: () => socket.pause(),
         resume: () => socket.resume(),
-        end: () => this.#close(),
+        hurry: (isOn) => socket.timeout(isOn ? CONNECTION_TIMEOUT_SECONDS : 0),
+        end: () => this.close(),
         terminate: () => socket.terminate(),
       },
       bytes,
@@ -149,7 +172,7 @@ export class Connection {
   #answer({ head, isVerification, asking }: WrittenHead, bytes: Buffer, start: number, end: number): void {
     try {
       if (!isVerification) return this.#answerAny(head, bytes.subarray(start, end));
-      const verdict = this.#parts.verification.ask(asking, textOf(bytes, start, end));
+      const verdict = this.#parts.verification.ask(asking, bodyText(bytes, start, end));
       if (!(verdict instanceof Promise)) return this.#sendVerdict(verdict, head.isLast);
       this.#isAnswering = true;
       const { isLast } = head;
@@ -163,9 +186,13 @@ export class Connection {
   }
 
   #sendDecided(decided: WireVerdict, isLast: boolean): void {
-    this.#isAnswering = false;
-    this.#sendVerdict(decided, isLast);
-    if (!this.#outlet.isBlocked) this.#answered();
+    try {
+      this.#isAnswering = false;
+      this.#sendVerdict(decided, isLast);
+      if (!this.#outlet.isBlocked) this.#answered();
+    } catch {
+      this.#socket.terminate();
+    }
   }
 
   #answerAny({ method, target, headers, isLast }: RequestHead, body: Buffer): void {
@@ -179,10 +206,8 @@ export class Connection {
   }
 
   #fail(failure: unknown, isLast: boolean): void {
-    void this.#sendResponse(
-      this.#parts.verification.fail(failure, () => this.#isClosed),
-      isLast,
-    );
+    const response = this.#parts.verification.fail(failure, () => this.#isClosed);
+    void this.#sendResponse(response, isLast);
   }
 
   #sendVerdict({ text, bytes, headerLines }: WireVerdict, isLast: boolean): void {
@@ -198,8 +223,9 @@ export class Connection {
       const isEnd = isLast || response.headers.get('connection') === 'close';
       response.headers.delete('connection');
       const head = this.#parts.heads.of(response.status, response.headers, body.length, isEnd);
+      const whole = Buffer.concat([Buffer.from(head), body]);
       this.#isAnswering = false;
-      this.#send(Buffer.concat([Buffer.from(head), body]), head.length + body.length, isEnd);
+      this.#send(whole, whole.length, isEnd);
       if (!this.#outlet.isBlocked) this.#answered();
     } catch {
       this.#socket.terminate();
@@ -209,31 +235,16 @@ export class Connection {
   #send(bytes: string | Uint8Array, length: number, isLast: boolean): void {
     this.#isClosing ||= isLast;
     this.#outlet.write(bytes, length);
-    if (isLast && !this.#outlet.isBlocked) return this.#close();
+    if (isLast && !this.#outlet.isBlocked) return this.close();
     this.#socket.timeout(CONNECTION_TIMEOUT_SECONDS);
   }
 
   /** The answer is out: what has come meanwhile has its turn. */
   #answered(): void {
-    if (this.#isClosing) return this.#close();
-    const held = this.#held;
-    this.#held = null;
-    if (held === null) return;
-    if (held.length > MAX_HELD_BYTES) this.#socket.resume();
-    this.#read(held);
+    if (this.#isClosing) return this.close();
+    const held = this.#inbox.take();
+    if (held !== null) this.#read(held);
+    // The pipe takes and stops by itself.
+    if (this.#pipe === null) this.#inbox.relax();
   }
-
-  /** What was written still arrives; who does not close the other side then is cut off. */
-  #close(): void {
-    this.#socket.end();
-    this.#socket.timeout(CONNECTION_TIMEOUT_SECONDS);
-  }
-}
-
-const BYTE_ORDER_MARK = 0xef;
-
-/** As `Request.text`: without a byte order mark, and what is no UTF-8 replaced. */
-function textOf(bytes: Buffer, start: number, end: number): string {
-  if (bytes[start] === BYTE_ORDER_MARK) return new TextDecoder().decode(bytes.subarray(start, end));
-  return bytes.toString('utf8', start, end);
 }

@@ -57,7 +57,8 @@ export class Front {
     this.#listener.stop();
   }
 
+  /** What was answered still arrives. */
   closeAll(): void {
-    for (const connection of this.#connections) connection.terminate();
+    for (const connection of this.#connections) connection.close();
   }
 }

@@ -4,10 +4,13 @@ const LOOPBACK = '127.0.0.1';
 
 /** The client's end of a connection that is handed over. */
 export interface ClientEnd {
-  readonly remoteAddress: string;
+  /** Null: it has gone before it could be seen. */
+  readonly address: string | null;
   write(bytes: string | Uint8Array): number;
   pause(): void;
   resume(): void;
+  /** From now on it has to take something within the time limit of connections, or has all the time again. */
+  hurry(isOn: boolean): void;
   /** What was written still arrives. */
   end(): void;
   terminate(): void;
@@ -17,15 +20,15 @@ export interface ClientEnd {
 export class ServerBehind {
   readonly #port: number;
   /** By the port that a connection to it comes from. */
-  readonly #clients = new Map<number, string>();
+  readonly #clients = new Map<number, string | null>();
 
   constructor(port: number) {
     this.#port = port;
   }
 
-  /** The address of the client behind a connection that came from this address and port. */
-  clientOf({ address, port }: { readonly address: string; readonly port: number }): string {
-    return (address === LOOPBACK ? this.#clients.get(port) : undefined) ?? address;
+  /** The address of the client whose connection comes from this port; undefined: of none that was handed over. */
+  clientOf({ port }: { readonly port: number }): string | null | undefined {
+    return this.#clients.get(port);
   }
 
   /** From now on everything that the client sends goes to the server, beginning with `first`, and back. */
@@ -38,7 +41,7 @@ export class ServerBehind {
 export class Pipe {
   readonly #client: ClientEnd;
   readonly #toClient: Outlet;
-  readonly #clients: Map<number, string>;
+  readonly #clients: Map<number, string | null>;
   #server: Bun.Socket<Pipe> | null = null;
   #toServer: Outlet | null = null;
   /** That the connection to the server comes from. */
@@ -49,7 +52,7 @@ export class Pipe {
     client: ClientEnd,
     first: Uint8Array,
     where: { hostname: string; port: number },
-    clients: Map<number, string>,
+    clients: Map<number, string | null>,
   ) {
     this.#client = client;
     this.#toClient = new Outlet(client);
@@ -72,7 +75,7 @@ export class Pipe {
     this.#server = server;
     this.#toServer = new Outlet(server);
     this.#port = server.localPort;
-    this.#clients.set(this.#port, this.#client.remoteAddress);
+    this.#clients.set(this.#port, this.#client.address);
     this.fromClient(first);
     if (!this.#toServer.isBlocked) this.#client.resume();
   }
@@ -84,12 +87,15 @@ export class Pipe {
 
   fromServer(bytes: Uint8Array): void {
     this.#toClient.write(bytes, bytes.length);
-    if (this.#toClient.isBlocked) this.#server?.pause();
+    if (!this.#toClient.isBlocked) return;
+    this.#server?.pause();
+    this.#client.hurry(true);
   }
 
   clientTakesMore(): void {
     if (!this.#toClient.isBlocked) return;
     this.#toClient.drain();
+    this.#client.hurry(this.#toClient.isBlocked);
     if (this.#toClient.isBlocked) return;
     if (this.#isClosed) this.#client.end();
     else this.#server?.resume();

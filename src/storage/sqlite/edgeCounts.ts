@@ -12,6 +12,8 @@ export class SqliteEdgeCounts implements EdgeCounts {
   readonly #thread: LazyThread;
   readonly #select;
   #forgotten: () => void = () => {};
+  /** That was asked last. */
+  #last: SqliteThread | null = null;
 
   /** `db` only reads. */
   constructor(db: Database, thread: LazyThread) {
@@ -31,13 +33,15 @@ export class SqliteEdgeCounts implements EdgeCounts {
   }
 
   async sync(counts: readonly EdgeCount[], isLast: boolean): Promise<readonly EdgeCount[]> {
-    let thread: SqliteThread | null = null;
     try {
-      thread = await this.#thread.get();
+      const thread = await this.#thread.get();
+      const before = this.#last;
+      this.#last = thread;
+      // What another one had put together, and not written, is gone with it.
+      if (before !== null && before !== thread) this.#forgotten();
       await thread.call('saveEdge', toColumns(counts), isLast);
     } catch (error) {
-      // What it had put together is gone with it.
-      if (thread?.isBroken !== false) this.#forgotten();
+      this.#forgotten();
       throw new StorageUnavailable(`Local counts cannot be saved (${toWriteFailure(error).message}).`);
     }
     return [];

@@ -9,8 +9,9 @@ const FOLD_AFTER_COMMITS = 20_000;
 const FOLD_AFTER_MS = 10_000;
 /** Accounts, or log rows, of one transaction: what a commit may have to wait for. */
 const SLICE = 500;
-/** Between two slices, so that batches are not held up one after the other; not where the log grows faster than that. */
+/** Between two slices, so that batches are not held up one after the other; not when the log has grown by so much meanwhile. */
 const REST_MS = 5;
+const REST_COMMITS = 5_000;
 const TRIM_SLICE = 2_000;
 
 interface FoldedLedger {
@@ -30,8 +31,8 @@ export class Folding {
   readonly #ledger: FoldedLedger;
   #foldedTo: number;
   #round: Promise<void> | null = null;
-  /** Someone waits for the round. */
-  #isAwaited = false;
+  /** How many wait for the round. */
+  #awaiting = 0;
   #timer: ReturnType<typeof setTimeout> | null = null;
 
   constructor(accounts: Accounts, writer: SqliteThread, ledger: FoldedLedger) {
@@ -51,11 +52,11 @@ export class Folding {
 
   /** Folds everything that is committed now. */
   async finish(): Promise<void> {
-    this.#isAwaited = true;
+    this.#awaiting++;
     await this.#round;
     if (this.#ledger.number() > this.#foldedTo) this.#begin();
     await this.#round;
-    this.#isAwaited = false;
+    this.#awaiting--;
   }
 
   #begin(): void {
@@ -80,7 +81,7 @@ export class Folding {
       const slice = this.#accounts.slice(ids.subarray(i, i + SLICE));
       await this.#writer.call('fold', slice);
       this.#accounts.markFolded(slice);
-      if (!this.#isAwaited && this.#accounts.unfoldedSize < FOLD_AT) await Bun.sleep(REST_MS);
+      if (this.#awaiting === 0 && this.#ledger.number() - upTo < REST_COMMITS) await Bun.sleep(REST_MS);
     }
     while (!(await this.#writer.call('trim', upTo, TRIM_SLICE)));
     this.#foldedTo = upTo;

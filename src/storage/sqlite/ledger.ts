@@ -182,12 +182,18 @@ export class SqliteLedger implements Ledger {
   }
 
   async prune(): Promise<void> {
-    const nowMs = this.nowMs();
-    await this.#enqueue({ rotateReplays: true });
-    const endedAtMs = nowMs - PRUNE_GRACE_MS;
-    await this.#options.pruneEdge(endedAtMs);
-    await this.#windows.prune(endedAtMs);
-    await this.#writer.call('write', [{ sql: 'DELETE FROM former_secrets WHERE until_ms <= $1', params: [endedAtMs] }]);
+    const endedAtMs = this.nowMs() - PRUNE_GRACE_MS;
+    const parts: readonly (() => Promise<unknown>)[] = [
+      () => this.#enqueue({ rotateReplays: true }),
+      () => this.#windows.prune(endedAtMs),
+      () =>
+        this.#writer.call('write', [{ sql: 'DELETE FROM former_secrets WHERE until_ms <= $1', params: [endedAtMs] }]),
+      () => this.#options.pruneEdge(endedAtMs),
+    ];
+    // Each by itself: one that fails does not keep the others.
+    const failures: unknown[] = [];
+    for (const part of parts) await part().catch((error: unknown) => failures.push(error));
+    if (failures.length > 0) throw failures[0];
   }
 
   /** Waits for what is under way, folds the log and lets nothing more in. */

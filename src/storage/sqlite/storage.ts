@@ -53,10 +53,10 @@ export class SqliteStorage implements Storage {
   readonly #reader: LazyThread;
   readonly #countsThread: LazyThread;
 
-  private constructor(db: Database, writer: SqliteThread, options: SqliteOptions) {
+  private constructor(db: Database, writer: SqliteThread, direct: DirectLog, options: SqliteOptions) {
     this.#db = db;
     this.#writer = writer;
-    this.#direct = new DirectLog({ path: options.folder.databasePath, addedFlushMs: options.addedFlushMs });
+    this.#direct = direct;
     const { databasePath: path, analyticsPath } = options.folder;
     this.#paths = [path, analyticsPath];
     this.#reader = new LazyThread({ role: 'reader', path, analyticsPath });
@@ -92,11 +92,14 @@ export class SqliteStorage implements Storage {
   static async open(options: SqliteOptions): Promise<SqliteStorage> {
     const db = openDatabase(options.folder, options.newWorkspaceId, options.nowMs());
     let writer: SqliteThread | null = null;
+    let direct: DirectLog | null = null;
     try {
       const { folder, addedFlushMs, onBroken } = options;
       writer = await SqliteThread.start({ role: 'writer', path: folder.databasePath, addedFlushMs }, onBroken);
-      return new SqliteStorage(db, writer, options);
+      direct = new DirectLog({ path: folder.databasePath, addedFlushMs });
+      return new SqliteStorage(db, writer, direct, options);
     } catch (error) {
+      direct?.close();
       await writer?.close();
       db.close();
       throw error;
@@ -148,7 +151,7 @@ function openDatabase(folder: DataFolder, newWorkspaceId: () => string, nowMs: n
     if (readWorkspaceId(db) === null) {
       db.query("INSERT INTO installation (name, value) VALUES ('workspace_id', ?)").run(newWorkspaceId());
     }
-    // From here on the writer thread is the only one that writes.
+    // From here on the writer thread and the direct log are the only ones that write.
     db.run('PRAGMA query_only = ON');
     return db;
   } catch (error) {

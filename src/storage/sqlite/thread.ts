@@ -1,7 +1,7 @@
 import { Database } from 'bun:sqlite';
 
 import { attachAnalytics } from './analyticsFile.ts';
-import { toWriteFailure, type WriteFailure } from './failure.ts';
+import { toWriteFailure, WriteFailure } from './failure.ts';
 import { writeDurably } from './folder.ts';
 import type { ThreadCall, ThreadReply, ThreadStart } from './threadClient.ts';
 import { Writer } from './writer.ts';
@@ -52,6 +52,8 @@ function carryOut(call: ThreadCall): unknown {
       return writer?.unpackTallies();
     case 'foldTallies':
       return writer?.foldTallies();
+    case 'letGo':
+      throw new WriteFailure('broken', 'the database has failed elsewhere');
     case 'close':
       writer?.close();
       reader?.close();

@@ -25,6 +25,8 @@ interface ThreadMethods {
   unpackTallies(): boolean;
   foldTallies(): boolean;
   close(): void;
+  /** From now on nothing is written, not even what is left of a write that failed. */
+  letGo(): void;
 }
 
 type Method = keyof ThreadMethods;
@@ -62,7 +64,7 @@ export class SqliteThread {
     this.#worker = new Worker(new URL('./thread.ts', import.meta.url));
     this.#worker.onmessage = (event: MessageEvent<ThreadReply>) => this.#receive(event.data);
     this.#worker.onerror = (event) => {
-      this.breakDown(new WriteFailure('broken', `the database thread ended: ${event.message}`));
+      this.#fail(new WriteFailure('broken', `the database thread ended: ${event.message}`));
     };
   }
 
@@ -111,15 +113,26 @@ export class SqliteThread {
     if (typeof reply === 'number') return waiter?.resolve(reply);
     if (reply.ok) waiter?.resolve(reply.value);
     else waiter?.reject(new WriteFailure(reply.kind, reply.message));
-    if (!reply.ok && reply.kind === 'broken') this.breakDown(new WriteFailure('broken', reply.message));
+    if (!reply.ok && reply.kind === 'broken') this.#fail(new WriteFailure('broken', reply.message));
   }
 
-  /** Nothing that this thread was asked or will be asked is done any more. */
+  /** Nothing more is asked of this thread, and nobody hears of what it was asked. */
   breakDown(failure: WriteFailure): void {
+    if (this.#dead !== null) return;
+    // Ended as it is, it would bring the log into the database first: a second flush after one that has failed.
+    this.#worker.onmessage = (event: MessageEvent<ThreadReply>) => {
+      if (typeof event.data === 'object' && !event.data.ok) this.#worker.terminate();
+    };
+    this.#worker.postMessage({ method: 'letGo', args: [] });
+    this.#fail(failure, false);
+  }
+
+  /** A thread that has told of a failure has let go by itself. */
+  #fail(failure: WriteFailure, hasLetGo = true): void {
     if (this.#dead !== null) return;
     this.#dead = failure;
     for (const waiter of this.#waiters.splice(0)) waiter.reject(this.#dead);
-    this.#worker.terminate();
+    if (hasLetGo) this.#worker.terminate();
     this.#onBroken(this.#dead);
   }
 }

@@ -51,7 +51,7 @@ export interface WriterOptions {
   readonly addedFlushMs: number;
 }
 
-/** The only writer of a database file; lives in a thread of its own, so that a flush never holds up a verification. */
+/** Writes a database file; lives in a thread of its own, so that a slow flush holds up no verification. Beside it only DirectLog does. */
 export class Writer {
   readonly #db: Database;
   readonly #statements = new Map<string, Statement<unknown, Params>>();
