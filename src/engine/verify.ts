@@ -126,35 +126,17 @@ export class Verifier {
   #count(entry: KeyEntry, request: VerifyRequest, reloads: number, nowMs: number): Verdict | Promise<Verdict> {
     const limits = appliedLimits(entry, request.limits);
     if (limits.length === 0) return this.#spendCredits({ entry, request, reloads, nowMs, limits, local: NO_LEGS });
-    const admitted = this.#admitOne(entry, limits, nowMs);
-    if (admitted !== null) return admitted;
     const local = this.#localLegs(entry, limits, nowMs);
     if (typeof local === 'string') return this.#loadAndCount(entry, request, reloads, local);
     const refusedBy = this.#firstRefusal(local);
-    const counted: Counted = { entry, request, reloads, nowMs, limits, local };
-    if (refusedBy >= 0) {
-      const refusal = this.#refuse(entry, 'RATE_LIMITED', this.#localReports(limits, local, refusedBy), nowMs);
-      return request.idempotency === null ? refusal : this.#replayOr(refusal, counted);
-    }
-    if (local.length === limits.length && !hasCredits(entry)) {
+    if (refusedBy < 0 && local.length === limits.length && !hasCredits(entry)) {
       for (const leg of local) this.#parts.edge.admit(leg);
       return valid(entry, this.#localReports(limits, local, -1), nowMs);
     }
-    return this.#spendAll(counted);
-  }
-
-  /** The usual case, a single local limit that admits, without the lists that several need. Null: it is not that. */
-  #admitOne(entry: KeyEntry, limits: readonly AppliedLimit[], nowMs: number): Verdict | null {
-    const [limit] = limits;
-    if (limits.length !== 1 || limit?.async !== true || limit.ofIdentity || hasCredits(entry)) return null;
-    const owner = this.#ownOwner(entry);
-    if (owner === undefined) return null;
-    const { edge } = this.#parts;
-    const window = edge.window(owner, limit, nowMs);
-    const leg = { window, limit: limit.limit, cost: limit.cost, resetAtMs: window.resetAtMs };
-    if (!edge.allows(leg)) return null;
-    edge.admit(leg);
-    return valid(entry, [report(limit, edge.left(leg), leg.resetAtMs, false)], nowMs);
+    const counted: Counted = { entry, request, reloads, nowMs, limits, local };
+    if (refusedBy < 0) return this.#spendAll(counted);
+    const refusal = this.#refuse(entry, 'RATE_LIMITED', this.#localReports(limits, local, refusedBy), nowMs);
+    return request.idempotency === null ? refusal : this.#replayOr(refusal, counted);
   }
 
   async #loadAndCount(entry: KeyEntry, request: VerifyRequest, reloads: number, owner: string): Promise<Verdict> {
@@ -205,8 +187,7 @@ export class Verifier {
   ): readonly Leg[] {
     const legs: Leg[] = [];
     const { identity } = entry;
-    for (let i = 0; i < strict.length; i++) {
-      const { account, cost, limit, durationMs, ofIdentity } = strict[i] as AppliedLimit;
+    for (const [i, { account, cost, limit, durationMs, ofIdentity }] of strict.entries()) {
       const rule = { kind: 'window', limit, durationMs } as const;
       const revision = account === null ? 0 : ofIdentity ? (identity?.revision ?? 0) : entry.revision;
       legs.push({ account: account ?? accounts?.[i] ?? 0, amount: cost, rule, revision });

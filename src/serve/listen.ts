@@ -2,7 +2,7 @@ import { makeDirectVerification, makeHandler } from '../http/app.ts';
 import { AnswerHeads } from '../http/front/answerHead.ts';
 import { CONNECTION_TIMEOUT_SECONDS } from '../http/front/connection.ts';
 import { Front } from '../http/front/front.ts';
-import { ServerBehind } from '../http/front/pipe.ts';
+import { LOOPBACK, ServerBehind } from '../http/front/pipe.ts';
 import type { BackgroundGauges, Gauges } from '../http/metrics.ts';
 import type { Service } from '../http/service.ts';
 import { VERSION } from '../version.ts';
@@ -10,7 +10,6 @@ import { locationOf } from './home.ts';
 
 /** The largest body that any route takes is refused by us, with an answer; this only bounds what the runtime would buffer. */
 const RUNTIME_MAX_BODY_BYTES = 1 << 30;
-const LOOPBACK = '127.0.0.1';
 const DRAIN_POLL_MS = 10;
 /** Requests that are still not answered then (a body that never ends) are cut off. */
 const DRAIN_MAX_MS = 10_000;

@@ -45,19 +45,39 @@ test('a thread that has let go and is ended brings no page of the log into the d
   expect(db.query('SELECT number FROM ledger_log').values()).toEqual([[1]]);
 });
 
-test('a thread that is given up because of a failure elsewhere refuses everything; that is told once', async () => {
+/** The worker that a thread is made of, as soon as there is one. */
+async function workerOf(
+  start: () => Promise<SqliteThread>,
+): Promise<{ thread: SqliteThread; ended: Promise<unknown> }> {
+  const Original = globalThis.Worker;
+  const made = Promise.withResolvers<Worker>();
+  globalThis.Worker = class extends Original {
+    constructor(...given: ConstructorParameters<typeof Original>) {
+      super(...given);
+      made.resolve(this);
+    }
+  };
+  const thread = await start().finally(() => (globalThis.Worker = Original));
+  const worker = await made.promise;
+  return { thread, ended: new Promise((resolve) => worker.addEventListener('close', resolve)) };
+}
+
+test('a thread that is given up because of a failure elsewhere refuses everything, tells it once, and writes nothing', async () => {
   using folder = new TempFolder();
   const path = folder.join('keystile.db');
   using db = makeDatabase(path);
   const broken: WriteFailure[] = [];
-  const thread = await SqliteThread.start({ role: 'writer', path, addedFlushMs: 0 }, (failure) => broken.push(failure));
+  const { thread, ended } = await workerOf(() =>
+    SqliteThread.start({ role: 'writer', path, addedFlushMs: 0 }, (failure) => broken.push(failure)),
+  );
   await thread.commitAccounts(1, COMMIT);
+  const before = readFileSync(path);
   const failure = new WriteFailure('broken', 'SQLITE_IOERR_FSYNC');
-  const waiting = thread.call('trim', 0, 1).catch((error: unknown) => error);
   thread.breakDown(failure);
   thread.breakDown(new WriteFailure('broken', 'another'));
   expect(broken).toEqual([failure]);
-  expect(await waiting).toBe(failure);
   expect(await thread.commitAccounts(2, COMMIT).catch((error: unknown) => error)).toBe(failure);
+  await ended;
+  expect(readFileSync(path).equals(before)).toBe(true);
   expect(db.query('SELECT number FROM ledger_log').values()).toEqual([[1]]);
 });

@@ -18,7 +18,7 @@ const REASONS: Readonly<Record<number, string>> = {
 
 const CLOSE = 'Connection: close\r\n';
 
-export type HeaderPairs = Iterable<readonly [name: string, value: string]>;
+type HeaderPairs = Iterable<readonly [name: string, value: string]>;
 
 /** Writes the heads of answers. The date in them is made once a second. */
 export class AnswerHeads {

@@ -1,5 +1,5 @@
 /** What is written to of a socket. */
-export interface Writable {
+interface Writable {
   /** How many of the bytes were taken; negative when it is closed. */
   write(bytes: string | Uint8Array): number;
 }

@@ -1,6 +1,7 @@
 import { Outlet } from './outlet.ts';
 
-const LOOPBACK = '127.0.0.1';
+/** Where the server behind listens. */
+export const LOOPBACK = '127.0.0.1';
 
 /** The client's end of a connection that is handed over. */
 export interface ClientEnd {

@@ -63,10 +63,10 @@ export class Batch implements LedgerView {
   }
 
   get isEmpty(): boolean {
-    return this.accounts.size === 0 && !this.rotates && this.#writes.length === 0 && this.#events.length === 0;
+    return this.accounts.size === 0 && this.isPlain;
   }
 
-  /** It has changed accounts, and nothing else. */
+  /** It changes accounts at the most. */
   get isPlain(): boolean {
     return !this.rotates && this.#writes.length === 0 && this.#events.length === 0;
   }
