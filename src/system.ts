@@ -61,6 +61,12 @@ function peppered(digest: string, { version, secret }: Pepper): string {
   return `${version}:${new Bun.CryptoHasher('sha256', secret).update(digest).digest('base64')}`;
 }
 
+/** For ids, which are read with every verification. */
+export function textReader(memory: ArrayBuffer): (start: number, end: number) => string {
+  const bytes = Buffer.from(memory);
+  return (start, end) => bytes.toString('latin1', start, end);
+}
+
 export function realSystem(digester: Digester): System {
   checkRandomness(randomBytes);
   return {
@@ -70,5 +76,6 @@ export function realSystem(digester: Digester): System {
     olderDigests: (secret) => digester.older(secret),
     digestOfSha256: (sha256) => digester.ofSha256(sha256),
     olderDigestsOfSha256: (sha256) => digester.olderOfSha256(sha256),
+    textReader,
   };
 }

@@ -19,6 +19,7 @@ import { type QuotaLimits, Quotas } from './admin/quotas.ts';
 import { RootKeyAdmin } from './admin/rootKeys.ts';
 import { Edge } from './edge.ts';
 import { KeyCache } from './keyCache.ts';
+import { PackedKeys } from './packedKeys.ts';
 import { makeRatelimits, type Ratelimits } from './ratelimits.ts';
 import { Refills } from './refills.ts';
 import { RefillSweep } from './sweep.ts';
@@ -73,7 +74,7 @@ export class Engine {
     const refills = new Refills();
     this.storage = storage;
     this.system = system;
-    this.keyCache = new KeyCache(storage.records, maxCachedKeys);
+    this.keyCache = new KeyCache(storage.records, maxCachedKeys, new PackedKeys(system.textReader));
     this.edge = new Edge(storage.edge, maxLocalOwners, options.maxLimitsPerNamespace);
     this.verifier = new Verifier({
       keys: this.keyCache,

@@ -42,7 +42,7 @@ interface Question {
 export class KeyCache {
   readonly #records: Records;
   readonly #maxKeys: number;
-  readonly packed = new PackedKeys();
+  readonly packed: PackedKeys;
   /** Keys that have more to them than fits in a packed row. */
   readonly #entries = new Map<string, KeyEntry>();
   readonly #unknown = new Set<string>();
@@ -55,7 +55,8 @@ export class KeyCache {
   hits = 0;
   misses = 0;
 
-  constructor(records: Records, maxKeys: number) {
+  constructor(records: Records, maxKeys: number, packed = new PackedKeys()) {
+    this.packed = packed;
     this.#records = records;
     this.#maxKeys = maxKeys;
   }
@@ -173,9 +174,7 @@ export class KeyCache {
     }
     if (found !== null && 'poisoned' in found) return this.#refuse(digest, found.poisoned, found.reason);
     const [broken] = found?.access?.broken ?? [];
-    if (found !== null && broken !== undefined) {
-      return this.#refuse(digest, found.key.id, `${broken.id}: ${broken.reason}`);
-    }
+    if (found && broken) return this.#refuse(digest, found.key.id, `${broken.id}: ${broken.reason}`);
     if (found === null) this.#keepUnknown(digest);
     const entry = found === null ? null : this.#toEntry(found);
     if (found !== null && entry !== null) this.#keep(digest, found, entry);

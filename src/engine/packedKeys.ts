@@ -5,40 +5,42 @@ import type { LocalOwner } from './localWindow.ts';
 import { type KeyEntry, toExtras } from './keyEntry.ts';
 import { type AppliedLimit, asConfigured } from './limits.ts';
 import { OpenTally } from './openTally.ts';
-import { COUNT_WORDS, PackedCounts } from './packedCounts.ts';
+import { PackedCounts } from './packedCounts.ts';
+import {
+  ACCOUNT,
+  API,
+  COUNTS,
+  ENABLED,
+  EXPIRES,
+  EXPIRES_AT_ALL,
+  FLAGS,
+  HAS_CREDITS,
+  isPackableId,
+  LIMITS_AND_REFILL,
+  LIVE,
+  REVISION,
+  ROW,
+  RowMemory,
+  standardTextReader,
+  type TextReader,
+} from './packedRow.ts';
 import { DIGEST_WORDS, readDigest, readLong, writeLong } from './packedWords.ts';
-import { Companions, ID_LENGTH, IdBlocks, Shared } from './packing.ts';
+import { Companions, Shared } from './packing.ts';
 import { RowIndex } from './rowIndex.ts';
+
+const FIRST_ROWS = 1024;
 
 /**
  * Most keys have no name, no metadata and no owner. They are kept here, in blocks of numbers outside of the garbage
  * collector's sight: with 100,000 keys as objects every collection has to walk through them, which was measured to cost a
  * quarter of the throughput, and a million of them would not fit in memory as comfortably.
  *
- * A row is ROW words: the digest in groups of 24 bits (four characters of base64), what verification needs, what counting
- * needs. Rows are appended and never reused, and everything is packed anew when half of it is dropped.
+ * Rows (packedRow.ts) are appended and never reused, and everything is packed anew when half of it is dropped.
  */
-const LIMITS = DIGEST_WORDS;
-const REFILL = 12;
-const FLAGS = 13;
-const REVISION = 14;
-const ACCOUNT = 15;
-const EXPIRES = 17;
-const API = 19;
-const COUNTS = 20;
-const ROW = COUNTS + COUNT_WORDS;
-
-const ENABLED = 1;
-const HAS_CREDITS = 2;
-const EXPIRES_AT_ALL = 4;
-const LIVE = 8;
-
-const FIRST_ROWS = 1024;
-
 export class PackedKeys {
-  #rows = new Uint32Array(FIRST_ROWS * ROW);
+  readonly #readerOf: TextReader;
+  #rows: RowMemory;
   #index = new RowIndex(ROW, FIRST_ROWS);
-  #ids = new IdBlocks();
   #locals = new Companions<LocalOwner>();
   #used = 0;
   #live = 0;
@@ -53,6 +55,11 @@ export class PackedKeys {
   #limits = new Shared<readonly AppliedLimit[]>();
   #refills = new Shared<RefillRule>();
 
+  constructor(readerOf: TextReader = standardTextReader) {
+    this.#readerOf = readerOf;
+    this.#rows = new RowMemory(FIRST_ROWS, readerOf);
+  }
+
   get size(): number {
     return this.#live;
   }
@@ -66,7 +73,7 @@ export class PackedKeys {
   add(digest: string, found: KeyWithIdentity): boolean {
     const { key, identity } = found;
     if (identity !== null || key.guardAccount !== null || toExtras(found) !== null) return false;
-    if (key.id.length !== ID_LENGTH || key.limits.some(({ account }) => account !== null)) return false;
+    if (!isPackableId(key.id) || key.limits.some(({ account }) => account !== null)) return false;
     const api = this.#apis.indexOf(key.apiId, key.apiId);
     const limits =
       key.limits.length === 0 ? 0 : this.#limits.indexOf(JSON.stringify(key.limits), key.limits.map(asConfigured));
@@ -74,21 +81,21 @@ export class PackedKeys {
     if (api < 0 || limits < 0 || refill < 0) return false;
     this.delete(digest);
     this.#makeRoom();
+    const { words } = this.#rows;
     const at = this.#used * ROW;
-    readDigest(digest, this.#rows.subarray(at, at + DIGEST_WORDS));
-    this.#rows[at + API] = api;
-    this.#rows[at + LIMITS] = limits;
-    this.#rows[at + REFILL] = refill;
-    this.#rows[at + REVISION] = key.revision;
-    this.#rows[at + FLAGS] =
+    readDigest(digest, words.subarray(at, at + DIGEST_WORDS));
+    words[at + API] = api;
+    words[at + LIMITS_AND_REFILL] = limits | (refill << 16);
+    words[at + REVISION] = key.revision;
+    words[at + FLAGS] =
       LIVE |
       (key.enabled ? ENABLED : 0) |
       (key.credits === null ? 0 : HAS_CREDITS) |
       (key.expiresAtMs === null ? 0 : EXPIRES_AT_ALL);
-    writeLong(this.#rows, at + ACCOUNT, key.credits?.account ?? 0);
-    writeLong(this.#rows, at + EXPIRES, key.expiresAtMs ?? 0);
-    this.#ids.push(key.id);
-    this.#index.link(this.#rows, this.#used++);
+    writeLong(words, at + ACCOUNT, key.credits?.account ?? 0);
+    writeLong(words, at + EXPIRES, key.expiresAtMs ?? 0);
+    this.#rows.writeId(this.#used, key.id);
+    this.#index.link(words, this.#used++);
     this.#live++;
     return true;
   }
@@ -102,14 +109,14 @@ export class PackedKeys {
     const api = this.#apis.find(apiId);
     if (api === 0) return;
     for (let row = 0; row < this.#used; row++) {
-      if (this.#word(row, API) === api && (this.#word(row, FLAGS) & LIVE) !== 0) this.#drop(row);
+      if (this.#rows.word(row, API) === api && (this.#rows.word(row, FLAGS) & LIVE) !== 0) this.#drop(row);
     }
   }
 
   dropOldest(): void {
     while (this.#oldest < this.#used) {
       const row = this.#oldest++;
-      if ((this.#word(row, FLAGS) & LIVE) !== 0) return this.#drop(row);
+      if ((this.#rows.word(row, FLAGS) & LIVE) !== 0) return this.#drop(row);
     }
   }
 
@@ -117,55 +124,55 @@ export class PackedKeys {
     for (let row = 0; row < this.#used; row++) this.#tellCounts(row);
     this.#resize(FIRST_ROWS);
     this.#live = 0;
-    this.counts.listAnew(this.#rows, COUNTS, ROW, this.#used);
+    this.counts.listAnew(this.#rows.words, COUNTS, ROW, this.#used);
     [this.#apis, this.#limits, this.#refills] = [new Shared(), new Shared(), new Shared()];
   }
 
   /** The key was valid once more; false when its row is not there any more. */
   count(place: number, nowMs: number): boolean {
     const row = place - this.#firstPlace;
-    if (row < 0 || (this.#word(row, FLAGS) & LIVE) === 0) return false;
-    this.counts.add(this.#rows, row * ROW + COUNTS, row, nowMs);
+    if (row < 0 || (this.#rows.word(row, FLAGS) & LIVE) === 0) return false;
+    this.counts.add(this.#rows.words, row * ROW + COUNTS, row, nowMs);
     return true;
   }
 
   /** Until the rows are packed anew. */
   keepLocal(place: number, owner: LocalOwner): void {
     const row = place - this.#firstPlace;
-    if (row < 0 || (this.#word(row, FLAGS) & LIVE) === 0 || this.#word(row, LIMITS) === 0) return;
+    if (row < 0 || (this.#rows.word(row, FLAGS) & LIVE) === 0 || this.#limitsNumber(row) === 0) return;
     this.#locals.put(row, owner);
   }
 
   /** Adds at most so much of what was counted in a generation that is sealed; false = there is nothing. */
   takeSealed(into: TallyLists, limit: number): boolean {
-    const taken = this.counts.takeSealed(this.#rows, COUNTS, ROW, limit);
+    const taken = this.counts.takeSealed(this.#rows.words, COUNTS, ROW, limit);
     if (taken === null) return false;
     const { rows, minuteMs, counts, lastUses } = taken;
     for (let i = 0; i < rows.length; i++) {
       const row = rows[i] ?? 0;
       const count = counts[i] ?? 0;
-      const apiId = this.#apis.at(this.#word(row, API));
-      if (count > 0) into.addValid(minuteMs, apiId, this.#ids.at(row), count, minuteMs + (lastUses[i] ?? 0));
+      const apiId = this.#apis.at(this.#rows.word(row, API));
+      if (count > 0) into.addValid(minuteMs, apiId, this.#rows.id(row), count, minuteMs + (lastUses[i] ?? 0));
     }
     return true;
   }
 
   #tellCounts(row: number): void {
-    for (const { minuteMs, count, lastAtMs, isSealed } of this.counts.takeAll(this.#rows, row * ROW + COUNTS)) {
-      const [apiId, keyId] = [this.#apis.at(this.#word(row, API)), this.#ids.at(row)];
+    for (const { minuteMs, count, lastAtMs, isSealed } of this.counts.takeAll(this.#rows.words, row * ROW + COUNTS)) {
+      const [apiId, keyId] = [this.#apis.at(this.#rows.word(row, API)), this.#rows.id(row)];
       this.onDropped(OpenTally.ofValid(minuteMs, apiId, keyId, count, lastAtMs), isSealed);
     }
   }
 
   #toEntry(row: number): KeyEntry {
-    const flags = this.#word(row, FLAGS);
-    const limits = this.#word(row, LIMITS);
+    const flags = this.#rows.word(row, FLAGS);
+    const limits = this.#limitsNumber(row);
     return {
-      id: this.#ids.at(row),
-      apiId: this.#apis.at(this.#word(row, API)),
-      revision: this.#word(row, REVISION),
+      id: this.#rows.id(row),
+      apiId: this.#apis.at(this.#rows.word(row, API)),
+      revision: this.#rows.word(row, REVISION),
       enabled: (flags & ENABLED) !== 0,
-      expiresAtMs: (flags & EXPIRES_AT_ALL) === 0 ? Infinity : readLong(this.#rows, row * ROW + EXPIRES),
+      expiresAtMs: (flags & EXPIRES_AT_ALL) === 0 ? Infinity : readLong(this.#rows.words, row * ROW + EXPIRES),
       identity: null,
       credits: (flags & HAS_CREDITS) === 0 ? null : this.#credits(row),
       limits: limits === 0 ? null : this.#limits.at(limits),
@@ -179,9 +186,9 @@ export class PackedKeys {
   }
 
   #credits(row: number): KeyEntry['credits'] {
-    const refill = this.#word(row, REFILL);
+    const refill = this.#rows.word(row, LIMITS_AND_REFILL) >>> 16;
     return {
-      account: readLong(this.#rows, row * ROW + ACCOUNT),
+      account: readLong(this.#rows.words, row * ROW + ACCOUNT),
       refill: refill === 0 ? null : this.#refills.at(refill),
     };
   }
@@ -195,56 +202,47 @@ export class PackedKeys {
 
   #find(digest: string): number {
     readDigest(digest, this.#wanted);
-    return this.#index.find(this.#rows, this.#wanted);
+    return this.#index.find(this.#rows.words, this.#wanted);
   }
 
   #drop(row: number): void {
-    this.#index.unlink(this.#rows, row);
+    this.#index.unlink(this.#rows.words, row);
     this.#tellCounts(row);
     this.#locals.put(row, null);
-    this.#rows[row * ROW + FLAGS] = 0;
+    this.#rows.words[row * ROW + FLAGS] = 0;
     this.#live--;
   }
 
   #makeRoom(): void {
-    if ((this.#used + 1) * ROW <= this.#rows.length) return;
-    if (this.#live * 2 > this.#used) this.#grow();
+    if (this.#used < this.#rows.capacity) return;
+    if (this.#live * 2 > this.#used) this.#rows.grow();
     else this.#packAnew();
-  }
-
-  /** Rows keep their numbers: a copy in one piece, and nothing else. */
-  #grow(): void {
-    const rows = new Uint32Array(this.#rows.length * 2);
-    rows.set(this.#rows);
-    this.#rows = rows;
   }
 
   /** Half of them was dropped: what lives is packed into blocks of the same size. */
   #packAnew(): void {
-    const [before, ids, used] = [this.#rows, this.#ids, this.#used];
+    const [before, used] = [this.#rows.words, this.#used];
     this.#resize(used);
     for (let row = 0; row < used; row++) {
       const at = row * ROW;
       if (((before[at + FLAGS] ?? 0) & LIVE) === 0) continue;
-      this.#rows.set(before.subarray(at, at + ROW), this.#used * ROW);
-      this.#ids.push(ids.at(row));
-      this.#index.link(this.#rows, this.#used++);
+      this.#rows.words.set(before.subarray(at, at + ROW), this.#used * ROW);
+      this.#index.link(this.#rows.words, this.#used++);
     }
-    this.counts.listAnew(this.#rows, COUNTS, ROW, this.#used);
+    this.counts.listAnew(this.#rows.words, COUNTS, ROW, this.#used);
   }
 
   /** New and empty blocks; places in the old ones stand for nothing any more. */
   #resize(rows: number): void {
     this.#firstPlace += this.#used;
-    this.#rows = new Uint32Array(rows * ROW);
+    this.#rows = new RowMemory(rows, this.#readerOf);
     this.#index = new RowIndex(ROW, rows);
-    this.#ids = new IdBlocks();
     this.#locals = new Companions();
     this.#used = 0;
     this.#oldest = 0;
   }
 
-  #word(row: number, word: number): number {
-    return this.#rows[row * ROW + word] ?? 0;
+  #limitsNumber(row: number): number {
+    return this.#rows.word(row, LIMITS_AND_REFILL) & 0xffff;
   }
 }

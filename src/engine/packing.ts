@@ -1,28 +1,5 @@
-/** Distinct values that are shared between keys; one more is refused. */
+/** Distinct values that are shared between keys; one more is refused. Their numbers fit into 16 bits. */
 const MAX_SHARED = 10_000;
-/** Length of `key_` and an id. */
-export const ID_LENGTH = 26;
-const IDS_PER_BLOCK = 1024;
-
-/** Ids of equal length in a few long strings instead of one string each. */
-export class IdBlocks {
-  readonly #blocks: string[] = [];
-  #open: string[] = [];
-
-  push(id: string): void {
-    this.#open.push(id);
-    if (this.#open.length < IDS_PER_BLOCK) return;
-    this.#blocks.push(this.#open.join(''));
-    this.#open = [];
-  }
-
-  at(row: number): string {
-    const block = this.#blocks[Math.floor(row / IDS_PER_BLOCK)];
-    const i = row % IDS_PER_BLOCK;
-    return block === undefined ? (this.#open[i] ?? '') : block.slice(i * ID_LENGTH, (i + 1) * ID_LENGTH);
-  }
-}
-
 const COMPANIONS_PER_BLOCK = 1024;
 
 /** Objects that some rows have beside them; where none has one, they take no room. */

@@ -2,11 +2,14 @@ import { DIGEST_WORDS } from './packedWords.ts';
 
 const EMPTY = 0;
 const DROPPED = 0xffffffff;
+/** Bits of a place that are the number of its row + 1. The others are bits of the digest: they tell most rows that are not the one. */
+const ROW_BITS = 25;
+const ROW_MASK = 2 ** ROW_BITS - 1;
 /** Places that move with each row that is linked. */
 const MOVE_STEP = 64;
 
 /**
- * Finds rows by the digest that they begin with: open addressing, each place holds a row's number + 1. A full table is
+ * Finds rows by the digest that they begin with: open addressing. A full table is
  * replaced by a larger one, into which the rows move some at a time: to link a million of them at once takes too long.
  */
 export class RowIndex {
@@ -43,25 +46,31 @@ export class RowIndex {
 
   #findIn(table: Uint32Array, rows: Uint32Array, digest: Uint32Array): number {
     const mask = table.length - 1;
+    const mark = markOf(digest, 0);
     for (let i = firstPlace(digest, 0) & mask; ; i = (i + 1) & mask) {
       const linked = table[i] ?? EMPTY;
       if (linked === EMPTY) return -1;
-      if (linked !== DROPPED && this.#isRow(rows, linked - 1, digest)) return linked - 1;
+      if (linked >>> ROW_BITS !== mark || linked === DROPPED) continue;
+      const row = (linked & ROW_MASK) - 1;
+      if (this.#isRow(rows, row, digest)) return row;
     }
   }
 
   #put(rows: Uint32Array, row: number): void {
     const mask = this.#table.length - 1;
-    let i = firstPlace(rows, row * this.#rowLength) & mask;
+    const at = row * this.#rowLength;
+    let i = firstPlace(rows, at) & mask;
     while (this.#table[i] !== EMPTY) i = (i + 1) & mask;
-    this.#table[i] = row + 1;
+    this.#table[i] = placeOf(rows, at, row);
     this.#taken++;
   }
 
   #dropFrom(table: Uint32Array, rows: Uint32Array, row: number): void {
     const mask = table.length - 1;
-    for (let i = firstPlace(rows, row * this.#rowLength) & mask; table[i] !== EMPTY; i = (i + 1) & mask) {
-      if (table[i] !== row + 1) continue;
+    const at = row * this.#rowLength;
+    const place = placeOf(rows, at, row);
+    for (let i = firstPlace(rows, at) & mask; table[i] !== EMPTY; i = (i + 1) & mask) {
+      if (table[i] !== place) continue;
       table[i] = DROPPED;
       return;
     }
@@ -82,7 +91,7 @@ export class RowIndex {
     const end = Math.min(this.#moved + count, before.length);
     for (; this.#moved < end; this.#moved++) {
       const linked = before[this.#moved] ?? EMPTY;
-      if (linked !== EMPTY && linked !== DROPPED) this.#put(rows, linked - 1);
+      if (linked !== EMPTY && linked !== DROPPED) this.#put(rows, (linked & ROW_MASK) - 1);
     }
     if (end === before.length) this.#before = null;
   }
@@ -97,4 +106,13 @@ export class RowIndex {
 /** Digests are spread evenly, so where a row is looked for first is told by the words that it begins with. */
 function firstPlace(words: Uint32Array, at: number): number {
   return (words[at] ?? 0) ^ ((words[at + 1] ?? 0) << 8);
+}
+
+/** Bits of a digest that its first place does not tell. */
+function markOf(words: Uint32Array, at: number): number {
+  return (words[at + 2] ?? 0) & 0x7f;
+}
+
+function placeOf(words: Uint32Array, at: number, row: number): number {
+  return ((markOf(words, at) << ROW_BITS) | (row + 1)) >>> 0;
 }

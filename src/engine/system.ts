@@ -1,3 +1,5 @@
+import type { TextReader } from './packedRow.ts';
+
 /** What the engine takes from its surroundings: time, randomness and the digest of a new secret. */
 export interface System {
   readonly nowMs: () => number;
@@ -9,4 +11,5 @@ export interface System {
   /** The same of a secret of which only the SHA-256 is known, in base64. */
   readonly digestOfSha256: (sha256: string) => string;
   readonly olderDigestsOfSha256: (sha256: string) => readonly string[];
+  readonly textReader: TextReader;
 }

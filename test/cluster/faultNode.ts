@@ -3,7 +3,7 @@ import { readConfig } from '../../src/config/read.ts';
 import { type Handler, makeHandler } from '../../src/http/app.ts';
 import { Log } from '../../src/log.ts';
 import type { PostgresStorage } from '../../src/storage/postgres/storage.ts';
-import { Digester } from '../../src/system.ts';
+import { Digester, textReader } from '../../src/system.ts';
 
 export interface FaultNodeOptions {
   readonly url: string;
@@ -53,6 +53,7 @@ export class FaultNode implements AsyncDisposable {
         olderDigests: (secret) => digester.older(secret),
         digestOfSha256: (sha256) => digester.ofSha256(sha256),
         olderDigestsOfSha256: (sha256) => digester.olderOfSha256(sha256),
+        textReader,
       },
     });
     return new FaultNode(composed);

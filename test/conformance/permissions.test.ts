@@ -7,6 +7,7 @@ import type { Storage } from '../../src/storage/port.ts';
 import { VirtualClock } from '../harness/clock.ts';
 import { describePort } from './adapters.ts';
 import type { OpenedStorage } from './opened.ts';
+import { textReader } from '../../src/system.ts';
 import { PostgresInDatabase } from './postgres.ts';
 
 /** The engine on a storage, with secrets that are their own digests. */
@@ -20,6 +21,7 @@ function engineOn(storage: Storage): Engine {
       olderDigests: () => [],
       digestOfSha256: (sha256) => sha256,
       olderDigestsOfSha256: () => [],
+      textReader,
     },
     defaultTimezone: 'UTC',
     maxCachedKeys: 100,

@@ -8,7 +8,7 @@ import { makeHandler } from '../../src/http/app.ts';
 import { Log } from '../../src/log.ts';
 import { DataFolder } from '../../src/storage/sqlite/folder.ts';
 import type { SqliteStorage } from '../../src/storage/sqlite/storage.ts';
-import { Digester } from '../../src/system.ts';
+import { Digester, textReader } from '../../src/system.ts';
 import { VirtualClock } from './clock.ts';
 
 export interface TestServiceOptions {
@@ -111,6 +111,7 @@ export class TestService {
         olderDigests: (secret) => digester.older(secret),
         digestOfSha256: (sha256) => digester.ofSha256(sha256),
         olderDigestsOfSha256: (sha256) => digester.olderOfSha256(sha256),
+        textReader,
       },
     });
     this.#handle = makeHandler(this.#composed.service);
