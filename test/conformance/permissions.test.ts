@@ -4,10 +4,10 @@ import type { PermissionQuery } from '../../src/core/permissions.ts';
 import { COMMAND_LINE } from '../../src/engine/admin/actor.ts';
 import { Engine } from '../../src/engine/engine.ts';
 import type { Storage } from '../../src/storage/port.ts';
+import { textReader } from '../../src/system.ts';
 import { VirtualClock } from '../harness/clock.ts';
 import { describePort } from './adapters.ts';
 import type { OpenedStorage } from './opened.ts';
-import { textReader } from '../../src/system.ts';
 import { PostgresInDatabase } from './postgres.ts';
 
 /** The engine on a storage, with secrets that are their own digests. */

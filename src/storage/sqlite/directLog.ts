@@ -1,15 +1,27 @@
 import { Database, type Statement } from 'bun:sqlite';
+import { closeSync, fdatasyncSync, fsyncSync, openSync } from 'node:fs';
+import { dirname } from 'node:path';
 
 import { configure } from './configure.ts';
 import { entriesText } from './entries.ts';
-import { toWriteFailure } from './failure.ts';
+import { toWriteFailure, WriteFailure } from './failure.ts';
 import type { WriterOptions } from './writer.ts';
 
-/** Writes batches of spends to the log from the thread that answers: see committing.ts for when. */
+/** As SQLite does it: there fdatasync may leave out the size of the file. */
+const flush = process.platform === 'darwin' ? fsyncSync : fdatasyncSync;
+
+/**
+ * Writes batches of spends to the log from the thread that answers: see committing.ts for when.
+ *
+ * SQLite writes the commit to its write-ahead log, and the flush is made here, behind it and before the answer, by a
+ * descriptor of that file. The runtime's SQLite flushes with fsync, which writes down the time of the last change as well: with
+ * fdatasync, which does not, the answering thread was measured to take 5 % less for a counted verification.
+ */
 export class DirectLog {
   readonly #db: Database;
   readonly #insert: Statement<unknown, [number, string]>;
   readonly #addedFlushMs: number;
+  readonly #log: number;
 
   constructor({ path, addedFlushMs }: WriterOptions) {
     this.#db = new Database(path, { readwrite: true, create: false });
@@ -17,8 +29,13 @@ export class DirectLog {
     // Whoever else writes is not waited for here, and the log is put into the database by the thread of the writer.
     this.#db.run('PRAGMA busy_timeout = 0');
     this.#db.run('PRAGMA wal_autocheckpoint = 0');
+    // Here it flushes nothing but the head of a log that begins anew.
+    this.#db.run('PRAGMA synchronous = NORMAL');
     this.#insert = this.#db.prepare('INSERT INTO ledger_log (number, entries) VALUES (?, ?)');
     this.#addedFlushMs = addedFlushMs;
+    // It exists for as long as anyone has the database open.
+    this.#log = openSync(`${path}-wal`, 'r+');
+    flushFolder(dirname(path));
   }
 
   /** One statement, one transaction: durable when it returns. Answers how many milliseconds that took. */
@@ -29,8 +46,18 @@ export class DirectLog {
     } catch (error) {
       throw toWriteFailure(error);
     }
+    this.#flush();
     if (this.#addedFlushMs > 0) Bun.sleepSync(this.#addedFlushMs);
     return performance.now() - startedAt;
+  }
+
+  /** Whatever its reason is, a full disk too: the commit is in the log by now, and what of it is on the disk is not known. */
+  #flush(): void {
+    try {
+      flush(this.#log);
+    } catch (error) {
+      throw new WriteFailure('broken', toWriteFailure(error).message);
+    }
   }
 
   /** For tests: see Writer. */
@@ -41,5 +68,16 @@ export class DirectLog {
   close(): void {
     this.#insert.finalize();
     this.#db.close();
+    closeSync(this.#log);
+  }
+}
+
+/** So that the log itself is found again. */
+function flushFolder(path: string): void {
+  const folder = openSync(path, 'r');
+  try {
+    fsyncSync(folder);
+  } finally {
+    closeSync(folder);
   }
 }
