@@ -6,7 +6,7 @@ import { Accounts } from '../../src/storage/sqlite/accounts.ts';
 import { migrate } from '../../src/storage/sqlite/schema.ts';
 
 /** Accounts of one page: numbers further apart than this lie on different ones. */
-const PAGE = 256;
+const PAGE = 16_384;
 
 function make(maxPages?: number): { accounts: Accounts; db: Database } {
   const db = new Database(':memory:');

@@ -1,14 +1,17 @@
 import type { Database } from 'bun:sqlite';
 
 import type { AccountState } from '../../core/account.ts';
-import { type AccountEntry, ENTRY_LENGTH, readEntry, writeEntry } from './entries.ts';
+import { ENTRY_LENGTH, readEntry, readLog, writeEntry } from './entries.ts';
 
-/** Accounts of one page. Numbers are given one after the other, so keys made together are counted together. */
-const PAGE_ACCOUNTS = 256;
+/**
+ * Accounts of one page. Numbers are given one after the other, so keys made together are counted together. With pages of
+ * 256, to find the page took as long as to read the account: their objects are not in the processor's cache.
+ */
+const PAGE_ACCOUNTS = 16_384;
 /** The bits of a number that tell its place on the page; right for every number that has no fraction, however large. */
 const LAST_OF_PAGE = PAGE_ACCOUNTS - 1;
 /** Pages kept (about 100 MB); one on which nothing is unfolded makes room for another. */
-const MAX_PAGES = 8192;
+const MAX_PAGES = 128;
 /** Pages that are looked at for one that can go. */
 const EVICTION_TRIES = 16;
 
@@ -75,13 +78,15 @@ export class Accounts {
   replay(): number {
     const rows = this.#db.query('SELECT number, entries FROM ledger_log ORDER BY number').iterate() as Iterable<{
       number: number;
-      entries: string;
+      entries: Uint8Array | string;
     }>;
     let last = 0;
     for (const { number, entries } of rows) {
       last = number;
-      for (const entry of JSON.parse(entries) as AccountEntry[]) {
-        this.#touch(entry[0]).numbers.set(entry, placeOf(entry[0]));
+      const logged = readLog(entries);
+      for (let at = 0; at < logged.length; at += ENTRY_LENGTH) {
+        const id = logged[at] ?? 0;
+        this.#touch(id).numbers.set(logged.subarray(at, at + ENTRY_LENGTH), placeOf(id));
       }
     }
     return last;

@@ -3,7 +3,7 @@ import { closeSync, fdatasyncSync, fsyncSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 import { configure } from './configure.ts';
-import { entriesText } from './entries.ts';
+import { logBytes } from './entries.ts';
 import { toWriteFailure, WriteFailure } from './failure.ts';
 import type { WriterOptions } from './writer.ts';
 
@@ -19,7 +19,7 @@ const flush = process.platform === 'darwin' ? fsyncSync : fdatasyncSync;
  */
 export class DirectLog {
   readonly #db: Database;
-  readonly #insert: Statement<unknown, [number, string]>;
+  readonly #insert: Statement<unknown, [number, Uint8Array]>;
   readonly #addedFlushMs: number;
   readonly #log: number;
 
@@ -42,7 +42,7 @@ export class DirectLog {
   append(number: number, accounts: Float64Array): number {
     const startedAt = performance.now();
     try {
-      this.#insert.run(number, entriesText(accounts));
+      this.#insert.run(number, logBytes(accounts));
     } catch (error) {
       throw toWriteFailure(error);
     }

@@ -12,13 +12,15 @@ export type AccountEntry = readonly [
 
 export const ENTRY_LENGTH = 6;
 
-/** A block of entries as JSON of AccountEntry[]: how they stand in the log. */
-export function entriesText(numbers: Float64Array): string {
-  let text = '';
-  for (let at = 0; at < numbers.length; at += ENTRY_LENGTH) {
-    text += `${at === 0 ? '[' : ',['}${numbers[at]},${numbers[at + 1]},${numbers[at + 2]},${numbers[at + 3]},${numbers[at + 4]},${numbers[at + 5]}]`;
-  }
-  return `[${text}]`;
+/** A block of entries as it stands in the log: the bytes of its numbers. Made into text, they would take a third of the time of a commit. */
+export function logBytes(numbers: Float64Array): Uint8Array {
+  return new Uint8Array(numbers.buffer, numbers.byteOffset, numbers.byteLength);
+}
+
+/** What older programs have left in the log is JSON of AccountEntry[]. */
+export function readLog(logged: Uint8Array | string): Float64Array {
+  if (typeof logged === 'string') return new Float64Array((JSON.parse(logged) as AccountEntry[]).flat());
+  return new Float64Array(logged.slice().buffer);
 }
 
 /** All of them, in a block. */

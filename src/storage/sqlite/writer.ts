@@ -8,7 +8,7 @@ import { writeStatements } from '../sql/writes.ts';
 import { configure } from './configure.ts';
 import { type EdgeColumns, EdgeRows } from './edgeRows.ts';
 import { toWriteFailure, WriteFailure } from './failure.ts';
-import { entriesText, ENTRY_LENGTH } from './entries.ts';
+import { ENTRY_LENGTH, logBytes } from './entries.ts';
 import type { Rotation } from './replays.ts';
 import { foldTallies, unpackSlices } from './tallyFold.ts';
 
@@ -51,10 +51,12 @@ export interface WriterOptions {
   readonly addedFlushMs: number;
 }
 
+type Bound = (Params[number] | Uint8Array)[];
+
 /** Writes a database file; lives in a thread of its own, so that a slow flush holds up no verification. Beside it only DirectLog does. */
 export class Writer {
   readonly #db: Database;
-  readonly #statements = new Map<string, Statement<unknown, Params>>();
+  readonly #statements = new Map<string, Statement<unknown, Bound>>();
   readonly #addedFlushMs: number;
   readonly #connection = {
     statement: (sql: string) => this.#statement(sql),
@@ -190,7 +192,7 @@ export class Writer {
   }
 
   #log(number: number, accounts: Float64Array): void {
-    this.#run('INSERT INTO ledger_log (number, entries) VALUES (?, ?)', [number, entriesText(accounts)]);
+    this.#run('INSERT INTO ledger_log (number, entries) VALUES (?, ?)', [number, logBytes(accounts)]);
   }
 
   #noteEvent({ atMs, actor, action, target, before, after, origin, requestId }: EventRow): void {
@@ -220,7 +222,7 @@ export class Writer {
     if (this.#addedFlushMs > 0) Bun.sleepSync(this.#addedFlushMs);
   }
 
-  #run(sql: string, params: Params): number {
+  #run(sql: string, params: Bound): number {
     return this.#statement(sql).run(...params).changes;
   }
 
@@ -236,9 +238,9 @@ export class Writer {
     );
   }
 
-  #statement(sql: string): Statement<unknown, Params> {
+  #statement(sql: string): Statement<unknown, Bound> {
     let statement = this.#statements.get(sql);
-    if (statement === undefined) this.#statements.set(sql, (statement = this.#db.prepare<unknown, Params>(sql)));
+    if (statement === undefined) this.#statements.set(sql, (statement = this.#db.prepare<unknown, Bound>(sql)));
     return statement;
   }
 }
