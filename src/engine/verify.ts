@@ -76,7 +76,7 @@ export class Verifier {
     return this.#stopped;
   }
 
-  verify(request: VerifyRequest): Verdict | Promise<Verdict> {
+  verify(request: VerifyRequest): Verdict | PromiseLike<Verdict> {
     if (this.#stopped !== null) throw new AppError('UNAVAILABLE', this.#stopped);
     if (request.secretDigest === null) return UNKNOWN_KEY;
     return this.#parts.feed.isFresh() ? this.#verify(request, request.secretDigest) : this.#confirmAndVerify(request);
@@ -88,7 +88,7 @@ export class Verifier {
     return this.#verify(request, request.secretDigest ?? '');
   }
 
-  #verify(request: VerifyRequest, digest: string): Verdict | Promise<Verdict> {
+  #verify(request: VerifyRequest, digest: string): Verdict | PromiseLike<Verdict> {
     const entry = this.#parts.keys.peek(digest);
     if (entry === undefined || (entry === null && request.olderDigests !== null)) return this.#findAndDecide(request);
     return this.#decide(entry, request, 0);
@@ -107,7 +107,7 @@ export class Verifier {
     return null;
   }
 
-  #decide(entry: KeyEntry | null, request: VerifyRequest, reloads: number): Verdict | Promise<Verdict> {
+  #decide(entry: KeyEntry | null, request: VerifyRequest, reloads: number): Verdict | PromiseLike<Verdict> {
     const nowMs = this.#parts.ledger.nowMs();
     if (entry === null || request.mayVerify?.(entry.apiId) === false) return UNKNOWN_KEY;
     if (entry.extras !== null && nowMs >= entry.extras.secretUntilMs) return UNKNOWN_KEY;
@@ -123,7 +123,7 @@ export class Verifier {
   }
 
   /** Everything that is counted: local limits from memory, the rest by the ledger. */
-  #count(entry: KeyEntry, request: VerifyRequest, reloads: number, nowMs: number): Verdict | Promise<Verdict> {
+  #count(entry: KeyEntry, request: VerifyRequest, reloads: number, nowMs: number): Verdict | PromiseLike<Verdict> {
     const limits = appliedLimits(entry, request.limits);
     if (limits.length === 0) return this.#spendCredits({ entry, request, reloads, nowMs, limits, local: NO_LEGS });
     const local = this.#localLegs(entry, limits, nowMs);
@@ -154,9 +154,9 @@ export class Verifier {
   }
 
   /** Without limits there is nothing to hold meanwhile, and no account to ask for first. */
-  #spendCredits(counted: Counted): Promise<Verdict> {
+  #spendCredits(counted: Counted): PromiseLike<Verdict> {
     const legs = this.#exactLegs(counted, NO_LIMITS, null);
-    const spent = this.#parts.ledger.spend({ legs, idempotency: idempotencyOf(counted) });
+    const spent = this.#parts.ledger.submit({ legs, idempotency: idempotencyOf(counted) });
     return spent.then((outcome) =>
       outcome.status === 'stale' ? this.#decideAgain(counted) : this.#toVerdict(counted, NO_LIMITS, outcome),
     );

@@ -55,7 +55,7 @@ export function makeHandler(service: Service): Handler {
 
 /** The verify route alone, for requests that are there as a whole: past everything that it does not need. */
 export interface DirectVerification {
-  ask(asking: Asking, body: string): WireVerdict | Promise<WireVerdict>;
+  ask(asking: Asking, body: string): WireVerdict | PromiseLike<WireVerdict>;
   /** What is answered when asking has failed. */
   fail(failure: unknown, isGone: () => boolean): Response;
 }

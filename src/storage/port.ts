@@ -62,6 +62,8 @@ export interface ClosedWindows {
  */
 export interface Ledger {
   spend(spend: Spend): Promise<SpendOutcome>;
+  /** The same for those who take up the outcome at once, in the turn in which it is known. */
+  submit(spend: Spend): PromiseLike<SpendOutcome>;
   /** What a spend under this idempotency key was answered, in the order of the queue; null when there was none. */
   findReplay(key: IdempotencyKey): Promise<SpendOutcome | null>;
   apply(change: Change): Promise<ChangeOutcome>;

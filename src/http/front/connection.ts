@@ -173,7 +173,7 @@ export class Connection {
     try {
       if (!isVerification) return this.#answerAny(head, bytes.subarray(start, end));
       const verdict = this.#parts.verification.ask(asking, bodyText(bytes, start, end));
-      if (!(verdict instanceof Promise)) return this.#sendVerdict(verdict, head.isLast);
+      if (!('then' in verdict)) return this.#sendVerdict(verdict, head.isLast);
       this.#isAnswering = true;
       const { isLast } = head;
       void verdict.then(

@@ -80,7 +80,7 @@ export async function answerVerification(service: Service, request: Request, pee
 }
 
 /** The hot path: a request that is there as a whole, without a query. A promise only where something has to be waited for. */
-export function verifyDirectly(service: Service, asking: Asking, body: string): WireVerdict | Promise<WireVerdict> {
+export function verifyDirectly(service: Service, asking: Asking, body: string): WireVerdict | PromiseLike<WireVerdict> {
   checkContentType(asking.headers);
   if (service.config.verifyAuth === 'open') return decide(service, asking, null, body);
   return authenticateAsker(service, asking.headers).then((asker) => decide(service, asking, asker, body));
@@ -92,13 +92,13 @@ function decide(
   asking: Asking,
   asker: Asker | null,
   body: string,
-): WireVerdict | Promise<WireVerdict> {
+): WireVerdict | PromiseLike<WireVerdict> {
   const startedAt = service.monotonicMs();
   const caller = new HttpCaller(service, asking, asker === null ? null : asker.mayVerify);
   const asked = toVerifyRequest(service, body, caller);
   asker?.take(1);
   const decided = service.engine.verifier.verify(asked);
-  return decided instanceof Promise
+  return 'then' in decided
     ? decided.then((verdict) => finish(service, asked, verdict, startedAt))
     : finish(service, asked, decided, startedAt);
 }

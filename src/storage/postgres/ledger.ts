@@ -139,6 +139,10 @@ export class PostgresLedger implements Ledger {
     return this.#enqueue({ spend }, claims) as Promise<SpendOutcome>;
   }
 
+  submit(spend: Spend): Promise<SpendOutcome> {
+    return this.spend(spend);
+  }
+
   findReplay(key: IdempotencyKey): Promise<SpendOutcome | null> {
     return this.#management.findReplay(key);
   }

@@ -24,6 +24,7 @@ import { Committing } from './committing.ts';
 import type { DirectLog } from './directLog.ts';
 import { isDamage, toWriteFailure, WriteFailure } from './failure.ts';
 import { Folding } from './folding.ts';
+import { Later } from './later.ts';
 import { Replays } from './replays.ts';
 import type { SqliteThread } from './threadClient.ts';
 
@@ -56,8 +57,7 @@ type Outcome = SpendOutcome | ChangeOutcome | null;
 
 interface Item {
   readonly work: Work;
-  resolve(outcome: Outcome): void;
-  reject(error: Error): void;
+  readonly answer: Later<Outcome>;
 }
 
 /**
@@ -101,7 +101,7 @@ export class SqliteLedger implements Ledger {
       nowMs: () => this.nowMs(),
       peek: (account) => this.peek(account),
       reserveAccounts: (count) => this.reserveAccounts(count),
-      applyWindows: (change) => this.#enqueue({ change }) as Promise<ChangeOutcome>,
+      applyWindows: (change) => this.#enqueue<ChangeOutcome>({ change }).toPromise(),
     });
     this.#folding = new Folding(this.#accounts, writer, {
       number: () => this.#number,
@@ -132,15 +132,19 @@ export class SqliteLedger implements Ledger {
   }
 
   spend(spend: Spend): Promise<SpendOutcome> {
-    return this.#enqueue({ spend }) as Promise<SpendOutcome>;
+    return this.#enqueue<SpendOutcome>({ spend }).toPromise();
+  }
+
+  submit(spend: Spend): Later<SpendOutcome> {
+    return this.#enqueue<SpendOutcome>({ spend });
   }
 
   findReplay(key: IdempotencyKey): Promise<SpendOutcome | null> {
-    return this.#enqueue({ lookUp: key }) as Promise<SpendOutcome | null>;
+    return this.#enqueue<SpendOutcome | null>({ lookUp: key }).toPromise();
   }
 
   apply(change: Change): Promise<ChangeOutcome> {
-    return this.#enqueue({ change }) as Promise<ChangeOutcome>;
+    return this.#enqueue<ChangeOutcome>({ change }).toPromise();
   }
 
   peek(account: number): AccountState | undefined {
@@ -184,7 +188,7 @@ export class SqliteLedger implements Ledger {
   async prune(): Promise<void> {
     const endedAtMs = this.nowMs() - PRUNE_GRACE_MS;
     const parts: readonly (() => Promise<unknown>)[] = [
-      () => this.#enqueue({ rotateReplays: true }),
+      () => this.#enqueue({ rotateReplays: true }).toPromise(),
       () => this.#windows.prune(endedAtMs),
       () =>
         this.#writer.call('write', [{ sql: 'DELETE FROM former_secrets WHERE until_ms <= $1', params: [endedAtMs] }]),
@@ -204,15 +208,15 @@ export class SqliteLedger implements Ledger {
     await this.#folding.finish();
   }
 
-  #enqueue(work: Work): Promise<Outcome> {
+  #enqueue<T extends Outcome>(work: Work): Later<T> {
     if (this.#writer.isBroken || this.#state === 'broken' || this.#state === 'closed') {
-      return Promise.reject(new StorageUnavailable('The database is closed or has failed.'));
+      return Later.failed(new StorageUnavailable('The database is closed or has failed.'));
     }
     if (this.#waiting.length >= this.#options.maxWaiting) {
-      return Promise.reject(new StorageUnavailable('Too many requests are waiting for the ledger.'));
+      return Later.failed(new StorageUnavailable('Too many requests are waiting for the ledger.'));
     }
-    const { promise, resolve, reject } = Promise.withResolvers<Outcome>();
-    this.#waiting.push({ work, resolve, reject });
+    const answer = new Later<T>();
+    this.#waiting.push({ work, answer: answer as unknown as Later<Outcome> });
     if (this.#state === 'idle') {
       this.#state = 'running';
       this.#idle = new Promise((done) => {
@@ -220,7 +224,7 @@ export class SqliteLedger implements Ledger {
         setImmediate(() => this.#begin(0, MAX_TURNS, done));
       });
     }
-    return promise;
+    return answer;
   }
 
   /** What arrives while a crowd is read joins its batch: a flush for 64 costs little more than one for 32. */
@@ -251,8 +255,8 @@ export class SqliteLedger implements Ledger {
     }
     for (let i = 0; i < items.length; i++) {
       const outcome = outcomes[i] ?? null;
-      if (outcome instanceof Error) items[i]?.reject(outcome);
-      else items[i]?.resolve(outcome);
+      if (outcome instanceof Error) items[i]?.answer.fail(outcome);
+      else items[i]?.answer.know(outcome);
     }
   }
 
@@ -305,7 +309,7 @@ export class SqliteLedger implements Ledger {
   async #halve(items: readonly Item[], failure: WriteFailure): Promise<void> {
     const [only] = items;
     if (only !== undefined && items.length === 1) {
-      return only.resolve(
+      return only.answer.know(
         'spend' in only.work ? { status: 'failed', reason: failure.message } : { status: 'stale', nowMs: this.nowMs() },
       );
     }
@@ -316,7 +320,7 @@ export class SqliteLedger implements Ledger {
 }
 
 function failAll(items: readonly Item[], error: Error): void {
-  for (const item of items) item.reject(error);
+  for (const item of items) item.answer.fail(error);
 }
 
 function readFoldedTo(db: Database): number {

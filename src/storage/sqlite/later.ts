@@ -1,0 +1,73 @@
+type Taker<In, Out> = ((value: In) => Out | PromiseLike<Out>) | null | undefined;
+
+/**
+ * What will be known later, for the one who waits for it. It can be awaited like a promise, but who waits is called in the
+ * very moment in which it is known, before what made it known goes on. A promise is taken up in a turn of its own and made
+ * for any number of them: the four between a verification and its answer were measured to cost 5 % of a counted one.
+ */
+export class Later<T> implements PromiseLike<T> {
+  #state: 'waiting' | 'known' | 'failed' = 'waiting';
+  #value: T | null = null;
+  #failure: unknown = null;
+  #onValue: Taker<T, unknown> = null;
+  #onFailure: Taker<unknown, unknown> = null;
+  /** What becomes of it where someone waits. */
+  #next: Later<unknown> | null = null;
+
+  static failed<T>(failure: Error): Later<T> {
+    const later = new Later<T>();
+    later.fail(failure);
+    return later;
+  }
+
+  /** Once at the most. */
+  // oxlint-disable-next-line unicorn/no-thenable -- it is there to be awaited
+  then<A = T, B = never>(onValue?: Taker<T, A>, onFailure?: Taker<unknown, B>): Later<A | B> {
+    if (this.#next !== null) throw new Error('only one can wait for it');
+    const next = new Later<A | B>();
+    this.#next = next as Later<unknown>;
+    this.#onValue = onValue;
+    this.#onFailure = onFailure;
+    if (this.#state !== 'waiting') this.#tell();
+    return next;
+  }
+
+  know(value: T): void {
+    this.#value = value;
+    this.#state = 'known';
+    this.#tell();
+  }
+
+  fail(failure: unknown): void {
+    this.#failure = failure;
+    this.#state = 'failed';
+    this.#tell();
+  }
+
+  toPromise(): Promise<T> {
+    return new Promise((resolve, reject) => void this.then(resolve, reject));
+  }
+
+  #tell(): void {
+    const next = this.#next;
+    if (next === null) return;
+    const isKnown = this.#state === 'known';
+    const taker = isKnown ? this.#onValue : this.#onFailure;
+    const told = isKnown ? this.#value : this.#failure;
+    if (taker === null || taker === undefined) return isKnown ? next.know(told) : next.fail(told);
+    try {
+      next.#follow((taker as (told: unknown) => unknown)(told));
+    } catch (failure) {
+      next.fail(failure);
+    }
+  }
+
+  #follow(result: T | PromiseLike<T>): void {
+    if (result instanceof Promise || result instanceof Later) {
+      result.then(
+        (value: T) => this.know(value),
+        (failure: unknown) => this.fail(failure),
+      );
+    } else this.know(result as T);
+  }
+}
