@@ -70,7 +70,7 @@ describe('what is known later', () => {
 
   test('is for one: a second is refused', () => {
     const later = new Later<number>();
-    void later.then(() => {});
-    expect(() => later.then(() => {})).toThrow('only one can wait for it');
+    void later.then((value) => value);
+    expect(() => later.then((value) => value)).toThrow('only one can wait for it');
   });
 });
