@@ -1,7 +1,7 @@
 import { Database } from 'bun:sqlite';
 import { join } from 'node:path';
 
-import { readLog } from '../../src/storage/sqlite/entries.ts';
+import { fromLog } from '../../src/storage/sqlite/logBytes.ts';
 
 /** Read in another way, or of no interest: where the log is folded to, and which account number comes next. */
 const NOT_READ = ['accounts', 'ledger_log', 'installation', 'sqlite_sequence'];
@@ -29,7 +29,7 @@ function accounts(db: Database): unknown[] {
   }))();
   const states = new Map(read.rows.map((row) => [row[0], row]));
   for (const { entries } of read.log) {
-    const logged = [...readLog(entries as Uint8Array)];
+    const logged = [...fromLog(entries as Uint8Array)];
     for (let at = 0; at < logged.length; at += 6) states.set(logged[at], logged.slice(at, at + 6));
   }
   return [...states.values()].filter(([, kind]) => kind !== -1).sort(([a = 0], [b = 0]) => a - b);

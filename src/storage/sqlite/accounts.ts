@@ -1,7 +1,8 @@
 import type { Database } from 'bun:sqlite';
 
 import type { AccountState } from '../../core/account.ts';
-import { ENTRY_LENGTH, readEntry, readLog, writeEntry } from './entries.ts';
+import { ENTRY_LENGTH, readEntry, writeEntry } from './entries.ts';
+import { fromLog } from './logBytes.ts';
 
 /**
  * Accounts of one page. Numbers are given one after the other, so keys made together are counted together. With pages of
@@ -83,7 +84,7 @@ export class Accounts {
     let last = 0;
     for (const { number, entries } of rows) {
       last = number;
-      const logged = readLog(entries);
+      const logged = fromLog(entries);
       for (let at = 0; at < logged.length; at += ENTRY_LENGTH) {
         const id = logged[at] ?? 0;
         this.#touch(id).numbers.set(logged.subarray(at, at + ENTRY_LENGTH), placeOf(id));

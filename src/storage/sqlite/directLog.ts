@@ -3,8 +3,8 @@ import { closeSync, fdatasyncSync, fsyncSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 import { configure } from './configure.ts';
-import { logBytes } from './entries.ts';
 import { toWriteFailure, WriteFailure } from './failure.ts';
+import { toLog } from './logBytes.ts';
 import type { WriterOptions } from './writer.ts';
 
 /** As SQLite does it: there fdatasync may leave out the size of the file. */
@@ -42,7 +42,7 @@ export class DirectLog {
   append(number: number, accounts: Float64Array): number {
     const startedAt = performance.now();
     try {
-      this.#insert.run(number, logBytes(accounts));
+      this.#insert.run(number, toLog(accounts));
     } catch (error) {
       throw toWriteFailure(error);
     }

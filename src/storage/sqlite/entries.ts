@@ -12,17 +12,6 @@ export type AccountEntry = readonly [
 
 export const ENTRY_LENGTH = 6;
 
-/** A block of entries as it stands in the log: the bytes of its numbers. Made into text, they would take a third of the time of a commit. */
-export function logBytes(numbers: Float64Array): Uint8Array {
-  return new Uint8Array(numbers.buffer, numbers.byteOffset, numbers.byteLength);
-}
-
-/** What older programs have left in the log is JSON of AccountEntry[]. */
-export function readLog(logged: Uint8Array | string): Float64Array {
-  if (typeof logged === 'string') return new Float64Array((JSON.parse(logged) as AccountEntry[]).flat());
-  return new Float64Array(logged.slice().buffer);
-}
-
 /** All of them, in a block. */
 export function toEntries(states: ReadonlyMap<number, AccountState | null>): Float64Array {
   const numbers = new Float64Array(states.size * ENTRY_LENGTH);

@@ -1,6 +1,6 @@
 /**
  * What is counted behind the answers is in a file of its own: see analyticsFile.ts, which has taken it over before. The log holds
- * numbers as they are; what is left in it as text stays so.
+ * bytes (logBytes.ts); what is left in it as text stays so.
  */
 export const SCHEMA_V3 = `
   DROP TABLE key_tallies;

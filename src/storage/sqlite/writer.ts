@@ -8,7 +8,8 @@ import { writeStatements } from '../sql/writes.ts';
 import { configure } from './configure.ts';
 import { type EdgeColumns, EdgeRows } from './edgeRows.ts';
 import { toWriteFailure, WriteFailure } from './failure.ts';
-import { ENTRY_LENGTH, logBytes } from './entries.ts';
+import { toLog } from './logBytes.ts';
+import { ENTRY_LENGTH } from './entries.ts';
 import type { Rotation } from './replays.ts';
 import { foldTallies, unpackSlices } from './tallyFold.ts';
 
@@ -192,7 +193,7 @@ export class Writer {
   }
 
   #log(number: number, accounts: Float64Array): void {
-    this.#run('INSERT INTO ledger_log (number, entries) VALUES (?, ?)', [number, logBytes(accounts)]);
+    this.#run('INSERT INTO ledger_log (number, entries) VALUES (?, ?)', [number, toLog(accounts)]);
   }
 
   #noteEvent({ atMs, actor, action, target, before, after, origin, requestId }: EventRow): void {
