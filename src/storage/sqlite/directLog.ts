@@ -56,7 +56,7 @@ export class DirectLog {
     try {
       flush(this.#log);
     } catch (error) {
-      throw new WriteFailure('broken', toWriteFailure(error).message);
+      throw new WriteFailure('broken', error instanceof Error ? error.message : String(error));
     }
   }
 
