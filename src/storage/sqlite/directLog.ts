@@ -8,7 +8,7 @@ import { toLog } from './logBytes.ts';
 import type { WriterOptions } from './writer.ts';
 
 /** As SQLite does it: there fdatasync may leave out the size of the file. */
-const flush = process.platform === 'darwin' ? fsyncSync : fdatasyncSync;
+const flushFile: (descriptor: number) => void = process.platform === 'darwin' ? fsyncSync : fdatasyncSync;
 
 /**
  * Writes batches of spends to the log from the thread that answers: see committing.ts for when.
@@ -22,8 +22,11 @@ export class DirectLog {
   readonly #insert: Statement<unknown, [number, Uint8Array]>;
   readonly #addedFlushMs: number;
   readonly #log: number;
+  readonly #flushFile: (descriptor: number) => void;
 
-  constructor({ path, addedFlushMs }: WriterOptions) {
+  /** How a file is flushed is given by tests only. */
+  constructor({ path, addedFlushMs }: WriterOptions, flush = flushFile) {
+    this.#flushFile = flush;
     this.#db = new Database(path, { readwrite: true, create: false });
     configure(this.#db);
     // Whoever else writes is not waited for here, and the log is put into the database by the thread of the writer.
@@ -54,7 +57,7 @@ export class DirectLog {
   /** Whatever its reason is, a full disk too: the commit is in the log by now, and what of it is on the disk is not known. */
   #flush(): void {
     try {
-      flush(this.#log);
+      this.#flushFile(this.#log);
     } catch (error) {
       throw new WriteFailure('broken', error instanceof Error ? error.message : String(error));
     }
