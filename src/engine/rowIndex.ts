@@ -3,7 +3,7 @@ import { DIGEST_WORDS } from './packedWords.ts';
 const EMPTY = 0;
 const DROPPED = 0xffffffff;
 /** Bits of a place that are the number of its row + 1. The others are bits of the digest: they tell most rows that are not the one. */
-const ROW_BITS = 25;
+const ROW_BITS = 26;
 const ROW_MASK = 2 ** ROW_BITS - 1;
 /** Places that move with each row that is linked. */
 const MOVE_STEP = 64;
@@ -110,7 +110,7 @@ function firstPlace(words: Uint32Array, at: number): number {
 
 /** Bits of a digest that its first place does not tell. */
 function markOf(words: Uint32Array, at: number): number {
-  return (words[at + 2] ?? 0) & 0x7f;
+  return (words[at + 2] ?? 0) & 0x3f;
 }
 
 function placeOf(words: Uint32Array, at: number, row: number): number {

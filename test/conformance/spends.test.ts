@@ -163,4 +163,42 @@ describePort('spends', (world) => {
     const rest = spendOf(credits(account, Number.MAX_SAFE_INTEGER - 1));
     expect(await world().storage.ledger.spend(rest)).toMatchObject({ status: 'taken', legs: [{ left: 0 }] });
   });
+
+  test("submitted spends are answered in their order; what is done with an answer, and fails, is nobody else's trouble", async () => {
+    const { storage } = world();
+    const account = await openCredits(storage, 5);
+    const seen: string[] = [];
+    const take = (name: string) => storage.ledger.submit(spendOf(credits(account, 1))).then(() => seen.push(name));
+    const failing = storage.ledger.submit(spendOf(credits(account, 1))).then(() => {
+      seen.push('b');
+      throw new Error('no');
+    });
+    const answers = [take('a'), failing, take('c')];
+    expect((await Promise.allSettled(answers)).map(({ status }) => status).sort()).toEqual([
+      'fulfilled',
+      'fulfilled',
+      'rejected',
+    ]);
+    expect(seen.toSorted()).toEqual(['a', 'b', 'c']);
+    expect(await balanceOf(storage, account)).toBe(2);
+  });
+
+  test('between a spend and the next one that its answer has brought, others have their turn', async () => {
+    const { storage } = world();
+    const account = await openCredits(storage, 100);
+    let turns = 0;
+    let isDone = false;
+    const turn = (): void => {
+      turns++;
+      if (!isDone) setImmediate(turn);
+    };
+    const again = async (left: number): Promise<void> => {
+      await storage.ledger.submit(spendOf(credits(account, 1))).then(() => (left > 1 ? again(left - 1) : undefined));
+    };
+    setImmediate(turn);
+    await again(20);
+    isDone = true;
+    expect(turns).toBeGreaterThanOrEqual(19);
+    expect(await balanceOf(storage, account)).toBe(80);
+  });
 });

@@ -28,3 +28,14 @@ test('what is written to the log is read out of it again, whatever the numbers a
 test('a credit that is not refilled takes 14 bytes', () => {
   expect(toLog(new Float64Array([123_456, 0, 999_999, 0, 0, 1])).length).toBe(14);
 });
+
+test('bytes that nobody can have written are refused', () => {
+  const row = [...toLog(new Float64Array([5, 1, 7, 0, 0, 2 ** 40]))];
+  const changed = (at: number, byte: number): Uint8Array =>
+    new Uint8Array(row.map((each, i) => (i === at ? byte : each)));
+  const impossible = 'it holds impossible numbers';
+  expect(() => fromLog(changed(0, (row[0] ?? 0) | 3))).toThrow(impossible);
+  expect(() => fromLog(changed(1, 0xf0))).toThrow(impossible);
+  expect(() => fromLog(changed(row.length - 1, 0xff))).toThrow(impossible);
+  expect(() => fromLog(new Uint8Array(row.slice(0, -1)))).toThrow('Out of bounds access');
+});

@@ -6,7 +6,7 @@ import { Accounts } from '../../src/storage/sqlite/accounts.ts';
 import { migrate } from '../../src/storage/sqlite/schema.ts';
 
 /** Accounts of one page: numbers further apart than this lie on different ones. */
-const PAGE = 16_384;
+const PAGE = 2048;
 
 function make(maxPages?: number): { accounts: Accounts; db: Database } {
   const db = new Database(':memory:');
@@ -83,4 +83,20 @@ test('numbers up to 2^53-1 come out as they went in', () => {
   };
   accounts.adopt(new Map([[2 ** 45 + 3, state]]));
   expect(accounts.get(2 ** 45 + 3)).toEqual(state);
+});
+
+test('a row of the log that cannot be read is named, and nothing is begun without it', () => {
+  const { accounts, db } = make();
+  db.query('INSERT INTO ledger_log VALUES (7, ?)').run(new Uint8Array([3, 0]));
+  expect(() => accounts.replay()).toThrow("Row 7 of the ledger's log cannot be read (it holds impossible numbers).");
+});
+
+test('pages that could not go for a while go when they can, all that are too many', () => {
+  const { accounts, db } = make(4);
+  for (let page = 1; page <= 10; page++) accounts.adopt(new Map([[page * PAGE, credits(page)]]));
+  expect(accounts.pages).toBe(10);
+  fold(accounts, db);
+  expect(accounts.get(20 * PAGE)).toBeUndefined();
+  expect(accounts.pages).toBe(4);
+  expect(accounts.get(PAGE)?.value).toBe(1);
 });

@@ -1,6 +1,6 @@
 import { Database } from 'bun:sqlite';
 import { afterEach, beforeEach, expect, test } from 'bun:test';
-import { fstatSync, statSync } from 'node:fs';
+import { fstatSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 
 import { configure } from '../../src/storage/sqlite/configure.ts';
 import { DirectLog } from '../../src/storage/sqlite/directLog.ts';
@@ -56,4 +56,24 @@ test('a flush that fails leaves it open what is on the disk, whatever the reason
   log.close();
   expect(failure).toBeInstanceOf(WriteFailure);
   expect(failure).toMatchObject({ kind: 'broken', message: full.message });
+});
+
+test('where the database is a link, the log beside the file that it leads to is flushed, whatever lies beside the link', () => {
+  const link = folder.join('link.db');
+  symlinkSync(path, link);
+  writeFileSync(`${link}-wal`, 'left over');
+  let flushed = 0;
+  const log = new DirectLog({ path: link, addedFlushMs: 0 }, (descriptor) => {
+    flushed = fstatSync(descriptor).ino;
+  });
+  log.append(1, COMMIT);
+  expect(flushed).toBe(statSync(`${path}-wal`).ino);
+  log.close();
+});
+
+test('where flushing is left to SQLite, a commit is written all the same', () => {
+  const log = new DirectLog({ path, addedFlushMs: 0 }, null);
+  log.append(1, COMMIT);
+  expect(numbers()).toEqual([1]);
+  log.close();
 });

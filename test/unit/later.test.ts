@@ -73,4 +73,14 @@ describe('what is known later', () => {
     void later.then((value) => value);
     expect(() => later.then((value) => value)).toThrow('only one can wait for it');
   });
+
+  test('is known once: neither a second value nor a failure reaches anyone', () => {
+    const later = new Later<number>();
+    const seen: unknown[] = [];
+    void later.then((value) => seen.push(value));
+    later.know(1);
+    expect(() => later.know(2)).toThrow('it is known already');
+    expect(() => later.fail(FAILURE)).toThrow('it is known already');
+    expect(seen).toEqual([1]);
+  });
 });

@@ -202,12 +202,11 @@ export class Connection {
       headers: headers.toHeaders(),
       body: method === 'GET' || body.length === 0 ? null : new Uint8Array(body),
     });
-    void this.#sendResponse(this.#parts.handle(request, this.#peer), isLast);
+    void this.#sendResponse(() => this.#parts.handle(request, this.#peer), isLast);
   }
 
   #fail(failure: unknown, isLast: boolean): void {
-    const response = this.#parts.verification.fail(failure, () => this.#isClosed);
-    void this.#sendResponse(response, isLast);
+    void this.#sendResponse(() => this.#parts.verification.fail(failure, () => this.#isClosed), isLast);
   }
 
   #sendVerdict({ text, bytes, headerLines }: WireVerdict, isLast: boolean): void {
@@ -215,10 +214,10 @@ export class Connection {
     this.#send(head + text, head.length + bytes, isLast);
   }
 
-  async #sendResponse(answer: Promise<Response> | Response, isLast: boolean): Promise<void> {
+  async #sendResponse(answer: () => Promise<Response> | Response, isLast: boolean): Promise<void> {
     this.#isAnswering = true;
     try {
-      const response = await answer;
+      const response = await answer();
       const body = await response.bytes();
       const isEnd = isLast || response.headers.get('connection') === 'close';
       response.headers.delete('connection');

@@ -2,17 +2,19 @@ import type { Database } from 'bun:sqlite';
 
 import type { AccountState } from '../../core/account.ts';
 import { ENTRY_LENGTH, readEntry, writeEntry } from './entries.ts';
+import { FolderError } from './folder.ts';
 import { fromLog } from './logBytes.ts';
 
 /**
  * Accounts of one page. Numbers are given one after the other, so keys made together are counted together. With pages of
- * 256, to find the page took as long as to read the account: their objects are not in the processor's cache.
+ * 256, to find the page took as long as to read the account: their objects are not in the processor's cache. Much larger
+ * ones are held as a whole for each account that is not folded.
  */
-const PAGE_ACCOUNTS = 16_384;
+const PAGE_ACCOUNTS = 2048;
 /** The bits of a number that tell its place on the page; right for every number that has no fraction, however large. */
 const LAST_OF_PAGE = PAGE_ACCOUNTS - 1;
 /** Pages kept (about 100 MB); one on which nothing is unfolded makes room for another. */
-const MAX_PAGES = 128;
+const MAX_PAGES = 1024;
 /** Pages that are looked at for one that can go. */
 const EVICTION_TRIES = 16;
 
@@ -62,6 +64,10 @@ export class Accounts {
     return this.#unfolded;
   }
 
+  get pages(): number {
+    return this.#pages.size;
+  }
+
   get(id: number): AccountState | undefined {
     const { numbers } = this.#page(id);
     const at = placeOf(id);
@@ -84,7 +90,7 @@ export class Accounts {
     let last = 0;
     for (const { number, entries } of rows) {
       last = number;
-      const logged = fromLog(entries);
+      const logged = readRow(number, entries);
       for (let at = 0; at < logged.length; at += ENTRY_LENGTH) {
         const id = logged[at] ?? 0;
         this.#touch(id).numbers.set(logged.subarray(at, at + ENTRY_LENGTH), placeOf(id));
@@ -159,15 +165,14 @@ export class Accounts {
     return page;
   }
 
-  /** Drops the page that came first of those that can go; one that cannot is looked at again when all others were. */
+  /** Drops pages that came first of those that can go; one that cannot is looked at again when all others were. */
   #makeRoom(): void {
-    for (let tries = 0; tries < EVICTION_TRIES; tries++) {
+    for (let tries = 0; tries < EVICTION_TRIES && this.#pages.size >= this.#maxPages; tries++) {
       const first = this.#pages.entries().next();
       if (first.done === true) return;
       const [number, page] = first.value;
       this.#pages.delete(number);
-      if (page.unfolded === 0) return;
-      this.#pages.set(number, page);
+      if (page.unfolded > 0) this.#pages.set(number, page);
     }
   }
 }
@@ -179,4 +184,13 @@ function placeOf(id: number): number {
 function isEqual(a: Float64Array, atA: number, b: Float64Array, atB: number): boolean {
   for (let i = 0; i < ENTRY_LENGTH; i++) if (a[atA + i] !== b[atB + i]) return false;
   return true;
+}
+
+function readRow(number: number, entries: Uint8Array | string): Float64Array {
+  try {
+    return fromLog(entries);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new FolderError(`Row ${number} of the ledger's log cannot be read (${reason}).`);
+  }
 }

@@ -7,8 +7,10 @@ import { toWriteFailure, WriteFailure } from './failure.ts';
 import { toLog } from './logBytes.ts';
 import type { WriterOptions } from './writer.ts';
 
-/** As SQLite does it: there fdatasync may leave out the size of the file. */
-const flushFile: (descriptor: number) => void = process.platform === 'darwin' ? fsyncSync : fdatasyncSync;
+type Flush = (descriptor: number) => void;
+
+/** Elsewhere SQLite has ways of its own to flush, which are left to it. */
+const OWN_FLUSH: Flush | null = process.platform === 'linux' ? fdatasyncSync : null;
 
 /**
  * Writes batches of spends to the log from the thread that answers: see committing.ts for when.
@@ -21,24 +23,28 @@ export class DirectLog {
   readonly #db: Database;
   readonly #insert: Statement<unknown, [number, Uint8Array]>;
   readonly #addedFlushMs: number;
-  readonly #log: number;
-  readonly #flushFile: (descriptor: number) => void;
+  readonly #flushFile: Flush | null;
+  /** Of SQLite's write-ahead log; null where SQLite flushes. */
+  readonly #log: number | null;
 
   /** How a file is flushed is given by tests only. */
-  constructor({ path, addedFlushMs }: WriterOptions, flush = flushFile) {
+  constructor({ path, addedFlushMs }: WriterOptions, flush: Flush | null = OWN_FLUSH) {
     this.#flushFile = flush;
-    this.#db = new Database(path, { readwrite: true, create: false });
-    configure(this.#db);
-    // Whoever else writes is not waited for here, and the log is put into the database by the thread of the writer.
-    this.#db.run('PRAGMA busy_timeout = 0');
-    this.#db.run('PRAGMA wal_autocheckpoint = 0');
-    // Here it flushes nothing but the head of a log that begins anew.
-    this.#db.run('PRAGMA synchronous = NORMAL');
-    this.#insert = this.#db.prepare('INSERT INTO ledger_log (number, entries) VALUES (?, ?)');
     this.#addedFlushMs = addedFlushMs;
-    // It exists for as long as anyone has the database open.
-    this.#log = openSync(`${path}-wal`, 'r+');
-    flushFolder(dirname(path));
+    this.#db = new Database(path, { readwrite: true, create: false });
+    try {
+      configure(this.#db);
+      // Whoever else writes is not waited for here, and the log is put into the database by the thread of the writer.
+      this.#db.run('PRAGMA busy_timeout = 0');
+      this.#db.run('PRAGMA wal_autocheckpoint = 0');
+      this.#insert = this.#db.prepare('INSERT INTO ledger_log (number, entries) VALUES (?, ?)');
+      this.#log = flush === null ? null : openLog(this.#db);
+      // From here on it flushes nothing but the head of a log that begins anew.
+      if (flush !== null) this.#db.run('PRAGMA synchronous = NORMAL');
+    } catch (error) {
+      this.#db.close();
+      throw error;
+    }
   }
 
   /** One statement, one transaction: durable when it returns. Answers how many milliseconds that took. */
@@ -56,8 +62,9 @@ export class DirectLog {
 
   /** Whatever its reason is, a full disk too: the commit is in the log by now, and what of it is on the disk is not known. */
   #flush(): void {
+    if (this.#log === null) return;
     try {
-      this.#flushFile(this.#log);
+      this.#flushFile?.(this.#log);
     } catch (error) {
       throw new WriteFailure('broken', error instanceof Error ? error.message : String(error));
     }
@@ -71,16 +78,26 @@ export class DirectLog {
   close(): void {
     this.#insert.finalize();
     this.#db.close();
-    closeSync(this.#log);
+    if (this.#log !== null) closeSync(this.#log);
   }
 }
 
-/** So that the log itself is found again. */
+/** It stands beside the file that SQLite has really opened, which a link may lead to, and exists for as long as anyone has that open. */
+function openLog(db: Database): number {
+  const { file } = db.query("SELECT file FROM pragma_database_list WHERE name = 'main'").get() as { file: string };
+  flushFolder(dirname(file));
+  return openSync(`${file}-wal`, 'r+');
+}
+
+/** So that the log itself is found again. As SQLite takes it: where a folder cannot be flushed, it need not be. */
 function flushFolder(path: string): void {
-  const folder = openSync(path, 'r');
+  let folder: number | null = null;
   try {
+    folder = openSync(path, 'r');
     fsyncSync(folder);
+  } catch {
+    // Some file systems refuse it.
   } finally {
-    closeSync(folder);
+    if (folder !== null) closeSync(folder);
   }
 }

@@ -32,13 +32,16 @@ export class Later<T> implements PromiseLike<T> {
     return next;
   }
 
+  /** This or `fail`, once. */
   know(value: T): void {
+    if (this.#state !== 'waiting') throw new Error('it is known already');
     this.#value = value;
     this.#state = 'known';
     this.#tell();
   }
 
   fail(failure: unknown): void {
+    if (this.#state !== 'waiting') throw new Error('it is known already');
     this.#failure = failure;
     this.#state = 'failed';
     this.#tell();
@@ -63,11 +66,14 @@ export class Later<T> implements PromiseLike<T> {
   }
 
   #follow(result: T | PromiseLike<T>): void {
-    if (result instanceof Promise || result instanceof Later) {
-      result.then(
-        (value: T) => this.know(value),
-        (failure: unknown) => this.fail(failure),
-      );
-    } else this.know(result as T);
+    if (!isAwaited(result)) return this.know(result);
+    void result.then(
+      (value: T) => this.know(value),
+      (failure: unknown) => this.fail(failure),
+    );
   }
+}
+
+function isAwaited<T>(result: T | PromiseLike<T>): result is PromiseLike<T> {
+  return typeof result === 'object' && result !== null && 'then' in result;
 }

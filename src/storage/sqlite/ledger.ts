@@ -240,6 +240,8 @@ export class SqliteLedger implements Ledger {
       this.#waiting = items === this.#waiting ? [] : this.#waiting.slice(MAX_BATCH);
       if (this.#state === 'broken') failAll(items, new StorageUnavailable('The database has failed.'));
       else await this.#run(items);
+      // What an answer has brought with it is not decided before others had their turn: they may need no commit.
+      if (this.#waiting.length > 0) await new Promise((go) => setImmediate(go));
     }
     if (this.#state === 'running') this.#state = 'idle';
   }

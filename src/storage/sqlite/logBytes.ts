@@ -10,6 +10,8 @@ const MAX_ENTRY_BYTES = MARK_BYTES + (ENTRY_LENGTH - 1) * 8;
 const NUMBERS = [0, 2, 3, 4, 5] as const;
 const KIND = 1;
 
+const USED_BITS = 2 + NUMBERS.length * 2;
+
 let room = new DataView(new ArrayBuffer(64 * MAX_ENTRY_BYTES));
 
 /**
@@ -61,7 +63,13 @@ export function fromLog(logged: Uint8Array | string): Float64Array {
       at += form === ZERO ? 0 : form === SHORT ? 4 : 8;
     }
     const [id = 0, ...rest] = entry;
-    numbers.push(id, (mark & 3) - 1, ...rest);
+    const kind = (mark & 3) - 1;
+    if (kind > 1 || mark >>> USED_BITS !== 0 || !entry.every(isCount)) throw new Error('it holds impossible numbers');
+    numbers.push(id, kind, ...rest);
   }
   return new Float64Array(numbers);
+}
+
+function isCount(number: number): boolean {
+  return Number.isSafeInteger(number) && number >= 0;
 }
