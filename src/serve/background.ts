@@ -28,6 +28,8 @@ const SAVE_REST = 50;
 const FAILED_SAVE_REST_MS = 5_000;
 /** Owners of local counters that are looked at in one turn, whether they can be forgotten. */
 const FORGET_STEP = 200;
+/** Of a period: who is that early comes with the next turn. */
+const EARLY = 0.1;
 /** A clock that moved by this much against the time that has passed was set by someone. */
 const CLOCK_JUMP_MS = 2_000;
 
@@ -158,11 +160,21 @@ export class Background {
       });
     };
     const arm = (tookMs: number): void => {
-      if (this.#isStopped) return;
-      const periodMs = milliseconds * (0.9 + 0.2 * this.#options.random());
-      this.#timers.set(what, setTimeout(next, Math.max(0, periodMs - tookMs)));
+      if (!this.#isStopped) this.#timers.set(what, setTimeout(next, this.#untilNext(milliseconds, tookMs)));
     };
     arm(0);
+  }
+
+  /**
+   * Nodes do not go in step. On one machine all tasks do: a process that has nothing to do is woken four times a second instead
+   * of ten.
+   */
+  #untilNext(periodMs: number, tookMs: number): number {
+    const { cluster, monotonicMs, random } = this.#options;
+    if (cluster !== null) return Math.max(0, periodMs * (0.9 + 0.2 * random()) - tookMs);
+    const restMs = periodMs - (monotonicMs() % periodMs);
+    // A timer may come a little early: the same turn is not taken twice.
+    return restMs < periodMs * EARLY ? restMs + periodMs : restMs;
   }
 
   /** On one machine saving takes at most a fiftieth of the time: with very many counters the interval is stretched. */
