@@ -105,7 +105,8 @@ function findReplay(view: LedgerView, key: IdempotencyKey, maxLiveReplays: numbe
 
 function takeLegs(view: LedgerView, spend: Spend, open: readonly OpenLeg[], nowMs: number): SpendOutcome {
   const after: AccountState[] = [];
-  for (const [i, { leg, now }] of open.entries()) {
+  for (let i = 0; i < open.length; i++) {
+    const { leg, now } = open[i] as OpenLeg;
     // An account that stands in two legs of one spend is taken from twice: the second sees what the first left.
     const state = taken(i === 0 ? now : (after[lastOf(open, leg.account, i)] ?? now), leg.rule, leg.amount);
     if (state === null) {
@@ -113,12 +114,14 @@ function takeLegs(view: LedgerView, spend: Spend, open: readonly OpenLeg[], nowM
     }
     after.push(state);
   }
-  for (const [i, { leg, stored }] of open.entries()) {
-    const state = after[i] ?? stored;
+  const legs: LegResult[] = [];
+  for (let i = 0; i < open.length; i++) {
+    const { leg, stored } = open[i] as OpenLeg;
+    const state = after[i] as AccountState;
     // A peek writes nothing: what it saw is arithmetic, and comes out the same at the next touch.
     if (leg.amount > 0 && state !== stored) view.put(leg.account, state);
+    legs.push(legResult(state, leg));
   }
-  const legs = open.map(({ leg, now }, i) => legResult(after[i] ?? now, leg));
   if (spend.idempotency !== null && spend.legs.some((leg) => leg.amount > 0)) {
     view.remember(spend.idempotency, { requestDigest: spend.idempotency.requestDigest, legs, nowMs });
   }

@@ -187,7 +187,8 @@ export class Verifier {
   ): readonly Leg[] {
     const legs: Leg[] = [];
     const { identity } = entry;
-    for (const [i, { account, cost, limit, durationMs, ofIdentity }] of strict.entries()) {
+    for (let i = 0; i < strict.length; i++) {
+      const { account, cost, limit, durationMs, ofIdentity } = strict[i] as AppliedLimit;
       const rule = { kind: 'window', limit, durationMs } as const;
       const revision = account === null ? 0 : ofIdentity ? (identity?.revision ?? 0) : entry.revision;
       legs.push({ account: account ?? accounts?.[i] ?? 0, amount: cost, rule, revision });
