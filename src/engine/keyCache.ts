@@ -3,7 +3,7 @@ import type { KeyWithIdentity, PoisonedKey, Records } from '../storage/recordsPo
 import { dropFirst } from './dropFirst.ts';
 import type { LocalOwner } from './localWindow.ts';
 import { type IdentityEntry, type KeyEntry, toIdentityEntry, toKeyEntry } from './keyEntry.ts';
-import { PackedKeys } from './packedKeys.ts';
+import type { PackedKeys } from './packedKeys.ts';
 
 /** Digests of unknown keys that are remembered, so that a flood of one wrong key asks the database once. */
 const MAX_UNKNOWN = 10_000;
@@ -55,7 +55,7 @@ export class KeyCache {
   hits = 0;
   misses = 0;
 
-  constructor(records: Records, maxKeys: number, packed = new PackedKeys()) {
+  constructor(records: Records, maxKeys: number, packed: PackedKeys) {
     this.packed = packed;
     this.#records = records;
     this.#maxKeys = maxKeys;

@@ -21,7 +21,6 @@ import {
   REVISION,
   ROW,
   RowMemory,
-  standardTextReader,
   type TextReader,
 } from './packedRow.ts';
 import { DIGEST_WORDS, readDigest, readLong, writeLong } from './packedWords.ts';
@@ -55,7 +54,7 @@ export class PackedKeys {
   #limits = new Shared<readonly AppliedLimit[]>();
   #refills = new Shared<RefillRule>();
 
-  constructor(readerOf: TextReader = standardTextReader) {
+  constructor(readerOf: TextReader) {
     this.#readerOf = readerOf;
     this.#rows = new RowMemory(FIRST_ROWS, readerOf);
   }

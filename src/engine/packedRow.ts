@@ -32,11 +32,6 @@ const encoder = new TextEncoder();
 /** Reads ASCII out of a block of memory, from one byte up to another. The runtime's own way is twice as fast as what the web's standards offer. */
 export type TextReader = (memory: ArrayBuffer) => (start: number, end: number) => string;
 
-export function standardTextReader(memory: ArrayBuffer): (start: number, end: number) => string {
-  const decoder = new TextDecoder();
-  return (start, end) => decoder.decode(new Uint8Array(memory, start, end - start));
-}
-
 export function isPackableId(id: string): boolean {
   return PACKABLE_ID.test(id);
 }

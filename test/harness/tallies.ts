@@ -9,6 +9,7 @@ import type { VerifyRequest } from '../../src/engine/verify.ts';
 import { StorageOutcomeUnknown, StorageUnavailable } from '../../src/storage/port.ts';
 import type { Page } from '../../src/storage/recordsPort.ts';
 import type { Span, Tallies, TallyQuery, TallyRow } from '../../src/storage/talliesPort.ts';
+import { textReader } from '../../src/system.ts';
 import { VirtualClock } from './clock.ts';
 
 /** What becomes of a batch: it is added; nothing happens; it is added, or not, and the answer gets lost. */
@@ -90,7 +91,7 @@ export interface Asked {
 /** A book of tallies with everything around it, on a clock that the test moves. */
 export class TallyWorld {
   readonly clock = new VirtualClock('2026-03-15T12:00:00Z');
-  readonly packed = new PackedKeys();
+  readonly packed = new PackedKeys(textReader);
   readonly book = new TallyBook(this.packed, this.clock.nowMs);
   readonly tallies = new MemoryTallies();
   /** Apis that exist. */

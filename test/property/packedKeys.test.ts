@@ -5,6 +5,7 @@ import { BLANK_KEY, type KeyRecord } from '../../src/core/records.ts';
 import type { LocalOwner } from '../../src/engine/localWindow.ts';
 import { type KeyEntry, toKeyEntry } from '../../src/engine/keyEntry.ts';
 import { PackedKeys } from '../../src/engine/packedKeys.ts';
+import { textReader } from '../../src/system.ts';
 import { found, identity } from '../conformance/samples.ts';
 
 const seed = Number(process.env['KEYSTILE_TEST_SEED'] ?? 1);
@@ -51,7 +52,7 @@ const steps: fc.Arbitrary<Step> = fc.oneof(
 test('packed keys come out as they went in, whatever is added, replaced, removed and dropped in between', () => {
   fc.assert(
     fc.property(fc.array(steps, { maxLength: 200 }), (sequence) => {
-      const packed = new PackedKeys();
+      const packed = new PackedKeys(textReader);
       const reference = new Map<string, KeyEntry>();
       for (const step of sequence) {
         if ('add' in step) {
@@ -81,7 +82,7 @@ test('packed keys come out as they went in, whatever is added, replaced, removed
 });
 
 test('10,000 packed keys are found through all growing and repacking, and no other digest is', () => {
-  const packed = new PackedKeys();
+  const packed = new PackedKeys(textReader);
   const add = (number: number): boolean => packed.add(digestOf(number), found({ ...BLANK, id: idOf(number) }));
   for (let number = 0; number < 10_000; number++) add(number);
   for (let number = 0; number < 10_000; number += 2) packed.delete(digestOf(number));
@@ -95,7 +96,7 @@ test('10,000 packed keys are found through all growing and repacking, and no oth
 });
 
 test('keys that are dropped and read again all the time are found, and so are those beside them', () => {
-  const packed = new PackedKeys();
+  const packed = new PackedKeys(textReader);
   const add = (number: number): boolean => packed.add(digestOf(number), found({ ...BLANK, id: idOf(number) }));
   for (let number = 0; number < 100; number++) add(number);
   for (let round = 0; round < 20_000; round++) {
@@ -108,7 +109,7 @@ test('keys that are dropped and read again all the time are found, and so are th
 });
 
 test('the counters that a key remembers are its own, through all growing and repacking', () => {
-  const packed = new PackedKeys();
+  const packed = new PackedKeys(textReader);
   const ownerOf = (number: number): LocalOwner => ({ id: idOf(number), windows: [], last: null, isForgotten: false });
   const add = (number: number, limits: KeyRecord['limits']): void => {
     packed.add(digestOf(number), found({ ...BLANK, id: idOf(number), limits }));
@@ -142,7 +143,7 @@ test('the counters that a key remembers are its own, through all growing and rep
 });
 
 test('a key with more to it than fits is not packed', () => {
-  const packed = new PackedKeys();
+  const packed = new PackedKeys(textReader);
   const refused: Partial<KeyRecord>[] = [
     { name: 'a name' },
     { meta: '{"a":1}' },
@@ -163,7 +164,7 @@ test('a key with more to it than fits is not packed', () => {
 });
 
 test('digests under different peppers are different keys', () => {
-  const packed = new PackedKeys();
+  const packed = new PackedKeys(textReader);
   packed.add(`v1:${digestOf(1)}`, found({ ...BLANK, id: idOf(1) }));
   packed.add(`v2:${digestOf(2)}`, found({ ...BLANK, id: idOf(2) }));
   expect(packed.get(`v1:${digestOf(1)}`)?.id).toBe(idOf(1));

@@ -3,6 +3,8 @@ import { describe, expect, test } from 'bun:test';
 import { AppError } from '../../src/core/errors.ts';
 import { KeyCache } from '../../src/engine/keyCache.ts';
 import type { KeyWithIdentity, PoisonedKey, Records } from '../../src/storage/recordsPort.ts';
+import { PackedKeys } from '../../src/engine/packedKeys.ts';
+import { textReader } from '../../src/system.ts';
 import { found as foundKey, key } from '../conformance/samples.ts';
 
 type Found = KeyWithIdentity | PoisonedKey | null;
@@ -43,7 +45,7 @@ class SlowRecords {
 
 function make(maxKeys = 100): { cache: KeyCache; records: SlowRecords } {
   const records = new SlowRecords();
-  return { cache: new KeyCache(records as unknown as Records, maxKeys), records };
+  return { cache: new KeyCache(records as unknown as Records, maxKeys, new PackedKeys(textReader)), records };
 }
 
 const found = (id: string, revision = 1): KeyWithIdentity => foundKey(key(id, { revision }));

@@ -12,7 +12,7 @@ import type { Change, ChangeOutcome } from '../port.ts';
 import { tellBalances } from '../sql/balances.ts';
 import type { Accounts } from './accounts.ts';
 import type { Replays, Rotation } from './replays.ts';
-import { toEntries } from './entries.ts';
+import { isCount, toEntries } from './entries.ts';
 import type { Commit, EventRow, ReplayRow, WindowWrite } from './writer.ts';
 
 /** A change of this adapter may also name ad-hoc windows. */
@@ -137,10 +137,6 @@ export class Batch implements LedgerView {
 
 function isSound({ value, mark, dueAtMs, revision }: AccountState): boolean {
   return isCount(value) && isCount(mark) && isCount(dueAtMs) && isCount(revision);
-}
-
-function isCount(number: number): boolean {
-  return Number.isSafeInteger(number) && number >= 0;
 }
 
 function replayName(key: IdempotencyKey): string {

@@ -50,3 +50,8 @@ const CLOSED = -1;
 function kindNumber({ kind }: AccountState): number {
   return kind === 'credits' ? 0 : 1;
 }
+
+/** What every number of an account but its kind is. */
+export function isCount(number: number): boolean {
+  return Number.isSafeInteger(number) && number >= 0;
+}

@@ -1,4 +1,4 @@
-import { type AccountEntry, ENTRY_LENGTH } from './entries.ts';
+import { type AccountEntry, ENTRY_LENGTH, isCount } from './entries.ts';
 
 /** How a number is written: nothing, 4 bytes or 8. Two bits for each, behind two for the kind, stand before the numbers of an entry. */
 const ZERO = 0;
@@ -68,8 +68,4 @@ export function fromLog(logged: Uint8Array | string): Float64Array {
     numbers.push(id, kind, ...rest);
   }
   return new Float64Array(numbers);
-}
-
-function isCount(number: number): boolean {
-  return Number.isSafeInteger(number) && number >= 0;
 }
