@@ -43,7 +43,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   core: ['core'],
   ...Object.fromEntries(PORT.map((part) => [part, ['core', ...PORT]])),
   'storage/sql': ['core', ...PORT, 'storage/sql'],
-  'storage/sqlite': ['core', ...PORT, 'storage/sql', 'storage/sqlite', 'bun:sqlite', 'node:fs', 'node:path'],
+  'storage/sqlite': ['core', ...PORT, 'storage/sql', 'storage/sqlite', 'bun:sqlite', 'node:fs', 'node:os', 'node:path'],
   'storage/postgres': ['core', ...PORT, 'storage/sql', 'storage/postgres', 'pg', 'node:fs'],
   engine: ['core', ...PORT, 'engine'],
   http: ['core', 'engine', 'http', 'type:config', 'type:log.ts', 'type:system.ts', 'version.ts', 'typebox'],

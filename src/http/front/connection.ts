@@ -117,7 +117,7 @@ export class Connection {
       const asked = this.#heads.read(rest);
       if (asked === null) return this.#handOver(rest);
       if (asked === undefined) return rest.length > MAX_HELD_BYTES ? this.#handOver(rest) : this.#waitForMore(rest);
-      const start = asked.text.length;
+      const start = asked.bytes.length;
       const end = start + asked.head.bodyBytes;
       if (end > MAX_HELD_BYTES) return this.#handOver(rest);
       this.#isHeadRead = true;

@@ -9,7 +9,7 @@ const END_OF_HEAD = '\r\n\r\n';
 
 /** A head, and how it was written, with the empty line at its end. */
 export interface WrittenHead {
-  readonly text: string;
+  readonly bytes: Buffer;
   readonly head: RequestHead;
   /** It asks for nothing but a verification. */
   readonly isVerification: boolean;
@@ -30,18 +30,19 @@ export class HeadReader {
   /** Null: not one that is read here. Undefined: more has to come first. */
   read(bytes: Buffer): WrittenHead | null | undefined {
     const last = this.#last;
-    if (last !== null && bytes.toString('latin1', 0, last.text.length) === last.text) return last;
+    if (last !== null && startsWith(bytes, last.bytes)) return last;
     const end = bytes.indexOf(END_OF_HEAD, 0, 'latin1');
     if (end < 0) return undefined;
     const head = readHead(bytes.toString('latin1', 0, end));
     if (head === null) return null;
     const written = {
-      text: bytes.toString('latin1', 0, end + END_OF_HEAD.length),
+      // A copy: what came with it is not kept.
+      bytes: Buffer.from(bytes.subarray(0, end + END_OF_HEAD.length)),
       head,
       isVerification: this.#isVerification(head),
       asking: { headers: head.headers, peer: this.#peer },
     };
-    if (written.isVerification && written.text.length <= MAX_REMEMBERED) this.#last = written;
+    if (written.isVerification && written.bytes.length <= MAX_REMEMBERED) this.#last = written;
     return written;
   }
 
@@ -54,4 +55,8 @@ export class HeadReader {
       !(this.#hasCors && headers.get('origin') !== null)
     );
   }
+}
+
+function startsWith(bytes: Buffer, beginning: Buffer): boolean {
+  return bytes.length >= beginning.length && beginning.compare(bytes, 0, beginning.length) === 0;
 }

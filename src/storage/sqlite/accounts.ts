@@ -93,7 +93,7 @@ export class Accounts {
       const logged = readRow(number, entries);
       for (let at = 0; at < logged.length; at += ENTRY_LENGTH) {
         const id = logged[at] ?? 0;
-        this.#touch(id).numbers.set(logged.subarray(at, at + ENTRY_LENGTH), placeOf(id));
+        copyEntry(logged, at, this.#touch(id).numbers, placeOf(id));
       }
     }
     return last;
@@ -115,8 +115,7 @@ export class Accounts {
     const slice = new Float64Array(ids.length * ENTRY_LENGTH);
     for (let i = 0; i < ids.length; i++) {
       const id = ids[i] ?? 0;
-      const { numbers } = this.#page(id);
-      for (let n = 0, at = placeOf(id); n < ENTRY_LENGTH; n++) slice[i * ENTRY_LENGTH + n] = numbers[at + n] ?? 0;
+      copyEntry(this.#page(id).numbers, placeOf(id), slice, i * ENTRY_LENGTH);
     }
     return slice;
   }
@@ -179,6 +178,10 @@ export class Accounts {
 
 function placeOf(id: number): number {
   return (id & LAST_OF_PAGE) * ENTRY_LENGTH;
+}
+
+function copyEntry(from: Float64Array, at: number, to: Float64Array, place: number): void {
+  for (let i = 0; i < ENTRY_LENGTH; i++) to[place + i] = from[at + i] ?? 0;
 }
 
 function isEqual(a: Float64Array, atA: number, b: Float64Array, atB: number): boolean {

@@ -4,15 +4,14 @@ import type { SqliteThread } from './threadClient.ts';
 /** Unfolded accounts at which a round begins: bounds the memory and the tail that a start has to replay. */
 const FOLD_AT = 200_000;
 /** Commits after which a round begins however few accounts they touched (a hot key writes one account for ever). */
-const FOLD_AFTER_COMMITS = 20_000;
-/** A round begins at the latest this long after a commit. */
-const FOLD_AFTER_MS = 10_000;
-/** Accounts, or log rows, of one transaction: what a commit may have to wait for. */
-const SLICE = 500;
+const FOLD_AFTER_COMMITS = 40_000;
+/** A round begins at the latest this long after a commit. Each writes all accounts that are in use: the rarer, the less is written. */
+const FOLD_AFTER_MS = 30_000;
+/** Accounts, or log rows, of one transaction: what a commit may have to wait for, 2 to 3 ms. Smaller ones take longer in all. */
+const SLICE = 2_000;
 /** Between two slices, so that batches are not held up one after the other; not when the log has grown by so much meanwhile. */
-const REST_MS = 5;
+const REST_MS = 20;
 const REST_COMMITS = 5_000;
-const TRIM_SLICE = 2_000;
 
 interface FoldedLedger {
   /** Number of the last durable commit. */
@@ -31,8 +30,7 @@ export class Folding {
   readonly #ledger: FoldedLedger;
   #foldedTo: number;
   #round: Promise<void> | null = null;
-  /** How many wait for the round. */
-  #awaiting = 0;
+  #isUrgent = false;
   #timer: ReturnType<typeof setTimeout> | null = null;
 
   constructor(accounts: Accounts, writer: SqliteThread, ledger: FoldedLedger) {
@@ -50,13 +48,17 @@ export class Folding {
     else this.#timer ??= setTimeout(() => this.#begin(), FOLD_AFTER_MS);
   }
 
-  /** Folds everything that is committed now. */
-  async finish(): Promise<void> {
-    this.#awaiting++;
+  /** Folds everything that is committed now, behind the commits. */
+  async catchUp(): Promise<void> {
     await this.#round;
     if (this.#ledger.number() > this.#foldedTo) this.#begin();
     await this.#round;
-    this.#awaiting--;
+  }
+
+  /** The same for the last time: no commit is held up any more. */
+  finish(): Promise<void> {
+    this.#isUrgent = true;
+    return this.catchUp();
   }
 
   #begin(): void {
@@ -81,9 +83,13 @@ export class Folding {
       const slice = this.#accounts.slice(ids.subarray(i, i + SLICE));
       await this.#writer.call('fold', slice);
       this.#accounts.markFolded(slice);
-      if (this.#awaiting === 0 && this.#ledger.number() - upTo < REST_COMMITS) await Bun.sleep(REST_MS);
+      if (i + SLICE < ids.length) await this.#rest(upTo);
     }
-    while (!(await this.#writer.call('trim', upTo, TRIM_SLICE)));
+    while (!(await this.#writer.call('trim', upTo, SLICE))) await this.#rest(upTo);
     this.#foldedTo = upTo;
+  }
+
+  async #rest(upTo: number): Promise<void> {
+    if (!this.#isUrgent && this.#ledger.number() - upTo < REST_COMMITS) await Bun.sleep(REST_MS);
   }
 }

@@ -173,7 +173,7 @@ export class SqliteLedger implements Ledger {
 
   async listDueRefills(dueUntilMs: number, limit: number, after: DueCursor | null): Promise<readonly DueRefill[]> {
     // The index knows what is folded. Once for a pass: what the pass itself writes lies behind its cursor.
-    if (after === null) await this.#folding.finish();
+    if (after === null) await this.#folding.catchUp();
     const rows = this.#db
       .query(
         `SELECT a.id AS account, a.due_at_ms AS dueAtMs, coalesce(k.id, i.id) AS owner

@@ -52,20 +52,24 @@ export function toLog(numbers: Float64Array): Uint8Array {
 export function fromLog(logged: Uint8Array | string): Float64Array {
   if (typeof logged === 'string') return new Float64Array((JSON.parse(logged) as AccountEntry[]).flat());
   const view = new DataView(logged.buffer, logged.byteOffset, logged.byteLength);
-  const numbers: number[] = [];
-  for (let at = 0; at < view.byteLength;) {
+  const numbers = new Float64Array(Math.ceil(view.byteLength / MARK_BYTES) * ENTRY_LENGTH);
+  let end = 0;
+  for (let at = 0; at < view.byteLength; end += ENTRY_LENGTH) {
     const mark = view.getUint16(at, true);
-    const entry: number[] = [];
-    at += MARK_BYTES;
-    for (let shift = 2; shift < 2 + NUMBERS.length * 2; shift += 2) {
-      const form = (mark >>> shift) & 3;
-      entry.push(form === ZERO ? 0 : form === SHORT ? view.getUint32(at, true) : view.getFloat64(at, true));
-      at += form === ZERO ? 0 : form === SHORT ? 4 : 8;
-    }
-    const [id = 0, ...rest] = entry;
     const kind = (mark & 3) - 1;
-    if (kind > 1 || mark >>> USED_BITS !== 0 || !entry.every(isCount)) throw new Error('it holds impossible numbers');
-    numbers.push(id, kind, ...rest);
+    at += MARK_BYTES;
+    numbers[end + KIND] = kind;
+    let isSound = kind <= 1 && mark >>> USED_BITS === 0;
+    let shift = 2;
+    for (const place of NUMBERS) {
+      const form = (mark >>> shift) & 3;
+      const number = form === ZERO ? 0 : form === SHORT ? view.getUint32(at, true) : view.getFloat64(at, true);
+      isSound &&= isCount(number);
+      numbers[end + place] = number;
+      at += form === ZERO ? 0 : form === SHORT ? 4 : 8;
+      shift += 2;
+    }
+    if (!isSound) throw new Error('it holds impossible numbers');
   }
-  return new Float64Array(numbers);
+  return numbers.subarray(0, end);
 }

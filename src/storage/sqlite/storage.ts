@@ -60,7 +60,7 @@ export class SqliteStorage implements Storage {
     const { databasePath: path, analyticsPath } = options.folder;
     this.#paths = [path, analyticsPath];
     this.#reader = new LazyThread({ role: 'reader', path, analyticsPath });
-    this.#countsThread = new LazyThread({ role: 'writer', path: analyticsPath, addedFlushMs: options.addedFlushMs });
+    this.#countsThread = new LazyThread({ role: 'counts', path: analyticsPath, addedFlushMs: options.addedFlushMs });
     const reader = new SqliteReader(db, () => this.#reader.get());
     this.records = new SqlRecords({
       reader,

@@ -5,6 +5,7 @@ import { toWriteFailure, WriteFailure } from './failure.ts';
 import { writeDurably } from './folder.ts';
 import type { ThreadCall, ThreadReply, ThreadStart } from './threadClient.ts';
 import { Writer } from './writer.ts';
+import { yieldToOthers } from './yielding.ts';
 
 /** Entry of a worker thread: the first message says what it is, each later one is a call that gets one reply, in order. */
 
@@ -14,7 +15,8 @@ let writer: Writer | null = null;
 let reader: Database | null = null;
 
 function start(options: ThreadStart): void {
-  if (options.role === 'writer') writer = new Writer(options);
+  if (options.role === 'counts') yieldToOthers();
+  if (options.role !== 'reader') writer = new Writer(options);
   else {
     reader = new Database(options.path, { readonly: true });
     reader.run('PRAGMA busy_timeout = 5000');

@@ -113,13 +113,13 @@ export class Writer {
   /** Brings rows up to what the log already holds: AccountEntry after AccountEntry. */
   fold(numbers: Float64Array): void {
     this.#transaction(() => {
+      const remove = this.#statement('DELETE FROM accounts WHERE id = ?');
+      const put = this.#statement(FOLD);
       for (let i = 0; i < numbers.length; i += ENTRY_LENGTH) {
-        const [id = 0, kind = 0, value = 0, mark = 0, dueAtMs = 0, revision = 0] = numbers.subarray(
-          i,
-          i + ENTRY_LENGTH,
-        );
-        if (kind === -1) this.#run('DELETE FROM accounts WHERE id = ?', [id]);
-        else this.#run(FOLD, [id, kind, value, mark, dueAtMs, revision]);
+        const id = numbers[i] ?? 0;
+        const kind = numbers[i + 1] ?? 0;
+        if (kind === -1) remove.run(id);
+        else put.run(id, kind, numbers[i + 2] ?? 0, numbers[i + 3] ?? 0, numbers[i + 4] ?? 0, numbers[i + 5] ?? 0);
       }
     });
   }
