@@ -7,8 +7,9 @@ const FOLD_AT = 200_000;
 const FOLD_AFTER_COMMITS = 40_000;
 /** A round begins at the latest this long after a commit. Each writes all accounts that are in use: the rarer, the less is written. */
 const FOLD_AFTER_MS = 30_000;
-/** Accounts, or log rows, of one transaction: what a commit may have to wait for, 2 to 3 ms. Smaller ones take longer in all. */
+/** Accounts and log rows of one transaction: what a commit may have to wait for, 2 to 3 ms. Smaller ones take longer in all. */
 const SLICE = 2_000;
+const TRIM_SLICE = 500;
 /** Between two slices, so that batches are not held up one after the other; not when the log has grown by so much meanwhile. */
 const REST_MS = 20;
 const REST_COMMITS = 5_000;
@@ -85,7 +86,7 @@ export class Folding {
       this.#accounts.markFolded(slice);
       if (i + SLICE < ids.length) await this.#rest(upTo);
     }
-    while (!(await this.#writer.call('trim', upTo, SLICE))) await this.#rest(upTo);
+    while (!(await this.#writer.call('trim', upTo, TRIM_SLICE))) await this.#rest(upTo);
     this.#foldedTo = upTo;
   }
 
