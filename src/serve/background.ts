@@ -9,7 +9,7 @@ const SWEEP_EVERY_MS = 30_000;
 const PRUNE_EVERY_MS = 60_000;
 const HELLO_EVERY_MS = 1_000;
 const IMPORT_EVERY_MS = 1_000;
-const TALLY_EVERY_MS = 5_000;
+const TALLY_EVERY_MS = 4_000;
 const FOLD_EVERY_MS = 5_000;
 /** A round of folding that took t rests for this many t, but not for long: what has come meanwhile makes the next one longer. */
 const FOLD_REST = 30;

@@ -1,8 +1,8 @@
 import { readlinkSync } from 'node:fs';
 import { setPriority } from 'node:os';
 
-/** As `nice` has it. On a machine that is busy all the time it leaves such a thread a tenth of a processor, else all it needs. */
-const BEHIND_OTHERS = 10;
+/** As `nice` has it. On a machine that is busy all the time it leaves such a thread a quarter of a processor, else all it needs. */
+const BEHIND_OTHERS = 5;
 
 /**
  * The thread that calls it comes after the others from now on. Linux has priorities for each thread; elsewhere, or where they
