@@ -1,5 +1,5 @@
-/** 100,000 keys that are in use at once are written down in some 9 seconds: that and the 4 to the next round are what a crash then loses of the load. */
-const REST_PER_TALLY_MS = 0.09;
+/** 100,000 keys that are in use at once are written down in some 8 seconds: that and the 4 to the next round are what a crash then loses of the load. */
+const REST_PER_TALLY_MS = 0.08;
 /** Of more keys each has few verifications, so that nearly each of these would be written by itself: it takes longer then. */
 const MANY = 100_000;
 const MAX_REST_PER_TALLY_MS = 0.4;
