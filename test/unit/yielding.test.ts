@@ -11,12 +11,18 @@ const IS_LINUX = process.platform === 'linux';
 /** How many threads of this process come after the others: only Linux has priorities for threads. */
 function behind(): number {
   if (!IS_LINUX) return 0;
-  const own = getPriority();
-  const threads = readdirSync('/proc/self/task').map((thread) =>
-    readFileSync(`/proc/self/task/${thread}/stat`, 'utf8'),
-  );
-  // Behind the name, which stands in brackets, the 17th value.
-  return threads.filter((stat) => Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[16]) > own).length;
+  const own = getPriority(0);
+  return readdirSync('/proc/self/task').filter((thread) => priorityOf(thread) > own).length;
+}
+
+/** Behind the name, which stands in brackets, the 17th value. A thread that has just ended has none. */
+function priorityOf(thread: string): number {
+  try {
+    const stat = readFileSync(`/proc/self/task/${thread}/stat`, 'utf8');
+    return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[16]);
+  } catch {
+    return -Infinity;
+  }
 }
 
 test('the thread that writes the counts comes after the others, and no other does', async () => {

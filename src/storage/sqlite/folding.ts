@@ -7,12 +7,19 @@ const FOLD_AT = 200_000;
 const FOLD_AFTER_COMMITS = 40_000;
 /** A round begins at the latest this long after a commit. Each writes all accounts that are in use: the rarer, the less is written. */
 const FOLD_AFTER_MS = 30_000;
-/** Accounts and log rows of one transaction: what a commit may have to wait for, 2 to 3 ms. Smaller ones take longer in all. */
-const SLICE = 2_000;
-const TRIM_SLICE = 500;
-/** Between two slices, so that batches are not held up one after the other; not when the log has grown by so much meanwhile. */
-const REST_MS = 20;
+/** There is no rest when the log has grown by so much since the round began. */
 const REST_COMMITS = 5_000;
+
+interface Pace {
+  /** Accounts, and log rows, of one transaction. */
+  readonly slice: number;
+  readonly trimSlice: number;
+  /** Between two of them, so that batches are not held up one after the other. */
+  readonly rest: () => Promise<void>;
+}
+
+/** A commit may have to wait for a slice, 2 to 3 ms. Smaller ones take longer in all; a stop waits for what is left of a round. */
+const PACE: Pace = { slice: 2_000, trimSlice: 500, rest: () => Bun.sleep(5) };
 
 interface FoldedLedger {
   /** Number of the last durable commit. */
@@ -27,25 +34,30 @@ interface FoldedLedger {
  */
 export class Folding {
   readonly #accounts: Accounts;
-  readonly #writer: SqliteThread;
+  readonly #writer: Pick<SqliteThread, 'call'>;
   readonly #ledger: FoldedLedger;
-  #foldedTo: number;
+  readonly #pace: Pace;
+  #foldedTo = 0;
   #round: Promise<void> | null = null;
   #isUrgent = false;
+  /** The last round. The next one is not begun by whatever is committed. */
+  #hasFailed = false;
   #timer: ReturnType<typeof setTimeout> | null = null;
 
-  constructor(accounts: Accounts, writer: SqliteThread, ledger: FoldedLedger) {
+  /** The pace is given by tests only. */
+  constructor(accounts: Accounts, writer: Pick<SqliteThread, 'call'>, ledger: FoldedLedger, pace: Pace = PACE) {
     this.#accounts = accounts;
     this.#writer = writer;
     this.#ledger = ledger;
-    this.#foldedTo = 0;
+    this.#pace = pace;
   }
 
   /** Called after every commit. */
   consider(): void {
     if (this.#round !== null) return;
-    if (this.#accounts.unfoldedSize >= FOLD_AT || this.#ledger.number() - this.#foldedTo >= FOLD_AFTER_COMMITS)
-      this.#begin();
+    const isDue =
+      this.#accounts.unfoldedSize >= FOLD_AT || this.#ledger.number() - this.#foldedTo >= FOLD_AFTER_COMMITS;
+    if (isDue && !this.#hasFailed) this.#begin();
     else this.#timer ??= setTimeout(() => this.#begin(), FOLD_AFTER_MS);
   }
 
@@ -56,7 +68,7 @@ export class Folding {
     await this.#round;
   }
 
-  /** The same for the last time: no commit is held up any more. */
+  /** The same for the last time, without rests: no commit is held up any more. */
   finish(): Promise<void> {
     this.#isUrgent = true;
     return this.catchUp();
@@ -72,25 +84,28 @@ export class Folding {
   async #tryToFold(): Promise<void> {
     try {
       await this.#fold();
+      this.#hasFailed = false;
     } catch (error) {
+      this.#hasFailed = true;
       this.#ledger.failed(error instanceof Error ? error.message : String(error));
     }
   }
 
   async #fold(): Promise<void> {
+    const { slice: size, trimSlice } = this.#pace;
     const upTo = this.#ledger.number();
     const ids = this.#accounts.unfoldedIds();
-    for (let i = 0; i < ids.length; i += SLICE) {
-      const slice = this.#accounts.slice(ids.subarray(i, i + SLICE));
+    for (let i = 0; i < ids.length; i += size) {
+      const slice = this.#accounts.slice(ids.subarray(i, i + size));
       await this.#writer.call('fold', slice);
       this.#accounts.markFolded(slice);
-      if (i + SLICE < ids.length) await this.#rest(upTo);
+      await this.#rest(upTo);
     }
-    while (!(await this.#writer.call('trim', upTo, TRIM_SLICE))) await this.#rest(upTo);
+    while (!(await this.#writer.call('trim', upTo, trimSlice))) await this.#rest(upTo);
     this.#foldedTo = upTo;
   }
 
   async #rest(upTo: number): Promise<void> {
-    if (!this.#isUrgent && this.#ledger.number() - upTo < REST_COMMITS) await Bun.sleep(REST_MS);
+    if (!this.#isUrgent && this.#ledger.number() - upTo < REST_COMMITS) await this.#pace.rest();
   }
 }

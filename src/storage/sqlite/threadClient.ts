@@ -3,7 +3,7 @@ import { type FailureKind, WriteFailure } from './failure.ts';
 import type { Statement } from '../sql/statement.ts';
 import type { Commit, WriterOptions } from './writer.ts';
 
-/** What a thread is: the only writer of the database, that of the counts, which nobody waits for, or a reader of both. */
+/** What a thread is: the only writer of the database, that of the counts, which no verification waits for, or a reader of both. */
 export type ThreadStart =
   | ({ readonly role: 'writer' | 'counts' } & WriterOptions)
   | { readonly role: 'reader'; readonly path: string; readonly analyticsPath: string };
