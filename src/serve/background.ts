@@ -23,7 +23,7 @@ const PRUNE_TALLIES_EVERY_MS = 600_000;
 const FILL_EVERY_MS = 500;
 const OLD_TRANSACTION_MS = 300_000;
 /** A save that took t is followed by another after this many t at the earliest. */
-const SAVE_REST = 50;
+const SAVE_REST = 20;
 /** One that failed is followed by all counts once more: not at once. */
 const FAILED_SAVE_REST_MS = 5_000;
 /** Owners of local counters that are looked at in one turn, whether they can be forgotten. */
