@@ -118,7 +118,7 @@ export const VARIABLES = {
     'SYNC_INTERVAL',
     duration(10, 60_000),
     '250ms',
-    'How often local counts are saved, or exchanged with other nodes, behind the requests. Alone, a node spends at most a fiftieth of its time on it.',
+    'How often local counts are saved, or exchanged with other nodes, behind the requests. Alone, a node spends at most a twentieth of its time on it.',
   ),
   staleMax: variable(
     'STALE_MAX',

@@ -30,6 +30,7 @@ export class Edge {
   readonly #groups: OwnerGroups;
   readonly #loading = new Map<string, Promise<void>>();
   #unsaved: LocalWindow[] = [];
+  #awaitingUnsaved: PromiseWithResolvers<void> | null = null;
   #forgetting = this.#owners.entries();
 
   /** All groups together have at most half of all, and each at most half of that, and at most `maxPerGroup`. */
@@ -107,6 +108,12 @@ export class Edge {
     return this.#unsaved.length > 0 || this.#counts.isShared;
   }
 
+  /** Returns when there is a count to be saved. */
+  untilUnsaved(): Promise<void> {
+    if (this.#unsaved.length > 0) return Promise.resolve();
+    return (this.#awaitingUnsaved ??= Promise.withResolvers()).promise;
+  }
+
   /** Writes the counts that changed since the last time, and takes over what other nodes have counted. */
   async sync(): Promise<void> {
     const changed = this.#unsaved;
@@ -139,8 +146,7 @@ export class Edge {
     for (let i = 0; i < count; i++) {
       let next = this.#forgetting.next();
       if (next.done === true) {
-        this.#forgetting = this.#owners.entries();
-        next = this.#forgetting.next();
+        next = (this.#forgetting = this.#owners.entries()).next();
         if (next.done === true) return;
       }
       const [id, owner] = next.value;
@@ -223,6 +229,8 @@ export class Edge {
     if (window.isUnsaved) return;
     window.isUnsaved = true;
     this.#unsaved.push(window);
+    this.#awaitingUnsaved?.resolve();
+    this.#awaitingUnsaved = null;
   }
 
   /** Lets go of ad-hoc windows that have ended; refuses one more when there are too many that have not. */

@@ -86,6 +86,32 @@ describe('local windows', () => {
     expect(edge.allows(legOf(edge, 6_000))).toBe(true);
   });
 
+  test('who waits for something to save is told with the first count, and waits anew when all is saved', async () => {
+    const { edge } = make();
+    await edge.load('key_1', 5_000);
+    const told: string[] = [];
+    const wait = (name: string): void => void edge.untilUnsaved().then(() => told.push(name));
+    const turn = (): Promise<void> => new Promise((go) => setImmediate(go));
+    wait('first');
+    edge.admit(legOf(edge, 5_100, { cost: 0 }));
+    await turn();
+    expect(told).toEqual([]);
+    edge.admit(legOf(edge, 5_100));
+    await turn();
+    expect(told).toEqual(['first']);
+    // Not saved yet: there is nothing to wait for.
+    wait('second');
+    await turn();
+    expect(told).toEqual(['first', 'second']);
+    await edge.sync();
+    wait('third');
+    await turn();
+    expect(told).toEqual(['first', 'second']);
+    edge.admit(legOf(edge, 5_100));
+    await turn();
+    expect(told).toEqual(['first', 'second', 'third']);
+  });
+
   test('a clock set back keeps the window and its count', async () => {
     const { edge } = make();
     await edge.load('key_1', 5_000);
