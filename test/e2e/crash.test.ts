@@ -2,6 +2,7 @@ import { Database } from 'bun:sqlite';
 import { describe, expect, test } from 'bun:test';
 import { cpSync } from 'node:fs';
 
+import { until } from '../../cluster/wait.ts';
 import { Connection, verifyHead } from './connection.ts';
 import { type Tally, verifyUnderLoad } from './load.ts';
 import { TempFolder } from './process.ts';
@@ -159,5 +160,29 @@ describe('kill -9 under load', () => {
       const charged = sent.filter((request) => request.key === key).length;
       expect(await survivor.remaining(keyId)).toBe(CREDITS - charged);
     }
+  });
+});
+
+describe('kill -9 while local limits are counted', () => {
+  /** What stands in the file, which the process has open. */
+  function savedCount(folder: TempFolder): number {
+    using db = new Database(folder.join('data', 'analytics.db'), { readonly: true });
+    return db.query('SELECT coalesce(sum(count), 0) FROM edge_counts').values()[0]?.[0] as number;
+  }
+
+  test('what was counted is saved behind the requests, also after a while in which nothing was', async () => {
+    using folder = new TempFolder();
+    let key = '';
+    {
+      await using server = await Server.start(folder);
+      ({ key } = await server.createKey({ ratelimit: { async: true, limit: 10, duration: DURATION } }));
+      for (const count of [1, 2, 3]) {
+        await server.verify(key);
+        await until(`${count} are saved`, () => savedCount(folder) === count);
+      }
+      await server.child.kill9();
+    }
+    await using again = await Server.start(folder);
+    expect(await again.verify(key)).toMatchObject({ ratelimit: { remaining: 6 } });
   });
 });

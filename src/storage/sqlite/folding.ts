@@ -40,7 +40,7 @@ export class Folding {
   #foldedTo = 0;
   #round: Promise<void> | null = null;
   #isUrgent = false;
-  /** The last round. The next one is not begun by whatever is committed. */
+  /** The last round has: the next one comes with the timer, or when it is asked for, and not with every commit. */
   #hasFailed = false;
   #timer: ReturnType<typeof setTimeout> | null = null;
 
