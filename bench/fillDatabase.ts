@@ -44,11 +44,10 @@ export async function fillDatabase(server: PostgresServer, count: number, shape:
     [count],
   );
   if (shape === 'credits' || shape === 'strict') {
-    await client.query(`INSERT INTO accounts SELECT i, $2, $3, 0, 0, 1 FROM generate_series(1, $1::int) i`, [
-      count,
-      shape === 'credits' ? 0 : 1,
-      shape === 'credits' ? 2_000_000_000 : 0,
-    ]);
+    await client.query(
+      `INSERT INTO accounts (id, kind, value, mark, due_at_ms, revision) SELECT i, $2, $3, 0, 0, 1 FROM generate_series(1, $1::int) i`,
+      [count, shape === 'credits' ? 0 : 1, shape === 'credits' ? 2_000_000_000 : 0],
+    );
   }
   await client.query('VACUUM ANALYZE');
   await client.end();

@@ -1,9 +1,7 @@
 import type { Client } from 'pg';
 
-import { MAX_LIVE_IDEMPOTENCY_KEYS } from '../../core/bounds.ts';
-import type { Spend, SpendOutcome } from '../../core/spend.ts';
 import { StorageOutcomeUnknown, StorageUnavailable } from '../port.ts';
-import { readVerdicts, writeBatch } from './batchText.ts';
+import type { Batch, BatchOutcome } from './batch.ts';
 import type { LedgerClock } from './clock.ts';
 import { type Connector, withDeadline } from './connector.ts';
 import { ConnectionLost, kindOf, reasonOf, stateOf } from './failure.ts';
@@ -17,13 +15,6 @@ const RESOLVE_WITHIN_MS = 8_000;
 const RESOLVE_PAUSE_MS = 50;
 /** A lane that waits for rows gives up after this. */
 const LOCK_TIMEOUT_MS = 2_000;
-
-const SPEND = {
-  name: 'spend',
-  text: `SELECT ledger_spend_v1($1, $2, $3, $4, $5::bigint[], $6::int[], $7::int[], $8::bigint[], $9::bigint[], $10::int[],
-    $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[],
-    $16::int[], $17::int[], $18::text[], $19::text[], $20::text[], $21) AS verdicts`,
-};
 
 const UNIQUE_VIOLATION = '23505';
 
@@ -79,21 +70,13 @@ export class Lane {
   }
 
   /**
-   * The outcomes, in the order of the spends. Rejects with BatchUndone or BatchRefused or StorageUnavailable when nothing was
+   * The outcomes, in the order of the batch. Rejects with BatchUndone or BatchRefused or StorageUnavailable when nothing was
    * done, and with StorageOutcomeUnknown when that cannot be learnt.
    */
-  async run(spends: readonly Spend[]): Promise<(SpendOutcome | 'busy')[]> {
+  async run(batch: Batch): Promise<BatchOutcome[]> {
     const client = await this.#session.client();
     const id = await this.#row(client);
-    const number = ++this.#number;
-    this.#warning = null;
-    try {
-      const text = await this.#send(client, id, number, spends);
-      if (this.#warning === null) return readAll(text, spends);
-      throw new ConnectionLost(this.#warning);
-    } catch (error) {
-      return this.#recover({ client, id, number, spends }, error);
-    }
+    return this.#send(client, id, batch, this.#options.waits);
   }
 
   close(): Promise<void> {
@@ -123,36 +106,21 @@ export class Lane {
     }
   }
 
-  async #send(
-    client: Client,
-    id: number,
-    number: number,
-    spends: readonly Spend[],
-    waits = this.#options.waits,
-  ): Promise<string> {
-    const { clock } = this.#options;
-    const batch = writeBatch(spends);
-    const values = [
-      id,
-      number,
-      waits,
-      clock.said,
-      batch.ids,
-      batch.spendLegs,
-      ...batch.legs,
-      batch.spendIdem,
-      batch.idemScope,
-      batch.idemId,
-      batch.idemDigest,
-      batch.scopes,
-      MAX_LIVE_IDEMPOTENCY_KEYS,
-    ];
-    const query = client.query<{ verdicts: string }>({ ...SPEND, values });
-    const { rows } = await withDeadline(client, BATCH_TIMEOUT_MS, query);
-    return rows[0]?.verdicts ?? '';
+  async #send(client: Client, id: number, batch: Batch, waits: boolean): Promise<BatchOutcome[]> {
+    const number = ++this.#number;
+    this.#warning = null;
+    try {
+      const values = [id, number, waits, this.#options.clock.said, ...batch.values];
+      const query = client.query<{ verdicts: string }>({ ...batch.statement, values });
+      const { rows } = await withDeadline(client, BATCH_TIMEOUT_MS, query);
+      if (this.#warning !== null) throw new ConnectionLost(this.#warning);
+      return readAll(rows[0]?.verdicts ?? '', batch);
+    } catch (error) {
+      return this.#recover({ client, id, number, batch }, error);
+    }
   }
 
-  async #recover({ client, id, number, spends }: Sent, error: unknown): Promise<(SpendOutcome | 'busy')[]> {
+  async #recover({ client, id, number, batch }: Sent, error: unknown): Promise<BatchOutcome[]> {
     const state = stateOf(error);
     // Another node has charged the same idempotency key in this moment: the next try finds it.
     if (state === UNIQUE_VIOLATION) throw new BatchUndone(reasonOf(error));
@@ -165,7 +133,7 @@ export class Lane {
         this.#session.drop(client, reasonOf(error));
         const text = await this.#resolve(id, number);
         if (text === null) throw new BatchUndone(reasonOf(error));
-        return readAll(text, spends);
+        return readAll(text, batch);
       }
       case 'refused':
         throw new BatchRefused(reasonOf(error));
@@ -173,23 +141,11 @@ export class Lane {
         throw new BatchUndone(reasonOf(error));
       case 'busy':
         // Some row of it is held for too long: the others shall not wait for that one.
-        return this.#sendWithoutWaiting(client, id, spends);
+        return this.#send(client, id, batch, false);
       case 'readonly':
       case 'unable':
         this.#session.noteFailure(client, error);
         throw new StorageUnavailable(`The database refused (${reasonOf(error)}); nothing was spent.`);
-    }
-  }
-
-  async #sendWithoutWaiting(client: Client, id: number, spends: readonly Spend[]): Promise<(SpendOutcome | 'busy')[]> {
-    const number = ++this.#number;
-    this.#warning = null;
-    try {
-      const text = await this.#send(client, id, number, spends, false);
-      if (this.#warning !== null) throw new ConnectionLost(this.#warning);
-      return readAll(text, spends);
-    } catch (error) {
-      return this.#recover({ client, id, number, spends }, error);
     }
   }
 
@@ -222,12 +178,12 @@ interface Sent {
   readonly client: Client;
   readonly id: number;
   readonly number: number;
-  readonly spends: readonly Spend[];
+  readonly batch: Batch;
 }
 
 /** An answer for each spend, or it is not the answer to this batch. */
-function readAll(text: string, spends: readonly Spend[]): (SpendOutcome | 'busy')[] {
-  const outcomes = readVerdicts(text);
-  if (outcomes.length === spends.length) return outcomes;
+function readAll(text: string, batch: Batch): BatchOutcome[] {
+  const outcomes = batch.read(text);
+  if (outcomes.length === batch.size) return outcomes;
   throw new StorageOutcomeUnknown('The database answered another question than this one.');
 }

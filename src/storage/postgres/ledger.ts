@@ -16,8 +16,11 @@ import type { RecordWrite } from '../recordsPort.ts';
 import { pauseBeforeAgain } from './again.ts';
 import type { LedgerClock } from './clock.ts';
 import type { Connector } from './connector.ts';
+import type { BatchOutcome } from './batch.ts';
+import { batchOf } from './batchText.ts';
 import { BatchRefused, BatchUndone, Lane } from './lane.ts';
 import type { Management } from './management.ts';
+import { isAlike, isPlain, plainBatchOf } from './plainBatch.ts';
 
 /** Spends of one batch at the most: bounds its time and the size of its answer. */
 const MAX_BATCH = 500;
@@ -26,8 +29,9 @@ const MAX_LOOKED_AT = 50_000;
 /** Batches of this node that are under way at one time, beside the one that waits for rows. */
 const MAIN_LANES = 2;
 /**
- * What has waited for so long goes by another lane, beside the batch that is under way: it is on a long way. Where the database
- * is near, one batch after the other is better: twice as many spends in a batch cost far less than twice the time.
+ * There is a lane for plain spends and one for the others. What has waited for so long goes by the other lane, beside the batch
+ * that is under way: it is on a long way. Where the database is near, one batch after the other is better: twice as many
+ * spends in a batch cost far less than twice the time.
  */
 const NEXT_LANE_AFTER_MS = 5;
 /** An account that was found held by another node is asked for with waiting for so long. */
@@ -62,6 +66,8 @@ interface Item {
   /** What nobody else may use meanwhile: accounts by number; an idempotency key and records by name. */
   readonly claims: readonly (number | string)[];
   readonly queuedAtMs: number;
+  /** Goes into batches of plain spends. */
+  isPlain: boolean;
   tries: number;
   resolve(outcome: Outcome): void;
   reject(error: Error): void;
@@ -69,13 +75,19 @@ interface Item {
 
 type SpendItem = Item & { readonly work: { readonly spend: Spend } };
 
+/** A batch that came back: what has to be asked again, and how the others are answered. */
+interface Sent {
+  readonly again: readonly SpendItem[];
+  readonly answers: readonly (() => void)[];
+}
+
 /** A connection for batches, and whether it is in use. */
 interface Worker {
   readonly lane: Lane;
   /** Takes the spends of hot accounts, and waits for their rows; the others leave them alone. */
   readonly isSlow: boolean;
-  /** Only takes what has waited for a while. */
-  readonly isPatient: boolean;
+  /** Takes plain spends, or the others; what it does not prefer only when that has waited for a while. */
+  readonly prefersPlain: boolean;
   isIdle: boolean;
 }
 
@@ -86,6 +98,7 @@ interface Worker {
  *   in a batch --done--> answered
  *   in a batch --busy: another node holds a row--> waiting at the head; its accounts are hot for a second, and go by the slow lane
  *   in a batch --not done--> waiting at the head, a few times, each after a pause;  --refused--> the batch is halved
+ *   in a plain batch --apart--> waiting at the head, for a batch of the others
  *   waiting --a change--> a transaction of its own, in its turn
  *
  * No account is in two batches at once, and nothing that waits is overtaken by what came later with the same claims: what
@@ -114,8 +127,7 @@ export class PostgresLedger implements Ledger {
     this.#management = management;
     this.#workers = Array.from({ length: MAIN_LANES + 1 }, (_, i) => {
       const isSlow = i === MAIN_LANES;
-      const isPatient = i > 0 && !isSlow;
-      return { lane: new Lane(connector, { ...options, waits: isSlow }), isSlow, isPatient, isIdle: true };
+      return { lane: new Lane(connector, { ...options, waits: isSlow }), isSlow, prefersPlain: i !== 1, isIdle: true };
     });
   }
 
@@ -136,7 +148,7 @@ export class PostgresLedger implements Ledger {
   spend(spend: Spend): Promise<SpendOutcome> {
     const claims: (number | string)[] = spend.legs.map(({ account }) => account);
     if (spend.idempotency !== null) claims.push(`${spend.idempotency.scope}\0${spend.idempotency.id}`);
-    return this.#enqueue({ spend }, claims) as Promise<SpendOutcome>;
+    return this.#enqueue({ spend }, claims, isPlain(spend)) as Promise<SpendOutcome>;
   }
 
   submit(spend: Spend): Promise<SpendOutcome> {
@@ -149,7 +161,7 @@ export class PostgresLedger implements Ledger {
 
   apply(change: Change): Promise<ChangeOutcome> {
     const claims = [...change.accounts.map(({ account }) => account), ...change.writes.flatMap(recordNames)];
-    return this.#enqueue({ change }, claims) as Promise<ChangeOutcome>;
+    return this.#enqueue({ change }, claims, false) as Promise<ChangeOutcome>;
   }
 
   /** Other nodes spend as well: what an account held a moment ago is not known to be true now. */
@@ -193,14 +205,15 @@ export class PostgresLedger implements Ledger {
     await Promise.all(this.#workers.map(({ lane }) => lane.close()));
   }
 
-  #enqueue(work: Item['work'], claims: Item['claims']): Promise<Outcome> {
+  #enqueue(work: Item['work'], claims: Item['claims'], plain: boolean): Promise<Outcome> {
     if (this.#isClosed) return Promise.reject(new StorageUnavailable('The database is closed.'));
     if (this.#waiting >= this.#options.maxWaiting) {
       return Promise.reject(new StorageUnavailable('Too many requests are waiting for the ledger.'));
     }
     const { promise, resolve, reject } = Promise.withResolvers<Outcome>();
     this.#waiting++;
-    this.#queue.push({ work, claims, queuedAtMs: this.#options.monotonicMs(), tries: 0, resolve, reject });
+    const queuedAtMs = this.#options.monotonicMs();
+    this.#queue.push({ work, claims, queuedAtMs, isPlain: plain, tries: 0, resolve, reject });
     this.#schedule();
     this.#watchQueue();
     return promise;
@@ -212,15 +225,21 @@ export class PostgresLedger implements Ledger {
     this.#isScheduled = true;
     setImmediate(() => {
       this.#isScheduled = false;
-      // One look at the clock for all: an account that cools down meanwhile must not be left by all of them.
-      const nowMs = this.#options.monotonicMs();
-      for (const worker of this.#workers) {
-        const [first] = this.#queue;
-        if (!worker.isIdle || first === undefined) continue;
-        if (worker.isPatient && nowMs - first.queuedAtMs < NEXT_LANE_AFTER_MS) this.#lookAgain();
-        else this.#dispatch(worker, nowMs);
-      }
+      this.#dispatchAll();
     });
+  }
+
+  #dispatchAll(): void {
+    // One look at the clock for all: an account that cools down meanwhile must not be left by all of them.
+    const nowMs = this.#options.monotonicMs();
+    for (const worker of this.#workers) {
+      if (worker.isIdle) this.#dispatch(worker, worker.prefersPlain, nowMs);
+      const [first] = this.#queue;
+      if (!worker.isIdle || first === undefined) continue;
+      if (worker.isSlow || nowMs - first.queuedAtMs >= NEXT_LANE_AFTER_MS)
+        this.#dispatch(worker, !worker.prefersPlain, nowMs);
+      else this.#lookAgain();
+    }
   }
 
   #lookAgain(): void {
@@ -245,24 +264,29 @@ export class PostgresLedger implements Ledger {
     }, MAX_WAIT_MS / 5);
   }
 
-  #dispatch(worker: Worker, nowMs: number): void {
-    const batch = this.#take(worker.isSlow, nowMs);
+  #dispatch(worker: Worker, plain: boolean, nowMs: number): void {
+    if (!this.#queue.some((item) => item.isPlain === plain)) return;
+    const batch = this.#take(plain, worker.isSlow, nowMs);
     if (batch.length === 0) return;
     worker.isIdle = false;
     void this.#run(worker, batch);
   }
 
   async #run(worker: Worker, batch: readonly SpendItem[]): Promise<void> {
-    const again = await this.#send(worker, batch);
+    const { again, answers } = await this.#send(worker, batch);
     worker.isIdle = true;
     this.#finish(batch, again);
+    // The next batch goes out before these are answered: the database works on it meanwhile.
+    this.#dispatchAll();
+    for (const answer of answers) answer();
+    this.#noteDrained();
   }
 
   /** The next batch, from the head of the queue; changes that stand in it are started. The rest stays, in its order. */
-  #take(isSlow: boolean, nowMs: number): SpendItem[] {
+  #take(plain: boolean, isSlow: boolean, nowMs: number): SpendItem[] {
     const batch: SpendItem[] = [];
     const left: Item[] = [];
-    const inBatch = new Set<number | string>();
+    const inBatch = new Map<number | string, SpendItem>();
     // What stays comes before all that is behind it with the same claims.
     const passed = new Set<number | string>();
     let looked = 0;
@@ -272,16 +296,22 @@ export class PostgresLedger implements Ledger {
       if (isFree && isChange(item) && !item.claims.some((claim) => inBatch.has(claim))) {
         for (const claim of item.claims) this.#underWay.add(claim);
         void this.#change(item);
-      } else if (isFree && isSpend(item) && this.#isHot(item, nowMs) === isSlow && !isSameName(item, inBatch)) {
+      } else if (
+        isFree &&
+        isSpend(item) &&
+        item.isPlain === plain &&
+        this.#isHot(item, nowMs) === isSlow &&
+        fitsIn(inBatch, item)
+      ) {
         batch.push(item);
-        for (const claim of item.claims) inBatch.add(claim);
+        for (const claim of item.claims) inBatch.set(claim, item);
       } else {
         left.push(item);
         for (const claim of item.claims) passed.add(claim);
       }
     }
     this.#queue = [...left, ...this.#queue.slice(looked)];
-    for (const claim of inBatch) this.#underWay.add(claim);
+    for (const claim of inBatch.keys()) this.#underWay.add(claim);
     return batch;
   }
 
@@ -303,47 +333,66 @@ export class PostgresLedger implements Ledger {
       this.#reject(item, error as Error);
     }
     this.#finish([item], []);
+    this.#schedule();
+    this.#noteDrained();
   }
 
   /** What has to be asked again comes before all that came later. */
   #finish(items: readonly Item[], again: readonly Item[]): void {
     for (const { claims } of items) for (const claim of claims) this.#underWay.delete(claim);
     if (again.length > 0) this.#queue = [...again, ...this.#queue];
-    if (this.#queue.length > 0) {
-      this.#schedule();
-      this.#watchQueue();
-    }
+    if (this.#queue.length > 0) this.#watchQueue();
+  }
+
+  #noteDrained(): void {
     if (this.#waiting === 0) this.#drained?.();
   }
 
-  /** Answers what can be answered, never throws; what comes back has to be asked again. */
-  async #send(worker: Worker, items: readonly SpendItem[]): Promise<SpendItem[]> {
+  /** Never throws. */
+  async #send(worker: Worker, items: readonly SpendItem[]): Promise<Sent> {
     const startedAtMs = this.#options.monotonicMs();
     try {
-      const outcomes = await worker.lane.run(items.map(({ work }) => work.spend));
+      const spends = items.map(({ work }) => work.spend);
+      const outcomes = await worker.lane.run(items[0]?.isPlain ? plainBatchOf(spends) : batchOf(spends));
       this.#trouble = null;
       this.#options.observe.committed(items.length, this.#options.monotonicMs() - startedAtMs);
-      return items.filter((item, i) => !this.#settle(item, outcomes[i], worker.isSlow));
+      const again: SpendItem[] = [];
+      const over: [SpendItem, BatchOutcome | undefined][] = [];
+      for (const [i, item] of items.entries()) {
+        if (this.#comesAgain(item, outcomes[i], worker.isSlow)) again.push(item);
+        else over.push([item, outcomes[i]]);
+      }
+      const answer = (): void => {
+        for (const [item, outcome] of over) this.#settle(item, outcome);
+      };
+      return { again, answers: [answer] };
     } catch (error) {
       return this.#fail(worker, items, error as Error);
     }
   }
 
-  #settle(item: SpendItem, outcome: SpendOutcome | 'busy' | undefined, hasWaited: boolean): boolean {
-    if (outcome === 'busy' && !hasWaited) {
-      const untilMs = this.#options.monotonicMs() + HOT_MS;
-      for (const claim of item.claims) if (typeof claim === 'number') this.#hot.set(claim, untilMs);
-      return false;
+  #comesAgain(item: SpendItem, outcome: BatchOutcome | undefined, hasWaited: boolean): boolean {
+    if (outcome === 'apart') {
+      item.isPlain = false;
+      return true;
     }
-    if (outcome !== 'busy' && outcome?.status === 'stale')
-      for (const { account } of item.work.spend.legs) this.#management.forgetWindow(account);
-    if (outcome === 'busy') this.#reject(item, new StorageUnavailable(HELD_TOO_LONG));
-    else if (outcome === undefined) this.#reject(item, new Error('the database left a spend unanswered'));
-    else this.#answer(item, outcome);
+    if (outcome !== 'busy' || hasWaited) return false;
+    const untilMs = this.#options.monotonicMs() + HOT_MS;
+    for (const claim of item.claims) if (typeof claim === 'number') this.#hot.set(claim, untilMs);
     return true;
   }
 
-  async #fail(worker: Worker, items: readonly SpendItem[], error: Error): Promise<SpendItem[]> {
+  /** What does not come again. */
+  #settle(item: SpendItem, outcome: BatchOutcome | undefined): void {
+    if (outcome === 'busy' || outcome === 'apart') return this.#reject(item, new StorageUnavailable(HELD_TOO_LONG));
+    if (outcome === undefined) return this.#reject(item, new Error('the database left a spend unanswered'));
+    if (outcome.status === 'stale') {
+      for (const { account } of item.work.spend.legs) this.#management.forgetWindow(account);
+    }
+    this.#answer(item, outcome);
+  }
+
+  async #fail(worker: Worker, items: readonly SpendItem[], error: Error): Promise<Sent> {
     if (error instanceof BatchRefused) return this.#halve(worker, items, error);
     const isUndone = error instanceof BatchUndone;
     const again = isUndone ? items.filter(({ tries }) => tries < MAX_TRIES) : [];
@@ -357,9 +406,8 @@ export class PostgresLedger implements Ledger {
     for (const item of again) item.tries++;
     const most = again.reduce((tries, item) => Math.max(tries, item.tries), 0);
     if (most > 0) await pauseBeforeAgain(most, this.#options.random);
-    return again;
+    return { again, answers: [] };
   }
-
   #giveUp(items: readonly SpendItem[], error: Error): void {
     const known = error instanceof StorageUnavailable || error instanceof StorageOutcomeUnknown;
     const told = known ? error : new StorageOutcomeUnknown(error.message);
@@ -370,15 +418,16 @@ export class PostgresLedger implements Ledger {
   }
 
   /** Only the spend that fails alone is answered so. */
-  async #halve(worker: Worker, items: readonly SpendItem[], error: BatchRefused): Promise<SpendItem[]> {
+  async #halve(worker: Worker, items: readonly SpendItem[], error: BatchRefused): Promise<Sent> {
     const [only] = items;
     if (only !== undefined && items.length === 1) {
       this.#answer(only, { status: 'failed', reason: error.message });
-      return [];
+      return { again: [], answers: [] };
     }
     const middle = Math.ceil(items.length / 2);
     const first = await this.#send(worker, items.slice(0, middle));
-    return [...first, ...(await this.#send(worker, items.slice(middle)))];
+    const second = await this.#send(worker, items.slice(middle));
+    return { again: [...first.again, ...second.again], answers: [...first.answers, ...second.answers] };
   }
 
   #answer(item: Item, outcome: Outcome): void {
@@ -426,7 +475,16 @@ function recordNames(write: RecordWrite): string[] {
   }
 }
 
-/** An idempotency key stands in a batch once: the second has to find what the first leaves. */
-function isSameName({ claims }: Item, inBatch: ReadonlySet<number | string>): boolean {
-  return claims.some((claim) => typeof claim === 'string' && inBatch.has(claim));
+/** An idempotency key stands in a batch once: the second has to find what the first leaves. Plain spends of one account are alike. */
+function fitsIn(
+  inBatch: ReadonlyMap<number | string, SpendItem>,
+  { claims, isPlain: plain, work }: SpendItem,
+): boolean {
+  return claims.every((claim) => {
+    const other = inBatch.get(claim);
+    if (other === undefined) return true;
+    if (!plain) return typeof claim === 'number';
+    const [leg, before] = [work.spend.legs[0], other.work.spend.legs[0]];
+    return leg !== undefined && before !== undefined && isAlike(leg, before);
+  });
 }

@@ -106,9 +106,10 @@ export class Management {
   }
 
   async read(accounts: readonly number[]): Promise<readonly (AccountState | undefined)[]> {
-    const { rows } = await this.#read<AccountRow>('SELECT * FROM accounts WHERE id = ANY ($1::bigint[])', [
-      [...accounts],
-    ]);
+    const { rows } = await this.#read<AccountRow>(
+      'SELECT id, kind, value, mark, due_at_ms, revision FROM accounts WHERE id = ANY ($1::bigint[])',
+      [[...accounts]],
+    );
     const states = new Map(rows.map((row) => [row.id, toState(row)]));
     return accounts.map((id) => states.get(id));
   }

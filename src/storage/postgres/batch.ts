@@ -1,0 +1,18 @@
+import type { SpendOutcome } from '../../core/spend.ts';
+
+/**
+ * What becomes of a spend in a batch:
+ *   busy   another transaction holds a row of it: nothing was done
+ *   apart  it cannot be decided in this way: nothing was done, and it has to be asked in the other
+ */
+export type BatchOutcome = SpendOutcome | 'busy' | 'apart';
+
+/** Spends that are decided by one call of a function of the database. */
+export interface Batch {
+  readonly size: number;
+  /** After the lane, the number of the batch, whether to wait for rows, and the time. */
+  readonly values: readonly unknown[];
+  readonly statement: { readonly name: string; readonly text: string };
+  /** An outcome for each spend, in their order. Arrays are written and read here: `pg` does that at a fraction of the speed. */
+  read(text: string): BatchOutcome[];
+}

@@ -1,0 +1,144 @@
+import type { LegRule } from '../../core/account.ts';
+import { MAX_COUNT } from '../../core/bounds.ts';
+import type { Leg, LegResult, Spend } from '../../core/spend.ts';
+import type { Batch, BatchOutcome } from './batch.ts';
+import { STATUS } from './functions.ts';
+import { NOT_REFILLED } from './takeFunction.ts';
+
+const STATEMENT = {
+  name: 'take',
+  text: `SELECT ledger_take_v1($1, $2, $3, $4, $5::bigint[], $6::bigint[], $7::bigint[], $8::int[], $9::bigint[], $10::bigint[],
+    $11::bigint[], $12::bigint[], $13::bigint[]) AS verdicts`,
+};
+
+/** Those of one account are taken together, or decided one by one elsewhere. */
+interface Group {
+  readonly leg: Leg;
+  /** Their numbers in the batch. */
+  readonly members: number[];
+}
+
+/** One leg from which something is taken, and nothing to remember it by. */
+export function isPlain({ legs, idempotency }: Spend): boolean {
+  return idempotency === null && legs.length === 1 && (legs[0]?.amount ?? 0) > 0;
+}
+
+/** Two legs of one account that can be taken together. */
+export function isAlike(a: Leg, b: Leg): boolean {
+  return a.amount === b.amount && a.revision === b.revision && (a.rule === b.rule || isSameRule(a.rule, b.rule));
+}
+
+function isSameRule(a: LegRule, b: LegRule): boolean {
+  if (a.kind === 'window') return b.kind === 'window' && a.limit === b.limit && a.durationMs === b.durationMs;
+  return b.kind === 'credits' && a.refill?.epoch === b.refill?.epoch && a.refill?.nextMs === b.refill?.nextMs;
+}
+
+/** Plain spends, those of one account alike (`isAlike`): one call of ledger_take_v1. */
+export function plainBatchOf(spends: readonly Spend[]): Batch {
+  const groups = groupByAccount(spends);
+  return {
+    size: spends.length,
+    statement: STATEMENT,
+    values: columnsOf(groups),
+    read: (text) => readAnswer(text, groups, spends.length),
+  };
+}
+
+function groupByAccount(spends: readonly Spend[]): Group[] {
+  const groups: Group[] = [];
+  const byAccount = new Map<number, Group>();
+  for (let i = 0; i < spends.length; i++) {
+    const leg = spends[i]?.legs[0] as Leg;
+    const known = byAccount.get(leg.account);
+    if (known !== undefined) {
+      known.members.push(i);
+      continue;
+    }
+    const group = { leg, members: [i] };
+    groups.push(group);
+    byAccount.set(leg.account, group);
+  }
+  return groups;
+}
+
+function columnsOf(groups: readonly Group[]): string[] {
+  let [ids, changes, revisions, kinds, mosts, durations] = ['', '', '', '', '', ''];
+  let [epochs, starts, nexts] = ['', '', ''];
+  const hasRefills = groups.some(({ leg: { rule } }) => rule.kind === 'credits' && rule.refill !== null);
+  for (let i = 0; i < groups.length; i++) {
+    const { leg, members } = groups[i] as Group;
+    const { account, revision, rule } = leg;
+    const amount = leg.amount * members.length;
+    const comma = i === 0 ? '' : ',';
+    ids += comma + account;
+    revisions += comma + revision;
+    if (rule.kind === 'window') {
+      changes += comma + amount;
+      kinds += `${comma}1`;
+      mosts += comma + rule.limit;
+      durations += comma + rule.durationMs;
+    } else {
+      changes += `${comma}-${amount}`;
+      kinds += `${comma}0`;
+      mosts += comma + MAX_COUNT;
+      durations += `${comma}0`;
+    }
+    if (!hasRefills) continue;
+    const refill = rule.kind === 'window' ? null : rule.refill;
+    epochs += comma + (refill?.epoch ?? null);
+    starts += comma + (refill?.startMs ?? null);
+    nexts += comma + (refill?.nextMs ?? null);
+  }
+  return [ids, changes, revisions, kinds, mosts, durations, epochs, starts, nexts].map((column) => `{${column}}`);
+}
+
+/** Places of the answer count from 1. */
+function readAnswer(text: string, groups: readonly Group[], size: number): BatchOutcome[] {
+  const numbers = text.split(',').map(Number);
+  const [nowMs = 0, taken = 0] = numbers;
+  const outcomes: BatchOutcome[] = Array.from({ length: size });
+  const places = 2;
+  const values = places + taken;
+  const marks = values + taken;
+  for (let i = 0; i < taken; i++) {
+    const group = groups[(numbers[places + i] ?? 0) - 1] as Group;
+    putTaken(outcomes, group, numbers[values + i] ?? 0, numbers[marks + i] ?? 0, nowMs);
+  }
+  for (let at = marks + taken; at < numbers.length; at += 4) {
+    const [place = 0, status, value = 0, mark = 0] = numbers.slice(at, at + 4);
+    const { leg, members } = groups[place - 1] as Group;
+    const outcome = notTaken(status, members.length, resultOf(leg.rule, value, mark), nowMs);
+    for (const member of members) outcomes[member] = outcome;
+  }
+  return outcomes;
+}
+
+/** `value` is what all of the group together have left. */
+function putTaken(outcomes: BatchOutcome[], { leg, members }: Group, value: number, mark: number, nowMs: number): void {
+  const step = leg.rule.kind === 'window' ? -leg.amount : leg.amount;
+  for (let i = 0; i < members.length; i++) {
+    const legs = [resultOf(leg.rule, value + step * (members.length - 1 - i), mark)];
+    outcomes[members[i] as number] = { status: 'taken', legs, nowMs, replayed: false };
+  }
+}
+
+function notTaken(status: number | undefined, members: number, result: LegResult, nowMs: number): BatchOutcome {
+  switch (status) {
+    case STATUS.refused:
+      // Of several some may be taken.
+      return members === 1 ? { status: 'refused', by: 0, legs: [result], nowMs } : 'apart';
+    case STATUS.stale:
+      return { status: 'stale', nowMs };
+    case STATUS.busy:
+      return 'busy';
+    case NOT_REFILLED:
+      return 'apart';
+    default:
+      throw new Error(`the database answered the unknown status ${status}`);
+  }
+}
+
+function resultOf(rule: LegRule, value: number, mark: number): LegResult {
+  if (rule.kind === 'window') return { left: Math.max(0, rule.limit - value), resetAtMs: mark };
+  return { left: value, resetAtMs: rule.refill?.nextMs ?? 0 };
+}
