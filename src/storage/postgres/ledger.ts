@@ -26,8 +26,6 @@ import { isAlike, isPlain, plainBatchOf } from './plainBatch.ts';
 const MAX_BATCH = 500;
 /** Items of the queue that are looked at for one batch: more than wait by default, so that all are seen behind a held key. */
 const MAX_LOOKED_AT = 50_000;
-/** Batches of this node that are under way at one time, beside the one that waits for rows. */
-const MAIN_LANES = 2;
 /**
  * There is a lane for plain spends and one for the others. What has waited for so long goes by the other lane, beside the batch
  * that is under way: it is on a long way. Where the database is near, one batch after the other is better: twice as many
@@ -88,6 +86,8 @@ interface Worker {
   readonly isSlow: boolean;
   /** Takes plain spends, or the others; what it does not prefer only when that has waited for a while. */
   readonly prefersPlain: boolean;
+  /** On the connection of the one before it: takes what the database shall find when it is done with that. */
+  readonly isNext: boolean;
   isIdle: boolean;
 }
 
@@ -117,6 +117,7 @@ export class PostgresLedger implements Ledger {
   #queueTimer: ReturnType<typeof setTimeout> | null = null;
   #patienceTimer: ReturnType<typeof setTimeout> | null = null;
   #waiting = 0;
+  #peak = 0;
   #trouble: string | null = null;
   #troubleAtMs = -Infinity;
   #isClosed = false;
@@ -125,10 +126,15 @@ export class PostgresLedger implements Ledger {
   constructor(connector: Connector, management: Management, options: LedgerOptions) {
     this.#options = options;
     this.#management = management;
-    this.#workers = Array.from({ length: MAIN_LANES + 1 }, (_, i) => {
-      const isSlow = i === MAIN_LANES;
-      return { lane: new Lane(connector, { ...options, waits: isSlow }), isSlow, prefersPlain: i !== 1, isIdle: true };
-    });
+    const lanes = (count: number, waits: boolean, prefersPlain: boolean): Worker[] =>
+      Lane.share(connector, count, { ...options, waits }).map((lane, i) => ({
+        lane,
+        isNext: i > 0,
+        isSlow: waits,
+        prefersPlain,
+        isIdle: true,
+      }));
+    this.#workers = [...lanes(2, false, true), ...lanes(1, false, false), ...lanes(1, true, true)];
   }
 
   nowMs(): number {
@@ -232,7 +238,9 @@ export class PostgresLedger implements Ledger {
   #dispatchAll(): void {
     // One look at the clock for all: an account that cools down meanwhile must not be left by all of them.
     const nowMs = this.#options.monotonicMs();
+    this.#peak = Math.max(this.#waiting, this.#peak * 0.98);
     for (const worker of this.#workers) {
+      if (worker.isNext && this.#queue.length * 3 < this.#peak && !this.#workers[0]?.isIdle) continue;
       if (worker.isIdle) this.#dispatch(worker, worker.prefersPlain, nowMs);
       const [first] = this.#queue;
       if (!worker.isIdle || first === undefined) continue;
