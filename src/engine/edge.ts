@@ -103,11 +103,6 @@ export class Edge {
     if (isTaken) this.admit(leg);
   }
 
-  /** Something has to be told to the database, or can be learnt from it. */
-  get hasToSync(): boolean {
-    return this.#unsaved.length > 0 || this.#counts.isShared;
-  }
-
   /** Returns when there is a count to be saved. */
   untilUnsaved(): Promise<void> {
     if (this.#unsaved.length > 0) return Promise.resolve();
@@ -131,6 +126,11 @@ export class Edge {
         throw error;
       }
     } while (next < changed.length);
+  }
+
+  /** Only takes over what other nodes have counted. */
+  async pull(): Promise<void> {
+    this.#learn(await this.#counts.sync([], true));
   }
 
   /** As long as there is room, owners are kept: to read one again would be I/O in a request. */

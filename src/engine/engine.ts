@@ -138,7 +138,7 @@ export class Engine {
   /** What has to be on disk before the process may go. */
   async close(): Promise<void> {
     try {
-      if (this.edge.hasToSync) await this.edge.sync();
+      if (this.edge.unsavedSize > 0) await this.edge.sync();
     } finally {
       await this.tallyFlush.flush();
     }

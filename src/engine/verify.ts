@@ -125,7 +125,7 @@ export class Verifier {
   /** Everything that is counted: local limits from memory, the rest by the ledger. */
   #count(entry: KeyEntry, request: VerifyRequest, reloads: number, nowMs: number): Verdict | PromiseLike<Verdict> {
     const limits = appliedLimits(entry, request.limits);
-    if (limits.length === 0) return this.#spendCredits({ entry, request, reloads, nowMs, limits, local: NO_LEGS });
+    if (areExact(limits)) return this.#spendExact({ entry, request, reloads, nowMs, limits, local: NO_LEGS });
     const local = this.#localLegs(entry, limits, nowMs);
     if (typeof local === 'string') return this.#loadAndCount(entry, request, reloads, local);
     const refusedBy = this.#firstRefusal(local);
@@ -153,12 +153,13 @@ export class Verifier {
     return replayed === null ? refusal : this.#toVerdict(counted, strict, replayed);
   }
 
-  /** Without limits there is nothing to hold meanwhile, and no account to ask for first. */
-  #spendCredits(counted: Counted): PromiseLike<Verdict> {
-    const legs = this.#exactLegs(counted, NO_LIMITS, null);
+  /** Without local limits there is nothing to hold meanwhile, and no account to ask for first. */
+  #spendExact(counted: Counted): PromiseLike<Verdict> {
+    const { limits } = counted;
+    const legs = this.#exactLegs(counted, limits, null);
     const spent = this.#parts.ledger.submit({ legs, idempotency: idempotencyOf(counted) });
     return spent.then((outcome) =>
-      outcome.status === 'stale' ? this.#decideAgain(counted) : this.#toVerdict(counted, NO_LIMITS, outcome),
+      outcome.status === 'stale' ? this.#decideAgain(counted) : this.#toVerdict(counted, limits, outcome),
     );
   }
 
@@ -246,7 +247,7 @@ export class Verifier {
         const by = outcome.status === 'refused' ? outcome.by : -1;
         const code: VerdictCode = by < 0 ? 'VALID' : by < strict.length ? 'RATE_LIMITED' : 'USAGE_EXCEEDED';
         const remaining = leastLeft(outcome.legs, strict.length, countersOf(counted.entry));
-        const limits = counted.limits.length === 0 ? null : this.#reports(counted, strict, outcome, by);
+        const limits = counted.limits.length === 0 ? null : this.#reports(counted, outcome, by);
         const replayed = outcome.status === 'taken' && outcome.replayed;
         // The ledger decides later than it is asked; what it decided once before is answered now.
         const atMs = replayed ? counted.nowMs : outcome.nowMs;
@@ -269,20 +270,22 @@ export class Verifier {
   /** In the order of the key's limits: local ones as this node counts them, strict ones as the ledger answered. */
   #reports(
     { limits, local }: Counted,
-    strict: readonly AppliedLimit[],
     outcome: SpendOutcome & { status: 'taken' | 'refused' },
     by: number,
   ): LimitReport[] {
-    let nextLocal = 0;
-    return limits.map((limit) => {
+    const reports: LimitReport[] = [];
+    let [nextLocal, nextStrict] = [0, 0];
+    for (const limit of limits) {
       if (limit.async) {
         const leg = local[nextLocal++] as LocalLeg;
-        return report(limit, this.#parts.edge.left(leg), leg.resetAtMs, false);
+        reports.push(report(limit, this.#parts.edge.left(leg), leg.resetAtMs, false));
+      } else {
+        const result = outcome.legs[nextStrict];
+        reports.push(report(limit, result?.left ?? 0, result?.resetAtMs ?? 0, nextStrict === by));
+        nextStrict++;
       }
-      const i = strict.indexOf(limit);
-      const result = outcome.legs[i];
-      return report(limit, result?.left ?? 0, result?.resetAtMs ?? 0, i === by);
-    });
+    }
+    return reports;
   }
 
   /** Or the owner whose counters have to be loaded first. */
@@ -347,6 +350,12 @@ interface Counted {
   readonly nowMs: number;
   readonly limits: readonly AppliedLimit[];
   readonly local: readonly LocalLeg[];
+}
+
+/** Strict ones whose accounts are known. */
+function areExact(limits: readonly AppliedLimit[]): boolean {
+  for (const { async, account } of limits) if (async || account === null) return false;
+  return true;
 }
 
 function idempotencyOf({ entry, request }: Counted): IdempotencyKey | null {

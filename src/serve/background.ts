@@ -184,21 +184,31 @@ export class Background {
     await Promise.race([this.#options.engine.edge.untilUnsaved(), this.#stopped.promise]);
   }
 
-  /** On one machine saving takes at most a twentieth of the time: with very many counters the interval is stretched. */
+  /** Where there is nobody to tell, saving takes at most a twentieth of the time: with very many counters the interval is stretched. */
   async #syncNow(): Promise<void> {
-    const { engine, monotonicMs } = this.#options;
+    const { engine, monotonicMs, cluster } = this.#options;
     engine.edge.tidy(engine.storage.ledger.nowMs(), FORGET_STEP);
     const startedAtMs = monotonicMs();
-    if (!engine.edge.hasToSync || startedAtMs < this.#saveAgainAtMs) return;
-    const isAlone = this.#options.cluster === null;
+    if (startedAtMs < this.#saveAgainAtMs && !(await this.#haveOthersCome())) return;
+    if (cluster === null && engine.edge.unsavedSize === 0) return;
     try {
       await engine.edge.sync();
       this.#syncedAtMs = startedAtMs;
     } catch (error) {
-      if (isAlone) this.#saveAgainAtMs = monotonicMs() + FAILED_SAVE_REST_MS;
+      if (cluster === null) this.#saveAgainAtMs = monotonicMs() + FAILED_SAVE_REST_MS;
       throw error;
     }
-    if (isAlone) this.#saveAgainAtMs = startedAtMs + (monotonicMs() - startedAtMs) * SAVE_REST;
+    const restMs = cluster?.edge.isAlone === false ? 0 : (monotonicMs() - startedAtMs) * SAVE_REST;
+    this.#saveAgainAtMs = startedAtMs + restMs;
+  }
+
+  /** A node that rests because it is alone looks whether it still is. */
+  async #haveOthersCome(): Promise<boolean> {
+    const { engine, monotonicMs, cluster } = this.#options;
+    if (cluster === null) return false;
+    await engine.edge.pull();
+    this.#syncedAtMs = monotonicMs();
+    return !cluster.edge.isAlone;
   }
 
   /** Between two steps of a long task. */

@@ -79,6 +79,8 @@ async function open({ config, output, log, home }: Opening): Promise<{ stop(): P
   const alone = <T>(work: () => Promise<T>): Promise<T> => (cluster === null ? work() : cluster.exclusively(work));
   const { rootKey } = config;
   if (rootKey !== null) await alone(() => service.engine.rootKeys.adopt(rootKey));
+  // Before it counts anything: a node that was alone until now tells its local counts.
+  await cluster?.sayHello(null);
   const api = orPortTaken(config, () => listenApi(service));
   const url = localUrl(config.host, api.port);
   orCannotListen(config, () => home.listening(url));

@@ -186,7 +186,7 @@ describe('saving local counts', () => {
     expect([...saved.rows.values()]).toEqual([
       { owner: 'key_1', name: 'default', durationMs: SECOND_MS, count: 2, resetAtMs: 6_000 },
     ]);
-    expect([saved.saves, edge.unsavedSize, edge.hasToSync]).toEqual([[1], 0, false]);
+    expect([saved.saves, edge.unsavedSize]).toEqual([[1], 0]);
   });
 
   test('a save that fails is made up for by the next', async () => {

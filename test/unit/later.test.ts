@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 
-import { Later } from '../../src/storage/sqlite/later.ts';
+import { Later } from '../../src/storage/later.ts';
 
 const FAILURE = new Error('no');
 

@@ -1,5 +1,6 @@
 import type { EdgeCount, EdgeCounts, LoadedCount } from '../port.ts';
 import { asUnavailable } from './failure.ts';
+import { GONE_AFTER_MS } from './nodes.ts';
 import type { Pool } from './pool.ts';
 import type { Session } from './session.ts';
 
@@ -17,6 +18,7 @@ interface SumRow extends Record<string, unknown> {
   count: number;
   /** Where the next pull begins. */
   next: string;
+  is_alone: boolean;
 }
 
 interface LoadRow extends Record<string, unknown> {
@@ -43,11 +45,17 @@ export class PostgresEdgeCounts implements EdgeCounts {
   #lastLoad: Promise<unknown> = Promise.resolve();
   #onForgotten: () => void = () => {};
   #wasConnected = false;
+  #isAlone = false;
 
   constructor(session: Session, lookups: Pool, node: string) {
     this.#session = session;
     this.#lookups = lookups;
     this.#node = node;
+  }
+
+  /** No other node was there at the last exchange. */
+  get isAlone(): boolean {
+    return this.#isAlone;
   }
 
   /** Owners that are first seen while a question is under way are the next one, all together. */
@@ -95,6 +103,7 @@ export class PostgresEdgeCounts implements EdgeCounts {
       }),
     );
     if (isLast) this.#next = rows[0]?.next ?? this.#next;
+    this.#isAlone = rows[0]?.is_alone ?? false;
     return rows.flatMap(({ owner, name, duration_ms, reset_at_ms, count }) =>
       owner === null ? [] : [{ owner, name, durationMs: duration_ms, resetAtMs: reset_at_ms, count }],
     );
@@ -149,5 +158,6 @@ const SYNC = `WITH mine AS (
     GROUP BY e.owner, e.name, e.duration_ms, e.reset_at_ms
   )
   SELECT s.*, (CASE WHEN (SELECT count(*) FROM news) = ${MAX_PULLED} THEN (SELECT max(pushed_at) FROM news)
-    ELSE now() - interval '${LOOK_BACK}' END)::text AS next
+    ELSE now() - interval '${LOOK_BACK}' END)::text AS next,
+    NOT EXISTS (SELECT 1 FROM nodes o WHERE o.id <> $1 AND o.seen_at_ms > ledger_now_v1(NULL) - ${GONE_AFTER_MS}) AS is_alone
   FROM (SELECT 1) one LEFT JOIN sums s ON true`;

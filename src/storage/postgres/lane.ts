@@ -29,15 +29,13 @@ export class BatchUndone extends Error {
 }
 
 export interface LaneOptions {
-  /** Waits for rows that others hold; otherwise they are left alone. */
-  readonly waits: boolean;
   readonly clock: LedgerClock;
   readonly random: () => number;
   readonly monotonicMs: () => number;
 }
 
 /**
- * One batch at a time on a connection for spends. Every batch has a number and leaves its answer in the lane's row of the
+ * One connection for spends, one batch at a time. Every batch has a number and leaves its answer in the lane's row of the
  * database: when the connection breaks, the row tells whether the batch was done.
  */
 export class Lane {
@@ -49,43 +47,38 @@ export class Lane {
   /** A warning of the server while a batch ran: its commit was not waited for by a standby as it should have been. */
   #warning: string | null = null;
 
-  private constructor(session: Session, options: LaneOptions) {
-    this.#session = session;
+  constructor(connector: Connector, options: LaneOptions) {
     this.#options = options;
-  }
-
-  /** Several on one connection: while the database works on a batch, the next one is on its way or there already. */
-  static share(connector: Connector, count: number, options: LaneOptions): Lane[] {
-    const session = new Session(connector, {
+    this.#session = new Session(connector, {
       settings: {
         plan_cache_mode: 'force_generic_plan',
         lock_timeout: String(LOCK_TIMEOUT_MS),
         // Whatever the database's default is: a batch reads the clock after its locks, and must see what they guard.
         default_transaction_isolation: 'read\\ committed',
+        // Row by row in the order of the ids, however few there are: in another order two could wait for each other.
+        enable_hashjoin: 'off',
+        enable_mergejoin: 'off',
+        enable_seqscan: 'off',
       },
-      pipeline: count > 1,
       timeoutMs: BATCH_TIMEOUT_MS,
       random: options.random,
       monotonicMs: options.monotonicMs,
       onOpen: async (client) => {
         client.on('notice', ({ severity, message }) => {
-          // It may be about any of them.
-          if (severity === 'WARNING') for (const lane of lanes) lane.#warning = message ?? 'warning';
+          if (severity === 'WARNING') this.#warning = message ?? 'warning';
         });
       },
     });
-    const lanes = Array.from({ length: count }, () => new Lane(session, options));
-    return lanes;
   }
 
   /**
-   * The outcomes, in the order of the batch. Rejects with BatchUndone or BatchRefused or StorageUnavailable when nothing was
+   * The outcomes, in the order of the batch. With `waits` rows that others hold are waited for, otherwise they are left alone. Rejects with BatchUndone or BatchRefused or StorageUnavailable when nothing was
    * done, and with StorageOutcomeUnknown when that cannot be learnt.
    */
-  async run(batch: Batch): Promise<BatchOutcome[]> {
+  async run(batch: Batch, waits: boolean): Promise<BatchOutcome[]> {
     const client = await this.#session.client();
     const id = await this.#row(client);
-    return this.#send(client, id, batch, this.#options.waits);
+    return this.#send(client, id, batch, waits);
   }
 
   close(): Promise<void> {

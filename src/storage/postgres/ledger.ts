@@ -12,6 +12,7 @@ import {
   type WindowName,
   type WindowPlace,
 } from '../port.ts';
+import { Later } from '../later.ts';
 import type { RecordWrite } from '../recordsPort.ts';
 import { pauseBeforeAgain } from './again.ts';
 import type { LedgerClock } from './clock.ts';
@@ -55,6 +56,8 @@ export interface LedgerOptions {
   readonly observe: LedgerObserver;
   /** Why nothing is heard from the database; null while it answers. */
   readonly silence: () => string | null;
+  /** There are no other nodes: rows are hardly ever held by someone, and to wait for them is cheaper than to leave them alone. */
+  readonly isAlone: () => boolean;
 }
 
 type Outcome = SpendOutcome | ChangeOutcome;
@@ -67,8 +70,7 @@ interface Item {
   /** Goes into batches of plain spends. */
   isPlain: boolean;
   tries: number;
-  resolve(outcome: Outcome): void;
-  reject(error: Error): void;
+  readonly outcome: Later<Outcome>;
 }
 
 type SpendItem = Item & { readonly work: { readonly spend: Spend } };
@@ -86,8 +88,6 @@ interface Worker {
   readonly isSlow: boolean;
   /** Takes plain spends, or the others; what it does not prefer only when that has waited for a while. */
   readonly prefersPlain: boolean;
-  /** On the connection of the one before it: takes what the database shall find when it is done with that. */
-  readonly isNext: boolean;
   isIdle: boolean;
 }
 
@@ -117,7 +117,6 @@ export class PostgresLedger implements Ledger {
   #queueTimer: ReturnType<typeof setTimeout> | null = null;
   #patienceTimer: ReturnType<typeof setTimeout> | null = null;
   #waiting = 0;
-  #peak = 0;
   #trouble: string | null = null;
   #troubleAtMs = -Infinity;
   #isClosed = false;
@@ -126,15 +125,10 @@ export class PostgresLedger implements Ledger {
   constructor(connector: Connector, management: Management, options: LedgerOptions) {
     this.#options = options;
     this.#management = management;
-    const lanes = (count: number, waits: boolean, prefersPlain: boolean): Worker[] =>
-      Lane.share(connector, count, { ...options, waits }).map((lane, i) => ({
-        lane,
-        isNext: i > 0,
-        isSlow: waits,
-        prefersPlain,
-        isIdle: true,
-      }));
-    this.#workers = [...lanes(2, false, true), ...lanes(1, false, false), ...lanes(1, true, true)];
+    const worker = (prefersPlain: boolean, isSlow: boolean): Worker => {
+      return { lane: new Lane(connector, options), isSlow, prefersPlain, isIdle: true };
+    };
+    this.#workers = [worker(true, false), worker(false, false), worker(true, true)];
   }
 
   nowMs(): number {
@@ -152,13 +146,13 @@ export class PostgresLedger implements Ledger {
   }
 
   spend(spend: Spend): Promise<SpendOutcome> {
-    const claims: (number | string)[] = spend.legs.map(({ account }) => account);
-    if (spend.idempotency !== null) claims.push(`${spend.idempotency.scope}\0${spend.idempotency.id}`);
-    return this.#enqueue({ spend }, claims, isPlain(spend)) as Promise<SpendOutcome>;
+    return this.submit(spend).toPromise();
   }
 
-  submit(spend: Spend): Promise<SpendOutcome> {
-    return this.spend(spend);
+  submit(spend: Spend): Later<SpendOutcome> {
+    const claims: (number | string)[] = spend.legs.map(({ account }) => account);
+    if (spend.idempotency !== null) claims.push(`${spend.idempotency.scope}\0${spend.idempotency.id}`);
+    return this.#enqueue({ spend }, claims, isPlain(spend)) as Later<SpendOutcome>;
   }
 
   findReplay(key: IdempotencyKey): Promise<SpendOutcome | null> {
@@ -167,7 +161,7 @@ export class PostgresLedger implements Ledger {
 
   apply(change: Change): Promise<ChangeOutcome> {
     const claims = [...change.accounts.map(({ account }) => account), ...change.writes.flatMap(recordNames)];
-    return this.#enqueue({ change }, claims, false) as Promise<ChangeOutcome>;
+    return (this.#enqueue({ change }, claims, false) as Later<ChangeOutcome>).toPromise();
   }
 
   /** Other nodes spend as well: what an account held a moment ago is not known to be true now. */
@@ -211,18 +205,18 @@ export class PostgresLedger implements Ledger {
     await Promise.all(this.#workers.map(({ lane }) => lane.close()));
   }
 
-  #enqueue(work: Item['work'], claims: Item['claims'], plain: boolean): Promise<Outcome> {
-    if (this.#isClosed) return Promise.reject(new StorageUnavailable('The database is closed.'));
+  #enqueue(work: Item['work'], claims: Item['claims'], plain: boolean): Later<Outcome> {
+    if (this.#isClosed) return Later.failed(new StorageUnavailable('The database is closed.'));
     if (this.#waiting >= this.#options.maxWaiting) {
-      return Promise.reject(new StorageUnavailable('Too many requests are waiting for the ledger.'));
+      return Later.failed(new StorageUnavailable('Too many requests are waiting for the ledger.'));
     }
-    const { promise, resolve, reject } = Promise.withResolvers<Outcome>();
+    const outcome = new Later<Outcome>();
     this.#waiting++;
     const queuedAtMs = this.#options.monotonicMs();
-    this.#queue.push({ work, claims, queuedAtMs, isPlain: plain, tries: 0, resolve, reject });
+    this.#queue.push({ work, claims, queuedAtMs, isPlain: plain, tries: 0, outcome });
     this.#schedule();
     this.#watchQueue();
-    return promise;
+    return outcome;
   }
 
   /** After the sockets that are readable in this turn: they join the same batch. */
@@ -238,9 +232,7 @@ export class PostgresLedger implements Ledger {
   #dispatchAll(): void {
     // One look at the clock for all: an account that cools down meanwhile must not be left by all of them.
     const nowMs = this.#options.monotonicMs();
-    this.#peak = Math.max(this.#waiting, this.#peak * 0.98);
     for (const worker of this.#workers) {
-      if (worker.isNext && this.#queue.length * 3 < this.#peak && !this.#workers[0]?.isIdle) continue;
       if (worker.isIdle) this.#dispatch(worker, worker.prefersPlain, nowMs);
       const [first] = this.#queue;
       if (!worker.isIdle || first === undefined) continue;
@@ -361,7 +353,9 @@ export class PostgresLedger implements Ledger {
     const startedAtMs = this.#options.monotonicMs();
     try {
       const spends = items.map(({ work }) => work.spend);
-      const outcomes = await worker.lane.run(items[0]?.isPlain ? plainBatchOf(spends) : batchOf(spends));
+      const plain = items[0]?.isPlain === true;
+      const waits = worker.isSlow || (plain && this.#options.isAlone());
+      const outcomes = await worker.lane.run(plain ? plainBatchOf(spends) : batchOf(spends), waits);
       this.#trouble = null;
       this.#options.observe.committed(items.length, this.#options.monotonicMs() - startedAtMs);
       const again: SpendItem[] = [];
@@ -440,12 +434,12 @@ export class PostgresLedger implements Ledger {
 
   #answer(item: Item, outcome: Outcome): void {
     this.#waiting--;
-    item.resolve(outcome);
+    item.outcome.know(outcome);
   }
 
   #reject(item: Item, error: Error): void {
     this.#waiting--;
-    item.reject(error);
+    item.outcome.fail(error);
   }
 }
 

@@ -58,7 +58,8 @@ function groupByAccount(spends: readonly Spend[]): Group[] {
     groups.push(group);
     byAccount.set(leg.account, group);
   }
-  return groups;
+  // In the order in which all lock rows: nobody waits for someone who waits for him.
+  return groups.sort((a, b) => a.leg.account - b.leg.account);
 }
 
 function columnsOf(groups: readonly Group[]): string[] {

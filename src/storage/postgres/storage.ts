@@ -127,6 +127,7 @@ export class PostgresStorage implements Storage {
       ...options,
       clock,
       silence: () => this.#silence(),
+      isAlone: () => this.edge.isAlone,
     });
     this.#startedAtMs = options.nowMs();
   }

@@ -24,7 +24,7 @@ import { Committing } from './committing.ts';
 import type { DirectLog } from './directLog.ts';
 import { isDamage, toWriteFailure, WriteFailure } from './failure.ts';
 import { Folding } from './folding.ts';
-import { Later } from './later.ts';
+import { Later } from '../later.ts';
 import { Replays } from './replays.ts';
 import type { SqliteThread } from './threadClient.ts';
 
