@@ -34,7 +34,7 @@ afterAll(async () => {
 
 const ask = (spend: Spend): Promise<Answer> => storage.ledger.spend(spend).catch((error: unknown) => error as Error);
 
-const isSpend = (bytes: Buffer): boolean => bytes.includes('spend');
+const isSpend = (bytes: Buffer): boolean => bytes.includes('take') || bytes.includes('spend');
 const isResolve = (bytes: Buffer): boolean => bytes.includes('ledger_resolve');
 
 /** Everything breaks, and is whole again some milliseconds later. */

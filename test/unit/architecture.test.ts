@@ -35,6 +35,9 @@ const IMPORTS = FILES.flatMap(importsOf);
 /** The storage port, in parts. */
 const PORT = FILES.filter((path) => /^storage\/(port|\w+Port)\.ts$/.test(path));
 
+/** What both adapters are made from. */
+const ADAPTER = [...PORT, 'storage/sql', 'storage/later.ts'];
+
 /**
  * Who may import whom; a part is a file or a folder, the longest that fits. `type:` allows types only. What is not in
  * the table (the composition root, the command line, serving) joins the parts and may import all of them.
@@ -43,8 +46,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   core: ['core'],
   ...Object.fromEntries(PORT.map((part) => [part, ['core', ...PORT]])),
   'storage/sql': ['core', ...PORT, 'storage/sql'],
-  'storage/sqlite': ['core', ...PORT, 'storage/sql', 'storage/sqlite', 'bun:sqlite', 'node:fs', 'node:os', 'node:path'],
-  'storage/postgres': ['core', ...PORT, 'storage/sql', 'storage/postgres', 'pg', 'node:fs'],
+  'storage/later.ts': [],
+  'storage/sqlite': ['core', ...ADAPTER, 'storage/sqlite', 'bun:sqlite', 'node:fs', 'node:os', 'node:path'],
+  'storage/postgres': ['core', ...ADAPTER, 'storage/postgres', 'pg', 'node:fs'],
   engine: ['core', ...PORT, 'engine'],
   http: ['core', 'engine', 'http', 'type:config', 'type:log.ts', 'type:system.ts', 'version.ts', 'typebox'],
   config: ['core', 'config'],
