@@ -84,14 +84,14 @@ export class Connector {
   }
 
   /** Rejects with StorageUnavailable when none of the hosts takes writes. */
-  async connect(settings: Settings): Promise<Client> {
+  async connect(settings: Settings, pipeline = false): Promise<Client> {
     const { hosts } = this.#address;
     const reasons: string[] = [];
     for (let i = 0; i < hosts.length; i++) {
       const number = (this.#first + i) % hosts.length;
       const { host, port } = hosts[number] as (typeof hosts)[number];
       try {
-        const client = await this.#open(host, port, settings);
+        const client = await this.#open(host, port, settings, pipeline);
         this.#first = number;
         return client;
       } catch (error) {
@@ -102,7 +102,7 @@ export class Connector {
     throw new StorageUnavailable(`The database cannot be reached (${reasons.join('; ')}).`);
   }
 
-  async #open(host: string, port: number, settings: Settings): Promise<Client> {
+  async #open(host: string, port: number, settings: Settings, pipeline = false): Promise<Client> {
     const { user, password, database, connectTimeoutMs } = this.#address;
     const client = new Client({
       host,
@@ -115,6 +115,7 @@ export class Connector {
       connectionTimeoutMillis: connectTimeoutMs,
       keepAlive: true,
       types: TYPES,
+      pipeline,
       options: Object.entries({ ...ALWAYS, ...settings })
         .map(([name, value]) => `-c ${name}=${value}`)
         .join(' '),

@@ -35,7 +35,7 @@ export interface LaneOptions {
 }
 
 /**
- * One connection for spends, one batch at a time. Every batch has a number and leaves its answer in the lane's row of the
+ * One batch at a time on a connection for spends, which other lanes may share. Every batch has a number and leaves its answer in the lane's row of the
  * database: when the connection breaks, the row tells whether the batch was done.
  */
 export class Lane {
@@ -47,9 +47,15 @@ export class Lane {
   /** A warning of the server while a batch ran: its commit was not waited for by a standby as it should have been. */
   #warning: string | null = null;
 
-  constructor(connector: Connector, options: LaneOptions) {
+  private constructor(session: Session, options: LaneOptions) {
+    this.#session = session;
     this.#options = options;
-    this.#session = new Session(connector, {
+  }
+
+  /** Several on one connection: while the database works on a batch, the next one is there already. */
+  static share(connector: Connector, count: number, options: LaneOptions): Lane[] {
+    const session: Session = new Session(connector, {
+      pipeline: count > 1,
       settings: {
         plan_cache_mode: 'force_generic_plan',
         lock_timeout: String(LOCK_TIMEOUT_MS),
@@ -65,10 +71,13 @@ export class Lane {
       monotonicMs: options.monotonicMs,
       onOpen: async (client) => {
         client.on('notice', ({ severity, message }) => {
-          if (severity === 'WARNING') this.#warning = message ?? 'warning';
+          // It may be about any of them.
+          if (severity === 'WARNING') for (const lane of lanes) lane.#warning = message ?? 'warning';
         });
       },
     });
+    const lanes: Lane[] = Array.from({ length: count }, () => new Lane(session, options));
+    return lanes;
   }
 
   /**

@@ -33,6 +33,12 @@ const MAX_LOOKED_AT = 50_000;
  * spends in a batch cost far less than twice the time.
  */
 const NEXT_LANE_AFTER_MS = 5;
+/**
+ * A batch goes out behind the one that is under way when it has this share of all that waited at one time lately. A smaller
+ * one is not worth it: to begin a batch costs the database as much as 15 rows.
+ */
+const NEXT_SHARE = 1 / 3;
+const MOST_DECAY = 0.98;
 /** An account that was found held by another node is asked for with waiting for so long. */
 const HOT_MS = 1_000;
 /** How long something waits in the queue before it is refused. */
@@ -88,6 +94,8 @@ interface Worker {
   readonly isSlow: boolean;
   /** Takes plain spends, or the others; what it does not prefer only when that has waited for a while. */
   readonly prefersPlain: boolean;
+  /** Shares its connection: what it takes is there when the database is done with the batch of the other one. */
+  readonly isPaired: boolean;
   isIdle: boolean;
 }
 
@@ -117,6 +125,8 @@ export class PostgresLedger implements Ledger {
   #queueTimer: ReturnType<typeof setTimeout> | null = null;
   #patienceTimer: ReturnType<typeof setTimeout> | null = null;
   #waiting = 0;
+  /** Of the last batches. */
+  #mostWaiting = 0;
   #trouble: string | null = null;
   #troubleAtMs = -Infinity;
   #isClosed = false;
@@ -125,10 +135,15 @@ export class PostgresLedger implements Ledger {
   constructor(connector: Connector, management: Management, options: LedgerOptions) {
     this.#options = options;
     this.#management = management;
-    const worker = (prefersPlain: boolean, isSlow: boolean): Worker => {
-      return { lane: new Lane(connector, options), isSlow, prefersPlain, isIdle: true };
-    };
-    this.#workers = [worker(true, false), worker(false, false), worker(true, true)];
+    const workers = (count: number, prefersPlain: boolean, isSlow: boolean): Worker[] =>
+      Lane.share(connector, count, options).map((lane) => ({
+        lane,
+        isSlow,
+        prefersPlain,
+        isPaired: count > 1,
+        isIdle: true,
+      }));
+    this.#workers = [...workers(2, true, false), ...workers(1, false, false), ...workers(1, true, true)];
   }
 
   nowMs(): number {
@@ -232,8 +247,13 @@ export class PostgresLedger implements Ledger {
   #dispatchAll(): void {
     // One look at the clock for all: an account that cools down meanwhile must not be left by all of them.
     const nowMs = this.#options.monotonicMs();
+    this.#mostWaiting = Math.max(this.#waiting, this.#mostWaiting * MOST_DECAY);
+    const isCrowd = this.#queue.length >= this.#mostWaiting * NEXT_SHARE;
+    let isPairIdle = this.#workers.every(({ isPaired, isIdle }) => !isPaired || isIdle);
     for (const worker of this.#workers) {
+      if (worker.isPaired && !isPairIdle && !isCrowd) continue;
       if (worker.isIdle) this.#dispatch(worker, worker.prefersPlain, nowMs);
+      if (worker.isPaired) isPairIdle = false;
       const [first] = this.#queue;
       if (!worker.isIdle || first === undefined) continue;
       if (worker.isSlow || nowMs - first.queuedAtMs >= NEXT_LANE_AFTER_MS)

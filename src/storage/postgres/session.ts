@@ -9,6 +9,8 @@ const LONGEST_PAUSE_MS = 2_000;
 
 export interface SessionOptions {
   readonly settings: Settings;
+  /** A question may be sent before the one before it is answered. The server answers them one after the other. */
+  readonly pipeline?: boolean;
   /** How long an answer may take. */
   readonly timeoutMs: number;
   /** After every new connection, before it is used. */
@@ -121,7 +123,7 @@ export class Session {
   async #connect(): Promise<Client> {
     let client: Client | null = null;
     try {
-      client = await this.#connector.connect(this.#options.settings);
+      client = await this.#connector.connect(this.#options.settings, this.#options.pipeline);
       const opened = client;
       this.#opened = opened;
       this.#timeline = this.#connector.timeline;
