@@ -11,6 +11,7 @@ import {
   type LocalLimit,
   type LocalOwner,
   type LocalWindow,
+  newWindow,
   toCount,
   tooManyAdHocLimits,
   used,
@@ -109,6 +110,14 @@ export class Edge {
     return (this.#awaitingUnsaved ??= Promise.withResolvers()).promise;
   }
 
+  /** As long as there is nobody to tell, only looks whether that is still so. Answers whether all is written. */
+  async syncIfHeard(): Promise<boolean> {
+    if (this.#counts.isShared) this.#learn(await this.#counts.sync([], true));
+    if (this.#counts.isAlone) return false;
+    await this.sync();
+    return true;
+  }
+
   /** Writes the counts that changed since the last time, and takes over what other nodes have counted. */
   async sync(): Promise<void> {
     const changed = this.#unsaved;
@@ -126,11 +135,6 @@ export class Edge {
         throw error;
       }
     } while (next < changed.length);
-  }
-
-  /** Only takes over what other nodes have counted. */
-  async pull(): Promise<void> {
-    this.#learn(await this.#counts.sync([], true));
   }
 
   /** As long as there is room, owners are kept: to read one again would be I/O in a request. */
@@ -182,20 +186,9 @@ export class Edge {
     }
   }
 
-  #open(owner: LocalOwner, { name, durationMs, isAdHoc }: LocalLimit, nowMs: number): LocalWindow {
-    if (isAdHoc) this.#makeRoom(owner, nowMs);
-    const window = {
-      owner: owner.id,
-      name,
-      durationMs,
-      isAdHoc,
-      admitted: 0,
-      held: 0,
-      resetAtMs: 0,
-      others: 0,
-      othersResetAtMs: 0,
-      isUnsaved: false,
-    };
+  #open(owner: LocalOwner, limit: LocalLimit, nowMs: number): LocalWindow {
+    if (limit.isAdHoc) this.#makeRoom(owner, nowMs);
+    const window = newWindow(owner.id, limit);
     owner.windows.push(window);
     return window;
   }

@@ -49,6 +49,12 @@ export interface LocalLimit {
   readonly isAdHoc: boolean;
 }
 
+/** One in which nothing was counted yet. */
+export function newWindow(owner: string, { name, durationMs, isAdHoc }: LocalLimit): LocalWindow {
+  const counts = { admitted: 0, held: 0, resetAtMs: 0, others: 0, othersResetAtMs: 0 };
+  return { owner, name, durationMs, isAdHoc, ...counts, isUnsaved: false };
+}
+
 /** What counts against the limit. */
 export function used({ admitted, held, others, othersResetAtMs, resetAtMs }: LocalWindow): number {
   return admitted + held + (othersResetAtMs === resetAtMs ? others : 0);

@@ -189,26 +189,18 @@ export class Background {
     const { engine, monotonicMs, cluster } = this.#options;
     engine.edge.tidy(engine.storage.ledger.nowMs(), FORGET_STEP);
     const startedAtMs = monotonicMs();
-    if (startedAtMs < this.#saveAgainAtMs && !(await this.#haveOthersCome())) return;
-    if (cluster === null && engine.edge.unsavedSize === 0) return;
+    const rests = startedAtMs < this.#saveAgainAtMs;
+    if (cluster === null && (rests || engine.edge.unsavedSize === 0)) return;
     try {
-      await engine.edge.sync();
+      const isWritten = rests ? await engine.edge.syncIfHeard() : await engine.edge.sync().then(() => true);
       this.#syncedAtMs = startedAtMs;
+      if (!isWritten) return;
     } catch (error) {
       if (cluster === null) this.#saveAgainAtMs = monotonicMs() + FAILED_SAVE_REST_MS;
       throw error;
     }
-    const restMs = cluster?.edge.isAlone === false ? 0 : (monotonicMs() - startedAtMs) * SAVE_REST;
-    this.#saveAgainAtMs = startedAtMs + restMs;
-  }
-
-  /** A node that rests because it is alone looks whether it still is. */
-  async #haveOthersCome(): Promise<boolean> {
-    const { engine, monotonicMs, cluster } = this.#options;
-    if (cluster === null) return false;
-    await engine.edge.pull();
-    this.#syncedAtMs = monotonicMs();
-    return !cluster.edge.isAlone;
+    const { isAlone } = engine.storage.edge;
+    this.#saveAgainAtMs = isAlone ? startedAtMs + (monotonicMs() - startedAtMs) * SAVE_REST : 0;
   }
 
   /** Between two steps of a long task. */

@@ -117,8 +117,10 @@ export interface LoadedCount extends EdgeCount {
 
 /** Local counts: saved behind the request, read when their owner is first seen. */
 export interface EdgeCounts {
-  /** Other nodes count on the same database. */
+  /** Other nodes may count on the same database. */
   readonly isShared: boolean;
+  /** At the last exchange there was no other. */
+  readonly isAlone: boolean;
   load(owner: string): Promise<readonly LoadedCount[]>;
   /**
    * Saves what this node has admitted, as absolute numbers: saying it twice changes nothing. Answers the sums of the other

@@ -44,19 +44,36 @@ export class PostgresInDatabase implements OpenedStorage {
   readonly #url: string;
   readonly #clock: VirtualClock;
   readonly #ownsDatabase: boolean;
+  readonly #open: typeof open;
   #storage: PostgresStorage;
 
-  private constructor(url: string, clock: VirtualClock, storage: PostgresStorage, ownsDatabase: boolean) {
+  private constructor(
+    url: string,
+    clock: VirtualClock,
+    storage: PostgresStorage,
+    from: PostgresInDatabase | typeof open,
+  ) {
     this.#url = url;
     this.#clock = clock;
     this.#storage = storage;
-    this.#ownsDatabase = ownsDatabase;
+    this.#ownsDatabase = typeof from === 'function';
+    this.#open = typeof from === 'function' ? from : from.#open;
   }
 
-  static async start(clock: VirtualClock): Promise<PostgresInDatabase> {
+  static async start(clock: VirtualClock, opening = open): Promise<PostgresInDatabase> {
     const { server, template } = await (started ??= start());
     const url = await server.createDatabase(template);
-    return new PostgresInDatabase(url, clock, await open(url, clock), true);
+    return new PostgresInDatabase(url, clock, await opening(url, clock), opening);
+  }
+
+  /** A node that knows that there is no other. */
+  static startAlone(clock: VirtualClock): Promise<PostgresInDatabase> {
+    return PostgresInDatabase.start(clock, async (url, time) => {
+      const storage = await open(url, time);
+      await storage.edge.sync([], true);
+      if (!storage.edge.isAlone) throw new Error('there is another node');
+      return storage;
+    });
   }
 
   get storage(): Storage {
@@ -65,12 +82,12 @@ export class PostgresInDatabase implements OpenedStorage {
 
   async reopen(): Promise<void> {
     await this.#storage.close();
-    this.#storage = await open(this.#url, this.#clock);
+    this.#storage = await this.#open(this.#url, this.#clock);
   }
 
   /** A node that died has written what it has written: another one finds it. */
   async afterCrash(): Promise<OpenedStorage> {
-    return new PostgresInDatabase(this.#url, this.#clock, await open(this.#url, this.#clock), false);
+    return new PostgresInDatabase(this.#url, this.#clock, await this.#open(this.#url, this.#clock), this);
   }
 
   async close(): Promise<void> {

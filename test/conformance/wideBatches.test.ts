@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 import type { AccountChange } from '../../src/core/account.ts';
 import { MAX_COUNT, MAX_LIVE_IDEMPOTENCY_KEYS } from '../../src/core/bounds.ts';
 import type { Leg } from '../../src/core/spend.ts';
-import { describePort } from './adapters.ts';
+import { describeLedger } from './adapters.ts';
 import { ReferenceLedger } from './reference.ts';
 import { change, credits, dailyPlan, spendAll, spendOf, strict } from './samples.ts';
 
@@ -32,8 +32,22 @@ const batch = fc.record({
   spends: fc.array(asked, { minLength: ACCOUNTS, maxLength: ACCOUNTS }),
 });
 
+/** A few accounts that all are asked for: those of one account are alike, or differ in what they ask. */
+const narrow = fc.record({
+  moveMs: fc.constantFrom(0, 1, 650, 86_400_000, -3_000),
+  spends: fc.array(
+    fc.record({
+      place: fc.nat({ max: 7 }),
+      amount: fc.constantFrom(1, 1, 1, 1, 1, 2, MAX_COUNT),
+      limit: fc.constantFrom(5, 5, 5, 5, 9),
+      hasRefill: fc.boolean(),
+    }),
+    { minLength: 30, maxLength: ACCOUNTS },
+  ),
+});
+
 /** What most batches look like: one leg each, every one on another account. An adapter may take them all in one go. */
-describePort('wide batches', (world) => {
+describeLedger('wide batches', (world) => {
   test('every answer and every state is that of the reference', async () => {
     const { storage, clock } = world();
     const reference = new ReferenceLedger(MAX_LIVE_IDEMPOTENCY_KEYS);
@@ -65,6 +79,36 @@ describePort('wide batches', (world) => {
         });
         const expected = wide.map((spend) => reference.spend(spend, nowMs));
         expect(await spendAll(storage.ledger, wide)).toEqual(expected);
+        expect(await storage.ledger.read(accounts)).toEqual(accounts.map((account) => reference.accounts.get(account)));
+      }),
+      { seed, numRuns: BATCHES, endOnFailure: true },
+    );
+  });
+
+  test('many of one account: each sees what the ones before it left', async () => {
+    const { storage, clock } = world();
+    const reference = new ReferenceLedger(MAX_LIVE_IDEMPOTENCY_KEYS);
+    const accounts = await storage.ledger.reserveAccounts(8);
+    const openings = change(
+      ...accounts.map((account, i): AccountChange => {
+        const open = i % 2 === 0 ? ('credits' as const) : ('window' as const);
+        return { account, expect: 0, open, refill: null, set: open === 'credits' ? 40 : 0, revision: 1 };
+      }),
+    );
+    reference.apply(openings, clock.nowMs());
+    await storage.ledger.apply(openings);
+    await fc.assert(
+      fc.asyncProperty(narrow, async ({ moveMs, spends }) => {
+        clock.advance(moveMs);
+        const nowMs = clock.nowMs();
+        const many = spends.map(({ place, amount, limit, hasRefill }) => {
+          const account = accounts[place] ?? 0;
+          if (place % 2 === 1) return spendOf(strict(account, amount, limit, 1000, 1));
+          const plan = place % 4 === 2 && hasRefill ? dailyPlan(nowMs, 12, { mode: 'restore', max: null }) : null;
+          return spendOf(credits(account, amount, plan, 1));
+        });
+        const expected = many.map((spend) => reference.spend(spend, nowMs));
+        expect(await spendAll(storage.ledger, many)).toEqual(expected);
         expect(await storage.ledger.read(accounts)).toEqual(accounts.map((account) => reference.accounts.get(account)));
       }),
       { seed, numRuns: BATCHES, endOnFailure: true },

@@ -15,6 +15,7 @@ class SavedCounts {
   failing = false;
 
   isShared = false;
+  isAlone = true;
   forgotten: () => void = () => {};
   /** What other nodes have admitted, told once. */
   others: EdgeCount[] = [];
@@ -187,6 +188,28 @@ describe('saving local counts', () => {
       { owner: 'key_1', name: 'default', durationMs: SECOND_MS, count: 2, resetAtMs: 6_000 },
     ]);
     expect([saved.saves, edge.unsavedSize]).toEqual([[1], 0]);
+  });
+
+  test('where nobody hears it nothing is written, until another node comes', async () => {
+    const { edge, saved } = make();
+    saved.isShared = true;
+    await edge.load('key_1', 5_000);
+    edge.admit(legOf(edge, 5_000));
+    expect(await edge.syncIfHeard()).toBe(false);
+    // Only the look whether one has come.
+    expect([saved.saves, edge.unsavedSize]).toEqual([[0], 1]);
+    saved.isAlone = false;
+    saved.others = [{ owner: 'key_1', name: 'default', durationMs: SECOND_MS, count: 2, resetAtMs: 6_000 }];
+    expect(await edge.syncIfHeard()).toBe(true);
+    expect([saved.saves, edge.unsavedSize]).toEqual([[0, 0, 1], 0]);
+    expect(edge.allows(legOf(edge, 5_000))).toBe(false);
+  });
+
+  test('on one machine a look whether somebody hears it asks nothing', async () => {
+    const { edge, saved } = make();
+    await edge.load('key_1', 5_000);
+    edge.admit(legOf(edge, 5_000));
+    expect([await edge.syncIfHeard(), saved.saves]).toEqual([false, []]);
   });
 
   test('a save that fails is made up for by the next', async () => {

@@ -53,7 +53,6 @@ export class PostgresEdgeCounts implements EdgeCounts {
     this.#node = node;
   }
 
-  /** No other node was there at the last exchange. */
   get isAlone(): boolean {
     return this.#isAlone;
   }

@@ -9,6 +9,7 @@ import type { SqliteThread } from './threadClient.ts';
 /** Local counts are saved in analytics.db, by its thread: no spend waits for it, and without them verification goes on. */
 export class SqliteEdgeCounts implements EdgeCounts {
   readonly isShared = false;
+  readonly isAlone = true;
   readonly #thread: LazyThread;
   readonly #select;
   #forgotten: () => void = () => {};

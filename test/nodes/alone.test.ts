@@ -1,0 +1,73 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+
+import type { PostgresStorage } from '../../src/storage/postgres/storage.ts';
+import { FaultLab, openCounters, untilBackend } from '../cluster/faultLab.ts';
+import { change, credits, spendOf, strict } from '../conformance/samples.ts';
+import { VirtualClock } from '../harness/clock.ts';
+
+const WAITS_FOR_A_ROW = "wait_event_type = 'Lock' AND query LIKE '%ledger_take_v1%'";
+
+let lab: FaultLab;
+
+beforeAll(async () => {
+  lab = await FaultLab.start();
+});
+
+afterAll(async () => {
+  await lab[Symbol.asyncDispose]();
+});
+
+async function isAlone(storage: PostgresStorage): Promise<boolean> {
+  await storage.edge.sync([], true);
+  return storage.edge.isAlone;
+}
+
+describe('a node that is alone', () => {
+  test('knows it at every exchange: until another one says hello, and again when that one has gone', async () => {
+    const [one, other] = [await lab.open(), await lab.open()];
+    // Not before it has looked.
+    expect(one.edge.isAlone).toBe(false);
+    await one.sayHello(null);
+    expect(await isAlone(one)).toBe(true);
+    await other.sayHello(null);
+    expect([await isAlone(one), await isAlone(other)]).toEqual([false, false]);
+    await lab.query(`UPDATE nodes SET seen_at_ms = seen_at_ms - 10000 WHERE id <> (SELECT min(id) FROM nodes)`);
+    expect([await isAlone(one), await isAlone(other)].filter((alone) => alone).length).toBe(1);
+    await lab.query('DELETE FROM nodes');
+  });
+
+  test('waits for a row that a change holds, and takes from what that leaves', async () => {
+    const storage = await lab.open();
+    const [first = 0, second = 0] = await openCounters(storage, 2, 10);
+    expect(await isAlone(storage)).toBe(true);
+    const holder = await lab.client();
+    await holder.query('BEGIN');
+    await holder.query('UPDATE accounts SET value = 3 WHERE id = $1', [first]);
+    const spends = [first, second, first].map((account) => storage.ledger.spend(spendOf(credits(account, 1))));
+    await untilBackend(lab, WAITS_FOR_A_ROW);
+    await holder.query('COMMIT');
+    const left = (await Promise.all(spends)).map((outcome) => ('legs' in outcome ? outcome.legs[0]?.left : outcome));
+    expect(left).toEqual([2, 9, 1]);
+    expect(await lab.values([first, second])).toEqual([1, 9]);
+  });
+
+  test('a spend that waited for a row while its window ended is counted in the window that runs then', async () => {
+    const clock = new VirtualClock('2026-03-15T12:00:00.900Z');
+    const storage = await lab.open({ nowMs: clock.nowMs, isTimeVirtual: true });
+    const [account = 0] = await storage.ledger.reserveAccounts(1);
+    await storage.ledger.apply(change({ account, expect: 0, open: 'window', refill: null, set: 0, revision: 1 }));
+    expect(await isAlone(storage)).toBe(true);
+    const ask = () => storage.ledger.spend(spendOf(strict(account, 1, 5, 1000, 1)));
+    expect(await ask()).toMatchObject({ status: 'taken', legs: [{ left: 4, resetAtMs: clock.nowMs() + 100 }] });
+    const holder = await lab.client();
+    await holder.query('BEGIN');
+    await holder.query('SELECT 1 FROM accounts WHERE id = $1 FOR UPDATE', [account]);
+    const spend = ask();
+    await untilBackend(lab, WAITS_FOR_A_ROW);
+    clock.advance(100);
+    // Longer than the time that was looked at before may be out of date.
+    await holder.query('SELECT pg_sleep(0.15)');
+    await holder.query('COMMIT');
+    expect(await spend).toMatchObject({ status: 'taken', legs: [{ left: 4, resetAtMs: clock.nowMs() + 1000 }] });
+  });
+});
