@@ -71,3 +71,37 @@ describe('a node that is alone', () => {
     expect(await spend).toMatchObject({ status: 'taken', legs: [{ left: 4, resetAtMs: clock.nowMs() + 1000 }] });
   });
 });
+
+const isTake = (bytes: Buffer): boolean => bytes.includes('take');
+const nextTurn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
+
+describe('two batches on their way on one connection', () => {
+  const CUTS = {
+    'that breaks before the second arrives': () => lab.proxy.cutNext(isTake),
+    'that breaks before the first is answered': () => lab.proxy.cutBeforeAnswer(isTake),
+  };
+
+  test.each(Object.entries(CUTS))('%s: both are done once, and answered', async (_when, cut) => {
+    const storage = await lab.open();
+    const accounts = await openCounters(storage, 6, 10);
+    const held = accounts[0] ?? 0;
+    const spendFrom = (account: number) => storage.ledger.spend(spendOf(credits(account, 1)));
+    expect(await isAlone(storage)).toBe(true);
+    // The lanes have their rows.
+    await Promise.all(accounts.map(spendFrom));
+    const holder = await lab.client();
+    await holder.query('BEGIN');
+    await holder.query('SELECT 1 FROM accounts WHERE id = $1 FOR UPDATE', [held]);
+    const first = accounts.slice(0, 3).map(spendFrom);
+    await untilBackend(lab, WAITS_FOR_A_ROW);
+    // The second goes out while the first waits: that is what the network looks for.
+    const broken = cut();
+    const second = accounts.slice(3).map(spendFrom);
+    for (let turn = 0; turn < 3; turn++) await nextTurn();
+    await holder.query('COMMIT');
+    await broken;
+    const outcomes = await Promise.all([...first, ...second]);
+    expect(outcomes.map((outcome) => 'legs' in outcome && outcome.legs[0]?.left)).toEqual(accounts.map(() => 8));
+    expect(await lab.values(accounts)).toEqual(accounts.map(() => 8));
+  });
+});
