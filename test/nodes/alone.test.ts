@@ -72,6 +72,25 @@ describe('a node that is alone', () => {
   });
 });
 
+describe('a node that is not alone', () => {
+  test('lets others go on beside a row that is held, and waits for that one for as long as it takes', async () => {
+    const storage = await lab.open();
+    const [held = 0, free = 0] = await openCounters(storage, 2, 10);
+    expect(storage.edge.isAlone).toBe(false);
+    const holder = await lab.client();
+    await holder.query('BEGIN');
+    await holder.query('UPDATE accounts SET value = 3 WHERE id = $1', [held]);
+    const spends = [held, held].map((account) => storage.ledger.spend(spendOf(credits(account, 1))));
+    await untilBackend(lab, WAITS_FOR_A_ROW);
+    expect(await storage.ledger.spend(spendOf(credits(free, 1)))).toMatchObject({ legs: [{ left: 9 }] });
+    // Longer than one would wait in passing.
+    await holder.query('SELECT pg_sleep(0.15)');
+    await holder.query('COMMIT');
+    const left = (await Promise.all(spends)).map((outcome) => ('legs' in outcome ? outcome.legs[0]?.left : outcome));
+    expect(left).toEqual([2, 1]);
+  });
+});
+
 const isTake = (bytes: Buffer): boolean => bytes.includes('take');
 const nextTurn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 

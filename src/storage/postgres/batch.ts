@@ -7,9 +7,19 @@ import type { SpendOutcome } from '../../core/spend.ts';
  */
 export type BatchOutcome = SpendOutcome | 'busy' | 'apart';
 
+/**
+ * What is done about rows that others hold:
+ *   never     they are left alone
+ *   first     all rows are locked before anything else: however long that takes, the time is read after it
+ *   briefly   they are waited for where they are changed, which is quicker where hardly any is held; not for long
+ */
+export type Waits = 'never' | 'first' | 'briefly';
+
 /** Spends that are decided by one call of a function of the database. */
 export interface Batch {
   readonly size: number;
+  /** As the function is told. */
+  waits(waits: Waits): number | boolean;
   /** After the lane, the number of the batch, whether to wait for rows, and the time. */
   readonly values: readonly unknown[];
   readonly statement: { readonly name: string; readonly text: string };

@@ -16,6 +16,7 @@ export function batchOf(spends: readonly Spend[]): Batch {
   const { ids, spendLegs, legs, spendIdem, idemScope, idemId, idemDigest, scopes } = writeBatch(spends);
   return {
     size: spends.length,
+    waits: (waits) => waits !== 'never',
     statement: STATEMENT,
     values: [ids, spendLegs, ...legs, spendIdem, idemScope, idemId, idemDigest, scopes, MAX_LIVE_IDEMPOTENCY_KEYS],
     read: readVerdicts,

@@ -1,12 +1,13 @@
 import type { Client } from 'pg';
 
 import { StorageOutcomeUnknown, StorageUnavailable } from '../port.ts';
-import type { Batch, BatchOutcome } from './batch.ts';
+import type { Batch, BatchOutcome, Waits } from './batch.ts';
 import type { LedgerClock } from './clock.ts';
 import { type Connector, withDeadline } from './connector.ts';
 import { ConnectionLost, kindOf, reasonOf, stateOf } from './failure.ts';
 import { NO_LANE, NUMBER_BURNT } from './functions.ts';
 import { Session } from './session.ts';
+import { WAITED_TOO_LONG } from './takeFunction.ts';
 
 /** How long a batch may take before its connection is given up. */
 const BATCH_TIMEOUT_MS = 4_000;
@@ -81,10 +82,10 @@ export class Lane {
   }
 
   /**
-   * The outcomes, in the order of the batch. With `waits` rows that others hold are waited for, otherwise they are left alone. Rejects with BatchUndone or BatchRefused or StorageUnavailable when nothing was
+   * The outcomes, in the order of the batch. Rejects with BatchUndone or BatchRefused or StorageUnavailable when nothing was
    * done, and with StorageOutcomeUnknown when that cannot be learnt.
    */
-  async run(batch: Batch, waits: boolean): Promise<BatchOutcome[]> {
+  async run(batch: Batch, waits: Waits): Promise<BatchOutcome[]> {
     const client = await this.#session.client();
     const id = await this.#row(client);
     return this.#send(client, id, batch, waits);
@@ -117,11 +118,11 @@ export class Lane {
     }
   }
 
-  async #send(client: Client, id: number, batch: Batch, waits: boolean): Promise<BatchOutcome[]> {
+  async #send(client: Client, id: number, batch: Batch, waits: Waits): Promise<BatchOutcome[]> {
     const number = ++this.#number;
     this.#warning = null;
     try {
-      const values = [id, number, waits, this.#options.clock.said, ...batch.values];
+      const values = [id, number, batch.waits(waits), this.#options.clock.said, ...batch.values];
       const query = client.query<{ verdicts: string }>({ ...batch.statement, values });
       const { rows } = await withDeadline(client, BATCH_TIMEOUT_MS, query);
       if (this.#warning !== null) throw new ConnectionLost(this.#warning);
@@ -139,6 +140,7 @@ export class Lane {
       this.#id = null;
       throw new BatchUndone('the lane is made anew');
     }
+    if (state === WAITED_TOO_LONG) return this.#send(client, id, batch, 'first');
     switch (kindOf(error)) {
       case 'lost': {
         this.#session.drop(client, reasonOf(error));
@@ -152,7 +154,7 @@ export class Lane {
         throw new BatchUndone(reasonOf(error));
       case 'busy':
         // Some row of it is held for too long: the others shall not wait for that one.
-        return this.#send(client, id, batch, false);
+        return this.#send(client, id, batch, 'never');
       case 'readonly':
       case 'unable':
         this.#session.noteFailure(client, error);

@@ -374,7 +374,7 @@ export class PostgresLedger implements Ledger {
     try {
       const spends = items.map(({ work }) => work.spend);
       const plain = items[0]?.isPlain === true;
-      const waits = worker.isSlow || (plain && this.#options.isAlone());
+      const waits = worker.isSlow ? 'first' : plain && this.#options.isAlone() ? 'briefly' : 'never';
       const outcomes = await worker.lane.run(plain ? plainBatchOf(spends) : batchOf(spends), waits);
       this.#trouble = null;
       this.#options.observe.committed(items.length, this.#options.monotonicMs() - startedAtMs);

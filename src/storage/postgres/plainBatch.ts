@@ -3,7 +3,7 @@ import { MAX_COUNT } from '../../core/bounds.ts';
 import type { Leg, LegResult, Spend } from '../../core/spend.ts';
 import type { Batch, BatchOutcome } from './batch.ts';
 import { STATUS } from './functions.ts';
-import { NOT_REFILLED } from './takeFunction.ts';
+import { NOT_REFILLED, TAKE_WAITS } from './takeFunction.ts';
 
 const STATEMENT = {
   name: 'take',
@@ -38,6 +38,7 @@ export function plainBatchOf(spends: readonly Spend[]): Batch {
   const groups = groupByAccount(spends);
   return {
     size: spends.length,
+    waits: (waits) => TAKE_WAITS[waits],
     statement: STATEMENT,
     values: columnsOf(groups),
     read: (text) => readAnswer(text, groups, spends.length),

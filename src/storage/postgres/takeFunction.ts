@@ -1,10 +1,16 @@
+import type { Waits } from './batch.ts';
 import { STATUS } from './functions.ts';
 
 /** Beside the statuses of ledger_spend_v1: a refill has to be applied first, which that one does. */
 export const NOT_REFILLED = 7;
 
-/** Who had to wait for rows for longer than this begins anew: the time that was looked at before may lie in another window. */
+/** How the function is told what to do about rows that others hold. */
+export const TAKE_WAITS: Readonly<Record<Waits, number>> = { never: 0, first: 1, briefly: 2 };
+
+/** Who had to wait for longer than this begins anew: the time that was looked at before may lie in another window. */
 const LONGEST_WAIT = '100 milliseconds';
+/** It was so: nothing was done. */
+export const WAITED_TOO_LONG = 'KS003';
 
 /** The window of `a` has ended; credits have no duration. */
 const HAS_ENDED = 'u.duration > 0 AND now_ >= a.mark';
@@ -74,21 +80,23 @@ function either(sql: (way: Way) => string, waits: boolean): string {
  */
 export const TAKE = `
 CREATE FUNCTION ledger_take_v1(
-  lane bigint, batch bigint, waits boolean, at_ms bigint, ids bigint[], changes bigint[], revisions bigint[], kinds int[],
+  lane bigint, batch bigint, waits int, at_ms bigint, ids bigint[], changes bigint[], revisions bigint[], kinds int[],
   mosts bigint[], durations bigint[], epochs bigint[], starts bigint[], nexts bigint[]
 ) RETURNS text LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
-  began timestamptz := clock_timestamp();
-  now_ bigint := coalesce(at_ms, floor(extract(epoch FROM began) * 1000)::bigint);
+  began timestamptz; now_ bigint;
   places bigint[]; vals bigint[]; marks bigint[]; n int; answer text; others text;
 BEGIN
-  IF waits THEN
-    ${either(take, true)}
-    IF clock_timestamp() - began > interval '${LONGEST_WAIT}' THEN
-      RAISE EXCEPTION 'waited for rows of others' USING ERRCODE = 'serialization_failure';
-    END IF;
-  ELSE
+  IF waits = ${TAKE_WAITS.first} THEN PERFORM 1 FROM accounts a WHERE a.id = ANY (ids) ORDER BY a.id FOR UPDATE; END IF;
+  began := clock_timestamp();
+  now_ := coalesce(at_ms, floor(extract(epoch FROM began) * 1000)::bigint);
+  IF waits = ${TAKE_WAITS.never} THEN
     ${either(take, false)}
+  ELSE
+    ${either(take, true)}
+    IF clock_timestamp() - began > interval '${LONGEST_WAIT}' AND waits = ${TAKE_WAITS.briefly} THEN
+      RAISE EXCEPTION 'waited for rows of others' USING ERRCODE = '${WAITED_TOO_LONG}';
+    END IF;
   END IF;
   answer := now_ || ',' || n;
   IF n > 0 THEN
