@@ -24,6 +24,8 @@ const FILL_EVERY_MS = 500;
 const OLD_TRANSACTION_MS = 300_000;
 /** A save that took t is followed by another after this many t at the earliest. */
 const SAVE_REST = 20;
+/** Writing to a database that others may share takes longer for each count: the rest does not grow with it. */
+const MAX_SHARED_SAVE_REST_MS = 10_000;
 /** One that failed is followed by all counts once more: not at once. */
 const FAILED_SAVE_REST_MS = 5_000;
 /** Owners of local counters that are looked at in one turn, whether they can be forgotten. */
@@ -193,14 +195,15 @@ export class Background {
     if (cluster === null && (rests || engine.edge.unsavedSize === 0)) return;
     try {
       const isWritten = rests ? await engine.edge.syncIfHeard() : await engine.edge.sync().then(() => true);
-      this.#syncedAtMs = startedAtMs;
       if (!isWritten) return;
+      this.#syncedAtMs = startedAtMs;
     } catch (error) {
       if (cluster === null) this.#saveAgainAtMs = monotonicMs() + FAILED_SAVE_REST_MS;
       throw error;
     }
-    const { isAlone } = engine.storage.edge;
-    this.#saveAgainAtMs = isAlone ? startedAtMs + (monotonicMs() - startedAtMs) * SAVE_REST : 0;
+    const restMs = (monotonicMs() - startedAtMs) * SAVE_REST;
+    if (!engine.storage.edge.isAlone) this.#saveAgainAtMs = 0;
+    else this.#saveAgainAtMs = startedAtMs + (cluster === null ? restMs : Math.min(restMs, MAX_SHARED_SAVE_REST_MS));
   }
 
   /** Between two steps of a long task. */

@@ -42,8 +42,8 @@ $$;`;
  * did, and one statement decides them all, which takes a tenth less time. Its parts are materialized: merged by the
  * planner, every expression would be set up many times over.
  */
-const SPEND = `
-CREATE FUNCTION ledger_spend_v1(
+const spend = (name: string, room: string): string => `
+CREATE FUNCTION ${name}(
   lane bigint, batch bigint, waits boolean, at_ms bigint, ids bigint[], spend_legs int[],
   places int[], amounts bigint[], leg_revisions bigint[], rules int[],
   r1 bigint[], r2 bigint[], r3 bigint[], r4 bigint[], r5 bigint[],
@@ -123,7 +123,7 @@ BEGIN
     verdicts_ := now_ || ',' || verdicts_;
     IF l_tids IS NULL THEN RETURN verdicts_; END IF;
     -- By their place in the table, which is known and cannot change while they are locked; a miss would be a lost spend.
-    UPDATE accounts a SET value = u.value, mark = u.mark, due_at_ms = u.due
+    UPDATE accounts a SET value = u.value, mark = u.mark, due_at_ms = u.due${room}
     FROM unnest(l_tids, l_vals, l_marks, l_dues) AS u(tid, value, mark, due) WHERE a.ctid = u.tid;
     GET DIAGNOSTICS n = ROW_COUNT;
     IF n <> cardinality(l_tids) THEN RAISE EXCEPTION 'a locked account has moved' USING ERRCODE = 'serialization_failure'; END IF;
@@ -280,7 +280,7 @@ BEGIN
   verdicts_ := now_ || ',' || array_to_string(answer[1:w], ',');
   IF NOT any_dirty THEN RETURN verdicts_; END IF;
 
-  UPDATE accounts a SET value = u.value, mark = u.mark, due_at_ms = u.due
+  UPDATE accounts a SET value = u.value, mark = u.mark, due_at_ms = u.due${room}
   FROM unnest(ids, vals, marks, dues, dirty) AS u(id, value, mark, due, is_dirty)
   WHERE u.is_dirty AND a.id = u.id;
 
@@ -385,7 +385,9 @@ END $$;`;
 
 const OPEN_WINDOW = openWindow('ledger_open_window_v1', 'TRUE', 'of_owner');
 
-export const FUNCTIONS_V1 = [NOW, LOCK, CLOSE_WINDOWS, NOTE, SPEND, RESOLVE, OPEN_WINDOW].join('\n');
+export const FUNCTIONS_V1 = [NOW, LOCK, CLOSE_WINDOWS, NOTE, spend('ledger_spend_v1', ''), RESOLVE, OPEN_WINDOW].join(
+  '\n',
+);
 
 /** Without a maximum the windows of the owner are not counted, and do not wait for each other: a namespace has very many. */
 export const FUNCTIONS_V2 = openWindow(
@@ -393,3 +395,6 @@ export const FUNCTIONS_V2 = openWindow(
   'max_windows IS NOT NULL',
   'CASE WHEN max_windows IS NULL THEN of_owner || chr(31) || of_duration || chr(31) || of_name ELSE of_owner END',
 );
+
+/** A changed account gives up its room. */
+export const SPEND_V2 = spend('ledger_spend_v2', ', room = NULL');

@@ -16,6 +16,8 @@ const RESOLVE_WITHIN_MS = 8_000;
 const RESOLVE_PAUSE_MS = 50;
 /** A lane that waits for rows gives up after this. */
 const LOCK_TIMEOUT_MS = 2_000;
+/** Who had to wait for long for a row does not wait in passing for so long. */
+const NO_WAITS_MS = 10_000;
 
 const UNIQUE_VIOLATION = '23505';
 
@@ -47,6 +49,7 @@ export class Lane {
   #number = 0;
   /** A warning of the server while a batch ran: its commit was not waited for by a standby as it should have been. */
   #warning: string | null = null;
+  #waitedAtMs = -Infinity;
 
   private constructor(session: Session, options: LaneOptions) {
     this.#session = session;
@@ -66,6 +69,8 @@ export class Lane {
         enable_hashjoin: 'off',
         enable_mergejoin: 'off',
         enable_seqscan: 'off',
+        // What is off still has a cost, by which older servers would compile small statements.
+        jit: 'off',
       },
       timeoutMs: BATCH_TIMEOUT_MS,
       random: options.random,
@@ -89,6 +94,11 @@ export class Lane {
     const client = await this.#session.client();
     const id = await this.#row(client);
     return this.#send(client, id, batch, waits);
+  }
+
+  /** No row was held for long lately. */
+  get waitsBriefly(): boolean {
+    return this.#options.monotonicMs() - this.#waitedAtMs >= NO_WAITS_MS;
   }
 
   close(): Promise<void> {
@@ -128,11 +138,11 @@ export class Lane {
       if (this.#warning !== null) throw new ConnectionLost(this.#warning);
       return readAll(rows[0]?.verdicts ?? '', batch);
     } catch (error) {
-      return this.#recover({ client, id, number, batch }, error);
+      return this.#recover({ client, id, number, batch, waits }, error);
     }
   }
 
-  async #recover({ client, id, number, batch }: Sent, error: unknown): Promise<BatchOutcome[]> {
+  async #recover({ client, id, number, batch, waits }: Sent, error: unknown): Promise<BatchOutcome[]> {
     const state = stateOf(error);
     // Another node has charged the same idempotency key in this moment: the next try finds it.
     if (state === UNIQUE_VIOLATION) throw new BatchUndone(reasonOf(error));
@@ -140,7 +150,10 @@ export class Lane {
       this.#id = null;
       throw new BatchUndone('the lane is made anew');
     }
-    if (state === WAITED_TOO_LONG) return this.#send(client, id, batch, 'first');
+    if (state === WAITED_TOO_LONG) {
+      this.#waitedAtMs = this.#options.monotonicMs();
+      return this.#send(client, id, batch, 'first');
+    }
     switch (kindOf(error)) {
       case 'lost': {
         this.#session.drop(client, reasonOf(error));
@@ -153,7 +166,11 @@ export class Lane {
       case 'again':
         throw new BatchUndone(reasonOf(error));
       case 'busy':
+        // It is the table that is held.
+        if (waits === 'never')
+          throw new StorageUnavailable(`The database refused (${reasonOf(error)}); nothing was spent.`);
         // Some row of it is held for too long: the others shall not wait for that one.
+        this.#waitedAtMs = this.#options.monotonicMs();
         return this.#send(client, id, batch, 'never');
       case 'readonly':
       case 'unable':
@@ -192,6 +209,7 @@ interface Sent {
   readonly id: number;
   readonly number: number;
   readonly batch: Batch;
+  readonly waits: Waits;
 }
 
 /** An answer for each spend, or it is not the answer to this batch. */

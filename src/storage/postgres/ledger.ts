@@ -40,7 +40,7 @@ const NEXT_LANE_AFTER_MS = 5;
 const NEXT_SHARE = 1 / 3;
 const MOST_DECAY = 0.98;
 /** An account that was found held by another node is asked for with waiting for so long. */
-const HOT_MS = 1_000;
+const HOT_MS = 3_000;
 /** How long something waits in the queue before it is refused. */
 const MAX_WAIT_MS = 5_000;
 const HELD_TOO_LONG = 'The counter is held by another transaction for too long; nothing was spent.';
@@ -104,7 +104,7 @@ interface Worker {
  *
  *   waiting --a lane is free, and nothing before it needs its accounts--> in a batch
  *   in a batch --done--> answered
- *   in a batch --busy: another node holds a row--> waiting at the head; its accounts are hot for a second, and go by the slow lane
+ *   in a batch --busy: another node holds a row--> waiting at the head; its accounts are hot for a while, and go by the slow lane
  *   in a batch --not done--> waiting at the head, a few times, each after a pause;  --refused--> the batch is halved
  *   in a plain batch --apart--> waiting at the head, for a batch of the others
  *   waiting --a change--> a transaction of its own, in its turn
@@ -316,13 +316,7 @@ export class PostgresLedger implements Ledger {
       if (isFree && isChange(item) && !item.claims.some((claim) => inBatch.has(claim))) {
         for (const claim of item.claims) this.#underWay.add(claim);
         void this.#change(item);
-      } else if (
-        isFree &&
-        isSpend(item) &&
-        item.isPlain === plain &&
-        this.#isHot(item, nowMs) === isSlow &&
-        fitsIn(inBatch, item)
-      ) {
+      } else if (isFree && isSpend(item) && this.#isHot(item, nowMs) === isSlow && joins(item, inBatch, plain)) {
         batch.push(item);
         for (const claim of item.claims) inBatch.set(claim, item);
       } else {
@@ -374,7 +368,8 @@ export class PostgresLedger implements Ledger {
     try {
       const spends = items.map(({ work }) => work.spend);
       const plain = items[0]?.isPlain === true;
-      const waits = worker.isSlow ? 'first' : plain && this.#options.isAlone() ? 'briefly' : 'never';
+      const mayWait = plain && this.#options.isAlone() && this.#workers.every(({ lane }) => lane.waitsBriefly);
+      const waits = worker.isSlow ? 'first' : mayWait ? 'briefly' : 'never';
       const outcomes = await worker.lane.run(plain ? plainBatchOf(spends) : batchOf(spends), waits);
       this.#trouble = null;
       this.#options.observe.committed(items.length, this.#options.monotonicMs() - startedAtMs);
@@ -497,16 +492,20 @@ function recordNames(write: RecordWrite): string[] {
   }
 }
 
-/** An idempotency key stands in a batch once: the second has to find what the first leaves. Plain spends of one account are alike. */
-function fitsIn(
-  inBatch: ReadonlyMap<number | string, SpendItem>,
-  { claims, isPlain: plain, work }: SpendItem,
-): boolean {
-  return claims.every((claim) => {
-    const other = inBatch.get(claim);
-    if (other === undefined) return true;
-    if (!plain) return typeof claim === 'number';
-    const [leg, before] = [work.spend.legs[0], other.work.spend.legs[0]];
-    return leg !== undefined && before !== undefined && isAlike(leg, before);
-  });
+/**
+ * Whether it goes into a batch of plain spends, or of others. Spends of one account shall not wait for each other: a plain one
+ * that is not like those before it becomes one of the others, and so does one whose account stands in such a batch.
+ */
+function joins(item: SpendItem, inBatch: ReadonlyMap<number | string, SpendItem>, plain: boolean): boolean {
+  const [leg] = item.work.spend.legs;
+  if (!plain) {
+    if (item.isPlain && !inBatch.has(leg?.account ?? -1)) return false;
+    item.isPlain = false;
+    // An idempotency key stands in a batch once: the second has to find what the first leaves.
+    return item.claims.every((claim) => typeof claim === 'number' || !inBatch.has(claim));
+  }
+  if (!item.isPlain || leg === undefined) return false;
+  const before = inBatch.get(leg.account)?.work.spend.legs[0];
+  if (before !== undefined && !isAlike(leg, before)) item.isPlain = false;
+  return item.isPlain;
 }

@@ -3,7 +3,7 @@ import { MAX_COUNT } from '../../core/bounds.ts';
 import type { Leg, LegResult, Spend } from '../../core/spend.ts';
 import type { Batch, BatchOutcome } from './batch.ts';
 import { STATUS } from './functions.ts';
-import { NOT_REFILLED, TAKE_WAITS } from './takeFunction.ts';
+import { APART, TAKE_WAITS } from './takeFunction.ts';
 
 const STATEMENT = {
   name: 'take',
@@ -52,6 +52,7 @@ function groupByAccount(spends: readonly Spend[]): Group[] {
     const leg = spends[i]?.legs[0] as Leg;
     const known = byAccount.get(leg.account);
     if (known !== undefined) {
+      if (!isAlike(leg, known.leg)) throw new Error('spends of one account in a plain batch are not alike');
       known.members.push(i);
       continue;
     }
@@ -109,10 +110,14 @@ function readAnswer(text: string, groups: readonly Group[], size: number): Batch
   for (let at = marks + taken; at < numbers.length; at += 4) {
     const [place = 0, status, value = 0, mark = 0] = numbers.slice(at, at + 4);
     const { leg, members } = groups[place - 1] as Group;
-    const outcome = notTaken(status, members.length, resultOf(leg.rule, value, mark), nowMs);
+    const result = resultOf(leg.rule, value, mark);
+    // Of several some may suffice; where not even one does, none does.
+    const isDecided = members.length === 1 || result.left < leg.amount;
+    const outcome = status === STATUS.refused && !isDecided ? 'apart' : notTaken(status, result, nowMs);
     for (const member of members) outcomes[member] = outcome;
   }
-  return outcomes;
+  // What leaves one out is not the answer to this.
+  return outcomes.includes(undefined as never) ? [] : outcomes;
 }
 
 /** `value` is what all of the group together have left. */
@@ -124,16 +129,15 @@ function putTaken(outcomes: BatchOutcome[], { leg, members }: Group, value: numb
   }
 }
 
-function notTaken(status: number | undefined, members: number, result: LegResult, nowMs: number): BatchOutcome {
+function notTaken(status: number | undefined, result: LegResult, nowMs: number): BatchOutcome {
   switch (status) {
     case STATUS.refused:
-      // Of several some may be taken.
-      return members === 1 ? { status: 'refused', by: 0, legs: [result], nowMs } : 'apart';
+      return { status: 'refused', by: 0, legs: [result], nowMs };
     case STATUS.stale:
       return { status: 'stale', nowMs };
     case STATUS.busy:
       return 'busy';
-    case NOT_REFILLED:
+    case APART:
       return 'apart';
     default:
       throw new Error(`the database answered the unknown status ${status}`);

@@ -1,3 +1,4 @@
+import { SPEND_V2 } from './functions.ts';
 import { TAKE } from './takeFunction.ts';
 import { TEXT } from './textType.ts';
 
@@ -29,6 +30,7 @@ export const SCHEMA_V3 = `
   ALTER TABLE accounts DROP CONSTRAINT accounts_kind_check, DROP CONSTRAINT accounts_mark_check,
     DROP CONSTRAINT accounts_due_at_ms_check, DROP CONSTRAINT accounts_revision_check;
   ${TAKE}
+  ${SPEND_V2}
   `;
 
 /**

@@ -37,6 +37,7 @@ export class Session {
   #timeline = 0;
   /** Processes of the server whose connections were given up. */
   readonly #abandoned: number[] = [];
+  readonly #dropped = new WeakSet<Client>();
   #last: Promise<void> = Promise.resolve();
 
   constructor(connector: Connector, options: SessionOptions) {
@@ -91,7 +92,9 @@ export class Session {
   drop(client: Client, reason: string): void {
     destroy(client);
     const { processID } = client as unknown as { processID: number | null };
-    if (processID !== null) this.#abandoned.push(processID);
+    // Once, however many had asked on it: by the next time the number may be that of another one of ours.
+    if (processID !== null && !this.#dropped.has(client)) this.#abandoned.push(processID);
+    this.#dropped.add(client);
     // Another one may be in its place already.
     if (this.#opened !== client) return;
     this.#trouble = `The database cannot be reached (${reason}).`;

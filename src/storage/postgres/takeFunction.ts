@@ -1,14 +1,14 @@
 import type { Waits } from './batch.ts';
 import { STATUS } from './functions.ts';
 
-/** Beside the statuses of ledger_spend_v1: a refill has to be applied first, which that one does. */
-export const NOT_REFILLED = 7;
+/** Beside the statuses of ledger_spend_v2: this has to be decided there, because a refill is due, or it came into an account meanwhile. */
+export const APART = 7;
 
 /** How the function is told what to do about rows that others hold. */
 export const TAKE_WAITS: Readonly<Record<Waits, number>> = { never: 0, first: 1, briefly: 2 };
 
-/** Who had to wait for longer than this begins anew: the time that was looked at before may lie in another window. */
-const LONGEST_WAIT = '100 milliseconds';
+/** Who had to wait for longer than this, and comes into another window or epoch by that, begins anew. */
+const LONGEST_WAIT_MS = 100;
 /** It was so: nothing was done. */
 export const WAITED_TOO_LONG = 'KS003';
 
@@ -55,12 +55,12 @@ function take(way: Way): string {
 function others(way: Way): string {
   const refills = way.refills
     ? `WHEN now_ < u.start OR now_ >= u.next THEN '${STATUS.stale},0,0'
-      WHEN a.mark < u.epoch OR a.due_at_ms < u.next THEN '${NOT_REFILLED},0,0'`
+      WHEN a.mark < u.epoch OR a.due_at_ms < u.next THEN '${APART},0,0'`
     : '';
   return `
     SELECT string_agg(u.place || ',' || CASE
       WHEN a.id IS NULL OR a.revision <> u.revision OR a.kind <> u.kind THEN '${STATUS.stale},0,0' ${refills}
-      WHEN ${SUFFICES} THEN '${STATUS.busy},0,0'
+      WHEN ${SUFFICES} THEN CASE WHEN waits = ${TAKE_WAITS.never} THEN '${STATUS.busy},0,0' ELSE '${APART},0,0' END
       ELSE '${STATUS.refused},' || (${VALUE}) || ',' || (${MARK}) END, ',')
     INTO others FROM ${asked(way)} LEFT JOIN accounts a ON a.id = u.id
     WHERE places IS NULL OR u.place <> ALL (places);`;
@@ -72,7 +72,7 @@ function either(sql: (way: Way) => string, waits: boolean): string {
 
 /**
  * Plain spends: one leg, no idempotency key, and no two of the same account. No spend can see what another one did, so one
- * statement takes all that suffices, at half the cost of ledger_spend_v1. A spend is a change of the value: more in a window,
+ * statement takes all that suffices, at half the cost of ledger_spend_v2. A spend is a change of the value: more in a window,
  * less of credits, up to the most that it may be. The ids ascend: who waits for a row holds none after it.
  *
  * What does not suffice is neither locked nor written. The answer: now, how many were taken, their places, values and marks,
@@ -84,7 +84,7 @@ CREATE FUNCTION ledger_take_v1(
   mosts bigint[], durations bigint[], epochs bigint[], starts bigint[], nexts bigint[]
 ) RETURNS text LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
-  began timestamptz; now_ bigint;
+  began timestamptz; now_ bigint; took bigint;
   places bigint[]; vals bigint[]; marks bigint[]; n int; answer text; others text;
 BEGIN
   IF waits = ${TAKE_WAITS.first} THEN PERFORM 1 FROM accounts a WHERE a.id = ANY (ids) ORDER BY a.id FOR UPDATE; END IF;
@@ -94,7 +94,11 @@ BEGIN
     ${either(take, false)}
   ELSE
     ${either(take, true)}
-    IF clock_timestamp() - began > interval '${LONGEST_WAIT}' AND waits = ${TAKE_WAITS.briefly} THEN
+    took := floor(extract(epoch FROM clock_timestamp() - began) * 1000)::bigint;
+    IF took > ${LONGEST_WAIT_MS} AND waits = ${TAKE_WAITS.briefly} AND EXISTS (
+      SELECT 1 FROM unnest(durations, nexts) AS u(duration, next)
+      WHERE (u.duration > 0 AND (now_ + took) / u.duration > now_ / u.duration) OR now_ + took >= u.next
+    ) THEN
       RAISE EXCEPTION 'waited for rows of others' USING ERRCODE = '${WAITED_TOO_LONG}';
     END IF;
   END IF;
