@@ -41,20 +41,20 @@ describe('very many spends of one account', () => {
     expect(batches).toEqual([MANY]);
   });
 
-  test('of different costs are two: those that are alike from the first on, and all others', async () => {
+  test('of different costs are one batch as well', async () => {
     const [account = 0] = await openCounters(storage, 1, 2 * MANY);
     const outcomes = await Promise.all(Array.from({ length: MANY }, (_, i) => ask(account, 1 + (i % 2))));
     expect(outcomes.map(leftOf)).toEqual(outcomes.map((_, i) => 2 * MANY - 1 - i - Math.ceil(i / 2)));
-    expect(batches).toEqual([1, MANY - 1]);
+    expect(batches).toEqual([MANY]);
   });
 
-  test('with and without idempotency keys are two as well', async () => {
+  test('with and without idempotency keys too', async () => {
     const [account = 0] = await openCounters(storage, 1, MANY);
     const spends = Array.from({ length: MANY }, (_, i) =>
       i % 2 === 0 ? ask(account, 1) : storage.ledger.spend(keyed(account, `key ${i}`)),
     );
     expect((await Promise.all(spends)).map(leftOf)).toEqual(spends.map((_, i) => MANY - 1 - i));
-    expect(batches).toEqual([1, MANY - 1]);
+    expect(batches).toEqual([MANY]);
   });
 
   test('of which none suffices are refused by one batch, and of which some do by two', async () => {

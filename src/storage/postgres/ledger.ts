@@ -304,11 +304,13 @@ export class PostgresLedger implements Ledger {
 
   /** The next batch, from the head of the queue; changes that stand in it are started. The rest stays, in its order. */
   #take(plain: boolean, isSlow: boolean, nowMs: number): SpendItem[] {
-    const batch: SpendItem[] = [];
-    const left: Item[] = [];
+    let batch: SpendItem[] = [];
+    let left: Item[] = [];
     const inBatch = new Map<number | string, SpendItem>();
     // What stays comes before all that is behind it with the same claims.
     const passed = new Set<number | string>();
+    // Accounts from which plain spends and others want to take.
+    const mixed = new Set<number | string>();
     let looked = 0;
     for (; looked < this.#queue.length && looked < MAX_LOOKED_AT && batch.length < MAX_BATCH; looked++) {
       const item = this.#queue[looked] as Item;
@@ -321,8 +323,18 @@ export class PostgresLedger implements Ledger {
         for (const claim of item.claims) inBatch.set(claim, item);
       } else {
         left.push(item);
-        for (const claim of item.claims) passed.add(claim);
+        for (const claim of item.claims) {
+          passed.add(claim);
+          if (plain && isFree && isSpend(item) && inBatch.has(claim)) mixed.add(claim);
+        }
       }
+    }
+    if (mixed.size > 0) {
+      const apart = batch.filter(({ claims }) => claims.some((claim) => mixed.has(claim)));
+      for (const item of apart) item.isPlain = false;
+      for (const claim of mixed) inBatch.delete(claim);
+      batch = batch.filter((item) => item.isPlain);
+      left = [...apart, ...left];
     }
     this.#queue = [...left, ...this.#queue.slice(looked)];
     for (const claim of inBatch.keys()) this.#underWay.add(claim);
@@ -494,7 +506,8 @@ function recordNames(write: RecordWrite): string[] {
 
 /**
  * Whether it goes into a batch of plain spends, or of others. Spends of one account shall not wait for each other: a plain one
- * that is not like those before it becomes one of the others, and so does one whose account stands in such a batch.
+ * that is not like those before it becomes one of the others, as do those (`mixed`), and as does one whose account stands in
+ * such a batch.
  */
 function joins(item: SpendItem, inBatch: ReadonlyMap<number | string, SpendItem>, plain: boolean): boolean {
   const [leg] = item.work.spend.legs;
