@@ -167,15 +167,14 @@ export class Lane {
         throw new BatchUndone(reasonOf(error));
       case 'busy':
         // It is the table that is held.
-        if (waits === 'never')
-          throw new StorageUnavailable(`The database refused (${reasonOf(error)}); nothing was spent.`);
+        if (waits === 'never') throw refusal(error);
         // Some row of it is held for too long: the others shall not wait for that one.
         this.#waitedAtMs = this.#options.monotonicMs();
         return this.#send(client, id, batch, 'never');
       case 'readonly':
       case 'unable':
         this.#session.noteFailure(client, error);
-        throw new StorageUnavailable(`The database refused (${reasonOf(error)}); nothing was spent.`);
+        throw refusal(error);
     }
   }
 
@@ -210,6 +209,10 @@ interface Sent {
   readonly number: number;
   readonly batch: Batch;
   readonly waits: Waits;
+}
+
+function refusal(error: unknown): StorageUnavailable {
+  return new StorageUnavailable(`The database refused (${reasonOf(error)}); nothing was spent.`);
 }
 
 /** An answer for each spend, or it is not the answer to this batch. */

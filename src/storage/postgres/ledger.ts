@@ -249,17 +249,19 @@ export class PostgresLedger implements Ledger {
     const nowMs = this.#options.monotonicMs();
     this.#mostWaiting = Math.max(this.#waiting, this.#mostWaiting * MOST_DECAY);
     const isCrowd = this.#queue.length >= this.#mostWaiting * NEXT_SHARE;
-    let isPairIdle = this.#workers.every(({ isPaired, isIdle }) => !isPaired || isIdle);
+    const mayTake = ({ isIdle, isPaired }: Worker): boolean =>
+      isIdle && this.#queue.length > 0 && (!isPaired || isCrowd || this.#isPairIdle);
+    for (const worker of this.#workers) if (mayTake(worker)) this.#dispatch(worker, worker.prefersPlain, nowMs);
     for (const worker of this.#workers) {
-      if (worker.isPaired && !isPairIdle && !isCrowd) continue;
-      if (worker.isIdle) this.#dispatch(worker, worker.prefersPlain, nowMs);
-      if (worker.isPaired) isPairIdle = false;
-      const [first] = this.#queue;
-      if (!worker.isIdle || first === undefined) continue;
-      if (worker.isSlow || nowMs - first.queuedAtMs >= NEXT_LANE_AFTER_MS)
-        this.#dispatch(worker, !worker.prefersPlain, nowMs);
+      if (!mayTake(worker)) continue;
+      const hasWaited = nowMs - (this.#queue[0]?.queuedAtMs ?? nowMs) >= NEXT_LANE_AFTER_MS;
+      if (worker.isSlow || hasWaited) this.#dispatch(worker, !worker.prefersPlain, nowMs);
       else this.#lookAgain();
     }
+  }
+
+  get #isPairIdle(): boolean {
+    return this.#workers.every(({ isPaired, isIdle }) => !isPaired || isIdle);
   }
 
   #lookAgain(): void {
