@@ -10,9 +10,9 @@ import { ReferenceLedger } from './reference.ts';
 import { KINDS, type Round, rounds, Scenario } from './scenario.ts';
 
 const seed = Number(process.env['KEYSTILE_TEST_SEED'] ?? 1);
-const SCENARIOS = 800;
+const SCENARIOS = 600;
 /** Of one that differs from another in a part of what it does. */
-const FEWER_SCENARIOS = 300;
+const FEWER_SCENARIOS = 200;
 /** Scenarios between two restarts: a clean one and an unclean one in turn. */
 const RESTART_EVERY = 50;
 const TIMEOUT_MS = 120_000;

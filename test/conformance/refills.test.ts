@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 
-import { describeLedger, type World } from './adapters.ts';
+import { describePort, type World } from './adapters.ts';
 import { change, credits, dailyPlan, openCredits, spendOf, stateOf, spendAll } from './samples.ts';
 
 const DAY_MS = 86_400_000;
@@ -11,7 +11,7 @@ function openRefilled({ storage, clock }: World, balance: number): Promise<numbe
   return openCredits(storage, balance, { mark: plan.epoch, dueAtMs: plan.nextMs });
 }
 
-describeLedger('refills', (world) => {
+describePort('refills', (world) => {
   test('a new rule refills nothing at once; from the instant of the boundary the counter is full', async () => {
     const { storage, clock } = world();
     const account = await openRefilled(world(), 2);

@@ -1,11 +1,11 @@
 import { expect, test } from 'bun:test';
 
-import { describeLedger } from './adapters.ts';
+import { describePort } from './adapters.ts';
 import { balanceOf, change, credits, openCredits, openStrict, spendOf, stateOf, strict, spendAll } from './samples.ts';
 
 const codes = (outcomes: readonly { status: string }[]) => outcomes.map(({ status }) => status);
 
-describeLedger('spends', (world) => {
+describePort('spends', (world) => {
   test('a leg that fits is taken, and what is left is told with the time of the ledger', async () => {
     const { storage, clock } = world();
     const account = await openCredits(storage, 10);

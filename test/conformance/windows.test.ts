@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test';
 
-import { describeLedger } from './adapters.ts';
+import { describePort } from './adapters.ts';
 import { openStrict, spendOf, stateOf, strict, spendAll } from './samples.ts';
 
-describeLedger('strict windows', (world) => {
+describePort('strict windows', (world) => {
   test('the spend after the limit is refused until the window rolls, to the millisecond', async () => {
     const { storage, clock } = world();
     clock.set(120_000 + 59_000);
