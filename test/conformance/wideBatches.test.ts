@@ -4,6 +4,7 @@ import * as fc from 'fast-check';
 import type { AccountChange } from '../../src/core/account.ts';
 import { MAX_COUNT, MAX_LIVE_IDEMPOTENCY_KEYS } from '../../src/core/bounds.ts';
 import type { Leg } from '../../src/core/spend.ts';
+import type { Change } from '../../src/storage/port.ts';
 import { describeLedger } from './adapters.ts';
 import { ReferenceLedger } from './reference.ts';
 import { change, credits, dailyPlan, spendAll, spendOf, strict } from './samples.ts';
@@ -46,18 +47,23 @@ const narrow = fc.record({
   ),
 });
 
+/** Credits and windows in turn. */
+function openingsOf(accounts: readonly number[], balance: number): Change {
+  return change(
+    ...accounts.map((account, i): AccountChange => {
+      const open = i % 2 === 0 ? ('credits' as const) : ('window' as const);
+      return { account, expect: 0, open, refill: null, set: open === 'credits' ? balance : 0, revision: 1 };
+    }),
+  );
+}
+
 /** What most batches look like: one leg each, every one on another account. An adapter may take them all in one go. */
 describeLedger('wide batches', (world) => {
   test('every answer and every state is that of the reference', async () => {
     const { storage, clock } = world();
     const reference = new ReferenceLedger(MAX_LIVE_IDEMPOTENCY_KEYS);
     const accounts = await storage.ledger.reserveAccounts(ACCOUNTS);
-    const openings = change(
-      ...accounts.map((account, i): AccountChange => {
-        const open = i % 2 === 0 ? ('credits' as const) : ('window' as const);
-        return { account, expect: 0, open, refill: null, set: open === 'credits' ? 10 : 0, revision: 1 };
-      }),
-    );
+    const openings = openingsOf(accounts, 10);
     reference.apply(openings, clock.nowMs());
     await storage.ledger.apply(openings);
     await fc.assert(
@@ -89,12 +95,7 @@ describeLedger('wide batches', (world) => {
     const { storage, clock } = world();
     const reference = new ReferenceLedger(MAX_LIVE_IDEMPOTENCY_KEYS);
     const accounts = await storage.ledger.reserveAccounts(8);
-    const openings = change(
-      ...accounts.map((account, i): AccountChange => {
-        const open = i % 2 === 0 ? ('credits' as const) : ('window' as const);
-        return { account, expect: 0, open, refill: null, set: open === 'credits' ? 40 : 0, revision: 1 };
-      }),
-    );
+    const openings = openingsOf(accounts, 40);
     reference.apply(openings, clock.nowMs());
     await storage.ledger.apply(openings);
     await fc.assert(

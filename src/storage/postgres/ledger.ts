@@ -13,8 +13,8 @@ import {
   type WindowPlace,
 } from '../port.ts';
 import { Later } from '../later.ts';
-import type { RecordWrite } from '../recordsPort.ts';
 import { pauseBeforeAgain } from './again.ts';
+import { type Claim, claimsOfChange, claimsOfSpend } from './claims.ts';
 import type { LedgerClock } from './clock.ts';
 import type { Connector } from './connector.ts';
 import type { BatchOutcome } from './batch.ts';
@@ -70,8 +70,7 @@ type Outcome = SpendOutcome | ChangeOutcome;
 
 interface Item {
   readonly work: { readonly spend: Spend } | { readonly change: Change };
-  /** What nobody else may use meanwhile: accounts by number; an idempotency key and records by name. */
-  readonly claims: readonly (number | string)[];
+  readonly claims: readonly Claim[];
   readonly queuedAtMs: number;
   /** Goes into batches of plain spends. */
   isPlain: boolean;
@@ -118,9 +117,9 @@ export class PostgresLedger implements Ledger {
   readonly #workers: readonly Worker[];
   #queue: Item[] = [];
   /** Claims of batches and changes that the database was asked for. */
-  readonly #underWay = new Set<number | string>();
+  readonly #underWay = new Set<Claim>();
   /** Accounts that other nodes use as well, and until when that is remembered. */
-  readonly #hot = new Map<number | string, number>();
+  readonly #hot = new Map<Claim, number>();
   #isScheduled = false;
   #queueTimer: ReturnType<typeof setTimeout> | null = null;
   #patienceTimer: ReturnType<typeof setTimeout> | null = null;
@@ -165,9 +164,7 @@ export class PostgresLedger implements Ledger {
   }
 
   submit(spend: Spend): Later<SpendOutcome> {
-    const claims: (number | string)[] = spend.legs.map(({ account }) => account);
-    if (spend.idempotency !== null) claims.push(`${spend.idempotency.scope}\0${spend.idempotency.id}`);
-    return this.#enqueue({ spend }, claims, isPlain(spend)) as Later<SpendOutcome>;
+    return this.#enqueue({ spend }, claimsOfSpend(spend), isPlain(spend)) as Later<SpendOutcome>;
   }
 
   findReplay(key: IdempotencyKey): Promise<SpendOutcome | null> {
@@ -175,8 +172,7 @@ export class PostgresLedger implements Ledger {
   }
 
   apply(change: Change): Promise<ChangeOutcome> {
-    const claims = [...change.accounts.map(({ account }) => account), ...change.writes.flatMap(recordNames)];
-    return (this.#enqueue({ change }, claims, false) as Later<ChangeOutcome>).toPromise();
+    return (this.#enqueue({ change }, claimsOfChange(change), false) as Later<ChangeOutcome>).toPromise();
   }
 
   /** Other nodes spend as well: what an account held a moment ago is not known to be true now. */
@@ -308,11 +304,11 @@ export class PostgresLedger implements Ledger {
   #take(plain: boolean, isSlow: boolean, nowMs: number): SpendItem[] {
     let batch: SpendItem[] = [];
     let left: Item[] = [];
-    const inBatch = new Map<number | string, SpendItem>();
+    const inBatch = new Map<Claim, SpendItem>();
     // What stays comes before all that is behind it with the same claims.
-    const passed = new Set<number | string>();
+    const passed = new Set<Claim>();
     // Accounts from which plain spends and others want to take.
-    const mixed = new Set<number | string>();
+    const mixed = new Set<Claim>();
     let looked = 0;
     for (; looked < this.#queue.length && looked < MAX_LOOKED_AT && batch.length < MAX_BATCH; looked++) {
       const item = this.#queue[looked] as Item;
@@ -480,38 +476,12 @@ function isChange(item: Item): item is Item & { readonly work: { readonly change
   return 'change' in item.work;
 }
 
-/** What a write claims; what has no revision and no account is left to the database. */
-function recordNames(write: RecordWrite): string[] {
-  switch (write.kind) {
-    case 'insertApi':
-    case 'updateApi':
-      return [`api ${write.api.id}`];
-    case 'insertIdentity':
-    case 'updateIdentity':
-      return [`identity ${write.identity.externalId}`];
-    case 'insertKey':
-    case 'updateKey':
-    case 'removeKey':
-      return [`key ${write.key.id}`];
-    case 'retireKeys':
-    case 'removeKeys':
-      return write.keys.map(({ id }) => `key ${id}`);
-    case 'insertRootKey':
-      return [`root key ${write.rootKey.id}`];
-    case 'rotateRootKey':
-    case 'revokeRootKey':
-      return [`root key ${write.rootKeyId}`];
-    default:
-      return [];
-  }
-}
-
 /**
  * Whether it goes into a batch of plain spends, or of others. Spends of one account shall not wait for each other: a plain one
  * that is not like those before it becomes one of the others, as do those (`mixed`), and as does one whose account stands in
  * such a batch.
  */
-function joins(item: SpendItem, inBatch: ReadonlyMap<number | string, SpendItem>, plain: boolean): boolean {
+function joins(item: SpendItem, inBatch: ReadonlyMap<Claim, SpendItem>, plain: boolean): boolean {
   const [leg] = item.work.spend.legs;
   if (!plain) {
     if (item.isPlain && !inBatch.has(leg?.account ?? -1)) return false;
