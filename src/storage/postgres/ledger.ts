@@ -278,7 +278,7 @@ export class PostgresLedger implements Ledger {
       for (const item of late) this.#reject(item, error);
       for (const [claim, untilMs] of this.#hot) if (untilMs < this.#options.monotonicMs()) this.#hot.delete(claim);
       if (this.#queue.length > 0) this.#watchQueue();
-      if (this.#waiting === 0) this.#drained?.();
+      this.#noteDrained();
     }, MAX_WAIT_MS / 5);
   }
 

@@ -1,7 +1,7 @@
 import type { Waits } from './batch.ts';
 import { STATUS } from './functions.ts';
 
-/** Beside the statuses of ledger_spend_v2: this has to be decided there, because a refill is due, or it came into an account meanwhile. */
+/** Beside the statuses of ledger_spend_v2: this has to be decided there, because a refill is due, or the account has changed meanwhile. */
 export const APART = 7;
 
 /** How the function is told what to do about rows that others hold. */
