@@ -1,3 +1,5 @@
+import type { Client } from 'pg';
+
 import type { SpendOutcome } from '../../core/spend.ts';
 
 /**
@@ -15,14 +17,21 @@ export type BatchOutcome = SpendOutcome | 'busy' | 'apart';
  */
 export type Waits = 'never' | 'first' | 'briefly';
 
+/** What a batch is sent with. */
+export interface BatchHead {
+  readonly lane: number;
+  /** Of the batch, in its lane. */
+  readonly number: number;
+  readonly waits: Waits;
+  /** The time that the database shall take for the present; null: that of its clock. */
+  readonly saidMs: number | null;
+}
+
 /** Spends that are decided by one call of a function of the database. */
 export interface Batch {
   readonly size: number;
-  /** As the function is told. */
-  waits(waits: Waits): number | boolean;
-  /** After the lane, the number of the batch, whether to wait for rows, and the time. */
-  readonly values: readonly unknown[];
-  readonly statement: { readonly name: string; readonly text: string };
+  /** What the function answers. */
+  ask(client: Client, head: BatchHead): Promise<string>;
   /** An outcome for each spend, in their order. Arrays are written and read here: `pg` does that at a fraction of the speed. */
   read(text: string): BatchOutcome[];
 }

@@ -14,11 +14,14 @@ const STATEMENT = {
 /** Any spends: one call of ledger_spend_v2. */
 export function batchOf(spends: readonly Spend[]): Batch {
   const { ids, spendLegs, legs, spendIdem, idemScope, idemId, idemDigest, scopes } = writeBatch(spends);
+  const written = [ids, spendLegs, ...legs, spendIdem, idemScope, idemId, idemDigest, scopes];
   return {
     size: spends.length,
-    waits: (waits) => waits !== 'never',
-    statement: STATEMENT,
-    values: [ids, spendLegs, ...legs, spendIdem, idemScope, idemId, idemDigest, scopes, MAX_LIVE_IDEMPOTENCY_KEYS],
+    async ask(client, { lane, number, waits, saidMs }) {
+      const values = [lane, number, waits !== 'never', saidMs, ...written, MAX_LIVE_IDEMPOTENCY_KEYS];
+      const { rows } = await client.query<{ verdicts: string }>({ ...STATEMENT, values });
+      return rows[0]?.verdicts ?? '';
+    },
     read: readVerdicts,
   };
 }

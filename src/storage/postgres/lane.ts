@@ -132,11 +132,10 @@ export class Lane {
     const number = ++this.#number;
     this.#warning = null;
     try {
-      const values = [id, number, batch.waits(waits), this.#options.clock.said, ...batch.values];
-      const query = client.query<{ verdicts: string }>({ ...batch.statement, values });
-      const { rows } = await withDeadline(client, BATCH_TIMEOUT_MS, query);
+      const asked = batch.ask(client, { lane: id, number, waits, saidMs: this.#options.clock.said });
+      const answer = await withDeadline(client, BATCH_TIMEOUT_MS, asked);
       if (this.#warning !== null) throw new ConnectionLost(this.#warning);
-      return readAll(rows[0]?.verdicts ?? '', batch);
+      return readAll(answer, batch);
     } catch (error) {
       return this.#recover({ client, id, number, batch, waits }, error);
     }

@@ -1,14 +1,16 @@
 import type { LegRule } from '../../core/account.ts';
 import { MAX_COUNT } from '../../core/bounds.ts';
 import type { Leg, LegResult, Spend } from '../../core/spend.ts';
-import type { Batch, BatchOutcome } from './batch.ts';
+import { askPrepared } from './askPrepared.ts';
+import type { Batch, BatchHead, BatchOutcome } from './batch.ts';
+import { BindMessage, ROOM_FOR_NUMBER, roomForList } from './bindMessage.ts';
 import { STATUS } from './functions.ts';
 import { APART, TAKE_WAITS } from './takeFunction.ts';
 
 const STATEMENT = {
   name: 'take',
-  text: `SELECT ledger_take_v1($1, $2, $3, $4, $5::bigint[], $6::bigint[], $7::bigint[], $8::int[], $9::bigint[], $10::bigint[],
-    $11::bigint[], $12::bigint[], $13::bigint[]) AS verdicts`,
+  text: `SELECT ledger_take_v1($1::bigint, $2::bigint, $3::int, $4::bigint, $5::bigint[], $6::bigint[], $7::bigint[], $8::int[],
+    $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[]) AS verdicts`,
 };
 
 /** Those of one account are taken together, or decided one by one elsewhere. */
@@ -38,9 +40,7 @@ export function plainBatchOf(spends: readonly Spend[]): Batch {
   const groups = groupByAccount(spends);
   return {
     size: spends.length,
-    waits: (waits) => TAKE_WAITS[waits],
-    statement: STATEMENT,
-    values: columnsOf(groups),
+    ask: (client, head) => askPrepared(client, STATEMENT, messageOf(groups, head)),
     read: (text) => readAnswer(text, groups, spends.length),
   };
 }
@@ -64,35 +64,73 @@ function groupByAccount(spends: readonly Spend[]): Group[] {
   return groups.sort((a, b) => a.leg.account - b.leg.account);
 }
 
-function columnsOf(groups: readonly Group[]): string[] {
-  let [ids, changes, revisions, kinds, mosts, durations] = ['', '', '', '', '', ''];
-  let [epochs, starts, nexts] = ['', '', ''];
-  const hasRefills = groups.some(({ leg: { rule } }) => rule.kind === 'credits' && rule.refill !== null);
+function messageOf(groups: readonly Group[], { lane, number, waits, saidMs }: BatchHead): Buffer {
+  const { ids, changes, revisions, kinds, mosts, durations, epochs, starts, nexts } = columnsOf(groups);
+  const lists = [ids, changes, revisions, kinds, mosts, durations, epochs, starts, nexts];
+  const room = 4 * ROOM_FOR_NUMBER + lists.length * roomForList(groups.length);
+  const message = new BindMessage(STATEMENT.name, 4 + lists.length, room);
+  message.int8(lane);
+  message.int8(number);
+  message.int4(TAKE_WAITS[waits]);
+  message.int8(saidMs);
+  for (const list of lists)
+    if (list === kinds) message.int4s(kinds);
+    else message.int8s(list);
+  return message.end();
+}
+
+interface Columns {
+  readonly ids: number[];
+  readonly changes: number[];
+  readonly revisions: number[];
+  readonly kinds: number[];
+  readonly mosts: number[];
+  readonly durations: number[];
+  /** Those of refills are empty where there are none. */
+  readonly epochs: (number | null)[];
+  readonly starts: (number | null)[];
+  readonly nexts: (number | null)[];
+}
+
+function columnsOf(groups: readonly Group[]): Columns {
+  const ids: number[] = [];
+  const changes: number[] = [];
+  const revisions: number[] = [];
+  const kinds: number[] = [];
+  const mosts: number[] = [];
+  const durations: number[] = [];
+  let hasRefills = false;
   for (let i = 0; i < groups.length; i++) {
     const { leg, members } = groups[i] as Group;
     const { account, revision, rule } = leg;
     const amount = leg.amount * members.length;
-    const comma = i === 0 ? '' : ',';
-    ids += comma + account;
-    revisions += comma + revision;
+    ids.push(account);
+    revisions.push(revision);
     if (rule.kind === 'window') {
-      changes += comma + amount;
-      kinds += `${comma}1`;
-      mosts += comma + rule.limit;
-      durations += comma + rule.durationMs;
+      changes.push(amount);
+      kinds.push(1);
+      mosts.push(rule.limit);
+      durations.push(rule.durationMs);
     } else {
-      changes += `${comma}-${amount}`;
-      kinds += `${comma}0`;
-      mosts += comma + MAX_COUNT;
-      durations += `${comma}0`;
+      changes.push(-amount);
+      kinds.push(0);
+      mosts.push(MAX_COUNT);
+      durations.push(0);
+      hasRefills ||= rule.refill !== null;
     }
-    if (!hasRefills) continue;
-    const refill = rule.kind === 'window' ? null : rule.refill;
-    epochs += comma + (refill?.epoch ?? null);
-    starts += comma + (refill?.startMs ?? null);
-    nexts += comma + (refill?.nextMs ?? null);
   }
-  return [ids, changes, revisions, kinds, mosts, durations, epochs, starts, nexts].map((column) => `{${column}}`);
+  const refills = hasRefills ? groups.map(({ leg: { rule } }) => (rule.kind === 'window' ? null : rule.refill)) : [];
+  return {
+    ids,
+    changes,
+    revisions,
+    kinds,
+    mosts,
+    durations,
+    epochs: refills.map((refill) => refill?.epoch ?? null),
+    starts: refills.map((refill) => refill?.startMs ?? null),
+    nexts: refills.map((refill) => refill?.nextMs ?? null),
+  };
 }
 
 /** Places of the answer count from 1. */
