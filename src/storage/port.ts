@@ -128,7 +128,7 @@ export interface EdgeCounts {
    * exchange follows, and nothing is answered.
    */
   sync(counts: readonly EdgeCount[], isLast: boolean): Promise<readonly EdgeCount[]>;
-  /** Hears that what was saved may be gone: everything has to be saved again. */
+  /** Hears that what was saved may be gone, or that not all nodes have heard of it: everything has to be saved again. */
   onForgotten(listener: () => void): void;
 }
 

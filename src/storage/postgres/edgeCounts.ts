@@ -7,6 +7,8 @@ import type { Session } from './session.ts';
 /** A push may take this long; the next pull looks back further, so that none is missed. */
 export const PUSH_TIMEOUT_MS = 1_500;
 const LOOK_BACK = '2 seconds';
+/** Who has not pulled for so long looks at everything once. */
+const UNSEEN_AFTER_MS = GONE_AFTER_MS / 2;
 /** Rows of other nodes that are looked at in one pull; the next one goes on from there. */
 const MAX_PULLED = 10_000;
 
@@ -39,18 +41,23 @@ export class PostgresEdgeCounts implements EdgeCounts {
   readonly #session: Session;
   readonly #node: string;
   readonly #lookups: Pool;
+  readonly #monotonicMs: () => number;
   #next: string | null = null;
+  #pulledAtMs = Infinity;
   /** Owners that will be asked for together, as soon as the question before is answered. */
   #gathering: { readonly owners: Set<string>; readonly rows: Promise<LoadRow[]> } | null = null;
   #lastLoad: Promise<unknown> = Promise.resolve();
   #onForgotten: () => void = () => {};
   #wasConnected = false;
   #isAlone = false;
+  /** Something was saved of which no other node would hear. */
+  #wasQuiet = false;
 
-  constructor(session: Session, lookups: Pool, node: string) {
+  constructor(session: Session, lookups: Pool, node: string, monotonicMs: () => number) {
     this.#session = session;
     this.#lookups = lookups;
     this.#node = node;
+    this.#monotonicMs = monotonicMs;
   }
 
   get isAlone(): boolean {
@@ -84,7 +91,16 @@ export class PostgresEdgeCounts implements EdgeCounts {
     this.#wasConnected = true;
   }
 
+  /**
+   * Where there is nobody to tell, what is saved keeps the time at which it was last told: no index has to be changed for it,
+   * which is a third of the work. All of it is told when another node is seen.
+   */
   async sync(counts: readonly EdgeCount[], isLast: boolean): Promise<readonly EdgeCount[]> {
+    const startedAtMs = this.#monotonicMs();
+    // Others may have believed to be alone meanwhile.
+    if (startedAtMs - this.#pulledAtMs > UNSEEN_AFTER_MS) this.#next = '-infinity';
+    const isQuiet = this.#isAlone;
+    this.#wasQuiet ||= isQuiet && counts.length > 0;
     const { rows } = await asUnavailable(
       this.#session.query<SumRow>({
         name: 'sync_edge',
@@ -98,11 +114,19 @@ export class PostgresEdgeCounts implements EdgeCounts {
           counts.map(({ resetAtMs }) => resetAtMs),
           this.#next,
           isLast,
+          isQuiet,
         ],
       }),
     );
-    if (isLast) this.#next = rows[0]?.next ?? this.#next;
+    if (isLast) {
+      this.#next = rows[0]?.next ?? this.#next;
+      this.#pulledAtMs = startedAtMs;
+    }
     this.#isAlone = rows[0]?.is_alone ?? false;
+    if (this.#wasQuiet && !this.#isAlone) {
+      this.#wasQuiet = false;
+      this.#onForgotten();
+    }
     return rows.flatMap(({ owner, name, duration_ms, reset_at_ms, count }) =>
       owner === null ? [] : [{ owner, name, durationMs: duration_ms, resetAtMs: reset_at_ms, count }],
     );
@@ -145,7 +169,8 @@ const SYNC = `WITH mine AS (
     FROM unnest($2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[]) AS u(owner, name, duration_ms, count, reset_at_ms)
     ORDER BY u.owner, u.name, u.duration_ms, u.reset_at_ms DESC
     ON CONFLICT (owner, name, duration_ms, node)
-    DO UPDATE SET count = excluded.count, reset_at_ms = excluded.reset_at_ms, pushed_at = clock_timestamp()
+    DO UPDATE SET count = excluded.count, reset_at_ms = excluded.reset_at_ms,
+      pushed_at = CASE WHEN $9 THEN edge_counts.pushed_at ELSE clock_timestamp() END
   ), news AS (
     SELECT owner, name, duration_ms, pushed_at FROM edge_counts
     WHERE $8 AND pushed_at > coalesce($7::timestamptz, now() - interval '${LOOK_BACK}') AND node <> $1
