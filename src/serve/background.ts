@@ -24,7 +24,8 @@ const FILL_EVERY_MS = 500;
 const OLD_TRANSACTION_MS = 300_000;
 /** A save that took t is followed by another after this many t at the earliest. */
 const SAVE_REST = 20;
-/** Writing to a database that others may share takes longer for each count: the rest does not grow with it. */
+/** Where the database has work for others, too, it shall have less of this; but the rest does not grow for ever. */
+const SHARED_SAVE_REST = 50;
 const MAX_SHARED_SAVE_REST_MS = 10_000;
 /** One that failed is followed by all counts once more: not at once. */
 const FAILED_SAVE_REST_MS = 5_000;
@@ -186,7 +187,7 @@ export class Background {
     await Promise.race([this.#options.engine.edge.untilUnsaved(), this.#stopped.promise]);
   }
 
-  /** Where there is nobody to tell, saving takes at most a twentieth of the time: with very many counters the interval is stretched. */
+  /** Where there is nobody to tell, saving takes a small part of the time: with very many counters the interval is stretched. */
   async #syncNow(): Promise<void> {
     const { engine, monotonicMs, cluster } = this.#options;
     engine.edge.tidy(engine.storage.ledger.nowMs(), FORGET_STEP);
@@ -201,9 +202,9 @@ export class Background {
       if (cluster === null) this.#saveAgainAtMs = monotonicMs() + FAILED_SAVE_REST_MS;
       throw error;
     }
-    const restMs = (monotonicMs() - startedAtMs) * SAVE_REST;
-    if (!engine.storage.edge.isAlone) this.#saveAgainAtMs = 0;
-    else this.#saveAgainAtMs = startedAtMs + (cluster === null ? restMs : Math.min(restMs, MAX_SHARED_SAVE_REST_MS));
+    const tookMs = monotonicMs() - startedAtMs;
+    const restMs = cluster === null ? tookMs * SAVE_REST : Math.min(tookMs * SHARED_SAVE_REST, MAX_SHARED_SAVE_REST_MS);
+    this.#saveAgainAtMs = engine.storage.edge.isAlone ? startedAtMs + restMs : 0;
   }
 
   /** Between two steps of a long task. */
