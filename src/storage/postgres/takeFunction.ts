@@ -14,9 +14,10 @@ export const WAITED_TOO_LONG = 'KS003';
 
 /** The window of `a` has ended; credits have no duration. */
 const HAS_ENDED = 'u.duration > 0 AND now_ >= a.mark';
-const VALUE = `CASE WHEN ${HAS_ENDED} THEN 0 ELSE a.value END`;
+const CHANGED = `CASE WHEN ${HAS_ENDED} THEN u.change ELSE a.value + u.change END`;
 const MARK = `CASE WHEN ${HAS_ENDED} THEN (now_ / u.duration + 1) * u.duration ELSE a.mark END`;
-const SUFFICES = `(${VALUE}) + u.change BETWEEN 0 AND u.most`;
+const SUFFICES = `CASE WHEN u.duration = 0 THEN a.value + u.change >= 0
+  WHEN now_ >= a.mark THEN u.change <= u.most ELSE a.value + u.change <= u.most END`;
 
 interface Way {
   /** Waits for rows that others hold; otherwise they are left alone, which costs a third more. */
@@ -33,12 +34,12 @@ function asked({ refills }: Way): string {
 function take(way: Way): string {
   const isMeant = `a.revision = u.revision AND a.kind = u.kind AND ${SUFFICES} ${way.refills ? 'AND (u.next IS NULL OR (now_ >= u.start AND now_ < u.next AND a.mark >= u.epoch AND a.due_at_ms >= u.next))' : ''}`;
   const update = way.waits
-    ? `UPDATE accounts a SET value = (${VALUE}) + u.change, mark = ${MARK}, room = NULL
+    ? `UPDATE accounts a SET value = ${CHANGED}, mark = ${MARK}, room = NULL
     FROM ${asked(way)} WHERE a.id = u.id AND ${isMeant}
     RETURNING u.place, a.value, a.mark`
     : `UPDATE accounts t SET value = s.value, mark = s.mark, room = NULL
     FROM (
-      SELECT u.place, a.ctid AS tid, (${VALUE}) + u.change AS value, ${MARK} AS mark
+      SELECT u.place, a.ctid AS tid, ${CHANGED} AS value, ${MARK} AS mark
       FROM ${asked(way)} JOIN accounts a ON a.id = u.id
       WHERE ${isMeant}
       FOR UPDATE OF a SKIP LOCKED
@@ -61,7 +62,7 @@ function others(way: Way): string {
     SELECT string_agg(u.place || ',' || CASE
       WHEN a.id IS NULL OR a.revision <> u.revision OR a.kind <> u.kind THEN '${STATUS.stale},0,0' ${refills}
       WHEN ${SUFFICES} THEN CASE WHEN waits = ${TAKE_WAITS.never} THEN '${STATUS.busy},0,0' ELSE '${APART},0,0' END
-      ELSE '${STATUS.refused},' || (${VALUE}) || ',' || (${MARK}) END, ',')
+      ELSE '${STATUS.refused},' || CASE WHEN ${HAS_ENDED} THEN 0 ELSE a.value END || ',' || (${MARK}) END, ',')
     INTO others FROM ${asked(way)} LEFT JOIN accounts a ON a.id = u.id
     WHERE places IS NULL OR u.place <> ALL (places);`;
 }
@@ -84,32 +85,36 @@ CREATE FUNCTION ledger_take_v1(
   mosts bigint[], durations bigint[], epochs bigint[], starts bigint[], nexts bigint[]
 ) RETURNS text LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
-  began timestamptz; now_ bigint; took bigint;
+  began timestamptz; now_ bigint; after_ bigint;
   places bigint[]; vals bigint[]; marks bigint[]; n int; answer text; others text;
 BEGIN
   IF waits = ${TAKE_WAITS.first} THEN PERFORM 1 FROM accounts a WHERE a.id = ANY (ids) ORDER BY a.id FOR UPDATE; END IF;
   began := clock_timestamp();
-  now_ := coalesce(at_ms, floor(extract(epoch FROM began) * 1000)::bigint);
+  now_ := coalesce(at_ms, floor(date_part('epoch', began) * 1000)::bigint);
   IF waits = ${TAKE_WAITS.never} THEN
     ${either(take, false)}
   ELSE
     ${either(take, true)}
-    took := floor(extract(epoch FROM clock_timestamp() - began) * 1000)::bigint;
-    IF took > ${LONGEST_WAIT_MS} AND waits = ${TAKE_WAITS.briefly} AND EXISTS (
-      SELECT 1 FROM unnest(durations, nexts) AS u(duration, next)
-      WHERE (u.duration > 0 AND (now_ + took) / u.duration > now_ / u.duration) OR now_ + took >= u.next
-    ) THEN
-      RAISE EXCEPTION 'waited for rows of others' USING ERRCODE = '${WAITED_TOO_LONG}';
+    IF waits = ${TAKE_WAITS.briefly} AND clock_timestamp() > began + interval '${LONGEST_WAIT_MS} milliseconds' THEN
+      after_ := now_ + floor(date_part('epoch', clock_timestamp() - began) * 1000)::bigint;
+      IF EXISTS (
+        SELECT 1 FROM unnest(durations, nexts) AS u(duration, next)
+        WHERE (u.duration > 0 AND after_ / u.duration > now_ / u.duration) OR after_ >= u.next
+      ) THEN
+        RAISE EXCEPTION 'waited for rows of others' USING ERRCODE = '${WAITED_TOO_LONG}';
+      END IF;
     END IF;
   END IF;
   answer := now_ || ',' || n;
-  IF n > 0 THEN
-    answer := answer || ',' || array_to_string(places, ',') || ',' || array_to_string(vals, ',') || ',' || array_to_string(marks, ',');
-  END IF;
+  IF n > 0 THEN answer := answer || ',' || array_to_string(places || vals || marks, ','); END IF;
   IF n < cardinality(ids) THEN
     ${either(others, true)}
     answer := answer || ',' || others;
   END IF;
-  IF n > 0 THEN PERFORM ledger_note_v1(lane, batch, answer, now_); END IF;
+  IF n > 0 THEN
+    -- As ledger_note_v1 does, which is asked only to complain.
+    UPDATE lanes AS t SET batch = $2, verdicts = answer, used_at_ms = now_ WHERE t.id = lane AND t.batch < $2;
+    IF NOT FOUND THEN PERFORM ledger_note_v1(lane, batch, answer, now_); END IF;
+  END IF;
   RETURN answer;
 END $$;`;
