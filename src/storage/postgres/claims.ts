@@ -6,7 +6,8 @@ import type { RecordWrite } from '../recordsPort.ts';
 export type Claim = number | string;
 
 export function claimsOfSpend({ legs, idempotency }: Spend): Claim[] {
-  const claims: Claim[] = legs.map(({ account }) => account);
+  const claims: Claim[] = [];
+  for (const { account } of legs) claims.push(account);
   if (idempotency !== null) claims.push(`${idempotency.scope}\0${idempotency.id}`);
   return claims;
 }

@@ -69,7 +69,9 @@ export interface LedgerOptions {
 type Outcome = SpendOutcome | ChangeOutcome;
 
 interface Item {
-  readonly work: { readonly spend: Spend } | { readonly change: Change };
+  /** Either this or a change. */
+  readonly spend: Spend | null;
+  readonly change: Change | null;
   readonly claims: readonly Claim[];
   readonly queuedAtMs: number;
   /** Goes into batches of plain spends. */
@@ -78,7 +80,8 @@ interface Item {
   readonly outcome: Later<Outcome>;
 }
 
-type SpendItem = Item & { readonly work: { readonly spend: Spend } };
+type SpendItem = Item & { readonly spend: Spend };
+type ChangeItem = Item & { readonly change: Change };
 
 /** A batch that came back: what has to be asked again, and how the others are answered. */
 interface Sent {
@@ -164,7 +167,7 @@ export class PostgresLedger implements Ledger {
   }
 
   submit(spend: Spend): Later<SpendOutcome> {
-    return this.#enqueue({ spend }, claimsOfSpend(spend), isPlain(spend)) as Later<SpendOutcome>;
+    return this.#enqueue(spend, null, claimsOfSpend(spend), isPlain(spend)) as Later<SpendOutcome>;
   }
 
   findReplay(key: IdempotencyKey): Promise<SpendOutcome | null> {
@@ -172,7 +175,7 @@ export class PostgresLedger implements Ledger {
   }
 
   apply(change: Change): Promise<ChangeOutcome> {
-    return (this.#enqueue({ change }, claimsOfChange(change), false) as Later<ChangeOutcome>).toPromise();
+    return (this.#enqueue(null, change, claimsOfChange(change), false) as Later<ChangeOutcome>).toPromise();
   }
 
   /** Other nodes spend as well: what an account held a moment ago is not known to be true now. */
@@ -216,7 +219,7 @@ export class PostgresLedger implements Ledger {
     await Promise.all(this.#workers.map(({ lane }) => lane.close()));
   }
 
-  #enqueue(work: Item['work'], claims: Item['claims'], plain: boolean): Later<Outcome> {
+  #enqueue(spend: Spend | null, change: Change | null, claims: Item['claims'], plain: boolean): Later<Outcome> {
     if (this.#isClosed) return Later.failed(new StorageUnavailable('The database is closed.'));
     if (this.#waiting >= this.#options.maxWaiting) {
       return Later.failed(new StorageUnavailable('Too many requests are waiting for the ledger.'));
@@ -224,7 +227,7 @@ export class PostgresLedger implements Ledger {
     const outcome = new Later<Outcome>();
     this.#waiting++;
     const queuedAtMs = this.#options.monotonicMs();
-    this.#queue.push({ work, claims, queuedAtMs, isPlain: plain, tries: 0, outcome });
+    this.#queue.push({ spend, change, claims, queuedAtMs, isPlain: plain, tries: 0, outcome });
     this.#schedule();
     this.#watchQueue();
     return outcome;
@@ -312,7 +315,7 @@ export class PostgresLedger implements Ledger {
     let looked = 0;
     for (; looked < this.#queue.length && looked < MAX_LOOKED_AT && batch.length < MAX_BATCH; looked++) {
       const item = this.#queue[looked] as Item;
-      const isFree = item.claims.every((claim) => !this.#underWay.has(claim) && !passed.has(claim));
+      const isFree = !hasAny(this.#underWay, item.claims) && !hasAny(passed, item.claims);
       if (isFree && isChange(item) && !item.claims.some((claim) => inBatch.has(claim))) {
         for (const claim of item.claims) this.#underWay.add(claim);
         void this.#change(item);
@@ -350,9 +353,9 @@ export class PostgresLedger implements Ledger {
     });
   }
 
-  async #change(item: Item & { readonly work: { readonly change: Change } }): Promise<void> {
+  async #change(item: ChangeItem): Promise<void> {
     try {
-      this.#answer(item, await this.#management.apply(item.work.change));
+      this.#answer(item, await this.#management.apply(item.change));
     } catch (error) {
       this.#reject(item, error as Error);
     }
@@ -376,23 +379,19 @@ export class PostgresLedger implements Ledger {
   async #send(worker: Worker, items: readonly SpendItem[]): Promise<Sent> {
     const startedAtMs = this.#options.monotonicMs();
     try {
-      const spends = items.map(({ work }) => work.spend);
+      const spends = items.map(({ spend }) => spend);
       const plain = items[0]?.isPlain === true;
       const mayWait = plain && this.#options.isAlone() && this.#workers.every(({ lane }) => lane.waitsBriefly);
       const waits = worker.isSlow ? 'first' : mayWait ? 'briefly' : 'never';
       const outcomes = await worker.lane.run(plain ? plainBatchOf(spends) : batchOf(spends), waits);
       this.#trouble = null;
       this.#options.observe.committed(items.length, this.#options.monotonicMs() - startedAtMs);
-      const again: SpendItem[] = [];
-      const over: [SpendItem, BatchOutcome | undefined][] = [];
-      for (const [i, item] of items.entries()) {
-        if (this.#comesAgain(item, outcomes[i], worker.isSlow)) again.push(item);
-        else over.push([item, outcomes[i]]);
-      }
+      const isAgain = items.map((item, i) => this.#comesAgain(item, outcomes[i], worker.isSlow));
       const answer = (): void => {
-        for (const [item, outcome] of over) this.#settle(item, outcome);
+        for (let i = 0; i < items.length; i++)
+          if (isAgain[i] === false) this.#settle(items[i] as SpendItem, outcomes[i]);
       };
-      return { again, answers: [answer] };
+      return { again: items.filter((_, i) => isAgain[i]), answers: [answer] };
     } catch (error) {
       return this.#fail(worker, items, error as Error);
     }
@@ -414,7 +413,7 @@ export class PostgresLedger implements Ledger {
     if (outcome === 'busy' || outcome === 'apart') return this.#reject(item, new StorageUnavailable(HELD_TOO_LONG));
     if (outcome === undefined) return this.#reject(item, new Error('the database left a spend unanswered'));
     if (outcome.status === 'stale') {
-      for (const { account } of item.work.spend.legs) this.#management.forgetWindow(account);
+      for (const { account } of item.spend.legs) this.#management.forgetWindow(account);
     }
     this.#answer(item, outcome);
   }
@@ -469,11 +468,17 @@ export class PostgresLedger implements Ledger {
 }
 
 function isSpend(item: Item): item is SpendItem {
-  return 'spend' in item.work;
+  return item.spend !== null;
 }
 
-function isChange(item: Item): item is Item & { readonly work: { readonly change: Change } } {
-  return 'change' in item.work;
+function isChange(item: Item): item is ChangeItem {
+  return item.change !== null;
+}
+
+function hasAny(set: ReadonlySet<Claim>, claims: readonly Claim[]): boolean {
+  if (set.size === 0) return false;
+  for (let i = 0; i < claims.length; i++) if (set.has(claims[i] as Claim)) return true;
+  return false;
 }
 
 /**
@@ -482,7 +487,7 @@ function isChange(item: Item): item is Item & { readonly work: { readonly change
  * such a batch.
  */
 function joins(item: SpendItem, inBatch: ReadonlyMap<Claim, SpendItem>, plain: boolean): boolean {
-  const [leg] = item.work.spend.legs;
+  const [leg] = item.spend.legs;
   if (!plain) {
     if (item.isPlain && !inBatch.has(leg?.account ?? -1)) return false;
     item.isPlain = false;
@@ -490,7 +495,7 @@ function joins(item: SpendItem, inBatch: ReadonlyMap<Claim, SpendItem>, plain: b
     return item.claims.every((claim) => typeof claim === 'number' || !inBatch.has(claim));
   }
   if (!item.isPlain || leg === undefined) return false;
-  const before = inBatch.get(leg.account)?.work.spend.legs[0];
+  const before = inBatch.get(leg.account)?.spend.legs[0];
   if (before !== undefined && !isAlike(leg, before)) item.isPlain = false;
   return item.isPlain;
 }
