@@ -5,7 +5,7 @@ import type { IdleResult } from './idle.ts';
 import type { ListingResult } from './listing.ts';
 import type { MillionResult } from './million.ts';
 import type { OverloadResult } from './overload.ts';
-import type { PostgresResult } from './postgres.ts';
+import { CROWD_CONNECTIONS, type PostgresResult } from './postgres.ts';
 
 export interface Results {
   readonly counters: readonly CounterResult[];
@@ -70,6 +70,8 @@ export function goalsOf({ counters, analytics, crash, overload, million, listing
   if (postgres !== null) {
     hold('PostgreSQL, local: requests', postgres.local.ratio.median, 'at least', 0.88, 'x bare');
     hold('PostgreSQL, strict: requests', postgres.strict.ratio.median, 'at least', 0.45, 'x bare');
+    const crowd = `PostgreSQL, strict, ${CROWD_CONNECTIONS} connections: requests`;
+    hold(crowd, postgres.strictCrowd.ratio.median, 'at least', 0.45, 'x bare');
     hold('PostgreSQL, credits: requests', postgres.guarded.ratio.median, 'at least', 2.5, 'x UPDATE');
     hold('PostgreSQL, one at a time: p50', postgres.idleRatio, 'at most', 2, 'x UPDATE');
     hold('PostgreSQL, one hot key: requests', postgres.hotRatio, 'at least', 0.5, 'x many keys');

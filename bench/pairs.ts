@@ -15,6 +15,10 @@ export interface Side {
   readonly pool: RequestPool;
   /** Keys of the pool that are picked from: the first so many. */
   readonly keys: number;
+  /** As many as usual unless named. */
+  readonly connections?: number;
+  /** Processor time so far of the database that works for it, where that is a process of its own. */
+  readonly databaseSeconds?: () => number;
 }
 
 export interface Pace {
@@ -70,8 +74,8 @@ export async function compare(baseline: Side, subject: Side, pace: Pace): Promis
 const COMPILED_AFTER_SECONDS = 7;
 
 /** Before the measuring: every key is seen once, which is what the round tells of; then the code is compiled. */
-export async function warmUp({ child, pool, keys }: Side): Promise<Round> {
-  const load = { port: child.port, pool, connections: CONNECTIONS };
+export async function warmUp({ child, pool, keys, connections = CONNECTIONS }: Side): Promise<Round> {
+  const load = { port: child.port, pool, connections };
   const firstSeen = await runLoad({ ...load, pick: inTurn(keys, keys), seconds: Infinity });
   await runLoad({ ...load, pick: atRandom(keys), seconds: COMPILED_AFTER_SECONDS });
   return firstSeen;
@@ -83,16 +87,26 @@ async function measurePair(baseline: Side, subject: Side, seconds: number): Prom
   return { baseline: first, subject: second, foreign: Math.max(first.foreign, second.foreign) };
 }
 
-async function measureAlone({ child, pool, keys }: Side, seconds: number): Promise<MeasuredRound> {
+async function measureAlone(
+  { child, pool, keys, connections = CONNECTIONS, databaseSeconds = () => 0 }: Side,
+  seconds: number,
+): Promise<MeasuredRound> {
   child.resume();
-  const before = [processorSeconds(child.pid), ownSeconds(), machineSeconds(), performance.now()] as const;
-  const round = await runLoad({ port: child.port, pool, pick: atRandom(keys), connections: CONNECTIONS, seconds });
-  const server = processorSeconds(child.pid) - before[0];
-  const own = ownSeconds() - before[1];
-  const machine = machineSeconds() - before[2];
-  const elapsed = (performance.now() - before[3]) / 1000;
+  const secondsNow = () => ({
+    server: processorSeconds(child.pid),
+    // What it does for the service is no disturbance.
+    known: ownSeconds() + databaseSeconds(),
+    machine: machineSeconds(),
+    elapsed: performance.now() / 1000,
+  });
+  const before = secondsNow();
+  const round = await runLoad({ port: child.port, pool, pick: atRandom(keys), connections, seconds });
+  const after = secondsNow();
   child.pause();
-  return { ...round, busy: server / elapsed, foreign: Math.max(0, machine - own - server) / elapsed };
+  const [server, known] = [after.server - before.server, after.known - before.known];
+  const elapsed = after.elapsed - before.elapsed;
+  const foreign = Math.max(0, after.machine - before.machine - known - server) / elapsed;
+  return { ...round, busy: server / elapsed, foreign };
 }
 
 function summarize(pairs: readonly Pair[]): Comparison {

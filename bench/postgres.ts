@@ -1,9 +1,11 @@
 import { PostgresServer } from '../cluster/postgres.ts';
 import { Child } from './child.ts';
+import type { KeyShape } from './fill.ts';
 import { fillDatabase } from './fillDatabase.ts';
 import { runLoad } from './load.ts';
 import { compare, type Comparison, type Pace, type Side, warmUp } from './pairs.ts';
 import { probe } from './probe.ts';
+import { familySeconds } from './process.ts';
 import { atRandom, type RequestPool } from './requests.ts';
 import { median } from './statistics.ts';
 
@@ -13,8 +15,13 @@ const HOT_CONNECTIONS = 200;
 const HOT_NODES = 3;
 const IDLE_REQUESTS = 300;
 
+/** What one batch of the ledger can hold of them depends on how many wait at a time. */
+export const CROWD_CONNECTIONS = 256;
+
 export interface PostgresResult {
   readonly strict: Comparison;
+  /** The same with four times as many connections on both sides. */
+  readonly strictCrowd: Comparison;
   readonly local: Comparison;
   /** A strict verification against a guarded UPDATE for each request. */
   readonly guarded: Comparison;
@@ -27,29 +34,52 @@ export interface PostgresResult {
 /** One node, and three, on a PostgreSQL on the same machine that flushes every commit. */
 export async function measurePostgres(pool: RequestPool, pace: Pace): Promise<PostgresResult> {
   await using server = await PostgresServer.start({ durable: true, settings: { shared_buffers: '256MB' } });
-  const local = await measureAgainstBare(await fillDatabase(server, pool.count, 'local'), pool, pace);
-  const strict = await measureAgainstBare(await fillDatabase(server, pool.count, 'strict'), pool, pace);
-  const guarded = await measureGuarded(await fillDatabase(server, pool.count, 'credits'), pool, pace);
-  const hotRatio = await measureHot(await fillDatabase(server, pool.count, 'credits'), pool, pace);
-  return { local, strict, ...guarded, hotRatio };
+  const fill = (shape: KeyShape) => fillDatabase(server, pool.count, shape);
+  const parts = { pool, keys: pool.count, databaseSeconds: () => familySeconds(server.pid) };
+  const [local] = await measureAgainstBare(await fill('local'), [parts], pace);
+  const crowd = { ...parts, connections: CROWD_CONNECTIONS };
+  const [strict, strictCrowd] = await measureAgainstBare(await fill('strict'), [parts, crowd], pace);
+  const guarded = await measureGuarded(await fill('credits'), parts, pace);
+  const hotRatio = await measureHot(await fill('credits'), pool, pace);
+  return { local, strict, strictCrowd, ...guarded, hotRatio };
 }
 
-async function measureAgainstBare(databaseUrl: string, pool: RequestPool, pace: Pace): Promise<Comparison> {
+type SideParts = Omit<Side, 'child'>;
+
+/** One node and one bare handler, with one load after the other. */
+async function measureAgainstBare<Loads extends readonly SideParts[]>(
+  databaseUrl: string,
+  loads: readonly [...Loads],
+  pace: Pace,
+): Promise<{ [Each in keyof Loads]: Comparison }> {
   const node = await Child.startNode({ databaseUrl });
   const bare = await Child.startBare(await probe(node.port));
-  return comparing({ child: bare, pool, keys: pool.count }, { child: node, pool, keys: pool.count }, pace);
+  const comparisons: Comparison[] = [];
+  for (const load of loads) {
+    for (const child of [bare, node]) child.resume();
+    const [baseline, subject] = [
+      { ...load, child: bare },
+      { ...load, child: node },
+    ];
+    for (const side of [baseline, subject]) await warmUp(side);
+    comparisons.push(await compare(baseline, subject, pace));
+  }
+  await Promise.all([bare.stop(), node.stop()]);
+  return comparisons as { [Each in keyof Loads]: Comparison };
 }
 
 async function measureGuarded(
   databaseUrl: string,
-  pool: RequestPool,
+  parts: SideParts,
   pace: Pace,
 ): Promise<Pick<PostgresResult, 'guarded' | 'idleRatio'>> {
   const node = await Child.startNode({ databaseUrl });
-  const order = { databaseUrl, keys: pool.count, connections: NODE_CONNECTIONS };
+  const order = { databaseUrl, keys: parts.keys, connections: NODE_CONNECTIONS };
   const guarded = await Child.startGuarded({ ...(await probe(node.port)), ...order });
-  const baseline: Side = { child: guarded, pool, keys: pool.count };
-  const subject: Side = { child: node, pool, keys: pool.count };
+  const [baseline, subject]: [Side, Side] = [
+    { ...parts, child: guarded },
+    { ...parts, child: node },
+  ];
   for (const side of [baseline, subject]) await warmUp(side);
   const ratios: number[] = [];
   for (let round = 0; round < pace.rounds; round++) {
@@ -83,11 +113,4 @@ async function measureHot(databaseUrl: string, pool: RequestPool, pace: Pace): P
   }
   await Promise.all(nodes.map((node) => node.stop()));
   return median(ratios);
-}
-
-async function comparing(baseline: Side, subject: Side, pace: Pace): Promise<Comparison> {
-  for (const side of [baseline, subject]) await warmUp(side);
-  const comparison = await compare(baseline, subject, pace);
-  await Promise.all([baseline.child.stop(), subject.child.stop()]);
-  return comparison;
 }

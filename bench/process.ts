@@ -2,11 +2,16 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 
+import { childrenOf } from '../cluster/processes.ts';
+
 /** What the operating system says of a process: from /proc where there is one, else from `ps`. */
 
 const LINUX_TICKS_PER_SECOND = 100;
 const UTIME_FIELD = 11;
 const STIME_FIELD = 12;
+/** Of children that have ended. */
+const CHILDREN_UTIME_FIELD = 13;
+const CHILDREN_STIME_FIELD = 14;
 
 export function residentMebibytes(pid: number): number {
   const kibibytes =
@@ -22,10 +27,26 @@ export function processorSeconds(pid: number): number {
   return secondsIn(`/proc/${pid}/stat`);
 }
 
-function secondsIn(path: string): number {
+/** Processor time so far of a process and of its children, also of those that have ended where the system tells of them. */
+export function familySeconds(pid: number): number {
+  const ended =
+    process.platform === 'linux' ? secondsIn(`/proc/${pid}/stat`, [CHILDREN_UTIME_FIELD, CHILDREN_STIME_FIELD]) : 0;
+  return childrenOf(pid).reduce((sum, child) => sum + secondsOrNone(child), processorSeconds(pid) + ended);
+}
+
+/** One may have ended meanwhile. */
+function secondsOrNone(pid: number): number {
+  try {
+    return processorSeconds(pid);
+  } catch {
+    return 0;
+  }
+}
+
+function secondsIn(path: string, parts: readonly number[] = [UTIME_FIELD, STIME_FIELD]): number {
   // The name, in brackets, may hold spaces: the fields are counted from behind it.
   const fields = readFileSync(path, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
-  return (Number(fields[UTIME_FIELD]) + Number(fields[STIME_FIELD])) / LINUX_TICKS_PER_SECOND;
+  return parts.reduce((sum, part) => sum + Number(fields[part]), 0) / LINUX_TICKS_PER_SECOND;
 }
 
 /** Processor time of the thread that answers requests so far; null where the system does not tell. */

@@ -3,6 +3,7 @@ import type { CounterResult } from './counters.ts';
 import type { CrashResult } from './crash.ts';
 import type { Goal, Results } from './goals.ts';
 import type { Comparison, SideResult } from './pairs.ts';
+import { CROWD_CONNECTIONS } from './postgres.ts';
 import type { Spread } from './statistics.ts';
 
 /** What a person reads. */
@@ -61,8 +62,13 @@ export function resultTables(results: Results, goals: readonly Goal[]): string {
   if (postgres !== null) {
     const bare = ['PostgreSQL', ...comparisonHead('bare', 'keystile')];
     const update = ['PostgreSQL', ...comparisonHead('UPDATE', 'keystile')];
-    const { local, strict, guarded } = postgres;
-    parts.push(table([bare, ['local limit', ...comparisonCells(local)], ['strict limit', ...comparisonCells(strict)]]));
+    const { local, strict, strictCrowd, guarded } = postgres;
+    const rows: [string, Comparison][] = [
+      ['local limit', local],
+      ['strict limit', strict],
+      [`strict limit, ${CROWD_CONNECTIONS} connections`, strictCrowd],
+    ];
+    parts.push(table([bare, ...rows.map(([title, comparison]) => [title, ...comparisonCells(comparison)])]));
     parts.push(table([update, ['credits', ...comparisonCells(guarded)]]));
   }
   if (goals.length > 0) parts.push(table([['', 'measured', '', 'target', ''], ...goals.map(goalCells)]));

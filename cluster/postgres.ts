@@ -71,6 +71,12 @@ export class PostgresServer implements AsyncDisposable {
     }
   }
 
+  /** Of the process whose children do the work. */
+  get pid(): number {
+    if (this.#postmaster === null) throw new Error('PostgreSQL does not run');
+    return this.#postmaster.pid;
+  }
+
   get hostPort(): string {
     return `127.0.0.1:${this.port}`;
   }
