@@ -1,5 +1,7 @@
-const INT4 = { oid: 23, bytes: 4 };
-const INT8 = { oid: 20, bytes: 8 };
+const INT4_BYTES = 4;
+const INT8_BYTES = 8;
+/** The type of the elements of a list. */
+const INT8_TYPE = 20;
 const TWO_TO_32 = 2 ** 32;
 /** Before each value: how many bytes it has. */
 const LENGTH_BYTES = 4;
@@ -13,10 +15,10 @@ const EXECUTE_AND_SYNC = new Uint8Array([0x45, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0x53, 
 
 /** Bytes that a list of so many numbers takes at the most. */
 export function roomForList(count: number): number {
-  return LENGTH_BYTES + ARRAY_BYTES + count * (LENGTH_BYTES + INT8.bytes);
+  return LENGTH_BYTES + ARRAY_BYTES + count * (LENGTH_BYTES + INT8_BYTES);
 }
 
-export const ROOM_FOR_NUMBER = LENGTH_BYTES + INT8.bytes;
+export const ROOM_FOR_NUMBER = LENGTH_BYTES + INT8_BYTES;
 
 /**
  * A prepared statement with its values, all of them whole numbers and lists of such, as it goes over the wire. As text the
@@ -44,9 +46,9 @@ export class BindMessage {
   }
 
   int4(value: number): void {
-    this.#view.setInt32(this.#at, INT4.bytes);
+    this.#view.setInt32(this.#at, INT4_BYTES);
     this.#view.setInt32(this.#at + LENGTH_BYTES, value);
-    this.#at += LENGTH_BYTES + INT4.bytes;
+    this.#at += LENGTH_BYTES + INT4_BYTES;
   }
 
   int8(value: number | null): void {
@@ -56,20 +58,14 @@ export class BindMessage {
       return;
     }
     const high = Math.floor(value / TWO_TO_32);
-    this.#view.setInt32(this.#at, INT8.bytes);
+    this.#view.setInt32(this.#at, INT8_BYTES);
     this.#view.setInt32(this.#at + LENGTH_BYTES, high);
     this.#view.setUint32(this.#at + LENGTH_BYTES + 4, value - high * TWO_TO_32);
-    this.#at += LENGTH_BYTES + INT8.bytes;
-  }
-
-  int4s(values: readonly number[]): void {
-    const start = this.#beginList(INT4.oid, values.length);
-    for (let i = 0; i < values.length; i++) this.int4(values[i] as number);
-    this.#endList(start);
+    this.#at += LENGTH_BYTES + INT8_BYTES;
   }
 
   int8s(values: readonly (number | null)[]): void {
-    const start = this.#beginList(INT8.oid, values.length);
+    const start = this.#beginList(values.length);
     for (let i = 0; i < values.length; i++) this.int8(values[i] as number | null);
     this.#endList(start);
   }
@@ -83,13 +79,13 @@ export class BindMessage {
     return this.#bytes.subarray(0, this.#at + 2 + EXECUTE_AND_SYNC.length);
   }
 
-  #beginList(oid: number, count: number): number {
+  #beginList(count: number): number {
     const start = this.#at;
     const view = this.#view;
     view.setInt32(start + 4, count === 0 ? 0 : 1);
     // There may be nulls.
     view.setInt32(start + 8, 1);
-    view.setInt32(start + 12, oid);
+    view.setInt32(start + 12, INT8_TYPE);
     this.#at = start + LENGTH_BYTES + EMPTY_ARRAY_BYTES;
     if (count === 0) return start;
     view.setInt32(start + 16, count);

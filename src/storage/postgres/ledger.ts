@@ -124,6 +124,8 @@ export class PostgresLedger implements Ledger {
   /** Accounts that other nodes use as well, and until when that is remembered. */
   readonly #hot = new Map<Claim, number>();
   #isScheduled = false;
+  /** When the turn began whose end is waited for: the clock is not asked for each spend. */
+  #turnMs = 0;
   #queueTimer: ReturnType<typeof setTimeout> | null = null;
   #patienceTimer: ReturnType<typeof setTimeout> | null = null;
   #waiting = 0;
@@ -226,9 +228,8 @@ export class PostgresLedger implements Ledger {
     }
     const outcome = new Later<Outcome>();
     this.#waiting++;
-    const queuedAtMs = this.#options.monotonicMs();
-    this.#queue.push({ spend, change, claims, queuedAtMs, isPlain: plain, tries: 0, outcome });
     this.#schedule();
+    this.#queue.push({ spend, change, claims, queuedAtMs: this.#turnMs, isPlain: plain, tries: 0, outcome });
     this.#watchQueue();
     return outcome;
   }
@@ -237,6 +238,7 @@ export class PostgresLedger implements Ledger {
   #schedule(): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
+    this.#turnMs = this.#options.monotonicMs();
     setImmediate(() => {
       this.#isScheduled = false;
       this.#dispatchAll();

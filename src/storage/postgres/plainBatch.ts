@@ -9,8 +9,8 @@ import { APART, TAKE_WAITS } from './takeFunction.ts';
 
 const STATEMENT = {
   name: 'take',
-  text: `SELECT ledger_take_v1($1::bigint, $2::bigint, $3::int, $4::bigint, $5::bigint[], $6::bigint[], $7::bigint[], $8::int[],
-    $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[]) AS verdicts`,
+  text: `SELECT ledger_take_v1($1::bigint, $2::bigint, $3::int, $4::bigint, $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[],
+    $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[]) AS verdicts`,
 };
 
 const [COMMA, MINUS, ZERO] = [0x2c, 0x2d, 0x30];
@@ -63,17 +63,15 @@ function groupByAccount(spends: readonly Spend[]): Group[] {
 }
 
 function messageOf(groups: readonly Group[], { lane, number, waits, saidMs }: BatchHead): Buffer {
-  const { ids, changes, revisions, kinds, mosts, durations, epochs, starts, nexts } = columnsOf(groups);
-  const lists = [ids, changes, revisions, kinds, mosts, durations, epochs, starts, nexts];
+  const { ids, changes, revisions, mosts, durations, epochs, starts, nexts } = columnsOf(groups);
+  const lists = [ids, changes, revisions, mosts, durations, epochs, starts, nexts];
   const room = 4 * ROOM_FOR_NUMBER + lists.length * roomForList(groups.length);
   const message = new BindMessage(STATEMENT.name, 4 + lists.length, room);
   message.int8(lane);
   message.int8(number);
   message.int4(TAKE_WAITS[waits]);
   message.int8(saidMs);
-  for (const list of lists)
-    if (list === kinds) message.int4s(kinds);
-    else message.int8s(list);
+  for (const list of lists) message.int8s(list);
   return message.end();
 }
 
@@ -81,7 +79,6 @@ interface Columns {
   readonly ids: number[];
   readonly changes: number[];
   readonly revisions: number[];
-  readonly kinds: number[];
   readonly mosts: number[];
   readonly durations: number[];
   /** Those of refills are empty where there are none. */
@@ -94,7 +91,6 @@ function columnsOf(groups: readonly Group[]): Columns {
   const ids: number[] = [];
   const changes: number[] = [];
   const revisions: number[] = [];
-  const kinds: number[] = [];
   const mosts: number[] = [];
   const durations: number[] = [];
   let hasRefills = false;
@@ -106,12 +102,10 @@ function columnsOf(groups: readonly Group[]): Columns {
     revisions.push(revision);
     if (rule.kind === 'window') {
       changes.push(amount);
-      kinds.push(1);
       mosts.push(rule.limit);
       durations.push(rule.durationMs);
     } else {
       changes.push(-amount);
-      kinds.push(0);
       mosts.push(MAX_COUNT);
       durations.push(0);
       hasRefills ||= rule.refill !== null;
@@ -122,7 +116,6 @@ function columnsOf(groups: readonly Group[]): Columns {
     ids,
     changes,
     revisions,
-    kinds,
     mosts,
     durations,
     epochs: refills.map((refill) => refill?.epoch ?? null),

@@ -12,7 +12,9 @@ const LONGEST_WAIT_MS = 100;
 /** It was so: nothing was done. */
 export const WAITED_TOO_LONG = 'KS003';
 
-/** The window of `a` has ended; credits have no duration. */
+/** Credits have no duration. */
+const IS_KIND = 'a.kind = CASE WHEN u.duration > 0 THEN 1 ELSE 0 END';
+/** The window of `a` has ended. */
 const HAS_ENDED = 'u.duration > 0 AND now_ >= a.mark';
 const CHANGED = `CASE WHEN ${HAS_ENDED} THEN u.change ELSE a.value + u.change END`;
 const MARK = `CASE WHEN ${HAS_ENDED} THEN (now_ / u.duration + 1) * u.duration ELSE a.mark END`;
@@ -27,12 +29,12 @@ interface Way {
 }
 
 function asked({ refills }: Way): string {
-  return `unnest(ids, changes, revisions, kinds, mosts, durations${refills ? ', epochs, starts, nexts' : ''}) WITH ORDINALITY
-      AS u(id, change, revision, kind, most, duration${refills ? ', epoch, start, next' : ''}, place)`;
+  return `unnest(ids, changes, revisions, mosts, durations${refills ? ', epochs, starts, nexts' : ''}) WITH ORDINALITY
+      AS u(id, change, revision, most, duration${refills ? ', epoch, start, next' : ''}, place)`;
 }
 
 function take(way: Way): string {
-  const isMeant = `a.revision = u.revision AND a.kind = u.kind AND ${SUFFICES} ${way.refills ? 'AND (u.next IS NULL OR (now_ >= u.start AND now_ < u.next AND a.mark >= u.epoch AND a.due_at_ms >= u.next))' : ''}`;
+  const isMeant = `a.revision = u.revision AND ${IS_KIND} AND ${SUFFICES} ${way.refills ? 'AND (u.next IS NULL OR (now_ >= u.start AND now_ < u.next AND a.mark >= u.epoch AND a.due_at_ms >= u.next))' : ''}`;
   const update = way.waits
     ? `UPDATE accounts a SET value = ${CHANGED}, mark = ${MARK}, room = NULL
     FROM ${asked(way)} WHERE a.id = u.id AND ${isMeant}
@@ -60,7 +62,7 @@ function others(way: Way): string {
     : '';
   return `
     SELECT string_agg(u.place || ',' || CASE
-      WHEN a.id IS NULL OR a.revision <> u.revision OR a.kind <> u.kind THEN '${STATUS.stale},0,0' ${refills}
+      WHEN a.id IS NULL OR a.revision <> u.revision OR NOT ${IS_KIND} THEN '${STATUS.stale},0,0' ${refills}
       WHEN ${SUFFICES} THEN CASE WHEN waits = ${TAKE_WAITS.never} THEN '${STATUS.busy},0,0' ELSE '${APART},0,0' END
       ELSE '${STATUS.refused},' || CASE WHEN ${HAS_ENDED} THEN 0 ELSE a.value END || ',' || (${MARK}) END, ',')
     INTO others FROM ${asked(way)} LEFT JOIN accounts a ON a.id = u.id
@@ -81,8 +83,8 @@ function either(sql: (way: Way) => string, waits: boolean): string {
  */
 export const TAKE = `
 CREATE FUNCTION ledger_take_v1(
-  lane bigint, batch bigint, waits int, at_ms bigint, ids bigint[], changes bigint[], revisions bigint[], kinds int[],
-  mosts bigint[], durations bigint[], epochs bigint[], starts bigint[], nexts bigint[]
+  lane bigint, batch bigint, waits int, at_ms bigint, ids bigint[], changes bigint[], revisions bigint[], mosts bigint[],
+  durations bigint[], epochs bigint[], starts bigint[], nexts bigint[]
 ) RETURNS text LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
   began timestamptz; now_ bigint; after_ bigint;
