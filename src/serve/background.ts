@@ -26,7 +26,7 @@ const OLD_TRANSACTION_MS = 300_000;
 const SAVE_REST = 20;
 /** Where the database has work for others, too, it shall have less of this; but the rest does not grow for ever. */
 const SHARED_SAVE_REST = 50;
-const MAX_SHARED_SAVE_REST_MS = 10_000;
+const MAX_SHARED_SAVE_REST_MS = 20_000;
 /** One that failed is followed by all counts once more: not at once. */
 const FAILED_SAVE_REST_MS = 5_000;
 /** Owners of local counters that are looked at in one turn, whether they can be forgotten. */

@@ -47,7 +47,8 @@ class WrittenQuery extends Query {
       connection.parse({ name, text, types: [] }, true);
       submittedNamedStatements[name] = text;
     }
-    connection.stream.write(this.#message);
+    // As the driver does: of a connection that is gone it hears in another way.
+    if (connection.stream.writable) connection.stream.write(this.#message);
   };
 
   handleDataRow({ fields }: { readonly fields: readonly (string | null)[] }): void {
