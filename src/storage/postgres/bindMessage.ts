@@ -21,8 +21,8 @@ export function roomForList(count: number): number {
 export const ROOM_FOR_NUMBER = LENGTH_BYTES + INT8_BYTES;
 
 /**
- * A prepared statement with its values, all of them whole numbers and lists of such, as it goes over the wire. As text the
- * same takes three times as long to write, and the driver writes four messages and describes an answer that is known.
+ * A prepared statement with its values, all of them whole numbers and lists of such, as it goes over the wire. The
+ * driver would write it as text, in four messages, and ask for the description of an answer that is known (docs/adr/0007).
  */
 export class BindMessage {
   readonly #bytes: Buffer;
