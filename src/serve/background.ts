@@ -26,6 +26,7 @@ const OLD_TRANSACTION_MS = 300_000;
 const SAVE_REST = 20;
 /** Where the database has work for others, too, it shall have less of this; but the rest does not grow for ever. */
 const SHARED_SAVE_REST = 50;
+const FEW_COUNTS = 100;
 const MAX_SHARED_SAVE_REST_MS = 20_000;
 /** One that failed is followed by all counts once more: not at once. */
 const FAILED_SAVE_REST_MS = 5_000;
@@ -192,6 +193,7 @@ export class Background {
     const { engine, monotonicMs, cluster } = this.#options;
     engine.edge.tidy(engine.storage.ledger.nowMs(), FORGET_STEP);
     const startedAtMs = monotonicMs();
+    const isMany = engine.edge.unsavedSize > FEW_COUNTS;
     const rests = startedAtMs < this.#saveAgainAtMs;
     if (cluster === null && (rests || engine.edge.unsavedSize === 0)) return;
     try {
@@ -204,7 +206,8 @@ export class Background {
     }
     const tookMs = monotonicMs() - startedAtMs;
     const restMs = cluster === null ? tookMs * SAVE_REST : Math.min(tookMs * SHARED_SAVE_REST, MAX_SHARED_SAVE_REST_MS);
-    this.#saveAgainAtMs = engine.storage.edge.isAlone ? startedAtMs + restMs : 0;
+    // Few of them take long where the database is far, and not because it has much to do.
+    this.#saveAgainAtMs = engine.storage.edge.isAlone && (isMany || cluster === null) ? startedAtMs + restMs : 0;
   }
 
   /** Between two steps of a long task. */

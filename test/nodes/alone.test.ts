@@ -75,32 +75,31 @@ describe('a node that is alone', () => {
 describe('local counts that were saved while nobody was there to be told', () => {
   const counted = (count: number) => ({ owner: 'key_1', name: 'a', durationMs: 3_600_000, count, resetAtMs: 1e14 });
   const told = async () => (await lab.query('SELECT count::int, pushed_at FROM edge_counts'))[0];
+  const unseenFor = (ms: number) => lab.query(`UPDATE nodes SET seen_at_ms = ledger_now_v1(NULL) - ${ms}`);
 
   afterEach(() => lab.query('DELETE FROM edge_counts; DELETE FROM nodes'));
 
-  /** Two nodes know of each other; then one is not seen any more, and the other one saves 7 where it had told of 3. */
-  async function leftAlone() {
-    let monotonicMs = 0;
-    const [one, other] = [await lab.open(), await lab.open({ monotonicMs: () => monotonicMs })];
+  /** Two nodes know of each other, and one has told of 3. */
+  async function together() {
+    const [one, other] = [await lab.open(), await lab.open()];
     let again = 0;
     one.edge.onForgotten(() => again++);
     for (const storage of [one, other]) await storage.sayHello(null);
     expect(await other.edge.sync([], true)).toEqual([]);
     await one.edge.sync([counted(3)], true);
     expect(await other.edge.sync([], true)).toEqual([counted(3)]);
-    const before = await told();
-    await lab.query('UPDATE nodes SET seen_at_ms = seen_at_ms - 10000');
-    expect(await isAlone(one)).toBe(true);
-    await one.edge.sync([counted(7)], true);
-    expect(await told()).toEqual({ count: 7, pushed_at: before?.['pushed_at'] });
-    // Whoever looks as if it had been there all the time is told nothing new.
-    await lab.query(`UPDATE edge_counts SET pushed_at = pushed_at - interval '1 minute'`);
-    return { one, other, timesAgain: () => again, pass: (ms: number) => (monotonicMs += ms) };
+    return { one, other, timesAgain: () => again };
   }
 
   test('are saved again, and told, as soon as another node is seen', async () => {
-    const { one, other, timesAgain } = await leftAlone();
+    const { one, other, timesAgain } = await together();
+    const before = await told();
+    await unseenFor(600_000);
     expect(await isAlone(one)).toBe(true);
+    await one.edge.sync([counted(7)], true);
+    expect(await told()).toEqual({ count: 7, pushed_at: before?.['pushed_at'] });
+    // So long ago that nobody would look back to it.
+    await lab.query(`UPDATE edge_counts SET pushed_at = pushed_at - interval '1 minute'`);
     expect(timesAgain()).toBe(0);
     await other.sayHello(null);
     expect(await isAlone(one)).toBe(false);
@@ -112,13 +111,13 @@ describe('local counts that were saved while nobody was there to be told', () =>
     expect(timesAgain()).toBe(1);
   });
 
-  test('are read by a node that could not look for long, also when the other one is dead by then', async () => {
-    const { other, pass } = await leftAlone();
-    pass(5_000);
-    expect(await other.edge.sync([], true)).toEqual([]);
-    pass(5_001);
+  test('are told as they are saved while the other one may come back', async () => {
+    const { one, other, timesAgain } = await together();
+    await unseenFor(590_000);
+    expect(await isAlone(one)).toBe(true);
+    await one.edge.sync([counted(7)], true);
     expect(await other.edge.sync([], true)).toEqual([counted(7)]);
-    expect(await other.edge.sync([], true)).toEqual([]);
+    expect(timesAgain()).toBe(0);
   });
 });
 

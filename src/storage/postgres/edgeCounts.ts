@@ -7,8 +7,8 @@ import type { Session } from './session.ts';
 /** A push may take this long; the next pull looks back further, so that none is missed. */
 export const PUSH_TIMEOUT_MS = 1_500;
 const LOOK_BACK = '2 seconds';
-/** Who has not pulled for so long looks at everything once. */
-const UNSEEN_AFTER_MS = GONE_AFTER_MS / 2;
+/** Who was seen in this time may come back, and is told by then what it has missed. */
+const AWAITED_MS = 600_000;
 /** Rows of other nodes that are looked at in one pull; the next one goes on from there. */
 const MAX_PULLED = 10_000;
 
@@ -20,7 +20,8 @@ interface SumRow extends Record<string, unknown> {
   count: number;
   /** Where the next pull begins. */
   next: string;
-  is_alone: boolean;
+  /** How long ago another node was last seen; null = there is none. */
+  unseen_ms: number | null;
 }
 
 interface LoadRow extends Record<string, unknown> {
@@ -41,23 +42,22 @@ export class PostgresEdgeCounts implements EdgeCounts {
   readonly #session: Session;
   readonly #node: string;
   readonly #lookups: Pool;
-  readonly #monotonicMs: () => number;
   #next: string | null = null;
-  #pulledAtMs = Infinity;
   /** Owners that will be asked for together, as soon as the question before is answered. */
   #gathering: { readonly owners: Set<string>; readonly rows: Promise<LoadRow[]> } | null = null;
   #lastLoad: Promise<unknown> = Promise.resolve();
   #onForgotten: () => void = () => {};
   #wasConnected = false;
   #isAlone = false;
+  /** There is nobody, and nobody is awaited. */
+  #isQuiet = false;
   /** Something was saved of which no other node would hear. */
   #wasQuiet = false;
 
-  constructor(session: Session, lookups: Pool, node: string, monotonicMs: () => number) {
+  constructor(session: Session, lookups: Pool, node: string) {
     this.#session = session;
     this.#lookups = lookups;
     this.#node = node;
-    this.#monotonicMs = monotonicMs;
   }
 
   get isAlone(): boolean {
@@ -92,15 +92,11 @@ export class PostgresEdgeCounts implements EdgeCounts {
   }
 
   /**
-   * Where there is nobody to tell, what is saved keeps the time at which it was last told: no index has to be changed for it,
-   * which is a third of the work. All of it is told when another node is seen.
+   * Where there is nobody to tell, what is saved keeps the time at which it was last told: within a window no index has to be
+   * changed for it, and it takes half of the work. All of it is told when another node is seen.
    */
   async sync(counts: readonly EdgeCount[], isLast: boolean): Promise<readonly EdgeCount[]> {
-    const startedAtMs = this.#monotonicMs();
-    // Others may have believed to be alone meanwhile.
-    if (startedAtMs - this.#pulledAtMs > UNSEEN_AFTER_MS) this.#next = '-infinity';
-    const isQuiet = this.#isAlone;
-    this.#wasQuiet ||= isQuiet && counts.length > 0;
+    this.#wasQuiet ||= this.#isQuiet && counts.length > 0;
     const { rows } = await asUnavailable(
       this.#session.query<SumRow>({
         name: 'sync_edge',
@@ -114,16 +110,15 @@ export class PostgresEdgeCounts implements EdgeCounts {
           counts.map(({ resetAtMs }) => resetAtMs),
           this.#next,
           isLast,
-          isQuiet,
+          this.#isQuiet,
         ],
       }),
     );
-    if (isLast) {
-      this.#next = rows[0]?.next ?? this.#next;
-      this.#pulledAtMs = startedAtMs;
-    }
-    this.#isAlone = rows[0]?.is_alone ?? false;
-    if (this.#wasQuiet && !this.#isAlone) {
+    if (isLast) this.#next = rows[0]?.next ?? this.#next;
+    const unseenMs = rows[0]?.unseen_ms ?? Infinity;
+    this.#isAlone = unseenMs >= GONE_AFTER_MS;
+    this.#isQuiet = unseenMs >= AWAITED_MS;
+    if (this.#wasQuiet && !this.#isQuiet) {
       this.#wasQuiet = false;
       this.#onForgotten();
     }
@@ -183,5 +178,5 @@ const SYNC = `WITH mine AS (
   )
   SELECT s.*, (CASE WHEN (SELECT count(*) FROM news) = ${MAX_PULLED} THEN (SELECT max(pushed_at) FROM news)
     ELSE now() - interval '${LOOK_BACK}' END)::text AS next,
-    NOT EXISTS (SELECT 1 FROM nodes o WHERE o.id <> $1 AND o.seen_at_ms > ledger_now_v1(NULL) - ${GONE_AFTER_MS}) AS is_alone
+    ledger_now_v1(NULL) - (SELECT max(o.seen_at_ms) FROM nodes o WHERE o.id <> $1) AS unseen_ms
   FROM (SELECT 1) one LEFT JOIN sums s ON true`;

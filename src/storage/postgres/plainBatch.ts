@@ -24,7 +24,17 @@ interface Group {
 
 /** One leg from which something is taken, and nothing to remember it by. */
 export function isPlain({ legs, idempotency }: Spend): boolean {
-  return idempotency === null && legs.length === 1 && (legs[0]?.amount ?? 0) > 0;
+  const [leg] = legs;
+  return idempotency === null && legs.length === 1 && leg !== undefined && leg.amount > 0 && isWhole(leg);
+}
+
+/** What is not can stand in a spoilt record only; as text it is refused by the database, in words that tell of it. */
+function isWhole({ account, amount, revision, rule }: Leg): boolean {
+  if (!Number.isSafeInteger(account) || !Number.isSafeInteger(amount) || !Number.isSafeInteger(revision)) return false;
+  if (rule.kind === 'window') return Number.isSafeInteger(rule.limit) && Number.isSafeInteger(rule.durationMs);
+  if (rule.refill === null) return true;
+  const { epoch, startMs, nextMs } = rule.refill;
+  return Number.isSafeInteger(epoch) && Number.isSafeInteger(startMs) && Number.isSafeInteger(nextMs);
 }
 
 /** Two legs of one account that can be taken together. */

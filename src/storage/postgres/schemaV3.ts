@@ -29,7 +29,7 @@ export const SCHEMA_V3 = `
   -- The database reads each of them anew with every statement. The value is what must not become wrong.
   ALTER TABLE accounts DROP CONSTRAINT accounts_kind_check, DROP CONSTRAINT accounts_mark_check,
     DROP CONSTRAINT accounts_due_at_ms_check, DROP CONSTRAINT accounts_revision_check;
-  -- Room for the next count of each row beside it, where no index has to be told of it.
+  -- Room for the next count of each row beside it: then no index has to be told, as long as nothing that is indexed changes.
   ALTER TABLE edge_counts SET (fillfactor = 50);
   ${TAKE}
   ${SPEND_V2}

@@ -115,7 +115,7 @@ export class PostgresStorage implements Storage {
       random,
       monotonicMs,
     });
-    this.edge = new PostgresEdgeCounts(this.#edgeSession, this.#lookups, options.node, monotonicMs);
+    this.edge = new PostgresEdgeCounts(this.#edgeSession, this.#lookups, options.node);
     this.feed = new PostgresFeed(connector, {
       staleMaxMs: options.staleMaxMs,
       clock,
