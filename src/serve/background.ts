@@ -2,6 +2,7 @@ import type { Engine } from '../engine/engine.ts';
 import type { BackgroundGauges } from '../http/metrics.ts';
 import type { Log } from '../log.ts';
 import type { PostgresStorage } from '../storage/postgres/storage.ts';
+import { saveRestMs } from './savePace.ts';
 import { TallyPace } from './tallyPace.ts';
 import { WalWatch } from './walWatch.ts';
 
@@ -22,13 +23,7 @@ const PRUNE_TALLIES_EVERY_MS = 600_000;
 /** A step takes about a tenth of it. */
 const FILL_EVERY_MS = 500;
 const OLD_TRANSACTION_MS = 300_000;
-/** A save that took t is followed by another after this many t at the earliest. */
-const SAVE_REST = 20;
-/** Where the database has work for others, too, it shall have less of this; but the rest does not grow for ever. */
-const SHARED_SAVE_REST = 50;
-const FEW_COUNTS = 100;
-const MAX_SHARED_SAVE_REST_MS = 20_000;
-/** One that failed is followed by all counts once more: not at once. */
+/** A save that failed is followed by all counts once more: not at once. */
 const FAILED_SAVE_REST_MS = 5_000;
 /** Owners of local counters that are looked at in one turn, whether they can be forgotten. */
 const FORGET_STEP = 200;
@@ -193,9 +188,9 @@ export class Background {
     const { engine, monotonicMs, cluster } = this.#options;
     engine.edge.tidy(engine.storage.ledger.nowMs(), FORGET_STEP);
     const startedAtMs = monotonicMs();
-    const isMany = engine.edge.unsavedSize > FEW_COUNTS;
+    const counts = engine.edge.unsavedSize;
     const rests = startedAtMs < this.#saveAgainAtMs;
-    if (cluster === null && (rests || engine.edge.unsavedSize === 0)) return;
+    if (cluster === null && (rests || counts === 0)) return;
     try {
       const isWritten = rests ? await engine.edge.syncIfHeard() : await engine.edge.sync().then(() => true);
       if (!isWritten) return;
@@ -205,9 +200,8 @@ export class Background {
       throw error;
     }
     const tookMs = monotonicMs() - startedAtMs;
-    const restMs = cluster === null ? tookMs * SAVE_REST : Math.min(tookMs * SHARED_SAVE_REST, MAX_SHARED_SAVE_REST_MS);
-    // Few of them take long where the database is far, and not because it has much to do.
-    this.#saveAgainAtMs = engine.storage.edge.isAlone && (isMany || cluster === null) ? startedAtMs + restMs : 0;
+    const { isShared, isAlone } = engine.storage.edge;
+    this.#saveAgainAtMs = startedAtMs + saveRestMs({ counts, tookMs, isShared, isAlone });
   }
 
   /** Between two steps of a long task. */
