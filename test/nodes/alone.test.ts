@@ -77,6 +77,9 @@ describe('local counts that were saved while nobody was there to be told', () =>
   const told = async () => (await lab.query('SELECT count::int, pushed_at FROM edge_counts'))[0];
   const unseenFor = (ms: number) => lab.query(`UPDATE nodes SET seen_at_ms = ledger_now_v1(NULL) - ${ms}`);
 
+  /** What was told is so old that nobody would look back to it. */
+  const longAgo = () => lab.query(`UPDATE edge_counts SET pushed_at = pushed_at - interval '1 minute'`);
+
   afterEach(() => lab.query('DELETE FROM edge_counts; DELETE FROM nodes'));
 
   /** Two nodes know of each other, and one has told of 3. */
@@ -98,8 +101,7 @@ describe('local counts that were saved while nobody was there to be told', () =>
     expect(await isAlone(one)).toBe(true);
     await one.edge.sync([counted(7)], true);
     expect(await told()).toEqual({ count: 7, pushed_at: before?.['pushed_at'] });
-    // So long ago that nobody would look back to it.
-    await lab.query(`UPDATE edge_counts SET pushed_at = pushed_at - interval '1 minute'`);
+    await longAgo();
     expect(timesAgain()).toBe(0);
     await other.sayHello(null);
     expect(await isAlone(one)).toBe(false);
@@ -113,6 +115,7 @@ describe('local counts that were saved while nobody was there to be told', () =>
 
   test('are told as they are saved while the other one may come back', async () => {
     const { one, other, timesAgain } = await together();
+    await longAgo();
     await unseenFor(590_000);
     expect(await isAlone(one)).toBe(true);
     await one.edge.sync([counted(7)], true);
