@@ -15,7 +15,7 @@ const HOT_CONNECTIONS = 200;
 const HOT_NODES = 3;
 const IDLE_REQUESTS = 300;
 
-/** What one batch of the ledger can hold of them depends on how many wait at a time. */
+/** The more wait at a time, the larger the batches of the ledger. */
 export const CROWD_CONNECTIONS = 256;
 
 export interface PostgresResult {
@@ -36,9 +36,10 @@ export async function measurePostgres(pool: RequestPool, pace: Pace): Promise<Po
   await using server = await PostgresServer.start({ durable: true, settings: { shared_buffers: '256MB' } });
   const fill = (shape: KeyShape) => fillDatabase(server, pool.count, shape);
   const parts = { pool, keys: pool.count, databaseSeconds: () => familySeconds(server.pid) };
-  const [local] = await measureAgainstBare(await fill('local'), [parts], pace);
+  const local = await measureAgainstBare(await fill('local'), parts, pace);
+  const strict = await measureAgainstBare(await fill('strict'), parts, pace);
   const crowd = { ...parts, connections: CROWD_CONNECTIONS };
-  const [strict, strictCrowd] = await measureAgainstBare(await fill('strict'), [parts, crowd], pace);
+  const strictCrowd = await measureAgainstBare(await fill('strict'), crowd, pace);
   const guarded = await measureGuarded(await fill('credits'), parts, pace);
   const hotRatio = await measureHot(await fill('credits'), pool, pace);
   return { local, strict, strictCrowd, ...guarded, hotRatio };
@@ -46,25 +47,16 @@ export async function measurePostgres(pool: RequestPool, pace: Pace): Promise<Po
 
 type SideParts = Omit<Side, 'child'>;
 
-/** One node and one bare handler, with one load after the other. */
-async function measureAgainstBare<Loads extends readonly SideParts[]>(
-  databaseUrl: string,
-  loads: readonly [...Loads],
-  pace: Pace,
-): Promise<{ [Each in keyof Loads]: Comparison }> {
+async function measureAgainstBare(databaseUrl: string, parts: SideParts, pace: Pace): Promise<Comparison> {
   const node = await Child.startNode({ databaseUrl });
   const bare = await Child.startBare(await probe(node.port));
-  const comparisons: Comparison[] = [];
-  for (const load of loads) {
-    for (const child of [bare, node]) child.resume();
-    const subject: Side = { ...load, child: node };
-    // The database does nothing for the other one.
-    const baseline: Side = { ...subject, child: bare, databaseSeconds: () => 0 };
-    for (const side of [baseline, subject]) await warmUp(side);
-    comparisons.push(await compare(baseline, subject, pace));
-  }
+  const subject: Side = { ...parts, child: node };
+  // The database does nothing for the other one.
+  const baseline: Side = { ...subject, child: bare, databaseSeconds: () => 0 };
+  for (const side of [baseline, subject]) await warmUp(side);
+  const comparison = await compare(baseline, subject, pace);
   await Promise.all([bare.stop(), node.stop()]);
-  return comparisons as { [Each in keyof Loads]: Comparison };
+  return comparison;
 }
 
 async function measureGuarded(

@@ -7,7 +7,7 @@ const MAX_SHARED_REST_MS = 20_000;
 const FEW = 100;
 
 /** Local counts that were saved. */
-export interface Save {
+interface Save {
   readonly counts: number;
   readonly tookMs: number;
   /** In a database that other nodes may share. */

@@ -70,6 +70,50 @@ describe('a node that is alone', () => {
     await holder.query('COMMIT');
     expect(await spend).toMatchObject({ status: 'taken', legs: [{ left: 4, resetAtMs: clock.nowMs() + 1000 }] });
   });
+
+  test('that has waited for long does not wait in passing for ten seconds: free rows are not held up beside a held one', async () => {
+    const clock = new VirtualClock('2026-03-15T12:00:00.900Z');
+    let laterMs = 0;
+    const monotonicMs = () => performance.now() + laterMs;
+    const storage = await lab.open({ nowMs: clock.nowMs, isTimeVirtual: true, monotonicMs });
+    const [held = 0, free = 0] = await storage.ledger.reserveAccounts(2);
+    const open = (account: number) =>
+      ({ account, expect: 0, open: 'window', refill: null, set: 0, revision: 1 }) as const;
+    for (const account of [held, free]) await storage.ledger.apply(change(open(account)));
+    expect(await isAlone(storage)).toBe(true);
+    const ask = (account: number) => storage.ledger.spend(spendOf(strict(account, 1, 9, 1000, 1)));
+    const holder = await lab.client();
+    const batchNumbers = async () => Number((await lab.query('SELECT sum(batch) AS sum FROM lanes'))[0]?.['sum']);
+    const hold = async () => {
+      await holder.query('BEGIN');
+      await holder.query('SELECT 1 FROM accounts WHERE id = $1 FOR UPDATE', [held]);
+    };
+    await hold();
+    const late = ask(held);
+    await untilBackend(lab, WAITS_FOR_A_ROW);
+    clock.advance(100);
+    await holder.query('SELECT pg_sleep(0.15)');
+    await holder.query('COMMIT');
+    await late;
+    laterMs = 9_000;
+    await hold();
+    const before = await batchNumbers();
+    const beside = ask(held);
+    expect(await ask(free)).toMatchObject({ status: 'taken' });
+    // By the first batch that was sent: none was given up because it had waited.
+    expect(await batchNumbers()).toBe(before + 1);
+    await holder.query('COMMIT');
+    expect(await beside).toMatchObject({ status: 'taken' });
+    laterMs = 20_000;
+    await hold();
+    const both = Promise.all([ask(held), ask(free)]);
+    await untilBackend(lab, WAITS_FOR_A_ROW);
+    const taken = await lab.values([free]);
+    await holder.query('COMMIT');
+    expect(await both).toMatchObject([{ status: 'taken' }, { status: 'taken' }]);
+    // It had waited in one batch with the other.
+    expect([taken, await lab.values([free])]).toEqual([[1], [2]]);
+  });
 });
 
 describe('local counts that were saved while nobody was there to be told', () => {

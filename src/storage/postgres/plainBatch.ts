@@ -13,8 +13,6 @@ const STATEMENT = {
     $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[]) AS verdicts`,
 };
 
-const [COMMA, MINUS, ZERO] = [0x2c, 0x2d, 0x30];
-
 /** Those of one account are taken together, or decided one by one elsewhere. */
 interface Group {
   readonly leg: Leg;
@@ -134,26 +132,9 @@ function columnsOf(groups: readonly Group[]): Columns {
   };
 }
 
-/** Of whole numbers with commas between them; to take it apart first takes twice as long. */
-function numbersOf(text: string): number[] {
-  const numbers: number[] = [];
-  let [number, sign] = [0, 1];
-  for (let i = 0; i < text.length; i++) {
-    const character = text.charCodeAt(i);
-    if (character === COMMA) {
-      numbers.push(sign * number);
-      number = 0;
-      sign = 1;
-    } else if (character === MINUS) sign = -1;
-    else number = number * 10 + (character - ZERO);
-  }
-  numbers.push(sign * number);
-  return numbers;
-}
-
 /** Places of the answer count from 1. */
 function readAnswer(text: string, groups: readonly Group[], size: number): BatchOutcome[] {
-  const numbers = numbersOf(text);
+  const numbers = text.split(',').map(Number);
   const [nowMs = 0, taken = 0] = numbers;
   const outcomes: BatchOutcome[] = Array.from({ length: size });
   const places = 2;

@@ -40,7 +40,8 @@ export function sliceSource({ isOfApi, keys, identities }: Named): string {
 export function packApis(tallies: TallyLists): string {
   const { fromMs, apis, keyIds, minutesMs, places, tags, counts } = tallies.columns();
   const sums = new Map<string, Tally & { counts: number[] }>();
-  const sumOf = (minute: number, place: number, tagged: string) => {
+  for (let i = 0; i < keyIds.length; i++) {
+    const [minute, place, tagged] = [minutesMs?.[i] ?? 0, places?.[i] ?? 0, tags?.[i] ?? ''];
     const name = `${minute} ${place} ${tagged}`;
     let sum = sums.get(name);
     if (sum === undefined) {
@@ -49,26 +50,8 @@ export function packApis(tallies: TallyLists): string {
       sum = { ...subject, counts: counts.map(() => 0), lastAtMs: minuteMs };
       sums.set(name, sum);
     }
-    return sum;
-  };
-  const counted = counts.flatMap((list, code) => (list === null ? [] : [{ list, code }]));
-  // Neighbours are mostly of one minute and api.
-  for (let i = 0, end; i < keyIds.length; i = end) {
-    const [minute, place, tagged] = [minutesMs?.[i] ?? 0, places?.[i] ?? 0, tags?.[i] ?? ''];
-    end = i + 1;
-    while (
-      end < keyIds.length &&
-      (minutesMs?.[end] ?? 0) === minute &&
-      (places?.[end] ?? 0) === place &&
-      (tags?.[end] ?? '') === tagged
-    )
-      end++;
-    const sum = sumOf(minute, place, tagged);
-    for (const { list, code } of counted) {
-      let all = sum.counts[code] ?? 0;
-      for (let k = i; k < end; k++) all += list[k] ?? 0;
-      sum.counts[code] = all;
-    }
+    for (const [code, list] of counts.entries())
+      if (list !== null) sum.counts[code] = (sum.counts[code] ?? 0) + (list[i] ?? 0);
   }
   return packTallies(TallyLists.of([...sums.values()]));
 }
