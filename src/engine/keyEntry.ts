@@ -50,6 +50,8 @@ export interface KeyEntry {
   /** null = none. */
   readonly limits: readonly AppliedLimit[] | null;
   readonly extras: KeyExtras | null;
+  /** The accounts of its limits are counted from here: many packed keys share their limits. 0 = from nothing. */
+  readonly accountsFrom: number;
   /** See KeyRecord. */
   readonly guardAccount: number | null;
   /** Where it stands among the packed keys; -1 = it is kept as it is. */
@@ -79,6 +81,7 @@ export function toKeyEntry(found: KeyWithIdentity, apiId: string, identity: Iden
     identity,
     credits: key.credits,
     limits: key.limits.length === 0 ? null : key.limits.map(asConfigured),
+    accountsFrom: 0,
     extras: toExtras(found),
     guardAccount: key.guardAccount,
     place: -1,

@@ -22,7 +22,7 @@ export interface AppliedLimit {
   readonly ofIdentity: boolean;
   /** Not a counter of a configured limit: such counters are bounded in number. */
   readonly isAdHoc: boolean;
-  /** Account of a configured strict limit; null: local, or an ad-hoc one whose account is asked for by name. */
+  /** Account of a configured strict limit (`accountOf`); null: local, or an ad-hoc one whose account is asked for by name. */
   readonly account: number | null;
   /** What the wire layer made of it; made once, on the first answer. */
   wire: LimitWire | null;
@@ -49,6 +49,11 @@ export function asConfigured({ name, limit, durationMs, async, account }: LimitR
 /** The key or identity that a limit counts for. */
 export function ownerOf(entry: KeyEntry, { ofIdentity }: AppliedLimit): string {
   return ofIdentity ? (entry.identity?.id ?? entry.id) : entry.id;
+}
+
+export function accountOf({ accountsFrom }: KeyEntry, { account }: AppliedLimit): number | null {
+  // Limits of an identity are counted from nothing, and so is a key that has one: it is not packed.
+  return account === null ? null : accountsFrom + account;
 }
 
 /**

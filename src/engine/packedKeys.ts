@@ -1,10 +1,11 @@
-import type { RefillRule } from '../core/records.ts';
+import type { LimitRecord, RefillRule } from '../core/records.ts';
 import type { TallyLists } from '../core/tallyLists.ts';
 import type { KeyWithIdentity } from '../storage/recordsPort.ts';
 import type { LocalOwner } from './localWindow.ts';
 import { type KeyEntry, toExtras } from './keyEntry.ts';
 import { type AppliedLimit, asConfigured } from './limits.ts';
 import { OpenTally } from './openTally.ts';
+import { countAccounts } from './packedAccounts.ts';
 import { PackedCounts } from './packedCounts.ts';
 import {
   ACCOUNT,
@@ -14,6 +15,7 @@ import {
   EXPIRES,
   EXPIRES_AT_ALL,
   FLAGS,
+  flagsOf,
   HAS_CREDITS,
   isPackableId,
   LIMITS_AND_REFILL,
@@ -23,7 +25,7 @@ import {
   RowMemory,
   type TextReader,
 } from './packedRow.ts';
-import { DIGEST_WORDS, readDigest, readLong, writeLong } from './packedWords.ts';
+import { DIGEST_WORDS, isWord, readDigest, readLong, writeLong } from './packedWords.ts';
 import { Companions, Shared } from './packing.ts';
 import { RowIndex } from './rowIndex.ts';
 
@@ -72,10 +74,10 @@ export class PackedKeys {
   add(digest: string, found: KeyWithIdentity): boolean {
     const { key, identity } = found;
     if (identity !== null || key.guardAccount !== null || toExtras(found) !== null) return false;
-    if (!isPackableId(key.id) || key.limits.some(({ account }) => account !== null)) return false;
+    const accounts = countAccounts(key);
+    if (!isPackableId(key.id) || !isWord(key.revision) || accounts === null) return false;
     const api = this.#apis.indexOf(key.apiId, key.apiId);
-    const limits =
-      key.limits.length === 0 ? 0 : this.#limits.indexOf(JSON.stringify(key.limits), key.limits.map(asConfigured));
+    const limits = this.#limitsIndex(accounts.limits);
     const refill = this.#refillIndex(key.credits?.refill ?? null);
     if (api < 0 || limits < 0 || refill < 0) return false;
     this.delete(digest);
@@ -86,12 +88,8 @@ export class PackedKeys {
     words[at + API] = api;
     words[at + LIMITS_AND_REFILL] = limits | (refill << 16);
     words[at + REVISION] = key.revision;
-    words[at + FLAGS] =
-      LIVE |
-      (key.enabled ? ENABLED : 0) |
-      (key.credits === null ? 0 : HAS_CREDITS) |
-      (key.expiresAtMs === null ? 0 : EXPIRES_AT_ALL);
-    writeLong(words, at + ACCOUNT, key.credits?.account ?? 0);
+    words[at + FLAGS] = flagsOf(key);
+    writeLong(words, at + ACCOUNT, accounts.first);
     writeLong(words, at + EXPIRES, key.expiresAtMs ?? 0);
     this.#rows.writeId(this.#used, key.id);
     this.#index.link(words, this.#used++);
@@ -175,6 +173,7 @@ export class PackedKeys {
       identity: null,
       credits: (flags & HAS_CREDITS) === 0 ? null : this.#credits(row),
       limits: limits === 0 ? null : this.#limits.at(limits),
+      accountsFrom: limits === 0 ? 0 : this.#account(row),
       extras: null,
       guardAccount: null,
       place: this.#firstPlace + row,
@@ -186,10 +185,7 @@ export class PackedKeys {
 
   #credits(row: number): KeyEntry['credits'] {
     const refill = this.#rows.word(row, LIMITS_AND_REFILL) >>> 16;
-    return {
-      account: readLong(this.#rows.words, row * ROW + ACCOUNT),
-      refill: refill === 0 ? null : this.#refills.at(refill),
-    };
+    return { account: this.#account(row), refill: refill === 0 ? null : this.#refills.at(refill) };
   }
 
   /** When the rule was set makes no difference to a verification; without it many keys share a rule. */
@@ -197,6 +193,10 @@ export class PackedKeys {
     if (refill === null) return 0;
     const rule = { ...refill, sinceMs: 0 };
     return this.#refills.indexOf(JSON.stringify(rule), rule);
+  }
+
+  #limitsIndex(limits: readonly LimitRecord[]): number {
+    return limits.length === 0 ? 0 : this.#limits.indexOf(JSON.stringify(limits), limits.map(asConfigured));
   }
 
   #find(digest: string): number {
@@ -237,8 +237,11 @@ export class PackedKeys {
     this.#rows = new RowMemory(rows, this.#readerOf);
     this.#index = new RowIndex(ROW, rows);
     this.#locals = new Companions();
-    this.#used = 0;
-    this.#oldest = 0;
+    [this.#used, this.#oldest] = [0, 0];
+  }
+
+  #account(row: number): number {
+    return readLong(this.#rows.words, row * ROW + ACCOUNT);
   }
 
   #limitsNumber(row: number): number {

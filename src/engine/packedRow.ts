@@ -1,3 +1,4 @@
+import type { KeyRecord } from '../core/records.ts';
 import { COUNT_WORDS } from './packedCounts.ts';
 import { DIGEST_WORDS } from './packedWords.ts';
 
@@ -26,6 +27,11 @@ export const ENABLED = 1;
 export const HAS_CREDITS = 2;
 export const EXPIRES_AT_ALL = 4;
 export const LIVE = 8;
+
+export function flagsOf({ enabled, credits, expiresAtMs }: KeyRecord): number {
+  const [ofCredits, ofExpiry] = [credits === null ? 0 : HAS_CREDITS, expiresAtMs === null ? 0 : EXPIRES_AT_ALL];
+  return LIVE | (enabled ? ENABLED : 0) | ofCredits | ofExpiry;
+}
 
 const encoder = new TextEncoder();
 

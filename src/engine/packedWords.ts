@@ -24,6 +24,11 @@ function sixBits(text: string, at: number): number {
   return SIX_BITS[text.charCodeAt(at)] ?? 0;
 }
 
+/** A number that fits into one word; in a spoilt record it may be any other. */
+export function isWord(value: number): boolean {
+  return Number.isInteger(value) && value >= 0 && value < WORD;
+}
+
 /** A number up to 2^53 in two words. */
 export function readLong(words: Uint32Array, at: number): number {
   return (words[at] ?? 0) + (words[at + 1] ?? 0) * WORD;

@@ -11,7 +11,7 @@ import type { Ledger } from '../storage/port.ts';
 import type { Edge } from './edge.ts';
 import type { KeyCache } from './keyCache.ts';
 import type { KeyEntry } from './keyEntry.ts';
-import { type AppliedLimit, appliedLimits, type LimitRequest, ownerOf } from './limits.ts';
+import { accountOf, type AppliedLimit, appliedLimits, type LimitRequest, ownerOf } from './limits.ts';
 import { type LocalLeg, type LocalOwner, tooManyAdHocLimits } from './localWindow.ts';
 import type { Refills } from './refills.ts';
 import { type LimitReport, UNKNOWN_KEY, type Verdict } from './verdict.ts';
@@ -189,7 +189,9 @@ export class Verifier {
     const legs: Leg[] = [];
     const { identity } = entry;
     for (let i = 0; i < strict.length; i++) {
-      const { account, cost, limit, durationMs, ofIdentity } = strict[i] as AppliedLimit;
+      const applied = strict[i] as AppliedLimit;
+      const { cost, limit, durationMs, ofIdentity } = applied;
+      const account = accountOf(entry, applied);
       const rule = { kind: 'window', limit, durationMs } as const;
       const revision = account === null ? 0 : ofIdentity ? (identity?.revision ?? 0) : entry.revision;
       legs.push({ account: account ?? accounts?.[i] ?? 0, amount: cost, rule, revision });
@@ -216,7 +218,9 @@ export class Verifier {
   #accountsOf(entry: KeyEntry, strict: readonly AppliedLimit[]): Promise<number[]> {
     return Promise.all(
       strict.map(async (limit) => {
-        return limit.account ?? (await this.#adHocAccount(ownerOf(entry, limit), limit.name, limit.durationMs));
+        return (
+          accountOf(entry, limit) ?? (await this.#adHocAccount(ownerOf(entry, limit), limit.name, limit.durationMs))
+        );
       }),
     );
   }
