@@ -17,10 +17,10 @@ const local = (limit: number) => ({ name: 'local', limit, duration: 60_000, asyn
 const strict = (limit: number) => ({ name: 'strict', limit, duration: 60_000, async: false });
 
 /** What is left of everything, asked without taking. */
-async function standing(key: string): Promise<Record<string, number>> {
+async function standing(key: string, names: readonly string[] = ['local', 'strict']): Promise<Record<string, number>> {
   const { remaining, ratelimits } = (await service.verify(key, {
     remaining: { cost: 0 },
-    ratelimits: ['local', 'strict'].map((name) => ({ name, cost: 0 })),
+    ratelimits: names.map((name) => ({ name, cost: 0 })),
   })) as { remaining: number; ratelimits: { name: string; remaining: number }[] };
   return { credits: remaining, ...Object.fromEntries(ratelimits.map(({ name, remaining: left }) => [name, left])) };
 }
@@ -161,5 +161,32 @@ describe('headers of a limited key', () => {
     } finally {
       await silent.close();
     }
+  });
+});
+
+describe('keys that are made alike', () => {
+  const other = { ...strict(9), name: 'other' };
+
+  test('count apart, whichever of their counters is used', async () => {
+    const alike = { remaining: 9, ratelimits: [local(9), strict(9), other] };
+    const made = [await service.createKey(alike), await service.createKey(alike), await service.createKey(alike)];
+    for (const [i, { key }] of made.entries()) {
+      for (let times = 0; times <= i; times++) await service.verify(key);
+      await service.verify(key, { remaining: { cost: 0 }, ratelimits: [{ name: 'strict', cost: 2 }] });
+    }
+    for (const [i, { key }] of made.entries()) {
+      const expected = { credits: 8 - i, local: 7 - i, strict: 6 - i, other: 7 - i };
+      expect(await standing(key, ['local', 'strict', 'other'])).toEqual(expected);
+    }
+  });
+
+  test('also one that was given another limit later: its counters do not follow one another', async () => {
+    const alike = { remaining: 9, ratelimits: [strict(9)] };
+    const [changed, kept] = [await service.createKey(alike), await service.createKey(alike)];
+    await service.verify(changed.key);
+    await service.ok('/v1/keys.updateKey', { keyId: changed.keyId, ratelimits: [strict(9), other] });
+    for (let times = 0; times < 3; times++) await service.verify(changed.key);
+    expect(await standing(changed.key, ['strict', 'other'])).toEqual({ credits: 5, strict: 5, other: 6 });
+    expect(await standing(kept.key, ['strict'])).toEqual({ credits: 9, strict: 9 });
   });
 });
