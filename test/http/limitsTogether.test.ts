@@ -168,6 +168,7 @@ describe('keys that are made alike', () => {
   const other = { ...strict(9), name: 'other' };
 
   test('count apart, whichever of their counters is used', async () => {
+    const alone = await service.createKey({ ratelimits: [strict(9)] });
     const alike = { remaining: 9, ratelimits: [local(9), strict(9), other] };
     const made = [await service.createKey(alike), await service.createKey(alike), await service.createKey(alike)];
     for (const [i, { key }] of made.entries()) {
@@ -178,6 +179,7 @@ describe('keys that are made alike', () => {
       const expected = { credits: 8 - i, local: 7 - i, strict: 6 - i, other: 7 - i };
       expect(await standing(key, ['local', 'strict', 'other'])).toEqual(expected);
     }
+    expect(await standing(alone.key, ['strict'])).toMatchObject({ strict: 9 });
   });
 
   test('also one that was given another limit later: its counters do not follow one another', async () => {
