@@ -33,10 +33,12 @@ export interface LimitWire {
   /** Up to what is left of it: as the key's limit, and as one of its limits. */
   readonly ownHead: string;
   readonly itemHead: string;
+  /** How it ends as one of its limits. */
+  readonly keptEnd: string;
+  readonly exceededEnd: string;
   readonly isAscii: boolean;
   /** The header that says what is granted, and the other one up to what is left of it. */
-  readonly policyLine: string;
-  readonly leftHead: string;
+  readonly linesHead: string;
 }
 
 const NONE: readonly AppliedLimit[] = [];

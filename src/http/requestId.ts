@@ -1,9 +1,11 @@
-import { base58Number } from '../core/base58.ts';
+import { base58Digit, base58Number } from '../core/base58.ts';
 import { ID_RANDOM_BYTES, makeId } from '../core/ids.ts';
 import type { System } from '../engine/system.ts';
 
-const COUNTER_WIDTH = 4;
-const COUNTER_SPAN = 58 ** COUNTER_WIDTH;
+/** Characters of the counter: those that change seldom, and those that change with every id. */
+const HIGH_WIDTH = 2;
+const HIGH_SPAN = 58 ** HIGH_WIDTH;
+const LOW_SPAN = 58 ** 2;
 
 /**
  * Request ids: one random id, made anew now and then, and a counter behind it. Unique like the other ids, without asking
@@ -12,17 +14,27 @@ const COUNTER_SPAN = 58 ** COUNTER_WIDTH;
 export class RequestIds {
   readonly #system: System;
   #base = '';
-  #counter = COUNTER_SPAN;
+  #high = HIGH_SPAN;
+  /** All of an id but what changes with every one. */
+  #beginning = '';
+  #low = LOW_SPAN;
 
   constructor(system: System) {
     this.#system = system;
   }
 
   next(): string {
-    if (this.#counter >= COUNTER_SPAN) {
+    if (this.#low === LOW_SPAN) this.#begin();
+    const low = this.#low++;
+    return `${this.#beginning}${base58Digit(Math.floor(low / 58))}${base58Digit(low % 58)}`;
+  }
+
+  #begin(): void {
+    if (this.#high === HIGH_SPAN) {
       this.#base = makeId('req', this.#system.nowMs(), this.#system.randomBytes(ID_RANDOM_BYTES));
-      this.#counter = 0;
+      this.#high = 0;
     }
-    return this.#base + base58Number(this.#counter++, COUNTER_WIDTH);
+    this.#beginning = this.#base + base58Number(this.#high++, HIGH_WIDTH);
+    this.#low = 0;
   }
 }

@@ -7,15 +7,16 @@ import { toIdentityObject } from './keyObject.ts';
 
 /**
  * A verdict as JSON text, put together from strings: on this route building an object and writing it out costs more than
- * deciding (`npm run bench`). The descriptive part of a key is made once and kept with the cached key.
+ * deciding (`npm run bench`). The descriptive part of a key is made once and kept with the cached key. The fewer pieces it
+ * is put together from, three at a time, the less the runtime has to remember until it writes them.
  */
 export function verdictText(verdict: Verdict, requestId: string): string {
   const { code, key, remaining, limits } = verdict;
-  const head = HEADS[code];
-  if (key === null) return `${head}${requestId}","meta":{}}`;
-  const described = isPlain(key) ? describePlain(key) : (key.wire ??= describe(key)).text;
-  const counted = remaining === null ? '' : `,"remaining":${remaining}`;
-  return `${head}${requestId}"${described}${counted}${limits === null ? '}' : limitsText(limits)}`;
+  const begun = HEADS[code] + requestId;
+  if (key === null) return `${begun}","meta":{}}`;
+  const described = isPlain(key) ? describedPlainly(begun, key) : `${begun}"${(key.wire ??= describe(key)).text}`;
+  const counted = remaining === null ? described : `${described},"remaining":${remaining}`;
+  return counted + (limits === null ? '}' : limitsText(limits));
 }
 
 /** How many bytes such a text is: counted only where it may be more than its characters. */
@@ -34,13 +35,15 @@ const HEADS = Object.fromEntries(
   VERDICT_CODES.map((code) => [code, `{"valid":${code === 'VALID'},"code":"${code}","requestId":"`]),
 ) as Readonly<Record<VerdictCode, string>>;
 
-function describePlain(key: KeyEntry): string {
-  if (key.enabled && key.expiresAtMs === Infinity) return `,"keyId":"${key.id}","meta":{},"enabled":true${NO_ACCESS}`;
-  const expires = key.expiresAtMs === Infinity ? '' : `,"expires":${key.expiresAtMs}`;
-  return `,"keyId":"${key.id}","meta":{}${expires},"enabled":${key.enabled}${NO_ACCESS}`;
-}
-
 const NO_ACCESS = ',"permissions":[],"roles":[]';
+const USUAL_END = `","meta":{},"enabled":true${NO_ACCESS}`;
+
+function describedPlainly(begun: string, { id, enabled, expiresAtMs }: KeyEntry): string {
+  const named = `${begun}","keyId":"${id}`;
+  if (enabled && expiresAtMs === Infinity) return named + USUAL_END;
+  const expires = expiresAtMs === Infinity ? '' : `,"expires":${expiresAtMs}`;
+  return `${named}","meta":{}${expires},"enabled":${enabled}${NO_ACCESS}`;
+}
 
 function describe(key: KeyEntry): WireText {
   const { extras, identity } = key;
@@ -60,15 +63,16 @@ function describe(key: KeyEntry): WireText {
 
 function limitsText(limits: readonly LimitReport[]): string {
   const shown = shownLimit(limits);
-  let own = '';
+  let own = ',"ratelimits":[';
   let items = '';
   for (const report of limits) {
-    const { ownHead, itemHead } = wireOf(report.limit);
+    const { ownHead, itemHead, keptEnd, exceededEnd } = wireOf(report.limit);
     const numbers = `${report.remaining},"reset":${report.resetAtMs}`;
-    if (report === shown) own = `${ownHead}${numbers}}`;
-    items += `${items === '' ? '' : ','}${itemHead}${numbers},"async":${report.limit.async},"exceeded":${report.exceeded}}`;
+    if (report === shown) own = `${ownHead}${numbers}},"ratelimits":[`;
+    const item = itemHead + numbers + (report.exceeded ? exceededEnd : keptEnd);
+    items = items === '' ? item : `${items},${item}`;
   }
-  return `${own},"ratelimits":[${items}]}`;
+  return `${own}${items}]}`;
 }
 
 /** The limit that refused, else the default one. */
@@ -88,9 +92,9 @@ function shownLimit(limits: readonly LimitReport[]): LimitReport | undefined {
 export function limitLines({ limits, atMs, code }: Verdict): string {
   const report = shownLimit(limits ?? []) ?? limits?.[0];
   if (report === undefined) return '';
-  const { policyLine, leftHead } = wireOf(report.limit);
+  const { linesHead } = wireOf(report.limit);
   const seconds = Math.max(0, Math.ceil((report.resetAtMs - atMs) / 1000));
-  const lines = `${policyLine}${leftHead}${report.remaining};t=${seconds}\r\n`;
+  const lines = `${linesHead}${report.remaining};t=${seconds}\r\n`;
   return code === 'RATE_LIMITED' ? `${lines}retry-after: ${seconds}\r\n` : lines;
 }
 
@@ -99,16 +103,17 @@ function wireOf(limit: AppliedLimit): LimitWire {
   return (limit.wire ??= makeWire(limit));
 }
 
-function makeWire({ name, limit, durationMs }: AppliedLimit): LimitWire {
+function makeWire({ name, limit, durationMs, async }: AppliedLimit): LimitWire {
   const json = JSON.stringify(name);
   // A structured header is ASCII only: the rest is replaced.
   const quoted = `"${name.replaceAll(/[^\x20-\x7e]/g, '?').replaceAll(/["\\]/g, '\\$&')}"`;
   return {
     ownHead: `,"ratelimit":{"limit":${limit},"remaining":`,
     itemHead: `{"name":${json},"limit":${limit},"remaining":`,
+    keptEnd: `,"async":${async},"exceeded":false}`,
+    exceededEnd: `,"async":${async},"exceeded":true}`,
     isAscii: isAscii(json),
-    policyLine: `ratelimit-policy: ${quoted};q=${limit};w=${Math.ceil(durationMs / 1000)}\r\n`,
-    leftHead: `ratelimit: ${quoted};r=`,
+    linesHead: `ratelimit-policy: ${quoted};q=${limit};w=${Math.ceil(durationMs / 1000)}\r\nratelimit: ${quoted};r=`,
   };
 }
 

@@ -16,7 +16,8 @@ const REASONS: Readonly<Record<number, string>> = {
   503: 'Service Unavailable',
 };
 
-const CLOSE = 'Connection: close\r\n';
+const LENGTH = 'Content-Length: ';
+const CLOSE_AND_LENGTH = `Connection: close\r\n${LENGTH}`;
 
 type HeaderPairs = Iterable<readonly [name: string, value: string]>;
 
@@ -34,14 +35,15 @@ export class AnswerHeads {
   /** Of a verdict, which is always JSON with status 200. */
   ofVerdict(headerLines: string, bodyBytes: number, isLast: boolean): string {
     this.#keepDate();
-    return `${this.#verdict}${headerLines}${isLast ? CLOSE : ''}Content-Length: ${bodyBytes}\r\n\r\n`;
+    const begun = this.#verdict + headerLines + (isLast ? CLOSE_AND_LENGTH : LENGTH);
+    return `${begun}${bodyBytes}\r\n\r\n`;
   }
 
   of(status: number, headers: HeaderPairs, bodyBytes: number, isLast: boolean): string {
     this.#keepDate();
     let text = `HTTP/1.1 ${status} ${REASONS[status] ?? ''}\r\n${this.#date}`;
     for (const [name, value] of headers) text += `${name}: ${value}\r\n`;
-    return `${text}${isLast ? CLOSE : ''}Content-Length: ${bodyBytes}\r\n\r\n`;
+    return `${text}${isLast ? CLOSE_AND_LENGTH : LENGTH}${bodyBytes}\r\n\r\n`;
   }
 
   #keepDate(): void {
