@@ -1,7 +1,7 @@
 import { Child } from './child.ts';
 import { fillFolder, type KeyShape } from './fill.ts';
 import { measureFlushMs } from './flush.ts';
-import { compare, type Comparison, type Pace, type Side, warmUp } from './pairs.ts';
+import { compare, type Comparison, type Pace, SERVICE_TIMES, type Side, warmUp } from './pairs.ts';
 import { probe } from './probe.ts';
 import type { RequestPool } from './requests.ts';
 
@@ -51,7 +51,7 @@ export async function measureRow(
   const server = await Child.startService({ folder, addedFlushMs: row.addedFlushMs });
   const bare = await Child.startBare(await probe(server.port));
   const baseline: Side = { child: bare, pool, keys: pool.count };
-  const subject: Side = { child: server, pool, keys: pool.count };
+  const subject: Side = { child: server, pool, keys: pool.count, times: SERVICE_TIMES };
   await warmUp(baseline);
   await warmUp(subject);
   const comparison = await compare(baseline, subject, pace);

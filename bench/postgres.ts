@@ -3,7 +3,7 @@ import { Child } from './child.ts';
 import type { KeyShape } from './fill.ts';
 import { fillDatabase } from './fillDatabase.ts';
 import { runLoad } from './load.ts';
-import { compare, type Comparison, type Pace, type Side, warmUp } from './pairs.ts';
+import { compare, type Comparison, type Pace, SERVICE_TIMES, type Side, warmUp } from './pairs.ts';
 import { probe } from './probe.ts';
 import { familySeconds } from './process.ts';
 import { atRandom, type RequestPool } from './requests.ts';
@@ -21,7 +21,7 @@ const IDLE_REQUESTS = 300;
  */
 export const CROWD_CONNECTIONS = 256;
 /** Three programs on the same processors: single pairs differ by more than without a database. */
-const PAIRS_FOR_ONE = 2;
+const PAIRS_FOR_ONE = 1.5;
 
 export interface PostgresResult {
   readonly strict: Comparison;
@@ -38,7 +38,7 @@ export interface PostgresResult {
 
 /** One node, and three, on a PostgreSQL on the same machine that flushes every commit. */
 export async function measurePostgres(pool: RequestPool, usual: Pace): Promise<PostgresResult> {
-  const pace = { ...usual, rounds: usual.rounds * PAIRS_FOR_ONE };
+  const pace = { ...usual, rounds: Math.ceil(usual.rounds * PAIRS_FOR_ONE) };
   await using server = await PostgresServer.start({ durable: true, settings: { shared_buffers: '256MB' } });
   const fill = (shape: KeyShape) => fillDatabase(server, pool.count, shape);
   const parts = { pool, keys: pool.count, databaseSeconds: () => familySeconds(server.pid) };
@@ -56,9 +56,9 @@ type SideParts = Omit<Side, 'child'>;
 async function measureAgainstBare(databaseUrl: string, parts: SideParts, pace: Pace): Promise<Comparison> {
   const node = await Child.startNode({ databaseUrl });
   const bare = await Child.startBare(await probe(node.port));
-  const subject: Side = { ...parts, child: node };
+  const subject: Side = { ...parts, child: node, times: SERVICE_TIMES };
   // The database does nothing for the other one.
-  const baseline: Side = { ...subject, child: bare, databaseSeconds: () => 0 };
+  const baseline: Side = { ...parts, child: bare, databaseSeconds: () => 0 };
   for (const side of [baseline, subject]) await warmUp(side);
   const comparison = await compare(baseline, subject, pace);
   await Promise.all([bare.stop(), node.stop()]);
@@ -75,7 +75,7 @@ async function measureGuarded(
   const guarded = await Child.startGuarded({ ...(await probe(node.port)), ...order });
   const [baseline, subject]: [Side, Side] = [
     { ...parts, child: guarded },
-    { ...parts, child: node },
+    { ...parts, child: node, times: SERVICE_TIMES },
   ];
   for (const side of [baseline, subject]) await warmUp(side);
   const ratios: number[] = [];
