@@ -13,7 +13,7 @@ import { measureIdle } from './idle.ts';
 import { measureListing } from './listing.ts';
 import { measureMillion } from './million.ts';
 import { type Options, readOptions, USAGE, UsageError } from './options.ts';
-import { CONNECTIONS } from './pairs.ts';
+import { CONNECTIONS, SERVICE_TIMES } from './pairs.ts';
 import { measureOverload } from './overload.ts';
 import { measurePostgres } from './postgres.ts';
 import { RequestPool } from './requests.ts';
@@ -37,7 +37,8 @@ async function main(): Promise<void> {
   console.log(
     `Keystile ${machine.keystile} on Bun ${machine.bun}, ${machine.platform}, ${machine.processors} x ${machine.processor}\n` +
       `${CONNECTIONS} connections, ${KEYS.toLocaleString('en-US')} keys at random, ${options.pace.rounds} rounds of ` +
-      `${options.pace.secondsPerRound} s a side in turn, a durable commit takes ${machine.flushMs.toFixed(2)} ms\n`,
+      `${options.pace.secondsPerRound} s a side in turn (${SERVICE_TIMES} times as long for a service against a yardstick), ` +
+      `a durable commit takes ${machine.flushMs.toFixed(2)} ms\n`,
   );
   const results = await measureAll(options, folder);
   const goals = goalsOf(results);

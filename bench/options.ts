@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 
 import { COUNTER_ROWS } from './counters.ts';
-import type { Pace } from './pairs.ts';
+import { type Pace, SERVICE_TIMES } from './pairs.ts';
 
 const ROW_NAMES: readonly string[] = [
   ...COUNTER_ROWS.map(({ name }) => name),
@@ -25,7 +25,7 @@ export const USAGE = `npm run bench -- [--only ROW] [--rounds N] [--seconds S]
   --only ROW     measure this row alone; may be given again. Rows: ${ROW_NAMES.join(', ')}
                  (${ONLY_WHEN_NAMED} only when named)
   --rounds N     rounds of each side (${DEFAULT_ROUNDS})
-  --seconds S    length of a round (${DEFAULT_SECONDS})`;
+  --seconds S    length of a round (${DEFAULT_SECONDS}); ${SERVICE_TIMES} times that for a service against a yardstick`;
 
 export interface Options {
   readonly pace: Pace;
