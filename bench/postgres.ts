@@ -15,10 +15,7 @@ const HOT_CONNECTIONS = 200;
 const HOT_NODES = 3;
 const IDLE_REQUESTS = 300;
 
-/**
- * As many as it takes to keep a node busy whose callers all wait for a commit. With fewer, how long that takes is what is
- * measured; it is told beside it.
- */
+/** Callers wait for a commit each: with so many of them the node has more to do than with the usual number, which is told beside it. */
 export const CROWD_CONNECTIONS = 256;
 /** Three programs on the same processors: single pairs differ by more than without a database. */
 const PAIRS_FOR_ONE = 1.5;

@@ -8,7 +8,8 @@ export interface CountedFrom {
 
 /**
  * The accounts of a key follow one another when they were opened together: with one number for all of them, keys that are
- * made alike share their limits. Null where they do not follow, because a limit was added later.
+ * made alike share their limits. Null where they do not, because one was added later or another node took a number in
+ * between: every such distance would be a list of limits of its own, and there may not be many of those.
  */
 export function countAccounts({ credits, limits }: KeyRecord): CountedFrom | null {
   const first = credits?.account ?? limits.find(({ account }) => account !== null)?.account ?? 0;
