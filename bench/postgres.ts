@@ -15,7 +15,7 @@ const HOT_CONNECTIONS = 200;
 const HOT_NODES = 3;
 const IDLE_REQUESTS = 300;
 
-/** Callers wait for a commit each: with so many of them the node has more to do than with the usual number, which is told beside it. */
+/** The more wait at a time, the larger the batches of the ledger. */
 export const CROWD_CONNECTIONS = 256;
 /** Three programs on the same processors: single pairs differ by more than without a database. */
 const PAIRS_FOR_ONE = 1.5;

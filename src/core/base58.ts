@@ -36,8 +36,3 @@ export function base58Number(value: number, width: number): string {
   }
   return text;
 }
-
-/** Of a number below 58. */
-export function base58Digit(value: number): string {
-  return ALPHABET.charAt(value);
-}

@@ -29,8 +29,9 @@ export const EXPIRES_AT_ALL = 4;
 export const LIVE = 8;
 
 export function flagsOf({ enabled, credits, expiresAtMs }: KeyRecord): number {
-  const [ofCredits, ofExpiry] = [credits === null ? 0 : HAS_CREDITS, expiresAtMs === null ? 0 : EXPIRES_AT_ALL];
-  return LIVE | (enabled ? ENABLED : 0) | ofCredits | ofExpiry;
+  return (
+    LIVE | (enabled ? ENABLED : 0) | (credits === null ? 0 : HAS_CREDITS) | (expiresAtMs === null ? 0 : EXPIRES_AT_ALL)
+  );
 }
 
 const encoder = new TextEncoder();

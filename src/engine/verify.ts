@@ -170,8 +170,8 @@ export class Verifier {
     for (const leg of local) this.#parts.edge.hold(leg);
     let outcome: SpendOutcome | null = null;
     try {
-      const accounts = strict.some(({ account }) => account === null) ? await this.#accountsOf(entry, strict) : null;
-      const legs = this.#exactLegs(counted, strict, accounts);
+      const adHoc = strict.some(({ account }) => account === null) ? await this.#adHocAccounts(entry, strict) : null;
+      const legs = this.#exactLegs(counted, strict, adHoc);
       outcome = await this.#parts.ledger.spend({ legs, idempotency: idempotencyOf(counted) });
     } finally {
       const isTaken = outcome?.status === 'taken' && !outcome.replayed;
@@ -184,7 +184,7 @@ export class Verifier {
   #exactLegs(
     { entry, request }: Counted,
     strict: readonly AppliedLimit[],
-    accounts: readonly number[] | null,
+    adHoc: readonly (number | null)[] | null,
   ): readonly Leg[] {
     const legs: Leg[] = [];
     const { identity } = entry;
@@ -194,7 +194,7 @@ export class Verifier {
       const account = accountOf(entry, applied);
       const rule = { kind: 'window', limit, durationMs } as const;
       const revision = account === null ? 0 : ofIdentity ? (identity?.revision ?? 0) : entry.revision;
-      legs.push({ account: account ?? accounts?.[i] ?? 0, amount: cost, rule, revision });
+      legs.push({ account: account ?? adHoc?.[i] ?? 0, amount: cost, rule, revision });
     }
     if (entry.credits !== null) legs.push(this.#creditLeg(entry.credits, request.creditCost, entry.revision));
     if (identity !== null && identity.credits !== null) {
@@ -214,13 +214,12 @@ export class Verifier {
     return { account, amount, rule, revision };
   }
 
-  /** The accounts of strict limits, those of ad-hoc ones opened by name. */
-  #accountsOf(entry: KeyEntry, strict: readonly AppliedLimit[]): Promise<number[]> {
+  /** Of those whose account is asked for by name; null for the others. */
+  #adHocAccounts(entry: KeyEntry, strict: readonly AppliedLimit[]): Promise<(number | null)[]> {
     return Promise.all(
       strict.map(async (limit) => {
-        return (
-          accountOf(entry, limit) ?? (await this.#adHocAccount(ownerOf(entry, limit), limit.name, limit.durationMs))
-        );
+        if (limit.account !== null) return null;
+        return this.#adHocAccount(ownerOf(entry, limit), limit.name, limit.durationMs);
       }),
     );
   }
