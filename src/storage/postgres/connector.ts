@@ -184,18 +184,21 @@ export function destroy(client: Client): void {
 }
 
 /** The answer, or ConnectionLost when it does not come in time; the connection is not used any more then. */
-export async function withDeadline<T>(client: Client, timeoutMs: number, answer: Promise<T>): Promise<T> {
-  let timer: ReturnType<typeof setTimeout> | null = null;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
+export function withDeadline<T>(client: Client, timeoutMs: number, answer: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
       destroy(client);
       reject(new ConnectionLost(`no answer in ${timeoutMs} ms`));
     }, timeoutMs);
+    answer.then(
+      (value) => {
+        clearTimeout(timer);
+        resolve(value);
+      },
+      (error: unknown) => {
+        clearTimeout(timer);
+        reject(error as Error);
+      },
+    );
   });
-  try {
-    return await Promise.race([answer, late]);
-  } finally {
-    if (timer !== null) clearTimeout(timer);
-    answer.catch(() => {});
-  }
 }
