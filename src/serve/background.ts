@@ -2,6 +2,7 @@ import type { Engine } from '../engine/engine.ts';
 import type { BackgroundGauges } from '../http/metrics.ts';
 import type { Log } from '../log.ts';
 import type { PostgresStorage } from '../storage/postgres/storage.ts';
+import { foldRestMs, stepRestMs } from './foldPace.ts';
 import { saveRestMs } from './savePace.ts';
 import { TallyPace } from './tallyPace.ts';
 import { WalWatch } from './walWatch.ts';
@@ -12,13 +13,6 @@ const HELLO_EVERY_MS = 1_000;
 const IMPORT_EVERY_MS = 1_000;
 const TALLY_EVERY_MS = 4_000;
 const FOLD_EVERY_MS = 5_000;
-/** A round of folding that took t rests for this many t, but not for long: what has come meanwhile makes the next one longer. */
-const FOLD_REST = 30;
-const MAX_FOLD_REST_MS = 100_000;
-/** What a shared database has not folded yet is taken apart by whoever asks about all keys. */
-const MAX_SHARED_FOLD_REST_MS = 60_000;
-/** The same between two steps. */
-const STEP_REST = 1;
 const PRUNE_TALLIES_EVERY_MS = 600_000;
 /** A step takes about a tenth of it. */
 const FILL_EVERY_MS = 500;
@@ -84,8 +78,7 @@ export class Background {
       const startedAtMs = this.#options.monotonicMs();
       await tallyFlush.fold(this.#restAfterSteps());
       const tookMs = this.#options.monotonicMs() - startedAtMs;
-      const maxRestMs = this.#options.cluster === null ? MAX_FOLD_REST_MS : MAX_SHARED_FOLD_REST_MS;
-      await this.#rest(Math.min(FOLD_REST * tookMs, maxRestMs));
+      await this.#rest(foldRestMs({ tookMs, isShared: this.#options.cluster !== null }));
     });
     this.#every(PRUNE_TALLIES_EVERY_MS, 'removing old analytics', () =>
       tallyFlush.prune(engine.storage.ledger.nowMs(), this.#restAfterSteps()),
@@ -206,10 +199,12 @@ export class Background {
 
   /** Between two steps of a long task. */
   #restAfterSteps(): () => Promise<boolean> {
-    const { monotonicMs } = this.#options;
-    let startedAtMs = monotonicMs();
+    const { monotonicMs, cluster } = this.#options;
+    const beganAtMs = monotonicMs();
+    let startedAtMs = beganAtMs;
     return async () => {
-      await this.#rest((monotonicMs() - startedAtMs) * STEP_REST);
+      const [tookMs, sinceMs] = [monotonicMs() - startedAtMs, monotonicMs() - beganAtMs];
+      await this.#rest(stepRestMs({ tookMs, sinceMs, isShared: cluster !== null }));
       startedAtMs = monotonicMs();
       return !this.#isStopped;
     };

@@ -190,15 +190,6 @@ export function withDeadline<T>(client: Client, timeoutMs: number, answer: Promi
       destroy(client);
       reject(new ConnectionLost(`no answer in ${timeoutMs} ms`));
     }, timeoutMs);
-    answer.then(
-      (value) => {
-        clearTimeout(timer);
-        resolve(value);
-      },
-      (error: unknown) => {
-        clearTimeout(timer);
-        reject(error as Error);
-      },
-    );
+    void answer.finally(() => clearTimeout(timer)).then(resolve, reject);
   });
 }

@@ -12,8 +12,8 @@ import { packApis, rowsOfSlices, sliceSource } from './tallySlices.ts';
 
 /** Any number, the same for all nodes: who holds it folds. */
 const FOLD_LOCK = 7_218_530_413;
-/** Rows of the log that are folded at once take a fraction of what a statement may; fewer where that was too many. */
-const MAX_FOLD_ROWS = 5_000;
+/** Rows of the log that are folded at once: a step is to be short, spends wait beside it. Fewer where that was too many. */
+const MAX_FOLD_ROWS = 1_000;
 const MIN_FOLD_ROWS = 50;
 
 /** Slices that become rows at once: the more, the fewer rows; fewer where that was too many, then slowly more again. */
