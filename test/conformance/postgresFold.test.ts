@@ -44,13 +44,13 @@ async function withDatabase(work: (storage: Storage, run: (sql: string) => Promi
 
 test('a step of folding that takes too long is halved until it does not; nothing is lost or counted twice', async () => {
   await withDatabase(async (storage, run) => {
-    await run(refuseMoreThan(1_300, 'key_uses'));
+    await run(refuseMoreThan(260, 'key_uses'));
     const many = Array.from({ length: 6_000 }, (_, i) => tally({ keyId: `key_${String(i).padStart(4, '0')}` }));
     await storage.tallies.add(TallyLists.of(many), 1);
     const steps = await foldRound(storage, async () => {
       expect(await sum(storage, { span: 'day' })).toEqual([row({ counts: counts(6_000) })]);
     });
-    // 5,000 and 2,500 rows are too many, 1,250 are not.
+    // 1,000 and 500 rows are too many, 250 are not.
     expect(steps.slice(0, 3)).toEqual(['StorageUnavailable', 'StorageUnavailable', 'done']);
     expect(steps.at(-1)).toBe('end');
   });
