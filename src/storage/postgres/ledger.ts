@@ -38,6 +38,13 @@ const NEXT_LANE_AFTER_MS = 5;
  * one is not worth it: to begin a batch costs the database as much as 15 rows.
  */
 const NEXT_SHARE = 1 / 3;
+/**
+ * Of these a batch takes at most half, so that the node answers one half while the database decides the other. Those who are
+ * answered together ask again together: without this, batches of 240 and 10 were seen to take turns for ever.
+ */
+const MAX_SHARE = 1 / 2;
+/** So few are not halved. */
+const FEW = 16;
 const MOST_DECAY = 0.98;
 /** An account that was found held by another node is asked for with waiting for so long. */
 const HOT_MS = 3_000;
@@ -249,9 +256,9 @@ export class PostgresLedger implements Ledger {
     // One look at the clock for all: an account that cools down meanwhile must not be left by all of them.
     const nowMs = this.#options.monotonicMs();
     this.#mostWaiting = Math.max(this.#waiting, this.#mostWaiting * MOST_DECAY);
-    const isCrowd = this.#queue.length >= this.#mostWaiting * NEXT_SHARE;
+    const isCrowd = (): boolean => this.#queue.length >= this.#mostWaiting * NEXT_SHARE;
     const mayTake = ({ isIdle, isPaired }: Worker): boolean =>
-      isIdle && this.#queue.length > 0 && (!isPaired || isCrowd || this.#isPairIdle);
+      isIdle && this.#queue.length > 0 && (!isPaired || isCrowd() || this.#isPairIdle);
     for (const worker of this.#workers) if (mayTake(worker)) this.#dispatch(worker, worker.prefersPlain, nowMs);
     for (const worker of this.#workers) {
       if (!mayTake(worker)) continue;
@@ -289,7 +296,7 @@ export class PostgresLedger implements Ledger {
 
   #dispatch(worker: Worker, plain: boolean, nowMs: number): void {
     if (!this.#queue.some((item) => item.isPlain === plain)) return;
-    const batch = this.#take(plain, worker.isSlow, nowMs);
+    const batch = this.#take(plain, worker, nowMs);
     if (batch.length === 0) return;
     worker.isIdle = false;
     void this.#run(worker, batch);
@@ -306,7 +313,7 @@ export class PostgresLedger implements Ledger {
   }
 
   /** The next batch, from the head of the queue; changes that stand in it are started. The rest stays, in its order. */
-  #take(plain: boolean, isSlow: boolean, nowMs: number): SpendItem[] {
+  #take(plain: boolean, { isSlow, isPaired }: Worker, nowMs: number): SpendItem[] {
     let batch: SpendItem[] = [];
     let left: Item[] = [];
     const inBatch = new Map<Claim, SpendItem>();
@@ -314,6 +321,9 @@ export class PostgresLedger implements Ledger {
     const passed = new Set<Claim>();
     // Accounts from which plain spends and others want to take.
     const mixed = new Set<Claim>();
+    const most = isPaired ? Math.max(FEW, Math.ceil(this.#mostWaiting * MAX_SHARE)) : MAX_BATCH;
+    // One more of an account costs nothing, and could not go into the other half.
+    const hasRoom = ({ claims }: Item): boolean => inBatch.size < most || hasAny(inBatch, claims);
     let looked = 0;
     for (; looked < this.#queue.length && looked < MAX_LOOKED_AT && batch.length < MAX_BATCH; looked++) {
       const item = this.#queue[looked] as Item;
@@ -321,7 +331,13 @@ export class PostgresLedger implements Ledger {
       if (isFree && isChange(item) && !item.claims.some((claim) => inBatch.has(claim))) {
         for (const claim of item.claims) this.#underWay.add(claim);
         void this.#change(item);
-      } else if (isFree && isSpend(item) && this.#isHot(item, nowMs) === isSlow && joins(item, inBatch, plain)) {
+      } else if (
+        isFree &&
+        isSpend(item) &&
+        hasRoom(item) &&
+        this.#isHot(item, nowMs) === isSlow &&
+        joins(item, inBatch, plain)
+      ) {
         batch.push(item);
         for (const claim of item.claims) inBatch.set(claim, item);
       } else {
@@ -477,9 +493,9 @@ function isChange(item: Item): item is ChangeItem {
   return item.change !== null;
 }
 
-function hasAny(set: ReadonlySet<Claim>, claims: readonly Claim[]): boolean {
-  if (set.size === 0) return false;
-  for (let i = 0; i < claims.length; i++) if (set.has(claims[i] as Claim)) return true;
+function hasAny(among: ReadonlySet<Claim> | ReadonlyMap<Claim, unknown>, claims: readonly Claim[]): boolean {
+  if (among.size === 0) return false;
+  for (let i = 0; i < claims.length; i++) if (among.has(claims[i] as Claim)) return true;
   return false;
 }
 
