@@ -10,7 +10,7 @@ const HURRIES_AFTER_MS = 40_000;
 /** A round that took t rests for this many t, but not for long: what has come meanwhile makes the next one longer. */
 const ROUND_REST = 30;
 const MAX_REST_MS = 100_000;
-/** What a shared database has not folded yet is taken apart by whoever asks about all keys: a round begins so long after the one before. */
+/** What a shared database has not folded yet is taken apart by whoever asks about all keys: the longer a round took, the shorter its rest. */
 const SHARED_PERIOD_MS = 80_000;
 const MAX_SHARED_REST_MS = 60_000;
 const MIN_SHARED_REST_MS = 20_000;

@@ -17,14 +17,12 @@ import { pauseBeforeAgain } from './again.ts';
 import { type Claim, claimsOfChange, claimsOfSpend } from './claims.ts';
 import type { LedgerClock } from './clock.ts';
 import type { Connector } from './connector.ts';
-import type { BatchOutcome } from './batch.ts';
+import { type BatchOutcome, MAX_BATCH } from './batch.ts';
 import { batchOf } from './batchText.ts';
 import { BatchRefused, BatchUndone, Lane } from './lane.ts';
 import type { Management } from './management.ts';
 import { isAlike, isPlain, plainBatchOf } from './plainBatch.ts';
 
-/** Spends of one batch at the most: bounds its time and the size of its answer. */
-const MAX_BATCH = 500;
 /** Items of the queue that are looked at for one batch: more than wait by default, so that all are seen behind a held key. */
 const MAX_LOOKED_AT = 50_000;
 /**
@@ -43,8 +41,8 @@ const NEXT_SHARE = 1 / 3;
  * answered together ask again together: without this, batches of 240 and 10 were seen to take turns for ever.
  */
 const MAX_SHARE = 1 / 2;
-/** So few are not halved. */
-const FEW = 16;
+/** Fewer are not halved. */
+const HALVED_FROM = 32;
 const MOST_DECAY = 0.98;
 /** An account that was found held by another node is asked for with waiting for so long. */
 const HOT_MS = 3_000;
@@ -111,7 +109,7 @@ interface Worker {
 /**
  * The ledger of many nodes: batches of spends, each one call of a function in the database.
  *
- *   waiting --a lane is free, and nothing before it needs its accounts--> in a batch
+ *   waiting --a lane is free and its batch has room, and nothing before it needs its accounts--> in a batch
  *   in a batch --done--> answered
  *   in a batch --busy: another node holds a row--> waiting at the head; its accounts are hot for a while, and go by the slow lane
  *   in a batch --not done--> waiting at the head, a few times, each after a pause;  --refused--> the batch is halved
@@ -321,7 +319,8 @@ export class PostgresLedger implements Ledger {
     const passed = new Set<Claim>();
     // Accounts from which plain spends and others want to take.
     const mixed = new Set<Claim>();
-    const most = isPaired ? Math.max(FEW, Math.ceil(this.#mostWaiting * MAX_SHARE)) : MAX_BATCH;
+    const isHalved = plain && isPaired && this.#mostWaiting >= HALVED_FROM;
+    const most = isHalved ? Math.ceil(this.#mostWaiting * MAX_SHARE) : MAX_BATCH;
     // One more of an account costs nothing, and could not go into the other half.
     const hasRoom = ({ claims }: Item): boolean => inBatch.size < most || hasAny(inBatch, claims);
     let looked = 0;

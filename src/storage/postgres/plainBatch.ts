@@ -2,7 +2,7 @@ import type { LegRule } from '../../core/account.ts';
 import { MAX_COUNT } from '../../core/bounds.ts';
 import type { Leg, LegResult, Spend } from '../../core/spend.ts';
 import { askPrepared } from './askPrepared.ts';
-import type { Batch, BatchHead, BatchOutcome } from './batch.ts';
+import { type Batch, type BatchHead, type BatchOutcome, MAX_BATCH } from './batch.ts';
 import { BindMessage, ROOM_FOR_NUMBER, roomForList } from './bindMessage.ts';
 import { STATUS } from './functions.ts';
 import { APART, TAKE_WAITS } from './takeFunction.ts';
@@ -15,10 +15,10 @@ const STATEMENT = {
 
 const [COMMA, ZERO, NINE] = [0x2c, 0x30, 0x39];
 
-/** Spends of one batch at the most. */
-const MAX_SPENDS = 512;
+/** More than a batch has; a power of two, by which numbers are divided exactly. */
+const PLACES = 2 ** Math.ceil(Math.log2(MAX_BATCH));
 /** With the place of a spend beside it, the number of an account must still be a whole one. */
-const MAX_ACCOUNT = Number.MAX_SAFE_INTEGER / MAX_SPENDS - 1;
+export const MAX_PLAIN_ACCOUNT = 2 ** 53 / PLACES - 1;
 
 /** Those of one account are taken together, or decided one by one elsewhere. */
 interface Groups {
@@ -39,7 +39,7 @@ export function isPlain({ legs, idempotency }: Spend): boolean {
 /** What is not can stand in a spoilt record only; as text it is refused by the database, in words that tell of it. */
 function isWhole({ account, amount, revision, rule }: Leg): boolean {
   if (!Number.isSafeInteger(account) || !Number.isSafeInteger(amount) || !Number.isSafeInteger(revision)) return false;
-  if (account > MAX_ACCOUNT) return false;
+  if (account < 0 || account > MAX_PLAIN_ACCOUNT) return false;
   if (rule.kind === 'window') return Number.isSafeInteger(rule.limit) && Number.isSafeInteger(rule.durationMs);
   if (rule.refill === null) return true;
   const { epoch, startMs, nextMs } = rule.refill;
@@ -83,14 +83,14 @@ function groupByAccount(spends: readonly Spend[]): Groups {
 
 /** Those of one account stay in the order in which they came. Sorted as numbers: a function that compares costs more. */
 function placesByAccount(spends: readonly Spend[]): number[] {
-  if (spends.length > MAX_SPENDS) throw new Error('too many spends for a plain batch');
+  if (spends.length > PLACES) throw new Error('too many spends for a plain batch');
   const sorted = new Float64Array(spends.length);
-  for (let place = 0; place < spends.length; place++) sorted[place] = legOf(spends, place).account * MAX_SPENDS + place;
+  for (let place = 0; place < spends.length; place++) sorted[place] = legOf(spends, place).account * PLACES + place;
   sorted.sort();
   const places: number[] = [];
   for (let i = 0; i < sorted.length; i++) {
     const both = sorted[i] as number;
-    places.push(both - Math.floor(both / MAX_SPENDS) * MAX_SPENDS);
+    places.push(both - Math.floor(both / PLACES) * PLACES);
   }
   return places;
 }
