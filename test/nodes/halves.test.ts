@@ -14,7 +14,7 @@ afterAll(async () => {
   await lab[Symbol.asyncDispose]();
 });
 
-/** Spends once of each account, all at once: what is left of each, and the sizes of the batches that came back. */
+/** Spends once of each account, all at once: what is left of each, and the sizes of the batches, the largest first: what waits for long may overtake by another lane. */
 async function spendAtOnce(pick: (accounts: readonly number[]) => readonly number[], count: number): Promise<Spent> {
   const batches: number[] = [];
   const storage: PostgresStorage = await lab.open({
@@ -24,7 +24,8 @@ async function spendAtOnce(pick: (accounts: readonly number[]) => readonly numbe
   const outcomes = await Promise.all(
     pick(accounts).map((account) => storage.ledger.spend(spendOf(credits(account, 1)))),
   );
-  return { left: outcomes.map((outcome) => ('legs' in outcome ? outcome.legs[0]?.left : outcome)), batches };
+  const left = outcomes.map((outcome) => ('legs' in outcome ? outcome.legs[0]?.left : outcome));
+  return { left, batches: batches.toSorted((a, b) => b - a) };
 }
 
 interface Spent {
