@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test';
 
 import type { Leg, Spend } from '../../src/core/spend.ts';
-import { type BatchOutcome, MAX_BATCH } from '../../src/storage/postgres/batch.ts';
-import { isPlain, MAX_PLAIN_ACCOUNT, plainBatchOf } from '../../src/storage/postgres/plainBatch.ts';
+import type { BatchOutcome } from '../../src/storage/postgres/batch.ts';
+import { plainBatchOf } from '../../src/storage/postgres/plainBatch.ts';
 
 const WINDOW = { kind: 'window', limit: 100, durationMs: 60_000 } as const;
 
@@ -50,18 +50,4 @@ describe('the answer to a plain batch', () => {
     expect(batch.read(`5,1,1,${Number.MAX_SAFE_INTEGER},0`)).toEqual([taken(Number.MAX_SAFE_INTEGER, 0)]);
     expect(batch.read('5,1,1,-3,0')).toEqual([taken(-3, 0)]);
   });
-
-  test('a full batch of the largest accounts keeps them apart', () => {
-    const spends = Array.from({ length: MAX_BATCH }, (_, i) => spend(MAX_PLAIN_ACCOUNT - i));
-    const places = spends.map((_, i) => i + 1);
-    const values = places.map((place) => place % 100);
-    const answer = plainBatchOf(spends).read([5, MAX_BATCH, ...places, ...values, ...places.map(() => 60)].join(','));
-    // The last spend has the least account, which is the first place.
-    expect(answer).toEqual(spends.map((_, i) => taken(100 - ((MAX_BATCH - i) % 100), 60)));
-  });
-});
-
-test('an account that has no room beside its place is decided in the other way', () => {
-  const accounts = [0, 1, MAX_PLAIN_ACCOUNT, MAX_PLAIN_ACCOUNT + 1, Number.MAX_SAFE_INTEGER, -1, 1.5];
-  expect(accounts.map((account) => isPlain(spend(account)))).toEqual([true, true, true, false, false, false, false]);
 });

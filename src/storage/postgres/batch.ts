@@ -2,9 +2,6 @@ import type { Client } from 'pg';
 
 import type { SpendOutcome } from '../../core/spend.ts';
 
-/** Spends of one batch at the most: bounds its time and the size of its answer. */
-export const MAX_BATCH = 500;
-
 /**
  * What becomes of a spend in a batch:
  *   busy   another transaction holds a row of it: nothing was done

@@ -17,12 +17,14 @@ import { pauseBeforeAgain } from './again.ts';
 import { type Claim, claimsOfChange, claimsOfSpend } from './claims.ts';
 import type { LedgerClock } from './clock.ts';
 import type { Connector } from './connector.ts';
-import { type BatchOutcome, MAX_BATCH } from './batch.ts';
+import type { BatchOutcome } from './batch.ts';
 import { batchOf } from './batchText.ts';
 import { BatchRefused, BatchUndone, Lane } from './lane.ts';
 import type { Management } from './management.ts';
 import { isAlike, isPlain, plainBatchOf } from './plainBatch.ts';
 
+/** Spends of one batch at the most: bounds its time and the size of its answer. */
+const MAX_BATCH = 500;
 /** Items of the queue that are looked at for one batch: more than wait by default, so that all are seen behind a held key. */
 const MAX_LOOKED_AT = 50_000;
 /**

@@ -2,7 +2,7 @@ import type { LegRule } from '../../core/account.ts';
 import { MAX_COUNT } from '../../core/bounds.ts';
 import type { Leg, LegResult, Spend } from '../../core/spend.ts';
 import { askPrepared } from './askPrepared.ts';
-import { type Batch, type BatchHead, type BatchOutcome, MAX_BATCH } from './batch.ts';
+import type { Batch, BatchHead, BatchOutcome } from './batch.ts';
 import { BindMessage, ROOM_FOR_NUMBER, roomForList } from './bindMessage.ts';
 import { STATUS } from './functions.ts';
 import { APART, TAKE_WAITS } from './takeFunction.ts';
@@ -14,11 +14,6 @@ const STATEMENT = {
 };
 
 const [COMMA, ZERO, NINE] = [0x2c, 0x30, 0x39];
-
-/** More than a batch has; a power of two, by which numbers are divided exactly. */
-const PLACES = 2 ** Math.ceil(Math.log2(MAX_BATCH));
-/** With the place of a spend beside it, the number of an account must still be a whole one. */
-export const MAX_PLAIN_ACCOUNT = 2 ** 53 / PLACES - 1;
 
 /** Those of one account are taken together, or decided one by one elsewhere. */
 interface Groups {
@@ -39,7 +34,6 @@ export function isPlain({ legs, idempotency }: Spend): boolean {
 /** What is not can stand in a spoilt record only; as text it is refused by the database, in words that tell of it. */
 function isWhole({ account, amount, revision, rule }: Leg): boolean {
   if (!Number.isSafeInteger(account) || !Number.isSafeInteger(amount) || !Number.isSafeInteger(revision)) return false;
-  if (account < 0 || account > MAX_PLAIN_ACCOUNT) return false;
   if (rule.kind === 'window') return Number.isSafeInteger(rule.limit) && Number.isSafeInteger(rule.durationMs);
   if (rule.refill === null) return true;
   const { epoch, startMs, nextMs } = rule.refill;
@@ -68,8 +62,11 @@ export function plainBatchOf(spends: readonly Spend[]): Batch {
 
 function groupByAccount(spends: readonly Spend[]): Groups {
   const [legs, members, starts]: [Leg[], number[], number[]] = [[], [], []];
+  // Those of one account stay in the order in which they came.
+  const accounts = spends.map(({ legs: [leg] }) => (leg as Leg).account);
+  const places = accounts.map((_, place) => place).sort((a, b) => (accounts[a] as number) - (accounts[b] as number));
   let last: Leg | null = null;
-  for (const place of placesByAccount(spends)) {
+  for (const place of places) {
     const leg = legOf(spends, place);
     if (last === null || last.account !== leg.account) {
       legs.push((last = leg));
@@ -79,20 +76,6 @@ function groupByAccount(spends: readonly Spend[]): Groups {
   }
   starts.push(members.length);
   return { legs, members, starts };
-}
-
-/** Those of one account stay in the order in which they came. Sorted as numbers: a function that compares costs more. */
-function placesByAccount(spends: readonly Spend[]): number[] {
-  if (spends.length > PLACES) throw new Error('too many spends for a plain batch');
-  const sorted = new Float64Array(spends.length);
-  for (let place = 0; place < spends.length; place++) sorted[place] = legOf(spends, place).account * PLACES + place;
-  sorted.sort();
-  const places: number[] = [];
-  for (let i = 0; i < sorted.length; i++) {
-    const both = sorted[i] as number;
-    places.push(both - Math.floor(both / PLACES) * PLACES);
-  }
-  return places;
 }
 
 function legOf(spends: readonly Spend[], place: number): Leg {
