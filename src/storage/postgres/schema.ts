@@ -7,6 +7,7 @@ import { WORDS_FILLED_TO } from './fillWords.ts';
 import { SCHEMA_V1 } from './schemaV1.ts';
 import { INDEXES_V2, SCHEMA_V2 } from './schemaV2.ts';
 import { INDEXES_V3, SCHEMA_V3 } from './schemaV3.ts';
+import { INDEXES_V4, SCHEMA_V4 } from './schemaV4.ts';
 import { TEXT } from './textType.ts';
 
 interface Migration {
@@ -26,6 +27,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { compatibleFrom: 1, sql: SCHEMA_V1, indexes: '' },
   { compatibleFrom: 1, sql: SCHEMA_V2, indexes: INDEXES_V2 },
   { compatibleFrom: 1, sql: SCHEMA_V3, indexes: INDEXES_V3 },
+  { compatibleFrom: 1, sql: SCHEMA_V4, indexes: INDEXES_V4 },
 ];
 
 export const SCHEMA_VERSION = MIGRATIONS.length;
