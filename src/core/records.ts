@@ -42,11 +42,6 @@ export interface KeyRecord {
   readonly expiresAtMs: number | null;
   readonly credits: CreditsRecord | null;
   readonly limits: readonly LimitRecord[];
-  /**
-   * An account that counts nothing and has the key's revision, of a key with an owner and without exact counters of its own:
-   * when it spends those of its identity, the ledger holds its revision against this one.
-   */
-  readonly guardAccount: number | null;
   readonly ipAllowlist: readonly string[];
   /** Of roles and permissions that were deleted meanwhile the ids may be left: they stand for nothing. */
   readonly roleIds: readonly string[];
@@ -118,6 +113,8 @@ export interface RoleRecord {
 export interface NamespaceRecord {
   readonly id: string;
   readonly name: string;
+  /** Grows with every change of an override whose identifier is a pattern. */
+  readonly patternsRevision: number;
   readonly createdAtMs: number;
 }
 
@@ -131,6 +128,7 @@ export interface OverrideRecord {
   readonly async: boolean;
   readonly createdAtMs: number;
   readonly updatedAtMs: number | null;
+  readonly revision: number;
 }
 
 export interface RootKeyRecord {
@@ -162,7 +160,6 @@ export const BLANK_KEY: KeyRecord = {
   expiresAtMs: null,
   credits: null,
   limits: [],
-  guardAccount: null,
   ipAllowlist: [],
   roleIds: [],
   permissionIds: [],

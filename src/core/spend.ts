@@ -1,4 +1,5 @@
 import { type AccountState, current, isPlanStale, left, type LegRule, taken } from './account.ts';
+import type { Fence } from './fence.ts';
 
 /** One part of a spend: so much of this account, under this rule, decided under this revision of its record. */
 export interface Leg {
@@ -19,6 +20,8 @@ export interface IdempotencyKey {
 /** Legs in the order in which they are checked: all are taken, or none. */
 export interface Spend {
   readonly legs: readonly Leg[];
+  /** The records that decided this spend and whose revision no leg names. */
+  readonly fences: readonly Fence[];
   readonly idempotency: IdempotencyKey | null;
 }
 
@@ -37,8 +40,8 @@ export type SpendOutcome =
       readonly replayed: boolean;
     }
   | { readonly status: 'refused'; readonly by: number; readonly legs: readonly LegResult[]; readonly nowMs: number }
-  /** Decided under an older record or another refill epoch: reload and ask again. */
-  | { readonly status: 'stale'; readonly nowMs: number }
+  /** Decided under an older record or another refill epoch: reload and ask again. `fence`: the first one that no longer holds. */
+  | { readonly status: 'stale'; readonly nowMs: number; readonly fence: Fence | null }
   /** The idempotency key was used with another request. */
   | { readonly status: 'conflict' }
   /** Too many live idempotency keys of this key. */
@@ -55,6 +58,8 @@ export interface StoredReplay {
 
 /** What `decideSpend` reads and writes: the accounts and the replays as the spends before this one left them. */
 export interface LedgerView {
+  /** The record of the fence still has the revision that the fence names. */
+  holds(fence: Fence): boolean;
   account(id: number): AccountState | undefined;
   put(id: number, state: AccountState): void;
   replay(key: IdempotencyKey): StoredReplay | undefined;
@@ -67,10 +72,11 @@ export interface LedgerView {
  * done by this function one by one in arrival order; every adapter is held to it by the conformance suite.
  */
 export function decideSpend(view: LedgerView, spend: Spend, nowMs: number, maxLiveReplays: number): SpendOutcome {
+  for (const fence of spend.fences) if (!view.holds(fence)) return { status: 'stale', nowMs, fence };
   const open: OpenLeg[] = [];
   for (const leg of spend.legs) {
     const stored = view.account(leg.account);
-    if (stored === undefined || isStale(leg, stored, nowMs)) return { status: 'stale', nowMs };
+    if (stored === undefined || isStale(leg, stored, nowMs)) return { status: 'stale', nowMs, fence: null };
     open.push({ leg, stored, now: current(stored, leg.rule, nowMs) });
   }
   const replayed = spend.idempotency === null ? null : findReplay(view, spend.idempotency, maxLiveReplays);

@@ -52,8 +52,6 @@ export interface KeyEntry {
   readonly extras: KeyExtras | null;
   /** The accounts of its limits are counted from here: many packed keys share their limits. 0 = from nothing. */
   readonly accountsFrom: number;
-  /** See KeyRecord. */
-  readonly guardAccount: number | null;
   /** Where it stands among the packed keys; -1 = it is kept as it is. */
   readonly place: number;
   /** Counts its verifications, while it is kept as it is. */
@@ -83,7 +81,6 @@ export function toKeyEntry(found: KeyWithIdentity, apiId: string, identity: Iden
     limits: key.limits.length === 0 ? null : key.limits.map(asConfigured),
     accountsFrom: 0,
     extras: toExtras(found),
-    guardAccount: key.guardAccount,
     place: -1,
     tally: null,
     local: null,
@@ -110,6 +107,7 @@ export function toExtras({ key, access, secretUntilMs }: KeyWithIdentity): KeyEx
   };
 }
 
-function toEntryAccess({ roles, slugs }: NonNullable<KeyWithIdentity['access']>): EntryAccess {
-  return { roles: roles.map(({ name }) => name), permissions: slugs, held: holdPermissions(slugs) };
+function toEntryAccess({ roles, grants }: NonNullable<KeyWithIdentity['access']>): EntryAccess {
+  const permissions = grants.map(({ slug }) => slug);
+  return { roles: roles.map(({ name }) => name), permissions, held: holdPermissions(grants) };
 }

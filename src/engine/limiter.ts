@@ -1,4 +1,5 @@
 import { AppError } from '../core/errors.ts';
+import type { Fence } from '../core/fence.ts';
 import type { Leg, SpendOutcome } from '../core/spend.ts';
 import { windowEnd } from '../core/window.ts';
 import type { Ledger } from '../storage/port.ts';
@@ -22,6 +23,8 @@ export interface StandaloneLimit {
   readonly durationMs: number;
   readonly async: boolean;
   readonly cost: number;
+  /** The overrides that decided these numbers. */
+  readonly fences: readonly Fence[];
 }
 
 export interface LimitResult {
@@ -39,6 +42,9 @@ export interface LimiterParts {
   /** Why nothing may be answered any more; null while it may. */
   readonly stoppedBecause: () => string | null;
 }
+
+/** Why nothing was decided and nothing taken: a strict counter was removed, or an override has changed. */
+type Undecided = 'removed' | 'overridden';
 
 /** A limit while it is being decided: `left` before anything of the call is taken, and `leftAfter` it was. */
 interface Part {
@@ -63,13 +69,15 @@ export class Limiter {
     this.#parts = parts;
   }
 
-  async decide(limits: readonly StandaloneLimit[]): Promise<readonly LimitResult[]> {
+  /** Null when an override has changed since the limits were worked out: nothing was taken. */
+  async decide(limits: readonly StandaloneLimit[]): Promise<readonly LimitResult[] | null> {
     const stopped = this.#parts.stoppedBecause();
     if (stopped !== null) throw new AppError('UNAVAILABLE', stopped);
     for (let opened = 0; opened <= MAX_REOPENS; opened++) {
       const accounts = await this.#open(limits);
       const parts = await this.#decideOn(limits, accounts);
-      if (parts !== null) return toResults(parts);
+      if (parts === 'overridden') return null;
+      if (parts !== 'removed') return toResults(parts);
       for (const asked of limits) if (isStrict(asked)) this.#parts.windows.forget(asked);
     }
     throw new AppError('UNAVAILABLE', 'The counters of these limits are removed all the time; nothing was taken.');
@@ -84,11 +92,10 @@ export class Limiter {
     return isStrict(asked) ? this.#parts.windows.account(asked) : null;
   }
 
-  /** null when a strict counter was removed meanwhile: nothing was taken, and nothing is decided. */
   async #decideOn(
     limits: readonly StandaloneLimit[],
     accounts: readonly (number | null)[],
-  ): Promise<readonly Part[] | null> {
+  ): Promise<readonly Part[] | Undecided> {
     const { edge, ledger } = this.#parts;
     const owners = new Set(limits.filter(isLocal).map(ownerOf));
     for (let loads = 0; loads <= MAX_LOADS; loads++) {
@@ -96,7 +103,7 @@ export class Limiter {
       if (missing.length === 0) {
         // In one turn with what holds the local ones: a window that rolls in between would keep a hold for ever.
         const parts = limits.map((asked, i) => this.#toPart(asked, accounts[i] ?? null));
-        return (await this.#take(parts)) ? parts : null;
+        return (await this.#take(parts)) ?? parts;
       }
       await Promise.all(missing.map((owner) => edge.load(owner, ledger.nowMs())));
     }
@@ -115,17 +122,20 @@ export class Limiter {
     return { ...blank, local: { window, limit, cost, resetAtMs }, resetAtMs };
   }
 
-  /** False when a strict counter was removed meanwhile: nothing was taken, and nothing is decided. */
-  async #take(parts: readonly Part[]): Promise<boolean> {
+  /** Null when the parts are decided. */
+  async #take(parts: readonly Part[]): Promise<Undecided | null> {
     const held = this.#holdLocal(parts);
     const isOpen = parts.every(({ fits }) => fits);
     const strict = parts.filter(({ account }) => account !== null);
     // What is refused already is not held while the ledger tells what is left of the others.
     if (!isOpen || strict.length === 0) this.#settle(held, isOpen);
-    if (strict.length === 0) return true;
+    if (strict.length === 0) return null;
     let outcome: SpendOutcome | null = null;
     try {
-      outcome = await this.#parts.ledger.spend({ legs: strict.map((part) => toLeg(part, isOpen)), idempotency: null });
+      // Limits that are counted locally decide with the others whether anything is taken.
+      const fences = parts.flatMap(({ asked }) => asked.fences);
+      const legs = strict.map((part) => toLeg(part, isOpen));
+      outcome = await this.#parts.ledger.spend({ legs, fences, idempotency: null });
     } finally {
       if (isOpen) this.#settle(held, outcome?.status === 'taken');
     }
@@ -153,8 +163,8 @@ export class Limiter {
 }
 
 /** Takes over what the ledger answered. Of a refusal it names the first leg that did not fit: the others are worked out. */
-function learn(strict: readonly Part[], outcome: SpendOutcome, isOpen: boolean): boolean {
-  if (outcome.status === 'stale') return false;
+function learn(strict: readonly Part[], outcome: SpendOutcome, isOpen: boolean): Undecided | null {
+  if (outcome.status === 'stale') return outcome.fence === null ? 'removed' : 'overridden';
   if (outcome.status !== 'taken' && outcome.status !== 'refused') {
     const reason = outcome.status === 'failed' ? outcome.reason : outcome.status;
     throw new AppError('INTERNAL_SERVER_ERROR', `The counters of these limits cannot be changed: ${reason}.`);
@@ -171,7 +181,7 @@ function learn(strict: readonly Part[], outcome: SpendOutcome, isOpen: boolean):
     part.fits = i !== refusedBy && before + part.asked.cost <= left;
     if (part.fits) taken.set(part.account ?? 0, before + part.asked.cost);
   }
-  return true;
+  return null;
 }
 
 /** Of what is refused already the ledger is only asked what is left. */

@@ -13,6 +13,8 @@ const MAX_LOADS = 1_000;
 export interface NamespaceEntry {
   readonly id: string;
   readonly name: string;
+  /** See NamespaceRecord. Read before the overrides: never newer than they are. */
+  readonly patternsRevision: number;
   readonly exact: ReadonlyMap<string, OverrideRecord>;
   /** The longest first. */
   readonly patterns: readonly (IdentifierPattern & { readonly override: OverrideRecord })[];
@@ -111,7 +113,10 @@ export function overrideFor({ exact, patterns }: NamespaceEntry, identifier: str
   return exact.get(identifier) ?? patterns.find((pattern) => matchesPattern(pattern, identifier))?.override ?? null;
 }
 
-function toEntry({ id, name }: NamespaceRecord, overrides: readonly OverrideRecord[]): NamespaceEntry {
+function toEntry(
+  { id, name, patternsRevision }: NamespaceRecord,
+  overrides: readonly OverrideRecord[],
+): NamespaceEntry {
   const patterns = overrides
     .filter(({ identifier }) => isPattern(identifier))
     .map((override) => ({ ...toPattern(override.identifier), override }))
@@ -120,7 +125,7 @@ function toEntry({ id, name }: NamespaceRecord, overrides: readonly OverrideReco
   const exact = new Map(
     overrides.filter(({ identifier }) => !isPattern(identifier)).map((override) => [override.identifier, override]),
   );
-  return { id, name, exact, patterns };
+  return { id, name, patternsRevision, exact, patterns };
 }
 
 function byLength(a: string, b: string): number {

@@ -73,7 +73,7 @@ export class PackedKeys {
   /** False when the key has more to it than fits in a row. */
   add(digest: string, found: KeyWithIdentity): boolean {
     const { key, identity } = found;
-    if (identity !== null || key.guardAccount !== null || toExtras(found) !== null) return false;
+    if (identity !== null || toExtras(found) !== null) return false;
     const accounts = countAccounts(key);
     if (!isPackableId(key.id) || !isWord(key.revision) || accounts === null) return false;
     const api = this.#apis.indexOf(key.apiId, key.apiId);
@@ -175,7 +175,6 @@ export class PackedKeys {
       limits: limits === 0 ? null : this.#limits.at(limits),
       accountsFrom: limits === 0 ? 0 : this.#account(row),
       extras: null,
-      guardAccount: null,
       place: this.#firstPlace + row,
       tally: null,
       local: limits === 0 ? null : this.#locals.at(row),

@@ -3,12 +3,13 @@ import type { LegRule } from '../core/account.ts';
 import { type Address, inBlock } from '../core/address.ts';
 import { MAX_ADHOC_LIMITS_PER_OWNER } from '../core/bounds.ts';
 import { AppError } from '../core/errors.ts';
-import { type HeldPermissions, type PermissionQuery, satisfies } from '../core/permissions.ts';
+import { NO_PERMISSIONS, type PermissionQuery, satisfies } from '../core/permissions.ts';
 import type { CreditsRecord } from '../core/records.ts';
 import type { IdempotencyKey, Leg, LegResult, SpendOutcome } from '../core/spend.ts';
 import type { Feed } from '../storage/feedPort.ts';
 import type { Ledger } from '../storage/port.ts';
 import type { Edge } from './edge.ts';
+import { fencesOf } from './fences.ts';
 import type { KeyCache } from './keyCache.ts';
 import type { KeyEntry } from './keyEntry.ts';
 import { accountOf, type AppliedLimit, appliedLimits, type LimitRequest, ownerOf } from './limits.ts';
@@ -50,7 +51,6 @@ export interface VerifyParts {
 const NO_LIMITS: readonly AppliedLimit[] = [];
 const NO_LEGS: readonly LocalLeg[] = [];
 const WITHOUT_REFILL: LegRule = { kind: 'credits', refill: null };
-const NO_PERMISSIONS: HeldPermissions = { exact: new Set(), patterns: [] };
 
 /** A record or refill epoch that changed under the request is read anew this often, then the request gives up. */
 const MAX_RELOADS = 2;
@@ -157,7 +157,8 @@ export class Verifier {
   #spendExact(counted: Counted): PromiseLike<Verdict> {
     const { limits } = counted;
     const legs = this.#exactLegs(counted, limits, null);
-    const spent = this.#parts.ledger.submit({ legs, idempotency: idempotencyOf(counted) });
+    const fences = fencesOf(counted, limits);
+    const spent = this.#parts.ledger.submit({ legs, fences, idempotency: idempotencyOf(counted) });
     return spent.then((outcome) =>
       outcome.status === 'stale' ? this.#decideAgain(counted) : this.#toVerdict(counted, limits, outcome),
     );
@@ -172,7 +173,8 @@ export class Verifier {
     try {
       const adHoc = strict.some(({ account }) => account === null) ? await this.#adHocAccounts(entry, strict) : null;
       const legs = this.#exactLegs(counted, strict, adHoc);
-      outcome = await this.#parts.ledger.spend({ legs, idempotency: idempotencyOf(counted) });
+      const fences = fencesOf(counted, strict);
+      outcome = await this.#parts.ledger.spend({ legs, fences, idempotency: idempotencyOf(counted) });
     } finally {
       const isTaken = outcome?.status === 'taken' && !outcome.replayed;
       for (const leg of local) this.#parts.edge.settle(leg, isTaken);
@@ -180,7 +182,7 @@ export class Verifier {
     return outcome.status === 'stale' ? this.#decideAgain(counted) : this.#toVerdict(counted, strict, outcome);
   }
 
-  /** In the order of the checks: strict limits, then credits of the key, then those of its identity, then its guard. */
+  /** In the order of the checks: strict limits, then credits of the key, then those of its identity. */
   #exactLegs(
     { entry, request }: Counted,
     strict: readonly AppliedLimit[],
@@ -199,9 +201,6 @@ export class Verifier {
     if (entry.credits !== null) legs.push(this.#creditLeg(entry.credits, request.creditCost, entry.revision));
     if (identity !== null && identity.credits !== null) {
       legs.push(this.#creditLeg(identity.credits, request.creditCost, identity.revision));
-    }
-    if (entry.guardAccount !== null) {
-      legs.push({ account: entry.guardAccount, amount: 0, rule: WITHOUT_REFILL, revision: entry.revision });
     }
     return legs;
   }
@@ -346,7 +345,7 @@ export class Verifier {
   }
 }
 
-interface Counted {
+export interface Counted {
   readonly entry: KeyEntry;
   readonly request: VerifyRequest;
   readonly reloads: number;

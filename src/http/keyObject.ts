@@ -69,7 +69,7 @@ export function toKeyObject(view: KeyView, workspaceId: string): object {
     ...(main === undefined ? {} : { ratelimit: toRatelimit(main) }),
     ...(others.length === 0 ? {} : { ratelimits: others.map(toNamedRatelimit) }),
     roles: access?.roles.map(({ name }) => name) ?? [],
-    permissions: access?.slugs ?? [],
+    permissions: access?.grants.map(({ slug }) => slug) ?? [],
     enabled: key.enabled,
     ...(key.environment === null ? {} : { environment: key.environment }),
     ...(key.ipAllowlist.length === 0 ? {} : { ipAllowlist: key.ipAllowlist }),

@@ -8,6 +8,7 @@ import type {
   RoleRecord,
   RootKeyRecord,
 } from '../core/records.ts';
+import type { Grant } from '../core/permissions.ts';
 import type { FinishedBatch, ImportBatch } from './importsPort.ts';
 import type { EventQuery, StoredEvent } from './eventsPort.ts';
 
@@ -26,8 +27,8 @@ export interface KeyAccess {
   readonly roles: readonly { readonly id: string; readonly name: string }[];
   /** Direct ones. */
   readonly permissions: readonly { readonly id: string; readonly name: string; readonly slug: string }[];
-  /** Slugs, direct and through roles, each once, in order. */
-  readonly slugs: readonly string[];
+  /** What the key holds, directly and through roles, each slug once, in the order of the slugs. */
+  readonly grants: readonly Grant[];
   /** Roles of the key that are not among the others, because what they bring cannot be read; absent when there are none. */
   readonly broken?: readonly BrokenRole[];
 }
@@ -214,9 +215,15 @@ export type RecordWrite =
   | { readonly kind: 'updateRole'; readonly role: RoleRecord; readonly expect: number }
   | { readonly kind: 'removeRole'; readonly roleId: string; readonly expect: number }
   | { readonly kind: 'insertNamespace'; readonly namespace: NamespaceRecord }
-  | { readonly kind: 'insertOverride'; readonly override: OverrideRecord }
-  | { readonly kind: 'updateOverride'; readonly override: OverrideRecord }
-  | { readonly kind: 'removeOverride'; readonly overrideId: string; readonly namespaceId: string }
+  /** `expectPatterns`: the revision of the namespace's patterns; it grows when the identifier is a pattern. */
+  | { readonly kind: 'insertOverride'; readonly override: OverrideRecord; readonly expectPatterns: number }
+  | {
+      readonly kind: 'updateOverride';
+      readonly override: OverrideRecord;
+      readonly expect: number;
+      readonly expectPatterns: number;
+    }
+  | { readonly kind: 'removeOverride'; readonly override: OverrideRecord; readonly expectPatterns: number }
   | { readonly kind: 'insertRootKey'; readonly rootKey: RootKeyRecord }
   | {
       readonly kind: 'rotateRootKey';

@@ -5,10 +5,10 @@ import type { IdempotencyKey } from '../../src/core/spend.ts';
 import type { Storage } from '../../src/storage/port.ts';
 import { describePort } from './adapters.ts';
 import { RETENTION_MS } from './opened.ts';
-import { balanceOf, change, credits, idempotency, openCredits, spendAll } from './samples.ts';
+import { balanceOf, change, credits, idempotency, openCredits, spendAll, spendOf } from './samples.ts';
 
 function take(storage: Storage, account: number, key: IdempotencyKey, amount = 1) {
-  return storage.ledger.spend({ legs: [credits(account, amount)], idempotency: key });
+  return storage.ledger.spend({ ...spendOf(credits(account, amount)), idempotency: key });
 }
 
 describePort('idempotency keys', (world) => {
@@ -93,7 +93,7 @@ describePort('idempotency keys', (world) => {
     const outcomes = await spendAll(
       storage.ledger,
       Array.from({ length: MAX_LIVE_IDEMPOTENCY_KEYS + 2 }, (_, i) => ({
-        legs: [credits(account, 1)],
+        ...spendOf(credits(account, 1)),
         idempotency: idempotency(`n${i}`),
       })),
     );

@@ -14,7 +14,7 @@ async function fill(storage: Storage): Promise<void> {
     storage,
     { kind: 'insertNamespace', namespace: namespace('ns_1', 'emails') },
     { kind: 'insertNamespace', namespace: namespace('ns_2', 'Emails') },
-    ...[WILD, EXACT, OTHER].map((each) => ({ kind: 'insertOverride' as const, override: each })),
+    ...[WILD, EXACT, OTHER].map((each) => ({ kind: 'insertOverride' as const, override: each, expectPatterns: 0 })),
   );
 }
 
@@ -23,7 +23,7 @@ describePort('namespaces and their overrides', (world) => {
     await fill(world().storage);
     await world().reopen();
     const { records } = world().storage;
-    expect(await records.findNamespace('emails')).toEqual(namespace('ns_1', 'emails'));
+    expect(await records.findNamespace('emails')).toEqual({ ...namespace('ns_1', 'emails'), patternsRevision: 1 });
     expect(await records.findNamespace('Emails')).toEqual(namespace('ns_2', 'Emails'));
     expect(await records.findNamespaceById('ns_2')).toEqual(namespace('ns_2', 'Emails'));
     expect([await records.findNamespace('EMAILS'), await records.findNamespaceById('emails')]).toEqual([null, null]);
@@ -41,11 +41,17 @@ describePort('namespaces and their overrides', (world) => {
     for (const second of [
       { kind: 'insertNamespace', namespace: namespace('ns_9', 'emails') },
       { kind: 'insertNamespace', namespace: namespace('ns_1', 'other') },
-      { kind: 'insertOverride', override: override('ovr_9', 'user-7') },
-      { kind: 'insertOverride', override: override('ovr_1', 'other') },
-      { kind: 'updateOverride', override: override('ovr_1', 'user-*') },
-      { kind: 'updateOverride', override: override('ovr_9', 'user-9') },
-      { kind: 'removeOverride', overrideId: 'ovr_9', namespaceId: 'ns_1' },
+      { kind: 'insertOverride', override: override('ovr_9', 'user-7'), expectPatterns: 1 },
+      { kind: 'insertOverride', override: override('ovr_1', 'other'), expectPatterns: 1 },
+      { kind: 'updateOverride', override: override('ovr_1', 'user-*'), expect: 0, expectPatterns: 1 },
+      { kind: 'updateOverride', override: override('ovr_9', 'user-9'), expect: 0, expectPatterns: 1 },
+      { kind: 'removeOverride', override: override('ovr_9', 'user-9'), expectPatterns: 1 },
+      // Made from an older revision of the override, or of the patterns.
+      { kind: 'updateOverride', override: { ...EXACT, limit: 7 }, expect: 1, expectPatterns: 1 },
+      { kind: 'removeOverride', override: { ...EXACT, revision: 1 }, expectPatterns: 1 },
+      { kind: 'insertOverride', override: override('ovr_9', 'team-*'), expectPatterns: 0 },
+      { kind: 'updateOverride', override: { ...WILD, limit: 7 }, expect: 0, expectPatterns: 2 },
+      { kind: 'removeOverride', override: WILD, expectPatterns: 0 },
     ] as const) {
       expect([second, (await write(storage, second)).status]).toEqual([second, 'stale'] as never);
     }
@@ -69,15 +75,23 @@ describePort('namespaces and their overrides', (world) => {
   test('a changed override is seen by the next read, a removed one is gone and its identifier free', async () => {
     const { storage } = world();
     await fill(storage);
-    const changed: OverrideRecord = { ...EXACT, limit: 5, durationMs: 2000, async: false, updatedAtMs: 10 };
-    expect((await write(storage, { kind: 'updateOverride', override: changed })).status).toBe('done');
+    const changed: OverrideRecord = {
+      ...EXACT,
+      limit: 5,
+      durationMs: 2000,
+      async: false,
+      updatedAtMs: 10,
+      revision: 1,
+    };
+    const update = { kind: 'updateOverride', override: changed, expect: 0, expectPatterns: 1 } as const;
+    expect((await write(storage, update)).status).toBe('done');
     expect(await storage.records.findOverride('ns_1', 'user-7')).toEqual(changed);
-    await write(storage, { kind: 'removeOverride', overrideId: 'ovr_1', namespaceId: 'ns_1' });
+    await write(storage, { kind: 'removeOverride', override: changed, expectPatterns: 1 });
     expect(await storage.records.findOverride('ns_1', 'user-7')).toBeNull();
     expect(await storage.records.listAllOverrides('ns_1')).toEqual([WILD]);
     expect(await storage.records.listAllOverrides('ns_2')).toEqual([OTHER]);
     const again = override('ovr_9', 'user-7');
-    expect((await write(storage, { kind: 'insertOverride', override: again })).status).toBe('done');
+    expect((await write(storage, { kind: 'insertOverride', override: again, expectPatterns: 1 })).status).toBe('done');
   });
 
   test('pages hold the overrides of one namespace by id, and the total on each', async () => {
@@ -88,6 +102,7 @@ describePort('namespaces and their overrides', (world) => {
       ...Array.from({ length: 5 }, (_, i) => ({
         kind: 'insertOverride' as const,
         override: override(`o_${i}`, `${i}`),
+        expectPatterns: 1,
       })),
     );
     const list = (limit: number, after: string | null) => storage.records.listOverrides('ns_1', { limit, after });

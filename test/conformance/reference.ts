@@ -1,4 +1,5 @@
 import { type AccountState, changed } from '../../src/core/account.ts';
+import type { Fence } from '../../src/core/fence.ts';
 import {
   decideSpend,
   type IdempotencyKey,
@@ -13,6 +14,8 @@ import type { Change, ChangeOutcome } from '../../src/storage/port.ts';
 export class ReferenceLedger implements LedgerView {
   readonly accounts = new Map<number, AccountState>();
   readonly apiIds = new Set<string>();
+  /** Of the one role that a scenario changes. */
+  roleRevision = 0;
   readonly #replays = new Map<string, StoredReplay>();
   readonly #maxLiveReplays: number;
 
@@ -35,12 +38,19 @@ export class ReferenceLedger implements LedgerView {
     const newApiIds = change.writes.flatMap((write) => (write.kind === 'insertApi' ? [write.api.id] : []));
     if (newApiIds.some((id) => this.apiIds.has(id))) return { status: 'stale', nowMs };
     for (const id of newApiIds) this.apiIds.add(id);
+    for (const write of change.writes) {
+      if (write.kind === 'insertRole' || write.kind === 'updateRole') this.roleRevision = write.role.revision;
+    }
     for (const [i, { account }] of change.accounts.entries()) {
       const state = after[i] ?? null;
       if (state === null) this.accounts.delete(account);
       else this.accounts.set(account, state);
     }
     return { status: 'done', accounts: after, nowMs };
+  }
+
+  holds({ revision }: Fence): boolean {
+    return revision === this.roleRevision;
   }
 
   account(id: number): AccountState | undefined {

@@ -73,11 +73,11 @@ export function role(id: string, name: string, fields: Partial<RoleRecord> = {})
 }
 
 export function namespace(id: string, name: string): NamespaceRecord {
-  return { id, name, createdAtMs: 7_000 };
+  return { id, name, patternsRevision: 0, createdAtMs: 7_000 };
 }
 
 export function override(id: string, identifier: string, fields: Partial<OverrideRecord> = {}): OverrideRecord {
-  const numbers = { limit: 10, durationMs: 60_000, async: false, createdAtMs: 8_000, updatedAtMs: null };
+  const numbers = { limit: 10, durationMs: 60_000, async: false, createdAtMs: 8_000, updatedAtMs: null, revision: 0 };
   return { id, namespaceId: 'ns_1', identifier, ...numbers, ...fields };
 }
 
@@ -124,7 +124,7 @@ export function strict(account: number, amount: number, limit: number, durationM
 }
 
 export function spendOf(...legs: readonly Leg[]): Spend {
-  return { legs, idempotency: null };
+  return { legs, fences: [], idempotency: null };
 }
 
 export function idempotency(id: string, requestDigest = 'request', scope = 'key_1'): IdempotencyKey {

@@ -1,10 +1,12 @@
 import * as fc from 'fast-check';
 
 import type { AccountChange, RefillPlan } from '../../src/core/account.ts';
+import { recordFence } from '../../src/core/fence.ts';
+import type { RoleRecord } from '../../src/core/records.ts';
 import type { Leg, Spend } from '../../src/core/spend.ts';
 import type { Change } from '../../src/storage/port.ts';
 import type { ReferenceLedger } from './reference.ts';
-import { api } from './samples.ts';
+import { api, role } from './samples.ts';
 
 /** What the accounts of a scenario are, by their place. */
 export const KINDS = ['credits', 'credits', 'credits', 'window', 'window'] as const;
@@ -37,6 +39,8 @@ const leg = fc.record({
 
 const spend = fc.record({
   legs: fc.array(leg, { minLength: 1, maxLength: 4 }),
+  /** Of the scenario's role: as it is, or as it was before its last change. */
+  fence: fc.option(fc.record({ isOld: seldom }), { freq: 2 }),
   idempotency: fc.option(fc.record({ id: fc.nat({ max: 5 }), request: fc.constantFrom('a', 'a', 'a', 'b') }), {
     freq: 2,
   }),
@@ -55,6 +59,7 @@ const change = fc.record({
   accounts: fc.uniqueArray(accountChange, { maxLength: 3, selector: (each) => each.place }),
   /** Few names: the second of a name is refused by the database itself, and spoils the batch it is in. */
   api: fc.option(fc.nat({ max: 3 }), { freq: 2 }),
+  isOfRole: fc.boolean(),
 });
 
 /** One call of the ledger. A late one arrives in another turn of the event loop: during a commit, or after it. */
@@ -93,7 +98,8 @@ export class Scenario {
   toWork(item: Item, nowMs: number): Work {
     if (!this.#hasBegun) {
       this.#hasBegun = true;
-      return { change: { writes: [], accounts: KINDS.map((open, i) => this.#opening(i, open, nowMs)) } };
+      const writes = [{ kind: 'insertRole' as const, role: this.#role(1) }];
+      return { change: { writes, accounts: KINDS.map((open, i) => this.#opening(i, open, nowMs)) } };
     }
     if ('change' in item) return { change: this.#toChange(item.change, nowMs) };
     return { spends: item.spends.map((each) => this.#toSpend(each, nowMs)) };
@@ -104,9 +110,11 @@ export class Scenario {
     return { account: this.#account(place), expect: 0, open, refill: null, revision: 1, ...rule };
   }
 
-  #toSpend({ legs, idempotency }: Value<typeof spend>, nowMs: number): Spend {
+  #toSpend({ legs, fence, idempotency }: Value<typeof spend>, nowMs: number): Spend {
+    const revision = this.#reference.roleRevision - (fence?.isOld ? 1 : 0);
     return {
       legs: legs.map((each) => this.#toLeg(each, nowMs)),
+      fences: fence === null ? [] : [recordFence('role', this.#role(0).id, revision)],
       idempotency: idempotency && {
         scope: `${this.#name} ${idempotency.id % 2}`,
         id: `id ${idempotency.id}`,
@@ -130,8 +138,13 @@ export class Scenario {
 
   #toChange(drawn: Value<typeof change>, nowMs: number): Change {
     const name = drawn.api === null ? [] : [`${this.#name} ${drawn.api}`];
+    const expect = this.#reference.roleRevision;
+    const changed = { kind: 'updateRole' as const, role: this.#role(expect + 1), expect };
     return {
-      writes: name.map((id) => ({ kind: 'insertApi' as const, api: api(id) })),
+      writes: [
+        ...name.map((id) => ({ kind: 'insertApi' as const, api: api(id) })),
+        ...(drawn.isOfRole ? [changed] : []),
+      ],
       accounts: drawn.accounts.map((each) => this.#toAccountChange(each, nowMs)),
     };
   }
@@ -161,6 +174,10 @@ export class Scenario {
       case 'touch':
         return common;
     }
+  }
+
+  #role(revision: number): RoleRecord {
+    return role(`role ${this.#name}`, `role ${this.#name}`, { revision });
   }
 
   #account(place: number): number {

@@ -123,7 +123,7 @@ describePort('spends', (world) => {
     const [account, other] = [await openCredits(storage, 5), await openCredits(storage, 5)];
     for (const revision of [0, 2]) {
       const spend = spendOf(credits(other, 1), credits(account, 1, null, revision));
-      expect(await storage.ledger.spend(spend)).toEqual({ status: 'stale', nowMs: clock.nowMs() });
+      expect(await storage.ledger.spend(spend)).toEqual({ status: 'stale', nowMs: clock.nowMs(), fence: null });
     }
     await storage.ledger.apply(change({ account, expect: 1, refill: null, revision: 2 }));
     expect((await storage.ledger.spend(spendOf(credits(account, 1)))).status).toBe('stale');
@@ -145,7 +145,7 @@ describePort('spends', (world) => {
   test('an account that does not exist, or is of the other kind, is stale', async () => {
     const { storage, clock } = world();
     const [account, window] = [await openCredits(storage, 5), await openStrict(storage)];
-    const stale = { status: 'stale', nowMs: clock.nowMs() } as const;
+    const stale = { status: 'stale', nowMs: clock.nowMs(), fence: null } as const;
     expect(await storage.ledger.spend(spendOf(credits(account, 1), credits(999_999, 0)))).toEqual(stale);
     expect(await storage.ledger.spend(spendOf(strict(account, 1, 10)))).toEqual(stale);
     expect(await storage.ledger.spend(spendOf(credits(window, 0)))).toEqual(stale);

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 
+import { recordFence } from '../../src/core/fence.ts';
 import { TestService } from '../harness/service.ts';
 
 let service: TestService;
@@ -206,15 +207,13 @@ describe('keys of an identity with credits', () => {
     // As another node would do it, that has not heard of it yet.
     const found = await service.engine.storage.records.findKey(keyId);
     if (found === null || 'poisoned' in found || found.identity === null) throw new Error('no key');
-    const { guardAccount, revision } = found.key;
+    const { revision } = found.key;
     const { credits } = found.identity;
     await service.ok('/v1/keys.deleteKey', { keyId });
     const rule = { kind: 'credits', refill: null } as const;
     const outcome = await service.engine.storage.ledger.spend({
-      legs: [
-        { account: credits?.account ?? 0, amount: 1, rule, revision: found.identity.revision },
-        { account: guardAccount ?? 0, amount: 0, rule, revision },
-      ],
+      legs: [{ account: credits?.account ?? 0, amount: 1, rule, revision: found.identity.revision }],
+      fences: [recordFence('key', keyId, revision)],
       idempotency: null,
     });
     expect(outcome.status).toBe('stale');

@@ -283,7 +283,7 @@ describe('what may wait, and how many namespaces there may be', () => {
     await start({});
     const { ledger, records } = service.storage;
     const writes = named(MAX_NAMESPACES - 3, 'ns').map((id) => {
-      return { kind: 'insertNamespace' as const, namespace: { id, name: id, createdAtMs: 1 } };
+      return { kind: 'insertNamespace' as const, namespace: { id, name: id, patternsRevision: 0, createdAtMs: 1 } };
     });
     expect((await ledger.apply({ writes, accounts: [] })).status).toBe('done');
     const first = await Promise.all(named(20, 'new').map((namespace) => limit('user', { namespace })));

@@ -209,7 +209,7 @@ describe('local and strict limits in one call', () => {
     const spend = ledger.spend.bind(ledger);
     let stale = 2;
     ledger.spend = (asked) =>
-      stale-- > 0 ? Promise.resolve({ status: 'stale', nowMs: service.clock.nowMs() }) : spend(asked);
+      stale-- > 0 ? Promise.resolve({ status: 'stale', nowMs: service.clock.nowMs(), fence: null }) : spend(asked);
     expect(await short(...both(1, 1))).toEqual([true, [true, 3], [true, 3]]);
     stale = 3;
     const { status, body: answer } = await service.call('/v1/ratelimits.multiLimit', body(both(1, 1)));

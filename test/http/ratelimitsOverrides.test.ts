@@ -196,11 +196,11 @@ describe('setOverride', () => {
     await set('first');
     const namespace = await namespaceId();
     const many = Array.from({ length: MAX_OVERRIDES_PER_NAMESPACE - 3 }, (_, i): OverrideRecord => {
-      const numbers = { limit: 1, durationMs: 1000, async: true, createdAtMs: 0, updatedAtMs: null };
+      const numbers = { limit: 1, durationMs: 1000, async: true, createdAtMs: 0, updatedAtMs: null, revision: 0 };
       return { id: `ovr_${i}`, namespaceId: namespace, identifier: `many_${i}`, ...numbers };
     });
     await service.storage.ledger.apply({
-      writes: many.map((override) => ({ kind: 'insertOverride', override })),
+      writes: many.map((override) => ({ kind: 'insertOverride', override, expectPatterns: 0 })),
       accounts: [],
     });
     const answers = await Promise.all(

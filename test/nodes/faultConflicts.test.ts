@@ -98,7 +98,7 @@ describe('a batch whose commit fails', () => {
   );
 
   test('with an idempotency key: charged once, and replayed to who asks again', async () => {
-    const asked = { legs: [credits(first, 1)], idempotency: idempotency(crypto.randomUUID()) };
+    const asked = { legs: [credits(first, 1)], fences: [], idempotency: idempotency(crypto.randomUUID()) };
     await failCommits('40001', BATCH_TRIES - 1);
     for (const replayed of [false, true]) {
       const answer = await storage.ledger.spend(asked);

@@ -8,6 +8,7 @@ import { openCounters, openStorage } from '../cluster/faultLab.ts';
 
 const spendOf = (account: number): Spend => ({
   legs: [{ account, amount: 1, revision: 1, rule: { kind: 'credits', refill: null } }],
+  fences: [],
   idempotency: null,
 });
 

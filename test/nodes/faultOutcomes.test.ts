@@ -63,7 +63,7 @@ function fault(turn: number, random: () => number): Promise<void> {
 
 /** Spends reach the database again: a fault that waits for one will come. */
 function untilAnswered(account: number): Promise<void> {
-  const peek: Spend = { legs: [credits(account, 0)], idempotency: null };
+  const peek: Spend = { legs: [credits(account, 0)], fences: [], idempotency: null };
   return until('spends are answered', async () => !((await ask(peek)) instanceof Error));
 }
 
@@ -88,7 +88,7 @@ async function makeTries(shared: number, withKeys: boolean): Promise<Try[]> {
   return own.map((account, i) => {
     const isAlone = !withKeys && Math.floor(i / 12) % 2 === 1;
     const legs = isAlone ? [credits(account, 1)] : [credits(shared, 1), credits(account, 1)];
-    const spend = { legs, idempotency: withKeys ? idempotency(`id ${i}`) : null };
+    const spend = { legs, fences: [], idempotency: withKeys ? idempotency(`id ${i}`) : null };
     return { own: account, spend, answer: new Error('was not asked') };
   });
 }
@@ -149,7 +149,9 @@ describe('spends over a network that breaks at every third batch', () => {
     for (let i = 0; i < 2 * MAX_CONNECTIONS; i++) {
       await untilAnswered(account);
       const over = i % 2 === 0 ? lab.proxy.cutBeforeAnswer(isSpend) : lab.proxy.cutNext(isSpend);
-      expect(await ask({ legs: [credits(account, 1)], idempotency: null })).toMatchObject({ status: 'taken' });
+      expect(await ask({ legs: [credits(account, 1)], fences: [], idempotency: null })).toMatchObject({
+        status: 'taken',
+      });
       await over;
     }
     expect(await lab.connections()).toBeLessThanOrEqual(MAX_CONNECTIONS);

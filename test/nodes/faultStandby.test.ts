@@ -118,10 +118,10 @@ describe('a primary that has lost its synchronous standby', () => {
     const [account = 0] = await openCounters(storage, 1, 10);
     // By the lane that the retried one takes.
     for (const [i, { ledger }] of [storage, other].entries()) {
-      await ledger.spend({ legs: [credits(account, 1)], idempotency: idempotency(`before ${i}`) });
+      await ledger.spend({ legs: [credits(account, 1)], fences: [], idempotency: idempotency(`before ${i}`) });
     }
     await pair.standby.kill();
-    const spend = { legs: [credits(account, 1)], idempotency: idempotency('retried') };
+    const spend = { legs: [credits(account, 1)], fences: [], idempotency: idempotency('retried') };
     const first = storage.ledger.spend(spend);
     await pair.cancelWait(await pair.untilWaiting('first'));
     await pair.untilWaiting('first', RESOLVE);

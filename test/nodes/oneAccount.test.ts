@@ -30,7 +30,11 @@ afterAll(async () => {
 
 const ask = (account: number, cost: number): Promise<SpendOutcome> =>
   storage.ledger.spend(spendOf(credits(account, cost)));
-const keyed = (account: number, id: string): Spend => ({ legs: [credits(account, 1)], idempotency: idempotency(id) });
+const keyed = (account: number, id: string): Spend => ({
+  legs: [credits(account, 1)],
+  fences: [],
+  idempotency: idempotency(id),
+});
 const leftOf = (outcome: SpendOutcome): unknown => ('legs' in outcome ? outcome.legs[0]?.left : outcome);
 
 describe('very many spends of one account', () => {

@@ -58,7 +58,8 @@ describe('refills', () => {
             { account: 1, amount: step.amount, rule: { kind: 'credits', refill: plan } as const, revision: 1 },
           ];
           // A peek is answered, and writes nothing: neither it nor the refill that it saw.
-          if (!isCharge(decideSpend(view, { legs, idempotency: null }, nowMs, 0)) || step.amount === 0) continue;
+          if (!isCharge(decideSpend(view, { legs, fences: [], idempotency: null }, nowMs, 0)) || step.amount === 0)
+            continue;
           sum += step.amount;
           refills += gained;
         }
@@ -102,7 +103,7 @@ describe('refills', () => {
           nowMs += touch.jumpMs;
           const refill = planAt(schedule, { amount, mode: 'restore', max: null }, nowMs);
           const legs = [{ account: 1, amount: touch.amount, rule: { kind: 'credits', refill } as const, revision: 1 }];
-          if (!isCharge(decideSpend(view, { legs, idempotency: null }, nowMs, 0))) continue;
+          if (!isCharge(decideSpend(view, { legs, fences: [], idempotency: null }, nowMs, 0))) continue;
           const mark = view.accounts.get(1)?.mark ?? 0;
           takenIn.set(mark, (takenIn.get(mark) ?? 0) + touch.amount);
         }

@@ -28,6 +28,7 @@ const spends: fc.Arbitrary<Spend[]> = fc.array(
         revision: isWrong ? 2 : 1,
       })),
     ),
+    fences: fc.constant([]),
     idempotency: fc.option(
       fc.record({
         scope: fc.constantFrom('a', 'b'),

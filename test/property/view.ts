@@ -6,6 +6,11 @@ export class View implements LedgerView {
   readonly accounts = new Map<number, AccountState>();
   readonly replays = new Map<string, StoredReplay>();
 
+  /** No fences are drawn here. */
+  holds(): boolean {
+    return true;
+  }
+
   account(id: number): AccountState | undefined {
     return this.accounts.get(id);
   }

@@ -47,7 +47,7 @@ beforeEach(() => {
 });
 
 function batch(): Batch {
-  const made = new Batch({} as never, { rotation: () => ({ empties: false }) } as never, 0, 0);
+  const made = new Batch({ replays: { rotation: () => ({ empties: false }) } } as never, 0, 0);
   made.put(1, { kind: 'credits', value: 1, mark: 0, dueAtMs: 0, revision: 1 });
   return made;
 }
@@ -139,7 +139,7 @@ describe('a batch that only spends', () => {
 
 test('a batch with more to it always goes through the thread', async () => {
   await here(100);
-  const more = new Batch({} as never, { rotation: () => ({ empties: true }) } as never, 0, 0);
+  const more = new Batch({ replays: { rotation: () => ({ empties: true }) } } as never, 0, 0);
   more.decide({ rotateReplays: true });
   await committing.commit(more, ++number);
   expect(went.at(-1)).toBe('commit');

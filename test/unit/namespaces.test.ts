@@ -45,11 +45,12 @@ const override = (namespaceId: string, identifier: string, limit: number): Overr
   async: false,
   createdAtMs: 0,
   updatedAtMs: null,
+  revision: 0,
 });
 
 function make(): { records: SlowRecords; namespaces: Namespaces } {
   const records = new SlowRecords();
-  records.namespaces.set('a', { id: 'ns_a', name: 'a', createdAtMs: 0 });
+  records.namespaces.set('a', { id: 'ns_a', name: 'a', patternsRevision: 0, createdAtMs: 0 });
   records.overrides = [override('ns_a', 'user', 1)];
   return { records, namespaces: new Namespaces(records as unknown as Records) };
 }
@@ -131,7 +132,7 @@ describe('namespaces in memory', () => {
   test('one that is made while it is looked up is found by who asks afterwards, and none is remembered as missing', async () => {
     const { records, namespaces } = make();
     const before = namespaces.find('b');
-    records.namespaces.set('b', { id: 'ns_b', name: 'b', createdAtMs: 0 });
+    records.namespaces.set('b', { id: 'ns_b', name: 'b', patternsRevision: 0, createdAtMs: 0 });
     namespaces.drop('ns_b');
     namespaces.drop('b');
     const after = namespaces.find('b');
@@ -179,7 +180,8 @@ describe('namespaces in memory', () => {
   test('so many overrides are kept, of all together: those of the namespace that was read first go', async () => {
     const { records, namespaces } = make();
     const names = Array.from({ length: 21 }, (_, i) => `n${i}`);
-    for (const name of names) records.namespaces.set(name, { id: `ns_${name}`, name, createdAtMs: 0 });
+    for (const name of names)
+      records.namespaces.set(name, { id: `ns_${name}`, name, patternsRevision: 0, createdAtMs: 0 });
     records.overrides = names.flatMap((name) =>
       Array.from({ length: 10_000 }, (_, i) => override(`ns_${name}`, `user_${i}`, 1)),
     );

@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'bun:test';
 
 import { holdPermissions, type PermissionQuery, satisfies } from '../../src/core/permissions.ts';
+import { grantsOf } from '../harness/grants.ts';
 
-const passes = (held: readonly string[], query: PermissionQuery): boolean => satisfies(holdPermissions(held), query);
+const passes = (held: readonly string[], query: PermissionQuery): boolean =>
+  satisfies(holdPermissions(grantsOf(held)), query);
 
 describe('one permission', () => {
   test('is satisfied by itself and by no other', () => {

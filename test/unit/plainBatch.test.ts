@@ -7,7 +7,7 @@ import { plainBatchOf } from '../../src/storage/postgres/plainBatch.ts';
 const WINDOW = { kind: 'window', limit: 100, durationMs: 60_000 } as const;
 
 function spend(account: number, fields: Partial<Leg> = {}): Spend {
-  return { legs: [{ account, amount: 1, revision: 1, rule: WINDOW, ...fields }], idempotency: null };
+  return { legs: [{ account, amount: 1, revision: 1, rule: WINDOW, ...fields }], fences: [], idempotency: null };
 }
 
 const taken = (left: number, resetAtMs: number): BatchOutcome => ({
@@ -35,7 +35,7 @@ describe('the answer to a plain batch', () => {
     expect(batch.read('5,1,2,9,60,1,1,100,60,3,2,0,0,4,7,0,0,5,5,0,0')).toEqual([
       { status: 'refused', by: 0, legs: [{ left: 0, resetAtMs: 60 }], nowMs: 5 },
       taken(91, 60),
-      { status: 'stale', nowMs: 5 },
+      { status: 'stale', nowMs: 5, fence: null },
       'apart',
       'busy',
     ]);

@@ -1,5 +1,6 @@
 import { AppError } from '../../core/errors.ts';
-import { type FeedChange, feedChangeOf } from '../../storage/feedPort.ts';
+import { feedChangeOf } from '../../storage/effectsPort.ts';
+import type { FeedChange } from '../../storage/feedPort.ts';
 import type { Change, ChangeOutcome, Ledger } from '../../storage/port.ts';
 
 /** How often a change is made anew from what another node left: of three that insist each wins one try in three. */

@@ -8,8 +8,6 @@ import { type CounterPatch, isSameRule, isSameSchedule, toRefillRule, wantedLimi
 export interface Counters {
   readonly credits: CreditsRecord | null;
   readonly limits: readonly LimitRecord[];
-  /** See KeyRecord; identities have none. */
-  readonly guardAccount?: number | null;
   readonly revision: number;
 }
 
@@ -19,18 +17,16 @@ export interface CounterContext {
   readonly defaultTimezone: string;
   /** Numbers for accounts that the change opens; it takes them from the front. */
   readonly freeAccounts: number[];
-  /** A key that belongs to an identity. */
-  readonly hasOwner: boolean;
 }
 
 export interface CounterChange {
-  readonly counters: Counters & { readonly guardAccount: number | null };
+  readonly counters: Counters;
   readonly accounts: readonly AccountChange[];
 }
 
 /** Accounts that a patch opens at the most. */
 export function newAccountsNeeded(patch: CounterPatch): number {
-  return 2 + (patch.defaultLimit ? 1 : 0) + (patch.otherLimits?.length ?? 0);
+  return 1 + (patch.defaultLimit ? 1 : 0) + (patch.otherLimits?.length ?? 0);
 }
 
 /**
@@ -41,27 +37,7 @@ export function patchCounters(before: Counters, patch: CounterPatch, context: Co
   const revision = before.revision + 1;
   const { credits, accounts: ofCredits } = patchCredits(before, patch, context, revision);
   const { limits, accounts: ofLimits } = patchLimits(before, patch, context, revision);
-  const isExact = credits !== null || limits.some(({ account }) => account !== null);
-  const { guardAccount, accounts: ofGuard } = patchGuard(before, context, context.hasOwner && !isExact);
-  return {
-    counters: { credits, limits, guardAccount, revision },
-    accounts: [...ofCredits, ...ofLimits, ...ofGuard],
-  };
-}
-
-function patchGuard(
-  { guardAccount: account = null, revision: expect }: Counters,
-  context: CounterContext,
-  isNeeded: boolean,
-): { guardAccount: number | null; accounts: AccountChange[] } {
-  const common = { expect, refill: null, revision: expect + 1 };
-  if (account === null) {
-    if (!isNeeded) return { guardAccount: null, accounts: [] };
-    const opened = takeAccount(context);
-    return { guardAccount: opened, accounts: [{ ...common, account: opened, open: 'credits', set: 0 }] };
-  }
-  if (isNeeded) return { guardAccount: account, accounts: [{ ...common, account }] };
-  return { guardAccount: null, accounts: [{ ...common, account, close: true }] };
+  return { counters: { credits, limits, revision }, accounts: [...ofCredits, ...ofLimits] };
 }
 
 /** The counters of what is softly deleted: they stay as they are, and the sweep passes them by. */
@@ -99,8 +75,8 @@ export function creditsPlace(changes: readonly AccountChange[], before: Counters
   return changes.findIndex(({ account }) => account === before.credits?.account || account === after.credits?.account);
 }
 
-function accountsOf({ credits, limits, guardAccount }: Counters): number[] {
-  const others = [...limits.flatMap(({ account }) => account ?? []), ...(guardAccount == null ? [] : [guardAccount])];
+function accountsOf({ credits, limits }: Counters): number[] {
+  const others = limits.flatMap(({ account }) => account ?? []);
   return credits === null ? others : [credits.account, ...others];
 }
 

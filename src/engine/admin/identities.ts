@@ -143,7 +143,7 @@ export class IdentityAdmin {
   async #context(patch: CounterPatch): Promise<CounterContext> {
     const { storage, refills, defaultTimezone } = this.#parts;
     const freeAccounts = [...(await storage.ledger.reserveAccounts(newAccountsNeeded(patch)))];
-    return { refills, nowMs: storage.ledger.nowMs(), defaultTimezone, freeAccounts, hasOwner: false };
+    return { refills, nowMs: storage.ledger.nowMs(), defaultTimezone, freeAccounts };
   }
 }
 

@@ -71,7 +71,7 @@ export class KeyMaking {
     const nowMs = storage.ledger.nowMs();
     const patch = withDefaults(input, api);
     const identity = await this.identityFor(draft, actor, patch.externalId);
-    const context = await this.context(newAccountsNeeded(patch), identity != null);
+    const context = await this.context(newAccountsNeeded(patch));
     const { counters, accounts } = patchCounters({ credits: null, limits: [], revision: 0 }, patch, context);
     const key: KeyRecord = {
       ...patched(BLANK_KEY, patch),
@@ -163,10 +163,10 @@ export class KeyMaking {
     return identity;
   }
 
-  async context(newAccounts: number, hasOwner: boolean): Promise<CounterContext> {
+  async context(newAccounts: number): Promise<CounterContext> {
     const { storage, refills, defaultTimezone } = this.#parts;
     const freeAccounts = [...(await storage.ledger.reserveAccounts(newAccounts))];
-    return { refills, nowMs: storage.ledger.nowMs(), defaultTimezone, freeAccounts, hasOwner };
+    return { refills, nowMs: storage.ledger.nowMs(), defaultTimezone, freeAccounts };
   }
 }
 

@@ -72,7 +72,7 @@ export class KeyAdmin {
       const draft = emptyDraft();
       const identity = await this.#making.identityFor(draft, actor, patch.externalId);
       const identityId = identity === undefined ? before.identityId : (identity?.id ?? null);
-      const context = await this.#making.context(newAccountsNeeded(patch), identityId !== null);
+      const context = await this.#making.context(newAccountsNeeded(patch));
       const { counters, accounts } = patchCounters(before, patch, context);
       draft.accounts.push(...accounts);
       const key: KeyRecord = {

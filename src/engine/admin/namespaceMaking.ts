@@ -45,7 +45,7 @@ export class NamespaceMaking {
     const { storage, system } = this.#parts;
     const createdAtMs = storage.ledger.nowMs();
     const id = makeId('ns', createdAtMs, system.randomBytes(ID_RANDOM_BYTES));
-    const namespace: NamespaceRecord = { id, name, createdAtMs };
+    const namespace: NamespaceRecord = { id, name, patternsRevision: 0, createdAtMs };
     const event = auditEvent(actor, { action: 'namespace.create', target: id, before: null, after: { name } });
     return { write: { kind: 'insertNamespace', namespace }, event };
   }

@@ -36,9 +36,12 @@ export class OverrideAdmin {
 
   /** Makes it or changes the one that is there. A namespace is not made here: a mistyped name would be one that nobody uses. */
   async set(actor: Actor, reference: NamespaceReference, numbers: OverrideNumbers): Promise<SetOverride> {
-    const namespace = await this.#load(actor, 'ratelimit.set_override', reference);
-    const overrideId = await this.#inLine(namespace.id, () => this.#setIn(actor, namespace, numbers));
-    return { overrideId, namespaceId: namespace.id };
+    const { id: namespaceId } = await this.#load(actor, 'ratelimit.set_override', reference);
+    const setting = (): Promise<string> =>
+      this.#parts.changes.apply(async () =>
+        this.#setting(actor, await this.#load(actor, 'ratelimit.set_override', reference), numbers),
+      );
+    return { overrideId: await this.#inLine(namespaceId, setting), namespaceId };
   }
 
   async get(actor: Actor, reference: NamespaceReference, identifier: string): Promise<OverrideRecord> {
@@ -52,29 +55,27 @@ export class OverrideAdmin {
   }
 
   async delete(actor: Actor, reference: NamespaceReference, identifier: string): Promise<void> {
-    const namespace = await this.#load(actor, 'ratelimit.delete_override', reference);
     await this.#parts.changes.apply(async () => {
-      const { id, ...before } = await this.#loadOverride(namespace, identifier);
-      const facts = overrideFacts(before);
-      const event = auditEvent(actor, { action: 'override.delete', target: id, before: facts, after: null });
-      const write = { kind: 'removeOverride', overrideId: id, namespaceId: namespace.id } as const;
+      const namespace = await this.#load(actor, 'ratelimit.delete_override', reference);
+      const override = await this.#loadOverride(namespace, identifier);
+      const facts = overrideFacts(override);
+      const event = auditEvent(actor, { action: 'override.delete', target: override.id, before: facts, after: null });
+      const write = { kind: 'removeOverride', override, expectPatterns: namespace.patternsRevision } as const;
       return { change: { writes: [write], accounts: [], events: [event] }, answer: () => undefined };
     });
-  }
-
-  #setIn(actor: Actor, namespace: NamespaceRecord, numbers: OverrideNumbers): Promise<string> {
-    return this.#parts.changes.apply(() => this.#setting(actor, namespace, numbers));
   }
 
   async #setting(actor: Actor, namespace: NamespaceRecord, numbers: OverrideNumbers): Promise<Setting> {
     const { records, ledger } = this.#parts.storage;
     const before = await records.findOverride(namespace.id, numbers.identifier);
     if (before !== null) {
-      const override: OverrideRecord = { ...before, ...numbers, updatedAtMs: ledger.nowMs() };
+      const revised = { updatedAtMs: ledger.nowMs(), revision: before.revision + 1 };
+      const override: OverrideRecord = { ...before, ...numbers, ...revised };
       const [was, is] = [overrideFacts(before), overrideFacts(override)];
       const event = auditEvent(actor, { action: 'override.update', target: before.id, before: was, after: is });
-      const change: Change = { writes: [{ kind: 'updateOverride', override }], accounts: [], events: [event] };
-      return { change, answer: () => before.id };
+      const expected = { expect: before.revision, expectPatterns: namespace.patternsRevision };
+      const write = { kind: 'updateOverride', override, ...expected } as const;
+      return { change: { writes: [write], accounts: [], events: [event] }, answer: () => before.id };
     }
     const { total } = await records.listOverrides(namespace.id, { limit: 1, after: null });
     if (total >= MAX_OVERRIDES_PER_NAMESPACE) throw tooManyOverrides();
@@ -85,13 +86,12 @@ export class OverrideAdmin {
     const { storage, system } = this.#parts;
     const createdAtMs = storage.ledger.nowMs();
     const id = makeId('ovr', createdAtMs, system.randomBytes(ID_RANDOM_BYTES));
-    const override: OverrideRecord = { id, namespaceId: namespace.id, ...numbers, createdAtMs, updatedAtMs: null };
+    const made = { createdAtMs, updatedAtMs: null, revision: 0 };
+    const override: OverrideRecord = { id, namespaceId: namespace.id, ...numbers, ...made };
     const after = overrideFacts(override);
     const event = auditEvent(actor, { action: 'override.create', target: id, before: null, after });
-    return {
-      change: { writes: [{ kind: 'insertOverride', override }], accounts: [], events: [event] },
-      answer: () => id,
-    };
+    const write = { kind: 'insertOverride', override, expectPatterns: namespace.patternsRevision } as const;
+    return { change: { writes: [write], accounts: [], events: [event] }, answer: () => id };
   }
 
   /** One at a time in each namespace: the next one sees what this one made, and the bound holds. */

@@ -1,6 +1,8 @@
+import { AppError } from '../../core/errors.ts';
 import { holdsRight } from '../../core/rights.ts';
 import { StorageOutcomeUnknown, StorageUnavailable } from '../../storage/port.ts';
 import type { AuditEvent } from '../../storage/eventsPort.ts';
+import { overrideFences } from '../fences.ts';
 import type { Limiter, LimitResult, StandaloneLimit } from '../limiter.ts';
 import { type NamespaceEntry, type Namespaces, overrideFor } from '../namespaces.ts';
 import { requireSomewhere } from './access.ts';
@@ -8,6 +10,9 @@ import type { Actor } from './actor.ts';
 import { auditEvent } from './audit.ts';
 import { mayMake, type NamespaceMaking, noNamespace } from './namespaceMaking.ts';
 import type { AdminParts } from './parts.ts';
+
+/** Overrides that changed under the request are read anew this often, then the request gives up. */
+const MAX_RELOADS = 2;
 
 /** What a limited request was about, for the audit log. */
 export interface LimitedResource {
@@ -48,11 +53,17 @@ export class StandaloneLimits {
     requireSomewhere(actor, 'ratelimit.limit');
     // What is known here may be too old: asked once for all who wait.
     if (!feed.isFresh()) await feed.confirm();
-    const entries = await this.#entries(actor, [...new Set(requests.map(({ namespace }) => namespace))]);
-    const limits = requests.map((request) => applied(request, entries.get(request.namespace)));
-    const results = await this.#parts.limiter.decide(limits);
-    await this.#writeDown(actor, requests, limits, results);
-    return results;
+    for (let reloads = 0; reloads <= MAX_RELOADS; reloads++) {
+      const entries = await this.#entries(actor, [...new Set(requests.map(({ namespace }) => namespace))]);
+      const limits = requests.map((request) => applied(request, entries.get(request.namespace)));
+      const results = await this.#parts.limiter.decide(limits);
+      if (results !== null) {
+        await this.#writeDown(actor, requests, limits, results);
+        return results;
+      }
+      for (const { id } of entries.values()) this.#parts.namespaces.drop(id);
+    }
+    throw new AppError('UNAVAILABLE', 'The overrides of these limits change all the time; nothing was taken.');
   }
 
   /** Nothing is made before it is clear that this root key may use all of them. */
@@ -98,5 +109,13 @@ function applied(request: StandaloneRequest, entry: NamespaceEntry | undefined):
   if (entry === undefined) throw new Error('a namespace was not looked up');
   const { identifier, cost } = request;
   const { limit, durationMs, async } = overrideFor(entry, identifier) ?? request;
-  return { namespaceId: entry.id, identifier, limit, durationMs, async, cost };
+  return {
+    namespaceId: entry.id,
+    identifier,
+    limit,
+    durationMs,
+    async,
+    cost,
+    fences: overrideFences(entry, identifier),
+  };
 }

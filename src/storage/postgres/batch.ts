@@ -6,8 +6,9 @@ import type { SpendOutcome } from '../../core/spend.ts';
  * What becomes of a spend in a batch:
  *   busy   another transaction holds a row of it: nothing was done
  *   apart  it cannot be decided in this way: nothing was done, and it has to be asked in the other
+ *   again  a fence of another spend in the batch is broken: nothing was done, and it has to be asked once more
  */
-export type BatchOutcome = SpendOutcome | 'busy' | 'apart';
+export type BatchOutcome = SpendOutcome | 'busy' | 'apart' | 'again';
 
 /**
  * What is done about rows that others hold:

@@ -1,28 +1,32 @@
 import type { LegRule } from '../../core/account.ts';
 import { MAX_COUNT, MAX_LIVE_IDEMPOTENCY_KEYS } from '../../core/bounds.ts';
-import type { LegResult, Spend, SpendOutcome } from '../../core/spend.ts';
-import type { Batch } from './batch.ts';
+import type { LegResult, Spend } from '../../core/spend.ts';
+import type { Batch, BatchOutcome } from './batch.ts';
+import { fenceColumnsOf, readBroken } from './fences.ts';
 import { LEG_RULE, STATUS } from './functions.ts';
 
 const STATEMENT = {
   name: 'spend',
-  text: `SELECT ledger_spend_v2($1, $2, $3, $4, $5::bigint[], $6::int[], $7::int[], $8::bigint[], $9::bigint[], $10::int[],
+  text: `SELECT ledger_spend_v3($1, $2, $3, $4, $5::bigint[], $6::int[], $7::int[], $8::bigint[], $9::bigint[], $10::int[],
     $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[],
-    $16::int[], $17::int[], $18::text[], $19::text[], $20::text[], $21) AS verdicts`,
+    $16::int[], $17::int[], $18::text[], $19::text[], $20::text[], $21,
+    $22::bigint[], $23::text[], $24::text[], $25::bigint[]) AS verdicts`,
 };
 
-/** Any spends: one call of ledger_spend_v2. */
+/** Any spends: one call of ledger_spend_v3. */
 export function batchOf(spends: readonly Spend[]): Batch {
   const { ids, spendLegs, legs, spendIdem, idemScope, idemId, idemDigest, scopes } = writeBatch(spends);
   const written = [ids, spendLegs, ...legs, spendIdem, idemScope, idemId, idemDigest, scopes];
+  const { kinds, ids: fenceIds, names, revisions } = fenceColumnsOf(spends);
+  const fences = [kinds, fenceIds, names, revisions];
   return {
     size: spends.length,
     async ask(client, { lane, number, waits, saidMs }) {
-      const values = [lane, number, waits !== 'never', saidMs, ...written, MAX_LIVE_IDEMPOTENCY_KEYS];
+      const values = [lane, number, waits !== 'never', saidMs, ...written, MAX_LIVE_IDEMPOTENCY_KEYS, ...fences];
       const { rows } = await client.query<{ verdicts: string }>({ ...STATEMENT, values });
       return rows[0]?.verdicts ?? '';
     },
-    read: readVerdicts,
+    read: (text) => readVerdicts(text, spends),
   };
 }
 
@@ -83,11 +87,13 @@ function ruleNumbers(rule: LegRule): number[] {
   return [LEG_RULE[mode], epoch, startMs, nextMs, amount, max ?? MAX_COUNT];
 }
 
-/** The outcomes, in the order of the spends; 'busy' = another transaction holds a row of it, nothing was done. */
-function readVerdicts(text: string): (SpendOutcome | 'busy')[] {
+/** The outcomes, in the order of the spends. */
+function readVerdicts(text: string, spends: readonly Spend[]): BatchOutcome[] {
   const numbers = text.split(',').map(Number);
+  const broken = readBroken(numbers, spends);
+  if (broken !== null) return broken;
   const nowMs = numbers[0] ?? 0;
-  const outcomes: (SpendOutcome | 'busy')[] = [];
+  const outcomes: BatchOutcome[] = [];
   for (let at = 1; at < numbers.length;) {
     const [status, second = 0, count = 0] = numbers.slice(at, at + 3);
     at += 3;
@@ -98,7 +104,7 @@ function readVerdicts(text: string): (SpendOutcome | 'busy')[] {
   return outcomes;
 }
 
-function toOutcome(status: number, second: number, legs: readonly LegResult[], nowMs: number): SpendOutcome | 'busy' {
+function toOutcome(status: number, second: number, legs: readonly LegResult[], nowMs: number): BatchOutcome {
   switch (status) {
     case STATUS.taken:
       return { status: 'taken', legs, nowMs, replayed: false };
@@ -107,7 +113,7 @@ function toOutcome(status: number, second: number, legs: readonly LegResult[], n
     case STATUS.refused:
       return { status: 'refused', by: second, legs, nowMs };
     case STATUS.stale:
-      return { status: 'stale', nowMs };
+      return { status: 'stale', nowMs, fence: null };
     case STATUS.conflict:
       return { status: 'conflict' };
     case STATUS.crowded:

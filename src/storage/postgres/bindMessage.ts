@@ -2,6 +2,7 @@ const INT4_BYTES = 4;
 const INT8_BYTES = 8;
 /** The type of the elements of a list. */
 const INT8_TYPE = 20;
+const TEXT_TYPE = 25;
 const TWO_TO_32 = 2 ** 32;
 /** Before each value: how many bytes it has. */
 const LENGTH_BYTES = 4;
@@ -18,10 +19,16 @@ export function roomForList(count: number): number {
   return LENGTH_BYTES + ARRAY_BYTES + count * (LENGTH_BYTES + INT8_BYTES);
 }
 
+export function roomForTexts(texts: readonly string[]): number {
+  let room = LENGTH_BYTES + ARRAY_BYTES;
+  for (const text of texts) room += LENGTH_BYTES + Buffer.byteLength(text);
+  return room;
+}
+
 export const ROOM_FOR_NUMBER = LENGTH_BYTES + INT8_BYTES;
 
 /**
- * A prepared statement with its values, all of them whole numbers and lists of such, as it goes over the wire. The
+ * A prepared statement with its values, all of them whole numbers and lists of numbers or texts, as it goes over the wire. The
  * driver would write it as text, in four messages, and ask for the description of an answer that is known (docs/adr/0007).
  */
 export class BindMessage {
@@ -65,8 +72,18 @@ export class BindMessage {
   }
 
   int8s(values: readonly (number | null)[]): void {
-    const start = this.#beginList(values.length);
+    const start = this.#beginList(values.length, INT8_TYPE);
     for (let i = 0; i < values.length; i++) this.int8(values[i] as number | null);
+    this.#endList(start);
+  }
+
+  texts(texts: readonly string[]): void {
+    const start = this.#beginList(texts.length, TEXT_TYPE);
+    for (const text of texts) {
+      const bytes = this.#bytes.write(text, this.#at + LENGTH_BYTES, 'utf8');
+      this.#view.setInt32(this.#at, bytes);
+      this.#at += LENGTH_BYTES + bytes;
+    }
     this.#endList(start);
   }
 
@@ -79,13 +96,13 @@ export class BindMessage {
     return this.#bytes.subarray(0, this.#at + 2 + EXECUTE_AND_SYNC.length);
   }
 
-  #beginList(count: number): number {
+  #beginList(count: number, type: number): number {
     const start = this.#at;
     const view = this.#view;
     view.setInt32(start + 4, count === 0 ? 0 : 1);
     // There may be nulls.
     view.setInt32(start + 8, 1);
-    view.setInt32(start + 12, INT8_TYPE);
+    view.setInt32(start + 12, type);
     this.#at = start + LENGTH_BYTES + EMPTY_ARRAY_BYTES;
     if (count === 0) return start;
     view.setInt32(start + 16, count);

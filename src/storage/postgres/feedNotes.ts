@@ -1,6 +1,7 @@
 import { escapeLiteral } from 'pg';
 
-import { feedChangeOf, type FeedChange } from '../feedPort.ts';
+import { feedChangeOf } from '../effectsPort.ts';
+import type { FeedChange } from '../feedPort.ts';
 import type { Change } from '../port.ts';
 import type { AuditEvent } from '../eventsPort.ts';
 

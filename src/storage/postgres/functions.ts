@@ -1,3 +1,5 @@
+import { FENCE_ARGUMENTS, READ_FENCES } from './fences.ts';
+
 /**
  * What the ledger does inside the database. Each function has its version in its name and is never edited once released: an
  * older node goes on calling the old one while nodes are replaced one by one.
@@ -42,12 +44,12 @@ $$;`;
  * did, and one statement decides them all, which takes a tenth less time. Its parts are materialized: merged by the
  * planner, every expression would be set up many times over.
  */
-const spend = (name: string, room: string): string => `
+const spend = (name: string, room: string, moreArguments = '', first = ''): string => `
 CREATE FUNCTION ${name}(
   lane bigint, batch bigint, waits boolean, at_ms bigint, ids bigint[], spend_legs int[],
   places int[], amounts bigint[], leg_revisions bigint[], rules int[],
   r1 bigint[], r2 bigint[], r3 bigint[], r4 bigint[], r5 bigint[],
-  spend_idem int[], idem_scope int[], idem_id text[], idem_digest text[], scopes text[], max_live int
+  spend_idem int[], idem_scope int[], idem_id text[], idem_digest text[], scopes text[], max_live int${moreArguments}
 ) RETURNS text LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
   n_ids int := coalesce(cardinality(ids), 0);
@@ -68,8 +70,9 @@ DECLARE
   w int := 0; any_dirty boolean := false;
   row_ record; now_ bigint; p int; base int := 0; n int; j int; k int; g int; rule int; amount bigint;
   v bigint; m bigint; d bigint; passed bigint; target bigint; status int; refused_by int; told bigint[];
-  part int;
+  part int; broken text;
 BEGIN
+  ${first}
   IF waits THEN
     SELECT array_agg(l.id), array_agg(l.kind), array_agg(l.value), array_agg(l.mark), array_agg(l.due_at_ms), array_agg(l.revision),
       array_agg(l.ctid)
@@ -398,3 +401,5 @@ export const FUNCTIONS_V2 = openWindow(
 
 /** A changed account gives up its room. */
 export const SPEND_V2 = spend('ledger_spend_v2', ', room = NULL');
+
+export const SPEND_V3 = spend('ledger_spend_v3', ', room = NULL', `, ${FENCE_ARGUMENTS}`, READ_FENCES);

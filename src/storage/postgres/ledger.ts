@@ -25,6 +25,8 @@ import { isAlike, isPlain, plainBatchOf } from './plainBatch.ts';
 
 /** Spends of one batch at the most: bounds its time and the size of its answer. */
 const MAX_BATCH = 500;
+/** With this many fences a batch takes no further spend; a single spend may have more. */
+const MAX_FENCES = 1_000;
 /** Items of the queue that are looked at for one batch: more than wait by default, so that all are seen behind a held key. */
 const MAX_LOOKED_AT = 50_000;
 /**
@@ -116,6 +118,7 @@ interface Worker {
  *   in a batch --busy: another node holds a row--> waiting at the head; its accounts are hot for a while, and go by the slow lane
  *   in a batch --not done--> waiting at the head, a few times, each after a pause;  --refused--> the batch is halved
  *   in a plain batch --apart--> waiting at the head, for a batch of the others
+ *   in a batch --a fence of it is broken--> answered stale;  --a fence of another one in the batch is--> waiting at the head
  *   waiting --a change--> a transaction of its own, in its turn
  *
  * No account is in two batches at once, and nothing that waits is overtaken by what came later with the same claims: what
@@ -326,7 +329,9 @@ export class PostgresLedger implements Ledger {
     // One more of an account costs nothing, and could not go into the other half.
     const hasRoom = ({ claims }: Item): boolean => inBatch.size < most || hasAny(inBatch, claims);
     let looked = 0;
-    for (; looked < this.#queue.length && looked < MAX_LOOKED_AT && batch.length < MAX_BATCH; looked++) {
+    let fences = 0;
+    const hasSpace = (): boolean => batch.length < MAX_BATCH && fences < MAX_FENCES;
+    for (; looked < this.#queue.length && looked < MAX_LOOKED_AT && hasSpace(); looked++) {
       const item = this.#queue[looked] as Item;
       const isFree = !hasAny(this.#underWay, item.claims) && !hasAny(passed, item.claims);
       if (isFree && isChange(item) && !item.claims.some((claim) => inBatch.has(claim))) {
@@ -340,6 +345,7 @@ export class PostgresLedger implements Ledger {
         joins(item, inBatch, plain)
       ) {
         batch.push(item);
+        fences += item.spend.fences.length;
         for (const claim of item.claims) inBatch.set(claim, item);
       } else {
         left.push(item);
@@ -417,6 +423,7 @@ export class PostgresLedger implements Ledger {
   }
 
   #comesAgain(item: SpendItem, outcome: BatchOutcome | undefined, hasWaited: boolean): boolean {
+    if (outcome === 'again') return true;
     if (outcome === 'apart') {
       item.isPlain = false;
       return true;
@@ -429,7 +436,7 @@ export class PostgresLedger implements Ledger {
 
   /** What does not come again. */
   #settle(item: SpendItem, outcome: BatchOutcome | undefined): void {
-    if (outcome === 'busy' || outcome === 'apart') return this.#reject(item, new StorageUnavailable(HELD_TOO_LONG));
+    if (typeof outcome === 'string') return this.#reject(item, new StorageUnavailable(HELD_TOO_LONG));
     if (outcome === undefined) return this.#reject(item, new Error('the database left a spend unanswered'));
     if (outcome.status === 'stale') {
       for (const { account } of item.spend.legs) this.#management.forgetWindow(account);

@@ -3,14 +3,15 @@ import { MAX_COUNT } from '../../core/bounds.ts';
 import type { Leg, LegResult, Spend } from '../../core/spend.ts';
 import { askPrepared } from './askPrepared.ts';
 import type { Batch, BatchHead, BatchOutcome } from './batch.ts';
-import { BindMessage, ROOM_FOR_NUMBER, roomForList } from './bindMessage.ts';
+import { BindMessage, ROOM_FOR_NUMBER, roomForList, roomForTexts } from './bindMessage.ts';
+import { type FenceColumns, fenceColumnsOf, readBroken } from './fences.ts';
 import { STATUS } from './functions.ts';
 import { APART, TAKE_WAITS } from './takeFunction.ts';
 
 const STATEMENT = {
   name: 'take',
-  text: `SELECT ledger_take_v1($1::bigint, $2::bigint, $3::int, $4::bigint, $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[],
-    $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[]) AS verdicts`,
+  text: `SELECT ledger_take_v2($1::bigint, $2::bigint, $3::int, $4::bigint, $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[],
+    $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::text[], $15::text[], $16::bigint[]) AS verdicts`,
 };
 
 const [COMMA, ZERO, NINE] = [0x2c, 0x30, 0x39];
@@ -50,13 +51,17 @@ function isSameRule(a: LegRule, b: LegRule): boolean {
   return b.kind === 'credits' && a.refill?.epoch === b.refill?.epoch && a.refill?.nextMs === b.refill?.nextMs;
 }
 
-/** Plain spends, those of one account alike (`isAlike`): one call of ledger_take_v1. */
+/** Plain spends, those of one account alike (`isAlike`): one call of ledger_take_v2. */
 export function plainBatchOf(spends: readonly Spend[]): Batch {
   const groups = groupByAccount(spends);
+  const fences = fenceColumnsOf(spends);
   return {
     size: spends.length,
-    ask: (client, head) => askPrepared(client, STATEMENT, messageOf(groups, head)),
-    read: (text) => readAnswer(text, groups, spends.length),
+    ask: (client, head) => askPrepared(client, STATEMENT, messageOf(groups, fences, head)),
+    read(text) {
+      const numbers = numbersOf(text);
+      return readBroken(numbers, spends) ?? readAnswer(numbers, groups, spends.length);
+    },
   };
 }
 
@@ -86,16 +91,26 @@ function sizeOf({ starts }: Groups, group: number): number {
   return (starts[group + 1] as number) - (starts[group] as number);
 }
 
-function messageOf(groups: Groups, { lane, number, waits, saidMs }: BatchHead): Buffer {
+function messageOf(groups: Groups, fences: FenceColumns, { lane, number, waits, saidMs }: BatchHead): Buffer {
   const { ids, changes, revisions, mosts, durations, epochs, starts, nexts } = columnsOf(groups);
   const lists = [ids, changes, revisions, mosts, durations, epochs, starts, nexts];
-  const room = 4 * ROOM_FOR_NUMBER + lists.length * roomForList(groups.legs.length);
-  const message = new BindMessage(STATEMENT.name, 4 + lists.length, room);
+  const { kinds, ids: fenceIds, names, revisions: fenceRevisions } = fences;
+  const room =
+    4 * ROOM_FOR_NUMBER +
+    lists.length * roomForList(groups.legs.length) +
+    2 * roomForList(kinds.length) +
+    roomForTexts(fenceIds) +
+    roomForTexts(names);
+  const message = new BindMessage(STATEMENT.name, 4 + lists.length + 4, room);
   message.int8(lane);
   message.int8(number);
   message.int4(TAKE_WAITS[waits]);
   message.int8(saidMs);
   for (const list of lists) message.int8s(list);
+  message.int8s(kinds);
+  message.texts(fenceIds);
+  message.texts(names);
+  message.int8s(fenceRevisions);
   return message.end();
 }
 
@@ -149,8 +164,7 @@ function columnsOf(groups: Groups): Columns {
 }
 
 /** Places of the answer count from 1. */
-function readAnswer(text: string, groups: Groups, size: number): BatchOutcome[] {
-  const numbers = numbersOf(text);
+function readAnswer(numbers: readonly number[], groups: Groups, size: number): BatchOutcome[] {
   const [nowMs = 0, taken = 0] = numbers;
   const outcomes: BatchOutcome[] = Array.from({ length: size });
   const places = 2;
@@ -204,7 +218,7 @@ function notTaken(status: number | undefined, result: LegResult, nowMs: number):
     case STATUS.refused:
       return { status: 'refused', by: 0, legs: [result], nowMs };
     case STATUS.stale:
-      return { status: 'stale', nowMs };
+      return { status: 'stale', nowMs, fence: null };
     case STATUS.busy:
       return 'busy';
     case APART:

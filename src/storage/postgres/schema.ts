@@ -27,7 +27,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { compatibleFrom: 1, sql: SCHEMA_V1, indexes: '' },
   { compatibleFrom: 1, sql: SCHEMA_V2, indexes: INDEXES_V2 },
   { compatibleFrom: 1, sql: SCHEMA_V3, indexes: INDEXES_V3 },
-  { compatibleFrom: 1, sql: SCHEMA_V4, indexes: INDEXES_V4 },
+  { compatibleFrom: 4, sql: SCHEMA_V4, indexes: INDEXES_V4 },
 ];
 
 export const SCHEMA_VERSION = MIGRATIONS.length;

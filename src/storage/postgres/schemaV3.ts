@@ -1,5 +1,5 @@
 import { SPEND_V2 } from './functions.ts';
-import { TAKE } from './takeFunction.ts';
+import { TAKE_V1 } from './takeFunction.ts';
 import { TEXT } from './textType.ts';
 
 /** As many bytes as a version of a row has. */
@@ -31,7 +31,7 @@ export const SCHEMA_V3 = `
     DROP CONSTRAINT accounts_due_at_ms_check, DROP CONSTRAINT accounts_revision_check;
   -- Room for the next count of each row beside it: then no index has to be told, as long as nothing that is indexed changes.
   ALTER TABLE edge_counts SET (fillfactor = 50);
-  ${TAKE}
+  ${TAKE_V1}
   ${SPEND_V2}
   `;
 

@@ -1,7 +1,8 @@
 import type { Waits } from './batch.ts';
+import { FENCE_ARGUMENTS, READ_FENCES } from './fences.ts';
 import { STATUS } from './functions.ts';
 
-/** Beside the statuses of ledger_spend_v2: this has to be decided there, because a refill is due, or the account has changed meanwhile. */
+/** Beside the statuses of ledger_spend_v3: this has to be decided there, because a refill is due, or the account has changed meanwhile. */
 export const APART = 7;
 
 /** How the function is told what to do about rows that others hold. */
@@ -75,21 +76,22 @@ function either(sql: (way: Way) => string, waits: boolean): string {
 
 /**
  * Plain spends: one leg, no idempotency key, and no two of the same account. No spend can see what another one did, so one
- * statement takes all that suffices, at half the cost of ledger_spend_v2. A spend is a change of the value: more in a window,
+ * statement takes all that suffices, at half the cost of ledger_spend_v3. A spend is a change of the value: more in a window,
  * less of credits, up to the most that it may be. The ids ascend: who waits for a row holds none after it.
  *
  * What does not suffice is neither locked nor written. The answer: now, how many were taken, their places, values and marks,
  * and of each other one its place, status, value and mark.
  */
-export const TAKE = `
-CREATE FUNCTION ledger_take_v1(
+const takeFunction = (name: string, moreArguments: string, first: string): string => `
+CREATE FUNCTION ${name}(
   lane bigint, batch bigint, waits int, at_ms bigint, ids bigint[], changes bigint[], revisions bigint[], mosts bigint[],
-  durations bigint[], epochs bigint[], starts bigint[], nexts bigint[]
+  durations bigint[], epochs bigint[], starts bigint[], nexts bigint[]${moreArguments}
 ) RETURNS text LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
   began timestamptz; now_ bigint; after_ bigint;
-  places bigint[]; vals bigint[]; marks bigint[]; n int; answer text; others text;
+  places bigint[]; vals bigint[]; marks bigint[]; n int; answer text; others text; broken text;
 BEGIN
+  ${first}
   IF waits = ${TAKE_WAITS.first} THEN PERFORM 1 FROM accounts a WHERE a.id = ANY (ids) ORDER BY a.id FOR UPDATE; END IF;
   began := clock_timestamp();
   now_ := coalesce(at_ms, floor(date_part('epoch', began) * 1000)::bigint);
@@ -120,3 +122,6 @@ BEGIN
   END IF;
   RETURN answer;
 END $$;`;
+
+export const TAKE_V1 = takeFunction('ledger_take_v1', '', '');
+export const TAKE_V2 = takeFunction('ledger_take_v2', `, ${FENCE_ARGUMENTS}`, READ_FENCES);

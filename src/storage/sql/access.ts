@@ -1,3 +1,4 @@
+import type { Grant } from '../../core/permissions.ts';
 import type { KeyAccess, KeyWithIdentity, PoisonedKey } from '../recordsPort.ts';
 import { findAny } from './findAny.ts';
 import type { ReadKey } from './keyRows.ts';
@@ -29,15 +30,28 @@ export async function withAccess(
     const held = each.key.roleIds.flatMap((id) => roles.get(id) ?? []);
     const direct = each.key.permissionIds.flatMap((id) => permissions.get(id) ?? []);
     if (held.length === 0 && direct.length === 0) return { ...each, access: null };
-    const all = [...direct, ...held.flatMap((role) => role.permissionIds.flatMap((id) => permissions.get(id) ?? []))];
+    const grants = new Map<string, Grant>();
+    const grant = (id: string, role: Grant['role']): void => {
+      const slug = permissions.get(id)?.slug;
+      if (slug !== undefined && !grants.has(slug)) grants.set(slug, { slug, permissionId: id, role });
+    };
+    for (const id of each.key.permissionIds) grant(id, null);
+    for (const { id: roleId, revision, permissionIds: brought } of held) {
+      const role = { id: roleId, revision };
+      for (const id of brought) grant(id, role);
+    }
     const access: KeyAccess = {
       roles: held.flatMap(({ id, name, broken }) => (broken === null ? { id, name } : [])).toSorted(byName),
       permissions: direct.toSorted(byName),
-      slugs: [...new Set(all.map(({ slug }) => slug))].toSorted(),
+      grants: [...grants.values()].toSorted(bySlug),
     };
     const broken = held.flatMap(({ id, name, broken: reason }) => (reason === null ? [] : { id, name, reason }));
     return { ...each, access: broken.length === 0 ? access : { ...access, broken } };
   });
+}
+
+function bySlug(a: Grant, b: Grant): number {
+  return a.slug < b.slug ? -1 : 1;
 }
 
 function byName(a: { name: string }, b: { name: string }): number {

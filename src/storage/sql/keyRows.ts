@@ -17,7 +17,6 @@ export interface KeyRow {
   expires_at_ms: number | null;
   credits: string | null;
   limits: string | null;
-  guard_account: number | null;
   ip_allowlist: string | null;
   roles: string | null;
   permissions: string | null;
@@ -53,7 +52,6 @@ function readKey(row: KeyRow): KeyRecord {
     expiresAtMs: readInstant(row.expires_at_ms),
     credits: readCredits(row.credits),
     limits: readLimits(row.limits),
-    guardAccount: row.guard_account,
     ipAllowlist: readTexts(row.ip_allowlist, 'ipAllowlist'),
     roleIds: readTexts(row.roles, 'roles'),
     permissionIds: readTexts(row.permissions, 'permissions'),

@@ -80,7 +80,6 @@ export function keyColumns(key: KeyRecord): Record<string, Params[number]> {
     credits: key.credits === null ? null : JSON.stringify(key.credits),
     credits_account: key.credits?.account ?? null,
     limits: listText(key.limits),
-    guard_account: key.guardAccount,
     ip_allowlist: listText(key.ipAllowlist),
     roles: listText(key.roleIds),
     permissions: listText(key.permissionIds),

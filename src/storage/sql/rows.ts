@@ -94,11 +94,12 @@ export function toFoundRole(row: RoleRow): FoundRole {
 export interface NamespaceRow {
   id: string;
   name: string;
+  patterns_revision: number;
   created_at_ms: number;
 }
 
-export function toNamespace({ id, name, created_at_ms }: NamespaceRow): NamespaceRecord {
-  return { id, name, createdAtMs: created_at_ms };
+export function toNamespace({ id, name, patterns_revision, created_at_ms }: NamespaceRow): NamespaceRecord {
+  return { id, name, patternsRevision: patterns_revision, createdAtMs: created_at_ms };
 }
 
 export interface OverrideRow {
@@ -110,6 +111,7 @@ export interface OverrideRow {
   async: number;
   created_at_ms: number;
   updated_at_ms: number | null;
+  revision: number;
 }
 
 export function toOverride(row: OverrideRow): OverrideRecord {
@@ -122,6 +124,7 @@ export function toOverride(row: OverrideRow): OverrideRecord {
     async: row.async === 1,
     createdAtMs: row.created_at_ms,
     updatedAtMs: row.updated_at_ms,
+    revision: row.revision,
   };
 }
 

@@ -1,4 +1,5 @@
 import type { ApiRecord, IdentityRecord, OverrideRecord, RoleRecord, RootKeyRecord } from '../../core/records.ts';
+import { isPattern } from '../../core/identifierPattern.ts';
 import type { RecordWrite } from '../recordsPort.ts';
 import { enqueueImport, finishImport } from './importWrites.ts';
 import { addWords, insertWords, keyColumns, removeKeys, removeWords, retireKeys } from './keyWrites.ts';
@@ -56,15 +57,19 @@ export function writeStatements(write: RecordWrite): readonly WriteStatement[] {
     case 'removeRole':
       return [remove('roles', { id: write.roleId, revision: write.expect })];
     case 'insertNamespace': {
-      const { id, name, createdAtMs } = write.namespace;
-      return [insert('namespaces', { id, name, created_at_ms: createdAtMs })];
+      const { id, name, patternsRevision, createdAtMs } = write.namespace;
+      return [insert('namespaces', { id, name, patterns_revision: patternsRevision, created_at_ms: createdAtMs })];
     }
     case 'insertOverride':
-      return [insert('overrides', overrideColumns(write.override))];
-    case 'updateOverride':
-      return [update('overrides', overrideColumns(write.override), { id: write.override.id })];
-    case 'removeOverride':
-      return [remove('overrides', { id: write.overrideId })];
+      return [insert('overrides', overrideColumns(write.override)), ...revisePatterns(write)];
+    case 'updateOverride': {
+      const where = { id: write.override.id, revision: write.expect };
+      return [update('overrides', overrideColumns(write.override), where), ...revisePatterns(write)];
+    }
+    case 'removeOverride': {
+      const { id, revision } = write.override;
+      return [remove('overrides', { id, revision }), ...revisePatterns(write)];
+    }
     case 'insertRootKey':
       return [insert('root_keys', rootKeyColumns(write.rootKey))];
     case 'rotateRootKey': {
@@ -138,7 +143,19 @@ function overrideColumns(override: OverrideRecord): Columns {
     async: override.async ? 1 : 0,
     created_at_ms: override.createdAtMs,
     updated_at_ms: override.updatedAtMs,
+    revision: override.revision,
   };
+}
+
+/** Which overrides with wildcards there are is decided on as a whole: a new one may fit identifiers that had none. */
+function revisePatterns(write: {
+  readonly override: OverrideRecord;
+  readonly expectPatterns: number;
+}): readonly WriteStatement[] {
+  const { override, expectPatterns } = write;
+  if (!isPattern(override.identifier)) return [];
+  const where = { id: override.namespaceId, patterns_revision: expectPatterns };
+  return [update('namespaces', { patterns_revision: expectPatterns + 1 }, where)];
 }
 
 function rootKeyColumns(rootKey: RootKeyRecord): Columns {

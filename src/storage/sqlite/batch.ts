@@ -1,4 +1,5 @@
 import { type AccountState, changed } from '../../core/account.ts';
+import type { Fence } from '../../core/fence.ts';
 import {
   decideSpend,
   type IdempotencyKey,
@@ -8,9 +9,11 @@ import {
   type SpendOutcome,
   type StoredReplay,
 } from '../../core/spend.ts';
+import { effectsOf } from '../effectsPort.ts';
 import type { Change, ChangeOutcome } from '../port.ts';
 import { tellBalances } from '../sql/balances.ts';
 import type { Accounts } from './accounts.ts';
+import { BatchRevisions, type RecordRevisions } from './recordRevisions.ts';
 import type { Replays, Rotation } from './replays.ts';
 import { isCount, toEntries } from './entries.ts';
 import type { Commit, EventRow, ReplayRow, WindowWrite } from './writer.ts';
@@ -26,6 +29,13 @@ export type Work =
   | { readonly lookUp: IdempotencyKey }
   | { readonly rotateReplays: true };
 
+/** What is durable, as it is kept in memory. */
+export interface Committed {
+  readonly accounts: Accounts;
+  readonly replays: Replays;
+  readonly revisions: RecordRevisions;
+}
+
 /** What a batch has decided on top of the committed state. Nothing outside sees it before it is durable. */
 export class Batch implements LedgerView {
   readonly accounts = new Map<number, AccountState | null>();
@@ -36,14 +46,16 @@ export class Batch implements LedgerView {
   readonly #committed: Accounts;
   readonly #committedReplays: Replays;
   readonly #nowMs: number;
+  readonly revisions: BatchRevisions;
   #mustRotate = false;
   readonly #maxLiveReplays: number;
   /** Where this batch's replays go. */
   readonly rotation: Rotation;
 
-  constructor(committed: Accounts, replays: Replays, nowMs: number, maxLiveReplays: number) {
-    this.#committed = committed;
+  constructor({ accounts, replays, revisions }: Committed, nowMs: number, maxLiveReplays: number) {
+    this.#committed = accounts;
     this.#committedReplays = replays;
+    this.revisions = new BatchRevisions(revisions);
     this.#nowMs = nowMs;
     this.#maxLiveReplays = maxLiveReplays;
     this.rotation = replays.rotation(nowMs);
@@ -92,6 +104,10 @@ export class Batch implements LedgerView {
     };
   }
 
+  holds(fence: Fence): boolean {
+    return this.revisions.holds(fence);
+  }
+
   account(id: number): AccountState | undefined {
     const own = this.accounts.get(id);
     return own === undefined ? this.#committed.get(id) : (own ?? undefined);
@@ -129,10 +145,16 @@ export class Batch implements LedgerView {
     if (unsound !== undefined) throw new Error('the change would make an impossible account');
     for (const [i, { account }] of change.accounts.entries()) this.accounts.set(account, after[i] ?? null);
     this.#writes.push(...change.writes);
+    for (const write of change.writes) if (!isWindowWrite(write)) this.revisions.revise(effectsOf(write).revises);
     const events = tellBalances(change.events ?? [], { changes: change.accounts, before, after });
     for (const event of events) this.#events.push({ ...event, atMs: this.#nowMs });
     return { status: 'done', accounts: after, nowMs: this.#nowMs };
   }
+}
+
+/** Ad-hoc windows decide nothing. */
+function isWindowWrite(write: SqliteChange['writes'][number]): write is WindowWrite {
+  return write.kind === 'insertWindow' || write.kind === 'removeWindow';
 }
 
 function isSound({ value, mark, dueAtMs, revision }: AccountState): boolean {

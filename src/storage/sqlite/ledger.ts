@@ -25,6 +25,7 @@ import type { DirectLog } from './directLog.ts';
 import { isDamage, toWriteFailure, WriteFailure } from './failure.ts';
 import { Folding } from './folding.ts';
 import { Later } from '../later.ts';
+import { RecordRevisions } from './recordRevisions.ts';
 import { Replays } from './replays.ts';
 import type { SqliteThread } from './threadClient.ts';
 
@@ -78,6 +79,7 @@ export class SqliteLedger implements Ledger {
   readonly #options: LedgerOptions;
   readonly #accounts: Accounts;
   readonly #replays: Replays;
+  readonly #revisions: RecordRevisions;
   readonly #folding: Folding;
   readonly #windows: AdHocWindows;
   readonly #numbers: AccountNumbers;
@@ -94,6 +96,7 @@ export class SqliteLedger implements Ledger {
     this.#committing = new Committing(writer, direct);
     this.#options = options;
     this.#accounts = new Accounts(db);
+    this.#revisions = new RecordRevisions(db);
     this.#replays = new Replays(db, options.idempotencyRetentionMs);
     this.#number = Math.max(this.#accounts.replay(), readFoldedTo(db));
     this.#numbers = new AccountNumbers(writer);
@@ -248,7 +251,8 @@ export class SqliteLedger implements Ledger {
 
   /** Decides and commits; never throws: every item is answered in here. */
   async #run(items: readonly Item[]): Promise<void> {
-    const batch = new Batch(this.#accounts, this.#replays, this.nowMs(), MAX_LIVE_IDEMPOTENCY_KEYS);
+    const committed = { accounts: this.#accounts, replays: this.#replays, revisions: this.#revisions };
+    const batch = new Batch(committed, this.nowMs(), MAX_LIVE_IDEMPOTENCY_KEYS);
     const outcomes = items.map((item) => this.#decide(batch, item));
     try {
       if (!batch.isEmpty) await this.#commit(batch, items.length);
@@ -282,6 +286,7 @@ export class SqliteLedger implements Ledger {
     this.#number = number;
     this.#trouble = null;
     this.#accounts.adopt(batch.accounts);
+    this.#revisions.adopt(batch.revisions.own);
     if (batch.rotates) this.#replays.rotated(batch.rotation);
     for (const { key } of batch.replays.values()) this.#replays.committed(key.scope);
     this.#options.observe.committed(size, performance.now() - startedAt);

@@ -4,13 +4,14 @@ import { takeOverCounts } from './analyticsFile.ts';
 import { SCHEMA_V1 } from './schemaV1.ts';
 import { SCHEMA_V2 } from './schemaV2.ts';
 import { SCHEMA_V3 } from './schemaV3.ts';
+import { SCHEMA_V4 } from './schemaV4.ts';
 import { NAMED_KEYS, type NamedRow, storedWords } from '../sql/wordIndex.ts';
 
 /**
  * Forward migrations: entry N brings version N to N + 1. An entry that was released is never edited; a new one is added,
  * with a fixture of the version before it (test/fixtures/databases).
  */
-export const MIGRATIONS: readonly string[] = [SCHEMA_V1, SCHEMA_V2, SCHEMA_V3];
+export const MIGRATIONS: readonly string[] = [SCHEMA_V1, SCHEMA_V2, SCHEMA_V3, SCHEMA_V4];
 
 export const SCHEMA_VERSION = MIGRATIONS.length;
 

@@ -1,0 +1,47 @@
+/**
+ * A record that decided a spend, and the revision it had then. The ledger reads the revision again inside the spend, without a
+ * lock: a record that changed in between makes the spend stale. This is what makes a revocation immediate for everything exact,
+ * whichever record decided.
+ *
+ *   key, identity, role, override   the record with this id has this revision
+ *   permission                      the permission with this id exists (it never changes)
+ *   noOverride                      the identifier `name` of the namespace `id` has no override of its own
+ *   patterns                        the overrides with wildcards of the namespace `id` are those of this revision
+ */
+export interface Fence {
+  readonly kind: FenceKind;
+  readonly id: string;
+  /** The identifier of `noOverride`; empty for the other kinds. */
+  readonly name: string;
+  readonly revision: number;
+}
+
+export type FenceKind = 'key' | 'identity' | 'role' | 'permission' | 'override' | 'noOverride' | 'patterns';
+
+export const NO_FENCES: readonly Fence[] = [];
+
+/** The revision of what does not exist. */
+export const ABSENT = -1;
+/** The revision of what exists and never changes. */
+const UNCHANGING = 0;
+
+export function recordFence(kind: 'key' | 'identity' | 'role' | 'override', id: string, revision: number): Fence {
+  return { kind, id, name: '', revision };
+}
+
+export function permissionFence(id: string): Fence {
+  return { kind: 'permission', id, name: '', revision: UNCHANGING };
+}
+
+export function noOverrideFence(namespaceId: string, identifier: string): Fence {
+  return { kind: 'noOverride', id: namespaceId, name: identifier, revision: ABSENT };
+}
+
+export function patternsFence(namespaceId: string, revision: number): Fence {
+  return { kind: 'patterns', id: namespaceId, name: '', revision };
+}
+
+/** Names the record; fences of one record with different revisions share it. */
+export function fencedRecord({ kind, id, name }: Pick<Fence, 'kind' | 'id' | 'name'>): string {
+  return `${kind} ${id} ${name}`;
+}

@@ -1,0 +1,45 @@
+import { type Fence, NO_FENCES, noOverrideFence, patternsFence, permissionFence, recordFence } from '../core/fence.ts';
+import { grantsFor, NO_PERMISSIONS, type PermissionQuery } from '../core/permissions.ts';
+import type { KeyEntry } from './keyEntry.ts';
+import { type AppliedLimit, accountOf } from './limits.ts';
+import type { NamespaceEntry } from './namespaces.ts';
+import type { Counted } from './verify.ts';
+
+/**
+ * The records that decided a verification, except those whose revision a leg of its spend names: the accounts of a record carry
+ * its revision. Most keys have counters of their own and need no fence.
+ */
+export function fencesOf({ entry, request }: Counted, strict: readonly AppliedLimit[]): readonly Fence[] {
+  const { identity } = entry;
+  const isKeyNamed = entry.credits !== null || strict.some((limit) => !limit.ofIdentity && hasAccount(entry, limit));
+  if (isKeyNamed && identity === null && request.permissions === null) return NO_FENCES;
+  const fences: Fence[] = [];
+  if (!isKeyNamed) fences.push(recordFence('key', entry.id, entry.revision));
+  if (identity !== null) {
+    const isNamed = identity.credits !== null || strict.some((limit) => limit.ofIdentity && hasAccount(entry, limit));
+    if (!isNamed) fences.push(recordFence('identity', identity.id, identity.revision));
+  }
+  if (request.permissions !== null) fences.push(...permissionFences(entry, request.permissions));
+  return fences;
+}
+
+/** An ad-hoc limit has a window of its own, which names no record. */
+function hasAccount(entry: KeyEntry, limit: AppliedLimit): boolean {
+  return accountOf(entry, limit) !== null;
+}
+
+/** The permissions that let the key pass, and the roles that brought them. */
+function permissionFences(entry: KeyEntry, query: PermissionQuery): Fence[] {
+  const held = entry.extras?.access?.held ?? NO_PERMISSIONS;
+  return grantsFor(held, query).flatMap(({ permissionId, role }) => [
+    permissionFence(permissionId),
+    ...(role === null ? [] : [recordFence('role', role.id, role.revision)]),
+  ]);
+}
+
+/** What decided the numbers of a standalone limit: the override of its identifier, or that there is none and which patterns there are. */
+export function overrideFences({ id, exact, patternsRevision }: NamespaceEntry, identifier: string): readonly Fence[] {
+  const override = exact.get(identifier);
+  if (override !== undefined) return [recordFence('override', override.id, override.revision)];
+  return [noOverrideFence(id, identifier), patternsFence(id, patternsRevision)];
+}
