@@ -39,6 +39,7 @@ for (const adapter of LEDGERS) {
       let states: States = [];
       for (const { moveMs, items } of played) {
         clock.advance(moveMs);
+        scenario.beginRound();
         const expected: unknown[] = [];
         const answers: Promise<unknown>[] = [];
         for (const item of items) {

@@ -87,6 +87,9 @@ export class Scenario {
   readonly #accounts: readonly number[];
   readonly #reference: ReferenceLedger;
   #hasBegun = false;
+  /** Records are not claimed by the fences of spends: what is asked before a change is answered may come before or after it. */
+  #isRoleChanging = false;
+  #isFenced = false;
 
   constructor(name: string, accounts: readonly number[], reference: ReferenceLedger) {
     this.#name = name;
@@ -94,10 +97,17 @@ export class Scenario {
     this.#reference = reference;
   }
 
+  /** All calls until now are answered. */
+  beginRound(): void {
+    this.#isRoleChanging = false;
+    this.#isFenced = false;
+  }
+
   /** The first call opens all accounts. */
   toWork(item: Item, nowMs: number): Work {
     if (!this.#hasBegun) {
       this.#hasBegun = true;
+      this.#isRoleChanging = true;
       const writes = [{ kind: 'insertRole' as const, role: this.#role(1) }];
       return { change: { writes, accounts: KINDS.map((open, i) => this.#opening(i, open, nowMs)) } };
     }
@@ -112,9 +122,11 @@ export class Scenario {
 
   #toSpend({ legs, fence, idempotency }: Value<typeof spend>, nowMs: number): Spend {
     const revision = this.#reference.roleRevision - (fence?.isOld ? 1 : 0);
+    const isFenced = fence !== null && !this.#isRoleChanging;
+    this.#isFenced ||= isFenced;
     return {
       legs: legs.map((each) => this.#toLeg(each, nowMs)),
-      fences: fence === null ? [] : [recordFence('role', this.#role(0).id, revision)],
+      fences: isFenced ? [recordFence('role', this.#role(0).id, revision)] : [],
       idempotency: idempotency && {
         scope: `${this.#name} ${idempotency.id % 2}`,
         id: `id ${idempotency.id}`,
@@ -139,12 +151,11 @@ export class Scenario {
   #toChange(drawn: Value<typeof change>, nowMs: number): Change {
     const name = drawn.api === null ? [] : [`${this.#name} ${drawn.api}`];
     const expect = this.#reference.roleRevision;
+    const changesRole = drawn.isOfRole && !this.#isRoleChanging && !this.#isFenced;
+    this.#isRoleChanging ||= changesRole;
     const changed = { kind: 'updateRole' as const, role: this.#role(expect + 1), expect };
     return {
-      writes: [
-        ...name.map((id) => ({ kind: 'insertApi' as const, api: api(id) })),
-        ...(drawn.isOfRole ? [changed] : []),
-      ],
+      writes: [...name.map((id) => ({ kind: 'insertApi' as const, api: api(id) })), ...(changesRole ? [changed] : [])],
       accounts: drawn.accounts.map((each) => this.#toAccountChange(each, nowMs)),
     };
   }

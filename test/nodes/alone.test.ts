@@ -5,7 +5,7 @@ import { FaultLab, openCounters, untilBackend } from '../cluster/faultLab.ts';
 import { change, credits, spendOf, strict } from '../conformance/samples.ts';
 import { VirtualClock } from '../harness/clock.ts';
 
-const WAITS_FOR_A_ROW = "wait_event_type = 'Lock' AND query LIKE '%ledger_take_v1%'";
+const WAITS_FOR_A_ROW = "wait_event_type = 'Lock' AND query LIKE '%ledger_take_v2%'";
 
 let lab: FaultLab;
 

@@ -144,15 +144,18 @@ describe('a batch that was committed, and of which the database says that it doe
   test('is answered by what the lane tells, and charged once', async () => {
     await using own = await FaultLab.start();
     await (await own.open()).close();
-    await own.query('CREATE EXTENSION dblink; ALTER FUNCTION ledger_spend_v1 RENAME TO really_spend');
-    const [made] = await own.query(`SELECT pg_get_function_arguments('really_spend'::regproc) AS args`);
+    await own.query(
+      'CREATE EXTENSION dblink; CREATE SEQUENCE fired; ALTER FUNCTION ledger_take_v2 RENAME TO really_take',
+    );
+    const [made] = await own.query(`SELECT pg_get_function_arguments('really_take'::regproc) AS args`);
     const args = String(made?.['args']);
     const names = args.split(', ').map((each) => `${each.split(' ')[0]}::text`);
     const address = `host=127.0.0.1 port=${own.server.port} user=postgres dbname=${own.database}`;
     // In a session of its own, so that what it did stays done.
-    await own.query(`CREATE FUNCTION ledger_spend_v1(${args}) RETURNS text LANGUAGE plpgsql AS $$
+    await own.query(`CREATE FUNCTION ledger_take_v2(${args}) RETURNS text LANGUAGE plpgsql AS $$
       BEGIN
-        PERFORM * FROM dblink('${address}', format('SELECT really_spend(${names.map(() => '%L').join()})', ${names.join()}))
+        PERFORM nextval('fired');
+        PERFORM * FROM dblink('${address}', format('SELECT really_take(${names.map(() => '%L').join()})', ${names.join()}))
           AS answer(verdicts text);
         RAISE EXCEPTION 'who knows' USING ERRCODE = '${AMBIGUOUS}';
       END $$`);
@@ -161,6 +164,9 @@ describe('a batch that was committed, and of which the database says that it doe
     const answers = await Promise.all([1, 2, 3].map(() => node.ledger.spend(spendOf(credits(account, 1)))));
     expect(answers.map(left)).toEqual([START - 1, START - 2, START - 3]);
     expect(await own.values([account])).toEqual([START - 3]);
+    // One batch, or one for each of them.
+    const [row] = await own.query('SELECT last_value, is_called FROM fired');
+    expect(row?.['is_called']).toBe(true);
   });
 });
 
