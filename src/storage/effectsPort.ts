@@ -115,7 +115,7 @@ function rootKeyEffects(id: string): WriteEffects {
 }
 
 export function effectsOf<K extends RecordWrite['kind']>(write: Extract<RecordWrite, { kind: K }>): WriteEffects {
-  return (EFFECTS[write.kind as K] as EffectsOf<K>)(write);
+  return (EFFECTS[write.kind] as EffectsOf<K>)(write);
 }
 
 /** What writes touch of what nodes keep in memory; null = nothing. */
