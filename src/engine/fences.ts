@@ -1,4 +1,5 @@
 import { type Fence, NO_FENCES, noOverrideFence, patternsFence, permissionFence, recordFence } from '../core/fence.ts';
+import { isPattern } from '../core/identifierPattern.ts';
 import { grantsFor, NO_PERMISSIONS, type PermissionQuery } from '../core/permissions.ts';
 import type { KeyEntry } from './keyEntry.ts';
 import { type AppliedLimit, accountOf } from './limits.ts';
@@ -41,5 +42,7 @@ function permissionFences(entry: KeyEntry, query: PermissionQuery): Fence[] {
 export function overrideFences({ id, exact, patternsRevision }: NamespaceEntry, identifier: string): readonly Fence[] {
   const override = exact.get(identifier);
   if (override !== undefined) return [recordFence('override', override.id, override.revision)];
-  return [noOverrideFence(id, identifier), patternsFence(id, patternsRevision)];
+  const patterns = patternsFence(id, patternsRevision);
+  // An identifier with a star can only have a pattern of the same text.
+  return isPattern(identifier) ? [patterns] : [noOverrideFence(id, identifier), patterns];
 }

@@ -203,6 +203,25 @@ describe('local and strict limits in one call', () => {
     expect(await short(...both(0, 0))).toEqual([true, [true, 4], [true, 4]]);
   });
 
+  test('overrides that change under the call are read again, twice at most; nothing is taken in vain', async () => {
+    await multi(...both(1, 1));
+    const { ledger } = service.storage;
+    const spend = ledger.spend.bind(ledger);
+    let stale = 2;
+    ledger.spend = (asked) => {
+      const [fence = null] = asked.fences;
+      return stale-- > 0 ? Promise.resolve({ status: 'stale', nowMs: service.clock.nowMs(), fence }) : spend(asked);
+    };
+    expect(await short(...both(1, 1))).toEqual([true, [true, 3], [true, 3]]);
+    stale = 3;
+    const { status, body: answer } = await service.call('/v1/ratelimits.multiLimit', body(both(1, 1)));
+    expect([status, answer.error.message]).toEqual([
+      503,
+      'The overrides of these limits change all the time; nothing was taken.',
+    ]);
+    expect(await short(...both(0, 0))).toEqual([true, [true, 3], [true, 3]]);
+  });
+
   test('counters that were removed under the call are opened again, twice at most; nothing is taken in vain', async () => {
     await multi(...both(1, 1));
     const { ledger } = service.storage;
