@@ -1,7 +1,8 @@
 import { VERDICT_CODES } from '../../src/core/verdictCodes.ts';
 import { describe, expect, test } from 'bun:test';
 
-import { MAX_API_TALLIES, MAX_ASKED_TALLIES, MAX_OPEN_TALLIES } from '../../src/engine/tally.ts';
+import { MAX_ASKED_TALLIES } from '../../src/engine/askedApis.ts';
+import { MAX_API_TALLIES, MAX_OPEN_TALLIES } from '../../src/engine/tally.ts';
 import { type Asked, digestOf, keyIdOf, TallyWorld } from '../harness/tallies.ts';
 
 const HOUR_MS = 3_600_000;
