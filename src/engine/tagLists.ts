@@ -13,7 +13,7 @@ export const MAX_TAGGED_APIS = 10_000;
  */
 export const EARNED_BYTES = 256;
 /** What an api has at the start of a day, and at the most: a few long lists are counted at once. */
-export const MAX_ALLOWANCE_BYTES = 512 * 1024;
+export const MAX_ALLOWANCE_BYTES = 64 * 1024;
 /** SQLite gives the rest of a longer row a page of its own. */
 const OWN_PAGE_FROM_BYTES = 800;
 const PAGE_BYTES = 4_096;
@@ -22,9 +22,11 @@ const MAX_PAID_ROWS = 100_000;
 /** Apis whose lists are looked up at a time. */
 const LEARN_APIS = 100;
 
+const encoder = new TextEncoder();
+const encoded = new Uint8Array(MAX_TAG_LIST_BYTES);
+
 /** Why a verification with tags counts under `other`. */
-export const OTHER_REASONS = ['refused', 'lists', 'bytes'] as const;
-export type OtherReason = (typeof OTHER_REASONS)[number];
+export type OtherReason = 'refused' | 'lists' | 'bytes';
 
 /** Tags that verifications are counted under together. */
 export interface TagList {
@@ -159,16 +161,17 @@ export class TagLists {
 
   #add(api: ApiTags, text: string): TagList {
     if (!this.#hasRoom(api)) return this.#other('lists');
-    if (text.length > MAX_TAG_LIST_BYTES || Buffer.byteLength(text) > MAX_TAG_LIST_BYTES) return this.#other('bytes');
-    return this.#put(api, text);
+    return this.#put(api, text) ?? this.#other('bytes');
   }
 
   #hasRoom({ lists }: ApiTags): boolean {
     return lists.size < this.#maxLists && this.#knownBytes + MAX_TAG_LIST_BYTES <= MAX_KNOWN_BYTES;
   }
 
-  #put({ lists }: ApiTags, text: string): TagList {
-    const bytes = Buffer.byteLength(text);
+  /** null: the list is too long. */
+  #put({ lists }: ApiTags, text: string): TagList | null {
+    const { written: bytes, read } = encoder.encodeInto(text, encoded);
+    if (read < text.length) return null;
     const costBytes = bytes < OWN_PAGE_FROM_BYTES ? bytes : bytes + PAGE_BYTES;
     const list = { number: ++this.#number, text, costBytes };
     lists.set(text, list);

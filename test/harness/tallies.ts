@@ -167,7 +167,7 @@ export class TallyWorld {
   }
 }
 
-const QUESTION: VerifyRequest = {
+export const QUESTION: VerifyRequest = {
   secretDigest: '',
   olderDigests: null,
   apiId: null,

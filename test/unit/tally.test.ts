@@ -179,7 +179,7 @@ describe('unknown keys', () => {
     world.verify(null, { apiId: 'api_1', tags: ['a'] });
     expect(world.lookups).toEqual([]);
     await world.flushing.flush();
-    expect(world.written()).toEqual(['12:00 api_1 ["a"]: 0,1', '12:00 api_1: 0,2']);
+    expect(world.written()).toEqual(['12:00 api_1 ["other"]: 0,1', '12:00 api_1: 0,2']);
     world.verify(null, { apiId: 'api_1' });
     await world.flushing.flush();
     expect(world.written()[1]).toBe('12:00 api_1: 0,3');
