@@ -108,6 +108,7 @@ function assemble<S extends Storage>(storage: S, metrics: HttpMetrics, surroundi
       apis: config.maxApis,
       verificationsPerSecond: config.maxVerificationsPerSecond,
     },
+    maxTagLists: config.analyticsTagLists,
     retention: { minute: config.analyticsMinutes, hour: config.analyticsHours, day: config.analyticsDays },
   });
   return {

@@ -194,6 +194,12 @@ export const VARIABLES = {
     '800d',
     'How long verifications stay counted by the day.',
   ),
+  analyticsTagLists: variable(
+    'ANALYTICS_TAG_LISTS',
+    count(0, 100_000),
+    '1000',
+    'Different tag lists that verifications of one api are counted under in a day; the rest count under `other`.',
+  ),
   acceptLostCommits: variable(
     'ACCEPT_LOST_COMMITS',
     flag,

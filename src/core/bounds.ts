@@ -56,6 +56,8 @@ export const MAX_ROLES = 1_000;
 
 export const MAX_TAGS = 10;
 export const MAX_TAG_LENGTH = 128;
+/** All tags of a verification as JSON (UTF-8). Longer lists count under `other`: an index of PostgreSQL takes 2,704 bytes. */
+export const MAX_TAG_LIST_BYTES = 2_048;
 
 export const MAX_OVERLAP_MS = 30 * 24 * 60 * 60 * 1000;
 /** Former secrets of one key that are valid at one time. */

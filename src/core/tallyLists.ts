@@ -1,5 +1,8 @@
 import { VERDICT_CODES } from './verdictCodes.ts';
 
+/** As tags stand in a tally: what is not counted under its own tags. */
+export const OTHER_TAGS = '["other"]';
+
 /** Verifications of one key in one minute with the same tags. */
 export interface Tally {
   readonly minuteMs: number;

@@ -24,6 +24,7 @@ import { makeRatelimits, type Ratelimits } from './ratelimits.ts';
 import { Refills } from './refills.ts';
 import { RefillSweep } from './sweep.ts';
 import type { System } from './system.ts';
+import { TagLists } from './tagLists.ts';
 import { TallyBook } from './tally.ts';
 import { type Retention, SLICE, TallyFlush } from './tallyFlush.ts';
 import { VerificationQuota } from './verificationQuota.ts';
@@ -41,6 +42,8 @@ export interface EngineOptions {
   readonly quotas: QuotaLimits;
   /** How long verifications stay counted. */
   readonly retention: Retention;
+  /** Different tag lists that an api's verifications are counted under in a day. */
+  readonly maxTagLists: number;
 }
 
 /** The service without a wire: everything that HTTP, the command line and the tests talk to. */
@@ -109,7 +112,8 @@ export class Engine {
       maxPerNamespace: options.maxLimitsPerNamespace,
       stoppedBecause: () => this.verifier.stoppedBecause,
     });
-    this.tally = new TallyBook(this.keyCache.packed, () => storage.ledger.nowMs());
+    const tagLists = new TagLists(options.maxTagLists);
+    this.tally = new TallyBook(this.keyCache.packed, () => storage.ledger.nowMs(), tagLists);
     this.tallyFlush = new TallyFlush({
       book: this.tally,
       tallies: storage.tallies,

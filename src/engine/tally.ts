@@ -1,7 +1,9 @@
 import { TallyLists } from '../core/tallyLists.ts';
+import { AskedApis } from './askedApis.ts';
 import type { KeyEntry } from './keyEntry.ts';
 import { OpenTally } from './openTally.ts';
 import type { PackedKeys } from './packedKeys.ts';
+import type { TagList, TagLists } from './tagLists.ts';
 import type { Verdict } from './verdict.ts';
 import type { VerifyRequest } from './verify.ts';
 
@@ -11,10 +13,6 @@ const HOUR_MS = 3_600_000;
 export const MAX_OPEN_TALLIES = 200_000;
 /** So many more may be those of apis; beyond them an api is counted in the last minute that it has. */
 export const MAX_API_TALLIES = 10_000;
-/** Tallies of apis that unknown keys were asked for, while it is not known whether these exist. */
-export const MAX_ASKED_TALLIES = 1_000;
-/** Apis that are known to exist. */
-const MAX_KNOWN_APIS = 10_000;
 /** Tallies that may wait to be written when a minute ends; with more of them the minute goes on. */
 const MAX_WAITING = 1_000;
 /** Tallies that are made anew at a time where a generation has to be freed. */
@@ -35,6 +33,8 @@ const FREE_STEP = 1_000;
 export class TallyBook {
   readonly #packed: PackedKeys;
   readonly #nowMs: () => number;
+  /** Which tags are counted by themselves. */
+  readonly tagLists: TagLists;
   /** Of the running generation. */
   #minuteMs = 0;
   #untilMs = 0;
@@ -44,15 +44,14 @@ export class TallyBook {
   readonly #byName = new Map<string, OpenTally>();
   /** Those that were opened last for an api alone. */
   readonly #ofApi = new Map<string, OpenTally>();
-  #asked: OpenTally[] = [];
-  #sealedAsked: OpenTally[] = [];
-  readonly #knownApis = new Set<string>();
+  readonly #asked = new AskedApis();
   /** How many generations were sealed until now. */
   seals = 0;
 
-  constructor(packed: PackedKeys, nowMs: () => number) {
+  constructor(packed: PackedKeys, nowMs: () => number, tagLists: TagLists) {
     this.#packed = packed;
     this.#nowMs = nowMs;
+    this.tagLists = tagLists;
     packed.onDropped = (tally, isSealed) => this.#keep(tally, isSealed ? this.#sealed : this.#running);
   }
 
@@ -60,10 +59,10 @@ export class TallyBook {
     // The clock is asked only where the verdict is not of the running generation, or of no known key.
     const nowMs = atMs >= this.#minuteMs && atMs < this.#untilMs ? atMs : this.#now();
     if (key === null) return this.#askedFor(apiId, tags)?.add(code, 1, nowMs);
-    if (tags !== null) return this.#named(key, tags).add(code, 1, nowMs);
+    if (tags !== null) return this.#tagged(key, tags, code === 'VALID').add(code, 1, nowMs);
     if (key.place < 0) return this.#ofKept(key).add(code, 1, nowMs);
     if (code === 'VALID' && this.#packed.count(key.place, nowMs)) return;
-    this.#named(key, null).add(code, 1, nowMs);
+    this.#named(key.id, key, null).add(code, 1, nowMs);
   }
 
   /** Tallies that are kept as objects. */
@@ -78,7 +77,7 @@ export class TallyBook {
 
   /** Nothing is left of the sealed generation. */
   get isSealedEmpty(): boolean {
-    return this.waiting === 0 && this.#sealedAsked.length === 0;
+    return this.waiting === 0 && this.asked.length === 0;
   }
 
   /** From now on nothing is added to what was counted until now. */
@@ -100,21 +99,17 @@ export class TallyBook {
 
   /** Sealed tallies of apis of which it is not known whether they exist. */
   get asked(): readonly OpenTally[] {
-    return this.#sealedAsked;
+    return this.#asked.sealed;
   }
 
   /** Of the apis that the first so many of these are about, these exist: their tallies count, the others do not. */
   settleAsked(count: number, existing: ReadonlySet<string>): void {
-    const settled = this.#sealedAsked.splice(0, count);
-    for (const tally of settled) if (existing.has(tally.apiId)) this.#keep(tally, this.#sealed);
-    if (this.#knownApis.size >= MAX_KNOWN_APIS) this.#knownApis.clear();
-    for (const apiId of existing) this.#knownApis.add(apiId);
+    for (const tally of this.#asked.settle(count, existing)) this.#keep(tally, this.#sealed);
   }
 
   /** An api was changed or deleted; null = any may have been. */
   forgetApi(apiId: string | null): void {
-    if (apiId === null) this.#knownApis.clear();
-    else this.#knownApis.delete(apiId);
+    this.#asked.forget(apiId);
   }
 
   /** In the running generation. */
@@ -138,11 +133,11 @@ export class TallyBook {
     if (this.#sealed.length === 0) this.#sealed = this.#running;
     else for (const tally of this.#running) this.#sealed.push(tally);
     this.#running = [];
-    this.#sealedAsked.push(...this.#asked);
-    this.#asked = [];
+    this.#asked.seal();
     this.#byName.clear();
     this.#minuteMs = nextMinuteMs;
     this.#untilMs = nextMinuteMs + MINUTE_MS;
+    this.tagLists.turnTo(nextMinuteMs);
     this.seals++;
   }
 
@@ -156,44 +151,65 @@ export class TallyBook {
     return tally;
   }
 
-  #named(key: KeyEntry, tags: readonly string[] | null): OpenTally {
-    const name = tags === null ? key.id : `${key.id}\0${JSON.stringify(tags)}`;
-    const known = this.#byName.get(name);
-    if (known !== undefined && !known.isTaken) return known;
-    const tally = this.#open(key.apiId, key, tags);
+  #named(name: string, key: KeyEntry, list: TagList | null): OpenTally {
+    const known = this.#known(name);
+    if (known !== null) return known;
+    const tally = this.#open(key.apiId, key, list);
     if (tally.keyId !== '') this.#byName.set(name, tally);
     return tally;
+  }
+
+  #tagged(key: KeyEntry, tags: readonly string[], isValid: boolean): OpenTally {
+    const list = this.tagLists.find(key.apiId, tags, isValid);
+    const name = `${key.id}\0${list.number}`;
+    const known = this.#known(name);
+    if (known !== null) return known;
+    const paid = this.tagLists.pay(key.apiId, list, name);
+    return this.#named(`${key.id}\0${paid.number}`, key, paid);
+  }
+
+  #known(name: string): OpenTally | null {
+    const known = this.#byName.get(name);
+    return known === undefined || known.isTaken ? null : known;
   }
 
   /** Of an unknown key: counts for the api that the request names, if there is such an api. */
   #askedFor(apiId: string | null, tags: readonly string[] | null): OpenTally | null {
     if (apiId === null) return null;
-    const name = `\0${apiId}\0${tags === null ? '' : JSON.stringify(tags)}`;
-    const known = this.#byName.get(name);
-    if (known !== undefined && !known.isTaken) return known;
-    const isKnown = this.#knownApis.has(apiId);
-    if (!isKnown && this.#asked.length + this.#sealedAsked.length >= MAX_ASKED_TALLIES) return null;
-    const tally = isKnown ? this.#open(apiId, null, tags) : this.#newTally(apiId, null, tags);
-    if (!isKnown) this.#asked.push(tally);
+    const list = tags === null ? null : this.tagLists.findForUnknown(apiId, tags);
+    const name = nameOfApi(apiId, list);
+    const known = this.#known(name);
+    if (known !== null) return known;
+    return this.#openAsked(apiId, list === null ? null : this.tagLists.pay(apiId, list, name));
+  }
+
+  #openAsked(apiId: string, list: TagList | null): OpenTally | null {
+    const name = nameOfApi(apiId, list);
+    const known = this.#known(name);
+    if (known !== null) return known;
+    const exists = this.#asked.exists(apiId);
+    if (!exists && !this.#asked.hasRoom) return null;
+    const tally = exists ? this.#open(apiId, null, list) : this.#newTally(apiId, null, list);
+    if (!exists) this.#asked.add(tally);
     // One that stands in for it, because there is no room, is not kept under a name that anyone can make up.
-    if (tags === null || tally.tags !== '') this.#byName.set(name, tally);
+    if (list === null || tally.tags !== '') this.#byName.set(name, tally);
     return tally;
   }
 
-  #open(apiId: string, key: KeyEntry | null, tags: readonly string[] | null): OpenTally {
+  #open(apiId: string, key: KeyEntry | null, list: TagList | null): OpenTally {
     if (this.openSize >= MAX_OPEN_TALLIES) return this.#openForApi(apiId, this.#minuteMs, this.#running);
-    const tally = this.#newTally(apiId, key, tags);
+    const tally = this.#newTally(apiId, key, list);
     this.#running.push(tally);
     return tally;
   }
 
-  #newTally(apiId: string, key: KeyEntry | null, tags: readonly string[] | null): OpenTally {
+  #newTally(apiId: string, key: KeyEntry | null, list: TagList | null): OpenTally {
     return new OpenTally({
       minuteMs: this.#minuteMs,
       apiId,
       keyId: key?.id ?? '',
       identityId: key?.identity?.id ?? '',
-      tags: tags === null ? '' : JSON.stringify(tags),
+      tags: list === null ? '' : list.text,
     });
   }
 
@@ -220,6 +236,10 @@ export class TallyBook {
     generation.push(tally);
     return tally;
   }
+}
+
+function nameOfApi(apiId: string, list: TagList | null): string {
+  return `\0${apiId}\0${list === null ? '' : list.number}`;
 }
 
 function minuteOf(timeMs: number): number {

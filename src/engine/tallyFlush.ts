@@ -60,6 +60,17 @@ export class TallyFlush {
     }
   }
 
+  /** Looks up which tags other nodes, or this one before a restart, have counted by themselves today. */
+  async learnTags(): Promise<void> {
+    const { tallies, book } = this.#parts;
+    const { tagLists } = book;
+    const { dayMs } = tagLists;
+    for (const apiId of tagLists.behind()) {
+      // One more: `other` may be among them.
+      tagLists.learn(apiId, dayMs, await tallies.tagLists(apiId, dayMs, tagLists.maxLists + 1));
+    }
+  }
+
   /** Brings what was written down into the sums, step by step, as long as `pause` says so. */
   async fold(pause: () => Promise<boolean> = goOn): Promise<void> {
     while (!(await this.#parts.tallies.fold())) if (!(await pause())) return;

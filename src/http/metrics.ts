@@ -1,3 +1,4 @@
+import type { OtherReason } from '../engine/tagLists.ts';
 import { VERDICT_CODES, type VerdictCode } from '../core/verdictCodes.ts';
 
 /** Upper bounds in seconds. */
@@ -62,6 +63,8 @@ export interface Gauges extends BackgroundGauges {
   readonly unsavedLocalCounts: number;
   readonly ledgerWaiting: number;
   readonly lookupsWaiting: number;
+  /** Verifications that were counted under the tag `other`. */
+  readonly otherTags: Readonly<Record<OtherReason, number>>;
   /** Of clients. */
   readonly connections: number;
 }
@@ -152,6 +155,12 @@ export class HttpMetrics {
       section('keystile_unsaved_local_counts', 'gauge', 'Local counters not saved yet.', [
         `keystile_unsaved_local_counts ${gauges.unsavedLocalCounts}`,
       ]),
+      section(
+        'keystile_other_tags_total',
+        'counter',
+        'Verifications with tags that were counted under the tag `other`, by reason.',
+        labelled('keystile_other_tags_total', Object.entries(gauges.otherTags), 'reason'),
+      ),
       ...(gauges.walBytes === null ? [] : [walSection(gauges.walBytes)]),
       ...(gauges.cluster === null ? [] : clusterSections(gauges.cluster)),
     ];
@@ -187,6 +196,6 @@ function labelText(value: string): string {
   return `"${value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')}"`;
 }
 
-function labelled(name: string, values: Iterable<readonly [code: string, value: number]>): string[] {
-  return [...values].map(([code, value]) => `${name}{code="${code}"} ${value}`);
+function labelled(name: string, values: Iterable<readonly [key: string, value: number]>, label = 'code'): string[] {
+  return [...values].map(([key, value]) => `${name}{${label}="${key}"} ${value}`);
 }

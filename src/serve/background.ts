@@ -67,12 +67,13 @@ export class Background {
     this.#every(IMPORT_EVERY_MS, 'importing keys', () => engine.importQueue.run());
     this.#every(SWEEP_EVERY_MS, 'finishing deletions', () => engine.bulkDeletion.finish());
     const { tallyFlush } = engine;
-    this.#every(TALLY_EVERY_MS, 'writing analytics down', () => {
+    this.#every(TALLY_EVERY_MS, 'writing analytics down', async () => {
       const pace = new TallyPace(this.#options.monotonicMs);
-      return tallyFlush.flush(async (waiting) => {
+      await tallyFlush.flush(async (waiting) => {
         await this.#rest(pace.restMs(tallyFlush.sliceSize, waiting));
         pace.rested();
       });
+      await tallyFlush.learnTags();
     });
     this.#every(FOLD_EVERY_MS, 'summing analytics', async () => {
       const startedAtMs = this.#options.monotonicMs();

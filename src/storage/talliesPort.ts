@@ -51,6 +51,8 @@ export interface Tallies {
    * through all of it, and where another node is at it.
    */
   fold(): Promise<boolean>;
+  /** Tag lists, as JSON, of verifications of an api on one day (UTC) that are in the sums: at most `limit`. */
+  tagLists(apiId: string, dayMs: number, limit: number): Promise<readonly string[]>;
   /** Removes rows of a span that are older, at most a bounded number; true when none is left. */
   prune(span: Span, untilMs: number): Promise<boolean>;
   /**

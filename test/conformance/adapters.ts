@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, setDefaultTimeout } from 'bun:test';
-import { cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { cpSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -55,6 +55,12 @@ class SqliteInFolder implements OpenedStorage {
     const copy = newFolder();
     cpSync(this.#path, copy, { recursive: true });
     return SqliteInFolder.start(copy, this.#clock);
+  }
+
+  async bytesOnDisk(): Promise<number> {
+    // A file that is being replaced may be gone.
+    const sizeOf = (name: string): number => statSync(join(this.#path, name), { throwIfNoEntry: false })?.size ?? 0;
+    return readdirSync(this.#path).reduce((sum, name) => sum + sizeOf(name), 0);
   }
 
   async close(): Promise<void> {
@@ -122,6 +128,10 @@ export class World {
     const copy = await this.#first.afterCrash();
     this.#opened.push(copy);
     return copy.storage;
+  }
+
+  bytesOnDisk(): Promise<number> {
+    return this.#first.bytesOnDisk();
   }
 
   async close(): Promise<void> {

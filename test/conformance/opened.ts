@@ -7,6 +7,8 @@ export interface OpenedStorage {
   reopen(): Promise<void>;
   /** What a new start finds after an end without warning at this moment. This one goes on. */
   afterCrash(): Promise<OpenedStorage>;
+  /** What its data takes, logs included. */
+  bytesOnDisk(): Promise<number>;
   close(): Promise<void>;
 }
 

@@ -28,6 +28,7 @@ function engineOn(storage: Storage): Engine {
     maxLocalOwners: 100,
     maxLimitsPerNamespace: 100,
     quotas: { keys: null, apis: null, verificationsPerSecond: null },
+    maxTagLists: 100,
     retention: { minute: 0, hour: 0, day: 0 },
   });
 }

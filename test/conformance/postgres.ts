@@ -90,6 +90,13 @@ export class PostgresInDatabase implements OpenedStorage {
     return new PostgresInDatabase(this.#url, this.#clock, await this.#open(this.#url, this.#clock), this);
   }
 
+  async bytesOnDisk(): Promise<number> {
+    const database = new URL(this.#url).pathname.slice(1);
+    const server = await postgresServer();
+    const [row] = await server.query('SELECT pg_database_size(current_database()) AS bytes', database);
+    return Number(row?.['bytes']);
+  }
+
   async close(): Promise<void> {
     await this.#storage.close();
     if (this.#ownsDatabase) await (await started)?.server.dropDatabase(this.#url);

@@ -73,3 +73,20 @@ test('so is a step of making rows of slices', async () => {
     expect(await sum(storage, { span: 'day' })).toEqual([row({ counts: counts(1_100) })]);
   });
 });
+
+test('tags that are longer than an index takes, written by an older program, are folded under `other`', async () => {
+  await withDatabase(async (storage) => {
+    // Of characters that are three bytes each, and that do not compress.
+    const letters = Array.from({ length: 1_280 }, (_, i) => String.fromCharCode(0x4e00 + ((i * 7_919) % 20_000)));
+    const long = JSON.stringify([letters.join('')]);
+    await storage.tallies.add(TallyLists.of([tally({ tags: long }), tally({ tags: '["a"]', counts: counts(5) })]), 1);
+    await storage.tallies.add(TallyLists.of([tally({ tags: '["other"]', counts: counts(10) })]), 2);
+    expect((await foldRound(storage)).at(-1)).toBe('end');
+    for (const keyIds of [null, ['key_1']]) {
+      expect(await sum(storage, { span: 'day', keyIds, groupBy: ['tags'] })).toEqual([
+        row({ tags: '["a"]', counts: counts(5) }),
+        row({ tags: '["other"]', counts: counts(11) }),
+      ]);
+    }
+  });
+});

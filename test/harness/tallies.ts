@@ -3,6 +3,7 @@ import type { VerdictCode } from '../../src/core/verdictCodes.ts';
 import { type ApiRecord, BLANK_API, BLANK_IDENTITY, BLANK_KEY } from '../../src/core/records.ts';
 import { type KeyEntry, toIdentityEntry, toKeyEntry } from '../../src/engine/keyEntry.ts';
 import { PackedKeys } from '../../src/engine/packedKeys.ts';
+import { TagLists } from '../../src/engine/tagLists.ts';
 import { TallyBook } from '../../src/engine/tally.ts';
 import { TallyFlush } from '../../src/engine/tallyFlush.ts';
 import type { VerifyRequest } from '../../src/engine/verify.ts';
@@ -50,6 +51,15 @@ export class MemoryTallies implements Tallies {
     throw new Error('nothing is read here');
   }
 
+  /** As `apiId dayMs limit`. */
+  readonly listsAskedFor: string[] = [];
+  listsInSums: readonly string[] = [];
+
+  async tagLists(apiId: string, dayMs: number, limit: number): Promise<readonly string[]> {
+    this.listsAskedFor.push(`${apiId} ${new Date(dayMs).toISOString()} ${limit}`);
+    return this.listsInSums;
+  }
+
   /** The first step leaves something. */
   async fold(): Promise<boolean> {
     return ++this.folds > 1;
@@ -92,7 +102,7 @@ export interface Asked {
 export class TallyWorld {
   readonly clock = new VirtualClock('2026-03-15T12:00:00Z');
   readonly packed = new PackedKeys(textReader);
-  readonly book = new TallyBook(this.packed, this.clock.nowMs);
+  readonly book: TallyBook;
   readonly tallies = new MemoryTallies();
   /** Apis that exist. */
   readonly apis = new Set(['api_1', 'api_2']);
@@ -100,7 +110,8 @@ export class TallyWorld {
   readonly lookups: (readonly string[])[] = [];
   readonly flushing: TallyFlush;
 
-  constructor(sliceSize = 50) {
+  constructor(sliceSize = 50, maxTagLists = 1_000) {
+    this.book = new TallyBook(this.packed, this.clock.nowMs, new TagLists(maxTagLists));
     this.flushing = new TallyFlush({
       book: this.book,
       tallies: this.tallies,
@@ -156,7 +167,7 @@ export class TallyWorld {
   }
 }
 
-const QUESTION: VerifyRequest = {
+export const QUESTION: VerifyRequest = {
   secretDigest: '',
   olderDigests: null,
   apiId: null,

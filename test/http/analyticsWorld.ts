@@ -40,8 +40,8 @@ export class AnalyticsWorld {
     this.apiId = apiId;
   }
 
-  static async make(): Promise<AnalyticsWorld> {
-    const service = await TestService.start({ startsAt: NOW });
+  static async make(settings: Readonly<Record<string, string>> = {}): Promise<AnalyticsWorld> {
+    const service = await TestService.start({ startsAt: NOW, settings });
     return new AnalyticsWorld(service, await service.createApi());
   }
 

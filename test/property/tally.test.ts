@@ -58,6 +58,9 @@ const steps: fc.Arbitrary<Step> = fc.oneof(
 class Run {
   readonly world = new TallyWorld(3);
   readonly happened = new Map<string, number[]>();
+  /** Lists of tags that a valid verification had, by api, on the day that runs. */
+  readonly #lists = new Set<string>();
+  #day = 0;
   readonly #kept = new Map<number, KeyEntry>();
   /** As they were when they were last seen: verdicts may be late. */
   readonly #seen = new Map<number, KeyEntry>();
@@ -87,7 +90,18 @@ class Run {
     const key = (late ? this.#seen.get(verify) : undefined) ?? this.#key(verify);
     this.#seen.set(verify, key);
     this.world.verify(key, { code, tags });
-    this.#note(key.apiId, code, { keyId: key.id, identityId: key.identity?.id ?? '', tags });
+    const counted = tags === null ? null : this.#tagsOf(key.apiId, code, tags);
+    this.#note(key.apiId, code, { keyId: key.id, identityId: key.identity?.id ?? '', tags: counted });
+  }
+
+  /** Under its own tags only once a valid one had them. A day that the clock comes back to begins anew. */
+  #tagsOf(apiId: string, code: VerdictCode, tags: readonly string[]): readonly string[] {
+    const day = Math.floor(this.world.clock.nowMs() / 86_400_000);
+    if (day !== this.#day) this.#lists.clear();
+    this.#day = day;
+    const list = JSON.stringify([apiId, tags]);
+    if (code === 'VALID') this.#lists.add(list);
+    return this.#lists.has(list) ? tags : ['other'];
   }
 
   #ask(apiId: string): void {

@@ -15,6 +15,7 @@ const gauges = {
   lookupsWaiting: 8,
   walBytes: null,
   connections: 3,
+  otherTags: { refused: 9, lists: 10, bytes: 11 },
 };
 
 const linesOf = (metrics: HttpMetrics) => metrics.text(gauges).split('\n');
@@ -121,6 +122,11 @@ describe('metrics', () => {
     expect(sample(metrics, 'keystile_key_cache_misses_total')).toBe('4');
     expect(sample(metrics, 'keystile_cached_keys')).toBe('5');
     expect(sample(metrics, 'keystile_unsaved_local_counts')).toBe('6');
+    expect(linesOf(metrics).filter((line) => line.startsWith('keystile_other_tags_total'))).toEqual([
+      'keystile_other_tags_total{reason="refused"} 9',
+      'keystile_other_tags_total{reason="lists"} 10',
+      'keystile_other_tags_total{reason="bytes"} 11',
+    ]);
     expect(sample(metrics, String.raw`keystile_info{version="1.2.3",location="eu \"west\"\\1\n"}`)).toBe('1');
   });
 });

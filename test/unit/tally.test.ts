@@ -1,7 +1,8 @@
 import { VERDICT_CODES } from '../../src/core/verdictCodes.ts';
 import { describe, expect, test } from 'bun:test';
 
-import { MAX_API_TALLIES, MAX_ASKED_TALLIES, MAX_OPEN_TALLIES } from '../../src/engine/tally.ts';
+import { MAX_ASKED_TALLIES } from '../../src/engine/askedApis.ts';
+import { MAX_API_TALLIES, MAX_OPEN_TALLIES } from '../../src/engine/tally.ts';
 import { type Asked, digestOf, keyIdOf, TallyWorld } from '../harness/tallies.ts';
 
 const HOUR_MS = 3_600_000;
@@ -178,7 +179,7 @@ describe('unknown keys', () => {
     world.verify(null, { apiId: 'api_1', tags: ['a'] });
     expect(world.lookups).toEqual([]);
     await world.flushing.flush();
-    expect(world.written()).toEqual(['12:00 api_1 ["a"]: 0,1', '12:00 api_1: 0,2']);
+    expect(world.written()).toEqual(['12:00 api_1 ["other"]: 0,1', '12:00 api_1: 0,2']);
     world.verify(null, { apiId: 'api_1' });
     await world.flushing.flush();
     expect(world.written()[1]).toBe('12:00 api_1: 0,3');

@@ -1,9 +1,13 @@
+import { MAX_TAG_LIST_BYTES } from '../../core/bounds.ts';
+import { OTHER_TAGS } from '../../core/tallyLists.ts';
 import { SPAN_MS, SPANS } from '../talliesPort.ts';
 import type { Statement } from '../sql/statement.ts';
 import { COUNTS, SPAN_NUMBER } from '../sql/tallyColumns.ts';
 import { addCounts, KEEP_LATER_USE } from '../sql/tallyConflicts.ts';
 
 const SPAN_ROWS = SPANS.map((span) => `SELECT ${SPAN_NUMBER[span]} AS span, ${SPAN_MS[span]} AS length_ms`);
+/** An index takes no longer ones: a row of an older program that has one would end each fold. */
+const TAGS = `CASE WHEN octet_length(tags) > ${MAX_TAG_LIST_BYTES} THEN '${OTHER_TAGS}' ELSE tags END AS tags`;
 const SUMS = COUNTS.map((name) => `sum(${name}) AS ${name}`).join(', ');
 
 /** A row of the log. */
@@ -42,7 +46,9 @@ export function foldStatements({ after, upTo }: FoldStep): Statement[] {
 function sumsInto(table: string, group: readonly string[], where: string): string {
   const columns = group.join(', ');
   const key = `span, time_ms, ${columns}`;
-  const minutes = `SELECT minute_ms, ${columns}, ${SUMS} FROM tally_log WHERE ${where} GROUP BY minute_ms, ${columns}`;
+  const subjects = group.map((column) => (column === 'tags' ? TAGS : column)).join(', ');
+  const log = `SELECT minute_ms, ${subjects}, ${COUNTS.join(', ')} FROM tally_log WHERE ${where}`;
+  const minutes = `SELECT minute_ms, ${columns}, ${SUMS} FROM (${log}) l GROUP BY minute_ms, ${columns}`;
   return `INSERT INTO ${table} (${key}, ${COUNTS.join(', ')})
     SELECT span, minute_ms - minute_ms % length_ms AS time_ms, ${columns}, ${SUMS}
     FROM (${minutes}) m CROSS JOIN (${SPAN_ROWS.join(' UNION ALL ')}) s

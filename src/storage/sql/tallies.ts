@@ -55,6 +55,15 @@ export class SqlTallies implements Tallies {
     }));
   }
 
+  async tagLists(apiId: string, dayMs: number, limit: number): Promise<readonly string[]> {
+    const rows = await this.#reader.scan<{ tags: string }>({
+      sql: `SELECT tags FROM api_tallies
+        WHERE span = ${SPAN_NUMBER.day} AND time_ms = $1 AND api_id = $2 AND tags <> '' LIMIT ${limit}`,
+      params: [dayMs, apiId],
+    });
+    return rows.map(({ tags }) => tags);
+  }
+
   async prune(span: Span, untilMs: number): Promise<boolean> {
     let isDone = true;
     for (const [table, key] of [
