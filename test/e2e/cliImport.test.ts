@@ -163,7 +163,7 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
 
     test('a root key without the right stops it, and says so', async () => {
       const { key } = await here.json('root-key', 'create', '--right', 'api.*.read_api');
-      const path = file('jsonl', JSON.stringify({ plaintext: 'stopped-secret' }));
+      const path = file('jsonl', JSON.stringify({ plaintext: 'stopped-secret-of-a-key' }));
       const world = { environment: { KEYSTILE_ROOT_KEY: key as string } };
       const { code, err } = await here.run(['import', path, '--api', apiId], world);
       expect([code, err]).toEqual([1, 'This root key lacks the right api.*.create_key.\n']);
