@@ -1,10 +1,9 @@
 import { MAX_ADHOC_LIMITS_PER_OWNER } from '../core/bounds.ts';
-import { type Ledger, StorageUnavailable } from '../storage/port.ts';
+import { type Ledger, StorageUnavailable, type WindowName } from '../storage/port.ts';
 import { dropFirst } from './dropFirst.ts';
 import type { Edge } from './edge.ts';
 import type { KeyEntry } from './keyEntry.ts';
-import type { AppliedLimit } from './limits.ts';
-import { ownerOf } from './limits.ts';
+import { type AppliedLimit, ownerOf } from './limits.ts';
 import { Lines } from './lines.ts';
 import { liveAdHoc, tooManyAdHocLimits } from './localWindow.ts';
 
@@ -64,20 +63,30 @@ export class AdHocLimits {
     });
   }
 
-  /** The account of a strict one, which is opened if there is none. */
-  async account(entry: KeyEntry, limit: AppliedLimit): Promise<number> {
-    const window = { owner: ownerOf(entry, limit), name: limit.name, durationMs: limit.durationMs };
-    const found = await this.#ledger.openWindow(window, 0);
-    if (found !== null) return found;
-    return this.#lines.run(lineOf(entry), async () => {
-      for (const isTidied of [false, true]) {
-        if (isTidied) await this.#closeEnded(entry);
-        const room = MAX - (await this.#countBeside(entry, window.owner));
-        const account = room > 0 ? await this.#ledger.openWindow(window, room) : null;
-        if (account !== null) return account;
-      }
-      throw tooManyAdHocLimits();
-    });
+  /**
+   * The accounts of the ad-hoc ones among strict limits, which are opened if there are none; null for the others. One after the
+   * other: the first that is refused is the last that is asked for.
+   */
+  async accounts(entry: KeyEntry, strict: readonly AppliedLimit[]): Promise<(number | null)[]> {
+    const windowOf = (limit: AppliedLimit): WindowName | null =>
+      limit.account === null ? { owner: ownerOf(entry, limit), name: limit.name, durationMs: limit.durationMs } : null;
+    const windows = strict.map(windowOf);
+    const found = await Promise.all(windows.map(async (window) => window && this.#ledger.openWindow(window, 0)));
+    for (const [i, window] of windows.entries()) {
+      if (window !== null) found[i] ??= await this.#lines.run(lineOf(entry), () => this.#open(entry, window));
+    }
+    return found;
+  }
+
+  /** The database closes what has ended of this owner; of another one it is closed when there is no room. */
+  async #open(entry: KeyEntry, window: WindowName): Promise<number> {
+    for (const isTidied of ownersOf(entry).length === 1 ? [false] : [false, true]) {
+      if (isTidied) await this.#closeEnded(entry);
+      const room = MAX - (await this.#countBeside(entry, window.owner));
+      const account = room > 0 ? await this.#ledger.openWindow(window, room) : null;
+      if (account !== null) return account;
+    }
+    throw tooManyAdHocLimits();
   }
 
   #strictOf(id: string, nowMs: number): number | null {

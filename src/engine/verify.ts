@@ -175,7 +175,7 @@ export class Verifier {
     for (const leg of local) this.#parts.edge.hold(leg);
     let outcome: SpendOutcome | null = null;
     try {
-      const adHoc = strict.some(({ account }) => account === null) ? await this.#adHocAccounts(entry, strict) : null;
+      const adHoc = strict.some(({ account }) => account === null) ? await this.#adHoc.accounts(entry, strict) : null;
       const legs = this.#exactLegs(counted, strict, adHoc);
       outcome = await this.#parts.ledger.spend({ legs, idempotency: idempotencyOf(counted) });
     } finally {
@@ -217,16 +217,6 @@ export class Verifier {
         ? WITHOUT_REFILL
         : { kind: 'credits', refill: this.#parts.refills.plan(refill, this.#parts.ledger.nowMs()) };
     return { account, amount, rule, revision };
-  }
-
-  /** Of those whose account is asked for by name; null for the others. */
-  #adHocAccounts(entry: KeyEntry, strict: readonly AppliedLimit[]): Promise<(number | null)[]> {
-    return Promise.all(
-      strict.map(async (limit) => {
-        if (limit.account !== null) return null;
-        return this.#adHoc.account(entry, limit);
-      }),
-    );
   }
 
   async #decideAgain({ entry, request, reloads }: Counted): Promise<Verdict> {

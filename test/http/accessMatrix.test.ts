@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 
 import { ROUTES } from '../../src/http/routeTable.ts';
 import { type Answer, TestService } from '../harness/service.ts';
-import { KINDS, type Outcome, outcomeOf, type Row, ROWS } from './accessRows.ts';
+import { KINDS, type Outcome, outcomeOf, type Row, ROWS, type Seen } from './accessRows.ts';
 import { storedIn } from './stored.ts';
 import { ABSENT, makeThings, type Things, withoutIds } from './things.ts';
 
@@ -140,14 +140,14 @@ const ask = (row: Row, things: Things, rootKey: string | null): Promise<Answer> 
   service.call(row.path, row.request(things), { rootKey });
 
 /** Verdicts of one key and of a list are read alike. */
-function outcome(row: Row, { status, body }: Answer): Outcome | number {
+function outcome(row: Row, { status, body }: Answer): Seen {
   if (status !== row.status) return status;
   const [verdict = body] = (body?.results ?? []) as { code?: string }[];
   return row.needs.isVerdict && verdict.code === 'NOT_FOUND' ? 'unknown' : 'done';
 }
 
 /** The same about what is not there; with a right on this api only what belongs to no api is not there. */
-const absentFor = (got: Outcome | number, row: Row, rights: readonly string[]): Things => {
+const absentFor = (got: Seen, row: Row, rights: readonly string[]): Things => {
   const isOfField = got === 403 && outcomeOf({ ...row, needs: { ...row.needs, fields: [] } }, rights, mine) === 'done';
   const { externalId, role, permission } = ABSENT;
   return isOfField ? { ...mine, externalId, role, permission } : ABSENT;
@@ -171,7 +171,7 @@ describe.each(ROWS.map((row) => [row.name, row] as const))('%s', (_name, row) =>
   });
 
   test('is refused to every kind of root key without the rights, as if there was nothing', async () => {
-    const asked: [string, Outcome, Outcome | number][] = [];
+    const asked: [string, Outcome, Seen][] = [];
     const before = storedIn(service.folder);
     for (const { kind, rights, secret } of kinds) {
       const expected = outcomeOf(row, rights, mine);

@@ -26,6 +26,9 @@ interface Needs {
 /** What a root key is answered. `unknown`: the verdict about a key that there is not. */
 export type Outcome = 'done' | 401 | 403 | 404 | 'unknown';
 
+/** What an answer was: any status but that of a success, or what became of it. */
+export type Seen = number | 'done' | 'unknown';
+
 /** Only for a namespace that there is not. */
 const NOT_NEEDED: readonly string[] = ['ratelimit.*.create_namespace'];
 
