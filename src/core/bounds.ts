@@ -25,6 +25,8 @@ export const MAX_ALLOWLIST_ENTRIES = 100;
 
 export const MIN_ROOT_KEY_LENGTH = 24;
 export const MAX_SECRET_LENGTH = 512;
+/** A secret that was made elsewhere: shorter ones can be guessed. */
+export const MIN_IMPORTED_SECRET_LENGTH = 16;
 
 export const MAX_BODY_BYTES = 64 * 1024;
 export const MAX_VERIFY_BODY_BYTES = 8 * 1024;

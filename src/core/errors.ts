@@ -7,17 +7,23 @@ export const ERRORS = {
     status: 400,
     when: 'The request could not be understood: malformed JSON, a wrong type or number, an unknown field or limit name, a permission query that asks for nothing.',
   },
-  UNAUTHORIZED: { status: 401, when: 'The root key is missing, unknown, revoked or expired; the message tells which.' },
+  UNAUTHORIZED: {
+    status: 401,
+    when: 'The root key is missing, unknown, revoked or expired; the message tells which. An API key in its place is an unknown root key.',
+  },
   INSUFFICIENT_PERMISSIONS: {
     status: 403,
-    when: 'The root key may not do this; the message names the right that it lacks.',
+    when: 'The root key may not do this; the message names the right that it lacks, or the time until which it is valid and which what it makes would outlive.',
   },
   NOT_FOUND: { status: 404, when: 'No such thing, or not visible to this root key; or no such route.' },
   METHOD_NOT_ALLOWED: {
     status: 405,
     when: 'The route exists, but not for this HTTP method; the Allow header names those it has.',
   },
-  CONFLICT: { status: 409, when: 'It exists already, or an idempotency key was used again with another request.' },
+  CONFLICT: {
+    status: 409,
+    when: 'It exists already, or its secret belongs to something else; or an idempotency key was used again with another request.',
+  },
   PRECONDITION_FAILED: {
     status: 412,
     when: 'It cannot be done here: secrets are not kept, so a key cannot be recovered or decrypted; a role or permission named in an import does not exist; or a quota of this installation is reached.',

@@ -46,6 +46,11 @@ export class Edge {
     return this.#unsaved.length;
   }
 
+  /** Other nodes may count on the same database. */
+  get isShared(): boolean {
+    return this.#counts.isShared;
+  }
+
   /** undefined when it has to be loaded first. */
   owner(id: string): LocalOwner | undefined {
     return this.#owners.get(id);

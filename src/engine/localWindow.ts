@@ -49,6 +49,8 @@ export interface LocalLimit {
   readonly isAdHoc: boolean;
 }
 
+type ConfiguredLimit = Omit<LocalLimit, 'isAdHoc'> & { readonly async: boolean };
+
 /** One in which nothing was counted yet. */
 export function newWindow(owner: string, { name, durationMs, isAdHoc }: LocalLimit): LocalWindow {
   const counts = { admitted: 0, held: 0, resetAtMs: 0, others: 0, othersResetAtMs: 0 };
@@ -84,6 +86,16 @@ export function fromCount({ owner, name, durationMs, count, resetAtMs, others }:
 
 export function countAdHoc(windows: readonly LocalWindow[]): number {
   return windows.reduce((count, { isAdHoc }) => count + (isAdHoc ? 1 : 0), 0);
+}
+
+/** Those that run, or are held; what was loaded may be one of the configured limits. */
+export function liveAdHoc(owner: LocalOwner, configured: readonly ConfiguredLimit[] | null, nowMs: number): number {
+  let live = 0;
+  for (const window of owner.windows) {
+    if (!window.isAdHoc || (window.resetAtMs <= nowMs && window.held === 0)) continue;
+    if (configured?.some((limit) => limit.async && isOf(window, limit)) !== true) live++;
+  }
+  return live;
 }
 
 export function tooManyAdHocLimits(): AppError {

@@ -1,19 +1,19 @@
 import type { VerdictCode } from '../core/verdictCodes.ts';
 import type { LegRule } from '../core/account.ts';
 import { type Address, inBlock } from '../core/address.ts';
-import { MAX_ADHOC_LIMITS_PER_OWNER } from '../core/bounds.ts';
 import { AppError } from '../core/errors.ts';
 import { NO_PERMISSIONS, type PermissionQuery, satisfies } from '../core/permissions.ts';
 import type { CreditsRecord } from '../core/records.ts';
 import type { IdempotencyKey, Leg, LegResult, SpendOutcome } from '../core/spend.ts';
 import type { Feed } from '../storage/feedPort.ts';
 import type { Ledger } from '../storage/port.ts';
+import { AdHocLimits } from './adHocLimits.ts';
 import type { Edge } from './edge.ts';
 import { fencesOf } from './fences.ts';
 import type { KeyCache } from './keyCache.ts';
 import type { KeyEntry } from './keyEntry.ts';
 import { accountOf, type AppliedLimit, appliedLimits, type LimitRequest, ownerOf } from './limits.ts';
-import { type LocalLeg, type LocalOwner, tooManyAdHocLimits } from './localWindow.ts';
+import { findWindow, type LocalLeg, type LocalOwner } from './localWindow.ts';
 import type { Refills } from './refills.ts';
 import { type LimitReport, UNKNOWN_KEY, type Verdict } from './verdict.ts';
 
@@ -48,6 +48,9 @@ export interface VerifyParts {
   readonly refills: Refills;
 }
 
+/** What a verification waits for before it is counted. */
+type First = () => Promise<void>;
+
 const NO_LIMITS: readonly AppliedLimit[] = [];
 const NO_LEGS: readonly LocalLeg[] = [];
 const WITHOUT_REFILL: LegRule = { kind: 'credits', refill: null };
@@ -61,10 +64,12 @@ const MAX_RELOADS = 2;
  */
 export class Verifier {
   readonly #parts: VerifyParts;
+  readonly #adHoc: AdHocLimits;
   #stopped: string | null = null;
 
   constructor(parts: VerifyParts) {
     this.#parts = parts;
+    this.#adHoc = new AdHocLimits(parts.edge, parts.ledger);
   }
 
   /** From now on every question is refused: nothing may be called valid any more. */
@@ -127,7 +132,7 @@ export class Verifier {
     const limits = appliedLimits(entry, request.limits);
     if (areExact(limits)) return this.#spendExact({ entry, request, reloads, nowMs, limits, local: NO_LEGS });
     const local = this.#localLegs(entry, limits, nowMs);
-    if (typeof local === 'string') return this.#loadAndCount(entry, request, reloads, local);
+    if (typeof local === 'function') return this.#waitAndCount(entry, request, reloads, local);
     const refusedBy = this.#firstRefusal(local);
     if (refusedBy < 0 && local.length === limits.length && !hasCredits(entry)) {
       for (const leg of local) this.#parts.edge.admit(leg);
@@ -139,8 +144,8 @@ export class Verifier {
     return request.idempotency === null ? refusal : this.#replayOr(refusal, counted);
   }
 
-  async #loadAndCount(entry: KeyEntry, request: VerifyRequest, reloads: number, owner: string): Promise<Verdict> {
-    await this.#parts.edge.load(owner, this.#parts.ledger.nowMs());
+  async #waitAndCount(entry: KeyEntry, request: VerifyRequest, reloads: number, first: First): Promise<Verdict> {
+    await first();
     return this.#count(entry, request, reloads, this.#parts.ledger.nowMs());
   }
 
@@ -171,7 +176,7 @@ export class Verifier {
     for (const leg of local) this.#parts.edge.hold(leg);
     let outcome: SpendOutcome | null = null;
     try {
-      const adHoc = strict.some(({ account }) => account === null) ? await this.#adHocAccounts(entry, strict) : null;
+      const adHoc = strict.some(({ account }) => account === null) ? await this.#adHoc.accounts(entry, strict) : null;
       const legs = this.#exactLegs(counted, strict, adHoc);
       const fences = fencesOf(counted, strict);
       outcome = await this.#parts.ledger.spend({ legs, fences, idempotency: idempotencyOf(counted) });
@@ -211,23 +216,6 @@ export class Verifier {
         ? WITHOUT_REFILL
         : { kind: 'credits', refill: this.#parts.refills.plan(refill, this.#parts.ledger.nowMs()) };
     return { account, amount, rule, revision };
-  }
-
-  /** Of those whose account is asked for by name; null for the others. */
-  #adHocAccounts(entry: KeyEntry, strict: readonly AppliedLimit[]): Promise<(number | null)[]> {
-    return Promise.all(
-      strict.map(async (limit) => {
-        if (limit.account !== null) return null;
-        return this.#adHocAccount(ownerOf(entry, limit), limit.name, limit.durationMs);
-      }),
-    );
-  }
-
-  async #adHocAccount(owner: string, name: string, durationMs: number): Promise<number> {
-    const window = { owner, name, durationMs };
-    const account = await this.#parts.ledger.openWindow(window, MAX_ADHOC_LIMITS_PER_OWNER);
-    if (account === null) throw tooManyAdHocLimits();
-    return account;
   }
 
   async #decideAgain({ entry, request, reloads }: Counted): Promise<Verdict> {
@@ -290,17 +278,28 @@ export class Verifier {
     return reports;
   }
 
-  /** Or the owner whose counters have to be loaded first. */
-  #localLegs(entry: KeyEntry, limits: readonly AppliedLimit[], nowMs: number): LocalLeg[] | string {
+  /** Or what has to be waited for first: counters are loaded, or room is made for another one. */
+  #localLegs(entry: KeyEntry, limits: readonly AppliedLimit[], nowMs: number): LocalLeg[] | First {
     const legs: LocalLeg[] = [];
     for (const applied of limits) {
       if (!applied.async) continue;
       const owner = applied.ofIdentity ? this.#parts.edge.owner(ownerOf(entry, applied)) : this.#ownOwner(entry);
-      if (owner === undefined) return ownerOf(entry, applied);
+      if (owner === undefined) return this.#loading(ownerOf(entry, applied));
+      const isNew = applied.isAdHoc && findWindow(owner.windows, applied) === undefined;
+      if (isNew && !this.#adHoc.hasRoom(entry, nowMs)) return this.#makingRoom(entry);
       const window = this.#parts.edge.window(owner, applied, nowMs);
       legs.push({ window, limit: applied.limit, cost: applied.cost, resetAtMs: window.resetAtMs });
     }
     return legs;
+  }
+
+  // Apart from the loop above: what it would capture there is allocated for every verification.
+  #loading(owner: string): First {
+    return () => this.#parts.edge.load(owner, this.#parts.ledger.nowMs());
+  }
+
+  #makingRoom(entry: KeyEntry): First {
+    return () => this.#adHoc.makeRoom(entry);
   }
 
   /** By the key itself: among 100,000 owners one is not found by its id for nothing. */

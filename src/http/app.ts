@@ -163,13 +163,14 @@ function managementEndpoint(service: Service, managed: Route): Endpoint {
     async answer(request, peer, context) {
       const startedAt = service.monotonicMs();
       const { engine } = service;
-      const { id, rights } = await engine.access.authenticate(
+      const { rootKey, untilMs } = await engine.access.authenticate(
         service.rootDigests(request.headers),
         engine.storage.ledger.nowMs(),
       );
       const actor: Actor = {
-        id,
-        rights,
+        id: rootKey.id,
+        rights: rootKey.rights,
+        untilMs,
         origin: service.originOf({ headers: request.headers, peer }),
         requestId: context.requestId,
       };

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
 
-import { MAX_SECRET_LENGTH } from '../core/bounds.ts';
+import { MAX_SECRET_LENGTH, MIN_IMPORTED_SECRET_LENGTH } from '../core/bounds.ts';
 import { AppError, type Issue } from '../core/errors.ts';
 import type { ImportedKey } from '../engine/admin/importing.ts';
 import type { KeyPatch } from '../engine/admin/keyInput.ts';
@@ -14,10 +14,10 @@ const MAX_START_LENGTH = 64;
 export const IMPORTED_FIELDS = {
   plaintext: Type.Optional(
     Type.String({
-      minLength: 1,
+      minLength: MIN_IMPORTED_SECRET_LENGTH,
       maxLength: MAX_SECRET_LENGTH,
       pattern: '^[ -~]*$',
-      description: `1 to ${MAX_SECRET_LENGTH} characters of printable ASCII`,
+      description: `${MIN_IMPORTED_SECRET_LENGTH} to ${MAX_SECRET_LENGTH} characters of printable ASCII`,
     }),
   ),
   hash: Type.Optional(strict({ value: words(1, 64), variant: Type.Literal('sha256_base64') })),

@@ -1,5 +1,6 @@
 import { type ErrorCode, ERRORS } from '../core/errors.ts';
 import { VERSION } from '../version.ts';
+import type { FieldRights } from './fieldRights.ts';
 import type { Route } from './route.ts';
 import { liveness, readiness } from './routes/health.ts';
 import { verifyKey } from './routes/keys.verifyKey.ts';
@@ -23,6 +24,7 @@ export interface Operation {
   readonly 'x-rights'?: readonly string[];
   /** One of them is enough; otherwise all are needed. */
   readonly 'x-one-right-is-enough'?: true;
+  readonly 'x-field-rights'?: readonly FieldRights[];
   readonly parameters?: readonly object[];
   readonly requestBody?: { readonly content: { 'application/json': { schema: object; example: object } } };
   readonly responses: Readonly<Record<string, object>>;
@@ -65,6 +67,7 @@ function managementOperations(route: Route): Record<string, Operation> {
     security: [{ rootKey: [] }],
     'x-rights': route.rights,
     ...(route.isOneRightEnough === undefined ? {} : { 'x-one-right-is-enough': route.isOneRightEnough }),
+    ...(route.fieldRights === undefined ? {} : { 'x-field-rights': route.fieldRights }),
   };
   const errors = [...COMMON_ERRORS, ...route.errors];
   const post = { ...postOperation(route, errors), ...secured };

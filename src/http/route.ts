@@ -3,6 +3,7 @@ import type { Static, TSchema } from 'typebox';
 import type { ErrorCode } from '../core/errors.ts';
 import type { Actor } from '../engine/admin/actor.ts';
 import type { Engine } from '../engine/engine.ts';
+import type { FieldRights } from './fieldRights.ts';
 
 /** One endpoint of the management API. A GET endpoint takes query parameters and answers POST with the same fields too. */
 export interface Route {
@@ -13,6 +14,8 @@ export interface Route {
   readonly rights: readonly string[];
   /** One of the rights is enough; otherwise all of them are needed. */
   readonly isOneRightEnough?: true;
+  /** What some fields need beside. */
+  readonly fieldRights?: readonly FieldRights[];
   readonly request: TSchema;
   readonly response: TSchema;
   readonly example: { readonly request: object; readonly response: object };

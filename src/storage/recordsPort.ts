@@ -115,7 +115,7 @@ export interface Records {
   findKey(keyId: string): Promise<KeyWithIdentity | PoisonedKey | null>;
   /** Also a deleted one, as long as its api is there. */
   findAnyKey(keyId: string): Promise<KeyWithIdentity | PoisonedKey | null>;
-  /** Which of these digests belong to a key, live or deleted, or were replaced by another and are still valid. */
+  /** Which of these digests belong to a key or root key, also a deleted or revoked one, or are former secrets that are not pruned yet. */
   findTakenDigests(digests: readonly string[]): Promise<readonly string[]>;
   /** Former secrets of keys or root keys that are not pruned yet. */
   listFormerSecrets(owners: readonly string[]): Promise<readonly FormerSecret[]>;
@@ -156,6 +156,7 @@ export interface Records {
 
   /** Under its present secret, or a former one that is valid at this instant. */
   findRootKeyByDigest(digest: string, nowMs: number): Promise<FoundRootKey | null>;
+  findRootKey(rootKeyId: string): Promise<RootKeyRecord | null>;
   listRootKeys(): Promise<readonly RootKeyRecord[]>;
 
   /** When these keys were last verified; null = never. */

@@ -68,11 +68,13 @@ describePort('former secrets', (world) => {
     ]);
   });
 
-  test('digests are taken by keys, live and deleted, and by former secrets; others are free', async () => {
+  test('digests are taken by keys, live and deleted, by root keys, also revoked ones, and by former secrets; others are free', async () => {
     const { storage } = world();
     await rotate(storage);
     await write(storage, { kind: 'insertKey', key: key('key_2', { deletedAtMs: 5 }) });
-    const taken = ['digest of key_1', 'new digest', 'digest of key_2'];
+    await write(storage, { kind: 'insertRootKey', rootKey: rootKey('rk_1') });
+    await write(storage, { kind: 'insertRootKey', rootKey: rootKey('rk_2', { revokedAtMs: 5 }) });
+    const taken = ['digest of key_1', 'new digest', 'digest of key_2', 'digest of rk_1', 'digest of rk_2'];
     const asked = [...taken, 'free', ...Array.from({ length: 1200 }, (_, i) => `free ${i}`)];
     expect((await storage.records.findTakenDigests(asked)).toSorted()).toEqual(taken.toSorted());
     expect(await storage.records.findTakenDigests([])).toEqual([]);

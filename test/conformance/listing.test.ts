@@ -100,6 +100,8 @@ describePort('listing', (world) => {
     const [one, two] = [rootKey('rk_1', { rights: ['api.*.read_api'], name: 'ci', expiresAtMs: 9 }), rootKey('rk_2')];
     await write(storage, { kind: 'insertRootKey', rootKey: two }, { kind: 'insertRootKey', rootKey: one });
     expect(await storage.records.listRootKeys()).toEqual([one, two]);
+    expect(await storage.records.findRootKey('rk_1')).toEqual(one);
+    expect(await storage.records.findRootKey('rk_3')).toBeNull();
     expect(await storage.records.findRootKeyByDigest('digest of rk_1', 0)).toEqual({
       rootKey: one,
       secretUntilMs: null,

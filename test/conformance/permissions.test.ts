@@ -2,36 +2,12 @@ import { afterEach, expect, test } from 'bun:test';
 
 import type { PermissionQuery } from '../../src/core/permissions.ts';
 import { COMMAND_LINE } from '../../src/engine/admin/actor.ts';
-import { Engine } from '../../src/engine/engine.ts';
-import type { Storage } from '../../src/storage/port.ts';
-import { textReader } from '../../src/system.ts';
+import type { Engine } from '../../src/engine/engine.ts';
 import { VirtualClock } from '../harness/clock.ts';
 import { describePort } from './adapters.ts';
+import { engineOn } from './engineOn.ts';
 import type { OpenedStorage } from './opened.ts';
 import { PostgresInDatabase } from './postgres.ts';
-
-/** The engine on a storage, with secrets that are their own digests. */
-function engineOn(storage: Storage): Engine {
-  return new Engine({
-    storage,
-    system: {
-      nowMs: () => storage.ledger.nowMs(),
-      randomBytes: (length) => crypto.getRandomValues(new Uint8Array(length)),
-      digestSecret: (secret) => secret,
-      olderDigests: () => [],
-      digestOfSha256: (sha256) => sha256,
-      olderDigestsOfSha256: () => [],
-      textReader,
-    },
-    defaultTimezone: 'UTC',
-    maxCachedKeys: 100,
-    maxLocalOwners: 100,
-    maxLimitsPerNamespace: 100,
-    quotas: { keys: null, apis: null, verificationsPerSecond: null },
-    maxTagLists: 100,
-    retention: { minute: 0, hour: 0, day: 0 },
-  });
-}
 
 async function makeKey(engine: Engine): Promise<{ keyId: string; secret: string }> {
   const api = await engine.apis.create(COMMAND_LINE, 'test api');

@@ -121,7 +121,7 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
 
     test('a hundred bad keys in one batch cost nobody else', async () => {
       const rows = Array.from({ length: 200 }, (_, i) =>
-        JSON.stringify({ plaintext: `${title}-half-bad-${i}`, ...(i % 2 === 0 ? {} : { remaining: 'many' }) }),
+        JSON.stringify({ plaintext: `${title}-half-bad-secret-${i}`, ...(i % 2 === 0 ? {} : { remaining: 'many' }) }),
       );
       const path = file('jsonl', ...rows);
       const { code, out } = await here.run(['import', path, '--api', apiId, '--json']);
@@ -163,18 +163,18 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
 
     test('a root key without the right stops it, and says so', async () => {
       const { key } = await here.json('root-key', 'create', '--right', 'api.*.read_api');
-      const path = file('jsonl', JSON.stringify({ plaintext: 'stopped-secret' }));
+      const path = file('jsonl', JSON.stringify({ plaintext: 'stopped-secret-of-a-key' }));
       const world = { environment: { KEYSTILE_ROOT_KEY: key as string } };
       const { code, err } = await here.run(['import', path, '--api', apiId], world);
       expect([code, err]).toEqual([1, 'This root key lacks the right api.*.create_key.\n']);
     });
 
     test('a pipe is read with - and --format', async () => {
-      const stdin = `plaintext,apiId\n${title}-piped,${apiId}\n`;
+      const stdin = `plaintext,apiId\n${title}-piped-secret-of-a-key,${apiId}\n`;
       const words = ['import', '-', '--format', 'csv', '--json'];
       const { code, out } = await here.run(words, { stdin });
       expect([code, JSON.parse(out)]).toEqual([0, { imported: 1, present: 0, failed: 0 }]);
-      expect(await verdictOf(`${title}-piped`)).toBe('VALID');
+      expect(await verdictOf(`${title}-piped-secret-of-a-key`)).toBe('VALID');
     });
 
     test.each([
@@ -252,7 +252,8 @@ describe('an import of 3,000 keys that is killed in the middle', () => {
     await using gate = new Gate(server.url);
     const { apiId } = (await server.ok('/v1/apis.createApi', { name: 'imported' })) as { apiId: string };
     const path = folder.join('keys.jsonl');
-    const rows = (prefix: string) => Array.from({ length: 1000 }, (_, i) => `{"plaintext":"${prefix}-secret-${i}"}`);
+    const rows = (prefix: string) =>
+      Array.from({ length: 1000 }, (_, i) => `{"plaintext":"${prefix}-secret-of-a-key-${i}"}`);
     writeFileSync(path, rows('first').join('\n'));
     const settings = { KEYSTILE_URL: gate.url, KEYSTILE_ROOT_KEY: server.rootKey };
     const heldUp = gate.closeAt(8);
@@ -273,7 +274,7 @@ test('a real pipe is imported piece by piece', async () => {
   using folder = new TempFolder();
   await using server = await Server.start(folder);
   const { apiId } = (await server.ok('/v1/apis.createApi', { name: 'imported' })) as { apiId: string };
-  const script = `for i in $(seq 1 250); do echo '{"plaintext":"piped-secret-'$i'"}'; done | "$@"`;
+  const script = `for i in $(seq 1 250); do echo '{"plaintext":"piped-secret-of-a-key-'$i'"}'; done | "$@"`;
   await using child = new Child({
     settings: { KEYSTILE_URL: server.url, KEYSTILE_ROOT_KEY: server.rootKey },
     command: [

@@ -125,7 +125,8 @@ const IMPORTS: readonly Case[] = [
   ['a key that is there', () => call('migrations.createKeys', [{ apiId: things.apiId, plaintext: things.key }])],
   [
     'a role that is not there',
-    () => call('migrations.createKeys', [{ apiId: things.apiId, plaintext: 'imported-key', roles: ['nobody'] }]),
+    () =>
+      call('migrations.createKeys', [{ apiId: things.apiId, plaintext: 'imported-key-of-nobody', roles: ['nobody'] }]),
   ],
   [
     'a migrationId that is in use',
@@ -134,7 +135,7 @@ const IMPORTS: readonly Case[] = [
       return call('migrations.enqueueKeys', {
         migrationId: things.migrationId,
         apiId,
-        keys: [{ plaintext: 'a-key-1' }],
+        keys: [{ plaintext: 'a-key-made-elsewhere-1' }],
       });
     },
   ],

@@ -63,8 +63,8 @@ describe('migrations.createKeys', () => {
     ['a prefix that it begins with', { plaintext: 'acme_0123456789abcdef', prefix: 'acme' }, 'acme_0123'],
     ['a prefix that it does not begin with', { plaintext: 'abcdefghijklmnopqrst', prefix: 'acme' }, 'abcd'],
     ['a start of its own', { plaintext: 'zzzzefghijklmnopqrst', start: 'zzzzef' }, 'zzzzef'],
-    ['a short secret, of which four characters are too many', { plaintext: 'shortsecret0123' }, ''],
-    ['a short secret behind a prefix', { plaintext: 'acme_0123456789', prefix: 'acme' }, 'acme_'],
+    ['a secret of 16 characters', { plaintext: 'shortsecret01234' }, 'shor'],
+    ['a short one behind a prefix', { plaintext: 'acme_0123456789a', prefix: 'acme' }, 'acme_'],
     ['a digest and a prefix', { hash: { value: sha256('p1'), variant: 'sha256_base64' }, prefix: 'acme' }, 'acme_'],
     [
       'a digest and a start',
@@ -293,14 +293,22 @@ describe('migrations.createKeys refuses and stores nothing', () => {
     expect(await ask(maker, { plaintext: newSecret() })).toEqual([200, undefined]);
   });
 
+  const HALF = 'abcdefgh';
+  const SECRET = 'secret-made-elsewhere-of-a-refused-key';
   const HASH = { value: sha256('anything'), variant: 'sha256_base64' };
 
   test.each<[string, object, string, string]>([
     ['neither plaintext nor hash', {}, '[1]', '[1]: exactly one of plaintext and hash is needed'],
-    ['both', { plaintext: 'a', hash: HASH }, '[1]', '[1]: exactly one of plaintext and hash is needed'],
-    ['a plaintext that is empty', { plaintext: '' }, '[1].plaintext', '[1].plaintext must be 1 to 512 characters of'],
-    ['one that is too long', { plaintext: 'a'.repeat(513) }, '[1].plaintext', '[1].plaintext must be 1 to 512'],
-    ['one with other than printable ASCII', { plaintext: 'schlüssel' }, '[1].plaintext', '[1].plaintext must be 1'],
+    ['both', { plaintext: SECRET, hash: HASH }, '[1]', '[1]: exactly one of plaintext and hash is needed'],
+    ['a plaintext that is empty', { plaintext: '' }, '[1].plaintext', '[1].plaintext must be 16 to 512 characters of'],
+    ['one of 15 characters', { plaintext: 'a'.repeat(15) }, '[1].plaintext', '[1].plaintext must be 16 to 512'],
+    ['one that is too long', { plaintext: 'a'.repeat(513) }, '[1].plaintext', '[1].plaintext must be 16 to 512'],
+    [
+      'one with other than printable ASCII',
+      { plaintext: 'ein-schlüssel-aus-mehr-zeichen' },
+      '[1].plaintext',
+      '[1].plaintext must be 16',
+    ],
     ['another variant', { hash: { ...HASH, variant: 'sha512' } }, '[1].hash.variant', '[1].hash.variant must be'],
     ['a hash in hex', { hash: { ...HASH, value: 'a'.repeat(64) } }, '[1].hash.value', '[1]: hash.value must be the 32'],
     ['of 31 bytes', { hash: { ...HASH, value: `${'A'.repeat(42)}==` } }, '[1].hash.value', '[1]: hash.value must be'],
@@ -308,21 +316,36 @@ describe('migrations.createKeys refuses and stores nothing', () => {
     ['without padding', { hash: { ...HASH, value: 'A'.repeat(43) } }, '[1].hash.value', '[1]: hash.value must be the'],
     ['base64url', { hash: { ...HASH, value: `-${'A'.repeat(42)}=` } }, '[1].hash.value', '[1]: hash.value must be'],
     ['bits too many', { hash: { ...HASH, value: `${'A'.repeat(42)}B=` } }, '[1].hash.value', '[1]: hash.value must'],
-    ['a start that is the key', { plaintext: 'abcdefgh', start: 'abcdefgh' }, '[1].start', '[1]: start shows too'],
-    ['more than half of it', { plaintext: 'abcdefgh', start: 'abcde' }, '[1].start', '[1]: start shows too much'],
+    ['a start that is the key', { plaintext: HALF + HALF, start: HALF + HALF }, '[1].start', '[1]: start shows too'],
+    ['more than half of it', { plaintext: HALF + HALF, start: `${HALF}a` }, '[1].start', '[1]: start shows too much'],
     ['the key of a hash', { hash: HASH, start: 'anything' }, '[1].start', '[1]: start shows too much of the key'],
-    ['remaining below 0', { plaintext: 'a', remaining: -1 }, '[1].remaining', '[1].remaining must be a whole number'],
-    ['a refill alone', { plaintext: 'a', refill: { interval: 'daily', amount: 1 } }, '[1].refill', '[1]: a refill'],
+    [
+      'remaining below 0',
+      { plaintext: SECRET, remaining: -1 },
+      '[1].remaining',
+      '[1].remaining must be a whole number',
+    ],
+    ['a refill alone', { plaintext: SECRET, refill: { interval: 'daily', amount: 1 } }, '[1].refill', '[1]: a refill'],
     [
       'a day of a daily refill',
-      { plaintext: 'a', remaining: 1, refill: { interval: 'daily', amount: 1, refillDay: 2 } },
+      { plaintext: SECRET, remaining: 1, refill: { interval: 'daily', amount: 1, refillDay: 2 } },
       '[1].refill.refillDay',
       '[1]: refill.refillDay goes with interval "monthly" only',
     ],
-    ['half a limit', { plaintext: 'a', ratelimit: { limit: 1 } }, '[1].ratelimit.duration', '[1]: ratelimit.duration'],
-    ['an unknown field', { plaintext: 'a', remainning: 1 }, '[1].remainning', 'unknown field `remainning`, did you'],
-    ['a field of creations alone', { plaintext: 'a', byteLength: 16 }, '[1].byteLength', 'unknown field `byteLength`'],
-    ['no api', { apiId: undefined, plaintext: 'a' }, '[1].apiId', '[1].apiId is missing'],
+    [
+      'half a limit',
+      { plaintext: SECRET, ratelimit: { limit: 1 } },
+      '[1].ratelimit.duration',
+      '[1]: ratelimit.duration',
+    ],
+    ['an unknown field', { plaintext: SECRET, remainning: 1 }, '[1].remainning', 'unknown field `remainning`, did you'],
+    [
+      'a field of creations alone',
+      { plaintext: SECRET, byteLength: 16 },
+      '[1].byteLength',
+      'unknown field `byteLength`',
+    ],
+    ['no api', { apiId: undefined, plaintext: SECRET }, '[1].apiId', '[1].apiId is missing'],
   ])('%s, by the path of the item', async (_name, item, path, message) => {
     const answer = await refused([
       { apiId, plaintext: newSecret() },
@@ -339,8 +362,8 @@ describe('migrations.createKeys refuses and stores nothing', () => {
   test('the problems of all items are told at once', async () => {
     const { issues } = await refused([
       { apiId },
-      { apiId, plaintext: 'a', ratelimit: {} },
-      { apiId, plaintext: 'a', refill: { interval: 'daily', amount: 1 } },
+      { apiId, plaintext: SECRET, ratelimit: {} },
+      { apiId, plaintext: SECRET, refill: { interval: 'daily', amount: 1 } },
     ]);
     expect(issues.map((issue: { path: string }) => issue.path)).toEqual([
       '[0]',

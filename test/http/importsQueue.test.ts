@@ -39,6 +39,7 @@ const workOff = (): Promise<void> => service.engine.importQueue.run();
 const secretsOf = (count: number, name = 'key'): string[] =>
   Array.from({ length: count }, (_, i) => `secret-made-elsewhere-${name}-${i}`);
 const plain = (plaintext: string) => ({ plaintext });
+const LONG = 'a-secret-of-16-and-more';
 const hashed = (secret: string) => ({ hash: { value: sha256(secret), variant: 'sha256_base64' } });
 
 const rootKeyWith = async (...rights: string[]): Promise<string> =>
@@ -46,7 +47,7 @@ const rootKeyWith = async (...rights: string[]): Promise<string> =>
 
 async function refused(body: { keys?: unknown; fields?: object; rootKey?: string }) {
   const before = tablesOf(service);
-  const answer = await enqueue(body.keys ?? [plain('a')], body.fields, body.rootKey);
+  const answer = await enqueue(body.keys ?? [plain(LONG)], body.fields, body.rootKey);
   expect(tablesOf(service)).toEqual(before);
   return { status: answer.status, ...answer.body.error };
 }
@@ -233,7 +234,7 @@ describe('migrations.enqueueKeys refuses and stores nothing', () => {
     });
     db.run('UPDATE imports SET done = 1');
     db.close();
-    expect((await enqueue([plain('a')])).status).toBe(202);
+    expect((await enqueue([plain(LONG)])).status).toBe(202);
   });
 
   test('an api that is hidden or does not exist with a 404, and a missing right with a 403', async () => {
@@ -252,14 +253,14 @@ describe('migrations.enqueueKeys refuses and stores nothing', () => {
       ['roles', 'rbac.*.add_role_to_key'],
       ['permissions', 'rbac.*.add_permission_to_key'],
     ] as const) {
-      const answer = await refused({ rootKey: maker, keys: [{ plaintext: 'a', [field]: ['x'] }] });
+      const answer = await refused({ rootKey: maker, keys: [{ plaintext: LONG, [field]: ['x'] }] });
       expect([answer.status, answer.message]).toEqual([403, `This root key lacks the right ${right}.`]);
     }
   });
 
   test('bad keys, by the path of each', async () => {
     await start();
-    const answer = await refused({ keys: [plain('a'), {}, { plaintext: 'b', ratelimit: { limit: 1 } }] });
+    const answer = await refused({ keys: [plain(LONG), {}, { plaintext: LONG, ratelimit: { limit: 1 } }] });
     expect([answer.status, answer.issues]).toEqual([
       400,
       [
@@ -267,19 +268,21 @@ describe('migrations.enqueueKeys refuses and stores nothing', () => {
         { path: 'keys[2].ratelimit.duration', message: 'keys[2]: ratelimit.duration is missing' },
       ],
     ]);
-    expect(await refused({ keys: [{ plaintext: 'a', remaining: -1 }] })).toMatchObject({
+    expect(await refused({ keys: [{ plaintext: LONG, remaining: -1 }] })).toMatchObject({
       issues: [{ path: 'keys[0].remaining' }],
     });
-    expect(await refused({ keys: [{ plaintext: 'a', apiId }] })).toMatchObject({ issues: [{ path: 'keys[0].apiId' }] });
+    expect(await refused({ keys: [{ plaintext: LONG, apiId }] })).toMatchObject({
+      issues: [{ path: 'keys[0].apiId' }],
+    });
     expect(await refused({ keys: [] })).toMatchObject({ status: 400, issues: [{ path: 'keys' }] });
-    expect(await refused({ keys: Array.from({ length: 101 }, () => plain('a')) })).toMatchObject({ status: 400 });
+    expect(await refused({ keys: Array.from({ length: 101 }, () => plain(LONG)) })).toMatchObject({ status: 400 });
   });
 });
 
 describe('migrations.getProgress', () => {
   test('answers GET and POST alike', async () => {
     await start();
-    await enqueue([plain('a key')]);
+    await enqueue([plain('a key of this migration')]);
     const path = `/v1/migrations.getProgress?migrationId=${encodeURIComponent(MIGRATION)}`;
     const got = await service.call(path, undefined, { method: 'GET' });
     expect([got.status, got.body]).toEqual([200, await progress()]);
@@ -287,7 +290,7 @@ describe('migrations.getProgress', () => {
 
   test('is the same 404 for a migration that is not there and for one of an api that is hidden', async () => {
     await start();
-    await enqueue([plain('a key')]);
+    await enqueue([plain('a key of this migration')]);
     const rootKey = await rootKeyWith(`api.${await service.createApi()}.create_key`);
     const ask = async (migrationId: string, by?: string) => {
       const options = by === undefined ? {} : { rootKey: by };

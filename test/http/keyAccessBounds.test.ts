@@ -79,7 +79,7 @@ describe('the permissions of a key, its own and those of its roles', () => {
   test('an import refuses one more, by its place, and counts each key for itself', async () => {
     const items = [['a', 'b'], ['a', 'b', 'd'], ['d']].map((roles, i) => ({
       apiId,
-      plaintext: `imported-${i}`,
+      plaintext: `imported-from-elsewhere-${i}`,
       roles,
     }));
     const before = tablesOf(service);
@@ -95,7 +95,7 @@ describe('the permissions of a key, its own and those of its roles', () => {
     await service.ok('/v1/permissions.deletePermission', { permissionId: 'id of p0000' });
     await service.ok('/v1/keys.addRoles', { keyId, roles: byName('d') });
     expect(await heldBy(keyId)).toHaveLength(2000);
-    const items = [{ apiId, plaintext: 'imported', roles: ['a', 'b', 'd'] }];
+    const items = [{ apiId, plaintext: 'imported-from-elsewhere', roles: ['a', 'b', 'd'] }];
     await service.ok('/v1/migrations.createKeys', items);
   });
 

@@ -82,7 +82,7 @@ describe('who names roles and permissions reads those, not all that there are', 
   test('an import of 100 keys reads them once for all of its keys', async () => {
     const items = Array.from({ length: 100 }, (_, i) => ({
       apiId,
-      plaintext: `imported-${i}`,
+      plaintext: `imported-from-elsewhere-${i}`,
       roles: ['editor', 'reader'],
       permissions: [`p${i}`, `p${i + 1000}`],
     }));

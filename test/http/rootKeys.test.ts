@@ -85,6 +85,39 @@ describe('rootKeys.createRootKey', () => {
     expect((await listed(answer.body.rootKeyId)).permissions).toEqual(granted);
   });
 
+  test('a root key that expires makes none that lives longer: a child ends with its parent at the latest', async () => {
+    const end = service.clock.nowMs() + 10_000;
+    const { key } = await make(['root.*.create_root_key', 'api.*.read_api'], { expires: end });
+    const body = { name: 'x', permissions: ['api.*.read_api'] };
+    for (const expires of [undefined, end + 1, Number.MAX_SAFE_INTEGER]) {
+      expect(await refused('/v1/rootKeys.createRootKey', { ...body, expires }, key)).toEqual({
+        status: 403,
+        code: 'INSUFFICIENT_PERMISSIONS',
+        message: `This root key is valid until ${end} (unix milliseconds), so it cannot make one that is valid for longer; give expires, no later than that.`,
+      });
+    }
+    for (const expires of [end, end - 1]) {
+      const child = await service.ok('/v1/rootKeys.createRootKey', { ...body, expires }, as(key));
+      expect((await listed(child.rootKeyId)).expires).toBe(expires);
+    }
+  });
+
+  test('a secret that was replaced makes none that outlives its overlap, and neither does its new one by it', async () => {
+    const { rootKeyId, key: former } = await make(['root.*.create_root_key']);
+    const end = service.clock.nowMs() + 5000;
+    const { key: present } = await service.ok('/v1/rootKeys.rotateRootKey', { rootKeyId, overlapMs: 5000 });
+    const body = { name: 'x', permissions: ['root.*.create_root_key'] };
+    for (const expires of [undefined, end + 1]) {
+      expect(await refused('/v1/rootKeys.createRootKey', { ...body, expires }, former)).toMatchObject({ status: 403 });
+    }
+    expect(await refused('/v1/rootKeys.rotateRootKey', { rootKeyId, overlapMs: 0 }, former)).toMatchObject({
+      status: 403,
+      message: `This root key is valid until ${end} (unix milliseconds), so it cannot rotate ${rootKeyId}, which is valid for longer.`,
+    });
+    await service.ok('/v1/rootKeys.createRootKey', { ...body, expires: end }, as(former));
+    await service.ok('/v1/rootKeys.createRootKey', body, as(present));
+  });
+
   test('needs the right to make root keys, on all of them', async () => {
     for (const right of ['api.*.create_api', 'root.*.read_root_key', 'root.rk_1.create_root_key']) {
       const { key } = await make([right]);
@@ -276,6 +309,36 @@ describe('rootKeys.rotateRootKey', () => {
     const { rootKeyId: less } = await make(['api.api_1.read_api']);
     const answer = await service.call('/v1/rootKeys.rotateRootKey', { rootKeyId: less, overlapMs: 0 }, as(key));
     expect(answer.status).toBe(200);
+  });
+
+  test('keeps the expiry: no secret of it works at that instant, whatever the overlap', async () => {
+    const expires = service.clock.nowMs() + 1000;
+    const { rootKeyId, key } = await make(['api.*.read_api'], { expires });
+    const { key: second } = await rotate(rootKeyId, 60_000);
+    expect((await listed(rootKeyId)).expires).toBe(expires);
+    service.clock.advance(999);
+    expect([await works(key), await works(second)]).toEqual([true, true]);
+    service.clock.advance(1);
+    expect([await works(key), await works(second)]).toEqual([false, false]);
+  });
+
+  test('one that lives longer than the caller is refused: its secret would outlive it', async () => {
+    const end = service.clock.nowMs() + 10_000;
+    const { key, rootKeyId: own } = await make(['root.*.create_root_key'], { expires: end });
+    for (const expires of [undefined, end + 1]) {
+      const { rootKeyId } = await make(['root.*.create_root_key'], { expires });
+      expect(await refused('/v1/rootKeys.rotateRootKey', { rootKeyId, overlapMs: 0 }, key)).toEqual({
+        status: 403,
+        code: 'INSUFFICIENT_PERMISSIONS',
+        message: `This root key is valid until ${end} (unix milliseconds), so it cannot rotate ${rootKeyId}, which is valid for longer.`,
+      });
+    }
+    const { rootKeyId: shorter } = await make(['root.*.create_root_key'], { expires: end });
+    const rotated = await service.ok('/v1/rootKeys.rotateRootKey', { rootKeyId: shorter, overlapMs: 0 }, as(key));
+    expect(await works(rotated.key)).toBe(true);
+    expect((await service.call('/v1/rootKeys.rotateRootKey', { rootKeyId: own, overlapMs: 0 }, as(key))).status).toBe(
+      200,
+    );
   });
 
   test('a revoked or expired one is a 412', async () => {

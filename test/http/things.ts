@@ -64,7 +64,11 @@ export async function makeThings(service: TestService, suffix = `${++made}`): Pr
     rights: ['root.*.create_root_key'],
     expiresAtMs: null,
   });
-  await service.call('/v1/migrations.enqueueKeys', { migrationId, apiId, keys: [{ plaintext: `imported-${suffix}` }] });
+  await service.call('/v1/migrations.enqueueKeys', {
+    migrationId,
+    apiId,
+    keys: [{ plaintext: `imported-from-elsewhere-${suffix}` }],
+  });
   const limited = { namespaceId, namespaceName, identifier, rootKeyId: rootKey.id, migrationId };
   const granted = { permissionId, permission, roleId, role };
   return { apiId, keyId, key, deletedKeyId, identityId, externalId, ...granted, ...limited };
@@ -171,6 +175,19 @@ function mapTexts(value: unknown, name: string, toOther: (value: string, name: s
   if (typeof value !== 'object' || value === null) return value;
   const members = Object.entries(value);
   return Object.fromEntries(members.map(([member, inner]) => [member, mapTexts(inner, `${name}.${member}`, toOther)]));
+}
+
+/** An answer without the names of these things and of the request: what is the same for all things is then the same text. */
+export function withoutIds(text: string, things: Things): string {
+  const anonymous = text.replaceAll(/"requestId":"[^"]+"/g, '"requestId":"ID"');
+  return Object.values(things).reduce<string>((shown, id) => shown.replaceAll(id as string, 'ID'), anonymous);
+}
+
+/** What the fields of the example need, beside the rights of the route. */
+export function rightsOfFields({ example, fieldRights = [] }: Route): string[] {
+  const text = JSON.stringify(example.request);
+  const isNamed = (field: string): boolean => text.includes(`"${field}":`);
+  return fieldRights.filter(({ fields }) => fields.some(isNamed)).flatMap(({ rights }) => rights);
 }
 
 /** A right as the documentation shows it, on these things. */

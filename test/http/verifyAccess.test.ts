@@ -32,7 +32,7 @@ describe('KEYSTILE_VERIFY_AUTH=required', () => {
     for (const [rootKey, message] of [
       [null, 'A root key is needed: send it as "Authorization: Bearer root_...".'],
       ['root_wrong', 'This root key is unknown.'],
-      [key, 'This is an API key, not a root key.'],
+      [key, 'This root key is unknown.'],
     ] as const) {
       const answer = await service.call('/v1/keys.verifyKey', { key }, { rootKey });
       expect([answer.status, answer.body.error.message]).toEqual([401, message]);

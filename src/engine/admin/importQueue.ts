@@ -10,6 +10,10 @@ const STEP = 10;
 /** How often a batch is made anew from what others have changed meanwhile, before its next turn. */
 const MAX_TRIES = 5;
 
+const UNREADABLE = 'What was stored cannot be read.';
+const ENDED =
+  'The root key that enqueued this key was revoked or has expired since; enqueue it again with another one.';
+
 /**
  * Makes the keys that wait. A batch leaves the queue in the transaction that makes its keys, and only one can take it out: each
  * is done exactly once, whoever stops in the middle and however many nodes work on it.
@@ -66,10 +70,12 @@ export class ImportQueue {
   async #tryFinish(batch: ImportBatch): Promise<boolean> {
     const { quotas, changes } = this.#parts;
     const read = readBatch(batch);
-    if (read === null) return changes.tryOnce(finishing(batch, emptyDraft(), unreadable(batch)));
+    if (read === null) return changes.tryOnce(finishing(batch, emptyDraft(), allOf(batch, UNREADABLE)));
+    const actor = await this.#present(read.actor);
+    if (actor === null) return changes.tryOnce(finishing(batch, emptyDraft(), allOf(batch, ENDED)));
     const draft = emptyDraft();
     const room = await quotas.room('keys', read.keys.length);
-    const { keyIds, problems } = await this.#importing.draftKeys(draft, read.actor, { keys: read.keys, room });
+    const { keyIds, problems } = await this.#importing.draftKeys(draft, actor, { keys: read.keys, room });
     const errors = problems.map(({ index, error }) => ({ index: batch.first + index, message: error.message }));
     try {
       return await quotas.making('keys', keyIds.length, () => changes.tryOnce(finishing(batch, draft, errors)));
@@ -78,6 +84,15 @@ export class ImportQueue {
       if (error instanceof AppError && error.code === 'PRECONDITION_FAILED') return false;
       throw error;
     }
+  }
+
+  /** Who enqueued it, with the rights of now; null when its root key was revoked or has expired since: it has none then. */
+  async #present(actor: Actor): Promise<Actor | null> {
+    const { records, ledger } = this.#parts.storage;
+    const rootKey = await records.findRootKey(actor.id);
+    if (rootKey === null || rootKey.revokedAtMs !== null) return null;
+    const { rights, expiresAtMs: untilMs } = rootKey;
+    return untilMs !== null && ledger.nowMs() >= untilMs ? null : { ...actor, rights, untilMs };
   }
 }
 
@@ -95,6 +110,7 @@ function readBatch({ keys, actor }: ImportBatch): { keys: readonly WaitingKey[];
   }
 }
 
-function unreadable({ first, count }: ImportBatch): FinishedBatch['errors'] {
-  return Array.from({ length: count }, (_, i) => ({ index: first + i, message: 'What was stored cannot be read.' }));
+/** The whole batch has failed for one reason. */
+function allOf({ first, count }: ImportBatch, message: string): FinishedBatch['errors'] {
+  return Array.from({ length: count }, (_, i) => ({ index: first + i, message }));
 }

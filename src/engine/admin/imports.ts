@@ -1,7 +1,7 @@
 import { AppError, type ErrorCode, notFound, repeatable } from '../../core/errors.ts';
 import { ID_RANDOM_BYTES, makeId } from '../../core/ids.ts';
 import type { ImportBatch, ImportProgress } from '../../storage/importsPort.ts';
-import { requireEverywhere, requireOn, requireSomewhere } from './access.ts';
+import { mayNameAnyOwner, requireEverywhere, requireOn, requireOwner, requireSomewhere } from './access.ts';
 import type { Actor } from './actor.ts';
 import { auditEvent } from './audit.ts';
 import type { ImportQueue } from './importQueue.ts';
@@ -38,6 +38,7 @@ export class ImportAdmin {
     const { changes, quotas, system } = this.#parts;
     refuseHidden(actor, items);
     requireAccessRights(actor, items);
+    await this.#requireOwners(actor, items);
     const keys = items.map((item) => toWaitingKey(system, item));
     return quotas.making('keys', keys.length, () =>
       changes.apply(async () => {
@@ -54,6 +55,7 @@ export class ImportAdmin {
     const { changes, storage, system } = this.#parts;
     requireOn(actor, 'api.create_key', apiId, 'api', apiId);
     requireAccessRights(actor, items);
+    await this.#requireOwners(actor, items);
     const keys = JSON.stringify(items.map((item) => toWaitingKey(system, item)));
     await changes.apply(async () => {
       if ((await storage.records.findApi(apiId)) === null) throw notFound('api', apiId);
@@ -82,6 +84,15 @@ export class ImportAdmin {
     requireOn(actor, 'api.create_key', found?.apiId ?? '', 'migration', migrationId);
     if (found === null) throw notFound('migration', migrationId);
     return found;
+  }
+
+  /** The owners that keys name. Said at once; when the keys are made it is looked at again. */
+  async #requireOwners(actor: Actor, items: readonly ImportedKey[]): Promise<void> {
+    if (mayNameAnyOwner(actor, 'api.create_key')) return;
+    for (const externalId of new Set(items.flatMap(({ patch }) => patch.externalId ?? []))) {
+      const known = await this.#parts.storage.records.findIdentity(externalId);
+      requireOwner(actor, 'api.create_key', known?.id ?? null);
+    }
   }
 }
 
@@ -116,7 +127,7 @@ function requireAccessRights(actor: Actor, items: readonly ImportedKey[]): void 
   if (names('permissions')) requireEverywhere(actor, 'rbac.add_permission_to_key');
 }
 
-/** What is looked at again when the keys are made. */
+/** When the keys are made, the rights that the root key has then decide; a node of an older version looks at these. */
 function withRightsToImport(actor: Actor): Actor {
   return { ...actor, rights: actor.rights.filter((right) => right === '*' || right.startsWith('rbac.*.')) };
 }

@@ -12,7 +12,7 @@ import { searchWords } from '../../core/search.ts';
 import type { Change } from '../../storage/port.ts';
 import type { AuditEvent } from '../../storage/eventsPort.ts';
 import type { RecordWrite } from '../../storage/recordsPort.ts';
-import { requireEverywhere } from './access.ts';
+import { type OwnerDeed, requireEverywhere, requireOwner } from './access.ts';
 import type { Actor } from './actor.ts';
 import { auditEvent } from './audit.ts';
 import { type CounterContext, newAccountsNeeded, patchCounters } from './counters.ts';
@@ -34,6 +34,14 @@ export interface Draft {
   readonly writes: RecordWrite[];
   readonly accounts: Change['accounts'][number][];
   readonly events: AuditEvent[];
+}
+
+/** The owner that a request names for a key. */
+export interface NamedOwner {
+  readonly externalId: string | null | undefined;
+  readonly deed: OwnerDeed;
+  /** Id of the identity that the key belongs to; null = none. */
+  readonly present: string | null;
 }
 
 type AccessIds = Pick<KeyRecord, 'roleIds' | 'permissionIds'>;
@@ -70,7 +78,8 @@ export class KeyMaking {
     const { storage, system } = this.#parts;
     const nowMs = storage.ledger.nowMs();
     const patch = withDefaults(input, api);
-    const identity = await this.identityFor(draft, actor, patch.externalId);
+    const owner = { externalId: patch.externalId, deed: 'api.create_key', present: null } as const;
+    const identity = await this.identityFor(draft, actor, owner);
     const context = await this.context(newAccountsNeeded(patch));
     const { counters, accounts } = patchCounters({ credits: null, limits: [], revision: 0 }, patch, context);
     const key: KeyRecord = {
@@ -139,11 +148,14 @@ export class KeyMaking {
     return ids;
   }
 
-  /** The identity of this name, drafted when there is none yet; null for none, undefined when nothing was said. */
+  /**
+   * The identity of this name, drafted when there is none yet; null for none, undefined when nothing was said. To name the
+   * owner that a key has already gives it nothing, and needs no right.
+   */
   async identityFor(
     draft: Draft,
     actor: Actor,
-    externalId: string | null | undefined,
+    { externalId, deed, present }: NamedOwner,
   ): Promise<IdentityRecord | null | undefined> {
     if (externalId === undefined || externalId === null) return externalId;
     const { storage, system } = this.#parts;
@@ -152,6 +164,7 @@ export class KeyMaking {
     );
     if (drafted?.kind === 'insertIdentity') return drafted.identity;
     const known = await storage.records.findIdentity(externalId);
+    if (known === null || known.id !== present) requireOwner(actor, deed, known?.id ?? null);
     if (known !== null) return known;
     const nowMs = storage.ledger.nowMs();
     const id = makeId('id', nowMs, system.randomBytes(ID_RANDOM_BYTES));

@@ -70,7 +70,8 @@ export class KeyAdmin {
       // What names nothing changes nothing, and is not told.
       if (Object.keys(patch).length === 0) return { change: emptyDraft(), answer: () => undefined };
       const draft = emptyDraft();
-      const identity = await this.#making.identityFor(draft, actor, patch.externalId);
+      const named = { externalId: patch.externalId, deed: 'api.update_key', present: before.identityId } as const;
+      const identity = await this.#making.identityFor(draft, actor, named);
       const identityId = identity === undefined ? before.identityId : (identity?.id ?? null);
       const context = await this.#making.context(newAccountsNeeded(patch));
       const { counters, accounts } = patchCounters(before, patch, context);

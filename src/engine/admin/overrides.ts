@@ -5,14 +5,12 @@ import type { NamespaceRecord, OverrideRecord } from '../../core/records.ts';
 import { type Deed, holdsRight } from '../../core/rights.ts';
 import type { Change } from '../../storage/port.ts';
 import type { Page, PageQuery } from '../../storage/recordsPort.ts';
+import { Lines } from '../lines.ts';
 import { requireSomewhere } from './access.ts';
 import type { Actor } from './actor.ts';
 import { auditEvent } from './audit.ts';
 import { noNamespace } from './namespaceMaking.ts';
 import type { AdminParts } from './parts.ts';
-
-/** Overrides of one namespace that may wait for each other. */
-const MAX_WAITING = 1000;
 
 export type NamespaceReference = { readonly id: string } | { readonly name: string };
 
@@ -28,7 +26,8 @@ export type OverridePage = Page<OverrideRecord> & { readonly namespaceId: string
 /** Other numbers for some identifiers of a namespace. */
 export class OverrideAdmin {
   readonly #parts: AdminParts;
-  readonly #lines = new Map<string, Line>();
+  /** One at a time in each namespace. */
+  readonly #lines = new Lines('Too many overrides of this namespace wait to be set; nothing was done.');
 
   constructor(parts: AdminParts) {
     this.#parts = parts;
@@ -41,7 +40,7 @@ export class OverrideAdmin {
       this.#parts.changes.apply(async () =>
         this.#setting(actor, await this.#load(actor, 'ratelimit.set_override', reference), numbers),
       );
-    return { overrideId: await this.#inLine(namespaceId, setting), namespaceId };
+    return { overrideId: await this.#lines.run(namespaceId, setting), namespaceId };
   }
 
   async get(actor: Actor, reference: NamespaceReference, identifier: string): Promise<OverrideRecord> {
@@ -94,24 +93,6 @@ export class OverrideAdmin {
     return { change: { writes: [write], accounts: [], events: [event] }, answer: () => id };
   }
 
-  /** One at a time in each namespace: the next one sees what this one made, and the bound holds. */
-  async #inLine(namespaceId: string, work: () => Promise<string>): Promise<string> {
-    const line = this.#lines.get(namespaceId) ?? { last: Promise.resolve(), waiting: 0 };
-    if (line.waiting >= MAX_WAITING) {
-      throw new AppError('UNAVAILABLE', 'Too many overrides of this namespace wait to be set; nothing was done.');
-    }
-    this.#lines.set(namespaceId, line);
-    line.waiting++;
-    const done = line.last.then(work, work);
-    line.last = done;
-    try {
-      return await done;
-    } finally {
-      line.waiting--;
-      if (line.waiting === 0) this.#lines.delete(namespaceId);
-    }
-  }
-
   async #load(actor: Actor, deed: Deed, reference: NamespaceReference): Promise<NamespaceRecord> {
     const { records } = this.#parts.storage;
     requireSomewhere(actor, deed);
@@ -126,12 +107,6 @@ export class OverrideAdmin {
     if (found !== null) return found;
     throw new AppError('NOT_FOUND', `There is no override for ${repeatable(identifier)} in this namespace.`);
   }
-}
-
-/** Those who set an override in one namespace. */
-interface Line {
-  last: Promise<unknown>;
-  waiting: number;
 }
 
 interface Setting {

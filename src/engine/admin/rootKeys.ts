@@ -52,6 +52,7 @@ export class RootKeyAdmin {
     if (input.expiresAtMs !== null && !(input.expiresAtMs > this.#storage.ledger.nowMs())) {
       throw new AppError('BAD_REQUEST', 'The root key would expire in the past.');
     }
+    refuseLongerLife(actor, input.expiresAtMs, 'make one that is valid for longer; give expires, no later than that');
     const secret = makeSecret(PREFIX, this.#system.randomBytes(SECRET_BYTES));
     return { rootKey: await this.#insert(secret, shownStart(PREFIX, secret), input, actor), secret };
   }
@@ -94,10 +95,11 @@ export class RootKeyAdmin {
   async rotate(rootKeyId: string, overlapMs: number, actor: Actor): Promise<string> {
     return this.#changes.apply(async () => {
       const known = await this.#load(actor, 'root.create_root_key', rootKeyId);
-      // Who gets the new secret gets its rights.
+      // Who gets the new secret gets its rights, for as long as it lives.
       refuseMoreRights(actor, known.rights, `rotate ${rootKeyId}`);
       const nowMs = this.#storage.ledger.nowMs();
       refuseEnded(known, nowMs);
+      refuseLongerLife(actor, known.expiresAtMs, `rotate ${rootKeyId}, which is valid for longer`);
       if (overlapMs > 0) await this.#refuseTooManySecrets(rootKeyId, nowMs);
       const secret = makeSecret(PREFIX, this.#system.randomBytes(SECRET_BYTES));
       const [secretDigest, start] = [this.#system.digestSecret(secret), shownStart(PREFIX, secret)];
@@ -115,8 +117,8 @@ export class RootKeyAdmin {
 
   async #load(actor: Actor, deed: Deed, rootKeyId: string): Promise<RootKeyRecord> {
     requireOn(actor, deed, rootKeyId, 'root key', rootKeyId);
-    const known = (await this.#storage.records.listRootKeys()).find(({ id }) => id === rootKeyId);
-    if (known === undefined) throw notFound('root key', rootKeyId);
+    const known = await this.#storage.records.findRootKey(rootKeyId);
+    if (known === null) throw notFound('root key', rootKeyId);
     return known;
   }
 
@@ -168,6 +170,15 @@ function refuseMoreRights(actor: Actor, rights: readonly string[], deed: string)
   const lacking = rights.find((right) => isRight(right) && !coversRight(actor.rights, right));
   if (lacking === undefined) return;
   throw new AppError('INSUFFICIENT_PERMISSIONS', `This root key lacks the right ${lacking}, so it cannot ${deed}.`);
+}
+
+/** Nobody hands out what outlives them: an expiry could be put off for ever, from one root key to the next. */
+function refuseLongerLife({ untilMs }: Actor, expiresAtMs: number | null, deed: string): void {
+  if (untilMs === null || (expiresAtMs !== null && expiresAtMs <= untilMs)) return;
+  throw new AppError(
+    'INSUFFICIENT_PERMISSIONS',
+    `This root key is valid until ${untilMs} (unix milliseconds), so it cannot ${deed}.`,
+  );
 }
 
 function refuseEnded({ id, revokedAtMs, expiresAtMs }: RootKeyRecord, nowMs: number): void {

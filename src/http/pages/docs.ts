@@ -1,5 +1,6 @@
 import { ERRORS } from '../../core/errors.ts';
 import { VERSION } from '../../version.ts';
+import type { FieldRights } from '../fieldRights.ts';
 import type { OpenApiDocument, Operation } from '../openApi.ts';
 
 /** Plain pages for a person: no script, nothing loaded from elsewhere. */
@@ -79,10 +80,19 @@ ${fieldTable(operation)}${exampleBlocks(operation)}`;
 }
 
 function neededRights(operation: Operation): string {
-  const rights = operation['x-rights']?.map((right) => `<code>${escape(right)}</code>`);
-  return rights === undefined
-    ? ''
-    : `<p>Needs: ${rights.join(operation['x-one-right-is-enough'] ? ' or ' : ' and ')}</p>`;
+  const rights = operation['x-rights']?.map(inCode);
+  if (rights === undefined) return '';
+  const needed = rights.join(operation['x-one-right-is-enough'] ? ' or ' : ' and ');
+  return `<p>Needs: ${needed}${(operation['x-field-rights'] ?? []).map(fieldRights).join('')}</p>`;
+}
+
+function fieldRights({ fields, rights, unless }: FieldRights): string {
+  const except = unless === undefined ? '' : `, unless it has ${inCode(unless)}`;
+  return `; with ${fields.map(inCode).join(' or ')} also ${rights.map(inCode).join(' and ')}${except}`;
+}
+
+function inCode(text: string): string {
+  return `<code>${escape(text)}</code>`;
 }
 
 interface FieldSchema {

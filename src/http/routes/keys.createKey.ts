@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 
 import type { Issue } from '../../core/errors.ts';
+import { NEW_KEY_RIGHTS } from '../fieldRights.ts';
 import { refuseRecoverable, toKeyPatch, withoutEmpty } from '../keyFields.ts';
 import { defineRoute } from '../route.ts';
 import { CREATION_FIELDS, ByteLength, Id, Prefix, strict } from '../schemas.ts';
@@ -9,8 +10,9 @@ export const createKey = defineRoute({
   path: '/v1/keys.createKey',
   method: 'POST',
   summary:
-    'Make a key. The answer is the only time its secret is shown. `roles` need the right `rbac.*.add_role_to_key`, `permissions` `rbac.*.add_permission_to_key`; those that do not exist are made with `rbac.*.create_role` and `rbac.*.create_permission`.',
+    'Make a key. The answer is the only time its secret is shown. Roles and permissions that do not exist are made with `rbac.*.create_role` and `rbac.*.create_permission`.',
   rights: ['api.<apiId>.create_key'],
+  fieldRights: NEW_KEY_RIGHTS,
   request: strict({
     apiId: Id,
     prefix: Type.Optional(Prefix),

@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 
+import { CHANGED_KEY_RIGHTS } from '../fieldRights.ts';
 import { refuseRecoverable, toKeyPatch } from '../keyFields.ts';
 import { defineRoute } from '../route.ts';
 import {
@@ -24,8 +25,9 @@ export const updateKey = defineRoute({
   path: '/v1/keys.updateKey',
   method: 'POST',
   summary:
-    'Change a key: null clears a field, an absent one is left as it is. `roles` replaces all roles and needs `rbac.*.add_role_to_key` and `rbac.*.remove_role_from_key`, `permissions` `rbac.*.add_permission_to_key` and `rbac.*.remove_permission_from_key`; `create` needs `rbac.*.create_role` or `rbac.*.create_permission`.',
+    'Change a key: null clears a field, an absent one is left as it is. `roles` and `permissions` replace all that the key has; `create` needs `rbac.*.create_role` or `rbac.*.create_permission`.',
   rights: ['api.<apiId>.update_key'],
+  fieldRights: CHANGED_KEY_RIGHTS,
   request: strict({
     keyId: Id,
     name: Type.Optional(orNull(NameOrNone)),

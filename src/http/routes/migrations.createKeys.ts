@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 
 import { MAX_BATCH_ITEMS, MAX_IMPORT_BODY_BYTES } from '../../core/bounds.ts';
+import { NEW_KEY_RIGHTS } from '../fieldRights.ts';
 import { IMPORTED_FIELDS, toImportedKeys } from '../importFields.ts';
 import { defineRoute } from '../route.ts';
 import { Id, strict } from '../schemas.ts';
@@ -11,6 +12,7 @@ export const createImportedKeys = defineRoute({
   summary:
     'Import up to 100 keys that were made elsewhere, by their `plaintext` or its SHA-256 (`hash`): all of them, or none. The body is a list. A limit without `async` is strict here.',
   rights: ['api.<apiId>.create_key'],
+  fieldRights: NEW_KEY_RIGHTS,
   request: Type.Array(strict({ apiId: Id, ...IMPORTED_FIELDS }), { minItems: 1, maxItems: MAX_BATCH_ITEMS }),
   response: strict({ keyIds: Type.Array(Type.String()) }),
   example: {

@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 
 import { MAX_BATCH_ITEMS, MAX_IMPORT_BODY_BYTES } from '../../core/bounds.ts';
+import { NEW_KEY_RIGHTS } from '../fieldRights.ts';
 import { IMPORTED_FIELDS, toImportedKeys } from '../importFields.ts';
 import { defineRoute } from '../route.ts';
 import { Id, strict } from '../schemas.ts';
@@ -11,6 +12,7 @@ export const enqueueKeys = defineRoute({
   summary:
     'Import up to 100 keys behind the request: they are safe when this answers, and made soon after, each that can be. `migrations.getProgress` tells how far it is.',
   rights: ['api.<apiId>.create_key'],
+  fieldRights: NEW_KEY_RIGHTS,
   request: strict({
     migrationId: Id,
     apiId: Id,

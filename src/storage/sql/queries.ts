@@ -41,6 +41,7 @@ export const FIND_NAMESPACE_BY_ID = 'SELECT * FROM namespaces WHERE id = $1';
 export const FIND_OVERRIDE = 'SELECT * FROM overrides WHERE namespace_id = $1 AND identifier = $2';
 export const ALL_OVERRIDES = 'SELECT * FROM overrides WHERE namespace_id = $1 ORDER BY id';
 export const FIND_ROOT_KEY = 'SELECT * FROM root_keys WHERE secret_digest = $1';
+export const FIND_ROOT_KEY_BY_ID = 'SELECT * FROM root_keys WHERE id = $1';
 export const FIND_FORMER_ROOT_KEY =
   'SELECT r.*, f.until_ms AS secret_until_ms FROM former_secrets f JOIN root_keys r ON r.id = f.owner WHERE f.digest = $1 AND f.until_ms > $2';
 export const LIST_ROOT_KEYS = 'SELECT * FROM root_keys ORDER BY id';

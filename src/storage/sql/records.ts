@@ -45,6 +45,7 @@ import {
   toEvent,
 } from './rows.ts';
 import type { Params, SqlReader } from './statement.ts';
+import { findTakenDigests } from './takenDigests.ts';
 import { Totals } from './totals.ts';
 
 type FoundKey = KeyWithIdentity | PoisonedKey;
@@ -90,14 +91,8 @@ export class SqlRecords implements Records {
     return (await this.#keys(queries.FIND_ANY_KEY, [keyId]))[0] ?? null;
   }
 
-  async findTakenDigests(digests: readonly string[]): Promise<readonly string[]> {
-    const inKeys = { select: 'SELECT secret_digest AS digest FROM keys', column: 'secret_digest' };
-    const former = { select: 'SELECT digest FROM former_secrets', column: 'digest' };
-    const rows = [
-      ...(await findAny<{ digest: string }>(this.#reader, inKeys, digests)),
-      ...(await findAny<{ digest: string }>(this.#reader, former, digests)),
-    ];
-    return rows.map(({ digest }) => digest);
+  findTakenDigests(digests: readonly string[]): Promise<readonly string[]> {
+    return findTakenDigests(this.#reader, digests);
   }
 
   async listFormerSecrets(owners: readonly string[]): Promise<readonly FormerSecret[]> {
@@ -211,6 +206,10 @@ export class SqlRecords implements Records {
       nowMs,
     ]);
     return former === undefined ? null : { rootKey: toRootKey(former), secretUntilMs: former.secret_until_ms };
+  }
+
+  async findRootKey(rootKeyId: string): Promise<RootKeyRecord | null> {
+    return (await this.#find<RootKeyRow>(queries.FIND_ROOT_KEY_BY_ID, [rootKeyId])).map(toRootKey)[0] ?? null;
   }
 
   async listRootKeys(): Promise<readonly RootKeyRecord[]> {

@@ -1,0 +1,25 @@
+/** What some fields of a request need beside the rights of the route. */
+export interface FieldRights {
+  readonly fields: readonly string[];
+  readonly rights: readonly string[];
+  /** A root key that has this right needs none of them. */
+  readonly unless?: string;
+}
+
+/** For new keys. */
+export const NEW_KEY_RIGHTS: readonly FieldRights[] = [
+  ownerRights('api.*.create_key'),
+  { fields: ['roles'], rights: ['rbac.*.add_role_to_key'] },
+  { fields: ['permissions'], rights: ['rbac.*.add_permission_to_key'] },
+];
+
+/** For keys that there are: roles and permissions are replaced. */
+export const CHANGED_KEY_RIGHTS: readonly FieldRights[] = [
+  ownerRights('api.*.update_key'),
+  { fields: ['roles'], rights: ['rbac.*.add_role_to_key', 'rbac.*.remove_role_from_key'] },
+  { fields: ['permissions'], rights: ['rbac.*.add_permission_to_key', 'rbac.*.remove_permission_from_key'] },
+];
+
+function ownerRights(unless: string): FieldRights {
+  return { fields: ['externalId', 'ownerId'], rights: ['identity.*.create_identity'], unless };
+}
