@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test';
 import { connect } from 'node:net';
 
+import { listenMetrics } from '../../src/serve/listen.ts';
 import { Connection } from '../e2e/connection.ts';
 import { exchange } from './connection.ts';
 import {
@@ -185,6 +186,25 @@ describe.each(SERVERS)('HTTP as it is spoken, %s', (name) => {
     socket.on('close', () => resolve(received));
     return promise;
   }
+});
+
+test('the metrics are read by HTTP/1.0 without a Host, and with any Host', async () => {
+  const served = await serve({ settings: { KEYSTILE_METRICS_PORT: '0' } });
+  const gauges = () => ({ cluster: null, walBytes: 1, connections: 0 });
+  const metrics = listenMetrics(served.service.composed.service, gauges);
+  for (const [start, host, status] of [
+    ['GET /metrics HTTP/1.0', [], 200],
+    ['GET /metrics?a HTTP/1.1', ['Host: a', CLOSE], 200],
+    ['GET /metrics HTTP/1.1', ['Host: a/b', CLOSE], 200],
+    ['GET /metrics HTTP/1.1', ['Host: a:99999', CLOSE], 200],
+    ['GET /metric HTTP/1.1', ['Host: a', CLOSE], 404],
+    ['GET /a/metrics HTTP/1.1', ['Host: a', CLOSE], 404],
+  ] as const) {
+    const heard = await exchange(metrics.port, request(start, host));
+    expect([start, heard.status]).toEqual([start, status]);
+  }
+  await metrics.stop();
+  await served.close();
 });
 
 test('with the runtime, requests that are answered at a time are bounded as connections are', async () => {
