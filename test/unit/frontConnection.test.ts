@@ -224,6 +224,19 @@ describe('long bodies', () => {
     expect(times()).toBe(1);
   });
 
+  test('that are waited for with a word: nothing is answered before the word is out', async () => {
+    const world = new World(() => new Response('x'));
+    world.socket.room = 10;
+    world.send(`${head(2).replace('Host', 'Expect: 100-continue\r\nHost')}{}`);
+    await world.settle();
+    expect([world.asked, world.socket.written]).toEqual([[], 'HTTP/1.1 1']);
+    world.socket.room = Infinity;
+    world.connection.drain();
+    await world.settle();
+    expect(world.asked).toEqual(['/any']);
+    expect(world.socket.written).toStartWith('HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n');
+  });
+
   test('that all connections together have no memory for are refused', async () => {
     const world = new World();
     expect(world.store.take(STORE_BYTES - 50_000)).toBe(true);
