@@ -9,6 +9,7 @@ import { parseAddress } from './address.ts';
 import { LedgerClock } from './clock.ts';
 import { Connector, withDeadline, WrongServer } from './connector.ts';
 import { PostgresEdgeCounts, PUSH_TIMEOUT_MS } from './edgeCounts.ts';
+import { Durability, type DurabilityFacts } from './durability.ts';
 import { asUnavailable, reasonOf } from './failure.ts';
 import { PostgresFeed } from './feed.ts';
 import { fillWords } from './fillWords.ts';
@@ -53,6 +54,8 @@ export interface PostgresOptions {
   readonly idempotencyRetentionMs: number;
   readonly staleMaxMs: number;
   readonly observe: LedgerObserver;
+  /** Also serves a database that does not flush what it reports. */
+  readonly allowFsyncOff?: boolean;
   /** May bring an older schema to the version of this program; otherwise it is refused. */
   readonly upgrades?: boolean;
   /** For tests: the time is what `nowMs` says, for the ledger too. */
@@ -75,14 +78,16 @@ export class PostgresStorage implements Storage {
   readonly #options: PostgresOptions;
   readonly #startedAtMs: number;
   readonly #connector: Connector;
+  readonly #durability: Durability;
   #watchTimer: ReturnType<typeof setTimeout> | null = null;
   #isClosed = false;
 
-  private constructor(connector: Connector, options: PostgresOptions, workspaceId: string) {
+  private constructor(connector: Connector, durability: Durability, options: PostgresOptions, workspaceId: string) {
     const clock = new LedgerClock(options.nowMs, options.isTimeVirtual === true);
     const { random, monotonicMs } = options;
     this.#options = options;
     this.#connector = connector;
+    this.#durability = durability;
     this.#clock = clock;
     this.workspaceId = workspaceId;
     const common = {
@@ -119,6 +124,7 @@ export class PostgresStorage implements Storage {
     this.feed = new PostgresFeed(connector, {
       staleMaxMs: options.staleMaxMs,
       clock,
+      durability,
       monotonicMs,
       wallClockMs: options.nowMs,
       random,
@@ -136,8 +142,10 @@ export class PostgresStorage implements Storage {
   static async open(options: PostgresOptions): Promise<PostgresStorage> {
     const connector = new Connector(parseAddress(options.url), options.node);
     const client = await connector.connect({ statement_timeout: String(MIGRATE_WITHIN_MS) });
+    const durability = new Durability(options.allowFsyncOff === true);
     let workspaceId: string;
     try {
+      await withDeadline(client, ANSWER_WITHIN_MS, durability.refuseUnsafe(client));
       await withDeadline(
         client,
         MIGRATE_WITHIN_MS,
@@ -150,7 +158,7 @@ export class PostgresStorage implements Storage {
     } finally {
       await client.end();
     }
-    const storage = new PostgresStorage(connector, options, workspaceId);
+    const storage = new PostgresStorage(connector, durability, options, workspaceId);
     try {
       await storage.feed.start();
       storage.#watchPrimary();
@@ -161,11 +169,28 @@ export class PostgresStorage implements Storage {
     }
   }
 
-  /** Why nothing is heard from the database; null while it answers. */
+  /** Why the database cannot be relied on; null while it can. */
   #silence(): string | null {
-    const { ageMs } = this.feed;
-    if (ageMs >= SILENCE_MS) return `The database has not answered for ${Math.round(ageMs)} ms.`;
-    return this.#lookups.isStuck ? 'The database leaves lookups of keys unanswered.' : null;
+    const { ageMs, silentMs } = this.feed;
+    if (ageMs >= SILENCE_MS) {
+      const isStandby = this.#durability.facts.awaits_standby && silentMs < SILENCE_MS;
+      const what = isStandby ? 'No synchronous standby has acknowledged a write' : 'The database has not answered';
+      return `${what} for ${Math.round(ageMs)} ms.`;
+    }
+    return this.#lookups.isStuck ? 'The database leaves lookups of keys unanswered.' : this.#durability.trouble;
+  }
+
+  /** What of the server decides whether commits survive a crash, as last heard. */
+  get durability(): DurabilityFacts {
+    return this.#durability.facts;
+  }
+
+  get unsafe(): string | null {
+    return this.#durability.trouble;
+  }
+
+  get warnings(): readonly string[] {
+    return this.#durability.warnings;
   }
 
   /** A node must not stay with a server that another one has taken the place of. */
