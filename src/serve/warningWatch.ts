@@ -26,7 +26,8 @@ export class WarningWatch {
       if (problem === unsafe) this.#log.error('the database is not safe: this node is not ready', fields);
       else this.#log.warn('the database is less safe than it could be', fields);
     }
-    for (const problem of this.#told) if (!now.has(problem)) this.#log.info('the database is safe again', { problem });
+    for (const problem of this.#told)
+      if (!now.has(problem)) this.#log.info('a problem of the database has ended', { problem });
     this.#told = now;
   }
 }
