@@ -39,8 +39,9 @@ async function expectNotAnswered(storage: PostgresStorage, account: number, appl
   await pair.standby.kill();
   const spend = storage.ledger.spend(spendOf(credits(account, 1)));
   await pair.cancelWait(await pair.untilWaiting(applicationName, `NOT ${BEAT}`));
-  expect(await firstOf(spend, pair.untilWaiting(applicationName, RESOLVE))).toBe('event');
+  const first = await firstOf(spend, pair.untilWaiting(applicationName, RESOLVE));
   await pair.standbyBack();
+  expect(first).toBe('event');
   expect(await spend).toMatchObject({ status: 'taken', legs: [{ left: 8 }] });
 }
 
@@ -57,9 +58,10 @@ describe('a cancelled wait for the standby is known by its SQLSTATE, whatever la
     const set = { account: german.account, expect: 1, refill: null, set: 5, revision: 2 };
     const change = german.storage.ledger.apply({ writes: [], accounts: [set] }).catch((error: unknown) => error);
     await pair.cancelWait(await pair.untilWaiting('changing', `NOT ${BEAT}`));
-    expect(await change).toBeInstanceOf(StorageOutcomeUnknown);
-    expect(german.translated()).toBe(1);
+    const outcome = await change;
     await pair.standbyBack();
+    expect(outcome).toBeInstanceOf(StorageOutcomeUnknown);
+    expect(german.translated()).toBe(1);
   });
 
   test('of a heartbeat: the node is stale a second later, however often someone cancels', async () => {
