@@ -91,7 +91,7 @@ export class Background {
     }
     if (cluster !== null) {
       this.#every(HELLO_EVERY_MS, 'telling the other nodes', () => cluster.sayHello(this.#syncLagMs));
-      const watch = new WarningWatch(cluster, log);
+      const watch = new WarningWatch(cluster.durability, log);
       this.#every(HELLO_EVERY_MS, 'watching the settings of the database', async () => watch.look());
       this.#every(PRUNE_EVERY_MS, 'looking for old transactions', () => this.#watchTransactions(cluster));
       let isFilled = false;
@@ -123,9 +123,9 @@ export class Background {
       clockOffsetMs: cluster.clockOffsetMs,
       oldestTransactionMs: this.#oldestTransactionMs,
       durability: {
-        fsync: cluster.durability.fsync,
-        full_page_writes: cluster.durability.full_page_writes,
-        synchronous_standby_names: cluster.durability.awaits_standby,
+        fsync: cluster.durability.facts.fsync,
+        full_page_writes: cluster.durability.facts.full_page_writes,
+        synchronous_standby_names: cluster.durability.facts.awaits_standby,
       },
     };
     return { cluster: among, walBytes: walBytes?.() ?? null };

@@ -2,7 +2,7 @@ import type { Log } from '../log.ts';
 
 export interface Watched {
   /** Why the node cannot keep its promises; null while it can. */
-  readonly unsafe: string | null;
+  readonly trouble: string | null;
   readonly warnings: readonly string[];
 }
 
@@ -18,12 +18,12 @@ export class WarningWatch {
   }
 
   look(): void {
-    const { unsafe, warnings } = this.#watched;
-    const now = new Set(unsafe === null ? warnings : [unsafe, ...warnings]);
+    const { trouble, warnings } = this.#watched;
+    const now = new Set(trouble === null ? warnings : [trouble, ...warnings]);
     for (const problem of now) {
       if (this.#told.has(problem)) continue;
       const fields = { problem };
-      if (problem === unsafe) this.#log.error('the database is not safe: this node is not ready', fields);
+      if (problem === trouble) this.#log.error('the database is not safe: this node is not ready', fields);
       else this.#log.warn('the database is less safe than it could be', fields);
     }
     for (const problem of this.#told)

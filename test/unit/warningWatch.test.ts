@@ -2,15 +2,15 @@ import { expect, test } from 'bun:test';
 
 import { type Watched, WarningWatch } from '../../src/serve/warningWatch.ts';
 
-test('what makes a database unsafe is told when it comes and when it goes, once each', () => {
+test('what makes a database trouble is told when it comes and when it goes, once each', () => {
   const said: string[] = [];
   const say = (level: string) => (message: string, fields?: object) =>
     said.push(`${level}: ${message} ${JSON.stringify(fields)}`);
-  let watched: Watched = { unsafe: null, warnings: [] };
+  let watched: Watched = { trouble: null, warnings: [] };
   const watch = new WarningWatch(
     {
-      get unsafe() {
-        return watched.unsafe;
+      get trouble() {
+        return watched.trouble;
       },
       get warnings() {
         return watched.warnings;
@@ -19,11 +19,11 @@ test('what makes a database unsafe is told when it comes and when it goes, once 
     { info: say('info'), warn: say('warn'), error: say('error') },
   );
   const states: readonly Watched[] = [
-    { unsafe: null, warnings: [] },
-    { unsafe: 'fsync', warnings: ['pages'] },
-    { unsafe: 'fsync', warnings: ['pages'] },
-    { unsafe: null, warnings: ['pages'] },
-    { unsafe: null, warnings: [] },
+    { trouble: null, warnings: [] },
+    { trouble: 'fsync', warnings: ['pages'] },
+    { trouble: 'fsync', warnings: ['pages'] },
+    { trouble: null, warnings: ['pages'] },
+    { trouble: null, warnings: [] },
   ];
   for (watched of states) watch.look();
   expect(said).toEqual([

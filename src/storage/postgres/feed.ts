@@ -4,9 +4,10 @@ import type { Feed, FeedChange } from '../feedPort.ts';
 import { StorageUnavailable } from '../port.ts';
 import type { LedgerClock } from './clock.ts';
 import { type Connector, withDeadline } from './connector.ts';
-import { type Durability, DURABILITY_COLUMNS, type DurabilityFacts } from './durability.ts';
-import { CHANNEL, type Subjects } from './feedNotes.ts';
+import type { Durability } from './durability.ts';
+import { CHANNEL } from './feedNotes.ts';
 import { reasonOf } from './failure.ts';
+import { ANYTHING, BEAT, merged, POLL, type PollRow } from './poll.ts';
 import { Session } from './session.ts';
 
 /** How often the number is asked for, when nothing is heard. */
@@ -15,23 +16,7 @@ const POLL_MS = 200;
 const BEAT_EVERY_MS = POLL_MS * 0.9;
 /** A request that finds the node's knowledge too old waits so long for new one. */
 const CONFIRM_WITHIN_MS = 2_000;
-/** With more changes than this all that is kept goes, instead of each. */
-const MAX_CHANGES = 1_000;
 const LISTEN_RETRY_MS = 500;
-
-interface PollRow extends Record<string, unknown>, DurabilityFacts {
-  last: number;
-  now: number;
-  timeline: number;
-  changes: readonly ChangeRow[] | null;
-}
-
-interface ChangeRow {
-  readonly keys: readonly string[];
-  readonly root_keys: boolean;
-  /** JSON of Subjects; null: none. */
-  readonly subjects: string | null;
-}
 
 interface Poll {
   readonly sentAtMs: number;
@@ -111,9 +96,15 @@ export class PostgresFeed implements Feed {
     return Math.max(monotonicMs() - this.#confirmedMs, wallClockMs() - this.#confirmedWallMs);
   }
 
-  /** How long the database has said nothing at all. */
-  get silentMs(): number {
-    return this.#options.monotonicMs() - this.#heardMs;
+  /** Why nothing was confirmed for so long; null when something was. */
+  silence(milliseconds: number): string | null {
+    const { ageMs } = this;
+    if (ageMs < milliseconds) return null;
+    const { durability, monotonicMs } = this.#options;
+    const isHeard = monotonicMs() - this.#heardMs < milliseconds;
+    return isHeard && durability.facts.awaits_standby
+      ? `No synchronous standby has acknowledged a write for ${Math.round(ageMs)} ms.`
+      : `The database has not answered for ${Math.round(ageMs)} ms.`;
   }
 
   isFresh(): boolean {
@@ -247,29 +238,4 @@ export class PostgresFeed implements Feed {
     await this.#listening.client().catch(() => {});
     if (!this.#isClosed) this.#listenTimer = setTimeout(() => void this.#keepListening(), LISTEN_RETRY_MS);
   }
-}
-
-/** The counter, the clock, the changes since and how safe commits are, in one snapshot. */
-const POLL = `SELECT c.number AS last, ledger_now_v1(NULL) AS now, ${DURABILITY_COLUMNS},
-  ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint AS timeline, (
-    SELECT json_agg(json_build_object('keys', n.keys, 'root_keys', n.root_keys, 'subjects', n.subjects))
-    FROM (SELECT keys, root_keys, subjects FROM changes WHERE number > $1::bigint ORDER BY number LIMIT ${MAX_CHANGES}) n
-  ) AS changes FROM change_counter c`;
-
-/** A message in the log of the server and a commit behind it, about 100 bytes. No table: there is nothing to clean up behind it. */
-const BEAT = `SELECT CASE WHEN current_setting('synchronous_standby_names') <> ''
-  THEN pg_logical_emit_message(true, 'keystile', '') END`;
-
-const ANYTHING: FeedChange = { keys: null, apis: [], identities: [], namespaces: [], rbac: true, rootKeys: true };
-
-function merged(changes: readonly ChangeRow[]): FeedChange {
-  const subjects = changes.flatMap(({ subjects: text }) => (text === null ? [] : (JSON.parse(text) as Subjects)));
-  return {
-    keys: changes.flatMap(({ keys }) => keys),
-    apis: subjects.flatMap(({ apis }) => apis),
-    identities: subjects.flatMap(({ identities }) => identities),
-    namespaces: subjects.flatMap(({ namespaces }) => namespaces),
-    rbac: subjects.some(({ rbac }) => rbac),
-    rootKeys: changes.some(({ root_keys }) => root_keys),
-  };
 }

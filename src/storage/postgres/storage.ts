@@ -9,13 +9,13 @@ import { parseAddress } from './address.ts';
 import { LedgerClock } from './clock.ts';
 import { Connector, withDeadline, WrongServer } from './connector.ts';
 import { PostgresEdgeCounts, PUSH_TIMEOUT_MS } from './edgeCounts.ts';
-import { Durability, type DurabilityFacts } from './durability.ts';
+import { Durability } from './durability.ts';
 import { asUnavailable, reasonOf } from './failure.ts';
 import { PostgresFeed } from './feed.ts';
 import { fillWords } from './fillWords.ts';
 import { type LedgerObserver, PostgresLedger } from './ledger.ts';
 import { Management } from './management.ts';
-import { listNodes, type NodeRecord, sayGoodbye, sayHello } from './nodes.ts';
+import { listNodes, type NodeRecord, oldestTransactionMs, sayGoodbye, sayHello } from './nodes.ts';
 import { Pool } from './pool.ts';
 import { PostgresReader } from './reader.ts';
 import { migrate, readInstallation } from './schema.ts';
@@ -70,6 +70,7 @@ export class PostgresStorage implements Storage {
   readonly edge: PostgresEdgeCounts;
   readonly feed: PostgresFeed;
   readonly workspaceId: string;
+  readonly durability: Durability;
   readonly #pool: Pool;
   /** For what verifications wait for: management does not get in their way. */
   readonly #lookups: Pool;
@@ -78,7 +79,6 @@ export class PostgresStorage implements Storage {
   readonly #options: PostgresOptions;
   readonly #startedAtMs: number;
   readonly #connector: Connector;
-  readonly #durability: Durability;
   #watchTimer: ReturnType<typeof setTimeout> | null = null;
   #isClosed = false;
 
@@ -87,7 +87,7 @@ export class PostgresStorage implements Storage {
     const { random, monotonicMs } = options;
     this.#options = options;
     this.#connector = connector;
-    this.#durability = durability;
+    this.durability = durability;
     this.#clock = clock;
     this.workspaceId = workspaceId;
     const common = {
@@ -171,26 +171,12 @@ export class PostgresStorage implements Storage {
 
   /** Why the database cannot be relied on; null while it can. */
   #silence(): string | null {
-    const { ageMs, silentMs } = this.feed;
-    if (ageMs >= SILENCE_MS) {
-      const isStandby = this.#durability.facts.awaits_standby && silentMs < SILENCE_MS;
-      const what = isStandby ? 'No synchronous standby has acknowledged a write' : 'The database has not answered';
-      return `${what} for ${Math.round(ageMs)} ms.`;
-    }
-    return this.#lookups.isStuck ? 'The database leaves lookups of keys unanswered.' : this.#durability.trouble;
-  }
-
-  /** What of the server decides whether commits survive a crash, as last heard. */
-  get durability(): DurabilityFacts {
-    return this.#durability.facts;
-  }
-
-  get unsafe(): string | null {
-    return this.#durability.trouble;
+    const stuck = this.#lookups.isStuck ? 'The database leaves lookups of keys unanswered.' : null;
+    return this.feed.silence(SILENCE_MS) ?? stuck ?? this.durability.trouble;
   }
 
   get warnings(): readonly string[] {
-    return this.#durability.warnings;
+    return this.durability.warnings;
   }
 
   /** A node must not stay with a server that another one has taken the place of. */
@@ -244,15 +230,8 @@ export class PostgresStorage implements Storage {
     });
   }
 
-  /** How long the oldest transaction of anyone has been open: it keeps the database from cleaning up behind busy rows. */
-  async oldestTransactionMs(): Promise<number> {
-    const { rows } = await asUnavailable(
-      this.#pool.query<{ age: number }>({
-        text: `SELECT coalesce(max(extract(epoch FROM clock_timestamp() - xact_start)) * 1000, 0)::bigint AS age
-          FROM pg_stat_activity WHERE backend_xmin IS NOT NULL AND datname = current_database()`,
-      }),
-    );
-    return rows[0]?.age ?? 0;
+  oldestTransactionMs(): Promise<number> {
+    return oldestTransactionMs(this.#pool);
   }
 
   listNodes(): Promise<{ nowMs: number; nodes: readonly NodeRecord[] }> {
