@@ -15,6 +15,9 @@ export const DURABILITY_COLUMNS = `current_setting('fsync') = 'on' AS fsync,
   current_setting('full_page_writes') = 'on' AS full_page_writes,
   current_setting('synchronous_standby_names') <> '' AS awaits_standby`;
 
+/** A database that says nothing for so long makes a node not ready, whatever it may use from memory. */
+const SILENCE_MS = 3_000;
+
 const FSYNC_OFF =
   'PostgreSQL runs with fsync = off: a crash of its machine loses spends that were answered. Set fsync = on and reload PostgreSQL';
 const FULL_PAGE_WRITES_OFF =
@@ -51,6 +54,14 @@ export class Durability {
   /** Why the promise "answered means durable" cannot be held; null while it can. */
   get trouble(): string | null {
     return this.#facts.fsync || this.#allowsFsyncOff ? null : `${FSYNC_OFF}.`;
+  }
+
+  /** Why nothing was confirmed for so long; null when something was. */
+  silence({ ageMs, silentMs }: { readonly ageMs: number; readonly silentMs: number }): string | null {
+    if (ageMs < SILENCE_MS) return null;
+    const isStandby = this.#facts.awaits_standby && silentMs < SILENCE_MS;
+    const what = isStandby ? 'No synchronous standby has acknowledged a write' : 'The database has not answered';
+    return `${what} for ${Math.round(ageMs)} ms.`;
   }
 
   /** What may be meant, and should be known. */

@@ -96,15 +96,9 @@ export class PostgresFeed implements Feed {
     return Math.max(monotonicMs() - this.#confirmedMs, wallClockMs() - this.#confirmedWallMs);
   }
 
-  /** Why nothing was confirmed for so long; null when something was. */
-  silence(milliseconds: number): string | null {
-    const { ageMs } = this;
-    if (ageMs < milliseconds) return null;
-    const { durability, monotonicMs } = this.#options;
-    const isHeard = monotonicMs() - this.#heardMs < milliseconds;
-    return isHeard && durability.facts.awaits_standby
-      ? `No synchronous standby has acknowledged a write for ${Math.round(ageMs)} ms.`
-      : `The database has not answered for ${Math.round(ageMs)} ms.`;
+  /** How long the database has said nothing at all. */
+  get silentMs(): number {
+    return this.#options.monotonicMs() - this.#heardMs;
   }
 
   isFresh(): boolean {

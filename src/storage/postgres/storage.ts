@@ -31,8 +31,6 @@ const LOCK_TIMEOUT_MS = 3_000;
 const ANSWER_WITHIN_MS = STATEMENT_TIMEOUT_MS + 1_000;
 /** How long the schema may take to be made or changed. */
 const MIGRATE_WITHIN_MS = 600_000;
-/** A database that says nothing for so long makes a node not ready, whatever it may use from memory. */
-const SILENCE_MS = 3_000;
 /** How often it is looked whether another host has become the primary. */
 const LOOK_AROUND_MS = 1_000;
 /** Any number, the same for all nodes: who holds it is alone. */
@@ -62,6 +60,8 @@ export interface PostgresOptions {
   readonly isTimeVirtual?: boolean;
 }
 
+type Opened = Pick<PostgresStorage, 'durability' | 'workspaceId'> & { readonly connector: Connector };
+
 export class PostgresStorage implements Storage {
   readonly records: Records;
   readonly tallies: Tallies;
@@ -82,7 +82,7 @@ export class PostgresStorage implements Storage {
   #watchTimer: ReturnType<typeof setTimeout> | null = null;
   #isClosed = false;
 
-  private constructor(connector: Connector, durability: Durability, options: PostgresOptions, workspaceId: string) {
+  private constructor({ connector, durability, workspaceId }: Opened, options: PostgresOptions) {
     const clock = new LedgerClock(options.nowMs, options.isTimeVirtual === true);
     const { random, monotonicMs } = options;
     this.#options = options;
@@ -158,7 +158,7 @@ export class PostgresStorage implements Storage {
     } finally {
       await client.end();
     }
-    const storage = new PostgresStorage(connector, durability, options, workspaceId);
+    const storage = new PostgresStorage({ connector, durability, workspaceId }, options);
     try {
       await storage.feed.start();
       storage.#watchPrimary();
@@ -172,7 +172,7 @@ export class PostgresStorage implements Storage {
   /** Why the database cannot be relied on; null while it can. */
   #silence(): string | null {
     const stuck = this.#lookups.isStuck ? 'The database leaves lookups of keys unanswered.' : null;
-    return this.feed.silence(SILENCE_MS) ?? stuck ?? this.durability.trouble;
+    return this.durability.silence(this.feed) ?? stuck ?? this.durability.trouble;
   }
 
   get warnings(): readonly string[] {
