@@ -109,7 +109,8 @@ export class PostgresFeed implements Feed {
   async confirm(): Promise<void> {
     const oldestMs = this.#options.monotonicMs() - this.#options.staleMaxMs;
     const running = this.#running;
-    const poll = running !== null && running.isProof && running.sentAtMs > oldestMs ? running : this.#poll(true);
+    const isProof = running !== null && running.isProof && running.sentAtMs > oldestMs;
+    const poll = isProof ? running : this.#poll(this.#options.durability.facts.awaits_standby);
     let timer: ReturnType<typeof setTimeout> | null = null;
     const late = new Promise<never>((_, reject) => {
       timer = setTimeout(() => reject(new Error('no answer')), CONFIRM_WITHIN_MS);
@@ -173,7 +174,7 @@ export class PostgresFeed implements Feed {
     const poll = { name: 'poll', text: POLL, values: [this.#seen] };
     if (!beats) return { answer: this.#polling.query<PollRow>(poll), beat: null };
     const [answer, beat] = this.#polling.queryTwo<PollRow>(poll, { name: 'beat', text: BEAT });
-    // Where no standby is awaited nobody waits for it.
+    // Where no standby is awaited any more nobody waits for it.
     beat.catch(() => {});
     return { answer, beat };
   }
