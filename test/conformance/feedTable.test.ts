@@ -106,7 +106,7 @@ describe('pruning of a PostgreSQL database', () => {
         expect(await query(`SELECT count(*)::int AS rows FROM ${from}`)).toEqual([{ rows: 1 }]);
       }
       const failure: unknown = await near.ledger.prune().catch((error: unknown) => error);
-      expect(failure).toMatchObject({ code: '42P01', message: expect.stringContaining('"edge_counts"') });
+      expect(failure).toMatchObject({ code: '42P01', message: expect.stringContaining('edge_counts') });
       for (const from of ['changes', 'former_secrets', 'adhoc_windows']) {
         expect(await query(`SELECT count(*)::int AS rows FROM ${from}`)).toEqual([{ rows: 0 }]);
       }

@@ -103,10 +103,10 @@ describe('a database that cannot serve is one sentence that says why', () => {
   });
 
   test.concurrent('no such user', () =>
-    expectRefused(urlOf({ user: 'nobody_here' }), /^The database cannot be reached .*"nobody_here".* \[28000\]/));
+    expectRefused(urlOf({ user: 'nobody_here' }), /^The database cannot be reached .*nobody_here.* \[28000\]/));
 
   test.concurrent('no such database', () =>
-    expectRefused(urlOf({ database: 'not_here' }), /^The database cannot be reached .*"not_here".* \[3D000\]/));
+    expectRefused(urlOf({ database: 'not_here' }), /^The database cannot be reached .*not_here.* \[3D000\]/));
 
   test.concurrent('a server without encryption, where it is asked for', () =>
     expectRefused(urlOf({ query: '?sslmode=require' }), /^The database cannot be reached .*does not support SSL/));
