@@ -69,23 +69,25 @@ export class Session {
 
   /** One after the other: the time that an answer may take runs from its own sending. */
   query<R extends QueryResultRow>(query: QueryConfig | string): Promise<QueryResult<R>> {
-    const answer = this.#last.then(() => this.#ask<R>(query));
+    const answer = this.#ask<R>(this.#nextClient(), query);
     this.#last = ended(answer);
     return answer;
   }
 
-  /** The same of two. With `pipeline` the second is sent before the first is answered. */
+  /** The same of two, on one connection. With `pipeline` the second is sent before the first is answered. */
   queryTwo<R extends QueryResultRow>(one: QueryConfig, two: QueryConfig): [Promise<QueryResult<R>>, Promise<unknown>] {
-    const answers: [Promise<QueryResult<R>>, Promise<unknown>] = [
-      this.#last.then(() => this.#ask<R>(one)),
-      this.#last.then(() => this.#ask(two)),
-    ];
+    const client = this.#nextClient();
+    const answers: [Promise<QueryResult<R>>, Promise<unknown>] = [this.#ask<R>(client, one), this.#ask(client, two)];
     this.#last = ended(Promise.allSettled(answers));
     return answers;
   }
 
-  async #ask<R extends QueryResultRow>(query: QueryConfig | string): Promise<QueryResult<R>> {
-    const client = await this.client();
+  #nextClient(): Promise<Client> {
+    return this.#last.then(() => this.client());
+  }
+
+  async #ask<R extends QueryResultRow>(given: Promise<Client>, query: QueryConfig | string): Promise<QueryResult<R>> {
+    const client = await given;
     try {
       const ask = () => withDeadline(client, this.#options.timeoutMs, client.query<R>(query));
       return await withoutDoubt(client, ask);
