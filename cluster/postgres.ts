@@ -24,6 +24,8 @@ type Row = Record<string, unknown>;
 const SETTINGS: Readonly<Record<string, string>> = {
   listen_addresses: '127.0.0.1',
   unix_socket_directories: '',
+  // With the SQLSTATE, which is the same in every language.
+  log_line_prefix: '%m [%p] %e ',
   max_connections: '200',
   shared_buffers: '64MB',
   wal_level: 'replica',

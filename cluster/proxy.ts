@@ -10,6 +10,13 @@ export interface ProxyOptions {
   readonly delayMs?: number;
 }
 
+/** Bytes of the server that reach clients as others of the same length, within a chunk. */
+interface Replaced {
+  readonly from: Buffer;
+  readonly to: Buffer;
+  count: number;
+}
+
 interface Trap {
   readonly springs: 'before the request' | 'before the answer';
   readonly isMeant: (bytes: Buffer) => boolean;
@@ -26,6 +33,7 @@ export class TcpProxy implements Disposable {
   readonly #forwarded = { toServer: 0, toClient: 0 };
   #listener: TCPSocketListener<Link> | null = null;
   #trap: Trap | null = null;
+  #replaced: Replaced | null = null;
 
   private constructor({ target, delayMs = 0 }: ProxyOptions) {
     this.#line = { delayMs: delayMs / 2, isHanging: false };
@@ -33,6 +41,7 @@ export class TcpProxy implements Disposable {
       line: this.#line,
       target: typeof target === 'number' ? { host: '127.0.0.1', port: target } : target,
       admit: (link, bytes) => this.#admit(link, bytes),
+      alterAnswer: (bytes) => this.#alter(bytes),
       admitAnswer: (link) => this.#spring(link, this.#doomed.get(link)),
       closed: (link) => this.#forget(link),
     };
@@ -91,12 +100,30 @@ export class TcpProxy implements Disposable {
     return this.#setTrap('before the answer', isMeant);
   }
 
+  /** From now on; answers how often it was done so far. */
+  replaceInAnswers(from: string, to: string): () => number {
+    const replaced: Replaced = { from: Buffer.from(from), to: Buffer.from(to), count: 0 };
+    if (replaced.from.length !== replaced.to.length) throw new Error('messages must keep their lengths');
+    this.#replaced = replaced;
+    return () => replaced.count;
+  }
+
   stop(): void {
     this.cut();
   }
 
   [Symbol.dispose](): void {
     this.stop();
+  }
+
+  #alter(bytes: Buffer): Buffer {
+    const replaced = this.#replaced;
+    if (replaced === null) return bytes;
+    for (let at = bytes.indexOf(replaced.from); at >= 0; at = bytes.indexOf(replaced.from, at + 1)) {
+      replaced.to.copy(bytes, at);
+      replaced.count++;
+    }
+    return bytes;
   }
 
   #listen(): void {

@@ -88,6 +88,7 @@ export async function composeNode(surroundings: NodeSurroundings): Promise<Compo
     idempotencyRetentionMs: config.idempotencyRetention,
     staleMaxMs: config.staleMax,
     observe: observeLedger(metrics, log),
+    allowFsyncOff: config.allowFsyncOff,
     isTimeVirtual: surroundings.isTimeVirtual === true,
     upgrades: surroundings.upgrades !== false,
   });

@@ -63,6 +63,12 @@ export const VARIABLES = {
     '4',
     'Connections to PostgreSQL for management; eight more are for verifications, local counts and hearing of changes.',
   ),
+  allowFsyncOff: variable(
+    'ALLOW_FSYNC_OFF',
+    flag,
+    'off',
+    'Serve a PostgreSQL with fsync = off, which loses answered spends when its machine crashes. For tests, and for hosted databases that keep their log elsewhere.',
+  ),
   location: variable('LOCATION', text, null, 'Label of this edge location; the host name when not set.'),
   rootKey: secret(
     'ROOT_KEY',

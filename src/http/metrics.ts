@@ -44,6 +44,8 @@ export interface ClusterGauges {
   readonly clockOffsetMs: number;
   /** How long the oldest transaction on the database has been open. */
   readonly oldestTransactionMs: number;
+  /** What of the database decides whether commits survive a crash; false: it is off. */
+  readonly durability: Readonly<Record<string, boolean>>;
 }
 
 /** What those parts know that work behind the requests. */
@@ -189,7 +191,8 @@ function walSection(bytes: number): string[] {
   return section('keystile_wal_bytes', 'gauge', help, [`keystile_wal_bytes ${bytes}`]);
 }
 
-function clusterSections({ syncLagMs, feedAgeMs, clockOffsetMs, oldestTransactionMs }: ClusterGauges): string[][] {
+function clusterSections(gauges: ClusterGauges): string[][] {
+  const { syncLagMs, feedAgeMs, clockOffsetMs, oldestTransactionMs, durability } = gauges;
   const gauge = (name: string, help: string, milliseconds: number): string[] =>
     section(name, 'gauge', help, [`${name} ${milliseconds / 1000}`]);
   return [
@@ -201,6 +204,14 @@ function clusterSections({ syncLagMs, feedAgeMs, clockOffsetMs, oldestTransactio
     gauge('keystile_feed_age_seconds', 'How old the knowledge of changes by other nodes is.', feedAgeMs),
     gauge('keystile_clock_offset_seconds', "The database's clock minus this node's.", clockOffsetMs),
     gauge('keystile_oldest_transaction_seconds', 'How long the oldest transaction is open.', oldestTransactionMs),
+    section(
+      'keystile_database_durability',
+      'gauge',
+      'Settings of the database that make commits survive a crash; 0: off.',
+      Object.entries(durability).map(
+        ([setting, isOn]) => `keystile_database_durability{setting="${setting}"} ${isOn ? 1 : 0}`,
+      ),
+    ),
   ];
 }
 

@@ -93,11 +93,11 @@ function postOperation(route: Described, errors: readonly ErrorCode[]): Operatio
 }
 
 function healthOperation(health: typeof liveness | typeof readiness): Operation {
-  const example = health.path === liveness.path ? liveness.handle() : { ready: true, reasons: [] };
+  const example = health.path === liveness.path ? liveness.handle() : { ready: true, reasons: [], warnings: [] };
   const responses: Record<string, object> = { '200': success(health.response, example) };
   if (health.path === readiness.path) {
     responses['503'] = {
-      ...success(health.response, { ready: false, reasons: ['The database has failed.'] }),
+      ...success(health.response, { ready: false, reasons: ['The database has failed.'], warnings: [] }),
       description: 'Not ready.',
     };
   }

@@ -6,6 +6,7 @@ import { foldRestMs, stepRestMs } from './foldPace.ts';
 import { saveRestMs } from './savePace.ts';
 import { TallyPace } from './tallyPace.ts';
 import { WalWatch } from './walWatch.ts';
+import { WarningWatch } from './warningWatch.ts';
 
 const SWEEP_EVERY_MS = 30_000;
 const PRUNE_EVERY_MS = 60_000;
@@ -91,6 +92,8 @@ export class Background {
     }
     if (cluster !== null) {
       this.#every(HELLO_EVERY_MS, 'telling the other nodes', () => cluster.sayHello(this.#syncLagMs));
+      const watch = new WarningWatch(cluster.durability, log);
+      this.#every(HELLO_EVERY_MS, 'watching the settings of the database', async () => watch.look());
       this.#every(PRUNE_EVERY_MS, 'looking for old transactions', () => this.#watchTransactions(cluster));
       let isFilled = false;
       this.#every(FILL_EVERY_MS, 'filling the index of the search', async () => {
@@ -120,6 +123,11 @@ export class Background {
       feedAgeMs: cluster.feed.ageMs,
       clockOffsetMs: cluster.clockOffsetMs,
       oldestTransactionMs: this.#oldestTransactionMs,
+      durability: {
+        fsync: cluster.durability.facts.fsync,
+        full_page_writes: cluster.durability.facts.full_page_writes,
+        synchronous_standby_names: cluster.durability.facts.awaits_standby,
+      },
     };
     return { cluster: among, walBytes: walBytes?.() ?? null };
   }

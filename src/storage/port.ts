@@ -19,6 +19,8 @@ export interface Storage {
   readonly imports: Imports;
   /** One per installation, made with the database. */
   readonly workspaceId: string;
+  /** What makes answers less safe than they could be, and may be meant: shown, and nothing is refused for it. */
+  readonly warnings: readonly string[];
   /** Every request that was answered is durable by then. */
   close(): Promise<void>;
 }

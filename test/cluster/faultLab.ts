@@ -29,6 +29,7 @@ export function openStorage(url: string, options: Partial<PostgresOptions> = {})
     idempotencyRetentionMs: 3_600_000,
     staleMaxMs: 1000,
     observe: { committed() {}, refused() {} },
+    allowFsyncOff: true,
     ...options,
   });
 }

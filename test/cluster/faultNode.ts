@@ -35,7 +35,12 @@ export class FaultNode implements AsyncDisposable {
   }
 
   static async start({ url, settings = {}, nowMs, monotonicMs }: FaultNodeOptions): Promise<FaultNode> {
-    const environment = { KEYSTILE_DATABASE_URL: url, KEYSTILE_DATABASE_POOL: '2', ...settings };
+    const environment = {
+      KEYSTILE_DATABASE_URL: url,
+      KEYSTILE_DATABASE_POOL: '2',
+      KEYSTILE_ALLOW_FSYNC_OFF: 'on',
+      ...settings,
+    };
     const { config, problems } = readConfig({ environment, flags: {}, readFile: () => '' });
     if (config === null) throw new Error(problems.join('\n'));
     const digester = new Digester(config.pepper);

@@ -22,7 +22,9 @@ afterAll(async () => {
 });
 
 async function run(...words: string[]): Promise<string> {
-  const { code, out, err } = await keystile(words, { environment: { KEYSTILE_DATABASE_URL: world.postgres.url() } });
+  const { code, out, err } = await keystile(words, {
+    environment: { KEYSTILE_DATABASE_URL: world.postgres.url(), KEYSTILE_ALLOW_FSYNC_OFF: 'on' },
+  });
   expect({ code, err }).toEqual({ code: 0, err: '' });
   return out;
 }

@@ -35,6 +35,7 @@ export function open(url: string, clock: Pick<VirtualClock, 'nowMs'>): Promise<P
     idempotencyRetentionMs: RETENTION_MS,
     staleMaxMs: 1000,
     observe: { committed() {}, refused() {} },
+    allowFsyncOff: true,
     isTimeVirtual: true,
   });
 }

@@ -112,7 +112,7 @@ test('a service that has stopped answering says so in readiness, as documented',
   const answer = await visit('/v1/readiness');
   expect([answer.status, answer.body]).toEqual([
     503,
-    { ready: false, reasons: ['The database has failed; nothing more is answered from it.'] },
+    { ready: false, reasons: ['The database has failed; nothing more is answered from it.'], warnings: [] },
   ]);
   await visit('/v1/liveness');
   await visit('/v1/keys.verifyKey', { key: 'demo_x' });

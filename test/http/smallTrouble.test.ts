@@ -105,7 +105,7 @@ test('readiness tells of a full disk, and of space again after the next commit',
   const full = await service.call('/v1/readiness', undefined, { method: 'GET', rootKey: null });
   expect([full.status, full.body]).toEqual([
     503,
-    { ready: false, reasons: ['The disk is full; nothing was spent or changed.'] },
+    { ready: false, reasons: ['The disk is full; nothing was spent or changed.'], warnings: [] },
   ]);
   await service.storage.setMaxPages(null);
   expect(await service.verify(key)).toMatchObject({ valid: true });

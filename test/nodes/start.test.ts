@@ -103,13 +103,10 @@ describe('a database that cannot serve is one sentence that says why', () => {
   });
 
   test.concurrent('no such user', () =>
-    expectRefused(
-      urlOf({ user: 'nobody_here' }),
-      /^The database cannot be reached .*role "nobody_here" does not exist/,
-    ));
+    expectRefused(urlOf({ user: 'nobody_here' }), /^The database cannot be reached .*nobody_here.* \[28000\]/));
 
   test.concurrent('no such database', () =>
-    expectRefused(urlOf({ database: 'not_here' }), /^The database cannot be reached .*"not_here" does not exist/));
+    expectRefused(urlOf({ database: 'not_here' }), /^The database cannot be reached .*not_here.* \[3D000\]/));
 
   test.concurrent('a server without encryption, where it is asked for', () =>
     expectRefused(urlOf({ query: '?sslmode=require' }), /^The database cannot be reached .*does not support SSL/));
@@ -123,7 +120,7 @@ describe('a database that cannot serve is one sentence that says why', () => {
   test.concurrent('a user who may not make tables', async () => {
     await server.query('CREATE ROLE start_without_rights LOGIN');
     const user = 'start_without_rights';
-    await expectRefused(urlOf({ user }), /^The database cannot be prepared \(permission denied for schema public/);
+    await expectRefused(urlOf({ user }), /^The database cannot be prepared \(.*public.* \[42501\]/);
   });
 
   // A PostgreSQL that is too old cannot be run here: the package has one version of it.

@@ -100,12 +100,20 @@ describe('metrics', () => {
 
   test('a node among others shows how it stands to them; one that is alone does not', () => {
     const text = (cluster: ClusterGauges | null) => new HttpMetrics().text({ ...gauges, cluster });
-    const among = { syncLagMs: 250, feedAgeMs: 120, clockOffsetMs: -5_000, oldestTransactionMs: 61_000 };
-    expect(text(among).match(/^keystile_(?:sync|feed|clock|oldest).*$/gm)).toEqual([
+    const among = {
+      syncLagMs: 250,
+      feedAgeMs: 120,
+      clockOffsetMs: -5_000,
+      oldestTransactionMs: 61_000,
+      durability: { fsync: true, synchronous_standby_names: false },
+    };
+    expect(text(among).match(/^keystile_(?:sync|feed|clock|oldest|database).*$/gm)).toEqual([
       'keystile_sync_lag_seconds 0.25',
       'keystile_feed_age_seconds 0.12',
       'keystile_clock_offset_seconds -5',
       'keystile_oldest_transaction_seconds 61',
+      'keystile_database_durability{setting="fsync"} 1',
+      'keystile_database_durability{setting="synchronous_standby_names"} 0',
     ]);
     expect(text({ ...among, syncLagMs: null })).toContain('keystile_sync_lag_seconds NaN');
     expect(text(null)).not.toContain('keystile_sync_lag_seconds');

@@ -24,9 +24,10 @@ export const liveness = {
 export const readiness = {
   path: '/v1/readiness',
   summary: 'The service can answer; otherwise 503 with the reasons.',
-  response: strict({ ready: Type.Boolean(), reasons: Type.Array(Text) }),
+  response: strict({ ready: Type.Boolean(), reasons: Type.Array(Text), warnings: Type.Array(Text) }),
   handle(engine: Engine, context: AnswerContext): Response {
     const reasons = [engine.verifier.stoppedBecause, engine.storage.ledger.trouble].filter((reason) => reason !== null);
-    return jsonAnswer({ ready: reasons.length === 0, reasons }, context, reasons.length === 0 ? 200 : 503);
+    const ready = reasons.length === 0;
+    return jsonAnswer({ ready, reasons, warnings: engine.storage.warnings }, context, ready ? 200 : 503);
   },
 } as const;

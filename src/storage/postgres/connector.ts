@@ -28,9 +28,16 @@ export class WrongServer extends Error {
 interface ServerFacts {
   readonly is_standby: boolean;
   readonly version: number;
-  readonly synchronous_commit: string;
   /** Grows with every promotion. */
   readonly timeline: number;
+  /** Microseconds since 1970. */
+  readonly started_at: number;
+}
+
+/** A process of a server. Its number alone may be another's by now, on this server or on the one promoted after it. */
+export interface Backend {
+  readonly pid: number;
+  readonly startedAt: number;
 }
 
 /** Of every session. A node that vanishes in the middle of a change must not keep its rows. */
@@ -41,6 +48,19 @@ const ALWAYS: Settings = {
   tcp_keepalives_count: '3',
 };
 
+/**
+ * Every connection sets for itself what its answers depend on. That holds until it ends, whatever ALTER SYSTEM, ALTER ROLE or a
+ * reload do meanwhile: a commit is reported when it is on disk (a stronger default is kept), and warnings are told (doubts.ts).
+ */
+const CHECK = `SELECT pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on' AS is_standby,
+  current_setting('server_version_num')::int AS version,
+  set_config('synchronous_commit',
+    CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, false) AS synchronous_commit,
+  set_config('client_min_messages', 'warning', false) AS client_min_messages,
+  (SELECT (extract(epoch FROM backend_start) * 1000000)::bigint FROM pg_stat_get_activity(pg_backend_pid())) AS started_at,
+  CASE WHEN pg_is_in_recovery() THEN 0
+    ELSE ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint END AS timeline`;
+
 /** Opens connections to the server that takes writes, whichever of the hosts that is now. */
 export class Connector {
   readonly #address: DatabaseAddress;
@@ -49,6 +69,7 @@ export class Connector {
   /** Where the primary was found the last time: asked first. */
   #first = 0;
   #timeline = 0;
+  readonly #startedAt = new WeakMap<Client, number>();
 
   constructor(address: DatabaseAddress, node: string) {
     this.#address = address;
@@ -59,6 +80,13 @@ export class Connector {
   /** The newest one that was seen: a server on an older one was a primary once. */
   get timeline(): number {
     return this.#timeline;
+  }
+
+  /** The process behind a connection; null when it is not known. */
+  backendOf(client: Client): Backend | null {
+    const { processID: pid } = client as unknown as { processID: number | null };
+    const startedAt = this.#startedAt.get(client);
+    return pid === null || startedAt === undefined ? null : { pid, startedAt };
   }
 
   /** How the sessions of this node are called on the server. */
@@ -133,16 +161,7 @@ export class Connector {
   }
 
   async #check(client: Client, timeoutMs: number): Promise<void> {
-    const { rows } = await withDeadline(
-      client,
-      timeoutMs,
-      client.query<ServerFacts>(
-        `SELECT pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on' AS is_standby,
-           current_setting('server_version_num')::int AS version, current_setting('synchronous_commit') AS synchronous_commit,
-           CASE WHEN pg_is_in_recovery() THEN 0
-             ELSE ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint END AS timeline`,
-      ),
-    );
+    const { rows } = await withDeadline(client, timeoutMs, client.query<ServerFacts>(CHECK));
     const [facts] = rows;
     if (facts === undefined) throw new Error('no answer');
     if (facts.version < OLDEST_VERSION) {
@@ -152,10 +171,7 @@ export class Connector {
     if (facts.is_standby) throw new Error('takes no writes (a standby, or read-only)');
     if (facts.timeline < this.#timeline) throw new Error('was the primary before another one was promoted');
     this.#timeline = facts.timeline;
-    // What was answered must be on disk, whatever the default of the database is.
-    if (facts.synchronous_commit === 'off' || facts.synchronous_commit === 'local') {
-      await withDeadline(client, timeoutMs, client.query('SET synchronous_commit = on'));
-    }
+    this.#startedAt.set(client, facts.started_at);
   }
 
   #tls(): ClientConfig['ssl'] {

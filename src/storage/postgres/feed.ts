@@ -1,43 +1,35 @@
-import type { Client } from 'pg';
+import type { Client, QueryResult } from 'pg';
 
 import type { Feed, FeedChange } from '../feedPort.ts';
 import { StorageUnavailable } from '../port.ts';
 import type { LedgerClock } from './clock.ts';
 import { type Connector, withDeadline } from './connector.ts';
-import { CHANNEL, type Subjects } from './feedNotes.ts';
+import type { Durability } from './durability.ts';
+import { CHANNEL } from './feedNotes.ts';
 import { reasonOf } from './failure.ts';
+import { ANYTHING, BEAT, merged, POLL, type PollRow } from './poll.ts';
 import { Session } from './session.ts';
 
 /** How often the number is asked for, when nothing is heard. */
 const POLL_MS = 200;
+/** Schedules vary by a tenth: a poll brings a heartbeat along when the last one was sent so long ago. */
+const BEAT_EVERY_MS = POLL_MS * 0.9;
 /** A request that finds the node's knowledge too old waits so long for new one. */
 const CONFIRM_WITHIN_MS = 2_000;
-/** With more changes than this all that is kept goes, instead of each. */
-const MAX_CHANGES = 1_000;
 const LISTEN_RETRY_MS = 500;
-
-interface PollRow extends Record<string, unknown> {
-  last: number;
-  now: number;
-  timeline: number;
-  changes: readonly ChangeRow[] | null;
-}
-
-interface ChangeRow {
-  readonly keys: readonly string[];
-  readonly root_keys: boolean;
-  /** JSON of Subjects; null: none. */
-  readonly subjects: string | null;
-}
 
 interface Poll {
   readonly sentAtMs: number;
-  readonly done: Promise<void>;
+  /** With a heartbeat, or none is needed as far as is known. */
+  readonly isProof: boolean;
+  /** Whether everything up to its sending is known now. */
+  readonly done: Promise<boolean>;
 }
 
 export interface FeedOptions {
   readonly staleMaxMs: number;
   readonly clock: LedgerClock;
+  readonly durability: Durability;
   readonly monotonicMs: () => number;
   readonly wallClockMs: () => number;
   readonly random: () => number;
@@ -46,6 +38,11 @@ export interface FeedOptions {
 /**
  * The numbered changes of all nodes. Polling is the truth: a poll that was answered confirms everything up to the moment at
  * which it was sent. Notifications only make the next poll come at once.
+ *
+ * Where commits wait for a standby, an answer is not enough: a primary that was cut off goes on answering after its standby was
+ * promoted, and knows nothing of what is changed there. A heartbeat is sent with the poll then, a write that only a primary
+ * whose standby still follows it can report as committed. The poll confirms when its heartbeat is acknowledged; the changes it
+ * brings are applied before. Without a synchronous standby nothing can be proven, and nothing is written.
  */
 export class PostgresFeed implements Feed {
   readonly #options: FeedOptions;
@@ -56,6 +53,10 @@ export class PostgresFeed implements Feed {
   #timeline = 0;
   #confirmedMs = -Infinity;
   #confirmedWallMs = -Infinity;
+  /** When the database last answered, whatever that confirmed. */
+  #heardMs = -Infinity;
+  /** When the last heartbeat was sent. */
+  #beatMs = -Infinity;
   #running: Poll | null = null;
   #mustPollAgain = false;
   #pollTimer: ReturnType<typeof setTimeout> | null = null;
@@ -65,7 +66,13 @@ export class PostgresFeed implements Feed {
   constructor(connector: Connector, options: FeedOptions) {
     this.#options = options;
     const { random, monotonicMs } = options;
-    this.#polling = new Session(connector, { settings: {}, timeoutMs: CONFIRM_WITHIN_MS, random, monotonicMs });
+    this.#polling = new Session(connector, {
+      settings: {},
+      pipeline: true,
+      timeoutMs: CONFIRM_WITHIN_MS,
+      random,
+      monotonicMs,
+    });
     this.#listening = new Session(connector, {
       settings: {},
       timeoutMs: CONFIRM_WITHIN_MS,
@@ -75,9 +82,10 @@ export class PostgresFeed implements Feed {
     });
   }
 
-  /** Rejects when the database does not answer. */
+  /** Rejects when the database does not answer. A standby that does not acknowledge makes the node stale from the start. */
   async start(): Promise<void> {
-    await this.#poll().done;
+    const isConfirmed = await this.#poll(false).done;
+    if (!isConfirmed) await this.#poll(true).done.catch(() => {});
     this.#schedule();
     void this.#keepListening();
   }
@@ -88,6 +96,11 @@ export class PostgresFeed implements Feed {
     return Math.max(monotonicMs() - this.#confirmedMs, wallClockMs() - this.#confirmedWallMs);
   }
 
+  /** How long the database has said nothing at all. */
+  get silentMs(): number {
+    return this.#options.monotonicMs() - this.#heardMs;
+  }
+
   isFresh(): boolean {
     return this.ageMs < this.#options.staleMaxMs;
   }
@@ -95,13 +108,15 @@ export class PostgresFeed implements Feed {
   /** A poll that was sent long before the request arrived does not tell enough: another one is sent. */
   async confirm(): Promise<void> {
     const oldestMs = this.#options.monotonicMs() - this.#options.staleMaxMs;
-    const poll = this.#running !== null && this.#running.sentAtMs > oldestMs ? this.#running : this.#poll();
+    const running = this.#running;
+    const isProof = running !== null && running.isProof && running.sentAtMs > oldestMs;
+    const poll = isProof ? running : this.#poll(this.#options.durability.facts.awaits_standby);
     let timer: ReturnType<typeof setTimeout> | null = null;
     const late = new Promise<never>((_, reject) => {
       timer = setTimeout(() => reject(new Error('no answer')), CONFIRM_WITHIN_MS);
     });
     try {
-      await Promise.race([poll.done, late]);
+      if (!(await Promise.race([poll.done, late]))) throw new Error('a standby is awaited since a moment ago');
     } catch (error) {
       const reason =
         error instanceof StorageUnavailable ? error.message : `The database is silent (${reasonOf(error)}).`;
@@ -122,20 +137,30 @@ export class PostgresFeed implements Feed {
     await Promise.all([this.#polling.close(), this.#listening.close()]);
   }
 
-  #poll(): Poll {
-    const { monotonicMs, wallClockMs, clock } = this.#options;
+  #poll(beats: boolean): Poll {
+    const { monotonicMs, wallClockMs, clock, durability } = this.#options;
     const [sentAtMs, sentWallMs, startedAtMs] = [monotonicMs(), wallClockMs(), clock.startMs()];
-    const ask = async (): Promise<void> => {
-      const row = await this.#ask();
+    const { answer, beat } = this.#ask(beats);
+    if (beats) this.#beatMs = sentAtMs;
+    const take = async (): Promise<boolean> => {
+      const row = (await answer).rows[0];
+      if (row === undefined) throw new Error('no answer');
       clock.observe(startedAtMs, row.now);
+      this.#heardMs = Math.max(this.#heardMs, sentAtMs);
+      durability.note(row);
       this.#take(row);
-      if (sentAtMs < this.#confirmedMs) return;
+      if (row.awaits_standby) {
+        if (beat === null) return false;
+        await beat;
+      }
+      if (sentAtMs < this.#confirmedMs) return true;
       this.#confirmedMs = sentAtMs;
       // As it was then, not the latest it ever was: a clock that was ahead and is set back must not hide later sleep.
       this.#confirmedWallMs = sentWallMs;
+      return true;
     };
-    const done = ask();
-    const poll: Poll = { sentAtMs, done };
+    const done = take();
+    const poll: Poll = { sentAtMs, isProof: beats || !durability.facts.awaits_standby, done };
     this.#running = poll;
     const ended = (): void => {
       if (this.#running === poll) this.#running = null;
@@ -144,11 +169,19 @@ export class PostgresFeed implements Feed {
     return poll;
   }
 
-  async #ask(): Promise<PollRow> {
-    const { rows } = await this.#polling.query<PollRow>({ name: 'poll', text: POLL, values: [this.#seen] });
-    const [row] = rows;
-    if (row === undefined) throw new Error('no answer');
-    return row;
+  /** The heartbeat follows on the same connection, so that it speaks for the server that was read from. */
+  #ask(beats: boolean): { answer: Promise<QueryResult<PollRow>>; beat: Promise<unknown> | null } {
+    const poll = { name: 'poll', text: POLL, values: [this.#seen] };
+    if (!beats) return { answer: this.#polling.query<PollRow>(poll), beat: null };
+    const [answer, beat] = this.#polling.queryTwo<PollRow>(poll, { name: 'beat', text: BEAT });
+    // Where no standby is awaited any more nobody waits for it.
+    beat.catch(() => {});
+    return { answer, beat };
+  }
+
+  get #isBeatDue(): boolean {
+    const { durability, monotonicMs } = this.#options;
+    return durability.facts.awaits_standby && monotonicMs() - this.#beatMs >= BEAT_EVERY_MS;
   }
 
   #take({ last, changes, timeline }: PollRow): void {
@@ -175,7 +208,7 @@ export class PostgresFeed implements Feed {
   async #pollInTurn(): Promise<void> {
     do {
       this.#mustPollAgain = false;
-      await (this.#running ?? this.#poll()).done.catch(() => {});
+      await (this.#running ?? this.#poll(this.#isBeatDue)).done.catch(() => {});
     } while (this.#mustPollAgain && !this.#isClosed);
     this.#schedule();
   }
@@ -200,25 +233,4 @@ export class PostgresFeed implements Feed {
     await this.#listening.client().catch(() => {});
     if (!this.#isClosed) this.#listenTimer = setTimeout(() => void this.#keepListening(), LISTEN_RETRY_MS);
   }
-}
-
-/** The counter, the clock and the changes since, in one snapshot. */
-const POLL = `SELECT c.number AS last, ledger_now_v1(NULL) AS now,
-  ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint AS timeline, (
-    SELECT json_agg(json_build_object('keys', n.keys, 'root_keys', n.root_keys, 'subjects', n.subjects))
-    FROM (SELECT keys, root_keys, subjects FROM changes WHERE number > $1::bigint ORDER BY number LIMIT ${MAX_CHANGES}) n
-  ) AS changes FROM change_counter c`;
-
-const ANYTHING: FeedChange = { keys: null, apis: [], identities: [], namespaces: [], rbac: true, rootKeys: true };
-
-function merged(changes: readonly ChangeRow[]): FeedChange {
-  const subjects = changes.flatMap(({ subjects: text }) => (text === null ? [] : (JSON.parse(text) as Subjects)));
-  return {
-    keys: changes.flatMap(({ keys }) => keys),
-    apis: subjects.flatMap(({ apis }) => apis),
-    identities: subjects.flatMap(({ identities }) => identities),
-    namespaces: subjects.flatMap(({ namespaces }) => namespaces),
-    rbac: subjects.some(({ rbac }) => rbac),
-    rootKeys: changes.some(({ root_keys }) => root_keys),
-  };
 }

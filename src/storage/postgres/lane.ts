@@ -4,6 +4,7 @@ import { StorageOutcomeUnknown, StorageUnavailable } from '../port.ts';
 import type { Batch, BatchOutcome, Waits } from './batch.ts';
 import type { LedgerClock } from './clock.ts';
 import { type Connector, withDeadline } from './connector.ts';
+import { doubtOf } from './doubts.ts';
 import { ConnectionLost, kindOf, reasonOf, stateOf } from './failure.ts';
 import { NO_LANE, NUMBER_BURNT } from './functions.ts';
 import { Session } from './session.ts';
@@ -47,8 +48,8 @@ export class Lane {
   /** The row; null when there is none yet, or the last one is in doubt and left behind. */
   #id: number | null = null;
   #number = 0;
-  /** A warning of the server while a batch ran: its commit was not waited for by a standby as it should have been. */
-  #warning: string | null = null;
+  /** Said by the server while a batch ran: its commit may not have been waited for by a standby as it should have been. */
+  #doubt: string | null = null;
   #waitedAtMs = -Infinity;
 
   private constructor(session: Session, options: LaneOptions) {
@@ -76,9 +77,9 @@ export class Lane {
       random: options.random,
       monotonicMs: options.monotonicMs,
       onOpen: async (client) => {
-        client.on('notice', ({ severity, message }) => {
+        client.on('notice', (notice) => {
           // It may be about any of them.
-          if (severity === 'WARNING') for (const lane of lanes) lane.#warning = message ?? 'warning';
+          for (const lane of lanes) lane.#doubt ??= doubtOf(notice);
         });
       },
     });
@@ -107,7 +108,7 @@ export class Lane {
 
   async #row(client: Client): Promise<number> {
     if (this.#id !== null) return this.#id;
-    this.#warning = null;
+    this.#doubt = null;
     try {
       const { rows } = await withDeadline(
         client,
@@ -118,7 +119,7 @@ export class Lane {
           [Math.floor(this.#options.random() * 2 ** 53), this.#options.clock.said],
         ),
       );
-      if (this.#warning !== null) throw new ConnectionLost(this.#warning);
+      if (this.#doubt !== null) throw new ConnectionLost(this.#doubt);
       this.#id = rows[0]?.id ?? 0;
       this.#number = 0;
       return this.#id;
@@ -130,11 +131,11 @@ export class Lane {
 
   async #send(client: Client, id: number, batch: Batch, waits: Waits): Promise<BatchOutcome[]> {
     const number = ++this.#number;
-    this.#warning = null;
+    this.#doubt = null;
     try {
       const asked = batch.ask(client, { lane: id, number, waits, saidMs: this.#options.clock.said });
       const answer = await withDeadline(client, BATCH_TIMEOUT_MS, asked);
-      if (this.#warning !== null) throw new ConnectionLost(this.#warning);
+      if (this.#doubt !== null) throw new ConnectionLost(this.#doubt);
       return readAll(answer, batch);
     } catch (error) {
       return this.#recover({ client, id, number, batch, waits }, error);
@@ -183,13 +184,11 @@ export class Lane {
     let reason = '';
     while (this.#options.monotonicMs() < untilMs) {
       try {
-        this.#warning = null;
         const { rows } = await this.#session.query<{ verdicts: string | null }>({
           text: 'SELECT ledger_resolve_v1($1, $2) AS verdicts',
           values: [id, number],
         });
-        if (this.#warning === null) return rows[0]?.verdicts ?? null;
-        reason = this.#warning;
+        return rows[0]?.verdicts ?? null;
       } catch (error) {
         reason = reasonOf(error);
       }

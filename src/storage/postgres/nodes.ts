@@ -55,3 +55,14 @@ export async function listNodes(pool: Pool): Promise<{ nowMs: number; nodes: rea
   );
   return { nowMs: rows[0]?.now ?? 0, nodes: rows.map(({ now: _now, ...node }) => node) };
 }
+
+/** How long the oldest transaction of anyone has been open: it keeps the database from cleaning up behind busy rows. */
+export async function oldestTransactionMs(pool: Pool): Promise<number> {
+  const { rows } = await asUnavailable(
+    pool.query<{ age: number }>({
+      text: `SELECT coalesce(max(extract(epoch FROM clock_timestamp() - xact_start)) * 1000, 0)::bigint AS age
+          FROM pg_stat_activity WHERE backend_xmin IS NOT NULL AND datname = current_database()`,
+    }),
+  );
+  return rows[0]?.age ?? 0;
+}

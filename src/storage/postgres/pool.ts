@@ -2,7 +2,7 @@ import type { Client, QueryConfig, QueryResult, QueryResultRow } from 'pg';
 
 import { StorageUnavailable } from '../port.ts';
 import { type Connector, withDeadline } from './connector.ts';
-import { ConnectionLost } from './failure.ts';
+import { withoutDoubt } from './doubts.ts';
 import { Session, type SessionOptions } from './session.ts';
 
 /** How long one waits for a connection. */
@@ -96,23 +96,14 @@ export class Pool {
   }
 }
 
-/** A warning counts as a lost answer: a commit whose wait for its standby was cancelled comes back as done, with one. */
+/** An answer in doubt counts as a lost one. */
 function asker(session: Session, client: Client, timeoutMs: number): Ask {
   return async (query) => {
-    let warning: string | null = null;
-    const note = ({ severity, message }: { severity?: string | undefined; message?: string | undefined }): void => {
-      if (severity === 'WARNING') warning = message ?? 'warning';
-    };
-    client.on('notice', note);
     try {
-      const result = await withDeadline(client, timeoutMs, client.query(query));
-      if (warning !== null) throw new ConnectionLost(warning);
-      return result as never;
+      return (await withoutDoubt(client, () => withDeadline(client, timeoutMs, client.query(query)))) as never;
     } catch (error) {
       session.noteFailure(client, error);
       throw error;
-    } finally {
-      client.off('notice', note);
     }
   };
 }

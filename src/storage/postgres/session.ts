@@ -1,7 +1,8 @@
 import type { Client, QueryConfig, QueryResult, QueryResultRow } from 'pg';
 
 import { StorageUnavailable } from '../port.ts';
-import { type Connector, destroy, type Settings, withDeadline } from './connector.ts';
+import { type Backend, type Connector, destroy, type Settings, withDeadline } from './connector.ts';
+import { withoutDoubt } from './doubts.ts';
 import { kindOf, reasonOf } from './failure.ts';
 
 const FIRST_PAUSE_MS = 50;
@@ -36,7 +37,7 @@ export class Session {
   #isClosed = false;
   #timeline = 0;
   /** Processes of the server whose connections were given up. */
-  readonly #abandoned: number[] = [];
+  readonly #abandoned: Backend[] = [];
   readonly #dropped = new WeakSet<Client>();
   #last: Promise<void> = Promise.resolve();
 
@@ -68,15 +69,28 @@ export class Session {
 
   /** One after the other: the time that an answer may take runs from its own sending. */
   query<R extends QueryResultRow>(query: QueryConfig | string): Promise<QueryResult<R>> {
-    const answer = this.#last.then(() => this.#ask<R>(query));
+    const answer = this.#ask<R>(this.#nextClient(), query);
     this.#last = ended(answer);
     return answer;
   }
 
-  async #ask<R extends QueryResultRow>(query: QueryConfig | string): Promise<QueryResult<R>> {
-    const client = await this.client();
+  /** The same of two, on one connection. With `pipeline` the second is sent before the first is answered. */
+  queryTwo<R extends QueryResultRow>(one: QueryConfig, two: QueryConfig): [Promise<QueryResult<R>>, Promise<unknown>] {
+    const client = this.#nextClient();
+    const answers: [Promise<QueryResult<R>>, Promise<unknown>] = [this.#ask<R>(client, one), this.#ask(client, two)];
+    this.#last = ended(Promise.allSettled(answers));
+    return answers;
+  }
+
+  #nextClient(): Promise<Client> {
+    return this.#last.then(() => this.client());
+  }
+
+  async #ask<R extends QueryResultRow>(given: Promise<Client>, query: QueryConfig | string): Promise<QueryResult<R>> {
+    const client = await given;
     try {
-      return await withDeadline(client, this.#options.timeoutMs, client.query<R>(query));
+      const ask = () => withDeadline(client, this.#options.timeoutMs, client.query<R>(query));
+      return await withoutDoubt(client, ask);
     } catch (error) {
       this.noteFailure(client, error);
       throw error;
@@ -91,9 +105,9 @@ export class Session {
 
   drop(client: Client, reason: string): void {
     destroy(client);
-    const { processID } = client as unknown as { processID: number | null };
-    // Once, however many had asked on it: by the next time the number may be that of another one of ours.
-    if (processID !== null && !this.#dropped.has(client)) this.#abandoned.push(processID);
+    const backend = this.#connector.backendOf(client);
+    // Once, however many had asked on it.
+    if (backend !== null && !this.#dropped.has(client)) this.#abandoned.push(backend);
     this.#dropped.add(client);
     // Another one may be in its place already.
     if (this.#opened !== client) return;
@@ -104,14 +118,16 @@ export class Session {
 
   /** A server that was given up on may still wait for its standby, and would do so for ever. */
   async #endAbandoned(client: Client): Promise<void> {
-    const pids = this.#abandoned.splice(0);
-    if (pids.length === 0) return;
+    const backends = this.#abandoned.splice(0);
+    if (backends.length === 0) return;
     await withDeadline(
       client,
       this.#options.timeoutMs,
       client.query(
-        'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = ANY ($1::int[]) AND application_name = $2',
-        [pids, this.#connector.sessionName],
+        `SELECT pg_terminate_backend(s.pid) FROM pg_stat_activity s JOIN unnest($1::int[], $2::bigint[]) AS left_behind(pid, started_at)
+           ON s.pid = left_behind.pid AND (extract(epoch FROM s.backend_start) * 1000000)::bigint = left_behind.started_at
+         WHERE s.application_name = $3`,
+        [backends.map(({ pid }) => pid), backends.map(({ startedAt }) => startedAt), this.#connector.sessionName],
       ),
     );
   }

@@ -9,12 +9,13 @@ import { parseAddress } from './address.ts';
 import { LedgerClock } from './clock.ts';
 import { Connector, withDeadline, WrongServer } from './connector.ts';
 import { PostgresEdgeCounts, PUSH_TIMEOUT_MS } from './edgeCounts.ts';
+import { Durability } from './durability.ts';
 import { asUnavailable, reasonOf } from './failure.ts';
 import { PostgresFeed } from './feed.ts';
 import { fillWords } from './fillWords.ts';
 import { type LedgerObserver, PostgresLedger } from './ledger.ts';
 import { Management } from './management.ts';
-import { listNodes, type NodeRecord, sayGoodbye, sayHello } from './nodes.ts';
+import { listNodes, type NodeRecord, oldestTransactionMs, sayGoodbye, sayHello } from './nodes.ts';
 import { Pool } from './pool.ts';
 import { PostgresReader } from './reader.ts';
 import { migrate, readInstallation } from './schema.ts';
@@ -30,8 +31,6 @@ const LOCK_TIMEOUT_MS = 3_000;
 const ANSWER_WITHIN_MS = STATEMENT_TIMEOUT_MS + 1_000;
 /** How long the schema may take to be made or changed. */
 const MIGRATE_WITHIN_MS = 600_000;
-/** A database that says nothing for so long makes a node not ready, whatever it may use from memory. */
-const SILENCE_MS = 3_000;
 /** How often it is looked whether another host has become the primary. */
 const LOOK_AROUND_MS = 1_000;
 /** Any number, the same for all nodes: who holds it is alone. */
@@ -53,11 +52,15 @@ export interface PostgresOptions {
   readonly idempotencyRetentionMs: number;
   readonly staleMaxMs: number;
   readonly observe: LedgerObserver;
+  /** Also serves a database that does not flush what it reports. */
+  readonly allowFsyncOff?: boolean;
   /** May bring an older schema to the version of this program; otherwise it is refused. */
   readonly upgrades?: boolean;
   /** For tests: the time is what `nowMs` says, for the ledger too. */
   readonly isTimeVirtual?: boolean;
 }
+
+type Opened = Pick<PostgresStorage, 'durability' | 'workspaceId'> & { readonly connector: Connector };
 
 export class PostgresStorage implements Storage {
   readonly records: Records;
@@ -67,6 +70,7 @@ export class PostgresStorage implements Storage {
   readonly edge: PostgresEdgeCounts;
   readonly feed: PostgresFeed;
   readonly workspaceId: string;
+  readonly durability: Durability;
   readonly #pool: Pool;
   /** For what verifications wait for: management does not get in their way. */
   readonly #lookups: Pool;
@@ -78,11 +82,12 @@ export class PostgresStorage implements Storage {
   #watchTimer: ReturnType<typeof setTimeout> | null = null;
   #isClosed = false;
 
-  private constructor(connector: Connector, options: PostgresOptions, workspaceId: string) {
+  private constructor({ connector, durability, workspaceId }: Opened, options: PostgresOptions) {
     const clock = new LedgerClock(options.nowMs, options.isTimeVirtual === true);
     const { random, monotonicMs } = options;
     this.#options = options;
     this.#connector = connector;
+    this.durability = durability;
     this.#clock = clock;
     this.workspaceId = workspaceId;
     const common = {
@@ -119,6 +124,7 @@ export class PostgresStorage implements Storage {
     this.feed = new PostgresFeed(connector, {
       staleMaxMs: options.staleMaxMs,
       clock,
+      durability,
       monotonicMs,
       wallClockMs: options.nowMs,
       random,
@@ -136,8 +142,10 @@ export class PostgresStorage implements Storage {
   static async open(options: PostgresOptions): Promise<PostgresStorage> {
     const connector = new Connector(parseAddress(options.url), options.node);
     const client = await connector.connect({ statement_timeout: String(MIGRATE_WITHIN_MS) });
+    const durability = new Durability(options.allowFsyncOff === true);
     let workspaceId: string;
     try {
+      await withDeadline(client, ANSWER_WITHIN_MS, durability.refuseUnsafe(client));
       await withDeadline(
         client,
         MIGRATE_WITHIN_MS,
@@ -150,7 +158,7 @@ export class PostgresStorage implements Storage {
     } finally {
       await client.end();
     }
-    const storage = new PostgresStorage(connector, options, workspaceId);
+    const storage = new PostgresStorage({ connector, durability, workspaceId }, options);
     try {
       await storage.feed.start();
       storage.#watchPrimary();
@@ -161,11 +169,14 @@ export class PostgresStorage implements Storage {
     }
   }
 
-  /** Why nothing is heard from the database; null while it answers. */
+  /** Why the database cannot be relied on; null while it can. */
   #silence(): string | null {
-    const { ageMs } = this.feed;
-    if (ageMs >= SILENCE_MS) return `The database has not answered for ${Math.round(ageMs)} ms.`;
-    return this.#lookups.isStuck ? 'The database leaves lookups of keys unanswered.' : null;
+    const stuck = this.#lookups.isStuck ? 'The database leaves lookups of keys unanswered.' : null;
+    return this.durability.silence(this.feed) ?? stuck ?? this.durability.trouble;
+  }
+
+  get warnings(): readonly string[] {
+    return this.durability.warnings;
   }
 
   /** A node must not stay with a server that another one has taken the place of. */
@@ -219,15 +230,8 @@ export class PostgresStorage implements Storage {
     });
   }
 
-  /** How long the oldest transaction of anyone has been open: it keeps the database from cleaning up behind busy rows. */
-  async oldestTransactionMs(): Promise<number> {
-    const { rows } = await asUnavailable(
-      this.#pool.query<{ age: number }>({
-        text: `SELECT coalesce(max(extract(epoch FROM clock_timestamp() - xact_start)) * 1000, 0)::bigint AS age
-          FROM pg_stat_activity WHERE backend_xmin IS NOT NULL AND datname = current_database()`,
-      }),
-    );
-    return rows[0]?.age ?? 0;
+  oldestTransactionMs(): Promise<number> {
+    return oldestTransactionMs(this.#pool);
   }
 
   listNodes(): Promise<{ nowMs: number; nodes: readonly NodeRecord[] }> {

@@ -45,6 +45,7 @@ export class SqliteStorage implements Storage {
   readonly edge: EdgeCounts;
   readonly feed = ALONE;
   readonly workspaceId: string;
+  readonly warnings: readonly string[] = [];
   readonly #db: Database;
   readonly #paths: readonly string[];
   readonly #writer: SqliteThread;

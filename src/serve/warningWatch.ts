@@ -1,0 +1,33 @@
+import type { Log } from '../log.ts';
+
+export interface Watched {
+  /** Why the node cannot keep its promises; null while it can. */
+  readonly trouble: string | null;
+  readonly warnings: readonly string[];
+}
+
+/** Tells when the database becomes less safe, and when it is safe again: once each, not at every look. */
+export class WarningWatch {
+  readonly #watched: Watched;
+  readonly #log: Pick<Log, 'info' | 'warn' | 'error'>;
+  #told = new Set<string>();
+
+  constructor(watched: Watched, log: Pick<Log, 'info' | 'warn' | 'error'>) {
+    this.#watched = watched;
+    this.#log = log;
+  }
+
+  look(): void {
+    const { trouble, warnings } = this.#watched;
+    const now = new Set(trouble === null ? warnings : [trouble, ...warnings]);
+    for (const problem of now) {
+      if (this.#told.has(problem)) continue;
+      const fields = { problem };
+      if (problem === trouble) this.#log.error('the database is not safe: this node is not ready', fields);
+      else this.#log.warn('the database is less safe than it could be', fields);
+    }
+    for (const problem of this.#told)
+      if (!now.has(problem)) this.#log.info('a problem of the database has ended', { problem });
+    this.#told = now;
+  }
+}

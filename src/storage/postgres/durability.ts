@@ -1,0 +1,76 @@
+import type { Client } from 'pg';
+
+import { WrongServer } from './connector.ts';
+
+/** What of the server decides whether a commit that it has reported survives a crash. All three can change while it runs. */
+export interface DurabilityFacts {
+  readonly fsync: boolean;
+  readonly full_page_writes: boolean;
+  /** A commit is reported when a standby has it too. */
+  readonly awaits_standby: boolean;
+}
+
+/** The facts as columns. `synchronous_commit` is not among them: every connection sets its own (connector.ts). */
+export const DURABILITY_COLUMNS = `current_setting('fsync') = 'on' AS fsync,
+  current_setting('full_page_writes') = 'on' AS full_page_writes,
+  current_setting('synchronous_standby_names') <> '' AS awaits_standby`;
+
+/** A database that says nothing for so long makes a node not ready, whatever it may use from memory. */
+const SILENCE_MS = 3_000;
+
+const FSYNC_OFF =
+  'PostgreSQL runs with fsync = off: a crash of its machine loses spends that were answered. Set fsync = on and reload PostgreSQL';
+const FULL_PAGE_WRITES_OFF =
+  'PostgreSQL runs with full_page_writes = off: a crash can leave half-written pages, unless its file system writes whole pages. Set full_page_writes = on and reload PostgreSQL.';
+const STANDBY_GONE =
+  'PostgreSQL does not wait for a synchronous standby any more (synchronous_standby_names is empty): a failover can lose spends that were answered. Set synchronous_standby_names again, or restart this node if it is meant.';
+
+/** Whether what was answered is safe on the server, as it was last heard from it. */
+export class Durability {
+  readonly #allowsFsyncOff: boolean;
+  #facts: DurabilityFacts = { fsync: true, full_page_writes: true, awaits_standby: false };
+  #hasAwaited = false;
+
+  constructor(allowsFsyncOff: boolean) {
+    this.#allowsFsyncOff = allowsFsyncOff;
+  }
+
+  get facts(): DurabilityFacts {
+    return this.#facts;
+  }
+
+  note({ fsync, full_page_writes, awaits_standby }: DurabilityFacts): void {
+    this.#facts = { fsync, full_page_writes, awaits_standby };
+    this.#hasAwaited ||= awaits_standby;
+  }
+
+  /** Asked once at the start: a server that cannot keep what it reports is refused. */
+  async refuseUnsafe(client: Client): Promise<void> {
+    const { rows } = await client.query<DurabilityFacts>(`SELECT ${DURABILITY_COLUMNS}`);
+    if (rows[0] !== undefined) this.note(rows[0]);
+    if (this.trouble !== null) throw new WrongServer(`${FSYNC_OFF}, or set KEYSTILE_ALLOW_FSYNC_OFF=on for tests.`);
+  }
+
+  /** Why the promise "answered means durable" cannot be held; null while it can. */
+  get trouble(): string | null {
+    return this.#facts.fsync || this.#allowsFsyncOff ? null : `${FSYNC_OFF}.`;
+  }
+
+  /** Why nothing was confirmed for so long; null when something was. */
+  silence({ ageMs, silentMs }: { readonly ageMs: number; readonly silentMs: number }): string | null {
+    if (ageMs < SILENCE_MS) return null;
+    const isStandby = this.#facts.awaits_standby && silentMs < SILENCE_MS;
+    const what = isStandby ? 'No synchronous standby has acknowledged a write' : 'The database has not answered';
+    return `${what} for ${Math.round(ageMs)} ms.`;
+  }
+
+  /** What may be meant, and should be known. */
+  get warnings(): readonly string[] {
+    const { fsync, full_page_writes, awaits_standby } = this.#facts;
+    return [
+      !fsync && this.#allowsFsyncOff ? `${FSYNC_OFF}.` : null,
+      full_page_writes ? null : FULL_PAGE_WRITES_OFF,
+      this.#hasAwaited && !awaits_standby ? STANDBY_GONE : null,
+    ].filter((warning) => warning !== null);
+  }
+}
