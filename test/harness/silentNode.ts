@@ -39,6 +39,7 @@ export class SilentNode {
     const engine = engineOn({
       ...{ records, ledger, edge, tallies, imports, workspaceId },
       feed: ALONE,
+      warnings: [],
       close: () => storage.close(),
     });
     const node = new SilentNode(storage, engine, clock);
