@@ -37,7 +37,12 @@ export class SilentNode {
     const storage = await open(url, clock);
     const { records, ledger, edge, tallies, imports, workspaceId } = storage;
     const engine = engineOn({
-      ...{ records, ledger, edge, tallies, imports, workspaceId },
+      records,
+      ledger,
+      edge,
+      tallies,
+      imports,
+      workspaceId,
       feed: ALONE,
       warnings: [],
       close: () => storage.close(),
