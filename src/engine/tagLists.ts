@@ -1,5 +1,6 @@
 import { MAX_TAG_LIST_BYTES } from '../core/bounds.ts';
 import { OTHER_TAGS } from '../core/tallyLists.ts';
+import type { OpenTally } from './openTally.ts';
 
 const DAY_MS = 86_400_000;
 /** Bytes of all lists that a node knows at one time; a JavaScript text takes up to twice as many. */
@@ -35,9 +36,9 @@ export interface TagList {
   /** JSON of a sorted list. */
   readonly text: string;
   readonly costBytes: number;
+  /** Of the running generation, by key: found without a text that is put together for it. */
+  readonly tallies: Map<string, OpenTally>;
 }
-
-export const OTHER: TagList = { number: 0, text: OTHER_TAGS, costBytes: 0 };
 
 /** Of one api, today. */
 interface ApiTags {
@@ -61,12 +62,15 @@ export class TagLists {
   readonly #ofApi = new Map<string, ApiTags>();
   /** Verifications that were counted under `other`, since the start. */
   readonly others: Record<OtherReason, number> = { refused: 0, lists: 0, bytes: 0 };
+  readonly #other: TagList = { number: 0, text: OTHER_TAGS, costBytes: 0, tallies: new Map() };
+  /** Lists that have tallies. */
+  #inUse: TagList[] = [];
   /** Rows of this minute whose list is longer than what a verification earns. */
   readonly #paidRows = new Set<string>();
   #minuteMs = 0;
   #dayMs = 0;
   #knownBytes = 0;
-  #number = OTHER.number;
+  #number = 0;
 
   constructor(maxLists: number) {
     this.#maxLists = maxLists;
@@ -76,8 +80,10 @@ export class TagLists {
     return this.#dayMs;
   }
 
-  /** A day begins with no lists. */
+  /** A generation begins, with no tallies; a day begins with no lists. */
   turnTo(minuteMs: number): void {
+    for (const list of this.#inUse) list.tallies.clear();
+    this.#inUse = [];
     if (minuteMs !== this.#minuteMs) this.#paidRows.clear();
     this.#minuteMs = minuteMs;
     const dayMs = minuteMs - (minuteMs % DAY_MS);
@@ -90,26 +96,35 @@ export class TagLists {
   /** What a verification of a key of this api is counted under. */
   find(apiId: string, tags: readonly string[], isValid: boolean): TagList {
     const api = this.#ofApi.get(apiId) ?? this.#begin(apiId);
-    return api === null ? this.#other('lists') : this.#findIn(api, tags, isValid);
+    return api === null ? this.#toOther('lists') : this.#findIn(api, tags, isValid);
   }
 
   /** What a verification of an unknown key is counted under; the api may be made up. */
   findForUnknown(apiId: string, tags: readonly string[]): TagList {
     const api = this.#ofApi.get(apiId);
-    return api === undefined ? this.#other('refused') : this.#findIn(api, tags, false);
+    return api === undefined ? this.#toOther('refused') : this.#findIn(api, tags, false);
   }
 
   /**
    * A tally is to be opened for this list. A row is paid for once a minute, however often it is written down. Answers the list
    * to count under: `other` when the api cannot pay.
    */
-  pay(apiId: string, list: TagList, row: string): TagList {
-    if (list === OTHER || this.#paidRows.has(row)) return list;
+  pay(apiId: string, list: TagList, keyId: string): TagList {
+    if (list === this.#other) return list;
+    const isLong = list.costBytes > EARNED_BYTES;
+    const row = isLong ? `${keyId}\0${list.number}` : '';
+    if (isLong && this.#paidRows.has(row)) return list;
     const api = this.#ofApi.get(apiId);
-    if (api === undefined || api.allowanceBytes < list.costBytes) return this.#other('bytes');
+    if (api === undefined || api.allowanceBytes < list.costBytes) return this.#toOther('bytes');
     api.allowanceBytes -= list.costBytes;
-    if (list.costBytes > EARNED_BYTES && this.#paidRows.size < MAX_PAID_ROWS) this.#paidRows.add(row);
+    if (isLong && this.#paidRows.size < MAX_PAID_ROWS) this.#paidRows.add(row);
     return list;
+  }
+
+  /** Until the next generation this key's verifications with these tags count here. */
+  keep(list: TagList, tally: OpenTally): void {
+    if (list.tallies.size === 0) this.#inUse.push(list);
+    list.tallies.set(tally.keyId, tally);
   }
 
   /** Apis of which the database may have lists that are not known here: each is asked for at most once a minute. */
@@ -140,11 +155,11 @@ export class TagLists {
   #findIn(api: ApiTags, tags: readonly string[], isValid: boolean): TagList {
     api.allowanceBytes = Math.min(api.allowanceBytes + EARNED_BYTES, MAX_ALLOWANCE_BYTES);
     const text = JSON.stringify(tags);
-    const known = text === OTHER_TAGS ? OTHER : api.lists.get(text);
+    const known = text === OTHER_TAGS ? this.#other : api.lists.get(text);
     if (known !== undefined) return known;
     if (isValid) return this.#add(api, text);
     api.isBehind = true;
-    return this.#other('refused');
+    return this.#toOther('refused');
   }
 
   #begin(apiId: string): ApiTags | null {
@@ -160,8 +175,8 @@ export class TagLists {
   }
 
   #add(api: ApiTags, text: string): TagList {
-    if (!this.#hasRoom(api)) return this.#other('lists');
-    return this.#put(api, text) ?? this.#other('bytes');
+    if (!this.#hasRoom(api)) return this.#toOther('lists');
+    return this.#put(api, text) ?? this.#toOther('bytes');
   }
 
   #hasRoom({ lists }: ApiTags): boolean {
@@ -173,14 +188,14 @@ export class TagLists {
     const { written: bytes, read } = encoder.encodeInto(text, encoded);
     if (read < text.length) return null;
     const costBytes = bytes < OWN_PAGE_FROM_BYTES ? bytes : bytes + PAGE_BYTES;
-    const list = { number: ++this.#number, text, costBytes };
+    const list = { number: ++this.#number, text, costBytes, tallies: new Map() };
     lists.set(text, list);
     this.#knownBytes += bytes;
     return list;
   }
 
-  #other(reason: OtherReason): TagList {
+  #toOther(reason: OtherReason): TagList {
     this.others[reason]++;
-    return OTHER;
+    return this.#other;
   }
 }

@@ -40,7 +40,7 @@ export class TallyBook {
   #untilMs = 0;
   #running: OpenTally[] = [];
   #sealed: OpenTally[] = [];
-  /** Of this minute, by key and tags, or by api and tags. */
+  /** Of this minute, by key without tags, or by api and tags; those by key and tags are found in their list. */
   readonly #byName = new Map<string, OpenTally>();
   /** Those that were opened last for an api alone. */
   readonly #ofApi = new Map<string, OpenTally>();
@@ -62,7 +62,7 @@ export class TallyBook {
     if (tags !== null) return this.#tagged(key, tags, code === 'VALID').add(code, 1, nowMs);
     if (key.place < 0) return this.#ofKept(key).add(code, 1, nowMs);
     if (code === 'VALID' && this.#packed.count(key.place, nowMs)) return;
-    this.#named(key.id, key, null).add(code, 1, nowMs);
+    this.#named(key).add(code, 1, nowMs);
   }
 
   /** Tallies that are kept as objects. */
@@ -151,21 +151,25 @@ export class TallyBook {
     return tally;
   }
 
-  #named(name: string, key: KeyEntry, list: TagList | null): OpenTally {
-    const known = this.#known(name);
+  #named(key: KeyEntry): OpenTally {
+    const known = this.#known(key.id);
     if (known !== null) return known;
-    const tally = this.#open(key.apiId, key, list);
-    if (tally.keyId !== '') this.#byName.set(name, tally);
+    const tally = this.#open(key.apiId, key, null);
+    if (tally.keyId !== '') this.#byName.set(key.id, tally);
     return tally;
   }
 
   #tagged(key: KeyEntry, tags: readonly string[], isValid: boolean): OpenTally {
     const list = this.tagLists.find(key.apiId, tags, isValid);
-    const name = `${key.id}\0${list.number}`;
-    const known = this.#known(name);
-    if (known !== null) return known;
-    const paid = this.tagLists.pay(key.apiId, list, name);
-    return this.#named(`${key.id}\0${paid.number}`, key, paid);
+    return list.tallies.get(key.id) ?? this.#openTagged(key, this.tagLists.pay(key.apiId, list, key.id));
+  }
+
+  #openTagged(key: KeyEntry, list: TagList): OpenTally {
+    const known = list.tallies.get(key.id);
+    if (known !== undefined) return known;
+    const tally = this.#open(key.apiId, key, list);
+    if (tally.keyId !== '') this.tagLists.keep(list, tally);
+    return tally;
   }
 
   #known(name: string): OpenTally | null {
@@ -177,10 +181,9 @@ export class TallyBook {
   #askedFor(apiId: string | null, tags: readonly string[] | null): OpenTally | null {
     if (apiId === null) return null;
     const list = tags === null ? null : this.tagLists.findForUnknown(apiId, tags);
-    const name = nameOfApi(apiId, list);
-    const known = this.#known(name);
+    const known = this.#known(nameOfApi(apiId, list));
     if (known !== null) return known;
-    return this.#openAsked(apiId, list === null ? null : this.tagLists.pay(apiId, list, name));
+    return this.#openAsked(apiId, list === null ? null : this.tagLists.pay(apiId, list, ''));
   }
 
   #openAsked(apiId: string, list: TagList | null): OpenTally | null {

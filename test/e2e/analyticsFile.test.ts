@@ -158,4 +158,21 @@ describe('the file of the analytics', () => {
       [0, 1, 2].map((span) => ({ span, valid: 1 })),
     );
   });
+
+  test('tells a new process which tags were counted today: a refusal that has them counts under them', async () => {
+    using folder = new TempFolder();
+    const before = await TestService.start({ folder: folder.join('data'), startsAt: new Date().toISOString() });
+    const { key, apiId } = await before.createKey();
+    const off = await before.createKey({ apiId, enabled: false });
+    await before.verify(key, { tags: ['a'] });
+    await before.engine.tallyFlush.flush();
+    await before.engine.tallyFlush.fold();
+    await before.close();
+    await using server = await Server.start(folder, { settings: { KEYSTILE_ROOT_KEY: before.rootKey } });
+    await until('the tag is known', async () => {
+      await server.verify(off.key, { tags: ['a'] });
+      const [row] = await server.ok('/v1/analytics.getVerifications', { apiId, tag: 'a' });
+      return row.disabled > 0;
+    });
+  });
 });
