@@ -100,7 +100,7 @@ export class TcpProxy implements Disposable {
     return this.#setTrap('before the answer', isMeant);
   }
 
-  /** From now on; answers how often it was done so far. */
+  /** From now on; answers how often clients have seen what they shall see, also where the server says it by itself. */
   replaceInAnswers(from: string, to: string): () => number {
     const replaced: Replaced = { from: Buffer.from(from), to: Buffer.from(to), count: 0 };
     if (replaced.from.length !== replaced.to.length) throw new Error('messages must keep their lengths');
@@ -119,10 +119,9 @@ export class TcpProxy implements Disposable {
   #alter(bytes: Buffer): Buffer {
     const replaced = this.#replaced;
     if (replaced === null) return bytes;
-    for (let at = bytes.indexOf(replaced.from); at >= 0; at = bytes.indexOf(replaced.from, at + 1)) {
-      replaced.to.copy(bytes, at);
-      replaced.count++;
-    }
+    const { from, to } = replaced;
+    for (let at = bytes.indexOf(from); at >= 0; at = bytes.indexOf(from, at + 1)) to.copy(bytes, at);
+    for (let at = bytes.indexOf(to); at >= 0; at = bytes.indexOf(to, at + 1)) replaced.count++;
     return bytes;
   }
 

@@ -72,8 +72,8 @@ describe('a cancelled wait for the standby is known by its SQLSTATE, whatever la
       const waiting = pair.untilWaiting('beating', BEAT);
       await pair.cancelWait(await waiting);
     }
-    expect(german.translated()).toBeGreaterThan(0);
     await pair.standbyBack();
+    expect(german.translated()).toBeGreaterThan(0);
     await feed.confirm();
     expect(feed.isFresh()).toBe(true);
   });
