@@ -1,5 +1,6 @@
 import type { Client } from 'pg';
 
+import { ageMs, type Instant, instantOf, NEVER } from '../../core/age.ts';
 import type { Feed, FeedChange } from '../feedPort.ts';
 import { StorageUnavailable } from '../port.ts';
 import type { LedgerClock } from './clock.ts';
@@ -12,6 +13,8 @@ import { Session } from './session.ts';
 const POLL_MS = 200;
 /** A request that finds the node's knowledge too old waits so long for new one. */
 const CONFIRM_WITHIN_MS = 2_000;
+/** Polls that one request waits for. The first one mostly suffices: the clock would have to be set during each of them. */
+const MAX_CONFIRMING_POLLS = 5;
 /** With more changes than this all that is kept goes, instead of each. */
 const MAX_CHANGES = 1_000;
 const LISTEN_RETRY_MS = 500;
@@ -31,7 +34,7 @@ interface ChangeRow {
 }
 
 interface Poll {
-  readonly sentAtMs: number;
+  readonly sentAt: Instant;
   readonly done: Promise<void>;
 }
 
@@ -54,8 +57,8 @@ export class PostgresFeed implements Feed {
   readonly #listeners: ((change: FeedChange) => void)[] = [];
   #seen: number | null = null;
   #timeline = 0;
-  #confirmedMs = -Infinity;
-  #confirmedWallMs = -Infinity;
+  /** When the poll was sent that confirmed last. Not the latest that a clock ever showed: a clock that was ahead and is set back must not hide later sleep. */
+  #confirmedAt: Instant = NEVER;
   #running: Poll | null = null;
   #mustPollAgain = false;
   #pollTimer: ReturnType<typeof setTimeout> | null = null;
@@ -82,26 +85,32 @@ export class PostgresFeed implements Feed {
     void this.#keepListening();
   }
 
-  /** How long ago everything was known, by the clock that says more: one stops while the machine sleeps, the other can be set. */
+  /** How long ago everything was known. */
   get ageMs(): number {
-    const { monotonicMs, wallClockMs } = this.#options;
-    return Math.max(monotonicMs() - this.#confirmedMs, wallClockMs() - this.#confirmedWallMs);
+    return ageMs(this.#confirmedAt, this.#options);
   }
 
   isFresh(): boolean {
     return this.ageMs < this.#options.staleMaxMs;
   }
 
-  /** A poll that was sent long before the request arrived does not tell enough: another one is sent. */
+  /**
+   * Waits for a poll, and for another one when the node is still not fresh: the machine may have slept while the answer was under
+   * way, or the clock been set. A poll that was sent long before the request arrived is not waited for.
+   */
   async confirm(): Promise<void> {
-    const oldestMs = this.#options.monotonicMs() - this.#options.staleMaxMs;
-    const poll = this.#running !== null && this.#running.sentAtMs > oldestMs ? this.#running : this.#poll();
     let timer: ReturnType<typeof setTimeout> | null = null;
     const late = new Promise<never>((_, reject) => {
       timer = setTimeout(() => reject(new Error('no answer')), CONFIRM_WITHIN_MS);
     });
     try {
-      await Promise.race([poll.done, late]);
+      for (let polls = 0; polls < MAX_CONFIRMING_POLLS; polls++) {
+        await Promise.race([this.#recentPoll().done, late]);
+        if (this.isFresh()) return;
+      }
+      const bound = `KEYSTILE_STALE_MAX (${this.#options.staleMaxMs} ms)`;
+      const why = `Answers of the database take longer than ${bound}, or the clock of this machine is being set.`;
+      throw new StorageUnavailable(why);
     } catch (error) {
       const reason =
         error instanceof StorageUnavailable ? error.message : `The database is silent (${reasonOf(error)}).`;
@@ -122,20 +131,22 @@ export class PostgresFeed implements Feed {
     await Promise.all([this.#polling.close(), this.#listening.close()]);
   }
 
+  #recentPoll(): Poll {
+    const running = this.#running;
+    return running !== null && ageMs(running.sentAt, this.#options) < this.#options.staleMaxMs ? running : this.#poll();
+  }
+
   #poll(): Poll {
-    const { monotonicMs, wallClockMs, clock } = this.#options;
-    const [sentAtMs, sentWallMs, startedAtMs] = [monotonicMs(), wallClockMs(), clock.startMs()];
+    const { clock } = this.#options;
+    const [sentAt, startedAtMs] = [instantOf(this.#options), clock.startMs()];
     const ask = async (): Promise<void> => {
       const row = await this.#ask();
       clock.observe(startedAtMs, row.now);
       this.#take(row);
-      if (sentAtMs < this.#confirmedMs) return;
-      this.#confirmedMs = sentAtMs;
-      // As it was then, not the latest it ever was: a clock that was ahead and is set back must not hide later sleep.
-      this.#confirmedWallMs = sentWallMs;
+      if (sentAt.monotonicMs >= this.#confirmedAt.monotonicMs) this.#confirmedAt = sentAt;
     };
     const done = ask();
-    const poll: Poll = { sentAtMs, done };
+    const poll: Poll = { sentAt, done };
     this.#running = poll;
     const ended = (): void => {
       if (this.#running === poll) this.#running = null;

@@ -79,8 +79,8 @@ export class PostgresStorage implements Storage {
   #isClosed = false;
 
   private constructor(connector: Connector, options: PostgresOptions, workspaceId: string) {
-    const clock = new LedgerClock(options.nowMs, options.isTimeVirtual === true);
     const { random, monotonicMs } = options;
+    const clock = new LedgerClock({ monotonicMs, wallClockMs: options.nowMs }, options.isTimeVirtual === true);
     this.#options = options;
     this.#connector = connector;
     this.#clock = clock;
