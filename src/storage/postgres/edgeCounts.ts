@@ -174,9 +174,8 @@ const LOAD = `SELECT owner, name, duration_ms, reset_at_ms,
 /**
  * Pushes and pulls in one statement. The first pull of a node has nothing to look back to: it loads owners as they come.
  *
- * A window that ends too late was pushed by a node whose clock was ahead. It counts in the running window for as long as it is
- * news: later on it would count in every window until its end. What was pushed in the future is no news, but a trace of the
- * database's own clock having been ahead.
+ * A window that ends too late was pushed by a node whose clock was ahead. It counts in the window in which it was pushed: in the
+ * running one, whichever that is, it would count in every window until its end.
  */
 const SYNC = `WITH mine AS (
     INSERT INTO edge_counts (owner, name, duration_ms, node, count, reset_at_ms)
@@ -186,22 +185,22 @@ const SYNC = `WITH mine AS (
     ON CONFLICT (owner, name, duration_ms, node)
     DO UPDATE SET count = excluded.count, reset_at_ms = excluded.reset_at_ms,
       pushed_at = CASE WHEN $9 THEN edge_counts.pushed_at ELSE clock_timestamp() END
-  ), clock AS MATERIALIZED (
-    SELECT clock_timestamp() AS at, ledger_now_v1(NULL) AS now_ms, coalesce($7::timestamptz, now() - interval '${LOOK_BACK}') AS since
-  ), news AS MATERIALIZED (
+  ), news AS (
     SELECT owner, name, duration_ms, pushed_at FROM edge_counts
-    WHERE $8 AND pushed_at > (SELECT since FROM clock) AND pushed_at <= (SELECT at FROM clock) AND node <> $1
+    WHERE $8 AND pushed_at > coalesce($7::timestamptz, now() - interval '${LOOK_BACK}') AND node <> $1
     ORDER BY pushed_at FETCH FIRST ${MAX_PULLED} ROWS WITH TIES
+  ), clock AS MATERIALIZED (
+    SELECT ledger_now_v1(NULL) AS now_ms
   ), seen AS (
-    SELECT e.*, e.reset_at_ms > clock.now_ms + e.duration_ms + ${AHEAD_MS} AS is_far,
-      (clock.now_ms / e.duration_ms + 1) * e.duration_ms AS running_until_ms,
-      e.pushed_at > clock.since AND e.pushed_at <= clock.at AS is_news
+    SELECT e.*, clock.now_ms, e.reset_at_ms > clock.now_ms + e.duration_ms + ${AHEAD_MS} AS is_far
     FROM (SELECT DISTINCT owner, name, duration_ms FROM news) n
     JOIN edge_counts e ON e.owner = n.owner AND e.name = n.name AND e.duration_ms = n.duration_ms AND e.node <> $1
     CROSS JOIN clock
   ), sums AS (
-    SELECT owner, name, duration_ms, CASE WHEN is_far THEN running_until_ms ELSE reset_at_ms END AS reset_at_ms, sum(count)::bigint AS count
-    FROM seen WHERE is_news OR NOT is_far
+    SELECT owner, name, duration_ms, CASE WHEN is_far THEN (now_ms / duration_ms + 1) * duration_ms ELSE reset_at_ms END AS reset_at_ms,
+      sum(count)::bigint AS count
+    FROM seen
+    WHERE NOT is_far OR floor(extract(epoch FROM pushed_at) * 1000)::bigint / duration_ms = now_ms / duration_ms
     GROUP BY 1, 2, 3, 4
   )
   SELECT s.*, (now() - interval '${LOOK_BACK}')::text AS back,
