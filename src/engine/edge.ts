@@ -75,7 +75,7 @@ export class Edge {
     return loading;
   }
 
-  /** The running window of a limit. */
+  /** The running window of a limit. `endsTooLate` is written out: each verification comes by here. */
   window(owner: LocalOwner, limit: LocalLimit, nowMs: number): LocalWindow {
     let window = owner.last;
     if (window === null || !isOf(window, limit)) {
@@ -84,7 +84,7 @@ export class Edge {
     }
     if (!limit.isAdHoc) window.isAdHoc = false;
     if (nowMs >= window.resetAtMs) roll(window, nowMs);
-    else this.#endInTime(window, nowMs);
+    else if (window.resetAtMs - nowMs > window.durationMs) this.#endInTime(window, nowMs);
     return window;
   }
 
