@@ -136,7 +136,7 @@ export const VARIABLES = {
     'STALE_MAX',
     duration(100, 24 * HOUR_MS),
     '1s',
-    'How old the knowledge of a node may be where several share a database: how long a revoked key may live on. A node that hears nothing for longer answers 503. Alone, a node is never stale.',
+    'How old the knowledge of a node may be where several share a database: how long a revoked key may live on. A node that hears nothing for longer answers 503, so it has to be longer than a round trip to the database. Alone, a node is never stale.',
   ),
   maxConnections: variable(
     'MAX_CONNECTIONS',

@@ -1,49 +1,62 @@
 import { MAX_ADHOC_LIMITS_PER_OWNER } from '../core/bounds.ts';
 import { AppError } from '../core/errors.ts';
-import { fits, windowEnd } from '../core/window.ts';
+import { fits } from '../core/window.ts';
 import type { EdgeCount, EdgeCounts, LoadedCount } from '../storage/port.ts';
 import {
   countAdHoc,
+  dropEndedAdHoc,
+  endsTooLate,
   findWindow,
-  fromCount,
   isOf,
+  learn,
   type LocalLeg,
   type LocalLimit,
   type LocalOwner,
   type LocalWindow,
   newWindow,
+  pullBack,
+  roll,
+  runningWindows,
   toCount,
   tooManyAdHocLimits,
   used,
 } from './localWindow.ts';
 import { OwnerGroups } from './ownerGroups.ts';
+import { UnsavedWindows } from './unsavedWindows.ts';
 
 /** Counts that are handed over at the most at one time. */
 const SYNC_SLICE = 1000;
 /** Owners that are looked at when there is no room for a new one. */
 const FORGET_STEP = 1000;
 
+export interface EdgeOptions {
+  readonly nowMs: () => number;
+  readonly maxOwners: number;
+  /** All groups together have at most half of all owners, and each at most half of that, and at most this. */
+  readonly maxPerGroup?: number;
+}
+
 /** All local counters of this node. Nothing here waits, but the first touch of an owner. */
 export class Edge {
   readonly #counts: EdgeCounts;
+  readonly #nowMs: () => number;
   readonly #maxOwners: number;
   readonly #owners = new Map<string, LocalOwner>();
   readonly #groups: OwnerGroups;
   readonly #loading = new Map<string, Promise<void>>();
-  #unsaved: LocalWindow[] = [];
-  #awaitingUnsaved: PromiseWithResolvers<void> | null = null;
+  readonly #unsaved = new UnsavedWindows();
   #forgetting = this.#owners.entries();
 
-  /** All groups together have at most half of all, and each at most half of that, and at most `maxPerGroup`. */
-  constructor(counts: EdgeCounts, maxOwners: number, maxPerGroup = maxOwners) {
+  constructor(counts: EdgeCounts, { nowMs, maxOwners, maxPerGroup = maxOwners }: EdgeOptions) {
     this.#counts = counts;
+    this.#nowMs = nowMs;
     this.#maxOwners = maxOwners;
     this.#groups = new OwnerGroups(maxPerGroup, Math.max(1, Math.floor(maxOwners / 2)));
     counts.onForgotten(() => this.#markAll());
   }
 
   get unsavedSize(): number {
-    return this.#unsaved.length;
+    return this.#unsaved.size;
   }
 
   /** Other nodes may count on the same database. */
@@ -67,20 +80,16 @@ export class Edge {
     return loading;
   }
 
-  /** The running window of a limit. */
+  /** The running window of a limit. `endsTooLate` is written out: each verification comes by here. */
   window(owner: LocalOwner, limit: LocalLimit, nowMs: number): LocalWindow {
-    const { durationMs, isAdHoc } = limit;
     let window = owner.last;
     if (window === null || !isOf(window, limit)) {
       window = findWindow(owner.windows, limit) ?? this.#open(owner, limit, nowMs);
       owner.last = window;
     }
-    if (!isAdHoc) window.isAdHoc = false;
-    if (nowMs >= window.resetAtMs) {
-      window.admitted = 0;
-      window.held = 0;
-      window.resetAtMs = windowEnd(nowMs, durationMs);
-    }
+    if (!limit.isAdHoc) window.isAdHoc = false;
+    if (nowMs >= window.resetAtMs) roll(window, nowMs);
+    else if (window.resetAtMs - nowMs > window.durationMs) this.#endInTime(window, nowMs);
     return window;
   }
 
@@ -95,7 +104,7 @@ export class Edge {
   admit({ window, cost }: LocalLeg): void {
     if (cost === 0) return;
     window.admitted += cost;
-    this.#mark(window);
+    this.#unsaved.add(window);
   }
 
   hold({ window, cost }: LocalLeg): void {
@@ -105,14 +114,14 @@ export class Edge {
   /** Ends a hold. When its window has ended meanwhile, there is nothing left to give back or to count. */
   settle(leg: LocalLeg, isTaken: boolean): void {
     if (leg.window.resetAtMs !== leg.resetAtMs) return;
-    leg.window.held -= leg.cost;
+    // A clock that went ahead and came back has ended the hold.
+    leg.window.held = Math.max(0, leg.window.held - leg.cost);
     if (isTaken) this.admit(leg);
   }
 
   /** Returns when there is a count to be saved. */
   untilUnsaved(): Promise<void> {
-    if (this.#unsaved.length > 0) return Promise.resolve();
-    return (this.#awaitingUnsaved ??= Promise.withResolvers()).promise;
+    return this.#unsaved.untilSome();
   }
 
   /** As long as there is nobody to tell, only looks whether that is still so. Answers whether all is written. */
@@ -125,18 +134,21 @@ export class Edge {
 
   /** Writes the counts that changed since the last time, and takes over what other nodes have counted. */
   async sync(): Promise<void> {
-    const changed = this.#unsaved;
-    this.#unsaved = [];
+    const changed = this.#unsaved.takeAll();
     let next = 0;
     do {
       const slice = changed.slice(next, next + SYNC_SLICE).filter(({ isUnsaved }) => isUnsaved);
       next += SYNC_SLICE;
-      for (const window of slice) window.isUnsaved = false;
+      const nowMs = this.#nowMs();
+      for (const window of slice) {
+        this.#endInTime(window, nowMs);
+        window.isUnsaved = false;
+      }
       try {
         this.#learn(await this.#counts.sync(slice.map(toCount), next >= changed.length));
       } catch (error) {
-        for (const window of slice) this.#mark(window);
-        this.#unsaved = this.#unsaved.concat(changed.slice(next));
+        for (const window of slice) this.#unsaved.add(window);
+        this.#unsaved.putBack(changed.slice(next));
         throw error;
       }
     } while (next < changed.length);
@@ -171,6 +183,7 @@ export class Edge {
 
   /** A window with a hold stays: what becomes of the hold must find it. */
   #isOver(window: LocalWindow, nowMs: number): boolean {
+    this.#endInTime(window, nowMs);
     return window.resetAtMs <= nowMs && window.held === 0 && !window.isUnsaved;
   }
 
@@ -184,7 +197,8 @@ export class Edge {
     this.#groups.add(owner);
     try {
       const saved = await this.#read(owner);
-      const windows = saved.filter(({ resetAtMs }) => resetAtMs > nowMs).map(fromCount);
+      // Read anew: a window may have ended, and the next one been saved, while this was waited for.
+      const windows = runningWindows(saved, this.#nowMs());
       this.#owners.set(owner, { id: owner, windows, last: null, isForgotten: false });
     } finally {
       if (!this.#owners.has(owner)) this.#groups.remove(owner);
@@ -198,14 +212,22 @@ export class Edge {
     return window;
   }
 
-  /** Sums of other nodes only grow within a window. Owners that are not counted here are read when they are first seen. */
+  /** Owners that are not counted here are read when they are first seen. */
   #learn(sums: readonly EdgeCount[]): void {
+    const nowMs = this.#nowMs();
     for (const sum of sums) {
       const window = findWindow(this.#owners.get(sum.owner)?.windows ?? [], sum);
-      if (window === undefined || sum.resetAtMs < window.othersResetAtMs) continue;
-      window.others = sum.resetAtMs === window.othersResetAtMs ? Math.max(window.others, sum.count) : sum.count;
-      window.othersResetAtMs = sum.resetAtMs;
+      if (window === undefined) continue;
+      this.#endInTime(window, nowMs);
+      learn(window, sum, nowMs);
     }
+  }
+
+  /** What was saved of a window that ends too late does so as well: it is saved again. */
+  #endInTime(window: LocalWindow, nowMs: number): void {
+    if (!endsTooLate(window, nowMs)) return;
+    pullBack(window, nowMs);
+    if (window.admitted > 0) this.#unsaved.add(window);
   }
 
   /** What others have counted is worth knowing, and not worth refusing for: this node admits at most the limit by itself. */
@@ -220,29 +242,14 @@ export class Edge {
 
   #markAll(): void {
     for (const { windows } of this.#owners.values())
-      for (const window of windows) if (window.admitted > 0) this.#mark(window);
-  }
-
-  #mark(window: LocalWindow): void {
-    if (window.isUnsaved) return;
-    window.isUnsaved = true;
-    this.#unsaved.push(window);
-    this.#awaitingUnsaved?.resolve();
-    this.#awaitingUnsaved = null;
+      for (const window of windows) if (window.admitted > 0) this.#unsaved.add(window);
   }
 
   /** Lets go of ad-hoc windows that have ended; refuses one more when there are too many that have not. */
   #makeRoom(owned: LocalOwner, nowMs: number): void {
-    const { windows } = owned;
-    if (countAdHoc(windows) < MAX_ADHOC_LIMITS_PER_OWNER) return;
-    for (let i = windows.length - 1; i >= 0; i--) {
-      const window = windows[i];
-      if (window?.isAdHoc !== true || window.resetAtMs > nowMs || window.held > 0) continue;
-      windows.splice(i, 1);
-      if (owned.last === window) owned.last = null;
-      // What has ended need not be saved; under the same name another one may be saved soon.
-      window.isUnsaved = false;
-    }
-    if (countAdHoc(windows) >= MAX_ADHOC_LIMITS_PER_OWNER) throw tooManyAdHocLimits();
+    if (countAdHoc(owned.windows) < MAX_ADHOC_LIMITS_PER_OWNER) return;
+    for (const window of owned.windows) this.#endInTime(window, nowMs);
+    dropEndedAdHoc(owned, nowMs);
+    if (countAdHoc(owned.windows) >= MAX_ADHOC_LIMITS_PER_OWNER) throw tooManyAdHocLimits();
   }
 }

@@ -78,7 +78,11 @@ export class Engine {
     this.storage = storage;
     this.system = system;
     this.keyCache = new KeyCache(storage.records, maxCachedKeys, new PackedKeys(system.textReader));
-    this.edge = new Edge(storage.edge, maxLocalOwners, options.maxLimitsPerNamespace);
+    this.edge = new Edge(storage.edge, {
+      nowMs: () => storage.ledger.nowMs(),
+      maxOwners: maxLocalOwners,
+      maxPerGroup: options.maxLimitsPerNamespace,
+    });
     this.verifier = new Verifier({
       keys: this.keyCache,
       edge: this.edge,

@@ -1,5 +1,6 @@
 import { MAX_ADHOC_LIMITS_PER_OWNER } from '../core/bounds.ts';
 import { AppError } from '../core/errors.ts';
+import { AHEAD_MS, windowEnd } from '../core/window.ts';
 import type { EdgeCount, LoadedCount } from '../storage/port.ts';
 
 /**
@@ -7,6 +8,9 @@ import type { EdgeCount, LoadedCount } from '../storage/port.ts';
  * the ledger decides its other legs: it counts against the limit, and becomes admitted or is released; `others` is what
  * other nodes are known to have let through. When the window rolls, all start at 0, and a hold that was made before
  * belongs to the window that ended.
+ *
+ * No window ends later than one duration from now. One that does was made by a clock that was ahead (`endsTooLate`), and would
+ * refuse until that clock's time has come: it is pulled back to the end of the window that runs now, with its count.
  */
 export interface LocalWindow {
   readonly owner: string;
@@ -17,6 +21,9 @@ export interface LocalWindow {
   admitted: number;
   held: number;
   resetAtMs: number;
+  /** The window before this one, for a clock that goes back to it. */
+  formerAdmitted: number;
+  formerResetAtMs: number;
   others: number;
   /** The window that `others` is about: a clock of another node may be a little ahead. */
   othersResetAtMs: number;
@@ -53,8 +60,36 @@ type ConfiguredLimit = Omit<LocalLimit, 'isAdHoc'> & { readonly async: boolean }
 
 /** One in which nothing was counted yet. */
 export function newWindow(owner: string, { name, durationMs, isAdHoc }: LocalLimit): LocalWindow {
-  const counts = { admitted: 0, held: 0, resetAtMs: 0, others: 0, othersResetAtMs: 0 };
+  const counts = { admitted: 0, held: 0, resetAtMs: 0, ...NO_FORMER, others: 0, othersResetAtMs: 0 };
   return { owner, name, durationMs, isAdHoc, ...counts, isUnsaved: false };
+}
+
+const NO_FORMER = { formerAdmitted: 0, formerResetAtMs: 0 };
+
+/** Begins the window that runs now. */
+export function roll(window: LocalWindow, nowMs: number): void {
+  window.formerAdmitted = window.admitted;
+  window.formerResetAtMs = window.resetAtMs;
+  window.admitted = 0;
+  window.held = 0;
+  window.resetAtMs = windowEnd(nowMs, window.durationMs);
+}
+
+export function endsTooLate({ resetAtMs, durationMs }: LocalWindow, nowMs: number): boolean {
+  return resetAtMs - nowMs > durationMs;
+}
+
+/**
+ * Ends a window that ends too late with the one that runs now. Everything that was counted stays counted: what is held counts as
+ * admitted, because its hold cannot be settled any more, and what was admitted before the clock went ahead is added.
+ */
+export function pullBack(window: LocalWindow, nowMs: number): void {
+  const end = windowEnd(nowMs, window.durationMs);
+  window.admitted += window.held + (window.formerResetAtMs === end ? window.formerAdmitted : 0);
+  window.held = 0;
+  window.formerResetAtMs = 0;
+  window.resetAtMs = end;
+  if (window.othersResetAtMs - nowMs > window.durationMs + AHEAD_MS) window.othersResetAtMs = end;
 }
 
 /** What counts against the limit. */
@@ -79,8 +114,38 @@ export function toCount(window: LocalWindow): EdgeCount {
   return { owner, name, durationMs, count: admitted, resetAtMs };
 }
 
-export function fromCount({ owner, name, durationMs, count, resetAtMs, others }: LoadedCount): LocalWindow {
-  const counted = { admitted: count, held: 0, resetAtMs, others, othersResetAtMs: resetAtMs };
+/**
+ * What other nodes have counted only grows within a window. A sum of the next window waits for it, if that begins at once; one
+ * that ends later than that counts in the window that runs now.
+ */
+export function learn(window: LocalWindow, sum: EdgeCount, nowMs: number): void {
+  const isFar = sum.resetAtMs - nowMs > sum.durationMs + AHEAD_MS;
+  const resetAtMs = isFar ? windowEnd(nowMs, sum.durationMs) : sum.resetAtMs;
+  if (resetAtMs < window.othersResetAtMs) return;
+  window.others = resetAtMs === window.othersResetAtMs ? Math.max(window.others, sum.count) : sum.count;
+  window.othersResetAtMs = resetAtMs;
+}
+
+/** The windows that run now, of what was saved. */
+export function runningWindows(saved: readonly LoadedCount[], nowMs: number): LocalWindow[] {
+  const windows: LocalWindow[] = [];
+  for (const count of saved) {
+    if (count.resetAtMs <= nowMs) continue;
+    const loaded = fromCount(count);
+    if (endsTooLate(loaded, nowMs)) pullBack(loaded, nowMs);
+    const known = findWindow(windows, loaded);
+    if (known === undefined) windows.push(loaded);
+    else {
+      // One of them was pulled back.
+      known.admitted += loaded.admitted;
+      known.others += loaded.others;
+    }
+  }
+  return windows;
+}
+
+function fromCount({ owner, name, durationMs, count, resetAtMs, others }: LoadedCount): LocalWindow {
+  const counted = { admitted: count, held: 0, resetAtMs, ...NO_FORMER, others, othersResetAtMs: resetAtMs };
   return { owner, name, durationMs, isAdHoc: true, ...counted, isUnsaved: false };
 }
 
@@ -96,6 +161,19 @@ export function liveAdHoc(owner: LocalOwner, configured: readonly ConfiguredLimi
     if (configured?.some((limit) => limit.async && isOf(window, limit)) !== true) live++;
   }
   return live;
+}
+
+/** Lets go of ad-hoc windows that have ended. */
+export function dropEndedAdHoc(owner: LocalOwner, nowMs: number): void {
+  const { windows } = owner;
+  for (let i = windows.length - 1; i >= 0; i--) {
+    const window = windows[i];
+    if (window?.isAdHoc !== true || window.resetAtMs > nowMs || window.held > 0) continue;
+    windows.splice(i, 1);
+    if (owner.last === window) owner.last = null;
+    // What has ended need not be saved; under the same name another one may be saved soon.
+    window.isUnsaved = false;
+  }
 }
 
 export function tooManyAdHocLimits(): AppError {

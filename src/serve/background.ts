@@ -1,3 +1,4 @@
+import { ageMs, type Clocks, type Instant, instantOf } from '../core/age.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { BackgroundGauges } from '../http/metrics.ts';
 import type { Log } from '../log.ts';
@@ -27,12 +28,10 @@ const EARLY = 0.1;
 /** A clock that moved by this much against the time that has passed was set by someone. */
 const CLOCK_JUMP_MS = 2_000;
 
-export interface BackgroundOptions {
+export interface BackgroundOptions extends Clocks {
   readonly engine: Engine;
   readonly log: Log;
   readonly syncIntervalMs: number;
-  readonly wallClockMs: () => number;
-  readonly monotonicMs: () => number;
   /** From 0 to 1: nodes that were started together shall not go on in step. */
   readonly random: () => number;
   /** The database that other nodes share; null where there are none. */
@@ -48,7 +47,7 @@ export class Background {
   readonly #running = new Set<Promise<void>>();
   #clockOffsetMs: number;
   #saveAgainAtMs = 0;
-  #syncedAtMs: number | null = null;
+  #syncedAt: Instant | null = null;
   #oldestTransactionMs = 0;
   #isStopped = false;
   readonly #stopped = Promise.withResolvers<void>();
@@ -134,7 +133,7 @@ export class Background {
 
   /** How long ago local counts were last exchanged; null = never. */
   get #syncLagMs(): number | null {
-    return this.#syncedAtMs === null ? null : Math.round(this.#options.monotonicMs() - this.#syncedAtMs);
+    return this.#syncedAt === null ? null : Math.round(ageMs(this.#syncedAt, this.#options));
   }
 
   /** Each task by itself: one that is still running is not started again, one that fails is tried at its next turn. */
@@ -189,14 +188,15 @@ export class Background {
   async #syncNow(): Promise<void> {
     const { engine, monotonicMs, cluster } = this.#options;
     engine.edge.tidy(engine.storage.ledger.nowMs(), FORGET_STEP);
-    const startedAtMs = monotonicMs();
+    const startedAt = instantOf(this.#options);
+    const startedAtMs = startedAt.monotonicMs;
     const counts = engine.edge.unsavedSize;
     const rests = startedAtMs < this.#saveAgainAtMs;
     if (cluster === null && (rests || counts === 0)) return;
     try {
       const isWritten = rests ? await engine.edge.syncIfHeard() : await engine.edge.sync().then(() => true);
       if (!isWritten) return;
-      this.#syncedAtMs = startedAtMs;
+      this.#syncedAt = startedAt;
     } catch (error) {
       if (cluster === null) this.#saveAgainAtMs = monotonicMs() + FAILED_SAVE_REST_MS;
       throw error;

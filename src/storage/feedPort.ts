@@ -14,7 +14,7 @@ export interface FeedChange {
 export interface Feed {
   /** False when a change may be unknown here for longer than allowed: nothing that is kept in memory may be used. */
   isFresh(): boolean;
-  /** Asks now, shared by all who wait; then what was changed until now is known. Rejects when no answer comes in time. */
+  /** Asks now, shared by all who wait. When it is done, the node is fresh. Rejects when that is not so in time. */
   confirm(): Promise<void>;
   onChange(listener: (change: FeedChange) => void): void;
 }

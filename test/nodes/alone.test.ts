@@ -117,7 +117,7 @@ describe('a node that is alone', () => {
 });
 
 describe('local counts that were saved while nobody was there to be told', () => {
-  const counted = (count: number) => ({ owner: 'key_1', name: 'a', durationMs: 3_600_000, count, resetAtMs: 1e14 });
+  const counted = (count: number) => ({ owner: 'key_1', name: 'a', durationMs: 1e14, count, resetAtMs: 1e14 });
   const told = async () => (await lab.query('SELECT count::int, pushed_at FROM edge_counts'))[0];
   const unseenFor = (ms: number) => lab.query(`UPDATE nodes SET seen_at_ms = ledger_now_v1(NULL) - ${ms}`);
 

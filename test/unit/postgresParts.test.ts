@@ -2,7 +2,6 @@ import { describe, expect, test } from 'bun:test';
 
 import { DatabaseError } from 'pg';
 
-import { LedgerClock } from '../../src/storage/postgres/clock.ts';
 import { ConnectionLost, kindOf, reasonOf } from '../../src/storage/postgres/failure.ts';
 import { KnownWindows } from '../../src/storage/postgres/knownWindows.ts';
 
@@ -11,23 +10,6 @@ function refusal(code: string): DatabaseError {
   error.code = code;
   return error;
 }
-
-describe('the clock of the ledger', () => {
-  test("follows the database's: the offset is measured between asking and answer", () => {
-    const node = { ms: 1_000 };
-    const clock = new LedgerClock(() => node.ms, false);
-    const startedAtMs = clock.startMs();
-    node.ms = 1_100;
-    clock.observe(startedAtMs, 6_050);
-    expect([clock.offsetMs, clock.nowMs(), clock.said]).toEqual([5_000, 6_100, null]);
-  });
-
-  test('of a test is the one it brings, for the database too', () => {
-    const clock = new LedgerClock(() => 42, true);
-    clock.observe(0, 9_999);
-    expect([clock.offsetMs, clock.nowMs(), clock.said]).toEqual([0, 42, 42]);
-  });
-});
 
 describe('failures', () => {
   test.each([

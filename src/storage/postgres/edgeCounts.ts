@@ -1,3 +1,4 @@
+import { AHEAD_MS } from '../../core/window.ts';
 import type { EdgeCount, EdgeCounts, LoadedCount } from '../port.ts';
 import { asUnavailable } from './failure.ts';
 import { GONE_AFTER_MS } from './nodes.ts';
@@ -10,7 +11,7 @@ const LOOK_BACK = '2 seconds';
 /** Who was seen in this time may come back, and is told by then what it has missed. */
 const AWAITED_MS = 600_000;
 /** Rows of other nodes that are looked at in one pull; the next one goes on from there. */
-const MAX_PULLED = 10_000;
+export const MAX_PULLED = 10_000;
 
 interface SumRow extends Record<string, unknown> {
   owner: string | null;
@@ -18,8 +19,10 @@ interface SumRow extends Record<string, unknown> {
   duration_ms: number;
   reset_at_ms: number;
   count: number;
-  /** Where the next pull begins. */
-  next: string;
+  /** Of the last row that was looked at, where there may be more; null: there are no more. */
+  last: string | null;
+  /** How far back this pull would have to look. */
+  back: string;
   /** How long ago another node was last seen; null = there is none. */
   unseen_ms: number | null;
 }
@@ -42,7 +45,13 @@ export class PostgresEdgeCounts implements EdgeCounts {
   readonly #session: Session;
   readonly #node: string;
   readonly #lookups: Pool;
+  /** The next pull looks at what was pushed after this. */
   #next: string | null = null;
+  /**
+   * Where the round after this one begins, while a round takes several pulls: as far back as its first pull would have looked.
+   * A push that was under way during the round may be committed late, with a time that the round has passed already.
+   */
+  #nextRound: string | null = null;
   /** Owners that will be asked for together, as soon as the question before is answered. */
   #gathering: { readonly owners: Set<string>; readonly rows: Promise<LoadRow[]> } | null = null;
   #lastLoad: Promise<unknown> = Promise.resolve();
@@ -114,7 +123,7 @@ export class PostgresEdgeCounts implements EdgeCounts {
         ],
       }),
     );
-    if (isLast) this.#next = rows[0]?.next ?? this.#next;
+    if (isLast && rows[0] !== undefined) this.#goOn(rows[0]);
     const unseenMs = rows[0]?.unseen_ms ?? Infinity;
     this.#isAlone = unseenMs >= GONE_AFTER_MS;
     this.#isQuiet = unseenMs >= AWAITED_MS;
@@ -125,6 +134,12 @@ export class PostgresEdgeCounts implements EdgeCounts {
     return rows.flatMap(({ owner, name, duration_ms, reset_at_ms, count }) =>
       owner === null ? [] : [{ owner, name, durationMs: duration_ms, resetAtMs: reset_at_ms, count }],
     );
+  }
+
+  #goOn({ last, back }: SumRow): void {
+    const nextRound = this.#nextRound ?? back;
+    this.#next = last ?? nextRound;
+    this.#nextRound = last === null ? null : nextRound;
   }
 
   #gather(): { owners: Set<string>; rows: Promise<LoadRow[]> } {
@@ -149,15 +164,19 @@ export class PostgresEdgeCounts implements EdgeCounts {
   }
 }
 
-/** Of each window the one that ends last: an ended one of a slower node says nothing any more. */
-const LOAD = `SELECT DISTINCT ON (owner, name, duration_ms) owner, name, duration_ms, reset_at_ms,
+/** Each window by its ends: nodes whose clocks differ may have counted in several. */
+const LOAD = `SELECT owner, name, duration_ms, reset_at_ms,
     coalesce(sum(count) FILTER (WHERE node = $1), 0)::bigint AS own,
     coalesce(sum(count) FILTER (WHERE node <> $1), 0)::bigint AS others
   FROM edge_counts WHERE owner = ANY ($2::text[])
-  GROUP BY owner, name, duration_ms, reset_at_ms
-  ORDER BY owner, name, duration_ms, reset_at_ms DESC`;
+  GROUP BY owner, name, duration_ms, reset_at_ms`;
 
-/** Pushes and pulls in one statement. The first pull of a node has nothing to look back to: it loads owners as they come. */
+/**
+ * Pushes and pulls in one statement. The first pull of a node has nothing to look back to: it loads owners as they come.
+ *
+ * A window that ends too late was pushed by a node whose clock was ahead. It counts in the window in which it was pushed: in the
+ * running one, whichever that is, it would count in every window until its end.
+ */
 const SYNC = `WITH mine AS (
     INSERT INTO edge_counts (owner, name, duration_ms, node, count, reset_at_ms)
     SELECT DISTINCT ON (u.owner, u.name, u.duration_ms) u.owner, u.name, u.duration_ms, $1, u.count, u.reset_at_ms
@@ -169,14 +188,22 @@ const SYNC = `WITH mine AS (
   ), news AS (
     SELECT owner, name, duration_ms, pushed_at FROM edge_counts
     WHERE $8 AND pushed_at > coalesce($7::timestamptz, now() - interval '${LOOK_BACK}') AND node <> $1
-    ORDER BY pushed_at LIMIT ${MAX_PULLED}
-  ), sums AS (
-    SELECT e.owner, e.name, e.duration_ms, e.reset_at_ms, sum(e.count)::bigint AS count
+    ORDER BY pushed_at FETCH FIRST ${MAX_PULLED} ROWS WITH TIES
+  ), clock AS MATERIALIZED (
+    SELECT ledger_now_v1(NULL) AS now_ms
+  ), seen AS (
+    SELECT e.*, clock.now_ms, e.reset_at_ms > clock.now_ms + e.duration_ms + ${AHEAD_MS} AS is_far
     FROM (SELECT DISTINCT owner, name, duration_ms FROM news) n
     JOIN edge_counts e ON e.owner = n.owner AND e.name = n.name AND e.duration_ms = n.duration_ms AND e.node <> $1
-    GROUP BY e.owner, e.name, e.duration_ms, e.reset_at_ms
+    CROSS JOIN clock
+  ), sums AS (
+    SELECT owner, name, duration_ms, CASE WHEN is_far THEN (now_ms / duration_ms + 1) * duration_ms ELSE reset_at_ms END AS reset_at_ms,
+      sum(count)::bigint AS count
+    FROM seen
+    WHERE NOT is_far OR floor(extract(epoch FROM pushed_at) * 1000)::bigint / duration_ms = now_ms / duration_ms
+    GROUP BY 1, 2, 3, 4
   )
-  SELECT s.*, (CASE WHEN (SELECT count(*) FROM news) = ${MAX_PULLED} THEN (SELECT max(pushed_at) FROM news)
-    ELSE now() - interval '${LOOK_BACK}' END)::text AS next,
+  SELECT s.*, (now() - interval '${LOOK_BACK}')::text AS back,
+    (SELECT max(pushed_at)::text FROM news HAVING count(*) >= ${MAX_PULLED}) AS last,
     ledger_now_v1(NULL) - (SELECT max(o.seen_at_ms) FROM nodes o WHERE o.id <> $1) AS unseen_ms
   FROM (SELECT 1) one LEFT JOIN sums s ON true`;

@@ -1,5 +1,6 @@
 import type { Client, QueryResult } from 'pg';
 
+import { ageMs, type Instant, instantOf, NEVER } from '../../core/age.ts';
 import type { Feed, FeedChange } from '../feedPort.ts';
 import { StorageUnavailable } from '../port.ts';
 import type { LedgerClock } from './clock.ts';
@@ -16,10 +17,12 @@ const POLL_MS = 200;
 const BEAT_EVERY_MS = POLL_MS * 0.9;
 /** A request that finds the node's knowledge too old waits so long for new one. */
 const CONFIRM_WITHIN_MS = 2_000;
+/** Polls that one request waits for. The first one mostly suffices: the clock would have to be set during each of them. */
+const MAX_CONFIRMING_POLLS = 5;
 const LISTEN_RETRY_MS = 500;
 
 interface Poll {
-  readonly sentAtMs: number;
+  readonly sentAt: Instant;
   /** With a heartbeat, or none is needed as far as is known. */
   readonly isProof: boolean;
   /** Whether everything up to its sending is known now. */
@@ -51,8 +54,8 @@ export class PostgresFeed implements Feed {
   readonly #listeners: ((change: FeedChange) => void)[] = [];
   #seen: number | null = null;
   #timeline = 0;
-  #confirmedMs = -Infinity;
-  #confirmedWallMs = -Infinity;
+  /** When the poll was sent that confirmed last. Not the latest that a clock ever showed: a clock that was ahead and is set back must not hide later sleep. */
+  #confirmedAt: Instant = NEVER;
   /** When the database last answered, whatever that confirmed. */
   #heardMs = -Infinity;
   /** When the last heartbeat was sent. */
@@ -90,10 +93,9 @@ export class PostgresFeed implements Feed {
     void this.#keepListening();
   }
 
-  /** How long ago everything was known, by the clock that says more: one stops while the machine sleeps, the other can be set. */
+  /** How long ago everything was known. */
   get ageMs(): number {
-    const { monotonicMs, wallClockMs } = this.#options;
-    return Math.max(monotonicMs() - this.#confirmedMs, wallClockMs() - this.#confirmedWallMs);
+    return ageMs(this.#confirmedAt, this.#options);
   }
 
   /** How long the database has said nothing at all. */
@@ -105,18 +107,23 @@ export class PostgresFeed implements Feed {
     return this.ageMs < this.#options.staleMaxMs;
   }
 
-  /** A poll that was sent long before the request arrived does not tell enough: another one is sent. */
+  /**
+   * Waits for a poll, and for another one when the node is still not fresh: the machine may have slept while the answer was under
+   * way, or the clock been set. A poll that was sent long before the request arrived is not waited for.
+   */
   async confirm(): Promise<void> {
-    const oldestMs = this.#options.monotonicMs() - this.#options.staleMaxMs;
-    const running = this.#running;
-    const isProof = running !== null && running.isProof && running.sentAtMs > oldestMs;
-    const poll = isProof ? running : this.#poll(this.#options.durability.facts.awaits_standby);
     let timer: ReturnType<typeof setTimeout> | null = null;
     const late = new Promise<never>((_, reject) => {
       timer = setTimeout(() => reject(new Error('no answer')), CONFIRM_WITHIN_MS);
     });
     try {
-      if (!(await Promise.race([poll.done, late]))) throw new Error('a standby is awaited since a moment ago');
+      for (let polls = 0; polls < MAX_CONFIRMING_POLLS; polls++) {
+        await Promise.race([this.#recentPoll().done, late]);
+        if (this.isFresh()) return;
+      }
+      const bound = `KEYSTILE_STALE_MAX (${this.#options.staleMaxMs} ms)`;
+      const why = `Answers of the database take longer than ${bound}, or the clock of this machine is being set.`;
+      throw new StorageUnavailable(why);
     } catch (error) {
       const reason =
         error instanceof StorageUnavailable ? error.message : `The database is silent (${reasonOf(error)}).`;
@@ -137,30 +144,34 @@ export class PostgresFeed implements Feed {
     await Promise.all([this.#polling.close(), this.#listening.close()]);
   }
 
+  /** One that was sent lately and confirms what it answers, or a new one. */
+  #recentPoll(): Poll {
+    const running = this.#running;
+    const isRecent = running !== null && ageMs(running.sentAt, this.#options) < this.#options.staleMaxMs;
+    return isRecent && running.isProof ? running : this.#poll(this.#options.durability.facts.awaits_standby);
+  }
+
   #poll(beats: boolean): Poll {
-    const { monotonicMs, wallClockMs, clock, durability } = this.#options;
-    const [sentAtMs, sentWallMs, startedAtMs] = [monotonicMs(), wallClockMs(), clock.startMs()];
+    const { clock, durability } = this.#options;
+    const [sentAt, startedAtMs] = [instantOf(this.#options), clock.startMs()];
     const { answer, beat } = this.#ask(beats);
-    if (beats) this.#beatMs = sentAtMs;
+    if (beats) this.#beatMs = sentAt.monotonicMs;
     const take = async (): Promise<boolean> => {
       const row = (await answer).rows[0];
       if (row === undefined) throw new Error('no answer');
       clock.observe(startedAtMs, row.now);
-      this.#heardMs = Math.max(this.#heardMs, sentAtMs);
+      this.#heardMs = Math.max(this.#heardMs, sentAt.monotonicMs);
       durability.note(row);
       this.#take(row);
       if (row.awaits_standby) {
         if (beat === null) return false;
         await beat;
       }
-      if (sentAtMs < this.#confirmedMs) return true;
-      this.#confirmedMs = sentAtMs;
-      // As it was then, not the latest it ever was: a clock that was ahead and is set back must not hide later sleep.
-      this.#confirmedWallMs = sentWallMs;
+      if (sentAt.monotonicMs >= this.#confirmedAt.monotonicMs) this.#confirmedAt = sentAt;
       return true;
     };
     const done = take();
-    const poll: Poll = { sentAtMs, isProof: beats || !durability.facts.awaits_standby, done };
+    const poll: Poll = { sentAt, isProof: beats || !durability.facts.awaits_standby, done };
     this.#running = poll;
     const ended = (): void => {
       if (this.#running === poll) this.#running = null;

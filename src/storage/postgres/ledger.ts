@@ -414,7 +414,7 @@ export class PostgresLedger implements Ledger {
       const isAgain = items.map((item, i) => this.#comesAgain(item, outcomes[i], worker.isSlow));
       const answer = (): void => {
         for (let i = 0; i < items.length; i++)
-          if (isAgain[i] === false) this.#settle(items[i] as SpendItem, outcomes[i]);
+          if (isAgain[i] === false) this.#settle(items[i] as SpendItem, outcomes[i], startedAtMs);
       };
       return { again: items.filter((_, i) => isAgain[i]), answers: [answer] };
     } catch (error) {
@@ -435,10 +435,12 @@ export class PostgresLedger implements Ledger {
   }
 
   /** What does not come again. */
-  #settle(item: SpendItem, outcome: BatchOutcome | undefined): void {
+  #settle(item: SpendItem, outcome: BatchOutcome | undefined, sentAtMs: number): void {
     if (typeof outcome === 'string') return this.#reject(item, new StorageUnavailable(HELD_TOO_LONG));
     if (outcome === undefined) return this.#reject(item, new Error('the database left a spend unanswered'));
     if (outcome.status === 'stale') {
+      // It may have been asked for another refill epoch than the database is in, and is asked again at once.
+      this.#options.clock.keepWithin(sentAtMs, outcome.nowMs);
       for (const { account } of item.spend.legs) this.#management.forgetWindow(account);
     }
     this.#answer(item, outcome);

@@ -215,9 +215,12 @@ export class Management {
     const ids = changes.map(({ account }) => account);
     const said = this.#clock.said === null ? 'NULL' : String(this.#clock.said);
     const lock = `SELECT ledger_lock_v1('{${ids.join(',')}}'::bigint[], ${said}::bigint)::text AS numbers`;
+    const startedAtMs = this.#clock.startMs();
     // Two statements, two results; the type of the driver knows of one.
     const results = (await ask(`BEGIN; ${lock}`)) as unknown as readonly { rows: { numbers: string }[] }[];
     const [nowMs = 0, ...numbers] = toNumbers(results[1]?.rows[0]?.numbers ?? '{}');
+    // A change that was made for another refill epoch is made again at once.
+    this.#clock.keepWithin(startedAtMs, nowMs);
     const states = readStates(numbers);
     const before = changes.map(({ account }) => states.get(account));
     const after: (AccountState | null)[] = [];

@@ -83,8 +83,8 @@ export class PostgresStorage implements Storage {
   #isClosed = false;
 
   private constructor({ connector, durability, workspaceId }: Opened, options: PostgresOptions) {
-    const clock = new LedgerClock(options.nowMs, options.isTimeVirtual === true);
     const { random, monotonicMs } = options;
+    const clock = new LedgerClock({ monotonicMs, wallClockMs: options.nowMs }, options.isTimeVirtual === true);
     this.#options = options;
     this.#connector = connector;
     this.durability = durability;
