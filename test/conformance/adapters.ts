@@ -77,6 +77,7 @@ function openSqlite(folder: DataFolder, clock: VirtualClock): Promise<SqliteStor
     folder,
     nowMs: clock.nowMs,
     newWorkspaceId: () => 'ws_conformance',
+    newFolderId: () => 'folder_conformance',
     maxWaiting: 20_000,
     idempotencyRetentionMs: RETENTION_MS,
     acceptLostCommits: false,
@@ -84,7 +85,7 @@ function openSqlite(folder: DataFolder, clock: VirtualClock): Promise<SqliteStor
     onBroken: (error) => {
       throw error;
     },
-    observe: { committed() {}, foldFailed() {}, refused() {} },
+    observe: { committed() {}, foldFailed() {}, noteFailed() {}, refused() {} },
   });
 }
 
