@@ -2,11 +2,13 @@ import { makeDirectVerification, makeHandler } from '../http/app.ts';
 import { AnswerHeads } from '../http/front/answerHead.ts';
 import { CONNECTION_TIMEOUT_SECONDS } from '../http/front/connection.ts';
 import { Front } from '../http/front/front.ts';
+import { Room } from '../http/front/room.ts';
 import { LOOPBACK, ServerBehind } from '../http/front/pipe.ts';
 import type { BackgroundGauges, Gauges } from '../http/metrics.ts';
 import type { Service } from '../http/service.ts';
 import { VERSION } from '../version.ts';
 import { locationOf } from './home.ts';
+import { roomWithoutLimit } from './openFiles.ts';
 
 /** The largest body that any route takes is refused by us, with an answer; this only bounds what the runtime would buffer. */
 const RUNTIME_MAX_BODY_BYTES = 1 << 30;
@@ -23,14 +25,17 @@ export interface Listening {
 
 export interface ListeningApi extends Listening {
   connections(): number;
+  /** Connections that were refused since the start, because there were too many. */
+  refusals(): number;
 }
 
 /**
  * The front takes the connections and answers what is of the usual shape; behind it, on a port of its own that only this
  * machine reaches, the server of the runtime gets the rest, as it came.
  */
-export function listenApi(service: Service): ListeningApi {
+export function listenApi(service: Service, size = roomWithoutLimit(service.config.maxConnections)): ListeningApi {
   const { config, engine } = service;
+  const room = new Room(size);
   const handle = makeHandler(service);
   let behind: ServerBehind | null = null;
   const server: Bun.Server<undefined> = Bun.serve({
@@ -53,7 +58,7 @@ export function listenApi(service: Service): ListeningApi {
         { status: 500 },
       ),
   });
-  behind = new ServerBehind(server.port ?? 0);
+  behind = new ServerBehind(server.port ?? 0, room);
   const parts = {
     verification: makeDirectVerification(service),
     handle,
@@ -62,8 +67,13 @@ export function listenApi(service: Service): ListeningApi {
     hasCors: config.corsOrigins !== null,
   };
   try {
-    const front = new Front(config.host, config.port, config.maxConnections, parts);
-    return { port: front.port, connections: () => front.connections, stop: () => stopAll(front, server) };
+    const front = new Front(config.host, config.port, room, parts);
+    return {
+      port: front.port,
+      connections: () => front.connections,
+      refusals: () => room.refused,
+      stop: () => stopAll(front, server),
+    };
   } catch (error) {
     void server.stop(true);
     throw error;
@@ -89,7 +99,7 @@ async function drained(inFlight: () => number): Promise<void> {
 
 export function listenMetrics(
   service: Service,
-  gauges: () => BackgroundGauges & Pick<Gauges, 'connections'>,
+  gauges: () => BackgroundGauges & Pick<Gauges, 'connections' | 'connectionsRefused'>,
 ): Listening {
   const { config, engine } = service;
   const server = Bun.serve({

@@ -4,10 +4,13 @@ import { AnswerHeads } from '../../src/http/front/answerHead.ts';
 import type { FrontParts } from '../../src/http/front/connection.ts';
 import { Front } from '../../src/http/front/front.ts';
 import { ServerBehind } from '../../src/http/front/pipe.ts';
+import { Room } from '../../src/http/front/room.ts';
 
 const MEGABYTES = 30;
 const BLOCK = Buffer.from(Array.from({ length: 1 << 20 }, (_, i) => (i * 31 + (i >> 8)) % 251));
 const ODD = 'ODD / HTTP/1.1\r\n\r\n';
+
+const room = new Room({ connections: 100, refusals: 0, firstReserved: Infinity });
 
 let ends: (() => void)[] = [];
 afterEach(() => {
@@ -26,11 +29,11 @@ function frontBefore(socket: Bun.SocketHandler): Front {
       fail: () => new Response(),
     },
     handle: async () => new Response(),
-    behind: new ServerBehind(behind.port),
+    behind: new ServerBehind(behind.port, room),
     heads: new AnswerHeads(() => 0),
     hasCors: false,
   };
-  const front = new Front('127.0.0.1', 0, 100, parts);
+  const front = new Front('127.0.0.1', 0, room, parts);
   ends.push(() => {
     front.stopListening();
     front.closeAll();
@@ -149,7 +152,7 @@ test('a client that takes nothing has a limited time to do so', async () => {
   ends.push(() => behind.stop(true));
   const heard: string[] = [];
   let takes = 0;
-  const pipe = new ServerBehind(behind.port).join(
+  const pipe = new ServerBehind(behind.port, room).join(
     {
       address: null,
       write: (bytes) => Math.min(takes, bytes.length),
@@ -176,10 +179,10 @@ test('a client that takes nothing has a limited time to do so', async () => {
 test('when nobody is behind, the client is told by a close', async () => {
   const front = frontBefore({ data() {} });
   ends.shift()?.();
-  const other = new Front('127.0.0.1', 0, 100, {
+  const other = new Front('127.0.0.1', 0, room, {
     verification: { ask: () => Promise.reject(new Error('not asked')), fail: () => new Response() },
     handle: async () => new Response(),
-    behind: new ServerBehind(front.port),
+    behind: new ServerBehind(front.port, room),
     heads: new AnswerHeads(() => 0),
     hasCors: false,
   });

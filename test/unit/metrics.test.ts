@@ -15,6 +15,7 @@ const gauges = {
   lookupsWaiting: 8,
   walBytes: null,
   connections: 3,
+  connectionsRefused: 4,
 };
 
 const linesOf = (metrics: HttpMetrics) => metrics.text(gauges).split('\n');

@@ -52,8 +52,23 @@ export class RootKeyAdmin {
     if (input.expiresAtMs !== null && !(input.expiresAtMs > this.#storage.ledger.nowMs())) {
       throw new AppError('BAD_REQUEST', 'The root key would expire in the past.');
     }
-    const secret = makeSecret(PREFIX, this.#system.randomBytes(SECRET_BYTES));
+    const secret = this.newSecret();
     return { rootKey: await this.#insert(secret, shownStart(PREFIX, secret), input, actor), secret };
+  }
+
+  /** A secret for a root key that is still to be adopted. */
+  newSecret(): string {
+    return makeSecret(PREFIX, this.#system.randomBytes(SECRET_BYTES));
+  }
+
+  /** Takes this secret where there is no root key at all. */
+  adoptFirst(secret: string): Promise<RootKeyRecord> {
+    return this.#insert(
+      secret,
+      shownStart(PREFIX, secret),
+      { name: 'first', rights: ['*'], expiresAtMs: null },
+      SYSTEM,
+    );
   }
 
   /** Takes a secret that the operator chose. One that is there already is left as it is; a revoked one is refused. */
@@ -99,7 +114,7 @@ export class RootKeyAdmin {
       const nowMs = this.#storage.ledger.nowMs();
       refuseEnded(known, nowMs);
       if (overlapMs > 0) await this.#refuseTooManySecrets(rootKeyId, nowMs);
-      const secret = makeSecret(PREFIX, this.#system.randomBytes(SECRET_BYTES));
+      const secret = this.newSecret();
       const [secretDigest, start] = [this.#system.digestSecret(secret), shownStart(PREFIX, secret)];
       const writes: RecordWrite[] = [
         { kind: 'rotateRootKey', rootKeyId, expect: known.secretDigest, secretDigest, start },

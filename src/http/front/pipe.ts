@@ -1,7 +1,11 @@
 import { Outlet } from './outlet.ts';
+import type { Room } from './room.ts';
 
 /** Where the server behind listens. */
 export const LOOPBACK = '127.0.0.1';
+
+/** Descriptors of a pipe: its socket to the server behind, and the server's own end of it. */
+const FILES_OF_A_PIPE = 2;
 
 /** The client's end of a connection that is handed over. */
 export interface ClientEnd {
@@ -20,11 +24,13 @@ export interface ClientEnd {
 /** The server of the runtime, and the addresses of those whose connections were handed over to it. */
 export class ServerBehind {
   readonly #port: number;
+  readonly #room: Room;
   /** By the port that a connection to it comes from. */
   readonly #clients = new Map<number, string | null>();
 
-  constructor(port: number) {
+  constructor(port: number, room: Room) {
     this.#port = port;
+    this.#room = room;
   }
 
   /** The address of the client whose connection comes from this port; undefined: of none that was handed over. */
@@ -34,7 +40,7 @@ export class ServerBehind {
 
   /** From now on everything that the client sends goes to the server, beginning with `first`, and back. */
   join(client: ClientEnd, first: Uint8Array): Pipe {
-    return new Pipe(client, first, { hostname: LOOPBACK, port: this.#port }, this.#clients);
+    return new Pipe(client, first, { hostname: LOOPBACK, port: this.#port, room: this.#room }, this.#clients);
   }
 }
 
@@ -48,21 +54,33 @@ export class Pipe {
   /** That the connection to the server comes from. */
   #port = 0;
   #isClosed = false;
+  readonly #room: Room;
+  #files = 0;
 
   constructor(
     client: ClientEnd,
     first: Uint8Array,
-    where: { hostname: string; port: number },
+    { room, ...where }: { hostname: string; port: number; room: Room },
     clients: Map<number, string | null>,
   ) {
     this.#client = client;
     this.#toClient = new Outlet(client);
     this.#clients = clients;
+    this.#room = room;
+    if (!room.takeMore(FILES_OF_A_PIPE)) {
+      this.#isClosed = true;
+      client.terminate();
+      return;
+    }
+    this.#files = FILES_OF_A_PIPE;
     // Until the other end is there nothing more is taken.
     client.pause();
     Bun.connect<Pipe>({ ...where, data: this, socket: SERVER_EVENTS }).then(
       (server) => this.#opened(server, first),
-      () => client.terminate(),
+      () => {
+        this.#giveBack();
+        client.terminate();
+      },
     );
   }
 
@@ -113,7 +131,13 @@ export class Pipe {
     this.#server?.terminate();
   }
 
+  #giveBack(): void {
+    this.#room.giveBack(this.#files);
+    this.#files = 0;
+  }
+
   serverClosed(): void {
+    this.#giveBack();
     this.#clients.delete(this.#port);
     this.#isClosed = true;
     if (!this.#toClient.isBlocked) this.#client.end();
