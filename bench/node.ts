@@ -42,6 +42,10 @@ const background = new Background({
   cluster: storage,
   walBytes: null,
 });
-listenMetrics(service, () => ({ ...background.gauges(), connections: api.connections() }));
+listenMetrics(service, () => ({
+  ...background.gauges(),
+  connections: api.connections(),
+  connectionsRefused: api.refusals(),
+}));
 background.start();
 reportReady(api.port);

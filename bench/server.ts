@@ -53,7 +53,12 @@ const { service } = await compose({
   addedFlushMs: order.addedFlushMs,
 });
 const api = listenApi(service);
-listenMetrics(service, () => ({ cluster: null, walBytes: null, connections: api.connections() }));
+listenMetrics(service, () => ({
+  cluster: null,
+  walBytes: null,
+  connections: api.connections(),
+  connectionsRefused: api.refusals(),
+}));
 listenControl(service.engine, control);
 new Background({
   engine: service.engine,

@@ -55,6 +55,7 @@ export async function compose(surroundings: EmbeddedSurroundings): Promise<Compo
     folder,
     nowMs: system.nowMs,
     newWorkspaceId: () => newId(system, 'ws'),
+    newFolderId: () => newId(system, 'folder'),
     maxWaiting: config.maxWaiting,
     idempotencyRetentionMs: config.idempotencyRetention,
     acceptLostCommits: config.acceptLostCommits,
@@ -132,7 +133,7 @@ function randomFraction(system: System): number {
   return ((high >>> 5) * 2 ** 26 + (low >>> 6)) / 2 ** 53;
 }
 
-function newId(system: System, kind: 'ws' | 'node'): string {
+function newId(system: System, kind: 'ws' | 'node' | 'folder'): string {
   return makeId(kind, system.nowMs(), system.randomBytes(ID_RANDOM_BYTES));
 }
 
@@ -149,6 +150,7 @@ function observeLedger(metrics: HttpMetrics, log: Log): LedgerObserver {
       if (reason !== trouble) log.warn('commits are not possible', { reason });
       trouble = reason;
     },
+    noteFailed: (reason) => log.warn('commit-number could not be written; it is tried again', { reason }),
     foldFailed: (reason) => log.warn('the log could not be folded into the tables; it is kept', { reason }),
   };
 }

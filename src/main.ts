@@ -22,6 +22,7 @@ const exitCode = await runCli(process.argv.slice(2), {
   out: (text) => out.write(text),
   err: (text) => err.write(text),
   isTerminal: process.stderr.isTTY,
+  showsSecrets: process.stdout.isTTY,
   readStdin: () => Bun.stdin.text(),
   streamStdin: () => Bun.stdin.stream(),
   askSecret: process.stdin.isTTY ? askSecret : null,

@@ -7,6 +7,8 @@ export interface Io {
   err(text: string): void;
   /** Whether a person reads the log as it is written. */
   readonly isTerminal: boolean;
+  /** Standard output is a terminal: what is written to it is seen by a person and kept nowhere. */
+  readonly showsSecrets: boolean;
   readStdin(): Promise<string>;
   /** Standard input piece by piece, for what may be large. */
   readonly streamStdin?: () => AsyncIterable<Uint8Array>;

@@ -73,7 +73,7 @@ export const VARIABLES = {
   rootKey: secret(
     'ROOT_KEY',
     text,
-    'The first root key, at least 24 characters, instead of a generated one; also what the command line uses.',
+    'The first root key, at least 24 characters, instead of a generated one; also what the command line uses. On PostgreSQL, a first start without a terminal needs it.',
   ),
   url: variable(
     'URL',
@@ -110,7 +110,7 @@ export const VARIABLES = {
     'LOG_FORMAT',
     choice('text', 'json'),
     null,
-    '`text` on a terminal, `json` otherwise, when not set.',
+    '`text` on a terminal, `json` otherwise, when not set. A log that is set to `json` begins with the configuration.',
   ),
   corsOrigins: variable(
     'CORS_ORIGINS',
@@ -142,7 +142,7 @@ export const VARIABLES = {
     'MAX_CONNECTIONS',
     count(1, 1_000_000),
     '20000',
-    'Connections of clients at one time; one more is answered 503 and closed.',
+    'Connections of clients at one time; one more is answered 503 and closed. The limit of open files may allow fewer: the start warns then.',
   ),
   maxWaiting: variable(
     'MAX_WAITING',
@@ -216,7 +216,7 @@ export const VARIABLES = {
     'ACCEPT_LOST_COMMITS',
     flag,
     'off',
-    'Serve a database that is older than what was answered from it (a restored backup). Set it for one start.',
+    'Serve a database that has lost commits or is a copy from another folder (a restored backup). Set it for one start.',
   ),
 } as const satisfies Record<string, Variable<unknown, string | null>>;
 

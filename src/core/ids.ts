@@ -1,6 +1,19 @@
 import { base58, base58Length, base58Number } from './base58.ts';
 
-export type IdPrefix = 'key' | 'api' | 'req' | 'id' | 'rk' | 'ws' | 'node' | 'perm' | 'role' | 'ns' | 'ovr' | 'imp';
+export type IdPrefix =
+  | 'key'
+  | 'api'
+  | 'req'
+  | 'id'
+  | 'rk'
+  | 'ws'
+  | 'node'
+  | 'folder'
+  | 'perm'
+  | 'role'
+  | 'ns'
+  | 'ovr'
+  | 'imp';
 
 /** 58^8 milliseconds reach the year 6032; the width stays fixed, so that ids sort by their time. */
 const TIME_WIDTH = 8;

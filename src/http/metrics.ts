@@ -70,6 +70,8 @@ export interface Gauges extends BackgroundGauges {
   readonly otherTags: Readonly<Record<OtherReason, number>>;
   /** Of clients. */
   readonly connections: number;
+  /** Because there were too many. */
+  readonly connectionsRefused: number;
 }
 
 /** Everything that is measured, as Prometheus reads it. No label holds anything that a caller sent. */
@@ -163,6 +165,12 @@ export class HttpMetrics {
       section('keystile_connections', 'gauge', 'Open connections of clients.', [
         `keystile_connections ${gauges.connections}`,
       ]),
+      section(
+        'keystile_connections_refused_total',
+        'counter',
+        'Connections refused or closed because there were too many.',
+        [`keystile_connections_refused_total ${gauges.connectionsRefused}`],
+      ),
       section('keystile_key_cache_hits_total', 'counter', 'Verifications whose key was in memory.', [
         `keystile_key_cache_hits_total ${gauges.cacheHits}`,
       ]),

@@ -1,4 +1,5 @@
 import type { Config } from '../config/variables.ts';
+import type { FirstRootKey } from './firstRootKey.ts';
 import { VERSION } from '../version.ts';
 
 export interface BannerFacts {
@@ -7,8 +8,8 @@ export interface BannerFacts {
   /** Where the data is. */
   readonly where: string;
   readonly metrics: string | null;
-  /** The secret of a root key that was made just now; printed here and nowhere else. */
-  readonly newRootKey: string | null;
+  /** The root key that was made just now: its secret, printed here and nowhere else, or where it is saved. */
+  readonly newRootKey: FirstRootKey | null;
   readonly activeRootKeys: number;
 }
 
@@ -29,13 +30,20 @@ export function banner(facts: BannerFacts): string {
 }
 
 function rootKeyLine({ newRootKey, activeRootKeys }: BannerFacts): string {
-  if (newRootKey !== null) return `  Root key  ${newRootKey.padEnd(28)} shown this once`;
+  if (newRootKey !== null) {
+    return 'shown' in newRootKey
+      ? `  Root key  ${newRootKey.shown.padEnd(28)} shown this once`
+      : `  Root key  saved in ${newRootKey.path} (only its owner can read it)`;
+  }
   const count = activeRootKeys === 1 ? '1 root key' : `${activeRootKeys} root keys`;
   return `  Root key  ${count}; another one: npm run -s keystile root-key create`;
 }
 
-function pasteLines(url: string, rootKey: string, verifyAuth: string): string[] {
-  const root = `-H 'Authorization: Bearer ${rootKey}'`;
+function pasteLines(url: string, rootKey: FirstRootKey, verifyAuth: string): string[] {
+  const root =
+    'shown' in rootKey
+      ? `-H 'Authorization: Bearer ${rootKey.shown}'`
+      : `-H "Authorization: Bearer $(cat ${quoted(rootKey.path)})"`;
   const json = `-H 'Content-Type: application/json'`;
   const verifier = verifyAuth === 'open' ? json : `${root} ${json}`;
   return [
@@ -44,4 +52,9 @@ function pasteLines(url: string, rootKey: string, verifyAuth: string): string[] 
     `  key=$(curl -s ${url}/v1/keys.createKey ${root} ${json} -d '{"apiId":"'$api'","prefix":"demo","remaining":3}' | sed 's/.*"key":"\\([^"]*\\)".*/\\1/')`,
     `  for i in 1 2 3 4; do curl -s ${url}/v1/keys.verifyKey ${verifier} -d '{"key":"'$key'"}'; echo; done`,
   ];
+}
+
+/** As one word of a shell. */
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -3,12 +3,14 @@ import { maxBodyBytesOf } from '../http/bodyBounds.ts';
 import { AnswerHeads } from '../http/front/answerHead.ts';
 import { CONNECTION_TIMEOUT_SECONDS } from '../http/front/answerer.ts';
 import { Front } from '../http/front/front.ts';
+import { Room } from '../http/front/room.ts';
 import { Store } from '../http/front/store.ts';
 import { Turns } from '../http/front/turns.ts';
 import type { BackgroundGauges, Gauges } from '../http/metrics.ts';
 import type { Service } from '../http/service.ts';
 import { VERSION } from '../version.ts';
 import { locationOf } from './home.ts';
+import { roomWithoutLimit } from './openFiles.ts';
 import { makeRuntimeFetch } from './runtimeServer.ts';
 
 /** Routes refuse what is too long for them, with an answer; this only bounds what the runtime would hold. */
@@ -27,16 +29,18 @@ export interface Listening {
 
 export interface ListeningApi extends Listening {
   connections(): number;
+  /** Connections that were refused since the start, because there were too many. */
+  refusals(): number;
 }
 
-export function listenApi(service: Service): ListeningApi {
-  return service.config.httpServer === 'front' ? listenFront(service) : listenRuntime(service);
+export function listenApi(service: Service, size = roomWithoutLimit(service.config.maxConnections)): ListeningApi {
+  return service.config.httpServer === 'front' ? listenFront(service, new Room(size)) : listenRuntime(service);
 }
 
 /** The server of Keystile itself (ADR 13). */
-function listenFront(service: Service): ListeningApi {
+function listenFront(service: Service, room: Room): ListeningApi {
   const { config, engine } = service;
-  const front = new Front(config.host, config.port, config.maxConnections, {
+  const front = new Front(config.host, config.port, room, {
     verification: makeDirectVerification(service),
     handle: makeHandler(service),
     maxBodyBytes: maxBodyBytesOf,
@@ -49,6 +53,7 @@ function listenFront(service: Service): ListeningApi {
   return {
     port: front.port,
     connections: () => front.connections,
+    refusals: () => room.refused,
     async stop() {
       front.stopListening();
       await drained(() => front.inFlight);
@@ -69,7 +74,8 @@ function listenRuntime(service: Service): ListeningApi {
     reusePort: false,
     ...makeRuntimeFetch(service),
   });
-  return { ...toListening(server), connections: () => server.pendingRequests };
+  // It refuses no connection by itself.
+  return { ...toListening(server), connections: () => server.pendingRequests, refusals: () => 0 };
 }
 
 /** Waits until nothing is in flight, at two looks in a row: a request may have come that is not read yet. What does not end is not waited for. */
@@ -84,7 +90,7 @@ async function drained(inFlight: () => number): Promise<void> {
 
 export function listenMetrics(
   service: Service,
-  gauges: () => BackgroundGauges & Pick<Gauges, 'connections'>,
+  gauges: () => BackgroundGauges & Pick<Gauges, 'connections' | 'connectionsRefused'>,
 ): Listening {
   const { config, engine } = service;
   const server = Bun.serve({

@@ -10,22 +10,24 @@ import { FolderError } from '../storage/sqlite/folder.ts';
 import { monotonicMs, wallClockMs } from '../system.ts';
 import { Background } from './background.ts';
 import { banner } from './banner.ts';
+import { CannotStart } from './cannotStart.ts';
 import { controlPath } from './control.ts';
 import { EXIT } from './exitCodes.ts';
+import { makeFirstRootKey, requirePlace } from './firstRootKey.ts';
 import { type Home, openHome } from './home.ts';
+import type { RoomSize } from '../http/front/room.ts';
 import { listenApi, type Listening, type ListeningApi, listenMetrics } from './listen.ts';
-
-/** A start that cannot go on; its message is one sentence for a person. */
-export class CannotStart extends Error {
-  override readonly name = 'CannotStart';
-}
+import { measureRoom } from './measureRoom.ts';
 
 export interface ServeOutput {
   /** For a person: the banner. Never the log. */
   print(text: string): void;
   /** One line of the log. */
   logLine(line: string): void;
+  /** A person reads the log as it is written. */
   readonly isTerminal: boolean;
+  /** What is printed is seen by a person and kept nowhere. */
+  readonly showsSecrets: boolean;
 }
 
 /** Runs the service until it is told to stop; answers the exit code. */
@@ -37,12 +39,16 @@ export async function serve(config: Config, output: ServeOutput): Promise<number
     nowMs: wallClockMs,
     write: (line) => output.logLine(line),
   });
+  // A log that was asked for as JSON is read by a machine and begins with it; a person has the banner, which nothing follows.
+  log[config.logFormat === 'json' ? 'info' : 'debug']('configuration', showConfig(config));
   // Before anything is printed: who has seen the banner may send a signal.
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => ended.resolve(EXIT.OK));
-  const running = await start(config, output, log, (error) => {
+  const room = measureRoom(config, log);
+  const onBroken = (error: Error): void => {
     log.error('the database has failed: stopping', { reason: error.message });
     ended.resolve(EXIT.DISK_FAILED);
-  });
+  };
+  const running = await start({ config, output, log, room }, onBroken);
   const code = await ended.promise;
   // After a failed disk nothing is saved: what was answered is there, and a second flush could lie.
   if (code === EXIT.OK) await running.stop();
@@ -50,16 +56,14 @@ export async function serve(config: Config, output: ServeOutput): Promise<number
 }
 
 async function start(
-  config: Config,
-  output: ServeOutput,
-  log: Log,
+  parts: Omit<Opening, 'home'>,
   onBroken: (error: Error) => void,
 ): Promise<{ stop(): Promise<void> }> {
-  const home = await openHome(config, log, onBroken).catch((error: unknown) => {
+  const home = await openHome(parts.config, parts.log, onBroken).catch((error: unknown) => {
     throw toCannotStart(error);
   });
   try {
-    return await open({ config, output, log, home });
+    return await open({ ...parts, home });
   } catch (error) {
     await home.close();
     throw toCannotStart(error);
@@ -70,18 +74,21 @@ interface Opening {
   readonly config: Config;
   readonly output: ServeOutput;
   readonly log: Log;
+  readonly room: RoomSize;
   readonly home: Home;
 }
 
-async function open({ config, output, log, home }: Opening): Promise<{ stop(): Promise<void> }> {
+async function open({ config, output, log, room, home }: Opening): Promise<{ stop(): Promise<void> }> {
   const { cluster, walBytes } = home;
   const { service } = home.composed;
   const alone = <T>(work: () => Promise<T>): Promise<T> => (cluster === null ? work() : cluster.exclusively(work));
   const { rootKey } = config;
   if (rootKey !== null) await alone(() => service.engine.rootKeys.adopt(rootKey));
+  const place = { isShown: output.showsSecrets, folder: cluster === null ? config.data : null };
+  await requirePlace(service.engine.rootKeys, place);
   // Before it counts anything: a node that was alone until now tells its local counts.
   await cluster?.sayHello(null);
-  const api = orPortTaken(config, () => listenApi(service));
+  const api = orPortTaken(config, () => listenApi(service, room));
   const url = localUrl(config.host, api.port);
   orCannotListen(config, () => home.listening(url));
   const background = new Background({
@@ -96,7 +103,7 @@ async function open({ config, output, log, home }: Opening): Promise<{ stop(): P
   });
   const metrics = tryMetrics(service, background, api, log);
   // Only now, right before it is printed: a root key whose secret could not be shown would be lost.
-  const newRootKey = await alone(() => firstRootKey(service.engine));
+  const newRootKey = await alone(() => makeFirstRootKey(service.engine.rootKeys, place));
   const rootKeys = await service.engine.rootKeys.list();
   // A start that fails until here has nothing behind the requests to say.
   background.start();
@@ -110,9 +117,6 @@ async function open({ config, output, log, home }: Opening): Promise<{ stop(): P
       activeRootKeys: rootKeys.filter(({ revokedAtMs }) => revokedAtMs === null).length,
     }),
   );
-  // A person has the banner; a log that a machine reads has the whole of it.
-  if (output.isTerminal) log.debug('configuration', showConfig(config));
-  else log.info('configuration', showConfig(config));
   return {
     async stop() {
       await api.stop();
@@ -124,12 +128,6 @@ async function open({ config, output, log, home }: Opening): Promise<{ stop(): P
   };
 }
 
-/** The secret of the first root key, where there was none at all. */
-async function firstRootKey(engine: Composed['service']['engine']): Promise<string | null> {
-  if ((await engine.rootKeys.list()).length > 0) return null;
-  return (await engine.rootKeys.create({ name: 'first', rights: ['*'], expiresAtMs: null })).secret;
-}
-
 /** A taken metrics port is no reason not to serve. */
 function tryMetrics(
   service: Composed['service'],
@@ -138,7 +136,11 @@ function tryMetrics(
   log: Log,
 ): Listening | null {
   try {
-    return listenMetrics(service, () => ({ ...background.gauges(), connections: api.connections() }));
+    return listenMetrics(service, () => ({
+      ...background.gauges(),
+      connections: api.connections(),
+      connectionsRefused: api.refusals(),
+    }));
   } catch (error) {
     const { metricsHost, metricsPort } = service.config;
     const reason = (error as { code?: string }).code ?? String(error);

@@ -83,6 +83,7 @@ function openSqlite(folder: DataFolder, clock: VirtualClock): Promise<SqliteStor
     folder,
     nowMs: clock.nowMs,
     newWorkspaceId: () => 'ws_conformance',
+    newFolderId: () => 'folder_conformance',
     maxWaiting: 20_000,
     idempotencyRetentionMs: RETENTION_MS,
     acceptLostCommits: false,
@@ -90,7 +91,7 @@ function openSqlite(folder: DataFolder, clock: VirtualClock): Promise<SqliteStor
     onBroken: (error) => {
       throw error;
     },
-    observe: { committed() {}, foldFailed() {}, refused() {} },
+    observe: { committed() {}, foldFailed() {}, noteFailed() {}, refused() {} },
   });
 }
 

@@ -25,6 +25,7 @@ export async function keystile(words: readonly string[], world: World = {}): Pro
     out: (text) => void (written.out += text),
     err: (text) => void (written.err += text),
     isTerminal: false,
+    showsSecrets: false,
     readStdin: async () => world.stdin ?? '',
     askSecret: world.typed === undefined ? null : async () => world.typed ?? '',
   };

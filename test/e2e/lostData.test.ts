@@ -2,6 +2,7 @@ import { Database } from 'bun:sqlite';
 import { describe, expect, test } from 'bun:test';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 
+import { readNote } from '../../src/storage/sqlite/folderNote.ts';
 import { SCHEMA_VERSION } from '../../src/storage/sqlite/schema.ts';
 import { runToEnd, TempFolder } from './process.ts';
 import { ROOT_KEY, Server } from './server.ts';
@@ -63,8 +64,7 @@ function lastCommit(folder: TempFolder): number {
 
 /** Waits until the number of the last commit stands beside the database, which happens within a second. */
 async function noted(folder: TempFolder, number: number): Promise<void> {
-  const path = folder.join('data/commit-number');
-  while (Number(readFileSync(path, 'utf8')) < number) await Bun.sleep(10);
+  while ((readNote(folder.join('data'))?.number ?? 0) < number) await Bun.sleep(10);
 }
 
 describe('a database that has lost commits is not served until an operator accepts it', () => {

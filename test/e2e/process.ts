@@ -24,6 +24,8 @@ export interface Launch {
   readonly cwd?: string;
   /** In a process group of its own, as a shell starts it. */
   readonly ownGroup?: boolean;
+  /** On a terminal, as a person starts it; all that it shows is then kept as standard output. */
+  readonly onTerminal?: boolean;
 }
 
 /** The service of a checkout, without the launcher. */
@@ -38,25 +40,30 @@ export class Child {
   readonly pid: number;
   stdout = '';
   stderr = '';
-  readonly #process;
+  readonly #process: Bun.Subprocess;
   readonly #group: boolean;
   readonly #streams: Promise<unknown>;
   #onOutput: (() => void)[] = [];
 
-  constructor({ command = SERVE, settings = {}, cwd, ownGroup = false }: Launch) {
+  constructor({ command = SERVE, settings = {}, cwd, ownGroup = false, onTerminal = false }: Launch) {
     this.#group = ownGroup;
-    this.#process = Bun.spawn([...command], {
-      cwd: cwd ?? PROJECT,
-      env: childEnvironment(settings),
-      stdio: ['ignore', 'pipe', 'pipe'],
-      detached: ownGroup,
-    });
+    const options = { cwd: cwd ?? PROJECT, env: childEnvironment(settings), detached: ownGroup };
+    if (onTerminal) {
+      const decoder = new TextDecoder();
+      const data = (_terminal: unknown, bytes: Uint8Array): void => {
+        this.#keep((text) => (this.stdout += text), decoder.decode(bytes, { stream: true }).replaceAll('\r', ''));
+      };
+      this.#process = Bun.spawn([...command], { ...options, terminal: { data } });
+      this.#streams = this.#process.exited;
+    } else {
+      const child = Bun.spawn([...command], { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
+      this.#process = child;
+      this.#streams = Promise.all([
+        this.#read(child.stdout, (text) => (this.stdout += text)),
+        this.#read(child.stderr, (text) => (this.stderr += text)),
+      ]);
+    }
     this.pid = this.#process.pid;
-    const { stdout, stderr } = this.#process;
-    this.#streams = Promise.all([
-      this.#read(stdout, (text) => (this.stdout += text)),
-      this.#read(stderr, (text) => (this.stderr += text)),
-    ]);
   }
 
   /** The exit code once it has gone, and with it every process that it had given its output to. */
@@ -104,10 +111,12 @@ export class Child {
 
   async #read(stream: ReadableStream<Uint8Array>, keep: (text: string) => void): Promise<void> {
     const decoder = new TextDecoder();
-    for await (const chunk of stream) {
-      keep(decoder.decode(chunk, { stream: true }));
-      for (const wake of this.#onOutput.splice(0)) wake();
-    }
+    for await (const chunk of stream) this.#keep(keep, decoder.decode(chunk, { stream: true }));
+  }
+
+  #keep(keep: (text: string) => void, text: string): void {
+    keep(text);
+    for (const wake of this.#onOutput.splice(0)) wake();
   }
 }
 
@@ -122,6 +131,8 @@ function childEnvironment(settings: Readonly<Record<string, string>>): Record<st
     KEYSTILE_LOG_LEVEL: 'warn',
     // The lab's PostgreSQL does not flush: a killed server loses nothing without it either.
     ...('KEYSTILE_DATABASE_URL' in settings ? { KEYSTILE_ALLOW_FSYNC_OFF: 'on' } : {}),
+    // Few enough for the limit of open files of any machine: a lower limit is warned of.
+    KEYSTILE_MAX_CONNECTIONS: '500',
     ...settings,
   };
 }

@@ -17,7 +17,7 @@ function shown(pattern: RegExp): string {
 
 test('what the README shows for the pasted lines is what they print', async () => {
   using folder = new TempFolder();
-  await using server = await Server.start(folder, { settings: { KEYSTILE_ROOT_KEY: '' } });
+  await using server = await Server.start(folder, { settings: { KEYSTILE_ROOT_KEY: '' }, onTerminal: true });
   const lines = /another terminal:\n(.*)\nCtrl-C/s.exec(server.child.stdout)?.[1] ?? '';
   const printed = (await paste(lines, folder)).replaceAll(/"requestId":.*?(?="remaining")/g, '...,');
   expect(printed.trim()).toBe(shown(/```\n(\{"valid"[\s\S]*?)\n```/));

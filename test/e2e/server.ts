@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+
 import { Child, type Launch, type TempFolder } from './process.ts';
 
 /** The root key of the servers that tests start, unless they ask for a generated one. */
@@ -37,7 +39,8 @@ export class Server implements AsyncDisposable {
       throw error;
     }
     const url = /^ {2}API +(http:\S+)/m.exec(child.stdout)?.[1] ?? '';
-    const made = /^ {2}Root key +(root_\S+) +shown this once/m.exec(child.stdout)?.[1];
+    const [, shown, path] = /^ {2}Root key +(?:(root_\S+) +shown this once|saved in (\S+) )/m.exec(child.stdout) ?? [];
+    const made = path === undefined ? shown : readFileSync(path, 'utf8').trim();
     return new Server(child, url, made ?? KEYSTILE_ROOT_KEY);
   }
 

@@ -6,8 +6,9 @@ import { Server } from './server.ts';
 
 /** The server and this process each hold one end of every socket, beside their own files and the other tests' sockets. */
 const OWN_FILES = 500;
+const OTHER_SOCKETS = 300;
 const OPEN_FILES = Number(Bun.spawnSync(['sh', '-c', 'ulimit -n']).stdout.toString().replace('unlimited', '1e9'));
-const SOCKETS = Math.min(10_000, OPEN_FILES - OWN_FILES);
+const SOCKETS = Math.min(10_000, Math.floor(OPEN_FILES * 0.9) - OWN_FILES);
 /** How many connections are opened at a time: less than the queue of a listening socket holds. */
 const AT_A_TIME = 100;
 const DRIP_MS = 500;
@@ -17,7 +18,9 @@ let server: Server;
 
 beforeAll(async () => {
   folder = new TempFolder();
-  server = await Server.start(folder);
+  server = await Server.start(folder, {
+    settings: { KEYSTILE_MAX_CONNECTIONS: String(SOCKETS + OTHER_SOCKETS) },
+  });
 });
 
 afterAll(async () => {

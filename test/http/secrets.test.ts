@@ -114,7 +114,12 @@ beforeAll(async () => {
 });
 
 async function readMetrics(): Promise<void> {
-  const metrics = listenMetrics(service.composed.service, () => ({ cluster: null, walBytes: 1, connections: 0 }));
+  const metrics = listenMetrics(service.composed.service, () => ({
+    cluster: null,
+    walBytes: 1,
+    connections: 0,
+    connectionsRefused: 0,
+  }));
   const url = `http://127.0.0.1:${metrics.port}/metrics`;
   for (const authorization of [`Bearer ${METRICS_TOKEN}`, 'Bearer wrong']) {
     metricsText += await (await fetch(url, { headers: { authorization } })).text();

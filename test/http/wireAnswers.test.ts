@@ -190,7 +190,7 @@ describe.each(SERVERS)('HTTP as it is spoken, %s', (name) => {
 
 test('the metrics are read by HTTP/1.0 without a Host, and with any Host', async () => {
   const served = await serve({ settings: { KEYSTILE_METRICS_PORT: '0' } });
-  const gauges = () => ({ cluster: null, walBytes: 1, connections: 0 });
+  const gauges = () => ({ cluster: null, walBytes: 1, connections: 0, connectionsRefused: 0 });
   const metrics = listenMetrics(served.service.composed.service, gauges);
   for (const [start, host, status] of [
     ['GET /metrics HTTP/1.0', [], 200],

@@ -4,7 +4,7 @@ import { Client } from 'pg';
 
 import { TcpProxy } from '../../cluster/proxy.ts';
 import { until } from '../../cluster/wait.ts';
-import { Child } from '../e2e/process.ts';
+import { Child, runToEnd } from '../e2e/process.ts';
 import { openStorage, sharedServer } from '../cluster/faultLab.ts';
 
 /** Eight at once; what they agree upon, and what they made. */
@@ -61,14 +61,14 @@ describe('nodes that are started together on an empty database', () => {
     expect(await openEight(url)).toEqual(AS_ONE);
   });
 
-  test('three processes without a root key of their own print one, in total', async () => {
+  test('three processes on terminals, without a root key of their own, print one in total', async () => {
     const server = await sharedServer();
     // Some way off: all three look whether there is a root key before one of them could have made it.
     using proxy = TcpProxy.start({ target: server.port, delayMs: 40 });
     const url = await server.createDatabase();
     const letGo = await holdMigrations(url);
     const settings = { KEYSTILE_DATABASE_URL: url.replace(server.hostPort, proxy.hostPort) };
-    const nodes = Array.from({ length: 3 }, () => new Child({ settings }));
+    const nodes = Array.from({ length: 3 }, () => new Child({ settings, onTerminal: true }));
     try {
       await until('all three stand at the start', async () => (await waitingIn(url)) === nodes.length);
       await letGo();
@@ -86,5 +86,24 @@ describe('nodes that are started together on an empty database', () => {
     } finally {
       for (const node of nodes) await node[Symbol.asyncDispose]();
     }
+  });
+
+  test('without a terminal and a root key the start asks for one, and makes none', async () => {
+    const server = await sharedServer();
+    const settings = { KEYSTILE_DATABASE_URL: await server.createDatabase() };
+    const refused = await runToEnd({ settings });
+    expect([refused.code, refused.stdout]).toEqual([78, '']);
+    expect(refused.stderr).toMatch(
+      /^The database has no root key yet, .* Set KEYSTILE_ROOT_KEY or KEYSTILE_ROOT_KEY_FILE .*keystile root-key create\n$/,
+    );
+    const rootKey = 'root_given_to_the_first_of_many_nodes';
+    {
+      await using given = new Child({ settings: { ...settings, KEYSTILE_ROOT_KEY: rootKey } });
+      await given.printed(/^ {2}Root key +1 root key; /m);
+    }
+    // From then on it is not asked for any more.
+    await using later = new Child({ settings });
+    await later.printed(/^ {2}Root key +1 root key; /m);
+    expect(later.stdout).not.toContain(rootKey);
   });
 });

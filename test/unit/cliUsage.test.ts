@@ -16,6 +16,7 @@ async function run(...words: string[]): Promise<{ code: number; out: string; err
     out: (text) => void (written.out += text),
     err: (text) => void (written.err += text),
     isTerminal: false,
+    showsSecrets: false,
     readStdin: async () => '',
     askSecret: null,
   });

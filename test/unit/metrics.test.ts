@@ -16,6 +16,7 @@ const gauges = {
   walBytes: null,
   connections: 3,
   otherTags: { refused: 9, lists: 10, bytes: 11 },
+  connectionsRefused: 4,
 };
 
 const linesOf = (metrics: HttpMetrics) => metrics.text(gauges).split('\n');

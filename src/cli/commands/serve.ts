@@ -1,6 +1,7 @@
 import { showConfig } from '../../config/show.ts';
 import { EXIT } from '../../serve/exitCodes.ts';
-import { CannotStart, serve as serveUntilStopped } from '../../serve/serve.ts';
+import { CannotStart } from '../../serve/cannotStart.ts';
+import { serve as serveUntilStopped } from '../../serve/serve.ts';
 import type { Command } from '../command.ts';
 import { Failure, misused } from '../failure.ts';
 import { readSettings } from '../settings.ts';
@@ -29,6 +30,7 @@ export const serve: Command = {
         print: (text) => io.out(`${text}\n`),
         logLine: (line) => io.err(`${line}\n`),
         isTerminal: io.isTerminal,
+        showsSecrets: io.showsSecrets,
       });
     } catch (error) {
       if (error instanceof CannotStart) throw new Failure(EXIT.CANNOT_START, [error.message]);

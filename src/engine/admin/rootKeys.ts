@@ -53,8 +53,23 @@ export class RootKeyAdmin {
       throw new AppError('BAD_REQUEST', 'The root key would expire in the past.');
     }
     refuseLongerLife(actor, input.expiresAtMs, 'make one that is valid for longer; give expires, no later than that');
-    const secret = makeSecret(PREFIX, this.#system.randomBytes(SECRET_BYTES));
+    const secret = this.newSecret();
     return { rootKey: await this.#insert(secret, shownStart(PREFIX, secret), input, actor), secret };
+  }
+
+  /** A secret for a root key that is still to be adopted. */
+  newSecret(): string {
+    return makeSecret(PREFIX, this.#system.randomBytes(SECRET_BYTES));
+  }
+
+  /** Takes this secret where there is no root key at all. */
+  adoptFirst(secret: string): Promise<RootKeyRecord> {
+    return this.#insert(
+      secret,
+      shownStart(PREFIX, secret),
+      { name: 'first', rights: ['*'], expiresAtMs: null },
+      SYSTEM,
+    );
   }
 
   /** Takes a secret that the operator chose. One that is there already is left as it is; a revoked one is refused. */
@@ -101,7 +116,7 @@ export class RootKeyAdmin {
       refuseEnded(known, nowMs);
       refuseLongerLife(actor, known.expiresAtMs, `rotate ${rootKeyId}, which is valid for longer`);
       if (overlapMs > 0) await this.#refuseTooManySecrets(rootKeyId, nowMs);
-      const secret = makeSecret(PREFIX, this.#system.randomBytes(SECRET_BYTES));
+      const secret = this.newSecret();
       const [secretDigest, start] = [this.#system.digestSecret(secret), shownStart(PREFIX, secret)];
       const writes: RecordWrite[] = [
         { kind: 'rotateRootKey', rootKeyId, expect: known.secretDigest, secretDigest, start },

@@ -1,8 +1,7 @@
 import { AppError } from '../../core/errors.ts';
 import { Connection, type FrontParts } from './connection.ts';
+import type { Room } from './room.ts';
 
-/** Connections above the maximum that are still told so; more are closed without a word. */
-const MAX_REFUSALS = 1000;
 const TOO_MANY = new AppError('UNAVAILABLE', 'This node has as many connections as it may.');
 
 /** Takes the connections of clients. */
@@ -10,7 +9,7 @@ export class Front {
   readonly #connections = new Set<Connection>();
   readonly #listener: Bun.TCPSocketListener<Connection>;
 
-  constructor(hostname: string, port: number, maxConnections: number, parts: FrontParts) {
+  constructor(hostname: string, port: number, room: Room, parts: FrontParts) {
     const connections = this.#connections;
     this.#listener = Bun.listen<Connection>({
       hostname,
@@ -23,8 +22,9 @@ export class Front {
           socket.setNoDelay(true);
           socket.data = new Connection(parts, socket);
           connections.add(socket.data);
-          if (connections.size > maxConnections + MAX_REFUSALS) socket.terminate();
-          else if (connections.size > maxConnections) socket.data.refuse(TOO_MANY);
+          const welcome = room.enter(descriptorOf(socket));
+          if (welcome === 'drop') socket.terminate();
+          else if (welcome === 'refuse') socket.data.refuse(TOO_MANY);
         },
         data: (socket, bytes) => socket.data.receive(bytes),
         end: (socket) => socket.data.ended(),
@@ -32,6 +32,7 @@ export class Front {
         timeout: (socket) => socket.data.timedOut(),
         close(socket) {
           connections.delete(socket.data);
+          room.leave();
           socket.data.closed();
         },
         // What has gone wrong is followed by a close.
@@ -64,4 +65,9 @@ export class Front {
   closeAll(): void {
     for (const connection of this.#connections) connection.close();
   }
+}
+
+/** The runtime tells it without a type for it. Where it does not, no connection is taken for one too many because of it. */
+function descriptorOf(socket: object): number {
+  return (socket as { readonly fd?: number }).fd ?? -1;
 }

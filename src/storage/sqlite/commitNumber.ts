@@ -1,11 +1,18 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
-
 import { FolderError } from './folder.ts';
+import { notePath, noteText, readNote } from './folderNote.ts';
 import type { SqliteThread } from './threadClient.ts';
 
-const FILE = 'commit-number';
 const WRITE_EVERY_MS = 1000;
+
+export interface CommitNumberOptions {
+  readonly folder: string;
+  readonly folderId: string;
+  /** Number of the last durable commit. */
+  readonly number: () => number;
+  readonly writer: Pick<SqliteThread, 'call' | 'isBroken'>;
+  /** Told when writing begins to fail; it is tried again every second. */
+  readonly failed: (reason: string) => void;
+}
 
 /**
  * The number of the last commit, kept beside the database and at most a second behind it. A database that comes back
@@ -13,17 +20,14 @@ const WRITE_EVERY_MS = 1000;
  * would work again. It is not served until an operator says that this is what they want.
  */
 export class CommitNumberFile {
-  readonly #path: string;
-  readonly #number: () => number;
-  readonly #writer: SqliteThread;
-  #written: number;
+  readonly #options: CommitNumberOptions;
+  #written = -1;
   #timer: ReturnType<typeof setTimeout> | null = null;
+  #isClosed = false;
+  #hasFailed = false;
 
-  constructor(folder: string, number: () => number, writer: SqliteThread) {
-    this.#path = join(folder, FILE);
-    this.#number = number;
-    this.#writer = writer;
-    this.#written = -1;
+  constructor(options: CommitNumberOptions) {
+    this.#options = options;
     void this.#write();
   }
 
@@ -36,6 +40,7 @@ export class CommitNumberFile {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
     await this.#write();
@@ -43,22 +48,26 @@ export class CommitNumberFile {
 
   /** In the writer thread, behind the commits: it is a flush like theirs. */
   async #write(): Promise<void> {
-    const number = this.#number();
+    const { folder, folderId, writer } = this.#options;
+    const number = this.#options.number();
     if (number === this.#written) return;
     try {
-      await this.#writer.call('noteCommit', this.#path, number);
+      await writer.call('noteCommit', notePath(folder), noteText({ number, id: folderId }));
       this.#written = number;
-    } catch {
-      // A full disk: the number on it is older, which detects less and accuses nobody. A failed one ends the process.
+      this.#hasFailed = false;
+    } catch (error) {
+      // A full disk or too many open files: the number on disk is older, which detects less and accuses nobody.
+      if (this.#isClosed || writer.isBroken) return;
+      if (!this.#hasFailed) this.#options.failed(error instanceof Error ? error.message : String(error));
+      this.#hasFailed = true;
+      this.note();
     }
   }
 }
 
 export function refuseLostCommits(folder: string, number: number): void {
-  const path = join(folder, FILE);
-  if (!existsSync(path)) return;
-  const noted = Number(readFileSync(path, 'utf8'));
-  if (!Number.isSafeInteger(noted) || number >= noted) return;
+  const noted = readNote(folder)?.number ?? 0;
+  if (number >= noted) return;
   throw new FolderError(
     `The database in ${folder} has lost commits: it is at number ${number}, and number ${noted} was answered. ` +
       'It may be an older copy, or its -wal file was removed: spent credits could be spent again. ' +

@@ -1,4 +1,4 @@
-import type { Database } from 'bun:sqlite';
+import { Database } from 'bun:sqlite';
 
 import { WriteFailure } from './failure.ts';
 
@@ -18,4 +18,16 @@ export function configure(db: Database): void {
     );
   }
   db.run('PRAGMA journal_size_limit = 67108864');
+}
+
+/** A database that is there, with durable commits. One that cannot be configured is not left open. */
+export function openDurably(path: string): Database {
+  const db = new Database(path, { readwrite: true, create: false });
+  try {
+    configure(db);
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
 }

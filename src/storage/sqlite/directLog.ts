@@ -1,9 +1,10 @@
-import { Database, type Statement } from 'bun:sqlite';
-import { closeSync, fdatasyncSync, fsyncSync, openSync } from 'node:fs';
+import type { Database, Statement } from 'bun:sqlite';
+import { closeSync, fdatasyncSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-import { configure } from './configure.ts';
+import { openDurably } from './configure.ts';
 import { toWriteFailure, WriteFailure } from './failure.ts';
+import { flushFolder } from './folder.ts';
 import { toLog } from './logBytes.ts';
 import type { WriterOptions } from './writer.ts';
 
@@ -31,9 +32,8 @@ export class DirectLog {
   constructor({ path, addedFlushMs }: WriterOptions, flush: Flush | null = OWN_FLUSH) {
     this.#flushFile = flush;
     this.#addedFlushMs = addedFlushMs;
-    this.#db = new Database(path, { readwrite: true, create: false });
+    this.#db = openDurably(path);
     try {
-      configure(this.#db);
       // Whoever else writes is not waited for here, and the log is put into the database by the thread of the writer.
       this.#db.run('PRAGMA busy_timeout = 0');
       this.#db.run('PRAGMA wal_autocheckpoint = 0');
@@ -85,19 +85,7 @@ export class DirectLog {
 /** It stands beside the file that SQLite has really opened, which a link may lead to, and exists for as long as anyone has that open. */
 function openLog(db: Database): number {
   const { file } = db.query("SELECT file FROM pragma_database_list WHERE name = 'main'").get() as { file: string };
+  // So that the log itself is found again.
   flushFolder(dirname(file));
   return openSync(`${file}-wal`, 'r+');
-}
-
-/** So that the log itself is found again. As SQLite takes it: where a folder cannot be flushed, it need not be. */
-function flushFolder(path: string): void {
-  let folder: number | null = null;
-  try {
-    folder = openSync(path, 'r');
-    fsyncSync(folder);
-  } catch {
-    // Some file systems refuse it.
-  } finally {
-    if (folder !== null) closeSync(folder);
-  }
 }

@@ -7,10 +7,15 @@ export type FailureKind =
   | 'full'
   /** Another process holds the database: nothing was written. */
   | 'busy'
+  /** A file could not be opened (too many are open): nothing was written; on again when some are closed. */
+  | 'unopened'
   /** An item of the batch breaks a constraint or was made from an older record. */
   | 'refused'
   /** The disk or the file failed. */
   | 'broken';
+
+/** What the system and SQLite call it. A commit opens no file, so where one cannot be opened nothing was committed. */
+const UNOPENED = /^(EMFILE|ENFILE|SQLITE_CANTOPEN)/;
 
 export class WriteFailure extends Error {
   override readonly name = 'WriteFailure';
@@ -34,6 +39,7 @@ export function toWriteFailure(error: unknown): WriteFailure {
   const message = `${code === '' ? '' : `${code}: `}${error instanceof Error ? error.message : String(error)}`;
   if (code === 'SQLITE_FULL' || code === 'ENOSPC' || code === 'EDQUOT') return new WriteFailure('full', message);
   if (code.startsWith('SQLITE_BUSY') || code.startsWith('SQLITE_LOCKED')) return new WriteFailure('busy', message);
+  if (UNOPENED.test(code)) return new WriteFailure('unopened', message);
   if (code.startsWith('SQLITE_CONSTRAINT') || code === 'SQLITE_MISMATCH' || code === 'SQLITE_TOOBIG') {
     return new WriteFailure('refused', message);
   }

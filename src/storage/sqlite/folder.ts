@@ -143,8 +143,24 @@ function readOwner(path: string): Owner {
 export function writeDurably(path: string, text: string): void {
   const temporary = `${path}.new`;
   const file = openSync(temporary, 'w', 0o600);
-  writeSync(file, text);
-  fsyncSync(file);
-  closeSync(file);
+  try {
+    writeSync(file, text);
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
   renameSync(temporary, path);
+}
+
+/** So that a file that was made in it is found again after a crash. As SQLite takes it: where a folder cannot be flushed, it need not be. */
+export function flushFolder(path: string): void {
+  let folder: number | null = null;
+  try {
+    folder = openSync(path, 'r');
+    fsyncSync(folder);
+  } catch {
+    // Some file systems refuse it.
+  } finally {
+    if (folder !== null) closeSync(folder);
+  }
 }

@@ -50,6 +50,8 @@ export interface LedgerOptions {
 export interface LedgerObserver {
   committed(batchSize: number, milliseconds: number): void;
   foldFailed(reason: string): void;
+  /** The number of the last commit could not be kept beside the database; it is tried again. */
+  noteFailed(reason: string): void;
   /** A batch was not done; the next one may be. */
   refused(reason: string): void;
 }
@@ -67,7 +69,7 @@ interface Item {
  *   idle --item arrives--> scheduled --a turn of the event loop brings few more--> deciding --batch has writes--> committing
  *   committing --durable--> memory takes over the batch, its answers leave, and the next batch (what arrived meanwhile) is decided
  *   committing --refused--> the batch is halved and each half decided anew; an item that fails alone is answered alone
- *   committing --disk full or busy--> the batch is forgotten, all its items fail with "not done"
+ *   committing --disk full, busy or too many open files--> the batch is forgotten, all its items fail with "not done"
  *   committing --broken--> the same with "outcome unknown", and nothing is accepted any more
  *
  * One commit is under way at a time, and a batch is decided only when none is: what is in memory is what is on disk.
@@ -299,6 +301,11 @@ export class SqliteLedger implements Ledger {
         return this.#refuse(items, 'The disk is full; nothing was spent or changed.');
       case 'busy':
         return this.#refuse(items, 'Another program holds the database; nothing was spent or changed.');
+      case 'unopened':
+        return this.#refuse(
+          items,
+          'A file of the database cannot be opened now (too many are open); nothing was spent or changed.',
+        );
       case 'broken':
         this.#state = 'broken';
         return failAll(items, new StorageOutcomeUnknown(`The database has failed (${failure.message}).`));

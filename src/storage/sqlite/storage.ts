@@ -14,6 +14,7 @@ import { CommitNumberFile, refuseLostCommits } from './commitNumber.ts';
 import { SqliteEdgeCounts } from './edgeCounts.ts';
 import { DirectLog } from './directLog.ts';
 import { toWriteFailure } from './failure.ts';
+import { claimFolder, refuseCopy } from './folderNote.ts';
 import { type DataFolder, FolderError } from './folder.ts';
 import { type LedgerObserver, SqliteLedger } from './ledger.ts';
 import { LazyThread } from './lazyThread.ts';
@@ -28,6 +29,8 @@ export interface SqliteOptions {
   readonly nowMs: () => number;
   /** Used once, for the installation's own id. */
   readonly newWorkspaceId: () => string;
+  /** Used where the database and its folder do not know each other yet. */
+  readonly newFolderId: () => string;
   readonly maxWaiting: number;
   readonly idempotencyRetentionMs: number;
   readonly acceptLostCommits: boolean;
@@ -54,7 +57,12 @@ export class SqliteStorage implements Storage {
   readonly #reader: LazyThread;
   readonly #countsThread: LazyThread;
 
-  private constructor(db: Database, writer: SqliteThread, direct: DirectLog, options: SqliteOptions) {
+  private constructor(
+    { db, folderId }: OpenedDatabase,
+    writer: SqliteThread,
+    direct: DirectLog,
+    options: SqliteOptions,
+  ) {
     this.#db = db;
     this.#writer = writer;
     this.#direct = direct;
@@ -78,6 +86,7 @@ export class SqliteStorage implements Storage {
       pruneEdge: (endedAtMs) => edge.prune(endedAtMs),
       observe: {
         foldFailed: (reason) => options.observe.foldFailed(reason),
+        noteFailed: (reason) => options.observe.noteFailed(reason),
         refused: (reason) => options.observe.refused(reason),
         committed: (size, milliseconds) => {
           this.#commitNumber.note();
@@ -86,23 +95,29 @@ export class SqliteStorage implements Storage {
       },
     });
     if (!options.acceptLostCommits) refuseLostCommits(options.folder.path, this.ledger.number);
-    this.#commitNumber = new CommitNumberFile(options.folder.path, () => this.ledger.number, writer);
+    this.#commitNumber = new CommitNumberFile({
+      folder: options.folder.path,
+      folderId,
+      number: () => this.ledger.number,
+      writer,
+      failed: (reason) => options.observe.noteFailed(reason),
+    });
     this.workspaceId = readWorkspaceId(db) ?? '';
   }
 
   static async open(options: SqliteOptions): Promise<SqliteStorage> {
-    const db = openDatabase(options.folder, options.newWorkspaceId, options.nowMs());
+    const opened = openDatabase(options);
     let writer: SqliteThread | null = null;
     let direct: DirectLog | null = null;
     try {
       const { folder, addedFlushMs, onBroken } = options;
       writer = await SqliteThread.start({ role: 'writer', path: folder.databasePath, addedFlushMs }, onBroken);
       direct = new DirectLog({ path: folder.databasePath, addedFlushMs });
-      return new SqliteStorage(db, writer, direct, options);
+      return new SqliteStorage(opened, writer, direct, options);
     } catch (error) {
       direct?.close();
       await writer?.close();
-      db.close();
+      opened.db.close();
       throw error;
     }
   }
@@ -131,7 +146,12 @@ export class SqliteStorage implements Storage {
   }
 }
 
-function openDatabase(folder: DataFolder, newWorkspaceId: () => string, nowMs: number): Database {
+interface OpenedDatabase {
+  readonly db: Database;
+  readonly folderId: string;
+}
+
+function openDatabase({ folder, acceptLostCommits, ...options }: SqliteOptions): OpenedDatabase {
   const path = folder.databasePath;
   let db: Database | null = null;
   try {
@@ -143,18 +163,22 @@ function openDatabase(folder: DataFolder, newWorkspaceId: () => string, nowMs: n
           'Start it with the newer program that wrote it.',
       );
     }
+    if (version > 0 && !acceptLostCommits) refuseCopy(db, folder.path);
     configure(db);
     openAnalytics(db, folder.analyticsPath);
     if (version < SCHEMA_VERSION) {
-      if (version > 0) copyAside(db, path, version, nowMs);
+      if (version > 0) copyAside(db, path, version, options.nowMs());
       migrate(db);
     }
     if (readWorkspaceId(db) === null) {
-      db.query("INSERT INTO installation (name, value) VALUES ('workspace_id', ?)").run(newWorkspaceId());
+      db.query("INSERT INTO installation (name, value) VALUES ('workspace_id', ?)").run(options.newWorkspaceId());
     }
+    const folderId = claimFolder(db, { folder: folder.path, newId: options.newFolderId });
     // From here on the writer thread and the direct log are the only ones that write.
     db.run('PRAGMA query_only = ON');
-    return db;
+    // It reads a few rows at a time: sorting them must not need a file.
+    db.run('PRAGMA temp_store = MEMORY');
+    return { db, folderId };
   } catch (error) {
     db?.close();
     if (error instanceof FolderError) throw error;

@@ -17,10 +17,18 @@ let reader: Database | null = null;
 function start(options: ThreadStart): void {
   if (options.role === 'counts') yieldToOthers();
   if (options.role !== 'reader') writer = new Writer(options);
-  else {
-    reader = new Database(options.path, { readonly: true });
-    reader.run('PRAGMA busy_timeout = 5000');
-    attachAnalytics(reader, options.analyticsPath);
+  else reader = openReader(options.path, options.analyticsPath);
+}
+
+function openReader(path: string, analyticsPath: string): Database {
+  const db = new Database(path, { readonly: true });
+  try {
+    db.run('PRAGMA busy_timeout = 5000');
+    attachAnalytics(db, analyticsPath);
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
   }
 }
 
@@ -41,7 +49,7 @@ function carryOut(call: ThreadCall): unknown {
     case 'reserve':
       return writer?.reserve(...call.args);
     case 'noteCommit':
-      return writeDurably(call.args[0], String(call.args[1]));
+      return writeDurably(...call.args);
     case 'setMaxPages':
       return writer?.setMaxPages(...call.args);
     case 'query': {

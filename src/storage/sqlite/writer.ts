@@ -1,11 +1,11 @@
-import { Database, type Statement } from 'bun:sqlite';
+import type { Database, Statement } from 'bun:sqlite';
 
 import type { WindowName } from '../port.ts';
 import type { AuditEvent } from '../eventsPort.ts';
 import type { RecordWrite } from '../recordsPort.ts';
 import type { Params, Statement as SqlStatement } from '../sql/statement.ts';
 import { writeStatements } from '../sql/writes.ts';
-import { configure } from './configure.ts';
+import { openDurably } from './configure.ts';
 import { type EdgeColumns, EdgeRows } from './edgeRows.ts';
 import { toWriteFailure, WriteFailure } from './failure.ts';
 import { toLog } from './logBytes.ts';
@@ -66,8 +66,7 @@ export class Writer {
   readonly #edge = new EdgeRows(this.#connection);
 
   constructor(options: WriterOptions) {
-    this.#db = new Database(options.path, { readwrite: true, create: false });
-    configure(this.#db);
+    this.#db = openDurably(options.path);
     // What is sorted on the way is bounded, and must not depend on a folder elsewhere.
     this.#db.run('PRAGMA temp_store = MEMORY');
     this.#addedFlushMs = options.addedFlushMs;

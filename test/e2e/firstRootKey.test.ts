@@ -1,0 +1,108 @@
+import { describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+
+import { Child, runToEnd, SERVE, TempFolder } from './process.ts';
+import { Server } from './server.ts';
+import { paste } from './shell.ts';
+
+// Each start opens the database, which waits for the disk of a busy machine.
+setDefaultTimeout(60_000);
+
+/** As a person or a service starts it first: the log as it is by default. */
+const FIRST = { KEYSTILE_ROOT_KEY: '', KEYSTILE_LOG_LEVEL: 'info' };
+const KEPT = 'root_that_was_kept_before_the_crash';
+
+const rootKeyLine = (text: string): string => /^ {2}Root key +(.*)$/m.exec(text)?.[1] ?? '';
+
+describe('the first start without a terminal', () => {
+  test.concurrent('saves the root key in the data folder, for its owner alone, and prints it nowhere', async () => {
+    using folder = new TempFolder();
+    await using server = await Server.start(folder, { settings: FIRST });
+    const path = folder.join('data/root-key');
+    const secret = readFileSync(path, 'utf8');
+    expect(secret).toMatch(/^root_[1-9A-HJ-NP-Za-km-z]{30,}\n$/);
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    expect(readdirSync(folder.join('data')).filter((name) => name.startsWith('root-key'))).toEqual(['root-key']);
+    expect(rootKeyLine(server.child.stdout)).toBe(`saved in ${path} (only its owner can read it)`);
+    await server.ok('/v1/apis.createApi', { name: 'made with it' });
+    expect(await server.stop()).toBe(0);
+    expect(server.child.stdout + server.child.stderr).not.toContain(secret.trim());
+    // Nothing follows the banner: no line for machines.
+    expect(server.child.stdout).toEndWith('Ctrl-C stops it; nothing is lost.\n');
+    expect(server.child.stderr).toBe('');
+  });
+
+  test.concurrent('its lines work as printed, from any folder, also where the path has a space and a quote', async () => {
+    using folder = new TempFolder();
+    const data = folder.join("it's here");
+    const settings = { KEYSTILE_DATA: data, KEYSTILE_VERIFY_AUTH: 'required' };
+    await using child = new Child({ settings });
+    await child.printed(/^Ctrl-C stops it/m);
+    const lines = /another terminal:\n(.*)\nCtrl-C/s.exec(child.stdout)?.[1] ?? '';
+    expect((await paste(lines, folder)).match(/"code":"\w+"/g)).toEqual([
+      '"code":"VALID"',
+      '"code":"VALID"',
+      '"code":"VALID"',
+      '"code":"USAGE_EXCEEDED"',
+    ]);
+  });
+
+  test.concurrent('only standard output counts: a log on a terminal beside a banner in a file shows no root key', async () => {
+    using folder = new TempFolder();
+    const command = ['sh', '-c', 'exec "$0" "$@" > "$OUT"', ...SERVE];
+    const settings = { KEYSTILE_DATA: folder.join('data'), KEYSTILE_LOG_LEVEL: 'debug' };
+    await using child = new Child({
+      command: ['env', `OUT=${folder.join('out')}`, ...command],
+      settings,
+      onTerminal: true,
+    });
+    // What is debugged says when the start is done.
+    await child.printed(/configuration/);
+    while (!existsSync(folder.join('out')) || !readFileSync(folder.join('out'), 'utf8').includes('Ctrl-C'))
+      await Bun.sleep(5);
+    const secret = readFileSync(folder.join('data/root-key'), 'utf8').trim();
+    expect(readFileSync(folder.join('out'), 'utf8') + child.stdout).not.toContain(secret);
+  });
+
+  test.concurrent('a later start says how many there are, and leaves the file as it is', async () => {
+    using folder = new TempFolder();
+    {
+      await using server = await Server.start(folder, { settings: FIRST });
+      expect(await server.stop()).toBe(0);
+    }
+    const before = readFileSync(folder.join('data/root-key'), 'utf8');
+    await using server = await Server.start(folder, { settings: FIRST });
+    expect(rootKeyLine(server.child.stdout)).toStartWith('1 root key; ');
+    expect(readFileSync(folder.join('data/root-key'), 'utf8')).toBe(before);
+  });
+
+  test.concurrent('a given root key needs no file', async () => {
+    using folder = new TempFolder();
+    await using server = await Server.start(folder);
+    expect(rootKeyLine(server.child.stdout)).toStartWith('1 root key; ');
+    expect(existsSync(folder.join('data/root-key'))).toBe(false);
+  });
+
+  test.concurrent('after a crash between the file and the database the saved root key is the one that works', async () => {
+    using folder = new TempFolder();
+    mkdirSync(folder.join('data'));
+    writeFileSync(folder.join('data/root-key'), `${KEPT}\n`, { mode: 0o600 });
+    await using server = await Server.start(folder, { settings: FIRST });
+    expect(server.rootKey).toBe(KEPT);
+    await server.ok('/v1/apis.createApi', { name: 'made with it' });
+    expect(readFileSync(folder.join('data/root-key'), 'utf8')).toBe(`${KEPT}\n`);
+  });
+
+  test.concurrent('something else in the place of the file is not overwritten: the start says so', async () => {
+    using folder = new TempFolder();
+    mkdirSync(folder.join('data'));
+    writeFileSync(folder.join('data/root-key'), 'my notes');
+    const settings = { KEYSTILE_DATA: folder.join('data') };
+    expect(await runToEnd({ settings })).toEqual({
+      code: 78,
+      stdout: '',
+      stderr: `The first root key is to be saved in ${folder.join('data/root-key')}, but something else is there. Move that file away and start again.\n`,
+    });
+    expect(readFileSync(folder.join('data/root-key'), 'utf8')).toBe('my notes');
+  });
+});
