@@ -44,6 +44,12 @@ const DAY_MS = 24 * HOUR_MS;
 export const VARIABLES = {
   host: variable('HOST', text, '127.0.0.1', 'Address to listen on.'),
   port: variable('PORT', port, '7878', 'Port to listen on; 0 takes a free one.'),
+  httpServer: variable(
+    'HTTP_SERVER',
+    choice('front', 'runtime'),
+    'front',
+    'What reads requests: `front`, the server of Keystile itself, or `runtime`, the slower one of Bun, to see whether a problem comes from the former.',
+  ),
   publicUrl: variable('PUBLIC_URL', publicUrl, null, 'How clients reach the service; used in links.'),
   data: variable('DATA', text, './data', 'Folder of the embedded database; made with mode 0700.'),
   databaseUrl: secret(

@@ -32,15 +32,18 @@ export const ERRORS = {
     status: 429,
     when: 'Too much at once: too many live idempotency keys of one key, or the root key is limited. Wait and try again.',
   },
+  HEADERS_TOO_LARGE: { status: 431, when: 'The request line and the headers are more than this node reads.' },
   INTERNAL_SERVER_ERROR: {
     status: 500,
     when: 'A bug, or a stored record that cannot be read; the message names it. The log has more.',
   },
+  NOT_IMPLEMENTED: { status: 501, when: 'This node does not know the HTTP method.' },
   UNAVAILABLE: {
     status: 503,
     when: 'Not done: the ledger cannot be asked, or there is too much to do. Trying again is safe.',
   },
   OUTCOME_UNKNOWN: { status: 503, when: 'It may have been done. Try again with the same idempotency key.' },
+  HTTP_VERSION_NOT_SUPPORTED: { status: 505, when: 'The request is neither HTTP/1.0 nor HTTP/1.1.' },
 } as const;
 
 export type ErrorCode = keyof typeof ERRORS;

@@ -14,12 +14,22 @@ export function jsonAnswer(body: object, context: AnswerContext, status = 200): 
   return answer(JSON.stringify(body, null, context.isPretty ? 2 : 0), status, context, {});
 }
 
+/** An answer whose text was made before, indented or not. */
+export function preparedJson(text: Uint8Array<ArrayBuffer>, context: AnswerContext): Response {
+  return answer(text, 200, context, {});
+}
+
 /** An answer that was put together as text. */
 export function jsonText(text: string, context: AnswerContext): Response {
   return answer(context.isPretty ? JSON.stringify(JSON.parse(text), null, 2) : text, 200, context, {});
 }
 
-function answer(text: string, status: number, context: AnswerContext, more: Record<string, string>): Response {
+function answer(
+  text: string | Uint8Array<ArrayBuffer>,
+  status: number,
+  context: AnswerContext,
+  more: Record<string, string>,
+): Response {
   return new Response(text, {
     status,
     headers: { 'content-type': JSON_TYPE, 'keystile-request-id': context.requestId, ...more },

@@ -4,8 +4,9 @@ import { MAX_BODY_BYTES } from '../core/bounds.ts';
 import { AppError } from '../core/errors.ts';
 import { nearestName } from '../core/nearest.ts';
 import type { Actor } from '../engine/admin/actor.ts';
-import { type AnswerContext, errorAnswer, jsonAnswer } from './answer.ts';
+import { type AnswerContext, errorAnswer, jsonAnswer, preparedJson } from './answer.ts';
 import { checkContentType, readBodyStrictly } from './body.ts';
+import { pathOf } from './bodyBounds.ts';
 import { explain } from './explain.ts';
 import { type FailedRequest, failedRequest, noteFailure } from './failures.ts';
 import { parseJson } from './json.ts';
@@ -38,8 +39,7 @@ export function makeHandler(service: Service): Handler {
       isPretty: url.searchParams.has('pretty'),
       linkBase: service.config.publicUrl ?? '',
     };
-    // A base URL with a trailing slash gives //v1/...
-    const path = url.pathname.replace(/^\/{2,}/, '/');
+    const path = pathOf(url);
     try {
       const response = await route(endpoints, path, request, peer, context);
       return withCors(response, request, service.config.corsOrigins);
@@ -93,13 +93,15 @@ function endpointTable(service: Service): Map<string, Endpoint> {
   });
   // Made when someone looks: a start does not wait for them.
   const document = once(() => openApi(service.config.publicUrl));
+  const plain = once(() => new TextEncoder().encode(JSON.stringify(document())));
+  const indented = once(() => new TextEncoder().encode(JSON.stringify(document(), null, 2)));
   const page = (make: () => string): Endpoint => {
     const text = once(make);
     return { methods: ['GET'], answer: async (_request, _peer, context) => htmlAnswer(text(), context) };
   };
   table.set('/openapi.json', {
     methods: ['GET'],
-    answer: async (_request, _peer, context) => jsonAnswer(document(), context),
+    answer: async (_request, _peer, context) => preparedJson((context.isPretty ? indented : plain)(), context),
   });
   table.set('/', page(homePage));
   table.set(
@@ -123,11 +125,10 @@ async function route(
   if (request.method === 'OPTIONS') {
     return new Response(null, { status: 204, headers: { allow, 'keystile-request-id': context.requestId } });
   }
-  const isHead = request.method === 'HEAD';
-  if (!endpoint.methods.includes(isHead ? 'GET' : request.method))
+  // Of the answer to HEAD the server leaves the body out, and tells its length.
+  if (!endpoint.methods.includes(request.method === 'HEAD' ? 'GET' : request.method))
     throw new MethodNotAllowed(path, request.method, allow);
-  const response = await endpoint.answer(request, peer, context);
-  return isHead ? new Response(null, response) : response;
+  return endpoint.answer(request, peer, context);
 }
 
 class MethodNotAllowed extends AppError {

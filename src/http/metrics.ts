@@ -2,6 +2,7 @@ import { VERDICT_CODES, type VerdictCode } from '../core/verdictCodes.ts';
 
 /** Upper bounds in seconds. */
 const LATENCY_BUCKETS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
+const MAX_STATUS = 599;
 const SIZE_BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048];
 
 /** Counts by upper bound; adding a value is a short search and two additions. */
@@ -70,6 +71,8 @@ export interface Gauges extends BackgroundGauges {
 export class HttpMetrics {
   readonly #verdicts = Object.fromEntries(VERDICT_CODES.map((code) => [code, 0])) as Record<VerdictCode, number>;
   readonly #errors = new Map<string, number>();
+  /** By status. */
+  readonly #responses = new Float64Array(MAX_STATUS + 1);
   readonly #verifySeconds = new Histogram(LATENCY_BUCKETS);
   readonly #manageSeconds = new Histogram(LATENCY_BUCKETS);
   readonly #commitSeconds = new Histogram(LATENCY_BUCKETS);
@@ -88,6 +91,11 @@ export class HttpMetrics {
     this.#errors.set(code, (this.#errors.get(code) ?? 0) + 1);
   }
 
+  /** An answer was sent, of whatever kind. */
+  responded(status: number): void {
+    this.#responses[status] = (this.#responses[status] ?? 0) + 1;
+  }
+
   committed(batchSize: number, milliseconds: number): void {
     this.#batchSizes.add(batchSize);
     this.#commitSeconds.add(milliseconds / 1000);
@@ -102,6 +110,14 @@ export class HttpMetrics {
         'counter',
         'Verifications by verdict.',
         labelled('keystile_verdicts_total', Object.entries(this.#verdicts)),
+      ),
+      section(
+        'keystile_responses_total',
+        'counter',
+        'Answers by HTTP status.',
+        [...this.#responses.entries()]
+          .filter(([, count]) => count > 0)
+          .map(([status, count]) => `keystile_responses_total{status="${status}"} ${count}`),
       ),
       section(
         'keystile_errors_total',

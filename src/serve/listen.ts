@@ -1,15 +1,18 @@
 import { makeDirectVerification, makeHandler } from '../http/app.ts';
+import { maxBodyBytesOf } from '../http/bodyBounds.ts';
 import { AnswerHeads } from '../http/front/answerHead.ts';
-import { CONNECTION_TIMEOUT_SECONDS } from '../http/front/connection.ts';
+import { CONNECTION_TIMEOUT_SECONDS } from '../http/front/answerer.ts';
 import { Front } from '../http/front/front.ts';
-import { LOOPBACK, ServerBehind } from '../http/front/pipe.ts';
+import { Store } from '../http/front/store.ts';
+import { Turns } from '../http/front/turns.ts';
 import type { BackgroundGauges, Gauges } from '../http/metrics.ts';
 import type { Service } from '../http/service.ts';
 import { VERSION } from '../version.ts';
 import { locationOf } from './home.ts';
+import { makeRuntimeFetch } from './runtimeServer.ts';
 
-/** The largest body that any route takes is refused by us, with an answer; this only bounds what the runtime would buffer. */
-const RUNTIME_MAX_BODY_BYTES = 1 << 30;
+/** Routes refuse what is too long for them, with an answer; this only bounds what the runtime would hold. */
+const MAX_RUNTIME_BODY_BYTES = 1 << 30;
 const DRAIN_POLL_MS = 10;
 /** Requests that are still not answered then (a body that never ends) are cut off. */
 const DRAIN_MAX_MS = 10_000;
@@ -25,56 +28,47 @@ export interface ListeningApi extends Listening {
   connections(): number;
 }
 
-/**
- * The front takes the connections and answers what is of the usual shape; behind it, on a port of its own that only this
- * machine reaches, the server of the runtime gets the rest, as it came.
- */
 export function listenApi(service: Service): ListeningApi {
-  const { config, engine } = service;
-  const handle = makeHandler(service);
-  let behind: ServerBehind | null = null;
-  const server: Bun.Server<undefined> = Bun.serve({
-    hostname: LOOPBACK,
-    port: 0,
-    idleTimeout: CONNECTION_TIMEOUT_SECONDS,
-    maxRequestBodySize: RUNTIME_MAX_BODY_BYTES,
-    development: false,
-    reusePort: false,
-    fetch(request) {
-      const peer = server.requestIP(request);
-      const client = peer === null ? undefined : behind?.clientOf(peer);
-      // Someone else on this machine, who would be taken for whom he says that he speaks.
-      if (client === undefined) return new Response('This port is for Keystile alone.\n', { status: 403 });
-      return handle(request, () => client);
-    },
-    error: () =>
-      Response.json(
-        { error: { code: 'INTERNAL_SERVER_ERROR', message: 'Something went wrong here.' } },
-        { status: 500 },
-      ),
-  });
-  behind = new ServerBehind(server.port ?? 0);
-  const parts = {
-    verification: makeDirectVerification(service),
-    handle,
-    behind,
-    heads: new AnswerHeads(() => engine.system.nowMs()),
-    hasCors: config.corsOrigins !== null,
-  };
-  try {
-    const front = new Front(config.host, config.port, config.maxConnections, parts);
-    return { port: front.port, connections: () => front.connections, stop: () => stopAll(front, server) };
-  } catch (error) {
-    void server.stop(true);
-    throw error;
-  }
+  return service.config.httpServer === 'front' ? listenFront(service) : listenRuntime(service);
 }
 
-async function stopAll(front: Front, server: Bun.Server<undefined>): Promise<void> {
-  front.stopListening();
-  await drained(() => front.inFlight + server.pendingRequests);
-  front.closeAll();
-  await server.stop(true);
+/** The server of Keystile itself (ADR 13). */
+function listenFront(service: Service): ListeningApi {
+  const { config, engine } = service;
+  const front = new Front(config.host, config.port, config.maxConnections, {
+    verification: makeDirectVerification(service),
+    handle: makeHandler(service),
+    maxBodyBytes: maxBodyBytesOf,
+    heads: new AnswerHeads(() => engine.system.nowMs()),
+    responded: (status) => service.metrics.responded(status),
+    hasCors: config.corsOrigins !== null,
+    turns: new Turns(service.monotonicMs),
+    store: new Store(),
+  });
+  return {
+    port: front.port,
+    connections: () => front.connections,
+    async stop() {
+      front.stopListening();
+      await drained(() => front.inFlight);
+      front.closeAll();
+    },
+  };
+}
+
+/** The server of the runtime, with the same answers. It does not tell how many connections it has, only how many requests. */
+function listenRuntime(service: Service): ListeningApi {
+  const { config } = service;
+  const server: Bun.Server<undefined> = Bun.serve({
+    hostname: config.host,
+    port: config.port,
+    idleTimeout: CONNECTION_TIMEOUT_SECONDS,
+    maxRequestBodySize: MAX_RUNTIME_BODY_BYTES,
+    development: false,
+    reusePort: false,
+    ...makeRuntimeFetch(service),
+  });
+  return { ...toListening(server), connections: () => server.pendingRequests };
 }
 
 /** Waits until nothing is in flight, at two looks in a row: what was handed over may not have been seen yet. What does not end is not waited for. */

@@ -7,7 +7,7 @@ export interface Heard {
 }
 
 /** One connection on which bytes are sent as they are; answers what came back until the server closed it. */
-export async function exchange(port: number, ...pieces: readonly string[]): Promise<Heard> {
+export async function exchange(port: number, ...pieces: readonly (string | Uint8Array)[]): Promise<Heard> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   let received = '';
   const socket = connect(port, '127.0.0.1', () => {

@@ -2,6 +2,7 @@
 const REASONS: Readonly<Record<number, string>> = {
   200: 'OK',
   202: 'Accepted',
+  204: 'No Content',
   400: 'Bad Request',
   401: 'Unauthorized',
   403: 'Forbidden',
@@ -12,12 +13,20 @@ const REASONS: Readonly<Record<number, string>> = {
   413: 'Content Too Large',
   415: 'Unsupported Media Type',
   429: 'Too Many Requests',
+  431: 'Request Header Fields Too Large',
   500: 'Internal Server Error',
+  501: 'Not Implemented',
   503: 'Service Unavailable',
+  505: 'HTTP Version Not Supported',
 };
 
+/** The client may send the body that it has announced. */
+export const CONTINUE = 'HTTP/1.1 100 Continue\r\n\r\n';
+
 const LENGTH = 'Content-Length: ';
-const CLOSE_AND_LENGTH = `Connection: close\r\n${LENGTH}`;
+const CLOSE = 'Connection: close\r\n';
+const CLOSE_AND_LENGTH = CLOSE + LENGTH;
+const NO_CONTENT = 204;
 
 type HeaderPairs = Iterable<readonly [name: string, value: string]>;
 
@@ -43,6 +52,8 @@ export class AnswerHeads {
     this.#keepDate();
     let text = `HTTP/1.1 ${status} ${REASONS[status] ?? ''}\r\n${this.#date}`;
     for (const [name, value] of headers) text += `${name}: ${value}\r\n`;
+    // RFC 9110, 8.6: an answer that has no body by its status tells no length.
+    if (status === NO_CONTENT) return `${text}${isLast ? CLOSE : ''}\r\n`;
     return `${text}${isLast ? CLOSE_AND_LENGTH : LENGTH}${bodyBytes}\r\n\r\n`;
   }
 

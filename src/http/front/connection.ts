@@ -1,106 +1,111 @@
-import type { AppError } from '../../core/errors.ts';
-import type { DirectVerification, Handler } from '../app.ts';
-import type { WireVerdict } from '../routes/keys.verifyKey.ts';
-import type { Asking } from '../service.ts';
-import type { AnswerHeads } from './answerHead.ts';
-import { bodyText } from './bodyText.ts';
-import type { RequestHead } from './head.ts';
+import { AppError } from '../../core/errors.ts';
+import { Answerer, type AnswerParts, type ClientSocket, CONNECTION_TIMEOUT_SECONDS } from './answerer.ts';
 import { HeadReader, type WrittenHead } from './headReader.ts';
-import { Inbox, MAX_HELD_BYTES } from './inbox.ts';
-import { Outlet } from './outlet.ts';
-import type { Pipe, ServerBehind } from './pipe.ts';
+import { Inbox } from './inbox.ts';
+import { IncomingBody, NO_BODY } from './incomingBody.ts';
+import type { Store } from './store.ts';
+import type { Turns, Waiting } from './turns.ts';
 
-/** A connection on which nothing moves for so long is closed. The runtime checks every 4 s: 8 means 8 to 12. */
-export const CONNECTION_TIMEOUT_SECONDS = 8;
-/** A request that comes in more pieces than this is handed over: each costs a look at all of them. */
-const MAX_PIECES = 8;
-/** Requests of one connection that are answered before others have their turn. */
-const MAX_IN_A_TURN = 32;
+/** A body that goes on to arrive has the time of a connection for each of these. */
+const BYTES_IN_TIME = 64 * 1024;
+/** Of a client that was told that nothing more is read. */
+const MAX_DISCARDED_BYTES = 4 * 1024 * 1024;
 
-/** What connections work with. */
-export interface FrontParts {
-  readonly verification: DirectVerification;
-  readonly handle: Handler;
-  readonly behind: ServerBehind;
-  readonly heads: AnswerHeads;
+/** What connections work with, all of them with the same. */
+export interface FrontParts extends AnswerParts {
+  /** The longest body that is taken there. */
+  maxBodyBytes(target: string): number;
   /** Pages of other origins may ask: their answers have more headers. */
   readonly hasCors: boolean;
+  readonly turns: Turns;
+  readonly store: Store;
+}
+
+export interface Socket extends ClientSocket {
+  readonly remoteAddress: string;
+  pause(): void;
+  resume(): void;
 }
 
 /**
- * One connection of a client. Requests are answered one after the other, in the order in which they came; a request that
- * is not of the usual shape is handed over to the server of the runtime, and with it the rest of the connection.
+ * One connection of a client. Requests are read one after the other and answered in their order. The inbox holds what is
+ * not read yet: the beginning of a request, or requests that came before the one in front of them was answered.
  */
-export class Connection {
+export class Connection implements Waiting {
   readonly #parts: FrontParts;
-  readonly #socket: Bun.Socket<Connection>;
-  readonly #outlet: Outlet;
-  readonly #peer: Asking['peer'];
-  #pipe: Pipe | null = null;
-  /** The beginning of a request, or what came while another one is answered. */
+  readonly #socket: Socket;
+  readonly #answerer: Answerer;
   readonly #inbox: Inbox;
-  #pieces = 0;
-  #isHeadRead = false;
-  #isAnswering = false;
-  #inATurn = 0;
-  #isClosing = false;
-  #isClosed = false;
   readonly #heads: HeadReader;
+  /** Its head was read, and its body is on the way. */
+  #asked: WrittenHead | null = null;
+  /** Of a request that is no plain verification. */
+  #body: IncomingBody | null = null;
+  /** More requests are there, and others have their turn first. */
+  #isQueued = false;
+  /** There was no memory for what it sent while it waited for an answer. */
+  #isOverfull = false;
+  /** A request has begun to arrive, and its time runs. */
+  #isTimed = false;
+  /** When so much of a body is there it has more time. */
+  #moreTimeAt = 0;
+  #discarded = 0;
 
-  constructor(parts: FrontParts, socket: Bun.Socket<Connection>) {
+  constructor(parts: FrontParts, socket: Socket) {
     this.#parts = parts;
     this.#socket = socket;
-    this.#outlet = new Outlet(socket);
-    this.#inbox = new Inbox(socket);
-    // Of a socket that is closed, which it may be already, it is not known any more.
+    // It is undefined once the socket has closed, which may be already.
     const address = (socket.remoteAddress as string | undefined) ?? null;
-    this.#peer = () => address;
-    this.#heads = new HeadReader(parts.hasCors, this.#peer);
+    const peer = () => address;
+    this.#answerer = new Answerer(parts, socket, peer, () => this.#read(false));
+    this.#inbox = new Inbox(socket, parts.store);
+    this.#heads = new HeadReader(parts.hasCors, peer);
     socket.timeout(CONNECTION_TIMEOUT_SECONDS);
   }
 
-  /** A request has begun to be answered, or its body is on the way. */
+  /** A request is being answered, or its body is on the way. */
   get isInFlight(): boolean {
-    return this.#isBusy || this.#isHeadRead || this.#pipe?.isOpening === true;
+    return this.#isBusy || this.#asked !== null;
   }
 
   get #isBusy(): boolean {
-    return this.#isAnswering || this.#outlet.isBlocked;
+    return this.#isQueued || this.#answerer.isBusy;
   }
 
   receive(bytes: Buffer): void {
-    if (this.#pipe !== null) return this.#pipe.fromClient(bytes);
-    const all = this.#inbox.takeWith(bytes);
-    // What was sent before the answer to the request before it waits for its turn.
-    if (this.#isBusy) this.#inbox.keep(all);
-    else this.#read(all);
+    if (this.#answerer.isClosing) return this.#discard(bytes.length);
+    this.#inbox.add(bytes, this.#body?.expectedBytes);
+    if (this.#isBusy) this.#wait();
+    else this.#read(true);
+  }
+
+  /** The client sends nothing more. What it has sent is answered. */
+  ended(): void {
+    this.#answerer.hasEnded = true;
+    if (this.#answerer.isLingering) this.close();
+    else if (!this.#isBusy) this.#wait();
   }
 
   /** Answers this to whatever it may ask, and closes. */
   refuse(failure: AppError): void {
-    this.#fail(failure, true);
+    this.#answerer.refuse(failure);
   }
 
-  /** The client takes more of what it is sent. */
   drain(): void {
-    if (this.#pipe !== null) return this.#pipe.clientTakesMore();
-    if (!this.#outlet.isBlocked) return;
-    this.#outlet.drain();
-    this.#socket.timeout(CONNECTION_TIMEOUT_SECONDS);
-    if (!this.#outlet.isBlocked) this.#answered();
+    this.#answerer.drain();
   }
 
   /** Nothing has moved for a while. What is being answered is waited for: that has limits of its own. */
   timedOut(): void {
-    if (this.#isAnswering) this.#socket.timeout(CONNECTION_TIMEOUT_SECONDS);
-    else if (this.#pipe !== null || this.#outlet.isBlocked) this.#socket.terminate();
+    if (this.#isQueued || this.#answerer.isAnswering) this.#socket.timeout(CONNECTION_TIMEOUT_SECONDS);
+    else if (this.#answerer.isBlocked || this.#answerer.isLingering) this.#socket.terminate();
     else this.close();
   }
 
+  /** What it has asked and is not being answered yet is dropped. */
   closed(): void {
-    this.#isClosed = true;
-    this.#inbox.take();
-    this.#pipe?.clientClosed();
+    this.#answerer.isGone = true;
+    this.#drop();
   }
 
   /** What was written still arrives. */
@@ -108,142 +113,115 @@ export class Connection {
     this.#socket.end();
   }
 
-  /** Answers one request after the other, as far as they are there. */
-  #read(bytes: Buffer): void {
-    let rest = bytes;
-    while (rest.length > 0) {
-      if (this.#isClosing) return;
-      if (this.#inATurn >= MAX_IN_A_TURN) return this.#goOnLater(rest);
-      const asked = this.#heads.read(rest);
-      if (asked === null) return this.#handOver(rest);
-      if (asked === undefined) return rest.length > MAX_HELD_BYTES ? this.#handOver(rest) : this.#waitForMore(rest);
-      const start = asked.bytes.length;
-      const end = start + asked.head.bodyBytes;
-      if (end > MAX_HELD_BYTES) return this.#handOver(rest);
-      this.#isHeadRead = true;
-      if (rest.length < end) return this.#waitForMore(rest);
-      this.#isHeadRead = false;
-      this.#pieces = 0;
-      this.#inATurn++;
-      this.#answer(asked, rest, start, end);
-      if (rest.length === end) return;
-      rest = rest.subarray(end);
-      if (this.#isBusy) return this.#inbox.keep(rest);
+  /** It is its turn again. */
+  goOn(): void {
+    this.#isQueued = false;
+    this.#read(true);
+  }
+
+  /** Answers one request after the other, as far as they are there. `isFree`: the first of them needs no turn. */
+  #read(isFree: boolean): void {
+    let mayAnswer = isFree;
+    while (this.#inbox.length > 0 && !this.#isBusy && !this.#answerer.isClosing) {
+      if (!mayAnswer && !this.#parts.turns.mayGoOn()) {
+        this.#isQueued = true;
+        this.#parts.turns.later(this);
+        break;
+      }
+      mayAnswer = false;
+      if (!this.#readOne()) break;
     }
+    this.#wait();
   }
 
-  /** Who sends many requests at once does not keep the others from being answered. */
-  #goOnLater(rest: Buffer): void {
-    this.#inbox.keep(rest);
-    this.#isAnswering = true;
-    setImmediate(() => {
-      this.#isAnswering = false;
-      this.#inATurn = 0;
-      this.#answered();
-    });
-  }
-
-  #waitForMore(bytes: Buffer): void {
-    if (++this.#pieces > MAX_PIECES) return this.#handOver(bytes);
-    // From its beginning a request has the whole time; a copy, so that no more than these bytes is kept.
-    if (this.#pieces === 1) this.#socket.timeout(CONNECTION_TIMEOUT_SECONDS);
-    this.#inbox.keep(Buffer.from(bytes));
-  }
-
-  #handOver(bytes: Buffer): void {
-    const socket = this.#socket;
-    this.#isHeadRead = false;
-    // The server behind has time limits of its own, and closes.
-    socket.timeout(0);
-    this.#pipe = this.#parts.behind.join(
-      {
-        address: this.#peer(),
-        write: (some) => socket.write(some),
-        pause: () => socket.pause(),
-        resume: () => socket.resume(),
-        hurry: (isOn) => socket.timeout(isOn ? CONNECTION_TIMEOUT_SECONDS : 0),
-        end: () => this.close(),
-        terminate: () => socket.terminate(),
-      },
-      bytes,
-    );
-  }
-
-  #answer({ head, isVerification, asking }: WrittenHead, bytes: Buffer, start: number, end: number): void {
+  /** False: more has to come first. */
+  #readOne(): boolean {
     try {
-      if (!isVerification) return this.#answerAny(head, bytes.subarray(start, end));
-      const verdict = this.#parts.verification.ask(asking, bodyText(bytes, start, end));
-      if (!('then' in verdict)) return this.#sendVerdict(verdict, head.isLast);
-      this.#isAnswering = true;
-      const { isLast } = head;
-      void verdict.then(
-        (decided) => this.#sendDecided(decided, isLast),
-        (failure: unknown) => this.#fail(failure, isLast),
-      );
+      const asked = this.#asked ?? this.#takeHead();
+      if (asked === null) return false;
+      return asked.isVerification ? this.#verify(asked) : this.#answerAny(asked);
     } catch (failure) {
-      this.#fail(failure, head.isLast);
+      this.#answerer.refuse(failure);
+      return true;
     }
   }
 
-  #sendDecided(decided: WireVerdict, isLast: boolean): void {
+  #takeHead(): WrittenHead | null {
+    const asked = this.#heads.take(this.#inbox);
+    this.#asked = asked;
+    if (asked === null) return null;
+    const { head } = asked;
+    if (!asked.isVerification && (head.bodyBytes > 0 || head.isChunked)) {
+      this.#body = new IncomingBody(head, this.#parts.maxBodyBytes(head.target), this.#parts.store);
+    }
+    if (head.expectsContinue && this.#body?.isCut !== true) this.#answerer.sayContinue();
+    // Nothing can be answered before that word is out.
+    return this.#answerer.isBlocked ? null : asked;
+  }
+
+  #verify(asked: WrittenHead): boolean {
+    const { bytes, start, length } = this.#inbox;
+    const { bodyBytes } = asked.head;
+    if (length < bodyBytes) return false;
+    this.#inbox.consume(bodyBytes);
+    this.#begin();
+    this.#answerer.verify(asked, bytes, start, start + bodyBytes);
+    return true;
+  }
+
+  #answerAny({ head }: WrittenHead): boolean {
+    const incoming = this.#body;
+    const body = incoming === null ? NO_BODY : incoming.take(this.#inbox);
+    if (body === null) return false;
+    this.#begin();
     try {
-      this.#isAnswering = false;
-      this.#sendVerdict(decided, isLast);
-      if (!this.#outlet.isBlocked) this.#answered();
-    } catch {
-      this.#socket.terminate();
+      this.#answerer.answer(head, body, incoming?.isCut === true);
+    } finally {
+      incoming?.clear();
     }
+    return true;
   }
 
-  #answerAny({ method, target, headers, isLast }: RequestHead, body: Buffer): void {
-    // The name of the host is not looked at anywhere. What a GET may bring as its body is not either.
-    const request = new Request(`http://keystile${target}`, {
-      method,
-      headers: headers.toHeaders(),
-      body: method === 'GET' || body.length === 0 ? null : new Uint8Array(body),
-    });
-    void this.#sendResponse(() => this.#parts.handle(request, this.#peer), isLast);
+  /** A request is there as a whole. */
+  #begin(): void {
+    this.#asked = null;
+    this.#body = null;
+    this.#isTimed = false;
   }
 
-  #fail(failure: unknown, isLast: boolean): void {
-    void this.#sendResponse(() => this.#parts.verification.fail(failure, () => this.#isClosed), isLast);
+  /** Nothing more can be read now. */
+  #wait(): void {
+    const [inbox, answerer] = [this.#inbox, this.#answerer];
+    if (!answerer.isClosing && !(inbox.keep() && this.#body?.keep() !== false)) this.#isOverfull = true;
+    if (this.#isOverfull && !this.#isBusy && !answerer.isClosing) this.refuse(NO_ROOM);
+    if (this.#isOverfull || answerer.isClosing) this.#drop();
+    if (this.#isBusy) return inbox.holdBack();
+    inbox.takeMore();
+    if (answerer.isClosing) return;
+    if (answerer.hasEnded) return this.close();
+    if (inbox.length > 0 || this.#asked !== null) this.#limitTime();
   }
 
-  #sendVerdict({ text, bytes, headerLines }: WireVerdict, isLast: boolean): void {
-    const head = this.#parts.heads.ofVerdict(headerLines, bytes, isLast);
-    this.#send(head + text, head.length + bytes, isLast);
+  #drop(): void {
+    this.#inbox.clear();
+    this.#body?.clear();
+    this.#body = null;
+    this.#asked = null;
   }
 
-  async #sendResponse(answer: () => Promise<Response> | Response, isLast: boolean): Promise<void> {
-    this.#isAnswering = true;
-    try {
-      const response = await answer();
-      const body = await response.bytes();
-      const isEnd = isLast || response.headers.get('connection') === 'close';
-      response.headers.delete('connection');
-      const head = this.#parts.heads.of(response.status, response.headers, body.length, isEnd);
-      const whole = Buffer.concat([Buffer.from(head), body]);
-      this.#isAnswering = false;
-      this.#send(whole, whole.length, isEnd);
-      if (!this.#outlet.isBlocked) this.#answered();
-    } catch {
-      this.#socket.terminate();
-    }
-  }
-
-  #send(bytes: string | Uint8Array, length: number, isLast: boolean): void {
-    this.#isClosing ||= isLast;
-    this.#outlet.write(bytes, length);
-    if (isLast && !this.#outlet.isBlocked) return this.close();
+  /** From its beginning a request has the time of a connection, a long body for each of its parts. */
+  #limitTime(): void {
+    const received = this.#body?.received(this.#inbox) ?? 0;
+    if (this.#isTimed && received < this.#moreTimeAt) return;
+    this.#isTimed = true;
+    this.#moreTimeAt = received + BYTES_IN_TIME;
     this.#socket.timeout(CONNECTION_TIMEOUT_SECONDS);
   }
 
-  /** The answer is out: what has come meanwhile has its turn. */
-  #answered(): void {
-    if (this.#isClosing) return this.close();
-    const held = this.#inbox.take();
-    if (held !== null) this.#read(held);
-    // The pipe takes and stops by itself.
-    if (this.#pipe === null) this.#inbox.relax();
+  #discard(bytes: number): void {
+    this.#discarded += bytes;
+    if (this.#discarded > MAX_DISCARDED_BYTES) this.#socket.terminate();
   }
 }
+
+const NO_ROOM = new AppError('UNAVAILABLE', 'This node has no memory left for more requests at a time.');

@@ -15,6 +15,8 @@ export class Front {
     this.#listener = Bun.listen<Connection>({
       hostname,
       port,
+      // Who has sent everything may say so and still wait for the answer.
+      allowHalfOpen: true,
       socket: {
         open(socket) {
           // An answer is not kept back until the one before was confirmed.
@@ -25,6 +27,7 @@ export class Front {
           else if (connections.size > maxConnections) socket.data.refuse(TOO_MANY);
         },
         data: (socket, bytes) => socket.data.receive(bytes),
+        end: (socket) => socket.data.ended(),
         drain: (socket) => socket.data.drain(),
         timeout: (socket) => socket.data.timedOut(),
         close(socket) {

@@ -1,81 +1,68 @@
-import type { HeaderLookup } from '../service.ts';
-
-/** More headers than this are left to the runtime. */
-const MAX_HEADERS = 64;
-
-/** A path without dots at the beginning of a segment, which would have to be resolved, and a query. */
-const REQUEST_LINE = /^(GET|POST) (\/[\w/.-]*(?:\?[\w%&=+.,:;@/~*'()!$-]*)?) HTTP\/1\.1$/;
-const DOT_SEGMENT = /\/\./;
-/** A name, and a value of printable ASCII. No part of it can match in two ways: it takes no longer than the line is long. */
-const FIELD = /^([!#$%&'*+.^_`|~\w-]+):([\t\x20-\x7e]*)$/;
-const LENGTH = /^(?:0|[1-9]\d{0,8})$/;
+import { AppError } from '../../core/errors.ts';
+import { checkHost, toLength } from '../framing.ts';
+import { type HeaderList, readHeaders } from './headers.ts';
+import { readRequestLine } from './requestLine.ts';
 
 /** Everything that precedes the body of a request. */
 export interface RequestHead {
-  readonly method: 'GET' | 'POST';
+  readonly method: string;
   /** Path and query. */
   readonly target: string;
   readonly headers: HeaderList;
+  /** Of a body whose length was told; 0 when it is chunked. */
   readonly bodyBytes: number;
+  readonly isChunked: boolean;
+  /** The client waits for a word before it sends the body. */
+  readonly expectsContinue: boolean;
   /** The connection is closed behind the answer. */
   readonly isLast: boolean;
 }
 
-export class HeaderList implements HeaderLookup {
-  readonly #fields: (readonly [name: string, value: string])[] = [];
-
-  add(name: string, value: string): void {
-    this.#fields.push([name, value]);
-  }
-
-  /** As `Headers.get`: a header that was sent several times is one with commas. The name in lower case. */
-  get(name: string): string | null {
-    let found: string | null = null;
-    for (const [each, value] of this.#fields) {
-      if (each === name) found = found === null ? value : `${found}, ${value}`;
-    }
-    return found;
-  }
-
-  toHeaders(): Headers {
-    const headers = new Headers();
-    for (const [name, value] of this.#fields) headers.append(name, value);
-    return headers;
-  }
-}
-
 /**
- * Reads a head (without the empty line at its end) of the shape that nearly every client sends, or answers null: whatever
- * is unusual, doubtful or wrong in HTTP is for the runtime's server to judge, which sees it exactly as it came. So what is
- * read here must not leave two ways to read it: where the body ends is told by one plain Content-Length or not at all.
+ * Reads a head (without the empty line at its end), or throws what is answered instead. What could be read in two ways is
+ * refused: a proxy in front and this node must see the same end of every request (RFC 9112, 6.3 and 11.2).
  */
-export function readHead(text: string): RequestHead | null {
+export function readHead(text: string): RequestHead {
   const [first = '', ...lines] = text.split('\r\n');
-  const start = REQUEST_LINE.exec(first);
-  if (start === null || lines.length > MAX_HEADERS) return null;
-  const [, method = '', target = ''] = start;
-  if (DOT_SEGMENT.test(target)) return null;
-  const headers = new HeaderList();
-  for (const line of lines) {
-    const field = FIELD.exec(line);
-    if (field === null) return null;
-    headers.add((field[1] ?? '').toLowerCase(), (field[2] ?? '').trim());
-  }
-  const length = headers.get('content-length') ?? '0';
-  const connection = headers.get('connection')?.toLowerCase() ?? 'keep-alive';
-  const host = headers.get('host');
-  const isPlain =
-    LENGTH.test(length) &&
-    (connection === 'keep-alive' || connection === 'close') &&
-    host !== null &&
-    HOST.test(host) &&
-    NOT_READ_HERE.every((name) => headers.get(name) === null);
-  if (!isPlain) return null;
-  const isLast = connection === 'close';
-  return { method: method as RequestHead['method'], target, headers, bodyBytes: Number(length), isLast };
+  const { method, target, isOld } = readRequestLine(first);
+  const headers = readHeaders(lines);
+  readHost(headers, isOld);
+  const isChunked = readTransferEncoding(headers, isOld);
+  const bodyBytes = readLength(headers, isChunked);
+  const hasBody = isChunked || bodyBytes > 0;
+  return {
+    method,
+    target,
+    headers,
+    bodyBytes,
+    isChunked,
+    expectsContinue: hasBody && !isOld && headers.get('expect')?.toLowerCase() === '100-continue',
+    // A client of HTTP/1.0 may ask to keep the connection. It need not be kept, and what is said of it is true either way.
+    isLast: isOld || tokens(headers.get('connection')).includes('close'),
+  };
 }
 
-/** One host: two of them would come with a comma. */
-const HOST = /^[\w.:[\]-]+$/;
-/** They change where a body ends, who may send it when, or what the connection speaks. */
-const NOT_READ_HERE = ['transfer-encoding', 'expect', 'upgrade', 'http2-settings'];
+function readHost(headers: HeaderList, isOld: boolean): void {
+  const host = headers.only('host', 'Host');
+  if (host !== null) checkHost(host);
+  else if (!isOld) throw new AppError('BAD_REQUEST', 'The header Host is missing. HTTP/1.1 needs it.');
+}
+
+function readTransferEncoding(headers: HeaderList, isOld: boolean): boolean {
+  const encoding = headers.only('transfer-encoding', 'Transfer-Encoding');
+  if (encoding === null) return false;
+  if (isOld) throw new AppError('BAD_REQUEST', 'HTTP/1.0 has no Transfer-Encoding. Send Content-Length.');
+  if (encoding.toLowerCase() === 'chunked') return true;
+  throw new AppError('BAD_REQUEST', 'The only Transfer-Encoding that is taken is "chunked".');
+}
+
+function readLength(headers: HeaderList, isChunked: boolean): number {
+  const length = headers.only('content-length', 'Content-Length');
+  if (length === null) return 0;
+  if (isChunked) throw new AppError('BAD_REQUEST', 'Send Content-Length or Transfer-Encoding, not both.');
+  return toLength(length);
+}
+
+function tokens(value: string | null): string[] {
+  return value === null ? [] : value.split(',').map((token) => token.trim().toLowerCase());
+}

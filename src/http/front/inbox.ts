@@ -1,5 +1,5 @@
-/** Bytes that are held at the most before nothing more is taken; head and body of a request that is read here have no more. */
-export const MAX_HELD_BYTES = 16 * 1024;
+import { Held } from './held.ts';
+import { OWN_BYTES, type Store } from './store.ts';
 
 interface Pausable {
   pause(): void;
@@ -7,37 +7,25 @@ interface Pausable {
 }
 
 /** What has come on a connection and is not read yet. While that is much, the client has to wait. */
-export class Inbox {
+export class Inbox extends Held {
   readonly #socket: Pausable;
-  #held: Buffer | null = null;
   #isPaused = false;
 
-  constructor(socket: Pausable) {
+  constructor(socket: Pausable, store: Store) {
+    super(store);
     this.#socket = socket;
   }
 
-  /** All that is there, with what has just come. */
-  takeWith(bytes: Buffer): Buffer {
-    const held = this.take();
-    return held === null ? bytes : Buffer.concat([held, bytes]);
-  }
-
-  take(): Buffer | null {
-    const held = this.#held;
-    this.#held = null;
-    return held;
-  }
-
-  keep(bytes: Buffer): void {
-    this.#held = bytes;
-    if (bytes.length <= MAX_HELD_BYTES || this.#isPaused) return;
+  /** What is here has to wait for an answer: more is taken only if this is little. */
+  holdBack(): void {
+    if (this.length <= OWN_BYTES) return this.takeMore();
+    if (this.#isPaused) return;
     this.#isPaused = true;
     this.#socket.pause();
   }
 
-  /** Takes more again, if there is room. */
-  relax(): void {
-    if (!this.#isPaused || (this.#held?.length ?? 0) > MAX_HELD_BYTES) return;
+  takeMore(): void {
+    if (!this.#isPaused) return;
     this.#isPaused = false;
     this.#socket.resume();
   }

@@ -1,0 +1,69 @@
+import { AppError } from '../../core/errors.ts';
+import type { HeaderLookup } from '../service.ts';
+
+/** As many as the runtime's server takes. */
+const MAX_HEADERS = 199;
+/** A name, and a value without control characters. No part can match in two ways: the time is linear in the line's length. */
+const FIELD = /^([!#$%&'*+.^_`|~\w-]+):([\t\x20-\x7e\x80-\xff]*)$/;
+
+/** The headers of one request, in the order in which they came. */
+export class HeaderList implements HeaderLookup {
+  readonly #fields: (readonly [name: string, value: string])[] = [];
+
+  add(name: string, value: string): void {
+    this.#fields.push([name, value]);
+  }
+
+  /** As `Headers.get`: a header that was sent several times is one with commas. The name in lower case. */
+  get(name: string): string | null {
+    let found: string | null = null;
+    for (const [each, value] of this.#fields) {
+      if (each === name) found = found === null ? value : `${found}, ${value}`;
+    }
+    return found;
+  }
+
+  /** As `get`, of a header that may stand once only: with two, a proxy and this node could each believe another one. */
+  only(name: string, shownName: string): string | null {
+    let found: string | null = null;
+    for (const [each, value] of this.#fields) {
+      if (each !== name) continue;
+      if (found !== null) throw new AppError('BAD_REQUEST', `The header ${shownName} was sent twice. Send it once.`);
+      found = value;
+    }
+    return found;
+  }
+
+  toHeaders(): Headers {
+    const headers = new Headers();
+    for (const [name, value] of this.#fields) headers.append(name, value);
+    return headers;
+  }
+}
+
+/** Reads header lines, or throws what is answered instead. */
+export function readHeaders(lines: readonly string[]): HeaderList {
+  if (lines.length > MAX_HEADERS) {
+    throw new AppError('HEADERS_TOO_LARGE', `The request has more than ${MAX_HEADERS} headers.`);
+  }
+  const headers = new HeaderList();
+  for (const line of lines) {
+    const field = FIELD.exec(line);
+    if (field === null) throw new AppError('BAD_REQUEST', 'A header is malformed. Each line must be "Name: value".');
+    headers.add((field[1] ?? '').toLowerCase(), trimmed(field[2] ?? ''));
+  }
+  return headers;
+}
+
+/** Without blanks and tabs around it. `String.trim` would also take other characters that are part of the value. */
+function trimmed(text: string): string {
+  let start = 0;
+  let end = text.length;
+  while (start < end && isBlank(text.charCodeAt(start))) start++;
+  while (end > start && isBlank(text.charCodeAt(end - 1))) end--;
+  return text.slice(start, end);
+}
+
+function isBlank(code: number): boolean {
+  return code === 0x20 || code === 0x09;
+}

@@ -1,0 +1,60 @@
+import { AppError } from '../core/errors.ts';
+import { makeDirectVerification, makeHandler } from '../http/app.ts';
+import { checkFraming } from '../http/framing.ts';
+import type { Service } from '../http/service.ts';
+
+const TOO_MANY = new AppError('UNAVAILABLE', 'This node answers as many requests as it may have connections.');
+
+type Server = Bun.Server<undefined>;
+
+/** How the runtime's server answers: as the front does, as far as it lets us. */
+export interface RuntimeFetch {
+  fetch(this: void, request: Request, server: Server): Promise<Response>;
+  error(this: void, error: Error): Response;
+}
+
+export function makeRuntimeFetch(service: Service): RuntimeFetch {
+  const { config, metrics } = service;
+  const handle = makeHandler(service);
+  const verification = makeDirectVerification(service);
+  const answer = async (request: Request, server: Server): Promise<Response> => {
+    try {
+      if (server.pendingRequests > config.maxConnections) throw TOO_MANY;
+      checkFraming(request.headers);
+    } catch (failure) {
+      return closing(verification.fail(failure, () => request.signal.aborted));
+    }
+    const peer = server.requestIP(request)?.address ?? null;
+    const response = await handle(withHost(request), () => peer);
+    return isLast(request) ? closing(response) : response;
+  };
+  return {
+    async fetch(request, server) {
+      const response = await answer(request, server);
+      metrics.responded(response.status);
+      return response;
+    },
+    error(error) {
+      const response = verification.fail(error, () => false);
+      metrics.responded(response.status);
+      return response;
+    },
+  };
+}
+
+/** Without a Host the runtime gives a request without an origin, which is no URL. */
+function withHost(request: Request): Request {
+  return request.url.startsWith('/') ? new Request(`http://keystile${request.url}`, request) : request;
+}
+
+/** It has no Host only in HTTP/1.0. Whether a request with one is HTTP/1.0 the runtime does not tell. */
+function isLast({ headers }: Request): boolean {
+  const tokens = headers.get('connection')?.toLowerCase().split(/ *, */) ?? [];
+  return tokens.includes('close') || headers.get('host') === null;
+}
+
+/** The runtime closes the connection, and does not say so by itself. */
+function closing(response: Response): Response {
+  response.headers.set('connection', 'close');
+  return response;
+}
