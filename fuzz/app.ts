@@ -1,4 +1,6 @@
+import { AppError, ERRORS } from '../src/core/errors.ts';
 import type { DirectVerification } from '../src/http/app.ts';
+import { maxBodyBytesOf } from '../src/http/bodyBounds.ts';
 import type { HeaderLookup } from '../src/http/service.ts';
 import { VERIFY_PATH } from './grammar.ts';
 
@@ -39,13 +41,14 @@ export class RecordingApp {
 
   readonly handle = async (request: Request): Promise<Response> => {
     const target = targetOf(request.url);
+    if (Number(request.headers.get('content-length')) > maxBodyBytesOf(target)) return TOO_LARGE.clone();
     const seen = note(request.method, target, request.headers);
     const place = this.seen.push(seen) - 1;
     try {
       seen.body = await request.text();
     } catch {
       // The client has gone before its end: nobody reads this answer.
-      return new Response(null, { status: 400 });
+      return refusal(400);
     }
     if (this.#isSlow && target === '/slow') await new Promise((resolve) => setImmediate(resolve));
     return new Response(request.method === 'HEAD' ? null : 'ok', { headers: { [PLACE_HEADER]: String(place) } });
@@ -59,9 +62,16 @@ export class RecordingApp {
       const isLate = this.#isSlow && body.length % 2 === 1;
       return isLate ? new Promise((resolve) => setImmediate(() => resolve(verdict))) : verdict;
     },
-    fail: () => new Response('refused', { status: 400 }),
+    fail: (failure) => refusal(failure instanceof AppError ? ERRORS[failure.code].status : 500),
   };
 }
+
+function refusal(status: number): Response {
+  return new Response('refused', { status, headers: { connection: 'close' } });
+}
+
+/** As the routes do: before anything of the body is read. */
+const TOO_LARGE = refusal(413);
 
 /** Path and query. The runtime gives them alone, or after a host that is none, where the Host header makes no address. */
 function targetOf(url: string): string {

@@ -1,7 +1,7 @@
 import { STRICTER, WIDER, type Allowance } from './allowances.ts';
 import type { Seen } from './app.ts';
 import { type Answer, exchange, readAnswers } from './exchange.ts';
-import type { Input } from './input.ts';
+import { type Input, sentPieces } from './input.ts';
 import type { Target } from './targets.ts';
 
 /** What the server itself may answer to a request that it does not pass on. */
@@ -40,7 +40,7 @@ export async function compare(front: Target, runtime: Target, input: Input): Pro
   const expected = await ask(runtime, { ...input, isHalfClosed: true });
   const isHalfClosed = input.isHalfClosed || isWaiting(expected);
   const got = await ask(front, { ...input, isHalfClosed });
-  return judge(got, expected);
+  return judge(got, expected, sentPieces(input).join(''));
 }
 
 /** The input ends within a request: only the end of the connection ends the waiting. */
@@ -50,29 +50,32 @@ function isWaiting({ seen, answers }: Result): boolean {
   return !isRefused && last?.headers['connection'] !== 'close';
 }
 
-function judge(got: Result, expected: Result): Outcome {
+function judge(got: Result, expected: Result, sent: string): Outcome {
   const same = sameSoFar(got.seen, expected.seen);
   const [extra, missing] = [got.seen[same], expected.seen[same]];
-  const allowed = (allowance: string | null): Outcome => ({ difference: null, allowance, passedOn: same });
+  const meant = (allowances: readonly Allowance[], request: Seen): Allowance | undefined =>
+    allowances.find(({ isMeant }) => isMeant(request, sent, expected.seen[same - 1]));
+  const allowed = (by?: Allowance): Outcome => ({ difference: null, allowance: by?.name ?? null, passedOn: same });
   const found = (kind: Difference['kind'], text: string): Outcome => {
     return { difference: { kind, text: `request ${same}: ${text}` }, allowance: null, passedOn: same };
   };
   if (!got.isClosed) return found('waits', 'the front waits, the connection stays open');
   const broken = brokenAnswers(got);
   if (broken !== null) return found('answers', broken);
+  const forbidden = got.seen.find((seen) => STRICTER.some(({ isDuty, isMeant }) => isDuty && isMeant(seen, sent)));
+  if (forbidden !== undefined) return found('accepts', `the front passes on ${shown(forbidden)}, which it must refuse`);
   if (extra !== undefined && missing !== undefined) {
     return found('frames', `the front passes on ${shown(extra)}, the runtime ${shown(missing)}`);
   }
   if (extra !== undefined) {
-    const wider = nameOf(WIDER, extra);
-    return wider === null
-      ? found('accepts', `the front passes on ${shown(extra)}, the runtime does not`)
-      : allowed(wider);
+    const wider = meant(WIDER, extra);
+    if (wider !== undefined) return allowed(wider);
+    return found('accepts', `the front passes on ${shown(extra)}, the runtime does not`);
   }
-  if (missing === undefined) return allowed(null);
+  if (missing === undefined) return allowed();
   const last = got.answers?.at(-1);
-  const stricter = last?.place === null ? nameOf(STRICTER, missing) : null;
-  if (stricter !== null) return allowed(stricter);
+  const stricter = meant(STRICTER, missing);
+  if (stricter !== undefined && (last?.place === null || stricter.mayWait === true)) return allowed(stricter);
   return found(
     'refuses',
     `the runtime passes on ${shown(missing)}, the front's last answer is ${last?.status ?? 'none'}`,
@@ -96,10 +99,6 @@ function brokenAnswers({ seen, answers }: Result): string | null {
   }
   const status = answers.at(-1)?.status ?? 0;
   return isRefused && !REFUSALS.includes(status) ? `the front refuses with ${status}` : null;
-}
-
-function nameOf(allowances: readonly Allowance[], request: Seen): string | null {
-  return allowances.find((allowance) => allowance.isMeant(request))?.name ?? null;
 }
 
 function shown(seen: Seen): string {

@@ -2,7 +2,7 @@ import { PLACE_HEADER } from './app.ts';
 import { type Input, sentPieces } from './input.ts';
 
 /** Far above what an exchange takes. A server that keeps the connection open for longer waits for what never comes. */
-const DEADLINE_MS = 3_000;
+const DEADLINE_MS = 10_000;
 
 /** What came back on a connection. */
 export interface Heard {

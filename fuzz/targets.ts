@@ -1,6 +1,8 @@
+import { maxBodyBytesOf } from '../src/http/bodyBounds.ts';
 import { AnswerHeads } from '../src/http/front/answerHead.ts';
 import { Front } from '../src/http/front/front.ts';
-import { ServerBehind } from '../src/http/front/pipe.ts';
+import { Store } from '../src/http/front/store.ts';
+import { Turns } from '../src/http/front/turns.ts';
 import { RecordingApp, type Seen } from './app.ts';
 
 const HOSTNAME = '127.0.0.1';
@@ -16,13 +18,15 @@ export interface Target {
 
 export function startFront(): Target {
   const app = new RecordingApp(true);
-  const server = serveWith(app);
   const front = new Front(HOSTNAME, 0, MAX_CONNECTIONS, {
     verification: app.verification,
     handle: app.handle,
-    behind: new ServerBehind(server.port ?? 0),
+    maxBodyBytes: maxBodyBytesOf,
     heads: new AnswerHeads(Date.now),
+    responded: () => undefined,
     hasCors: false,
+    turns: new Turns(() => performance.now()),
+    store: new Store(),
   });
   return {
     port: front.port,
@@ -30,7 +34,6 @@ export function startFront(): Target {
     async stop() {
       front.stopListening();
       front.closeAll();
-      await server.stop(true);
     },
   };
 }
@@ -38,12 +41,8 @@ export function startFront(): Target {
 /** The server of the runtime alone. It answers at once: it closes a connection on which more comes before an answer. */
 export function startRuntime(): Target {
   const app = new RecordingApp(false);
-  const server = serveWith(app);
+  const server = Bun.serve({ hostname: HOSTNAME, port: 0, development: false, fetch: app.handle });
   return { port: server.port ?? 0, takeSeen: () => taken(app), stop: () => server.stop(true) };
-}
-
-function serveWith(app: RecordingApp): Bun.Server<undefined> {
-  return Bun.serve({ hostname: HOSTNAME, port: 0, development: false, fetch: app.handle });
 }
 
 function taken(app: RecordingApp): Seen[] {

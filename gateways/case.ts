@@ -14,7 +14,7 @@ export interface World {
 export interface Case {
   readonly name: string;
   /** Answers what was seen, in a few words; throws where that is not what is promised. */
-  run(world: World): Promise<string>;
+  readonly run: (world: World) => Promise<string>;
 }
 
 /** A promise that was not kept. */

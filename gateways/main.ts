@@ -45,7 +45,7 @@ async function main(): Promise<number> {
 /** All cases behind one gateway, each a line as soon as it has ended. */
 async function runCases(kind: GatewayKind, server: ServerName): Promise<{ kept: number; broken: number }> {
   const folder = parts.use(new TempFolder());
-  const node = parts.use(await Node.start(process.env['GW_OLD'] ? {} : { KEYSTILE_HTTP_SERVER: server }));
+  const node = parts.use(await Node.start({ KEYSTILE_HTTP_SERVER: server }));
   let folders = 0;
   const newFolder = (): string => join(folder.path, String(folders++));
   const gateway = parts.use(await kind.start({ nodePort: node.server.port, folder: newFolder() }));

@@ -43,6 +43,14 @@ describe('a front that frames wrongly is found', () => {
     expect(shown(campaign)).toEqual([]);
   });
 
+  test('the runtime itself, which takes two Hosts', async () => {
+    const another = startRuntime();
+    const options = { front: another, runtime, maxFindings: 1 };
+    const campaign = await fuzz({ seed: SEED, ...options, isDone: (inputs) => inputs >= INPUTS });
+    await another.stop();
+    expect(shown(campaign).join('')).toContain('which it must refuse');
+  });
+
   test.each<[string, (text: string) => string]>([
     [
       'a body that is one byte shorter than it says',
