@@ -41,7 +41,8 @@ export class RecordingApp {
 
   readonly handle = async (request: Request): Promise<Response> => {
     const target = targetOf(request.url);
-    if (Number(request.headers.get('content-length')) > maxBodyBytesOf(target)) return TOO_LARGE.clone();
+    // As the routes do: before anything of the body is read.
+    if (Number(request.headers.get('content-length')) > maxBodyBytesOf(target)) return refusal(413);
     const seen = note(request.method, target, request.headers);
     const place = this.seen.push(seen) - 1;
     try {
@@ -69,9 +70,6 @@ export class RecordingApp {
 function refusal(status: number): Response {
   return new Response('refused', { status, headers: { connection: 'close' } });
 }
-
-/** As the routes do: before anything of the body is read. */
-const TOO_LARGE = refusal(413);
 
 /** Path and query. The runtime gives them alone, or after a host that is none, where the Host header makes no address. */
 function targetOf(url: string): string {

@@ -48,7 +48,7 @@ export const VARIABLES = {
     'HTTP_SERVER',
     choice('front', 'runtime'),
     'front',
-    'What reads requests: `front`, the server of Keystile itself, or `runtime`, the slower one of Bun, to see whether a problem comes from the former.',
+    'What reads requests: `front`, the server of Keystile itself, or `runtime`, the one of Bun. The second is slower; it shows whether a problem comes from the first.',
   ),
   publicUrl: variable('PUBLIC_URL', publicUrl, null, 'How clients reach the service; used in links.'),
   data: variable('DATA', text, './data', 'Folder of the embedded database; made with mode 0700.'),

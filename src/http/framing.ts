@@ -1,4 +1,4 @@
-import { AppError } from '../core/errors.ts';
+import { AppError, repeatable } from '../core/errors.ts';
 import type { HeaderLookup } from './service.ts';
 
 /** RFC 3986, 3.2.2, without percent-encoding and commas: two Hosts joined into one have a comma. */
@@ -15,13 +15,16 @@ export function isHost(text: string): boolean {
 
 export function checkHost(host: string): void {
   if (isHost(host)) return;
-  throw new AppError('BAD_REQUEST', 'The header Host is malformed. It must be a name or an address, and maybe a port.');
+  throw new AppError(
+    'BAD_REQUEST',
+    `The header Host must be one name or address, with or without a port, got ${repeatable(host)}.`,
+  );
 }
 
 /** The number of bytes that the header Content-Length tells. */
 export function toLength(text: string): number {
-  if (!LENGTH.test(text)) throw new AppError('BAD_REQUEST', 'The header Content-Length is not a number of bytes.');
-  return Number(text);
+  if (LENGTH.test(text)) return Number(text);
+  throw new AppError('BAD_REQUEST', `The header Content-Length must be a number of bytes, got ${repeatable(text)}.`);
 }
 
 /**

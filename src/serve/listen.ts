@@ -13,6 +13,7 @@ import { makeRuntimeFetch } from './runtimeServer.ts';
 
 /** Routes refuse what is too long for them, with an answer; this only bounds what the runtime would hold. */
 const MAX_RUNTIME_BODY_BYTES = 1 << 30;
+const METRICS_PATH = /^(?:http:\/\/[^/]*)?\/metrics(?:\?|$)/;
 const DRAIN_POLL_MS = 10;
 /** Requests that are still not answered then (a body that never ends) are cut off. */
 const DRAIN_MAX_MS = 10_000;
@@ -96,8 +97,8 @@ export function listenMetrics(
       const isKnown =
         config.metricsToken === null || isToken(request.headers.get('authorization'), config.metricsToken);
       if (!isKnown) return new Response('The metrics need the token of KEYSTILE_METRICS_TOKEN.\n', { status: 401 });
-      if (new URL(request.url).pathname !== '/metrics')
-        return new Response('Metrics are at /metrics.\n', { status: 404 });
+      // Not parsed as a URL: with no Host, or with an odd one, it is none.
+      if (!METRICS_PATH.test(request.url)) return new Response('Metrics are at /metrics.\n', { status: 404 });
       const text = service.metrics.text({
         version: VERSION,
         location: locationOf(config),

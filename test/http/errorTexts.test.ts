@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { ERRORS } from '../../src/core/errors.ts';
 
 const SRC = join(import.meta.dir, '../../src');
-const SNAPSHOTS = ['errors', 'errorsOfManagement', 'errorsOfTrouble'].map((file) =>
+const SNAPSHOTS = ['errors', 'errorsOfManagement', 'errorsOfTrouble', 'wireRefusals'].map((file) =>
   readFileSync(join(import.meta.dir, '__snapshots__', `${file}.test.ts.snap`), 'utf8'),
 );
 
@@ -22,6 +22,7 @@ const OUT_OF_REACH = [
   'At most ${} ${} can be named at once.', // The wire layer has refused as long a list before.
   'The namespace could not be made; nothing was done.', // Only when others make and remove it at the same time.
   'Too many namespaces are being looked up.', // A lookup here ends before the next one can come.
+  'This node has no memory left for more requests at a time.', // Connections have to hold 128 MiB; test/unit/frontConnection.test.ts.
   'The database has failed.', // Only for what waited in the queue while a commit failed.
 ];
 

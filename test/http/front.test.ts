@@ -5,7 +5,9 @@ import { listenApi, type Listening } from '../../src/serve/listen.ts';
 import { Connection } from '../e2e/connection.ts';
 import { TestService } from '../harness/service.ts';
 import { exchange } from './connection.ts';
-import { answersIn, chunked, LIVENESS, verification, VERIFY } from './wire.ts';
+import { answersIn, chunked, LIVENESS, request as bytesOf, verification, VERIFY } from './wire.ts';
+
+const MEGABYTE = 1 << 20;
 
 let service: TestService;
 let server: Listening;
@@ -155,6 +157,25 @@ describe('a client that reads late gets everything', () => {
 });
 
 describe('the connection', () => {
+  test('who sends a body that is too long, and reads only then, still sees the refusal', async () => {
+    const { promise, resolve } = Promise.withResolvers<string>();
+    let received = '';
+    const socket = connect({ port: server.port, host: '127.0.0.1' });
+    socket.pause();
+    const head = ['Host: a', 'Content-Type: application/json', `Content-Length: ${MEGABYTE}`];
+    socket.write(bytesOf(`POST ${VERIFY} HTTP/1.1`, head));
+    for (let i = 0; i < 5; i++) await fetch(`http://127.0.0.1:${server.port}/v1/liveness`);
+    const isSent = Promise.withResolvers<void>();
+    socket.on('error', () => isSent.resolve());
+    socket.write('x'.repeat(MEGABYTE), () => isSent.resolve());
+    await isSent.promise;
+    for (let i = 0; i < 5; i++) await fetch(`http://127.0.0.1:${server.port}/v1/liveness`);
+    socket.on('data', (data: Buffer) => (received += data.toString('latin1')));
+    socket.on('close', () => resolve(received));
+    socket.resume();
+    expect(answersIn(await promise)[0]?.status).toBe(413);
+  });
+
   test('is closed behind the answer where the client asks for it', async () => {
     const { key } = await service.createKey({ remaining: 5 });
     const heard = await exchange(server.port, verification(JSON.stringify({ key }), 'Connection: close') + LIVENESS);

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, beforeAll, expect, test } from 'bun:test';
 
 import { listenApi, type Listening } from '../../src/serve/listen.ts';
 import { exchange, type Heard } from './connection.ts';

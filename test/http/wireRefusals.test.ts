@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 
 import { exchange } from './connection.ts';
+import { withoutIds } from './shownError.ts';
 import { LIVENESS, request, SERVERS, type Served, serve, verification, VERIFY } from './wire.ts';
 
 /** The runtime takes it; this is in its answer. */
@@ -141,4 +142,15 @@ describe.each(SERVERS)('wrong HTTP, %s', (name) => {
     expect(((await service.ok('/v1/keys.getKey', { keyId })) as { remaining: number }).remaining).toBe(5);
     expect((await exchange(server.port, LIVENESS.replace('Host', 'Connection: close\r\nHost'))).status).toBe(200);
   });
+});
+
+test('the words of it, where the front refuses', async () => {
+  const served = await serve();
+  const told: Record<string, unknown> = {};
+  for (const [what, { bytes }] of Object.entries(WRONG)) {
+    const { status, body } = await exchange(served.server.port, Buffer.from(bytes, 'latin1'));
+    told[what] = { status, ...(JSON.parse(withoutIds(body)) as object) };
+  }
+  await served.close();
+  expect(told).toMatchSnapshot();
 });

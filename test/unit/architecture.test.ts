@@ -154,7 +154,7 @@ describe('architecture', () => {
     expect(filesOf(uses(/\bset(Timeout|Interval|Immediate)\(|\bBun\.sleep(Sync)?\(/, () => true))).toEqual([
       'cli/import/send.ts',
       'cli/opened.ts',
-      'http/front/connection.ts',
+      'http/front/turns.ts',
       'serve/background.ts',
       'serve/listen.ts',
       'storage/postgres/again.ts',

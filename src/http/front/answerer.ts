@@ -1,4 +1,4 @@
-import { AppError } from '../../core/errors.ts';
+import { AppError, repeatable } from '../../core/errors.ts';
 import type { DirectVerification, Handler } from '../app.ts';
 import type { WireVerdict } from '../routes/keys.verifyKey.ts';
 import type { Peer } from '../service.ts';
@@ -97,7 +97,9 @@ export class Answerer {
       body: method === 'GET' || method === 'HEAD' || body.length === 0 ? null : body,
     });
     // The runtime takes a method that it does not know for GET.
-    if (request.method !== method) throw new AppError('NOT_IMPLEMENTED', 'This node does not know this HTTP method.');
+    if (request.method !== method) {
+      throw new AppError('NOT_IMPLEMENTED', `This node does not know the HTTP method ${repeatable(method)}.`);
+    }
     this.#isCut ||= isCut;
     const answer = () => this.#parts.handle(request, this.#peer);
     void this.#sendResponse(answer, isLast || isCut, method === 'HEAD');

@@ -1,4 +1,4 @@
-import { AppError } from '../../core/errors.ts';
+import { AppError, repeatable } from '../../core/errors.ts';
 import { checkHost, toLength } from '../framing.ts';
 import { type HeaderList, readHeaders } from './headers.ts';
 import { readRequestLine } from './requestLine.ts';
@@ -53,7 +53,7 @@ function readTransferEncoding(headers: HeaderList, isOld: boolean): boolean {
   if (encoding === null) return false;
   if (isOld) throw new AppError('BAD_REQUEST', 'HTTP/1.0 has no Transfer-Encoding. Send Content-Length.');
   if (encoding.toLowerCase() === 'chunked') return true;
-  throw new AppError('BAD_REQUEST', 'The only Transfer-Encoding that is taken is "chunked".');
+  throw new AppError('BAD_REQUEST', `The header Transfer-Encoding must be "chunked", got ${repeatable(encoding)}.`);
 }
 
 function readLength(headers: HeaderList, isChunked: boolean): number {

@@ -20,7 +20,7 @@ export class Turns {
   #startedAtMs: number | null = null;
   #waiting: Waiting[] = [];
 
-  constructor(monotonicMs: () => number, afterOthers: (work: () => void) => void = setImmediate) {
+  constructor(monotonicMs: () => number, afterOthers: (work: () => void) => void = (work) => void setImmediate(work)) {
     this.#monotonicMs = monotonicMs;
     this.#afterOthers = afterOthers;
   }
