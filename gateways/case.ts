@@ -13,6 +13,8 @@ export interface World {
 
 export interface Case {
   readonly name: string;
+  /** Why it may fail where the runtime's server is used (KEYSTILE_HTTP_SERVER=runtime). */
+  readonly limitOfRuntime?: string;
   /** Answers what was seen, in a few words; throws where that is not what is promised. */
   readonly run: (world: World) => Promise<string>;
 }

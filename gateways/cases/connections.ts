@@ -45,6 +45,7 @@ const reuse: Case = {
 /** What the gateway speaks to a node by default is HTTP/1.0. */
 const byDefault: Case = {
   name: 'HTTP/1.0 by default: health checks of HAProxy, requests of nginx',
+  limitOfRuntime: 'Bun closes behind HTTP/1.0 and does not say so',
   run: (world) => (world.kind.name === 'haproxy' ? defaultCheck(world) : defaultVersion(world)),
 };
 
@@ -87,6 +88,7 @@ async function defaultVersion({ kind, node, newFolder }: World): Promise<string>
 
 const oldClients: Case = {
   name: `${LANES * PAIRS_OF_EACH} requests, each right after one of an HTTP/1.0 client`,
+  limitOfRuntime: 'Bun closes behind HTTP/1.0 and does not say so',
   async run({ gateway, node }) {
     const { key } = await node.server.createKey({});
     const statuses: (number | undefined)[] = [];
