@@ -29,6 +29,12 @@ export function hold(what: string, got: unknown, wanted: unknown): void {
   throw new Broken(`${what}: ${JSON.stringify(got)}, wanted ${JSON.stringify(wanted)}`);
 }
 
+/** Waits for all of them, also when one has failed: none goes on asking during the next case. */
+export async function together<T>(works: readonly Promise<T>[]): Promise<T[]> {
+  await Promise.allSettled(works);
+  return Promise.all(works);
+}
+
 /** The body of an answer that must be a verdict. */
 export function verdictOf(answer: Answer | null): Verdict {
   if (answer?.status === 200) return JSON.parse(answer.body) as Verdict;

@@ -1,7 +1,8 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { freePort } from '../cluster/ports.ts';
+import { until } from '../cluster/wait.ts';
 import { documented } from './documented.ts';
 import { findBinary, type Gateway, type GatewayKind, type GatewayOptions, Running } from './gateway.ts';
 
@@ -31,6 +32,8 @@ async function start({ nodePort, folder, changes = [] }: GatewayOptions): Promis
   writeFileSync(file, `global\n  stats socket ${socket} mode 600 level user\n\n${site}`);
   const running = new Running([binary ?? 'haproxy', '-db', '-f', file]);
   await running.listening(port);
+  // It is opened behind the port.
+  await until('HAProxy can be asked', () => existsSync(socket));
   const told = async (column: string): Promise<string> => columnOf(await asked(socket, 'show stat\n'), column);
   return {
     port,

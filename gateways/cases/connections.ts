@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 
 import { until } from '../../cluster/wait.ts';
-import { type Case, hold, verdictOf, type World } from '../case.ts';
+import { type Case, hold, together, verdictOf, type World } from '../case.ts';
 import { Client } from '../client.ts';
 import { haproxy } from '../haproxy.ts';
 import { bare, verification } from '../requests.ts';
@@ -103,7 +103,7 @@ const oldClients: Case = {
         statuses.push((await other.answer())?.status);
       }
     };
-    await Promise.all(Array.from({ length: LANES }, lane));
+    await together(Array.from({ length: LANES }, lane));
     hold('answers other than 200', countOthers(statuses), {});
     return `${statuses.length} answered 200`;
   },

@@ -1,4 +1,4 @@
-import { type Case, hold, type Verdict, verdictOf } from '../case.ts';
+import { type Case, hold, together, type Verdict, verdictOf } from '../case.ts';
 import { Client } from '../client.ts';
 import { chunkedVerification, verification } from '../requests.ts';
 
@@ -22,7 +22,7 @@ const credits: Case = {
       for (let count = 0; count < REQUESTS_OF_EACH; count++) verdicts.push(await ask(client, request));
       return verdicts;
     });
-    const verdicts = (await Promise.all(clients)).flat();
+    const verdicts = (await together(clients)).flat();
     const valid = verdicts.filter((verdict) => verdict.valid).map(({ remaining }) => remaining ?? -1);
     hold(
       'balances',

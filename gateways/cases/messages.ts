@@ -56,6 +56,7 @@ export const MESSAGE_CASES: readonly Case[] = [
   },
   {
     name: 'bodies that are too large',
+    limitOfRuntime: 'Bun resets a connection on which it leaves a body unread',
     async run({ gateway, node }) {
       for (const bytes of LARGE_BYTES) {
         using client = await Client.open(gateway.port);

@@ -1,11 +1,12 @@
 import { until } from '../../cluster/wait.ts';
-import { type Case, hold, verdictOf } from '../case.ts';
+import { type Case, hold, together, verdictOf } from '../case.ts';
 import { Client } from '../client.ts';
 import { bare, verification, VERIFY_PATH } from '../requests.ts';
 
 const BYSTANDERS = 3;
 const ROUNDS = 3;
 const MANY = 1_000_000;
+const CLOSE = 'Connection: close';
 
 const HEAD = [`POST ${VERIFY_PATH} HTTP/1.1`, 'Host: a', 'Content-Type: application/json'];
 
@@ -55,6 +56,14 @@ function attacks(key: string, inner: string): string[] {
   ];
 }
 
+async function attack(port: number, input: string): Promise<void> {
+  using client = await Client.open(port);
+  client.send(input);
+  // A gateway that waits for the rest of a body waits no longer.
+  client.halfClose();
+  await client.rest();
+}
+
 /** Asks with his own key, again and again: what he is answered must be for him, and one less each time. */
 async function standBy(port: number, key: string, keyId: string, isOver: () => boolean): Promise<number> {
   using client = await Client.open(port);
@@ -75,21 +84,20 @@ export const smuggling: Case = {
     const before = await node.answered();
     // One of its own: it has sent nothing yet.
     await using gateway = await kind.start({ nodePort: node.server.port, folder: newFolder() });
-    let isOver = false;
-    const standing = Promise.all(bystanders.map(({ key, keyId }) => standBy(gateway.port, key, keyId, () => isOver)));
-    standing.catch(() => undefined);
     const inputs = attacks(attacker?.key ?? '', verification(inner?.key ?? ''));
-    for (let round = 0; round < ROUNDS; round++) {
-      for (const input of inputs) {
-        using client = await Client.open(gateway.port);
-        client.send(input + verification(attacker?.key ?? '', 'Connection: close'));
-        // Who waits for the rest of a body waits no longer.
-        client.halfClose();
-        await client.rest();
+    let isOver = false;
+    const attacking = async (): Promise<number> => {
+      try {
+        for (let round = 0; round < ROUNDS; round++) {
+          for (const input of inputs) await attack(gateway.port, input + verification(attacker?.key ?? '', CLOSE));
+        }
+        return 0;
+      } finally {
+        isOver = true;
       }
-    }
-    isOver = true;
-    const asked = (await standing).reduce((sum, count) => sum + count, 0);
+    };
+    const standing = bystanders.map(({ key, keyId }) => standBy(gateway.port, key, keyId, () => isOver));
+    const asked = (await together([...standing, attacking()])).reduce((sum, count) => sum + count, 0);
     const answered = (await node.answered()) - before;
     // A gateway notes what it has sent when it has passed on the answer.
     await until(`${kind.name} has sent the ${answered} requests that the node has answered`, async () => {
