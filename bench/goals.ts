@@ -5,6 +5,7 @@ import type { IdleResult } from './idle.ts';
 import type { ListingResult } from './listing.ts';
 import type { MillionResult } from './million.ts';
 import type { OverloadResult } from './overload.ts';
+import type { PipelinedResult } from './pipelined.ts';
 import { CROWD_CONNECTIONS, type PostgresResult } from './postgres.ts';
 
 export interface Results {
@@ -14,6 +15,7 @@ export interface Results {
   /** Counts that a killed process loses. */
   readonly crash: { readonly one: CrashResult; readonly node: CrashResult } | null;
   readonly overload: OverloadResult | null;
+  readonly pipelined: PipelinedResult | null;
   readonly million: MillionResult | null;
   readonly listing: ListingResult | null;
   readonly idle: IdleResult | null;
@@ -32,7 +34,8 @@ export interface Goal {
 
 type Bound = Goal['bound'];
 
-export function goalsOf({ counters, analytics, crash, overload, million, listing, idle, postgres }: Results): Goal[] {
+export function goalsOf(results: Results): Goal[] {
+  const { counters, analytics, crash, overload, pipelined, million, listing, idle, postgres } = results;
   const goals: Goal[] = [];
   const hold = (what: string, measured: number, bound: Bound, target: number | null, unit: string): void => {
     if (target !== null) goals.push({ what, measured, bound, target, unit, isReached: keeps(measured, bound, target) });
@@ -54,6 +57,10 @@ export function goalsOf({ counters, analytics, crash, overload, million, listing
     hold('ten times as many callers: requests', overload.crowdRatio, 'at least', 0.9, 'x the usual');
     hold('as many callers of one key: requests of others', overload.floodedRatio, 'at least', 0.5, 'x alone');
     hold('as many callers of one key: p99 of others', overload.floodedP99Ratio, 'at most', 2, 'x alone');
+  }
+  if (pipelined !== null) {
+    hold('one client with 12,631 requests at once: longest wait of another', pipelined.oneMs, 'under', 100, 'ms');
+    hold('ten such clients: longest wait of another', pipelined.tenMs, 'under', 100, 'ms');
   }
   if (million !== null) {
     hold('1,000,000 keys: start to first verdict', million.startSeconds, 'under', 1, 's');

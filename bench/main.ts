@@ -15,6 +15,7 @@ import { measureMillion } from './million.ts';
 import { type Options, readOptions, USAGE, UsageError } from './options.ts';
 import { CONNECTIONS, SERVICE_TIMES } from './pairs.ts';
 import { measureOverload } from './overload.ts';
+import { measurePipelined } from './pipelined.ts';
 import { measurePostgres } from './postgres.ts';
 import { RequestPool } from './requests.ts';
 import { resultTables } from './table.ts';
@@ -76,6 +77,8 @@ async function measureAll({ isWanted, pace }: Options, folder: string): Promise<
     : null;
   if (isWanted('overload')) announce('overload');
   const overload = isWanted('overload') ? await measureOverload(join(folder, 'overload'), pool, pace) : null;
+  if (isWanted('pipelined')) announce('pipelined');
+  const pipelined = isWanted('pipelined') ? await measurePipelined(join(folder, 'pipelined')) : null;
   if (isWanted('million')) announce('1,000,000 keys');
   const many = { many: join(folder, 'many'), few: join(folder, 'few') };
   const million = isWanted('million') ? await measureMillion(many, pace) : null;
@@ -86,7 +89,7 @@ async function measureAll({ isWanted, pace }: Options, folder: string): Promise<
   if (isWanted('postgres')) announce('PostgreSQL');
   const postgres = isWanted('postgres') ? await measurePostgres(new RequestPool(POSTGRES_KEYS), pace) : null;
   process.stderr.write('\n');
-  return { counters, analytics, crash, overload, million, listing, idle, postgres };
+  return { counters, analytics, crash, overload, pipelined, million, listing, idle, postgres };
 }
 
 function announce(row: string): void {

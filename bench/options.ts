@@ -8,6 +8,7 @@ const ROW_NAMES: readonly string[] = [
   'analytics',
   'crash',
   'overload',
+  'pipelined',
   'million',
   'listing',
   'idle',

@@ -11,7 +11,7 @@ const OTHERS: ReadonlyMap<string, number> = new Map([
 
 /** The longest body that the route of this path and query takes; what no route takes is bounded as well. */
 export function maxBodyBytesOf(target: string): number {
-  return OTHERS.get(pathOf(new URL(target.replace(/^\/+/, '/'), 'http://keystile'))) ?? MAX_BODY_BYTES;
+  return OTHERS.get(pathOf(new URL(`http://keystile${target}`))) ?? MAX_BODY_BYTES;
 }
 
 /** The path that a route is found by. A base URL with a trailing slash gives //v1/... */

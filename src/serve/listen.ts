@@ -72,7 +72,7 @@ function listenRuntime(service: Service): ListeningApi {
   return { ...toListening(server), connections: () => server.pendingRequests };
 }
 
-/** Waits until nothing is in flight, at two looks in a row: what was handed over may not have been seen yet. What does not end is not waited for. */
+/** Waits until nothing is in flight, at two looks in a row: a request may have come that is not read yet. What does not end is not waited for. */
 async function drained(inFlight: () => number): Promise<void> {
   let calmLooks = 0;
   for (let waitedMs = 0; waitedMs < DRAIN_MAX_MS; waitedMs += DRAIN_POLL_MS) {

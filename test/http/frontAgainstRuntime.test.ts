@@ -65,6 +65,7 @@ test.each<[string, () => string]>([
   ['an encoded path', () => any('GET /v1/%6civeness HTTP/1.1')],
   ['two slashes', () => any('GET //v1/liveness HTTP/1.1')],
   ['a backslash', () => any('GET /v1\\liveness HTTP/1.1')],
+  ['a backslash where a name could begin', () => `${any('POST /\\\\a:99999 HTTP/1.1', 'Content-Length: 2')}{}`],
   ['odd characters in a path', () => any('GET /v1/"<>`{}|^[] HTTP/1.1')],
   ['a broken percent', () => any('GET /v1/%zz?q=%zz HTTP/1.1')],
   ['UTF-8 in a query', () => any('GET /v1/keys.getKey?keyId=\xc3\xa9 HTTP/1.1', root())],

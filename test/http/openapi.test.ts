@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test';
 import { type TSchema } from 'typebox';
 import { Value } from 'typebox/value';
 
@@ -189,4 +189,18 @@ describe('the pages', () => {
     const [path = '', anchor = ''] = docs.split('#');
     expect(await page(path)).toContain(`id="${anchor}"`);
   });
+});
+
+test('the document is written once, plain and indented: 12,000 requests for it at once cost no more than their bytes', async () => {
+  const own = await TestService.start();
+  using spy = spyOn(JSON, 'stringify');
+  const written = () =>
+    spy.mock.calls.filter(([value]) => (value as { openapi?: string } | null)?.openapi !== undefined);
+  for (let i = 0; i < 3; i++) {
+    for (const path of ['/openapi.json', '/openapi.json?pretty']) {
+      expect((await own.call(path, undefined, { method: 'GET' })).status).toBe(200);
+    }
+  }
+  expect(written().length).toBe(2);
+  await own.close();
 });

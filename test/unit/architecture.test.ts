@@ -173,6 +173,18 @@ describe('architecture', () => {
     ]);
   });
 
+  test('what listens and connects is known: no server of ours stands behind another one', () => {
+    expect(filesOf(uses(/\bBun\.(serve|listen)\b(?!er)/, () => true))).toEqual([
+      'http/front/front.ts',
+      'serve/control.ts',
+      'serve/listen.ts',
+      'serve/serve.ts',
+    ]);
+    expect(
+      uses(/\bBun\.connect\b|\bnode:(net|http)\b/, (path) => covers('http', path) || covers('serve', path)),
+    ).toEqual([]);
+  });
+
   test('only the command line reads the environment', () => {
     const readers = filesOf(uses(/\bprocess\.env\b|\bBun\.env\b|\bimport\.meta\.env\b/, () => true));
     expect(readers.filter((path) => path !== 'main.ts' && !covers('cli', path))).toEqual([]);

@@ -191,7 +191,8 @@ export class Connection implements Waiting {
 
   /** Nothing more can be read now. */
   #wait(): void {
-    const [inbox, answerer] = [this.#inbox, this.#answerer];
+    const inbox = this.#inbox;
+    const answerer = this.#answerer;
     if (!answerer.isClosing && !(inbox.keep() && this.#body?.keep() !== false)) this.#isOverfull = true;
     if (this.#isOverfull && !this.#isBusy && !answerer.isClosing) this.refuse(NO_ROOM);
     if (this.#isOverfull || answerer.isClosing) this.#drop();
