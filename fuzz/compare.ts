@@ -74,8 +74,9 @@ function judge(got: Result, expected: Result, sent: string): Outcome {
   }
   if (missing === undefined) return allowed();
   const last = got.answers?.at(-1);
-  const stricter = meant(STRICTER, missing);
-  if (stricter !== undefined && (last?.place === null || stricter.mayWait === true)) return allowed(stricter);
+  const isRefused = last?.place === null;
+  const stricter = meant(isRefused ? STRICTER : STRICTER.filter(({ mayWait }) => mayWait), missing);
+  if (stricter !== undefined) return allowed(stricter);
   return found(
     'refuses',
     `the runtime passes on ${shown(missing)}, the front's last answer is ${last?.status ?? 'none'}`,
