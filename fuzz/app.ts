@@ -2,7 +2,7 @@ import { AppError, ERRORS } from '../src/core/errors.ts';
 import type { DirectVerification } from '../src/http/app.ts';
 import { maxBodyBytesOf } from '../src/http/bodyBounds.ts';
 import type { HeaderLookup } from '../src/http/service.ts';
-import { VERIFY_PATH } from './grammar.ts';
+import { VERIFY_PATH } from './oddities.ts';
 
 /** Headers that say where a request ends, who asks, or what is asked. */
 const HEADERS = [
