@@ -15,6 +15,16 @@ export function regions(regionsArguments) {
   return afterInstalling(() => runBun([fromProjectRoot('regions/main.ts'), ...regionsArguments]));
 }
 
+/** @param {string[]} fuzzArguments */
+export function fuzz(fuzzArguments) {
+  return afterInstalling(() => runBun([fromProjectRoot('fuzz/main.ts'), ...fuzzArguments]));
+}
+
+/** @param {string[]} gatewaysArguments */
+export function gateways(gatewaysArguments) {
+  return afterInstalling(() => runBun([fromProjectRoot('gateways/main.ts'), ...gatewaysArguments]));
+}
+
 /** Makes the generated parts of the documentation anew. */
 export function docs() {
   return afterInstalling(() => runBun([fromProjectRoot('scripts/docs.ts')]));

@@ -1,0 +1,113 @@
+import { connect, type Socket } from 'node:net';
+
+/** Far above what any answer here takes. */
+const PATIENCE_MS = 20_000;
+
+export interface Answer {
+  readonly status: number;
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/** A connection on which bytes are sent as they are, and answers are read one by one. */
+export class Client implements Disposable {
+  readonly #socket: Socket;
+  #received = '';
+  #isClosed = false;
+  #wake = Promise.withResolvers<void>();
+
+  private constructor(socket: Socket) {
+    this.#socket = socket;
+    socket.setEncoding('latin1');
+    socket.on('data', (text: string) => this.#moved(() => (this.#received += text)));
+    // A reset closes it too.
+    socket.on('error', () => undefined);
+    for (const event of ['end', 'close']) socket.on(event, () => this.#moved(() => (this.#isClosed = true)));
+  }
+
+  static async open(port: number, localAddress = '127.0.0.1'): Promise<Client> {
+    const opened = Promise.withResolvers<void>();
+    const socket = connect({ port, host: '127.0.0.1', localAddress, allowHalfOpen: true, noDelay: true });
+    socket.once('connect', () => opened.resolve());
+    socket.once('error', (error) => opened.reject(error));
+    await opened.promise;
+    return new Client(socket);
+  }
+
+  send(bytes: string): void {
+    if (!this.#isClosed) this.#socket.write(bytes, 'latin1');
+  }
+
+  /** Says that nothing more comes, and goes on reading. */
+  halfClose(): void {
+    this.#socket.end();
+  }
+
+  /** The next answer; null: the connection was closed instead. Interim ones are answers too. */
+  async answer(isToHead = false): Promise<Answer | null> {
+    let found: Answer | null = null;
+    await this.#until('an answer', () => {
+      found = this.#take(isToHead);
+      return found !== null || this.#isClosed;
+    });
+    return found;
+  }
+
+  /** Everything that comes until the other side closes. */
+  async rest(): Promise<string> {
+    await this.#until('the end of the connection', () => this.#isClosed);
+    return this.#received;
+  }
+
+  [Symbol.dispose](): void {
+    this.#socket.destroy();
+  }
+
+  #moved(note: () => void): void {
+    note();
+    this.#wake.resolve();
+    this.#wake = Promise.withResolvers();
+  }
+
+  async #until(what: string, isSo: () => boolean): Promise<void> {
+    const late = Promise.withResolvers<'late'>();
+    const deadline = setTimeout(() => late.resolve('late'), PATIENCE_MS);
+    try {
+      while (!isSo()) {
+        if ((await Promise.race([this.#wake.promise, late.promise])) !== 'late') continue;
+        throw new Error(`waited in vain for ${what}, received: ${JSON.stringify(this.#received.slice(0, 500))}`);
+      }
+    } finally {
+      clearTimeout(deadline);
+    }
+  }
+
+  #take(isToHead: boolean): Answer | null {
+    const end = this.#received.indexOf('\r\n\r\n');
+    if (end < 0) return null;
+    const [start = '', ...lines] = this.#received.slice(0, end).split('\r\n');
+    const headers = Object.fromEntries(lines.map(toField));
+    const status = Number(start.split(' ')[1]);
+    const length = isToHead || status < 200 || status === 204 ? 0 : Number(headers['content-length'] ?? 0);
+    if (this.#received.length < end + 4 + length) return null;
+    const body = this.#received.slice(end + 4, end + 4 + length);
+    this.#received = this.#received.slice(end + 4 + length);
+    return { status, headers, body };
+  }
+}
+
+function toField(line: string): [string, string] {
+  const colon = line.indexOf(':');
+  return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()];
+}
+
+/** Whether somebody takes connections there. */
+export async function isListening(port: number): Promise<boolean> {
+  try {
+    (await Client.open(port))[Symbol.dispose]();
+    return true;
+  } catch {
+    return false;
+  }
+}

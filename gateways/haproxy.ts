@@ -1,0 +1,66 @@
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { freePort } from '../cluster/ports.ts';
+import { until } from '../cluster/wait.ts';
+import { documented } from './documented.ts';
+import { findBinary, type Gateway, type GatewayKind, type GatewayOptions, Running } from './gateway.ts';
+
+const binary = findBinary('haproxy');
+
+export const haproxy = {
+  name: 'haproxy',
+  binary,
+  install: 'apt-get install haproxy',
+  start,
+} as const satisfies GatewayKind;
+
+export interface Haproxy extends Gateway {
+  /** A column of its own account of the node, such as `status`. */
+  told(column: string): Promise<string>;
+}
+
+async function start({ nodePort, folder, changes = [] }: GatewayOptions): Promise<Haproxy> {
+  const port = freePort();
+  mkdirSync(folder, { recursive: true });
+  const [file, socket] = [join(folder, 'haproxy.cfg'), join(folder, 'stats')];
+  const site = documented('haproxy', [
+    ['bind :80', `bind 127.0.0.1:${port}`],
+    ['server keystile1 127.0.0.1:7878', `server keystile1 127.0.0.1:${nodePort}`],
+    ...changes,
+  ]);
+  writeFileSync(file, `global\n  stats socket ${socket} mode 600 level user\n\n${site}`);
+  const running = new Running([binary ?? 'haproxy', '-db', '-f', file]);
+  await running.listening(port);
+  // It is opened behind the port.
+  await until('HAProxy can be asked', () => existsSync(socket));
+  const told = async (column: string): Promise<string> => columnOf(await asked(socket, 'show stat\n'), column);
+  return {
+    port,
+    told,
+    forwarded: async () => Number(await told('stot')),
+    [Symbol.asyncDispose]: () => running[Symbol.asyncDispose](),
+  };
+}
+
+/** Of the line of the node. */
+function columnOf(table: string, column: string): string {
+  const [names = '', ...rows] = table.replace(/^# /, '').split('\n');
+  const place = names.split(',').indexOf(column);
+  const row = rows.find((line) => line.startsWith('keystile,keystile1,'));
+  const value = row?.split(',')[place];
+  if (place < 0 || value === undefined) throw new Error(`HAProxy tells no ${column} of the node:\n${table}`);
+  return value;
+}
+
+async function asked(unix: string, question: string): Promise<string> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  let text = '';
+  const socket = await Bun.connect({
+    unix,
+    socket: { data: (_socket, bytes) => void (text += bytes.toString('latin1')), close: () => resolve() },
+  });
+  socket.write(question);
+  await promise;
+  return text;
+}

@@ -1,0 +1,50 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { freePort } from '../cluster/ports.ts';
+import { documented } from './documented.ts';
+import { findBinary, type Gateway, type GatewayKind, type GatewayOptions, Running } from './gateway.ts';
+
+const binary = findBinary('nginx');
+
+export const nginx: GatewayKind = { name: 'nginx', binary, install: 'apt-get install nginx-light', start };
+
+async function start({ nodePort, folder, changes = [] }: GatewayOptions): Promise<Gateway> {
+  const port = freePort();
+  mkdirSync(folder, { recursive: true });
+  const file = join(folder, 'nginx.conf');
+  const log = join(folder, 'access.log');
+  const site = documented('nginx', [
+    ['server 127.0.0.1:7878;', `server 127.0.0.1:${nodePort};`],
+    ['listen 80;', `listen 127.0.0.1:${port};`],
+    ...changes,
+  ]);
+  writeFileSync(file, around(site, folder, log));
+  const running = new Running([binary ?? 'nginx', '-p', folder, '-c', file, '-e', join(folder, 'error.log')]);
+  await running.listening(port);
+  return {
+    port,
+    forwarded: async () => readFileSync(log, 'utf8').match(/\d+/g)?.length ?? 0,
+    [Symbol.asyncDispose]: () => running[Symbol.asyncDispose](),
+  };
+}
+
+/** What a package of nginx brings along, in a folder of its own. The log tells each answer of the node. */
+function around(site: string, folder: string, log: string): string {
+  // Only root may name one; without it the workers of root could not write into the folder.
+  const user = process.getuid?.() === 0 ? 'user root;' : '';
+  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
+  return `${user}
+daemon off;
+worker_processes 2;
+pid ${join(folder, 'nginx.pid')};
+error_log ${join(folder, 'error.log')};
+events { worker_connections 1024; }
+http {
+  ${temporary.map((name) => `${name}_temp_path ${join(folder, name)};`).join(' ')}
+  log_format answers '$upstream_status';
+  access_log ${log} answers;
+${site}
+}
+`;
+}

@@ -1,0 +1,55 @@
+import { parseArgs } from 'node:util';
+
+const SERVERS = ['front', 'runtime'] as const;
+const GATEWAYS = ['nginx', 'haproxy'] as const;
+
+export const USAGE = `npm run test:gateways -- [--server ${SERVERS.join('|')}] [--gateway ${GATEWAYS.join('|')}]
+  Starts the service behind a real nginx and a real HAProxy (Debian's packages) and shows what works through them.
+  --server S    what takes the connections of the service (KEYSTILE_HTTP_SERVER); without it both, one after the other
+  --gateway G   this gateway alone
+  --help        this text`;
+
+export type ServerName = (typeof SERVERS)[number];
+
+export interface Options {
+  readonly isHelp: boolean;
+  readonly servers: readonly ServerName[];
+  readonly gateways: readonly string[];
+}
+
+/** A wrong argument; the message says which. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}
+
+export function readOptions(args: readonly string[]): Options {
+  const { help, server, gateway } = parse(args);
+  return {
+    isHelp: help,
+    servers: chosen('--server', SERVERS, server),
+    gateways: chosen('--gateway', GATEWAYS, gateway),
+  };
+}
+
+function chosen<T extends string>(name: string, all: readonly T[], asked: string | undefined): readonly T[] {
+  if (asked === undefined) return all;
+  const found = all.filter((each) => each === asked);
+  if (found.length > 0) return found;
+  throw new UsageError(`${name} must be one of ${all.join(', ')}, got "${asked}".`);
+}
+
+function parse(args: readonly string[]): { help: boolean; server?: string | undefined; gateway?: string | undefined } {
+  try {
+    return parseArgs({
+      args: [...args],
+      options: {
+        help: { type: 'boolean', default: false },
+        server: { type: 'string' },
+        gateway: { type: 'string' },
+      },
+    }).values;
+  } catch (error) {
+    const [first = ''] = (error instanceof Error ? error.message : String(error)).split(/\.\s|\n/);
+    throw new UsageError(`${first.replace(/\.$/, '')}; --help shows what there is.`);
+  }
+}
