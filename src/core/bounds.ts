@@ -11,6 +11,8 @@ export const MAX_ID_LENGTH = 128;
 export const MAX_META_BYTES = 16 * 1024;
 export const MAX_META_MEMBERS = 256;
 export const MAX_JSON_DEPTH = 32;
+/** Different names of members in one body. */
+export const MAX_JSON_NAMES = 1_000;
 
 export const MIN_KEY_BYTES = 16;
 export const MAX_KEY_BYTES = 255;
@@ -37,6 +39,8 @@ export const MAX_LIVE_IDEMPOTENCY_KEYS = 10_000;
 
 export const MAX_IMPORT_BODY_BYTES = 4 * 1024 * 1024;
 export const MAX_BATCH_ITEMS = 100;
+/** What as many single verifications may send. Nobody needs a root key for it, so it is not more. */
+export const MAX_VERIFY_BATCH_BODY_BYTES = MAX_BATCH_ITEMS * MAX_VERIFY_BODY_BYTES;
 
 export const MIN_EXTERNAL_ID_LENGTH = 3;
 export const MAX_IDENTIFIER_LENGTH = 256;
@@ -49,6 +53,8 @@ export const MAX_PERMISSION_LENGTH = 512;
 export const MAX_DESCRIPTION_LENGTH = 512;
 export const MAX_PERMISSIONS_PER_KEY = 1_000;
 export const MAX_ROLES_PER_KEY = 100;
+/** What one permission query may hold: permissions, `and`, `or` and null, at all depths together. */
+export const MAX_QUERY_PARTS = 100;
 /** Those of its own and those of its roles, each once, when either is given to a key. */
 export const MAX_EFFECTIVE_PERMISSIONS = 2_000;
 export const MAX_PERMISSIONS = 10_000;
