@@ -12,7 +12,7 @@ export const MAX_META_BYTES = 16 * 1024;
 export const MAX_META_MEMBERS = 256;
 export const MAX_JSON_DEPTH = 32;
 /** Different names of members in one body. */
-export const MAX_JSON_NAMES = 1_000;
+export const MAX_JSON_NAMES = 700;
 
 export const MIN_KEY_BYTES = 16;
 export const MAX_KEY_BYTES = 255;
@@ -47,6 +47,9 @@ export const MAX_IDENTIFIER_LENGTH = 256;
 export const MAX_NAMESPACE_LENGTH = 128;
 export const MAX_NAMESPACES = 10_000;
 export const MAX_OVERRIDES_PER_NAMESPACE = 10_000;
+/** Those of them with `*`: an identifier is held against each. */
+export const MAX_PATTERNS_PER_NAMESPACE = 1_000;
+export const MAX_STARS_PER_PATTERN = 10;
 export const MAX_RESOURCES = 10;
 
 export const MAX_PERMISSION_LENGTH = 512;

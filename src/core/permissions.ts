@@ -10,13 +10,35 @@ export type PermissionQuery =
 /** What a key may do: its permissions, direct and through roles, ready to be asked. */
 export interface HeldPermissions {
   readonly exact: ReadonlySet<string>;
-  /** Those with wildcards, in their words. */
-  readonly patterns: readonly (readonly string[])[];
+  /** Those with wildcards. */
+  readonly shapes: readonly Shape[];
+}
+
+/** Wildcards that have as many words and a `*` in the same places: with `*` there, what is asked for is one of them or none. */
+interface Shape {
+  readonly length: number;
+  /** Ends in `*`, which stands for one word or more. */
+  readonly isOpen: boolean;
+  /** Where there is a `*`. */
+  readonly stars: readonly number[];
+  readonly names: Set<string>;
 }
 
 export function holdPermissions(names: readonly string[]): HeldPermissions {
-  const patterns = names.filter((name) => name.includes('*')).map((name) => name.split('.'));
-  return { exact: new Set(names), patterns: patterns.filter((words) => words.includes('*')) };
+  const shapes = new Map<string, Shape>();
+  for (const name of names) if (name.includes('*')) addToShape(shapes, name);
+  return { exact: new Set(names), shapes: [...shapes.values()] };
+}
+
+function addToShape(shapes: Map<string, Shape>, name: string): void {
+  const words = name.split('.');
+  const stars = words.flatMap((word, i) => (word === '*' ? i : []));
+  if (stars.length === 0) return;
+  const { length } = words;
+  const outline = `${length} ${stars.join(' ')}`;
+  const shape = shapes.get(outline) ?? { length, isOpen: stars.at(-1) === length - 1, stars, names: new Set<string>() };
+  shape.names.add(name);
+  shapes.set(outline, shape);
 }
 
 export function satisfies(held: HeldPermissions, query: PermissionQuery): boolean {
@@ -26,15 +48,17 @@ export function satisfies(held: HeldPermissions, query: PermissionQuery): boolea
     : query.or.some((part) => satisfies(held, part));
 }
 
-function holds({ exact, patterns }: HeldPermissions, asked: string): boolean {
+/** However many wildcards a key has, they are of a few shapes: each shape is asked once. */
+function holds({ exact, shapes }: HeldPermissions, asked: string): boolean {
   if (exact.has(asked)) return true;
-  if (patterns.length === 0) return false;
+  if (shapes.length === 0) return false;
   const words = asked.split('.');
-  return patterns.some((pattern) => matches(pattern, words));
+  return shapes.some((shape) => hasFitting(shape, words));
 }
 
-function matches(pattern: readonly string[], words: readonly string[]): boolean {
-  const isOpen = pattern.at(-1) === '*';
-  if (isOpen ? words.length < pattern.length : words.length !== pattern.length) return false;
-  return pattern.every((part, i) => part === '*' || part === words[i]);
+function hasFitting({ length, isOpen, stars, names }: Shape, words: readonly string[]): boolean {
+  if (isOpen ? words.length < length : words.length !== length) return false;
+  const outlined = words.slice(0, length);
+  for (const star of stars) outlined[star] = '*';
+  return names.has(outlined.join('.'));
 }

@@ -50,7 +50,7 @@ export interface VerifyParts {
 const NO_LIMITS: readonly AppliedLimit[] = [];
 const NO_LEGS: readonly LocalLeg[] = [];
 const WITHOUT_REFILL: LegRule = { kind: 'credits', refill: null };
-const NO_PERMISSIONS: HeldPermissions = { exact: new Set(), patterns: [] };
+const NO_PERMISSIONS: HeldPermissions = { exact: new Set(), shapes: [] };
 
 /** A record or refill epoch that changed under the request is read anew this often, then the request gives up. */
 const MAX_RELOADS = 2;
