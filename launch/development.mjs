@@ -15,6 +15,11 @@ export function regions(regionsArguments) {
   return afterInstalling(() => runBun([fromProjectRoot('regions/main.ts'), ...regionsArguments]));
 }
 
+/** Sends the worst input of every kind and tells how long each takes. */
+export function bounds() {
+  return afterInstalling(() => runBun([fromProjectRoot('bounds/main.ts')]));
+}
+
 /** Makes the generated parts of the documentation anew. */
 export function docs() {
   return afterInstalling(() => runBun([fromProjectRoot('scripts/docs.ts')]));

@@ -1,6 +1,6 @@
 import { MAX_JSON_DEPTH } from '../core/bounds.ts';
 import { AppError, repeatable } from '../core/errors.ts';
-import { JsonNames } from './jsonNames.ts';
+import { type JsonName, JsonNames } from './jsonNames.ts';
 import { escapeLength, unescapedText } from './jsonText.ts';
 
 const QUOTE = 0x22;
@@ -43,6 +43,8 @@ class Reading {
   readonly names: JsonNames;
   at = 0;
   depth = 0;
+  /** Objects with members, so far. */
+  objects = 0;
   /** Of the text that was passed last: ASCII without escapes. */
   isPlain = true;
   hasEscapes = false;
@@ -85,25 +87,27 @@ class Reading {
     const object: Record<string, unknown> = {};
     this.open();
     if (this.next() !== CLOSE_BRACE) {
-      do this.member(object);
+      const number = ++this.objects;
+      do this.member(object, number);
       while (this.hasMore());
     }
     this.close(CLOSE_BRACE);
     return object;
   }
 
-  member(object: Record<string, unknown>): void {
+  member(object: Record<string, unknown>, number: number): void {
     const name = this.name();
-    if (Object.hasOwn(object, name)) {
-      throw new AppError('BAD_REQUEST', `The member ${repeatable(name)} stands twice in one object.`);
+    const { text } = name;
+    if (!name.enter(this.depth, number)) {
+      throw new AppError('BAD_REQUEST', `The member ${repeatable(text)} stands twice in one object.`);
     }
     if (this.next() !== COLON) throw malformed();
     this.at++;
     this.next();
     const value = this.value();
-    if (name !== '__proto__') object[name] = value;
+    if (text !== '__proto__') object[text] = value;
     // Set as any other, this one would change the prototype.
-    else Object.defineProperty(object, name, { value, writable: true, enumerable: true, configurable: true });
+    else Object.defineProperty(object, text, { value, writable: true, enumerable: true, configurable: true });
   }
 
   list(): unknown[] {
@@ -138,11 +142,11 @@ class Reading {
     this.depth--;
   }
 
-  name(): string {
+  name(): JsonName {
     const from = this.at + 1;
     this.passText();
     const to = this.at - 1;
-    return this.names.find(from, to) ?? this.names.add(from, to, this.cut(from, to));
+    return this.names.find(from, to) ?? this.names.add(from, to, this.cut(from, to), this.hasEscapes);
   }
 
   text(): string {

@@ -55,13 +55,13 @@ describe('JsonNames', () => {
     const names = new JsonNames(bytes, noise);
     for (const [i, name] of all.entries()) {
       expect(names.find(i * length, (i + 1) * length)).toBeNull();
-      names.add(i * length, (i + 1) * length, name);
+      names.add(i * length, (i + 1) * length, name, false);
     }
     // To look for it, and once more to put it down.
     expect(reads()).toBe(2 * all.length * length);
     for (const [i, name] of all.entries()) {
       const from = (all.length + i) * length;
-      expect(names.find(from, from + length)).toBe(name);
+      expect(names.find(from, from + length)?.text).toBe(name);
     }
     // To look for it, and both to compare them.
     expect(reads()).toBe((2 + 3) * all.length * length);
@@ -71,9 +71,9 @@ describe('JsonNames', () => {
     // Without noise all names of one length have the same.
     const text = 'aabbab';
     const names = new JsonNames(new TextEncoder().encode(text), new Uint32Array(NOISE_NUMBERS));
-    expect(names.add(0, 2, 'aa')).toBe('aa');
+    expect(names.add(0, 2, 'aa', false).text).toBe('aa');
     expect(names.find(2, 4)).toBeNull();
-    expect(names.add(2, 4, 'bb')).toBe('bb');
-    expect([names.find(0, 2), names.find(2, 4), names.find(4, 6)]).toEqual(['aa', 'bb', null]);
+    expect(names.add(2, 4, 'bb', false).text).toBe('bb');
+    expect([names.find(0, 2)?.text, names.find(2, 4)?.text, names.find(4, 6)]).toEqual(['aa', 'bb', null]);
   });
 });
