@@ -11,6 +11,8 @@ export const MAX_ID_LENGTH = 128;
 export const MAX_META_BYTES = 16 * 1024;
 export const MAX_META_MEMBERS = 256;
 export const MAX_JSON_DEPTH = 32;
+/** Values in one body, at all depths together: more than any request can use. */
+export const MAX_JSON_VALUES = 200_000;
 /** Different names of members in one body. */
 export const MAX_JSON_NAMES = 700;
 

@@ -1,4 +1,4 @@
-import { MAX_JSON_DEPTH } from '../core/bounds.ts';
+import { MAX_JSON_DEPTH, MAX_JSON_VALUES } from '../core/bounds.ts';
 import { AppError, repeatable } from '../core/errors.ts';
 import { type JsonName, JsonNames } from './jsonNames.ts';
 import { escapeLength, unescapedText } from './jsonText.ts';
@@ -43,7 +43,9 @@ class Reading {
   readonly names: JsonNames;
   at = 0;
   depth = 0;
-  /** Objects with members, so far. */
+  /** So far. */
+  values = 0;
+  /** Those with members, so far. */
   objects = 0;
   /** Of the text that was passed last: ASCII without escapes. */
   isPlain = true;
@@ -65,6 +67,9 @@ class Reading {
   }
 
   value(): unknown {
+    if (++this.values > MAX_JSON_VALUES) {
+      throw new AppError('BAD_REQUEST', `The body has more than ${MAX_JSON_VALUES} values. Send it in smaller parts.`);
+    }
     switch (this.bytes[this.at]) {
       case QUOTE:
         return this.text();

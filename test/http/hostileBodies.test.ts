@@ -83,6 +83,15 @@ describe('a body that is wrong in 63,300 places', () => {
   });
 });
 
+test('a body of more values than a request can use is a 400', async () => {
+  const raw = `[${'[],'.repeat(200_000)}0]`;
+  const answer = await service.call('/v1/keys.verifyKeys', undefined, { raw, rootKey: null });
+  expect([answer.status, answer.body.error.message]).toEqual([
+    400,
+    'The body has more than 200000 values. Send it in smaller parts.',
+  ]);
+});
+
 describe('texts that fall into one place of the tables of the runtime', () => {
   test('as names: there may be 700 of them', async () => {
     const fields = (count: number) => Object.fromEntries(collidingTexts(count).map((name) => [name, 1]));

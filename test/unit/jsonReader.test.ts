@@ -1,6 +1,6 @@
 import { describe, expect, spyOn, test } from 'bun:test';
 
-import { MAX_JSON_NAMES } from '../../src/core/bounds.ts';
+import { MAX_JSON_NAMES, MAX_JSON_VALUES } from '../../src/core/bounds.ts';
 import { JsonNames } from '../../src/http/jsonNames.ts';
 import { NOISE_NUMBERS, readJson } from '../../src/http/jsonReader.ts';
 
@@ -17,6 +17,15 @@ describe('readJson', () => {
     expect(read(JSON.stringify(value))).toEqual(value);
     expect(() => read(JSON.stringify([names, { another: 1 }]))).toThrow(
       'The body has more than 700 different member names. Send it in smaller parts.',
+    );
+  });
+
+  test('200,000 values are read, at all depths together, and one more is refused', () => {
+    // The list, and each list in it with its number.
+    const text = (values: number): string => `[${'[1],'.repeat((values - 2) / 2)}0]`;
+    expect(read(text(MAX_JSON_VALUES))).toBeArrayOfSize(MAX_JSON_VALUES / 2);
+    expect(() => read(`[${text(MAX_JSON_VALUES)}]`)).toThrow(
+      'The body has more than 200000 values. Send it in smaller parts.',
     );
   });
 
