@@ -25,6 +25,11 @@ export function gateways(gatewaysArguments) {
   return afterInstalling(() => runBun([fromProjectRoot('gateways/main.ts'), ...gatewaysArguments]));
 }
 
+/** Sends the worst input of every kind and tells how long each takes. */
+export function bounds() {
+  return afterInstalling(() => runBun([fromProjectRoot('bounds/main.ts')]));
+}
+
 /** Makes the generated parts of the documentation anew. */
 export function docs() {
   return afterInstalling(() => runBun([fromProjectRoot('scripts/docs.ts')]));

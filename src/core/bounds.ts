@@ -11,6 +11,10 @@ export const MAX_ID_LENGTH = 128;
 export const MAX_META_BYTES = 16 * 1024;
 export const MAX_META_MEMBERS = 256;
 export const MAX_JSON_DEPTH = 32;
+/** Values in one body, at all depths together: more than any request can use. */
+export const MAX_JSON_VALUES = 200_000;
+/** Different names of members in one body. */
+export const MAX_JSON_NAMES = 700;
 
 export const MIN_KEY_BYTES = 16;
 export const MAX_KEY_BYTES = 255;
@@ -39,18 +43,25 @@ export const MAX_LIVE_IDEMPOTENCY_KEYS = 10_000;
 
 export const MAX_IMPORT_BODY_BYTES = 4 * 1024 * 1024;
 export const MAX_BATCH_ITEMS = 100;
+/** What as many single verifications may send. Nobody needs a root key for it, so it is not more. */
+export const MAX_VERIFY_BATCH_BODY_BYTES = MAX_BATCH_ITEMS * MAX_VERIFY_BODY_BYTES;
 
 export const MIN_EXTERNAL_ID_LENGTH = 3;
 export const MAX_IDENTIFIER_LENGTH = 256;
 export const MAX_NAMESPACE_LENGTH = 128;
 export const MAX_NAMESPACES = 10_000;
 export const MAX_OVERRIDES_PER_NAMESPACE = 10_000;
+/** Those of them with `*`: an identifier is held against each. */
+export const MAX_PATTERNS_PER_NAMESPACE = 1_000;
+export const MAX_STARS_PER_PATTERN = 10;
 export const MAX_RESOURCES = 10;
 
 export const MAX_PERMISSION_LENGTH = 512;
 export const MAX_DESCRIPTION_LENGTH = 512;
 export const MAX_PERMISSIONS_PER_KEY = 1_000;
 export const MAX_ROLES_PER_KEY = 100;
+/** What one permission query may hold: permissions, `and`, `or` and null, at all depths together. */
+export const MAX_QUERY_PARTS = 100;
 /** Those of its own and those of its roles, each once, when either is given to a key. */
 export const MAX_EFFECTIVE_PERMISSIONS = 2_000;
 export const MAX_PERMISSIONS = 10_000;

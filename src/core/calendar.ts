@@ -132,8 +132,18 @@ const ZONE_NAME = /^[A-Z][A-Za-z0-9_+-]*(\/[A-Z][A-Za-z0-9_+-]*)*$/;
 /** All IANA names of three capitals. Node 20 also takes ICU's own, such as AST for Anchorage and the SystemV names. */
 const SHORT_NAMES = 'CET EET EST GMT HST MET MST PRC ROC ROK UCT UTC WET'.split(' ');
 
+/** Names that were found to be right: there are some hundred, and to ask for one takes 50 us. */
+const knownZones = new Set<string>();
+
 /** Exact IANA names; no offsets, no other spelling. (Node 20 hides the spelling of old names: there, case is free.) */
 export function isTimeZone(name: string): boolean {
+  if (knownZones.has(name)) return true;
+  const isKnown = isZoneOfRuntime(name);
+  if (isKnown) knownZones.add(name);
+  return isKnown;
+}
+
+function isZoneOfRuntime(name: string): boolean {
   if (name.length > MAX_NAME_LENGTH || !ZONE_NAME.test(name) || name.startsWith('SystemV/')) return false;
   if (/^[A-Z]{3}$/.test(name) && !SHORT_NAMES.includes(name)) return false;
   try {

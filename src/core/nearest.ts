@@ -14,12 +14,15 @@ function editDistance(a: string, b: string): number {
   return previous[b.length] ?? 0;
 }
 
-/** The known name that was probably meant, or null when none is near. */
+/**
+ * The known name that was probably meant, or null when none is near. Only names of nearly the same length are compared:
+ * what was written may be of any length, and each edit changes the length by one at most.
+ */
 export function nearestName(written: string, known: readonly string[]): string | null {
-  if (written.length > 64) return null;
   let best: string | null = null;
   let bestDistance = Math.min(MAX_EDITS, Math.ceil(written.length / 2)) + 1;
   for (const name of known) {
+    if (Math.abs(name.length - written.length) >= bestDistance) continue;
     const distance = editDistance(written.toLowerCase(), name.toLowerCase());
     if (distance < bestDistance) [best, bestDistance] = [name, distance];
   }

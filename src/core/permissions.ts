@@ -17,19 +17,33 @@ export interface Grant {
 
 /** What a key may do: its permissions, direct and through roles, ready to be asked. */
 export interface HeldPermissions {
-  readonly exact: ReadonlyMap<string, Grant>;
-  /** Those with wildcards, in their words. */
-  readonly patterns: readonly { readonly words: readonly string[]; readonly grant: Grant }[];
+  /** By slug, those with wildcards too. */
+  readonly grants: ReadonlyMap<string, Grant>;
+  readonly shapes: readonly Shape[];
 }
 
-export const NO_PERMISSIONS: HeldPermissions = { exact: new Map(), patterns: [] };
+/** Wildcards that have as many words and a `*` in the same places: with `*` there, what is asked for is one of them or none. */
+interface Shape {
+  readonly length: number;
+  /** Ends in `*`, which stands for one word or more. */
+  readonly isOpen: boolean;
+  /** Where there is a `*`. */
+  readonly stars: readonly number[];
+}
+
+export const NO_PERMISSIONS: HeldPermissions = { grants: new Map(), shapes: [] };
 
 export function holdPermissions(grants: readonly Grant[]): HeldPermissions {
-  const patterns = grants.flatMap((grant) => {
-    const words = grant.slug.split('.');
-    return words.includes('*') ? { words, grant } : [];
-  });
-  return { exact: new Map(grants.map((grant) => [grant.slug, grant])), patterns };
+  const shapes = new Map<string, Shape>();
+  for (const { slug } of grants) if (slug.includes('*')) addShape(shapes, slug.split('.'));
+  return { grants: new Map(grants.map((grant) => [grant.slug, grant])), shapes: [...shapes.values()] };
+}
+
+function addShape(shapes: Map<string, Shape>, words: readonly string[]): void {
+  const stars = words.flatMap((word, i) => (word === '*' ? i : []));
+  if (stars.length === 0) return;
+  const { length } = words;
+  shapes.set(`${length} ${stars.join(' ')}`, { length, isOpen: stars.at(-1) === length - 1, stars });
 }
 
 export function satisfies(held: HeldPermissions, query: PermissionQuery): boolean {
@@ -54,16 +68,25 @@ function holds(held: HeldPermissions, asked: string): boolean {
   return findGrant(held, asked) !== null;
 }
 
-function findGrant({ exact, patterns }: HeldPermissions, asked: string): Grant | null {
-  const grant = exact.get(asked);
+/** However many wildcards a key has, they are of a few shapes: each shape is asked once. */
+function findGrant({ grants, shapes }: HeldPermissions, asked: string): Grant | null {
+  const grant = grants.get(asked);
   if (grant !== undefined) return grant;
-  if (patterns.length === 0) return null;
+  if (shapes.length === 0) return null;
   const words = asked.split('.');
-  return patterns.find((pattern) => matches(pattern.words, words))?.grant ?? null;
+  for (const shape of shapes) {
+    const fitting = fits(shape, words) ? grants.get(outlined(shape, words)) : undefined;
+    if (fitting !== undefined) return fitting;
+  }
+  return null;
 }
 
-function matches(pattern: readonly string[], words: readonly string[]): boolean {
-  const isOpen = pattern.at(-1) === '*';
-  if (isOpen ? words.length < pattern.length : words.length !== pattern.length) return false;
-  return pattern.every((part, i) => part === '*' || part === words[i]);
+function fits({ length, isOpen }: Shape, words: readonly string[]): boolean {
+  return isOpen ? words.length >= length : words.length === length;
+}
+
+function outlined({ length, stars }: Shape, words: readonly string[]): string {
+  const outline = words.slice(0, length);
+  for (const star of stars) outline[star] = '*';
+  return outline.join('.');
 }

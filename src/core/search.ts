@@ -28,8 +28,11 @@ export function searchWords(name: string | null, meta: string | null): string[] 
 
 function collect(value: unknown, found: Set<string>): void {
   if (found.size >= MAX_WORDS) return;
-  if (typeof value === 'string' || typeof value === 'number')
-    for (const word of wordsOf(String(value))) found.add(word);
+  if (typeof value === 'string' || typeof value === 'number') {
+    for (const word of wordsOf(String(value))) {
+      if (found.size < MAX_WORDS) found.add(word);
+    }
+  }
   if (typeof value === 'object' && value !== null) for (const member of Object.values(value)) collect(member, found);
 }
 

@@ -35,6 +35,7 @@ export function shownStart(prefix: string | null, secret: string): string {
 
 /** True when the checksum fits: a secret made here and typed right. It never decides a verdict (imported keys have none). */
 export function hasChecksum(secret: string): boolean {
+  if (secret.length > MAX_SECRET_LENGTH) return false;
   const body = secret.slice(0, -CHECKSUM_LENGTH);
   return body.length > 0 && base58Number(crc32(body), CHECKSUM_LENGTH) === secret.slice(-CHECKSUM_LENGTH);
 }

@@ -9,7 +9,6 @@ import { checkContentType, readBodyStrictly } from './body.ts';
 import { pathOf } from './bodyBounds.ts';
 import { explain } from './explain.ts';
 import { type FailedRequest, failedRequest, noteFailure } from './failures.ts';
-import { parseJson } from './json.ts';
 import { badFields } from './keyFields.ts';
 import { openApi } from './openApi.ts';
 import { docsPage, errorsPage, homePage } from './pages/docs.ts';
@@ -175,7 +174,7 @@ function managementEndpoint(service: Service, managed: Route): Endpoint {
         origin: service.originOf({ headers: request.headers, peer }),
         requestId: context.requestId,
       };
-      const body = await readRequest(managed, request);
+      const body = await readRequest(service, managed, request);
       if (!validatorOf(managed).Check(body)) throw badFields(explain(managed.request, body));
       const response = jsonAnswer(await managed.handle(engine, actor, body), context, managed.status);
       service.metrics.managed(service.monotonicMs() - startedAt);
@@ -184,10 +183,10 @@ function managementEndpoint(service: Service, managed: Route): Endpoint {
   };
 }
 
-async function readRequest(managed: Route, request: Request): Promise<unknown> {
+async function readRequest(service: Service, managed: Route, request: Request): Promise<unknown> {
   if (request.method !== 'POST') return queryToBody(managed.request, new URL(request.url).searchParams);
   checkContentType(request.headers);
-  return parseJson(await readBodyStrictly(request, managed.maxBodyBytes ?? MAX_BODY_BYTES));
+  return service.readJson(await readBodyStrictly(request, managed.maxBodyBytes ?? MAX_BODY_BYTES));
 }
 
 function unknownRoute(path: string, known: readonly string[]): AppError {

@@ -17,16 +17,17 @@ export function checkContentType(headers: HeaderLookup): void {
   }
 }
 
-/** As `readBody`, but refuses bytes that are no UTF-8: what they stand for would be replaced, and stored so. */
-export async function readBodyStrictly(request: Request, maxBytes: number): Promise<string> {
+/** Refuses bytes that are no UTF-8: what they stand for would be replaced, and stored so. */
+export async function readBodyStrictly(request: Request, maxBytes: number): Promise<Uint8Array> {
   const declared = request.headers.get('content-length');
   if (Number(declared ?? 0) > maxBytes) throw tooLarge(maxBytes);
   const bytes = declared === null ? await readStream(request, maxBytes) : await request.bytes();
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {
     throw new AppError('BAD_REQUEST', 'The body is not valid UTF-8.');
   }
+  return bytes;
 }
 
 /** The text of a body that is known to fit before it is read, or that is read only as far as it may go. */

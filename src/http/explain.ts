@@ -2,7 +2,7 @@ import type { TSchema } from 'typebox';
 
 import { type Issue, repeatable } from '../core/errors.ts';
 import { nearestName } from '../core/nearest.ts';
-import { textFault } from './texts.ts';
+import { lengthOf, regExpOf, textFault } from './texts.ts';
 
 /** The parts of JSON Schema that our schemas use. */
 interface SchemaNode {
@@ -29,37 +29,49 @@ interface SchemaNode {
 /** Problems that one answer tells: a small body must not make a large one. */
 export const MAX_ISSUES = 20;
 
-/** Everything that is wrong with a value, in words; the values themselves are never repeated, they may be secrets. */
+/**
+ * The first problems of a value, in words. Values are never repeated: they may be secrets. Problems are looked for one at
+ * a time, and nothing is looked at behind the last one that is told: a body that is wrong in thousands of places costs no
+ * more than one that is wrong in twenty.
+ */
 export function explain(schema: TSchema, value: unknown): Issue[] {
-  const issues: Issue[] = [];
-  visit(schema, value, '', issues);
-  return issues.slice(0, MAX_ISSUES);
+  return problemsOf(schema, value, '').take(MAX_ISSUES).toArray();
 }
 
-function visit(schema: SchemaNode, value: unknown, path: string, issues: Issue[]): void {
-  if (schema.anyOf !== undefined) return visitUnion(schema, schema.anyOf, value, path, issues);
-  if (schema.type === 'object' && isObject(value)) return visitObject(schema, value, path, issues);
-  if (schema.type === 'array' && Array.isArray(value) && hasFittingLength(schema, value.length)) {
-    for (const [i, item] of value.entries()) visit(schema.items ?? {}, item, `${path}[${i}]`, issues);
-    return;
+function* problemsOf(schema: SchemaNode, value: unknown, path: string): Generator<Issue, undefined> {
+  if (schema.anyOf !== undefined) yield* problemsOfUnion(schema, schema.anyOf, value, path);
+  else if (schema.type === 'object' && isObject(value)) yield* problemsOfObject(schema, value, path);
+  else if (schema.type === 'array' && Array.isArray(value) && hasFittingLength(schema, value.length)) {
+    yield* problemsOfList(schema.items ?? {}, value, path);
+  } else if (!fits(schema, value)) yield problem(schema, value, path);
+}
+
+/** Nearly all of a large body is in lists, and nearly all of that is right: a simple item is looked at and no more. */
+function* problemsOfList(items: SchemaNode, list: readonly unknown[], path: string): Generator<Issue, undefined> {
+  if (Object.keys(items).length === 0) return; // Anything may stand in it.
+  const areSimple = isSimple(items);
+  for (let i = 0; i < list.length; i++) {
+    if (!areSimple || !fits(items, list[i])) yield* problemsOf(items, list[i], `${path}[${i}]`);
   }
-  if (!fits(schema, value)) issues.push(problem(schema, value, path));
+}
+
+function isSimple({ anyOf, type }: SchemaNode): boolean {
+  return anyOf === undefined && type !== 'object' && type !== 'array';
 }
 
 /** `null` or something else: what is wrong is explained by the other. */
-function visitUnion(
+function* problemsOfUnion(
   schema: SchemaNode,
   choices: readonly SchemaNode[],
   value: unknown,
   path: string,
-  issues: Issue[],
-): void {
-  if (choices.some((choice) => collect(choice, value, path).length === 0)) return;
+): Generator<Issue, undefined> {
+  if (choices.some((choice) => problemsOf(choice, value, path).next().done)) return;
   const structured = choices.filter((choice) => isDescribedBy(choice, value));
   const named = structured.find((choice) => choice.required?.some((name) => Object.hasOwn(value as object, name)));
   const meant = named ?? structured[0];
-  if (meant !== undefined) return visit(meant, value, path, issues);
-  issues.push(problem(schema, value, path));
+  if (meant === undefined) yield problem(schema, value, path);
+  else yield* problemsOf(meant, value, path);
 }
 
 function problem(schema: SchemaNode, value: unknown, path: string): Issue {
@@ -79,23 +91,21 @@ function isDescribedBy(schema: SchemaNode, value: unknown): boolean {
   return schema.type === 'object' && isObject(value);
 }
 
-function collect(schema: SchemaNode, value: unknown, path: string): Issue[] {
-  const issues: Issue[] = [];
-  visit(schema, value, path, issues);
-  return issues;
-}
-
-function visitObject(schema: SchemaNode, value: Record<string, unknown>, path: string, issues: Issue[]): void {
-  const known = Object.keys(schema.properties ?? {});
-  for (const name of schema.required ?? []) {
-    if (!Object.hasOwn(value, name)) {
-      issues.push({ path: join(path, name), message: `${join(path, name)} is missing` });
-    }
+function* problemsOfObject(
+  { properties = {}, required = [], additionalProperties }: SchemaNode,
+  value: Record<string, unknown>,
+  path: string,
+): Generator<Issue, undefined> {
+  for (const name of required) {
+    if (!Object.hasOwn(value, name)) yield { path: join(path, name), message: `${join(path, name)} is missing` };
   }
-  for (const [name, member] of Object.entries(value)) {
-    const inner = known.includes(name) ? schema.properties?.[name] : undefined;
-    if (inner !== undefined) visit(inner, member, join(path, name), issues);
-    else if (schema.additionalProperties === false) issues.push(unknownField(path, name, known));
+  for (const name of Object.keys(value)) {
+    const inner = Object.hasOwn(properties, name) ? properties[name] : undefined;
+    if (inner === undefined) {
+      if (additionalProperties === false) yield unknownField(path, name, Object.keys(properties));
+    } else if (!isSimple(inner) || !fits(inner, value[name])) {
+      yield* problemsOf(inner, value[name], join(path, name));
+    }
   }
 }
 
@@ -143,18 +153,18 @@ function inRange({ minimum = -Infinity, maximum = Infinity }: SchemaNode, value:
 }
 
 function isFittingText(schema: SchemaNode, value: string): boolean {
-  if (!hasTextLength(schema, value) || textFault(schema, value) !== null) return false;
-  return schema.pattern === undefined || new RegExp(schema.pattern, 'u').test(value);
+  if (!hasTextLength(schema, value)) return false;
+  if (schema.pattern !== undefined && !regExpOf(schema.pattern).test(value)) return false;
+  return schema.format === undefined || textFault(schema, value) === null;
 }
 
 function hasTextLength({ minLength = 0, maxLength = Infinity }: SchemaNode, value: string): boolean {
+  // A character has one or two units: nearly every text fits or not by these alone.
+  const units = value.length;
+  if (units < minLength || units > maxLength * 2) return false;
+  if (units >= minLength * 2 && units <= maxLength) return true;
   const length = lengthOf(value);
   return length >= minLength && length <= maxLength;
-}
-
-/** In characters as the schemas count them, not in UTF-16 units. */
-function lengthOf(text: string): number {
-  return Array.from(text).length;
 }
 
 function describe(schema: SchemaNode): string {

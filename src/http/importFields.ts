@@ -5,6 +5,7 @@ import { AppError, type Issue } from '../core/errors.ts';
 import type { ImportedKey } from '../engine/admin/importing.ts';
 import type { KeyPatch } from '../engine/admin/keyInput.ts';
 import type { Engine } from '../engine/engine.ts';
+import { MAX_ISSUES } from './explain.ts';
 import { badFields, toKeyPatch, withoutEmpty } from './keyFields.ts';
 import { CREATION_FIELDS, Prefix, Ratelimit, strict, words } from './schemas.ts';
 
@@ -31,19 +32,20 @@ type Imported = Static<ReturnType<typeof strict<typeof IMPORTED_FIELDS>>>;
 /** 32 bytes in base64; the last character before the `=` has two bits that stand for nothing and are 0. */
 const SHA256_PATTERN = /^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$/;
 
-/** From the wire to the engine; the problems of all items are told at once, by `list[3].field`. */
+/** From the wire to the engine; the problems of all items are told at once, by `list[3].field`, as many as are told at all. */
 export function toImportedKeys(
   engine: Engine,
   items: readonly (Imported & { readonly apiId: string })[],
   list: string,
 ): ImportedKey[] {
   const issues: Issue[] = [];
-  const keys = items.map((item, i) => {
+  const keys: ImportedKey[] = [];
+  for (const [i, item] of items.entries()) {
+    if (issues.length >= MAX_ISSUES) break;
     const own: Issue[] = [];
-    const key = toImportedKey(engine, item, own);
+    keys.push(toImportedKey(engine, item, own));
     issues.push(...own.map(({ path, message }) => placed(`${list}[${i}]`, path, message)));
-    return key;
-  });
+  }
   if (issues.length > 0) throw badFields(issues);
   return keys;
 }

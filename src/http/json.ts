@@ -10,7 +10,7 @@ const CLOSE_BRACKET = 0x5d;
 const COLON = 0x3a;
 
 /**
- * Reads a JSON body strictly: on top of the grammar, nesting is bounded (what nests deeper could be read but not written
+ * Reads a small JSON body (MAX_VERIFY_BODY_BYTES) strictly; `readJson` reads larger ones, for which JSON.parse is not safe. On top of the grammar, nesting is bounded (what nests deeper could be read but not written
  * out again) and a member may stand once only (JSON.parse keeps the last of two, another reader the first).
  */
 export function parseJson(text: string): unknown {

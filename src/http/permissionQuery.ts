@@ -1,7 +1,9 @@
-import { MAX_PERMISSION_LENGTH } from '../core/bounds.ts';
+import { MAX_PERMISSION_LENGTH, MAX_QUERY_PARTS } from '../core/bounds.ts';
 import type { Issue } from '../core/errors.ts';
 import type { PermissionQuery } from '../core/permissions.ts';
+import { MAX_ISSUES } from './explain.ts';
 import { badFields } from './keyFields.ts';
+import { lengthOf } from './texts.ts';
 
 const PATH = 'authorization.permissions';
 
@@ -14,28 +16,50 @@ export const QUERY_WORDS = `a permission of 1 to ${MAX_PERMISSION_LENGTH} charac
  */
 export function toPermissionQuery(query: unknown): PermissionQuery | null {
   if (query === undefined) return null;
-  const issues: Issue[] = [];
-  const read = readQuery(query, PATH, issues);
-  if (issues.length > 0) throw badFields(issues);
+  const reading = new QueryReading();
+  const read = reading.part(query, PATH);
+  if (reading.issues.length > 0) throw badFields(reading.issues);
   return read;
 }
 
-function readQuery(query: unknown, path: string, issues: Issue[]): PermissionQuery | null {
-  if (query === null) return null;
-  if (typeof query === 'string' && query !== '' && Array.from(query).length <= MAX_PERMISSION_LENGTH) return query;
-  const members = typeof query === 'object' ? Object.entries(query) : [];
-  const [[name, list] = ['', null]] = members;
-  if (members.length !== 1 || (name !== 'and' && name !== 'or') || !Array.isArray(list)) {
-    issues.push({ path, message: `${path} must be ${QUERY_WORDS}` });
+/** Reads no further than the last problem that is told, or the first part that is too much. */
+class QueryReading {
+  readonly issues: Issue[] = [];
+  #parts = 0;
+
+  part(query: unknown, path: string): PermissionQuery | null {
+    if (++this.#parts === MAX_QUERY_PARTS + 1) {
+      this.issues.push({
+        path: PATH,
+        message: `${PATH} must have at most ${MAX_QUERY_PARTS} parts, at all depths together`,
+      });
+    }
+    if (query === null || this.#isOver()) return null;
+    if (typeof query === 'string' && query !== '' && lengthOf(query) <= MAX_PERMISSION_LENGTH) return query;
+    const members = typeof query === 'object' ? Object.entries(query) : [];
+    const [[name, list] = ['', null]] = members;
+    if (members.length === 1 && (name === 'and' || name === 'or') && Array.isArray(list)) {
+      return this.#list(name, list, path);
+    }
+    this.issues.push({ path, message: `${path} must be ${QUERY_WORDS}` });
     return null;
   }
-  const parts = list.flatMap((part, i) => readQuery(part, `${path}.${name}[${i}]`, issues) ?? []);
-  if (parts.length === 0) {
+
+  #list(name: 'and' | 'or', list: readonly unknown[], path: string): PermissionQuery | null {
+    const parts: PermissionQuery[] = [];
+    for (let i = 0; i < list.length && !this.#isOver(); i++) {
+      const part = this.part(list[i], `${path}.${name}[${i}]`);
+      if (part !== null) parts.push(part);
+    }
+    if (parts.length > 0) return name === 'and' ? { and: parts } : { or: parts };
     // Of parts that are wrong themselves enough is said.
-    if (list.every((part) => part === null)) {
-      issues.push({ path, message: `${path} asks for nothing; leave it out, or name a permission` });
+    if (!this.#isOver() && list.every((part) => part === null)) {
+      this.issues.push({ path, message: `${path} asks for nothing; leave it out, or name a permission` });
     }
     return null;
   }
-  return name === 'and' ? { and: parts } : { or: parts };
+
+  #isOver(): boolean {
+    return this.#parts > MAX_QUERY_PARTS || this.issues.length >= MAX_ISSUES;
+  }
 }

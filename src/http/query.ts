@@ -12,14 +12,24 @@ interface Node {
  */
 export function queryToBody(schema: TSchema, params: URLSearchParams): Record<string, unknown> {
   const body: Record<string, unknown> = Object.create(null) as Record<string, unknown>;
-  for (const name of new Set(params.keys())) {
+  for (const [name, values] of valuesByName(params)) {
     if (name === 'pretty') continue;
     const node = (schema as Node).properties?.[name];
-    const values = params.getAll(name);
     if (takes(node, 'array')) body[name] = values.flatMap((value) => value.split(','));
     else body[name] = values.length === 1 ? toValue(node, values[0] ?? '') : values;
   }
   return body;
+}
+
+/** In one pass: `getAll` for each name would read all of them once more for each. */
+function valuesByName(params: URLSearchParams): Map<string, string[]> {
+  const found = new Map<string, string[]>();
+  for (const [name, value] of params) {
+    const values = found.get(name);
+    if (values === undefined) found.set(name, [value]);
+    else values.push(value);
+  }
+  return found;
 }
 
 function toValue(node: Node | undefined, text: string): unknown {

@@ -2,9 +2,11 @@ import { type Address, type AddressBlock, parseBlock, showAddress } from '../cor
 import { isSecretShaped } from '../core/secret.ts';
 import type { Config } from '../config/variables.ts';
 import type { Engine } from '../engine/engine.ts';
+import type { System } from '../engine/system.ts';
 import type { Log } from '../log.ts';
 import type { Digester } from '../system.ts';
 import { callerAddress } from './clientAddress.ts';
+import { NOISE_NUMBERS, readJson } from './jsonReader.ts';
 import type { HttpMetrics } from './metrics.ts';
 import { RequestIds } from './requestId.ts';
 
@@ -21,6 +23,8 @@ export interface Service {
   /** The same as text. */
   readonly originOf: (asking: Asking) => string | null;
   readonly monotonicMs: () => number;
+  /** A body that may be large. */
+  readonly readJson: (bytes: Uint8Array) => unknown;
   /** What the root key in the Authorization header may be stored under; empty when there is none. */
   readonly rootDigests: (headers: HeaderLookup) => readonly string[];
 }
@@ -55,8 +59,15 @@ export function makeService(parts: ServiceParts): Service {
       const address = addressOf(asking);
       return address === null ? null : showAddress(address);
     },
+    readJson: jsonReading(parts.engine.system),
     rootDigests: (headers) => bearerDigests(headers.get('authorization'), parts.digester),
   };
+}
+
+/** The noise is drawn when the first body comes: a start does not wait for it. */
+function jsonReading({ randomBytes }: System): Service['readJson'] {
+  let noise: Uint32Array | null = null;
+  return (bytes) => readJson(bytes, (noise ??= new Uint32Array(randomBytes(NOISE_NUMBERS * 4).slice().buffer)));
 }
 
 function bearerDigests(authorization: string | null, digester: Digester): string[] {

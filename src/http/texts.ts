@@ -31,8 +31,28 @@ export function formatFault(format: TextFormat, text: string): string | null {
 /** What is wrong with a text of the right length, where more can be said than how it must be. */
 export function textFault({ pattern, format }: { pattern?: string; format?: string }, text: string): string | null {
   if (pattern === TEXT_PATTERN || pattern === READABLE_PATTERN) {
-    if (!new RegExp(TEXT_PATTERN, 'u').test(text)) return 'must not hold NUL or half characters';
-    if (!new RegExp(pattern, 'u').test(text)) return 'must have something to read in it';
+    if (!regExpOf(TEXT_PATTERN).test(text)) return 'must not hold NUL or half characters';
+    if (!regExpOf(pattern).test(text)) return 'must have something to read in it';
   }
   return format !== undefined && Object.hasOwn(FORMATS, format) ? formatFault(format as TextFormat, text) : null;
+}
+
+/** Made once for each pattern of the schemas: to make one takes longer than to use it. */
+const regExps = new Map<string, RegExp>();
+
+export function regExpOf(pattern: string): RegExp {
+  const known = regExps.get(pattern);
+  if (known !== undefined) return known;
+  const made = new RegExp(pattern, 'u');
+  regExps.set(pattern, made);
+  return made;
+}
+
+/** In characters as the schemas count them, not in UTF-16 units. A list of them would take many times the memory of the text. */
+export function lengthOf(text: string): number {
+  let length = text.length;
+  for (let i = 1; i < text.length; i++) {
+    if ((text.charCodeAt(i) & 0xfc00) === 0xdc00 && (text.charCodeAt(i - 1) & 0xfc00) === 0xd800) length--;
+  }
+  return length;
 }

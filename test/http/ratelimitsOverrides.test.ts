@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 
-import { MAX_OVERRIDES_PER_NAMESPACE } from '../../src/core/bounds.ts';
+import { MAX_OVERRIDES_PER_NAMESPACE, MAX_PATTERNS_PER_NAMESPACE } from '../../src/core/bounds.ts';
 import type { OverrideRecord } from '../../src/core/records.ts';
 import { TestService } from '../harness/service.ts';
 
@@ -222,6 +222,40 @@ describe('setOverride', () => {
     // One that is there can still be changed.
     await set('first', { limit: 3 });
     expect(await limit('first')).toMatchObject({ limit: 3 });
+  });
+});
+
+describe('patterns', () => {
+  test('a namespace holds 1,000 of them and no more; other overrides can still be set', async () => {
+    await set('first*');
+    const namespace = await namespaceId();
+    const many = Array.from({ length: MAX_PATTERNS_PER_NAMESPACE - 2 }, (_, i): OverrideRecord => {
+      const numbers = { limit: 1, durationMs: 1000, async: true, createdAtMs: 0, updatedAtMs: null };
+      return { id: `ovr_${i}`, namespaceId: namespace, identifier: `many_${i}*`, ...numbers };
+    });
+    await service.storage.ledger.apply({
+      writes: many.map((override) => ({ kind: 'insertOverride', override })),
+      accounts: [],
+    });
+    const setting = (identifier: string) =>
+      service.call('/v1/ratelimits.setOverride', { namespaceName: NAMESPACE, identifier, limit: 1, duration: 1000 });
+    expect((await setting('last*')).status).toBe(200);
+    const refused = await setting('one more*');
+    expect([refused.status, refused.body.error.message]).toEqual([
+      412,
+      'This namespace has 1000 overrides with a star, which is the most there can be.',
+    ]);
+    expect((await setting('no pattern')).status).toBe(200);
+    expect((await setting('first*')).status).toBe(200);
+  });
+
+  test('one may have 10 stars and no more', async () => {
+    await set('first');
+    const setting = (identifier: string) =>
+      service.call('/v1/ratelimits.setOverride', { namespaceName: NAMESPACE, identifier, limit: 1, duration: 1000 });
+    expect((await setting('*a'.repeat(10))).status).toBe(200);
+    const refused = await setting('*a'.repeat(11));
+    expect([refused.status, refused.body.error.message]).toEqual([400, 'identifier must have at most 10 stars']);
   });
 });
 

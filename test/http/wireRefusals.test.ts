@@ -108,7 +108,13 @@ describe.each(SERVERS)('wrong HTTP, %s', (name) => {
   const counted = (sample: string): number => {
     const { metrics, engine } = served.service.composed.service;
     const gauges = { version: '', location: '', cacheHits: 0, cacheMisses: 0, cachedKeys: 0, unsavedLocalCounts: 0 };
-    const more = { ledgerWaiting: 0, lookupsWaiting: engine.keyCache.lookupsWaiting, connections: 0, connectionsRefused: 0, cluster: null };
+    const more = {
+      ledgerWaiting: 0,
+      lookupsWaiting: engine.keyCache.lookupsWaiting,
+      connections: 0,
+      connectionsRefused: 0,
+      cluster: null,
+    };
     const otherTags = { refused: 0, lists: 0, bytes: 0 };
     const line = metrics.text({ ...gauges, ...more, otherTags, walBytes: null }).split('\n');
     return Number(line.find((each) => each.startsWith(`${sample} `))?.slice(sample.length + 1) ?? 0);

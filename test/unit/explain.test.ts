@@ -110,4 +110,47 @@ describe('explain', () => {
     const value = JSON.parse('{"name":"x","__proto__":1,"constructor":2}') as unknown;
     expect(messages(value)).toEqual(['unknown field `__proto__`', 'unknown field `constructor`']);
   });
+
+  test('nothing is looked at behind the last problem that is told', () => {
+    const looked: string[] = [];
+    const entry = (i: number): object =>
+      new Proxy(Object.fromEntries(Array.from({ length: 633 }, (_, j) => [`unknown${j}`, 1])), {
+        ownKeys(target) {
+          looked.push(`entry ${i}`);
+          return Reflect.ownKeys(target);
+        },
+      });
+    const list = Array.from({ length: 100 }, (_, i) => entry(i));
+    const issues = explain(Type.Array(schema), list);
+    expect(issues.map(({ path }) => path)).toEqual([
+      '[0].name',
+      ...Array.from({ length: 19 }, (_, j) => `[0].unknown${j}`),
+    ]);
+    expect(looked).toEqual(['entry 0']);
+  });
+
+  test('a choice is left at its first problem', () => {
+    const looked: number[] = [];
+    const list = new Proxy(
+      Array.from({ length: 1000 }, () => 'not a number'),
+      {
+        get(target, property) {
+          if (typeof property === 'string' && /^\d+$/.test(property)) looked.push(Number(property));
+          return Reflect.get(target, property) as unknown;
+        },
+      },
+    );
+    const issues = explain(orNull(Type.Array(Type.Integer(), { maxItems: 1000 })), list);
+    expect(issues.length).toBe(20);
+    // Once for the choice, then twice for each problem that is told.
+    expect(Math.max(...looked)).toBe(19);
+    expect(looked.length).toBe(2 + 2 * 20);
+  });
+
+  test('lengths are told in characters, of half ones too', () => {
+    const told = (text: string) => messages({ name: text })[0]?.match(/not (.*)$/)?.[1];
+    expect(told('😀'.repeat(257))).toBe('a string of 257 characters');
+    expect(told(`${'\ud800'.repeat(200)}${'\udc00'.repeat(200)}`)).toBe('a string of 399 characters');
+    expect(messages({ name: '😀'.repeat(256) })).toEqual([]);
+  });
 });

@@ -28,4 +28,20 @@ describe('nearestName', () => {
     expect(nearestName('abcd', ['abxy', 'abcx', 'abcy'])).toBe('abcx');
     expect(nearestName('abcd', [])).toBeNull();
   });
+
+  test('a name is compared only with those of nearly its length, and a long one with none', () => {
+    let compared = 0;
+    class Counted extends String {
+      override toLowerCase(): string {
+        compared++;
+        return super.toLowerCase();
+      }
+    }
+    const counted = known.map((name) => new Counted(name) as unknown as string);
+    for (const length of [13, 64, 4_000_000]) expect(nearestName('x'.repeat(length), counted)).toBeNull();
+    expect(compared).toBe(0);
+    // With refill, ownerId and meta; the others have four letters more.
+    expect(nearestName('xxxxx', counted)).toBeNull();
+    expect(compared).toBe(3);
+  });
 });

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'bun:test';
+import { describe, expect, spyOn, test } from 'bun:test';
 
 import { holdPermissions, type PermissionQuery, satisfies } from '../../src/core/permissions.ts';
 import { grantsOf } from '../harness/grants.ts';
@@ -95,4 +95,18 @@ describe('and, or', () => {
   ])('%j: %p, by a key that holds a and b', (query, isSatisfied) => {
     expect(passes(['a', 'b'], query)).toBe(isSatisfied);
   });
+});
+
+test('of many wildcards of one shape none is compared: what is asked for is looked up once', () => {
+  const held = holdPermissions(Array.from({ length: 2_000 }, (_, i) => `documents.*.part${i}.read`));
+  expect(held.shapes.length).toBe(1);
+  const has = spyOn(Set.prototype, 'has');
+  try {
+    expect(satisfies(held, 'documents.7.part1999.read')).toBe(true);
+    expect(satisfies(held, 'documents.7.part2000.read')).toBe(false);
+    // Once as it is, and once with a star.
+    expect(has).toHaveBeenCalledTimes(4);
+  } finally {
+    has.mockRestore();
+  }
 });

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'bun:test';
+import { describe, expect, spyOn, test } from 'bun:test';
 
 import { endOfPrefix, searchWords, wordsOf } from '../../src/core/search.ts';
 
@@ -31,6 +31,16 @@ describe('the words by which a key is found', () => {
     expect([words.length, ...words.slice(0, 4)]).toEqual([100, 'the', 'name', 'w0', 'x0']);
     expect(searchWords(Array.from({ length: 150 }, (_, i) => `n${i}`).join(' '), meta).at(-1)).toBe('n99');
   });
+});
+
+test('a text of many words is left after the hundredth', () => {
+  const add = spyOn(Set.prototype, 'add');
+  try {
+    searchWords(null, JSON.stringify({ text: Array.from({ length: 2_000 }, (_, i) => `w${i}`).join(' ') }));
+    expect(add).toHaveBeenCalledTimes(100);
+  } finally {
+    add.mockRestore();
+  }
 });
 
 test('every text that begins so lies before the end of its prefix, and no other', () => {

@@ -1,5 +1,6 @@
-import { MAX_OVERRIDES_PER_NAMESPACE } from '../../core/bounds.ts';
+import { MAX_OVERRIDES_PER_NAMESPACE, MAX_PATTERNS_PER_NAMESPACE } from '../../core/bounds.ts';
 import { AppError, notFound, repeatable } from '../../core/errors.ts';
+import { isPattern } from '../../core/identifierPattern.ts';
 import { ID_RANDOM_BYTES, makeId } from '../../core/ids.ts';
 import type { NamespaceRecord, OverrideRecord } from '../../core/records.ts';
 import { type Deed, holdsRight } from '../../core/rights.ts';
@@ -78,7 +79,17 @@ export class OverrideAdmin {
     }
     const { total } = await records.listOverrides(namespace.id, { limit: 1, after: null });
     if (total >= MAX_OVERRIDES_PER_NAMESPACE) throw tooManyOverrides();
+    if (isPattern(numbers.identifier)) await this.#requireRoomForPattern(namespace.id, total);
     return this.#inserting(actor, namespace, numbers);
+  }
+
+  /** Read only where there are so many overrides that it may be the bound. */
+  async #requireRoomForPattern(namespaceId: string, total: number): Promise<void> {
+    if (total < MAX_PATTERNS_PER_NAMESPACE) return;
+    const all = await this.#parts.storage.records.listAllOverrides(namespaceId);
+    if (all.filter(({ identifier }) => isPattern(identifier)).length >= MAX_PATTERNS_PER_NAMESPACE) {
+      throw tooManyPatterns();
+    }
   }
 
   #inserting(actor: Actor, namespace: NamespaceRecord, numbers: OverrideNumbers): Setting {
@@ -126,4 +137,9 @@ function tooManyOverrides(): AppError {
 function overrideFacts(override: Omit<OverrideRecord, 'id'>): Record<string, unknown> {
   const { namespaceId, identifier, limit, durationMs, async } = override;
   return { namespaceId, identifier, limit, duration: durationMs, async };
+}
+
+function tooManyPatterns(): AppError {
+  const most = `${MAX_PATTERNS_PER_NAMESPACE} overrides with a star, which is the most there can be`;
+  return new AppError('PRECONDITION_FAILED', `This namespace has ${most}.`);
 }

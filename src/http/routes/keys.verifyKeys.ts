@@ -1,13 +1,12 @@
 import { Compile } from 'typebox/compile';
 import { Type } from 'typebox';
 
-import { MAX_BATCH_ITEMS, MAX_IMPORT_BODY_BYTES } from '../../core/bounds.ts';
+import { MAX_BATCH_ITEMS, MAX_VERIFY_BATCH_BODY_BYTES } from '../../core/bounds.ts';
 import type { VerifyRequest } from '../../engine/verify.ts';
 import { type AnswerContext, errorBody, jsonText } from '../answer.ts';
 import { checkContentType, readBodyStrictly } from '../body.ts';
 import { explain } from '../explain.ts';
 import { failedRequest, noteFailure } from '../failures.ts';
-import { parseJson } from '../json.ts';
 import { badFields } from '../keyFields.ts';
 import { strict } from '../schemas.ts';
 import type { Peer, Service } from '../service.ts';
@@ -41,7 +40,7 @@ export async function answerVerifications(
 ): Promise<Response> {
   checkContentType(request.headers);
   const asker = service.config.verifyAuth === 'open' ? null : await authenticateAsker(service, request.headers);
-  const body = parseJson(await readBodyStrictly(request, MAX_IMPORT_BODY_BYTES));
+  const body = service.readJson(await readBodyStrictly(request, MAX_VERIFY_BATCH_BODY_BYTES));
   if (!compiled.Check(body)) throw badFields(explain(Body, body));
   // All are read before the first is asked: a request that cannot be understood takes nothing.
   const asking = { headers: request.headers, peer };

@@ -1,5 +1,8 @@
 import { Type } from 'typebox';
 
+import { MAX_STARS_PER_PATTERN } from '../../core/bounds.ts';
+import { hasTooManyStars } from '../../core/identifierPattern.ts';
+import { badFields } from '../keyFields.ts';
 import { Identifier, NamespaceFields, toNamespaceReference } from '../limitFields.ts';
 import { defineRoute } from '../route.ts';
 import { Count, DurationMs, strict } from '../schemas.ts';
@@ -24,6 +27,10 @@ export const setOverride = defineRoute({
   },
   errors: ['NOT_FOUND', 'PRECONDITION_FAILED'],
   async handle(engine, actor, { identifier, limit, duration, async = false, ...body }) {
+    if (hasTooManyStars(identifier)) {
+      const message = `identifier must have at most ${MAX_STARS_PER_PATTERN} stars`;
+      throw badFields([{ path: 'identifier', message }]);
+    }
     const numbers = { identifier, limit, durationMs: duration, async };
     return engine.ratelimits.overrides.set(actor, toNamespaceReference(body), numbers);
   },

@@ -4,6 +4,7 @@ import { MAX_RIGHTS } from '../../core/bounds.ts';
 import { type Issue, repeatable } from '../../core/errors.ts';
 import { nearestName } from '../../core/nearest.ts';
 import { ALL_RIGHTS, DEEDS, isRight, rightTo } from '../../core/rights.ts';
+import { MAX_ISSUES } from '../explain.ts';
 import { badFields } from '../keyFields.ts';
 import { defineRoute } from '../route.ts';
 import { Name, strict, UnixMs, words } from '../schemas.ts';
@@ -28,7 +29,11 @@ export const createRootKey = defineRoute({
   },
   errors: [],
   async handle(engine, actor, { name, permissions, expires }) {
-    const issues = permissions.flatMap((right, i) => (isRight(right) ? [] : [notRight(right, `permissions[${i}]`)]));
+    const issues: Issue[] = [];
+    for (const [i, right] of permissions.entries()) {
+      if (issues.length === MAX_ISSUES) break;
+      if (!isRight(right)) issues.push(notRight(right, `permissions[${i}]`));
+    }
     if (expires !== undefined && expires <= engine.storage.ledger.nowMs()) {
       issues.push({ path: 'expires', message: 'expires lies in the past; it is a unix time in milliseconds' });
     }

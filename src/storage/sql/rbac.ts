@@ -39,7 +39,8 @@ async function readNamed<T extends { id: string }>(
 }
 
 function statementsFor(table: string, columns: readonly string[], values: readonly string[]): Statement[] {
-  const all = [...new Set(values)];
+  // Sorted, not put into a Set: texts can be chosen that all fall into one place of it, and an import may name 100,000.
+  const all = values.toSorted().filter((value, i, sorted) => i === 0 || value !== sorted[i - 1]);
   const statements: Statement[] = [];
   for (let i = 0; i < all.length; i += MAX_VALUES) {
     const params = all.slice(i, i + MAX_VALUES);
