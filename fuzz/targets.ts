@@ -1,12 +1,13 @@
 import { maxBodyBytesOf } from '../src/http/bodyBounds.ts';
 import { AnswerHeads } from '../src/http/front/answerHead.ts';
 import { Front } from '../src/http/front/front.ts';
+import { Room } from '../src/http/front/room.ts';
 import { Store } from '../src/http/front/store.ts';
 import { Turns } from '../src/http/front/turns.ts';
 import { RecordingApp, type Seen } from './app.ts';
 
 const HOSTNAME = '127.0.0.1';
-const MAX_CONNECTIONS = 1000;
+const SIZE = { connections: 1000, refusals: 0, firstReserved: Infinity };
 
 /** A server that listens, and what the application behind it was asked. */
 export interface Target {
@@ -18,7 +19,7 @@ export interface Target {
 
 export function startFront(): Target {
   const app = new RecordingApp(true);
-  const front = new Front(HOSTNAME, 0, MAX_CONNECTIONS, {
+  const front = new Front(HOSTNAME, 0, new Room(SIZE), {
     verification: app.verification,
     handle: app.handle,
     maxBodyBytes: maxBodyBytesOf,

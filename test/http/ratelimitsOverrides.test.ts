@@ -230,11 +230,12 @@ describe('patterns', () => {
     await set('first*');
     const namespace = await namespaceId();
     const many = Array.from({ length: MAX_PATTERNS_PER_NAMESPACE - 2 }, (_, i): OverrideRecord => {
-      const numbers = { limit: 1, durationMs: 1000, async: true, createdAtMs: 0, updatedAtMs: null };
+      const numbers = { limit: 1, durationMs: 1000, async: true, createdAtMs: 0, updatedAtMs: null, revision: 0 };
       return { id: `ovr_${i}`, namespaceId: namespace, identifier: `many_${i}*`, ...numbers };
     });
     await service.storage.ledger.apply({
-      writes: many.map((override) => ({ kind: 'insertOverride', override })),
+      // The first pattern made revision 1.
+      writes: many.map((override, i) => ({ kind: 'insertOverride', override, expectPatterns: 1 + i })),
       accounts: [],
     });
     const setting = (identifier: string) =>
