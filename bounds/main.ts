@@ -22,6 +22,8 @@ interface Row {
   readonly ms: number;
   /** Against JSON.parse for as many ordinary bytes; null where these are too few to compare. */
   readonly ratio: number | null;
+  /** Against JSON.parse for the largest body, measured beside it: the speed of a machine changes. */
+  readonly ratioToLargest: number;
 }
 
 /**
@@ -56,7 +58,8 @@ async function measure({ service }: World, input: Input): Promise<Row> {
     if (answer.status !== status)
       throw new Error(`${path}, ${input.what}: ${answer.status} ${answer.text.slice(0, 300)}`);
   });
-  return { input, bytes, ms, ratio: bytes < MIN_COMPARED_BYTES ? null : ms / (await parsingMs(bytes)) };
+  const ratio = bytes < MIN_COMPARED_BYTES ? null : ms / (await parsingMs(bytes));
+  return { input, bytes, ms, ratio, ratioToLargest: ms / (await parsingMs(MAX_IMPORT_BODY_BYTES)) };
 }
 
 function parsingMs(bytes: number): Promise<number> {
@@ -64,34 +67,34 @@ function parsingMs(bytes: number): Promise<number> {
   return threadMsOf(async () => void JSON.parse(ordinary));
 }
 
-function lineOf({ input, bytes, ms, ratio }: Row): string {
+const HEAD = `| Route | Worst input | Bound | Bytes | Thread, ms | Times JSON.parse | Times 4 MiB |
+|---|---|---|---|---|---|---|`;
+
+function lineOf({ input, bytes, ms, ratio, ratioToLargest }: Row): string {
   const route = input.status === 404 && input.body === null ? 'any' : `\`${/^\/v1\/([\w.]*)/.exec(input.path)?.[1]}\``;
-  const size = bytes.toLocaleString('en-US');
-  return `| ${[route, input.what, input.bound, size, ms.toFixed(1), ratio?.toFixed(1) ?? '-'].join(' | ')} |`;
+  const numbers = [ms.toFixed(1), ratio?.toFixed(1) ?? '-', ratioToLargest.toFixed(1)];
+  return `| ${[route, input.what, input.bound, bytes.toLocaleString('en-US'), ...numbers].join(' | ')} |`;
 }
 
 /** Prints a table, and answers the rows that take too long. */
-async function measureAll(world: World, inputs: readonly Input[], maxMs: number): Promise<Row[]> {
+async function measureAll(title: string, world: World, inputs: readonly Input[]): Promise<Row[]> {
   const failed: Row[] = [];
-  console.log('| Route | Worst input | Bound | Bytes | Thread, ms | Times JSON.parse |\n|---|---|---|---|---|---|');
+  console.log(`\n${title}\n\n${HEAD}`);
   for (const input of inputs) {
     const row = await measure(world, input);
     console.log(lineOf(row));
-    if (row.ms > maxMs) failed.push(row);
+    if (row.ratioToLargest > MAX_RATIO) failed.push(row);
   }
   return failed;
 }
 
+console.log(`Keystile ${VERSION} on Bun ${Bun.version}, ${cpus().length} x ${cpus()[0]?.model}`);
 const world = await makeWorld();
 try {
-  const unitMs = await parsingMs(MAX_IMPORT_BODY_BYTES);
-  const machine = `Bun ${Bun.version}, ${cpus().length} x ${cpus()[0]?.model}`;
-  console.log(`Keystile ${VERSION} on ${machine}. JSON.parse for 4 MiB of ordinary JSON: ${unitMs.toFixed(1)} ms.`);
-  const maxMs = unitMs * MAX_RATIO;
-  console.log('\nWithout a root key\n');
-  const failed = await measureAll(world, openInputs(world), maxMs);
-  console.log('\nWith a root key\n');
-  failed.push(...(await measureAll(world, managementInputs(world), maxMs)));
+  const failed = [
+    ...(await measureAll('Without a root key', world, openInputs(world))),
+    ...(await measureAll('With a root key', world, managementInputs(world))),
+  ];
   for (const row of failed) console.error(`TOO LONG: ${lineOf(row)}`);
   process.exitCode = failed.length === 0 ? 0 : 1;
 } finally {

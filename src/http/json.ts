@@ -10,8 +10,9 @@ const CLOSE_BRACKET = 0x5d;
 const COLON = 0x3a;
 
 /**
- * Reads a small JSON body (MAX_VERIFY_BODY_BYTES) strictly; `readJson` reads larger ones, for which JSON.parse is not safe. On top of the grammar, nesting is bounded (what nests deeper could be read but not written
- * out again) and a member may stand once only (JSON.parse keeps the last of two, another reader the first).
+ * Reads the JSON body of one verification (MAX_VERIFY_BODY_BYTES) strictly. On top of the grammar, nesting is bounded (what
+ * nests deeper could be read but not written out again) and a member may stand once only (JSON.parse keeps the last of two,
+ * another reader the first). `readJson` does the same for all other bodies: they may be too large for JSON.parse.
  */
 export function parseJson(text: string): unknown {
   const problem = inspect(text);

@@ -72,6 +72,7 @@ describe.each(READERS)('%s', (_name, read) => {
     ['{"a\\"":1,"a\\"":2}', 'a"'],
     ['{"b":1,"\\u0061":1,"c":{"a":1},"a":2}', 'a'],
     ['{"\\u0061":1,"\\u0061":2}', 'a'],
+    ['{"\\u006a":1,"\\u006A":2}', 'j'],
     ['[{"\\u0061":1},{"a":1,"\\u0061":2}]', 'a'],
   ])('%s: a member that stands twice is refused, however it is spelt', (text, name) => {
     expect(problemOf(text)).toBe(`The member ${JSON.stringify(name)} stands twice in one object.`);
