@@ -10,16 +10,25 @@ import type { Counted } from './verify.ts';
  * The records that decided a verification, except those whose revision a leg of its spend names: the accounts of a record carry
  * its revision. Most keys have counters of their own and need no fence.
  */
-export function fencesOf({ entry, request }: Counted, strict: readonly AppliedLimit[]): readonly Fence[] {
+export function fencesOf(counted: Counted, strict: readonly AppliedLimit[]): readonly Fence[] {
+  const { entry, request } = counted;
+  const { credits, identity } = entry;
+  const key = credits !== null || strict.some((limit) => !limit.ofIdentity && hasAccount(entry, limit));
+  if (key && identity === null && request.permissions === null) return NO_FENCES;
+  const ofIdentity = strict.some((limit) => limit.ofIdentity && hasAccount(entry, limit));
+  return fencesBeside(counted, { key, identity: ofIdentity || (identity !== null && identity.credits !== null) });
+}
+
+/** The records that decided a verification, all of them: where no leg names any. */
+export function everyFenceOf(counted: Counted): readonly Fence[] {
+  return fencesBeside(counted, { key: false, identity: false });
+}
+
+function fencesBeside({ entry, request }: Counted, isNamed: { key: boolean; identity: boolean }): readonly Fence[] {
   const { identity } = entry;
-  const isKeyNamed = entry.credits !== null || strict.some((limit) => !limit.ofIdentity && hasAccount(entry, limit));
-  if (isKeyNamed && identity === null && request.permissions === null) return NO_FENCES;
   const fences: Fence[] = [];
-  if (!isKeyNamed) fences.push(recordFence('key', entry.id, entry.revision));
-  if (identity !== null) {
-    const isNamed = identity.credits !== null || strict.some((limit) => limit.ofIdentity && hasAccount(entry, limit));
-    if (!isNamed) fences.push(recordFence('identity', identity.id, identity.revision));
-  }
+  if (!isNamed.key) fences.push(recordFence('key', entry.id, entry.revision));
+  if (identity !== null && !isNamed.identity) fences.push(recordFence('identity', identity.id, identity.revision));
   if (request.permissions !== null) fences.push(...permissionFences(entry, request.permissions));
   return fences;
 }

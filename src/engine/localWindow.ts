@@ -138,10 +138,16 @@ export function runningWindows(saved: readonly LoadedCount[], nowMs: number): Lo
     else {
       // One of them was pulled back.
       known.admitted += loaded.admitted;
-      known.others += loaded.others;
+      addOthers(known, loaded);
     }
   }
   return windows;
+}
+
+/** Of two ends the one that runs now counts, in whichever order they were read. */
+function addOthers(known: LocalWindow, { others, othersResetAtMs }: LocalWindow): void {
+  if (othersResetAtMs === known.othersResetAtMs) known.others += others;
+  else if (othersResetAtMs === known.resetAtMs) Object.assign(known, { others, othersResetAtMs });
 }
 
 function fromCount({ owner, name, durationMs, count, resetAtMs, others }: LoadedCount): LocalWindow {

@@ -9,7 +9,7 @@ import type { Feed } from '../storage/feedPort.ts';
 import type { Ledger } from '../storage/port.ts';
 import { AdHocLimits } from './adHocLimits.ts';
 import type { Edge } from './edge.ts';
-import { fencesOf } from './fences.ts';
+import { everyFenceOf, fencesOf } from './fences.ts';
 import type { KeyCache } from './keyCache.ts';
 import type { KeyEntry } from './keyEntry.ts';
 import { accountOf, type AppliedLimit, appliedLimits, type LimitRequest, ownerOf } from './limits.ts';
@@ -154,6 +154,9 @@ export class Verifier {
     const { entry, request, limits } = counted;
     const strict = limits.filter(({ async }) => !async);
     if (request.idempotency === null || (strict.length === 0 && !hasCredits(entry))) return refusal;
+    // What may not pass any more is not answered as it was.
+    const asked = { legs: [], fences: everyFenceOf(counted), idempotency: null };
+    if ((await this.#parts.ledger.spend(asked)).status === 'stale') return this.#decideAgain(counted);
     const replayed = await this.#parts.ledger.findReplay({ scope: entry.id, ...request.idempotency });
     return replayed === null ? refusal : this.#toVerdict(counted, strict, replayed);
   }

@@ -1,11 +1,11 @@
-import { MAX_BODY_BYTES, MAX_IMPORT_BODY_BYTES, MAX_VERIFY_BODY_BYTES } from '../core/bounds.ts';
+import { MAX_BODY_BYTES, MAX_VERIFY_BATCH_BODY_BYTES, MAX_VERIFY_BODY_BYTES } from '../core/bounds.ts';
 import { verifyKey } from './routes/keys.verifyKey.ts';
 import { verifyKeys } from './routes/keys.verifyKeys.ts';
 import { ROUTES } from './routeTable.ts';
 
 const OTHERS: ReadonlyMap<string, number> = new Map([
   [verifyKey.path, MAX_VERIFY_BODY_BYTES],
-  [verifyKeys.path, MAX_IMPORT_BODY_BYTES],
+  [verifyKeys.path, MAX_VERIFY_BATCH_BODY_BYTES],
   ...ROUTES.flatMap(({ path, maxBodyBytes }) => (maxBodyBytes === undefined ? [] : [[path, maxBodyBytes] as const])),
 ]);
 

@@ -119,7 +119,7 @@ describe('a full disk', () => {
 
 describe('an I/O error while serving (a write past the allowed file size fails)', () => {
   /** Blocks of 512 bytes (in some shells of 1024): room for the start, and for some dozens of commits. */
-  const LIMITED = ['sh', '-c', `trap '' XFSZ; ulimit -f 1024; exec "$@"`, 'sh', ...SERVE];
+  const LIMITED = ['sh', '-c', `trap '' XFSZ; ulimit -f 1536; exec "$@"`, 'sh', ...SERVE];
   const CREDITS = 100_000;
   const MAX_REQUESTS = 5_000;
 

@@ -67,7 +67,9 @@ describe('a body that is wrong in 63,300 places', () => {
   });
 
   test('migrations.createKeys: the first 20 are told, and a long name is cut', async () => {
-    const raw = JSON.stringify(manyFields(61, (fields) => ({ apiId: 'a', plaintext: 'p', ...fields })));
+    const raw = JSON.stringify(
+      manyFields(61, (fields) => ({ apiId: 'a', plaintext: 'a secret that is long enough', ...fields })),
+    );
     expect([raw.length <= MAX_IMPORT_BODY_BYTES, raw.length > MAX_IMPORT_BODY_BYTES * 0.98]).toEqual([true, true]);
     const answer = await service.call('/v1/migrations.createKeys', undefined, { raw });
     expect([answer.status, answer.body.error.issues.length]).toEqual([400, 20]);

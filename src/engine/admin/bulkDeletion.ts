@@ -55,17 +55,24 @@ export class BulkDeletion {
     for (const api of await this.#parts.storage.records.listApisWithKeysLeftBehind()) await this.writeDown(api);
   }
 
-  /** Goes through the keys that a deletion has left behind; answers how many there were. */
+  /**
+   * Goes through the keys that a deletion has left behind; answers how many it has written down. When it ends, none is left whose
+   * spends another node could still decide from memory, but for those that nobody can change.
+   */
   async writeDown(api: DoomedApi): Promise<number> {
     const { records, edge } = this.#parts.storage;
     let count = 0;
+    let stuck = '';
     for (;;) {
       const left = await records.listKeysLeftBehind(api.id, edge.isShared ? SHARED_STEP : STEP);
       const isDone = left.length > 0 && (await this.#writeDown(api, left));
       const done = isDone ? left.length : await this.#writeDownOneByOne(api, left);
       count += done;
-      // None of them could be changed: the next sweep tries again.
-      if (done === 0) return count;
+      if (left.length === 0) return count;
+      // Another node may be at it as well: then there are others left now. The same again cannot be changed; the next sweep tries.
+      const ids = left.map(idOf).join();
+      if (done === 0 && ids === stuck) return count;
+      stuck = done === 0 ? ids : '';
     }
   }
 

@@ -204,8 +204,9 @@ export class PostgresFeed implements Feed {
     this.#timeline = timeline;
     if (seen === null || (last === seen && isSameLine)) return;
     // Numbers have no gaps. Too many to tell, some removed already, or another database at this address: nothing kept counts.
-    const isWhole = isSameLine && changes !== null && changes.length === last - seen;
-    const change = isWhole ? merged(changes) : ANYTHING;
+    // Polls may overlap: what the one before has brought is not new any more.
+    const news = (changes ?? []).filter(({ number }) => number > seen);
+    const change = isSameLine && news.length === last - seen ? merged(news) : ANYTHING;
     for (const listener of this.#listeners) listener(change);
   }
 

@@ -118,7 +118,8 @@ interface Worker {
  *   in a batch --busy: another node holds a row--> waiting at the head; its accounts are hot for a while, and go by the slow lane
  *   in a batch --not done--> waiting at the head, a few times, each after a pause;  --refused--> the batch is halved
  *   in a plain batch --apart--> waiting at the head, for a batch of the others
- *   in a batch --a fence of it is broken--> answered stale;  --a fence of another one in the batch is--> waiting at the head
+ *   in a batch --a fence of it is broken--> answered stale;  --a fence of another one in the batch is--> sent again at once,
+ *     without new ones, whose fences may be broken too
  *   waiting --a change--> a transaction of its own, in its turn
  *
  * No account is in two batches at once, and nothing that waits is overtaken by what came later with the same claims: what
@@ -414,16 +415,18 @@ export class PostgresLedger implements Ledger {
       const isAgain = items.map((item, i) => this.#comesAgain(item, outcomes[i], worker.isSlow));
       const answer = (): void => {
         for (let i = 0; i < items.length; i++)
-          if (isAgain[i] === false) this.#settle(items[i] as SpendItem, outcomes[i], startedAtMs);
+          if (isAgain[i] === false && outcomes[i] !== 'again')
+            this.#settle(items[i] as SpendItem, outcomes[i], startedAtMs);
       };
-      return { again: items.filter((_, i) => isAgain[i]), answers: [answer] };
+      const sent: Sent = { again: items.filter((_, i) => isAgain[i]), answers: [answer] };
+      const unbroken = items.filter((_, i) => outcomes[i] === 'again');
+      return unbroken.length === 0 ? sent : joined(sent, await this.#send(worker, unbroken));
     } catch (error) {
       return this.#fail(worker, items, error as Error);
     }
   }
 
   #comesAgain(item: SpendItem, outcome: BatchOutcome | undefined, hasWaited: boolean): boolean {
-    if (outcome === 'again') return true;
     if (outcome === 'apart') {
       item.isPlain = false;
       return true;
@@ -441,7 +444,7 @@ export class PostgresLedger implements Ledger {
     if (outcome.status === 'stale') {
       // It may have been asked for another refill epoch than the database is in, and is asked again at once.
       this.#options.clock.keepWithin(sentAtMs, outcome.nowMs);
-      for (const { account } of item.spend.legs) this.#management.forgetWindow(account);
+      if (outcome.fence === null) for (const { account } of item.spend.legs) this.#management.forgetWindow(account);
     }
     this.#answer(item, outcome);
   }
@@ -479,9 +482,7 @@ export class PostgresLedger implements Ledger {
       return { again: [], answers: [] };
     }
     const middle = Math.ceil(items.length / 2);
-    const first = await this.#send(worker, items.slice(0, middle));
-    const second = await this.#send(worker, items.slice(middle));
-    return { again: [...first.again, ...second.again], answers: [...first.answers, ...second.answers] };
+    return joined(await this.#send(worker, items.slice(0, middle)), await this.#send(worker, items.slice(middle)));
   }
 
   #answer(item: Item, outcome: Outcome): void {
@@ -493,6 +494,10 @@ export class PostgresLedger implements Ledger {
     this.#waiting--;
     item.outcome.fail(error);
   }
+}
+
+function joined(first: Sent, second: Sent): Sent {
+  return { again: [...first.again, ...second.again], answers: [...first.answers, ...second.answers] };
 }
 
 function isSpend(item: Item): item is SpendItem {

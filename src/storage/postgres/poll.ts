@@ -13,6 +13,7 @@ export interface PollRow extends Record<string, unknown>, DurabilityFacts {
 }
 
 interface ChangeRow {
+  readonly number: number;
   readonly keys: readonly string[];
   readonly root_keys: boolean;
   /** JSON of Subjects; null: none. */
@@ -22,8 +23,8 @@ interface ChangeRow {
 /** The counter, the clock, the changes since and how safe commits are, in one snapshot. */
 export const POLL = `SELECT c.number AS last, ledger_now_v1(NULL) AS now, ${DURABILITY_COLUMNS},
   ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint AS timeline, (
-    SELECT json_agg(json_build_object('keys', n.keys, 'root_keys', n.root_keys, 'subjects', n.subjects))
-    FROM (SELECT keys, root_keys, subjects FROM changes WHERE number > $1::bigint ORDER BY number LIMIT ${MAX_CHANGES}) n
+    SELECT json_agg(json_build_object('number', n.number, 'keys', n.keys, 'root_keys', n.root_keys, 'subjects', n.subjects))
+    FROM (SELECT number, keys, root_keys, subjects FROM changes WHERE number > $1::bigint ORDER BY number LIMIT ${MAX_CHANGES}) n
   ) AS changes FROM change_counter c`;
 
 /** A message in the log of the server and a commit behind it, about 100 bytes. No table: there is nothing to clean up behind it. */
