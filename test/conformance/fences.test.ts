@@ -197,6 +197,15 @@ describePort('the fences of a spend', (world) => {
     expect((await storage.ledger.spend(spend)).status).toBe('stale');
   });
 
+  test('without legs it only tells whether its fences hold', async () => {
+    const { storage, clock } = world();
+    await write(storage, ...RECORDS);
+    const [good, bad] = [recordFence('key', 'key_1', 1), recordFence('key', 'key_2', 7)];
+    const ask = (...fences: readonly Fence[]) => storage.ledger.spend({ legs: [], fences, idempotency: null });
+    expect(await ask(good)).toMatchObject({ status: 'taken', legs: [] });
+    expect(await ask(good, bad)).toEqual({ status: 'stale', nowMs: clock.nowMs(), fence: bad });
+  });
+
   test('a thousand fences of one spend are all looked at, also beside many spends', async () => {
     const { storage } = world();
     const many = Array.from({ length: 1000 }, (_, i) => permission(`perm_${i}`, `p${i}`));

@@ -10,6 +10,8 @@ setDefaultTimeout(60_000);
 let changing: SilentNode;
 /** Has seen everything before the change and hears nothing of it. */
 let silent: SilentNode;
+/** Makes changes too. */
+let second: SilentNode;
 let made = 0;
 
 beforeAll(async () => {
@@ -18,12 +20,13 @@ beforeAll(async () => {
   const clock = new VirtualClock('2026-03-15T12:00:00Z');
   changing = await SilentNode.start(url, clock);
   silent = await SilentNode.start(url, clock);
+  second = await SilentNode.start(url, clock);
   silent.rootKey = changing.rootKey;
+  second.rootKey = changing.rootKey;
 });
 
 afterAll(async () => {
-  await silent.close();
-  await changing.close();
+  for (const node of [silent, second, changing]) await node.close();
 });
 
 /** A key with what it belongs to. It holds `write` directly and `read` through its role, and is asked for both. */
@@ -165,6 +168,37 @@ describe.each(Object.entries(SPENDS))('a node that hears nothing and spends %s',
     await change(holder);
     expect(await verify(silent, kind, holder)).toMatchObject({ valid: false, code });
   });
+});
+
+test('all keys of an api are deleted by two nodes at one time: when either has answered, none is valid', async () => {
+  const { apiId } = await changing.ok('apis.createApi', { name: 'of two' });
+  const create = () => changing.ok('keys.createKey', { apiId, remaining: 100 });
+  const keys = (await Promise.all(Array.from({ length: 120 }, create))) as { key: string }[];
+  const verdicts = () => Promise.all(keys.map(({ key }) => silent.ok('keys.verifyKey', { key })));
+  expect((await verdicts()).filter(({ valid }) => valid).length).toBe(120);
+  const deleting = [changing, second].map((node) => node.ok('apis.deleteKeys', { apiId }));
+  await Promise.race(deleting);
+  expect((await verdicts()).filter(({ valid }) => valid)).toEqual([]);
+  await Promise.all(deleting);
+});
+
+describe('a node that hears nothing and repeats an answer under its idempotency key', () => {
+  const KIND: SpendKind = { key: { remaining: 100, ratelimits: [{ ...STRICT, limit: 1, async: true }] } };
+
+  test.each(Object.entries(CHANGES).filter(([, [, , ofIdentity]]) => !ofIdentity))(
+    'sees at once that %s, although its local limit is used up',
+    async (_change, [code, change]) => {
+      const holder = await make(KIND);
+      const request = { key: holder.key, authorization: { permissions: { and: [holder.read, holder.write] } } };
+      const again = () => silent.ok('keys.verifyKey', { ...request, idempotencyKey: `repeated_${holder.keyId}` });
+      expect([(await again()).valid, (await again()).valid]).toEqual([true, true]);
+      expect(await silent.ok('keys.verifyKey', request)).toMatchObject({ code: 'RATE_LIMITED' });
+      await change(holder);
+      // A change of the counter alone leaves the key as allowed as it was: what was answered is answered again.
+      const isCounter = code === 'USAGE_EXCEEDED';
+      expect(await again()).toMatchObject(isCounter ? { valid: true } : { valid: false, code });
+    },
+  );
 });
 
 describe('a node that hears nothing and spends a strict standalone limit', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 
 import { Edge } from '../../src/engine/edge.ts';
-import type { LocalLeg } from '../../src/engine/localWindow.ts';
+import { type LocalLeg, runningWindows, used } from '../../src/engine/localWindow.ts';
 import type { EdgeCount, LoadedCount } from '../../src/storage/port.ts';
 import { VirtualClock } from '../harness/clock.ts';
 
@@ -240,3 +240,18 @@ describe('what other nodes have counted in a window that ends too late', () => {
     },
   );
 });
+
+test.each([false, true])(
+  'of two ends that were saved the running one counts, whichever is read first (%p)',
+  (isReversed) => {
+    const [durationMs, endMs] = [60_000, 600_000];
+    const row = { owner: 'key_1', name: 'default', durationMs, count: 0 };
+    const rows = [
+      { ...row, resetAtMs: endMs, others: 40 },
+      { ...row, resetAtMs: endMs + durationMs, others: 3 },
+    ];
+    // Another node is a little ahead: its next window has begun.
+    const [window] = runningWindows(isReversed ? rows.toReversed() : rows, endMs - 500);
+    expect(window === undefined ? undefined : used(window)).toBe(40);
+  },
+);

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import { EventEmitter } from 'node:events';
 
+import type { FeedChange } from '../../src/storage/feedPort.ts';
 import { StorageUnavailable } from '../../src/storage/port.ts';
 import { LedgerClock } from '../../src/storage/postgres/clock.ts';
 import type { Connector } from '../../src/storage/postgres/connector.ts';
@@ -63,11 +64,12 @@ class World implements AsyncDisposable {
   }
 
   /** The next poll reaches the database; its answer arrives when `meanwhile` has happened. */
-  async answer(meanwhile: () => void = () => {}): Promise<void> {
+  async answer(meanwhile: () => void = () => {}, news: readonly number[] = []): Promise<void> {
     while (this.line.polls.length === 0) await turn();
     const poll = this.line.polls.shift();
     const facts = { fsync: true, full_page_writes: true, awaits_standby: false };
-    const row = { ...facts, last: 1, now: this.wall.nowMs(), timeline: 1, changes: [] };
+    const changes = news.map((number) => ({ number, keys: [`key ${number}`], root_keys: false, subjects: null }));
+    const row = { ...facts, last: news.at(-1) ?? 1, now: this.wall.nowMs(), timeline: 1, changes };
     meanwhile();
     poll?.resolve({ rows: [row] });
     await turn();
@@ -172,4 +174,20 @@ describe('knowledge', () => {
     world.wall.advance(HOUR_MS + 500);
     expect(world.feed.ageMs).toBe(800);
   });
+});
+
+test('polls that overlap bring each change once, and nothing else is dropped', async () => {
+  await using world = await World.start();
+  const heard: FeedChange['keys'][] = [];
+  world.feed.onChange(({ keys }) => heard.push(keys));
+  world.pass(STALE_MAX_MS);
+  const first = world.feed.confirm();
+  await turn();
+  // The first poll is too old for this one, which asks from the same number on.
+  world.pass(STALE_MAX_MS);
+  const second = world.feed.confirm();
+  await world.answer(undefined, [2, 3, 4]);
+  await world.answer(undefined, [2, 3, 4, 5]);
+  await Promise.all([first, second]);
+  expect(heard).toEqual([['key 2', 'key 3', 'key 4'], ['key 5']]);
 });
