@@ -87,6 +87,26 @@ describe('apis.deleteKeys', () => {
     expect(await service.ok('/v1/apis.deleteKeys', { apiId })).toEqual({ deletedKeys: 0 });
   });
 
+  test('ends when no key is left, also when another node has written down the same ones first', async () => {
+    const apiId = await service.createApi();
+    for (let i = 0; i < 201; i++) await service.createKey({ apiId });
+    const { records, ledger } = service.storage;
+    const list = records.listKeysLeftBehind.bind(records);
+    let others = 0;
+    records.listKeysLeftBehind = async (id, limit) => {
+      const left = await list(id, limit);
+      if (others > 0) return left;
+      const keys = left.flatMap((each) =>
+        'poisoned' in each ? [] : { id: each.key.id, expect: each.key.revision, digests: [], words: [] },
+      );
+      others = keys.length;
+      await ledger.apply({ writes: [{ kind: 'retireKeys', keys, deletedAtMs: 1 }], accounts: [] });
+      return left;
+    };
+    expect(await service.ok('/v1/apis.deleteKeys', { apiId })).toEqual({ deletedKeys: 201 - others });
+    expect([others, await list(apiId, 1)]).toEqual([200, []]);
+  });
+
   test('each can be restored, unless the deletion was permanent', async () => {
     const { apiId, key, keyId } = await service.createKey({ remaining: 5 });
     await service.ok('/v1/apis.deleteKeys', { apiId, permanent: false });
