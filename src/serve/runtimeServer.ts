@@ -25,7 +25,7 @@ export function makeRuntimeFetch(service: Service): RuntimeFetch {
       return closing(verification.fail(failure, () => request.signal.aborted));
     }
     const peer = server.requestIP(request)?.address ?? null;
-    const response = await handle(withHost(request), () => peer);
+    const response = await handle(withUrl(request), () => peer);
     return isLast(request) ? closing(response) : response;
   };
   return {
@@ -42,9 +42,20 @@ export function makeRuntimeFetch(service: Service): RuntimeFetch {
   };
 }
 
-/** Without a Host the runtime gives a request without an origin, which is no URL. */
-function withHost(request: Request): Request {
-  return request.url.startsWith('/') ? new Request(`http://keystile${request.url}`, request) : request;
+/**
+ * Without a Host the runtime gives a request without an origin, which is no URL. Nor is one with a Host like `1.2.3.999`, which HTTP allows.
+ * The name of the host is not looked at anywhere: the front's takes its place.
+ */
+function withUrl(request: Request): Request {
+  const { url } = request;
+  return URL.canParse(url) ? request : new Request(`http://keystile${targetOf(url)}`, request);
+}
+
+/** Path and query. */
+function targetOf(url: string): string {
+  if (url.startsWith('/')) return url;
+  const at = url.indexOf('/', url.indexOf('://') + '://'.length);
+  return at < 0 ? '/' : url.slice(at);
 }
 
 /** It has no Host only in HTTP/1.0. Whether a request with one is HTTP/1.0 the runtime does not tell. */

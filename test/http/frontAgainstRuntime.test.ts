@@ -100,6 +100,19 @@ test.each<[string, () => string]>([
   expect(ours.headers['connection'] ?? 'close').toBe('close');
 });
 
+test.each(['1.2.3.999', '1.2.3.4.5', '[1:2]', 'xn--a'])('the Host %s, which is none in a URL', async (host) => {
+  const asked = [any('GET /v1/liveness?a=/b HTTP/1.1'), verification(body(), CLOSE), long('/v1/nothing', 100_000)];
+  const statuses: number[] = [];
+  for (const bytes of asked) {
+    const sent = Buffer.from(bytes.replace(/^Host: .*$/m, `Host: ${host}`), 'latin1');
+    expect(sent.includes(`\r\nHost: ${host}\r\n`)).toBe(true);
+    const [ours, theirs] = [await exchange(served.server.port, sent), await exchange(runtime.port, sent)];
+    expect(plain(ours)).toEqual(plain(theirs));
+    statuses.push(theirs.status);
+  }
+  expect(statuses).toEqual([200, 200, 404]);
+});
+
 function plain({ status, headers, body: text }: Heard) {
   // Of HTTP/1.0 the runtime does not say that it closes.
   const { date: _date, 'keystile-request-id': _id, connection: _connection, ...kept } = headers;

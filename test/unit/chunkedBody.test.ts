@@ -75,6 +75,27 @@ describe('a chunked body', () => {
     expect(read(['64\r\n', 'a'.repeat(100), '\r\n5\r\nab'])).toEqual(tooLong('b'));
   });
 
+  test('in very short chunks is refused early, and no byte behind that is read', () => {
+    const [body, from] = [new ChunkedBody(1 << 22, new Store()), new Held(new Store())];
+    from.add(Buffer.from('1\r\na\r\n'.repeat(100_000)));
+    expect(() => body.read(from)).toThrow(expect.objectContaining({ code: 'BAD_REQUEST' }) as Error);
+    // 5 bytes of framing for each byte: past 16 KiB and twice the data with the size of chunk 5462.
+    expect([body.length, from.start]).toEqual([5461, 5461 * 6 + 3]);
+  });
+
+  test.each([
+    ['1\r\na\r\n', 5460, true],
+    ['1\r\na\r\n', 5461, false],
+    ['2;a=b\r\naa\r\n', 3277, false],
+    [`1;${'a'.repeat(254)}\r\na\r\n`, 100, false],
+    ['10\r\naaaaaaaaaaaaaaaa\r\n', 50_000, true],
+    ['0000000000000010\r\naaaaaaaaaaaaaaaa\r\n', 50_000, true],
+  ])('%j in a row, %d times: is taken, %p', (chunk, times, isTaken) => {
+    const taken = () => read([`${chunk.repeat(times)}0\r\n\r\n`], 1 << 22)?.isTooLong;
+    if (isTaken) expect(taken()).toBe(false);
+    else expect(taken).toThrow('too many short chunks');
+  });
+
   test('gives back what it takes of the store', () => {
     const store = new Store(1 << 20);
     const [body, from] = [new ChunkedBody(1 << 20, store), new Held(new Store())];

@@ -53,13 +53,14 @@ export class World {
   readonly bodies: number[] = [];
   readonly responses: number[] = [];
   readonly socket = new FakeSocket();
-  readonly store = new Store(STORE_BYTES);
+  readonly store: Store;
   readonly connection: Connection;
   readonly #passes: (() => void)[] = [];
   /** What general requests are answered, each when it is called. */
   readonly waiting: ((response: Response) => void)[] = [];
 
-  constructor(answer: ((world: World) => Response) | null = null, verifyMs = 0) {
+  constructor(answer: ((world: World) => Response) | null = null, verifyMs = 0, store = new Store(STORE_BYTES)) {
+    this.store = store;
     const parts: FrontParts = {
       verification: {
         ask: () => {

@@ -7,6 +7,7 @@ import { bodyText } from './bodyText.ts';
 import type { RequestHead } from './head.ts';
 import type { WrittenHead } from './headReader.ts';
 import { Outlet } from './outlet.ts';
+import type { Store } from './store.ts';
 
 /** A connection on which nothing moves for so long is closed. The runtime checks every 4 s: 8 means 8 to 12. */
 export const CONNECTION_TIMEOUT_SECONDS = 8;
@@ -17,6 +18,7 @@ export interface AnswerParts {
   readonly verification: DirectVerification;
   readonly handle: Handler;
   readonly heads: AnswerHeads;
+  readonly store: Store;
   /** Every answer is counted. */
   responded(status: number): void;
 }
@@ -57,7 +59,7 @@ export class Answerer {
     this.#socket = socket;
     this.#peer = peer;
     this.#onAnswered = onAnswered;
-    this.#outlet = new Outlet(socket);
+    this.#outlet = new Outlet(socket, parts.store);
   }
 
   /** The next request has to wait. */
@@ -123,6 +125,12 @@ export class Answerer {
     if (!this.#outlet.isBlocked) this.#sent();
   }
 
+  /** The socket is closed. */
+  closed(): void {
+    this.isGone = true;
+    this.#outlet.clear();
+  }
+
   #fail(failure: unknown, isLast: boolean): void {
     void this.#sendResponse(() => this.#parts.verification.fail(failure, () => this.isGone), isLast, false);
   }
@@ -165,6 +173,8 @@ export class Answerer {
   }
 
   #send(bytes: string | Uint8Array, length: number): void {
+    // What waited in the outlet now would never be given back.
+    if (this.isGone) return;
     this.#outlet.write(bytes, length);
     this.#socket.timeout(CONNECTION_TIMEOUT_SECONDS);
   }

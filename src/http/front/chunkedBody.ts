@@ -6,8 +6,21 @@ import type { Store } from './store.ts';
 /** Of a line that tells a size, with its extensions. */
 const MAX_LINE_BYTES = 256;
 const MAX_TRAILER_BYTES = 4096;
-/** Leading zeros included. Extensions are passed over; one in quotes could hide the end of its line, and is refused. */
-const SIZE_LINE = /^([\da-fA-F]{1,16})(?:;[!#$%&'*+.^_`|~\w;=-]*)?$/;
+/** Leading zeros included. */
+const MAX_SIZE_DIGITS = 16;
+/**
+ * Sizes, extensions and line ends of a body may have so many bytes, and twice as many as its data more. Each chunk costs time, however short it
+ * is: a body in chunks of one byte is refused early. Chunks of 16 bytes or more always pass, unless they have extensions.
+ */
+const FREE_FRAMING_BYTES = 16 * 1024;
+const FRAMING_PER_DATA_BYTE = 2;
+
+const [LF, CR, SEMICOLON] = [0x0a, 0x0d, 0x3b];
+const CRLF_BYTES = 2;
+/** Extensions are passed over; one in quotes could hide the end of its line, and is refused. */
+const IN_EXTENSION = Uint8Array.from({ length: 256 }, (_, byte) =>
+  /[!#$%&'*+.^_`|~\w;=-]/.test(String.fromCharCode(byte)) ? 1 : 0,
+);
 
 /** RFC 9112, 7.1: a body in chunks, each behind a line with its size. The last one is empty; trailers behind it are passed over. */
 export class ChunkedBody {
@@ -16,6 +29,7 @@ export class ChunkedBody {
   #state: 'size' | 'data' | 'end of data' | 'trailers' | 'whole' = 'size';
   /** Of the chunk that is being read. */
   #left = 0;
+  #framingBytes = 0;
   #trailerBytes = 0;
 
   constructor(maxBytes: number, store: Store) {
@@ -61,23 +75,31 @@ export class ChunkedBody {
         return this.#readSize(from);
       case 'data':
         return this.#readData(from);
-      case 'end of data': {
-        const line = takeLine(from, 0);
-        if (line !== null) this.#state = 'size';
-        return line !== null;
-      }
+      case 'end of data':
+        return this.#readDataEnd(from);
       default:
         return this.#readTrailer(from);
     }
   }
 
   #readSize(from: Held): boolean {
-    const line = takeLine(from, MAX_LINE_BYTES);
-    if (line === null) return false;
-    const size = SIZE_LINE.exec(line)?.[1];
-    if (size === undefined) throw malformed();
-    this.#left = Number.parseInt(size, 16);
-    this.#state = this.#left === 0 ? 'trailers' : 'data';
+    const { bytes, start } = from;
+    const end = Math.min(from.end, start + MAX_LINE_BYTES + CRLF_BYTES);
+    let size = 0;
+    let at = start;
+    for (let digit; at < end && (digit = hexDigit(bytes[at])) >= 0; at++) size = size * 16 + digit;
+    const digits = at - start;
+    if (digits > MAX_SIZE_DIGITS) throw malformed();
+    if (at < end && bytes[at] === SEMICOLON) while (at < end && IN_EXTENSION[bytes[at] ?? 0] === 1) at++;
+    if (at < end && (digits === 0 || bytes[at] !== CR)) throw malformed();
+    if (at + 1 < end && bytes[at + 1] !== LF) throw malformed();
+    if (at + 1 >= end) {
+      if (from.length > MAX_LINE_BYTES + 1) throw malformed();
+      return false;
+    }
+    this.#consumeFraming(from, at + CRLF_BYTES - start);
+    this.#left = size;
+    this.#state = size === 0 ? 'trailers' : 'data';
     return true;
   }
 
@@ -85,13 +107,27 @@ export class ChunkedBody {
     // One byte past the bound is enough to know that it is too long.
     const count = Math.min(this.#left, from.length, this.#maxBytes + 1 - this.#body.length);
     if (count === 0) return false;
-    const data = from.bytes.subarray(from.start, from.start + count);
-    // The first chunk is copied here: it would be held as it is, and with it the bytes of the connection around it.
-    this.#body.add(this.#body.length === 0 ? Buffer.from(data) : data, this.#maxBytes + 1);
+    this.#body.addCopy(from.bytes, from.start, count, this.#maxBytes + 1);
     from.consume(count);
     this.#left -= count;
     if (this.#left === 0) this.#state = 'end of data';
     return true;
+  }
+
+  #readDataEnd(from: Held): boolean {
+    const { bytes, start, length } = from;
+    if (length > 0 && bytes[start] !== CR) throw malformed();
+    if (length > 1 && bytes[start + 1] !== LF) throw malformed();
+    if (length < CRLF_BYTES) return false;
+    this.#consumeFraming(from, CRLF_BYTES);
+    this.#state = 'size';
+    return true;
+  }
+
+  #consumeFraming(from: Held, count: number): void {
+    from.consume(count);
+    this.#framingBytes += count;
+    if (this.#framingBytes > FREE_FRAMING_BYTES + FRAMING_PER_DATA_BYTE * this.#body.length) throw tooManyChunks();
   }
 
   #readTrailer(from: Held): boolean {
@@ -104,7 +140,12 @@ export class ChunkedBody {
   }
 }
 
-const [LF, CR] = [0x0a, 0x0d];
+/** Negative: it is none. */
+function hexDigit(byte = 0): number {
+  if (byte >= 0x30 && byte <= 0x39) return byte - 0x30;
+  const letter = byte | 0x20;
+  return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : -1;
+}
 
 /** A line without its end, which is CR LF. Null: its end has not come yet. */
 function takeLine(from: Held, maxBytes: number): string | null {
@@ -123,4 +164,11 @@ function takeLine(from: Held, maxBytes: number): string | null {
 
 function malformed(): AppError {
   return new AppError('BAD_REQUEST', 'The chunked body is malformed.');
+}
+
+function tooManyChunks(): AppError {
+  return new AppError(
+    'BAD_REQUEST',
+    'The chunked body has too many short chunks or long extensions. Send chunks of 16 bytes or more.',
+  );
 }

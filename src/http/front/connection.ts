@@ -3,7 +3,6 @@ import { Answerer, type AnswerParts, type ClientSocket, CONNECTION_TIMEOUT_SECON
 import { HeadReader, type WrittenHead } from './headReader.ts';
 import { Inbox } from './inbox.ts';
 import { IncomingBody, NO_BODY } from './incomingBody.ts';
-import type { Store } from './store.ts';
 import type { Turns, Waiting } from './turns.ts';
 
 /** A body that goes on to arrive has the time of a connection for each of these. */
@@ -18,7 +17,6 @@ export interface FrontParts extends AnswerParts {
   /** Pages of other origins may ask: their answers have more headers. */
   readonly hasCors: boolean;
   readonly turns: Turns;
-  readonly store: Store;
 }
 
 export interface Socket extends ClientSocket {
@@ -104,7 +102,7 @@ export class Connection implements Waiting {
 
   /** What it has asked and is not being answered yet is dropped. */
   closed(): void {
-    this.#answerer.isGone = true;
+    this.#answerer.closed();
     this.#drop();
   }
 

@@ -33,9 +33,13 @@ export class Held {
       this.end = more.length;
       return;
     }
-    const needed = this.length + more.length;
-    if (!this.#isOwn || this.end + more.length > this.bytes.length) this.#moveTo(roomFor(needed, expected));
-    this.end += more.copy(this.bytes, this.end);
+    this.addCopy(more, 0, more.length, expected);
+  }
+
+  /** Adds `count` bytes of `source`, and does not hold `source` itself. */
+  addCopy(source: Buffer, start: number, count: number, expected = Infinity): void {
+    if (!this.#isOwn || this.end + count > this.bytes.length) this.#moveTo(roomFor(this.length + count, expected));
+    this.end += source.copy(this.bytes, this.end, start, start + count);
   }
 
   consume(count: number): void {

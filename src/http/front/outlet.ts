@@ -1,16 +1,28 @@
+import type { Store } from './store.ts';
+
 /** What is written to of a socket. */
 interface Writable {
   /** How many of the bytes were taken; negative when it is closed. */
   write(bytes: string | Uint8Array): number;
+  terminate(): void;
 }
 
-/** Writes to a socket; what that does not take at once waits here until it does. */
+const NOTHING = new Uint8Array(0);
+
+/**
+ * Writes to a socket; what that does not take at once waits here until it does. The memory for it comes out of the store: a client that
+ * is sent more than is left there is cut off.
+ */
 export class Outlet {
   readonly #socket: Writable;
+  readonly #store: Store;
   #rest: Uint8Array | null = null;
+  /** Taken of the store: a rest holds all that it was cut from. */
+  #taken = 0;
 
-  constructor(socket: Writable) {
+  constructor(socket: Writable, store: Store) {
     this.#socket = socket;
+    this.#store = store;
   }
 
   get isBlocked(): boolean {
@@ -22,13 +34,28 @@ export class Outlet {
     const written = this.#socket.write(bytes);
     // A closed socket takes nothing more: nobody waits for the rest.
     if (written === length || written < 0) return;
-    this.#rest = (typeof bytes === 'string' ? Buffer.from(bytes) : bytes).subarray(written);
+    if (this.#store.take(length)) {
+      this.#taken = length;
+      this.#rest = (typeof bytes === 'string' ? Buffer.from(bytes) : bytes).subarray(written);
+    } else {
+      // It stays blocked until it is closed: nothing more is answered.
+      this.#rest = NOTHING;
+      this.#socket.terminate();
+    }
   }
 
   /** The socket takes more again. */
   drain(): void {
-    const rest = this.#rest;
+    if (this.#rest === null || this.#taken === 0) return;
+    const written = this.#socket.write(this.#rest);
+    if (written === this.#rest.length || written < 0) this.clear();
+    else this.#rest = this.#rest.subarray(written);
+  }
+
+  /** Nothing waits any more: it is written, or the socket is closed. */
+  clear(): void {
     this.#rest = null;
-    if (rest !== null) this.write(rest, rest.length);
+    this.#store.giveBack(this.#taken);
+    this.#taken = 0;
   }
 }

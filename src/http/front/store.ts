@@ -3,7 +3,7 @@ export const OWN_BYTES = 16 * 1024;
 /** What all connections together may hold beyond that: 32 of the longest bodies. */
 const COMMON_BYTES = 128 * 1024 * 1024;
 
-/** The memory for what has come and is not answered yet, over all connections. */
+/** The memory for what has come and is not answered yet, and for answers that clients do not take, over all connections. */
 export class Store {
   #left: number;
 
