@@ -142,6 +142,16 @@ describe.each(SERVERS)('HTTP as it is spoken, %s', (name) => {
     expect([tooLong.status, tooLong.headers['connection']]).toEqual([413, 'close']);
   });
 
+  test('a body in chunks of one byte is refused before it is long; the runtime takes it', async () => {
+    const head = ['Host: a', 'Content-Type: application/json', 'Transfer-Encoding: chunked', CLOSE];
+    const text = JSON.stringify({ keys: [{ key }] }).padEnd(10_000, ' ');
+    const chunks = Array.from(text, (each) => chunk(each)).join('');
+    const heard = await exchange(port(), request('POST /v1/keys.verifyKeys HTTP/1.1', head, `${chunks}0\r\n\r\n`));
+    const message = 'The chunked body has too many short chunks or long extensions. Send chunks of 16 bytes or more.';
+    if (isFront) expect([heard.status, JSON.parse(heard.body).error.message]).toEqual([400, message]);
+    else expect(JSON.parse(heard.body)).toMatchObject({ results: [{ valid: true }] });
+  });
+
   test('every answer is counted by its status, and has a request id in a header or, of a verdict, in its body', async () => {
     const { metrics } = served.service.composed.service;
     using spy = spyOn(metrics, 'responded');
