@@ -111,7 +111,7 @@ class Reading {
     this.next();
     const value = this.value();
     if (text !== '__proto__') object[text] = value;
-    // Set as any other, this one would change the prototype.
+    // A plain assignment to `__proto__` would change the prototype of the object.
     else Object.defineProperty(object, text, { value, writable: true, enumerable: true, configurable: true });
   }
 

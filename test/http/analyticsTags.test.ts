@@ -15,7 +15,7 @@ async function fold(): Promise<void> {
 }
 
 describe('tags beyond the bound of an api', () => {
-  test('are shown under `other`, which is a tag as any; totals are exact', async () => {
+  test('are shown under `other`, which is a tag like any other; totals are exact', async () => {
     const { key, keyId } = await world.createKey();
     for (const tags of [['a'], ['b', 'a'], ['c'], ['d', 'a']]) await world.verifyTimes(key, 2, { tags });
     await world.verifyTimes(key, 1);

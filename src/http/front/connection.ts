@@ -153,7 +153,7 @@ export class Connection implements Waiting {
       this.#body = new IncomingBody(head, this.#parts.maxBodyBytes(head.target), this.#parts.store);
     }
     if (head.expectsContinue && this.#body?.isCut !== true) this.#answerer.sayContinue();
-    // Nothing can be answered before that word is out.
+    // The answer follows `100 Continue`, so it waits until that is written.
     return this.#answerer.isBlocked ? null : asked;
   }
 

@@ -14,7 +14,7 @@ export class Front {
     this.#listener = Bun.listen<Connection>({
       hostname,
       port,
-      // Who has sent everything may say so and still wait for the answer.
+      // A client may end its side of the connection and still wait for the answer.
       allowHalfOpen: true,
       socket: {
         open(socket) {

@@ -56,7 +56,7 @@ export class Held {
     this.#taken = 0;
   }
 
-  /** To be called when it has to wait: holds no more memory than it needs. False: there is not enough for it. */
+  /** Shrinks the buffer to what it holds, before the connection waits. False: the store has not enough memory for it. */
   keep(): boolean {
     if (this.start === this.end) return true;
     if (!this.#isOwn && this.length * 2 < this.bytes.length) this.#moveTo(roomFor(this.length, Infinity));

@@ -25,7 +25,7 @@ export class IncomingBody {
   /** The whole body, or as much of it as shows that it is too long. Null: more has to come. Throws what is answered instead. */
   take(from: Held): Buffer | null {
     if (this.#chunked !== null) return this.#chunked.read(from) ? this.#chunked.bytes : null;
-    // What was told is enough: nothing of it is read.
+    // Content-Length already shows that the body is too long: none of it is read.
     if (this.isCut) return NO_BODY;
     if (from.length < this.#bodyBytes) return null;
     const { bytes, start } = from;
