@@ -115,14 +115,18 @@ export function toCount(window: LocalWindow): EdgeCount {
 }
 
 /**
- * What other nodes have counted only grows within a window. A sum of the next window waits for it, if that begins at once; one
- * that ends later than that counts in the window that runs now.
+ * What other nodes have counted only grows within a window. A sum of the next window waits for that if it begins within a second; a sum that
+ * ends even later counts in the window that runs now. Only one sum is known: that of the window that runs now comes first. The other
+ * one is told again, because pulls look back further than a second.
  */
 export function learn(window: LocalWindow, sum: EdgeCount, nowMs: number): void {
   const isFar = sum.resetAtMs - nowMs > sum.durationMs + AHEAD_MS;
-  const resetAtMs = isFar ? windowEnd(nowMs, sum.durationMs) : sum.resetAtMs;
-  if (resetAtMs < window.othersResetAtMs) return;
-  window.others = resetAtMs === window.othersResetAtMs ? Math.max(window.others, sum.count) : sum.count;
+  const runningEnd = windowEnd(nowMs, sum.durationMs);
+  const resetAtMs = isFar ? runningEnd : sum.resetAtMs;
+  const isKnown = resetAtMs === window.othersResetAtMs;
+  const isNewer = resetAtMs === runningEnd || (resetAtMs > window.othersResetAtMs && window.othersResetAtMs !== runningEnd);
+  if (!isKnown && !isNewer) return;
+  window.others = isKnown ? Math.max(window.others, sum.count) : sum.count;
   window.othersResetAtMs = resetAtMs;
 }
 

@@ -5,6 +5,9 @@ import type { OpenTally } from './openTally.ts';
 const DAY_MS = 86_400_000;
 /** Bytes of all lists that a node knows at one time; a JavaScript text takes up to twice as many. */
 export const MAX_KNOWN_BYTES = 16 * 1024 * 1024;
+/** An api with more than this is a large one. Large ones together leave the last quarter to the others. */
+export const LARGE_API_BYTES = 64 * 1024;
+const MAX_LARGE_BYTES = (MAX_KNOWN_BYTES * 3) / 4;
 /** Apis whose lists a node knows at one time. */
 export const MAX_TAGGED_APIS = 10_000;
 /**
@@ -35,6 +38,7 @@ export interface TagList {
   readonly number: number;
   /** JSON of a sorted list. */
   readonly text: string;
+  readonly bytes: number;
   readonly costBytes: number;
   /** Of the running generation, by key: found without a text that is put together for it. */
   readonly tallies: Map<string, OpenTally>;
@@ -43,6 +47,8 @@ export interface TagList {
 /** Of one api, today. */
 interface ApiTags {
   readonly lists: Map<string, TagList>;
+  /** Of its lists. */
+  bytes: number;
   allowanceBytes: number;
   /** There may be lists in the database that this node does not know. */
   isBehind: boolean;
@@ -62,7 +68,7 @@ export class TagLists {
   readonly #ofApi = new Map<string, ApiTags>();
   /** Verifications that were counted under `other`, since the start. */
   readonly others: Record<OtherReason, number> = { refused: 0, lists: 0, bytes: 0 };
-  readonly #other: TagList = { number: 0, text: OTHER_TAGS, costBytes: 0, tallies: new Map() };
+  readonly #other: TagList = { number: 0, text: OTHER_TAGS, bytes: 0, costBytes: 0, tallies: new Map() };
   /** Lists that have tallies. */
   #inUse: TagList[] = [];
   /** Rows of this minute whose list is longer than what a verification earns. */
@@ -144,7 +150,9 @@ export class TagLists {
     api.isBehind = false;
     api.learnedAtMs = this.#minuteMs;
     for (const text of texts) {
-      if (text !== OTHER_TAGS && !api.lists.has(text) && this.#hasRoom(api)) this.#put(api, text);
+      if (text === OTHER_TAGS || api.lists.has(text) || !this.#hasRoom(api)) continue;
+      const list = this.#make(text);
+      if (list !== null) this.#put(api, list);
     }
   }
 
@@ -166,6 +174,7 @@ export class TagLists {
     if (this.#ofApi.size >= MAX_TAGGED_APIS) return null;
     const api = {
       lists: new Map<string, TagList>(),
+      bytes: 0,
       allowanceBytes: MAX_ALLOWANCE_BYTES,
       isBehind: true,
       learnedAtMs: -1,
@@ -176,22 +185,30 @@ export class TagLists {
 
   #add(api: ApiTags, text: string): TagList {
     if (!this.#hasRoom(api)) return this.#toOther('lists');
-    return this.#put(api, text) ?? this.#toOther('bytes');
+    const list = this.#make(text);
+    // A list that cannot be paid for takes no place either.
+    if (list === null || list.costBytes > api.allowanceBytes) return this.#toOther('bytes');
+    this.#put(api, list);
+    return list;
   }
 
-  #hasRoom({ lists }: ApiTags): boolean {
-    return lists.size < this.#maxLists && this.#knownBytes + MAX_TAG_LIST_BYTES <= MAX_KNOWN_BYTES;
+  #hasRoom({ lists, bytes }: ApiTags): boolean {
+    const maxBytes = bytes > LARGE_API_BYTES ? MAX_LARGE_BYTES : MAX_KNOWN_BYTES;
+    return lists.size < this.#maxLists && this.#knownBytes + MAX_TAG_LIST_BYTES <= maxBytes;
   }
 
   /** null: the list is too long. */
-  #put({ lists }: ApiTags, text: string): TagList | null {
+  #make(text: string): TagList | null {
     const { written: bytes, read } = encoder.encodeInto(text, encoded);
     if (read < text.length) return null;
     const costBytes = bytes < OWN_PAGE_FROM_BYTES ? bytes : bytes + PAGE_BYTES;
-    const list = { number: ++this.#number, text, costBytes, tallies: new Map() };
-    lists.set(text, list);
-    this.#knownBytes += bytes;
-    return list;
+    return { number: ++this.#number, text, bytes, costBytes, tallies: new Map() };
+  }
+
+  #put(api: ApiTags, list: TagList): void {
+    api.lists.set(list.text, list);
+    api.bytes += list.bytes;
+    this.#knownBytes += list.bytes;
   }
 
   #toOther(reason: OtherReason): TagList {

@@ -55,17 +55,17 @@ export function makeHandler(service: Service): Handler {
 /** The verify route alone, for requests that are there as a whole: past everything that it does not need. */
 export interface DirectVerification {
   ask(asking: Asking, body: string): WireVerdict | PromiseLike<WireVerdict>;
-  /** What is answered when asking has failed. */
-  fail(failure: unknown, isGone: () => boolean): Response;
+  /** What is answered when a request has failed. */
+  fail(failure: unknown, request: FailedRequest): Response;
 }
 
 export function makeDirectVerification(service: Service): DirectVerification {
   return {
     ask: (asking, body) => verifyDirectly(service, asking, body),
-    fail(failure, isGone) {
+    fail(failure, request) {
       const linkBase = service.config.publicUrl ?? '';
       const context = { requestId: service.requestIds.next(), isPretty: false, linkBase };
-      return reportFailure(service, failure, { path: verifyKey.path, isGone }, context);
+      return reportFailure(service, failure, request, context);
     },
   };
 }

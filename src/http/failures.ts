@@ -3,7 +3,8 @@ import type { Service } from './service.ts';
 
 /** What is told of a request that failed. */
 export interface FailedRequest {
-  readonly path: string;
+  /** Null: it was not read so far. */
+  readonly path: string | null;
   /** Whether who asked has hung up. */
   isGone(): boolean;
 }

@@ -34,7 +34,7 @@ export interface ListeningApi extends Listening {
 }
 
 export function listenApi(service: Service, size = roomWithoutLimit(service.config.maxConnections)): ListeningApi {
-  return service.config.httpServer === 'front' ? listenFront(service, new Room(size)) : listenRuntime(service);
+  return service.config.httpServer === 'front' ? listenFront(service, new Room(size)) : listenRuntime(service, size.connections);
 }
 
 /** The server of Keystile itself (ADR 13). */
@@ -63,8 +63,9 @@ function listenFront(service: Service, room: Room): ListeningApi {
 }
 
 /** The server of the runtime, with the same answers. It does not tell how many connections it has, only how many requests. */
-function listenRuntime(service: Service): ListeningApi {
+function listenRuntime(service: Service, maxPending: number): ListeningApi {
   const { config } = service;
+  const { fetch, error, refused } = makeRuntimeFetch(service, maxPending);
   const server: Bun.Server<undefined> = Bun.serve({
     hostname: config.host,
     port: config.port,
@@ -72,10 +73,10 @@ function listenRuntime(service: Service): ListeningApi {
     maxRequestBodySize: MAX_RUNTIME_BODY_BYTES,
     development: false,
     reusePort: false,
-    ...makeRuntimeFetch(service),
+    fetch,
+    error,
   });
-  // It refuses no connection by itself.
-  return { ...toListening(server), connections: () => server.pendingRequests, refusals: () => 0 };
+  return { ...toListening(server), connections: () => server.pendingRequests, refusals: refused };
 }
 
 /** Waits until nothing is in flight, at two looks in a row: a request may have come that is not read yet. What does not end is not waited for. */

@@ -22,5 +22,11 @@ export function measureRoom(config: Config, log: Log): RoomSize {
       { limit, needed: limitFor(connections, reserved), maxConnections: connections, taken: room.connections },
     );
   }
+  if (config.httpServer === 'runtime') {
+    log.warn(
+      'KEYSTILE_HTTP_SERVER=runtime does not bound idle connections: they may take all open files; use it for a diagnosis, or behind a gateway that bounds them',
+      { limit },
+    );
+  }
   return room;
 }

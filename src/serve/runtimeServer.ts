@@ -11,18 +11,25 @@ type Server = Bun.Server<undefined>;
 export interface RuntimeFetch {
   fetch(this: void, request: Request, server: Server): Promise<Response>;
   error(this: void, error: Error): Response;
+  /** Requests that were refused since the start, because there were too many. */
+  refused(this: void): number;
 }
 
-export function makeRuntimeFetch(service: Service): RuntimeFetch {
-  const { config, metrics } = service;
+/** `maxPending`: requests that are answered at a time. Idle connections are not seen here, and are not bounded. */
+export function makeRuntimeFetch(service: Service, maxPending: number): RuntimeFetch {
+  const { metrics } = service;
+  let refused = 0;
   const handle = makeHandler(service);
   const verification = makeDirectVerification(service);
   const answer = async (request: Request, server: Server): Promise<Response> => {
     try {
-      if (server.pendingRequests > config.maxConnections) throw TOO_MANY;
+      if (server.pendingRequests > maxPending) {
+        refused++;
+        throw TOO_MANY;
+      }
       checkFraming(request.headers);
     } catch (failure) {
-      return closing(verification.fail(failure, () => request.signal.aborted));
+      return closing(verification.fail(failure, { path: null, isGone: () => request.signal.aborted }));
     }
     const peer = server.requestIP(request)?.address ?? null;
     const response = await handle(withUrl(request), () => peer);
@@ -35,10 +42,11 @@ export function makeRuntimeFetch(service: Service): RuntimeFetch {
       return response;
     },
     error(error) {
-      const response = verification.fail(error, () => false);
+      const response = verification.fail(error, { path: null, isGone: () => false });
       metrics.responded(response.status);
       return response;
     },
+    refused: () => refused,
   };
 }
 

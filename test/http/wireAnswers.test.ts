@@ -226,6 +226,7 @@ test('with the runtime, requests that are answered at a time are bounded as conn
   expect([heard.status, heard.headers['connection'], heard.headers['retry-after']]).toEqual([503, 'close', '1']);
   const message = 'This node answers as many requests as it may have connections.';
   expect(JSON.parse(heard.body)).toMatchObject({ error: { code: 'UNAVAILABLE', message } });
+  expect(served.server.refusals()).toBe(1);
   first.write('{}');
   expect(await first.answer()).toStartWith('HTTP/1.1 400');
   await served.close();

@@ -145,14 +145,17 @@ describe('a window that ends too late', () => {
     expect(await pullAt(MINUTE_MS - 1_000)).toEqual([sum('key', 30, next)]);
   });
 
-  test('is loaded beside those that do not, each with its own end', async () => {
+  test('is loaded in the window in which it was pushed, and in no later one', async () => {
     await push(lab, { owner: 'key', count: 30, pushedAt: 10, resetAtMs: END_MS + HOUR_MS });
     await push(lab, { owner: 'key', count: 4, pushedAt: 20, node: 'another' });
     await storage.edge.sync([sum('key', 2)], true);
+    expect(await storage.edge.load('key')).toEqual([{ ...sum('key', 2), others: 34 }]);
+    await clock.set(timeAt(MINUTE_MS));
+    await push(lab, { owner: 'key', count: 5, pushedAt: MINUTE_MS, resetAtMs: END_MS + MINUTE_MS, node: 'third' });
     const loaded = await storage.edge.load('key');
     expect(loaded.toSorted((a, b) => a.resetAtMs - b.resetAtMs)).toEqual([
       { ...sum('key', 2), others: 4 },
-      { ...sum('key', 0, END_MS + HOUR_MS), others: 30 },
+      { ...sum('key', 0, END_MS + MINUTE_MS), others: 5 },
     ]);
   });
 });

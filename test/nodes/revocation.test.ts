@@ -43,6 +43,8 @@ interface SpendKind {
   /** Given: the key belongs to an identity. */
   readonly identity?: object;
   readonly request?: object;
+  /** Asked for with keys.verifyKeys. */
+  readonly isMany?: true;
 }
 
 const STRICT = { name: 'strict', limit: 100, duration: 3_600_000, async: false };
@@ -65,12 +67,24 @@ const SPENDS: Readonly<Record<string, SpendKind>> = {
   'an ad-hoc strict limit': { request: { ratelimits: [AD_HOC] } },
   'an ad-hoc strict limit of a key with an identity': { identity: {}, request: { ratelimits: [AD_HOC] } },
   'credits under an idempotency key': { key: { remaining: 100 }, request: {} },
+  'credits in a call for many keys': { key: { remaining: 100 }, isMany: true },
+  'an ad-hoc strict limit in a call for many keys': { request: { ratelimits: [AD_HOC] }, isMany: true },
+  'no credit, of those it has': { key: { remaining: 100 }, request: { remaining: { cost: 0 } } },
 };
+const COST_NOTHING = SPENDS['no credit, of those it has'];
 
 type Change = (holder: Holder) => Promise<unknown>;
 
+/** Whether a change concerns this kind of spend. */
+type Concerns = (kind: SpendKind) => boolean;
+const hasIdentity: Concerns = ({ identity }) => identity !== undefined;
+const costsCredits: Concerns = (kind) => kind !== COST_NOTHING;
+const has = (owner: 'key' | 'identity', limit: object): Concerns => {
+  return (kind) => JSON.stringify(kind[owner] ?? {}).includes(JSON.stringify(limit));
+};
+
 /** Every kind of change after which the key may not pass, with the code that it gets. */
-const CHANGES: Readonly<Record<string, readonly [code: string, change: Change, ofIdentity?: true]>> = {
+const CHANGES: Readonly<Record<string, readonly [code: string, change: Change, concerns?: Concerns]>> = {
   'the key is deleted': ['NOT_FOUND', ({ keyId }) => changing.ok('keys.deleteKey', { keyId })],
   'the key is removed': ['NOT_FOUND', ({ keyId }) => changing.ok('keys.deleteKey', { keyId, permanent: true })],
   'the key gets another secret': ['NOT_FOUND', ({ keyId }) => changing.ok('keys.rotateKey', { keyId, overlapMs: 0 })],
@@ -110,11 +124,23 @@ const CHANGES: Readonly<Record<string, readonly [code: string, change: Change, o
   'the key has no credits any more': [
     'USAGE_EXCEEDED',
     ({ keyId }) => changing.ok('keys.updateKey', { keyId, remaining: 0 }),
+    costsCredits,
   ],
   'the identity has no credits any more': [
     'USAGE_EXCEEDED',
     ({ identityId }) => changing.ok('identities.updateIdentity', { identityId, remaining: 0 }),
-    true,
+    hasIdentity,
+  ],
+  'the strict limit of the key is lowered to what is used': [
+    'RATE_LIMITED',
+    ({ keyId }) => changing.ok('keys.updateKey', { keyId, ratelimits: [{ ...STRICT, limit: 1 }] }),
+    has('key', STRICT),
+  ],
+  'the strict limit of the identity is lowered to what is used': [
+    'RATE_LIMITED',
+    ({ identityId }) =>
+      changing.ok('identities.updateIdentity', { identityId, ratelimits: [{ ...STRICT, limit: 1 }] }),
+    has('identity', STRICT),
   ],
   'the key joins an identity without credits': [
     'USAGE_EXCEEDED',
@@ -123,6 +149,7 @@ const CHANGES: Readonly<Record<string, readonly [code: string, change: Change, o
       await changing.ok('identities.createIdentity', { externalId, remaining: 0, ratelimits: [STRICT] });
       await changing.ok('keys.updateKey', { keyId, externalId });
     },
+    costsCredits,
   ],
 };
 
@@ -148,16 +175,18 @@ async function make({ key: fields, identity }: SpendKind): Promise<Holder> {
   return { apiId, externalId, role, read, write, identityId: owner?.identityId ?? '', ...created };
 }
 
-function verify(node: SilentNode, kind: SpendKind, holder: Holder): Promise<{ valid: boolean; code: string }> {
+async function verify(node: SilentNode, kind: SpendKind, holder: Holder): Promise<{ valid: boolean; code: string }> {
   const { key, read, write } = holder;
   const authorization = { permissions: { and: [read, { or: ['never', write] }] } };
   // Another one with every call: a replay spends nothing.
   const idempotencyKey = kind === SPENDS['credits under an idempotency key'] && { idempotencyKey: `id_${made++}_same` };
-  return node.ok('keys.verifyKey', { key, authorization, ...kind.request, ...idempotencyKey });
+  const request = { key, authorization, ...kind.request, ...idempotencyKey };
+  if (!kind.isMany) return node.ok('keys.verifyKey', request);
+  return (await node.ok('keys.verifyKeys', { keys: [request] })).results[0];
 }
 
 describe.each(Object.entries(SPENDS))('a node that hears nothing and spends %s', (_spend, kind) => {
-  const fitting = Object.entries(CHANGES).filter(([, [, , ofIdentity]]) => !ofIdentity || kind.identity !== undefined);
+  const fitting = Object.entries(CHANGES).filter(([, [, , concerns]]) => concerns?.(kind) !== false);
 
   test.each(fitting)('sees at once that %s', async (_change, [code, change]) => {
     const holder = await make(kind);
@@ -165,12 +194,21 @@ describe.each(Object.entries(SPENDS))('a node that hears nothing and spends %s',
     await change(holder);
     expect(await verify(silent, kind, holder)).toMatchObject({ valid: false, code });
   });
+
+  test('sees at once that the overlap of its former secret is ended', async () => {
+    const holder = await make(kind);
+    const { keyId } = holder;
+    await changing.ok('keys.rotateKey', { keyId, overlapMs: 3_600_000 });
+    expect(await verify(silent, kind, holder)).toMatchObject({ valid: true });
+    await changing.ok('keys.rotateKey', { keyId, overlapMs: 0 });
+    expect(await verify(silent, kind, holder)).toMatchObject({ valid: false, code: 'NOT_FOUND' });
+  });
 });
 
 describe('a node that hears nothing and repeats an answer under its idempotency key', () => {
   const KIND: SpendKind = { key: { remaining: 100, ratelimits: [{ ...STRICT, limit: 1, async: true }] } };
 
-  test.each(Object.entries(CHANGES).filter(([, [, , ofIdentity]]) => !ofIdentity))(
+  test.each(Object.entries(CHANGES).filter(([, [, , concerns]]) => concerns?.(KIND) !== false))(
     'sees at once that %s, although its local limit is used up',
     async (_change, [code, change]) => {
       const holder = await make(KIND);

@@ -442,9 +442,15 @@ describe('what other nodes have counted', () => {
     expect(edge.left(legOf(edge, 6_000))).toBe(0);
   });
 
-  test('of an earlier window than the one known is too late', async () => {
-    const edge = await learning(sum(2, 7_000), sum(3, 6_000));
-    expect([edge.left(legOf(edge, 5_999)), edge.left(legOf(edge, 6_000))]).toEqual([3, 1]);
+  test('of an earlier window than the running one is too late', async () => {
+    const edge = await learning(sum(2, 6_000), sum(3, 5_000));
+    expect(edge.left(legOf(edge, 5_999))).toBe(1);
+  });
+
+  test.each([false, true])('of the running window comes before one of the next, in either order (%p)', async (isLast) => {
+    const sums = [sum(2, 6_000), sum(3, 7_000)];
+    const edge = await learning(...(isLast ? sums.toReversed() : sums));
+    expect(edge.left(legOf(edge, 5_999))).toBe(1);
   });
 
   test('of owners that are not counted here is left alone', async () => {

@@ -169,7 +169,7 @@ describe('long bodies', () => {
 
   test('that all connections together have no memory for are refused', async () => {
     const world = new World();
-    expect(world.store.take(STORE_BYTES - 50_000)).toBe(true);
+    expect(world.store.take(STORE_BYTES - 50_000, 0)).toBe(true);
     world.send(head(500_000));
     for (let i = 0; i < 200; i++) world.send('x'.repeat(1000));
     await world.settle();

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test';
 
 import { Held } from '../../src/http/front/held.ts';
 import { Inbox } from '../../src/http/front/inbox.ts';
-import { OWN_BYTES, Store } from '../../src/http/front/store.ts';
+import { LARGE_BYTES, OWN_BYTES, Store } from '../../src/http/front/store.ts';
 
 const text = ({ bytes, start, end }: Held): string => bytes.toString('latin1', start, end);
 
@@ -66,6 +66,17 @@ describe('what is held', () => {
     expect(store.left).toBe(1000);
     other.add(Buffer.alloc(OWN_BYTES));
     expect([other.keep(), store.left]).toEqual([true, 1000]);
+  });
+
+  test('long ones leave a quarter of the store to short ones', () => {
+    const store = new Store(1_000_000);
+    const hold = (bytes: number): boolean => {
+      const held = new Held(store);
+      held.add(Buffer.alloc(OWN_BYTES + bytes));
+      return held.keep();
+    };
+    expect([hold(LARGE_BYTES + 1), hold(750_000 - LARGE_BYTES - 1)]).toEqual([true, true]);
+    expect([hold(LARGE_BYTES + 1), hold(LARGE_BYTES), store.left]).toEqual([false, true, 250_000 - LARGE_BYTES]);
   });
 });
 

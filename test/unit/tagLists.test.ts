@@ -149,6 +149,17 @@ describe('rows of long lists', () => {
   });
 });
 
+test('a list that its api cannot pay for takes none of the places', async () => {
+  const world = new TallyWorld(50, 100);
+  const key = world.keep(1);
+  // Each costs a page beside its bytes: the savings end after a few.
+  for (let n = 0; n < 1_000; n++) world.verify(key, { tags: tagOf(MAX_TAG_LIST_BYTES, `${n} `) });
+  expect(world.book.tagLists.others).toMatchObject({ lists: 0 });
+  expect(world.book.tagLists.others.bytes).toBeGreaterThan(900);
+  for (let n = 0; n < 50; n++) world.verify(key, { tags: [`tag ${n}`] });
+  expect((await writtenBy(world)).filter((line) => line.includes('tag ')).length).toBe(50);
+});
+
 describe('what the database has of the day', () => {
   test('is asked for once an api, and again once a minute while refusals bring tags that are not known', async () => {
     const world = new TallyWorld();
@@ -200,11 +211,14 @@ describe('memory', () => {
   test('of lists is bounded over all apis', () => {
     const lists = new TagLists(1_000_000);
     const most = MAX_KNOWN_BYTES / MAX_TAG_LIST_BYTES;
-    const found = Array.from({ length: most + 10 }, (_, n) => {
-      return lists.find(`api_${n % 7}`, tagOf(MAX_TAG_LIST_BYTES, String(n)), true).number;
-    });
-    expect(found.filter((number) => number !== 0).length).toBe(most);
-    expect(lists.others.lists).toBe(10);
+    const ownOf = (count: number, api: (n: number) => string): number => {
+      const found = Array.from({ length: count }, (_, n) => lists.find(api(n), tagOf(MAX_TAG_LIST_BYTES, `${n}`), true));
+      return found.filter(({ number }) => number !== 0).length;
+    };
+    // Large apis leave a quarter to the others.
+    expect(ownOf(most, (n) => `large_${n % 7}`)).toBe((most * 3) / 4);
+    expect(ownOf(most, (n) => `small_${n % 200}`)).toBe(most / 4);
+    expect(lists.others.lists).toBe(most);
     lists.turnTo(DAY_MS);
     expect(lists.find('api_1', ['a'], true).text).toBe('["a"]');
   });

@@ -1,6 +1,6 @@
 import { AppError, repeatable } from '../../core/errors.ts';
 import type { DirectVerification, Handler } from '../app.ts';
-import type { WireVerdict } from '../routes/keys.verifyKey.ts';
+import { verifyKey, type WireVerdict } from '../routes/keys.verifyKey.ts';
 import type { Peer } from '../service.ts';
 import { type AnswerHeads, CONTINUE } from './answerHead.ts';
 import { bodyText } from './bodyText.ts';
@@ -83,10 +83,10 @@ export class Answerer {
       this.isAnswering = true;
       void verdict.then(
         (decided) => this.#sendDecided(decided, isLast),
-        (failure: unknown) => this.#fail(failure, isLast),
+        (failure: unknown) => this.#fail(failure, verifyKey.path, isLast),
       );
     } catch (failure) {
-      this.#fail(failure, isLast);
+      this.#fail(failure, verifyKey.path, isLast);
     }
   }
 
@@ -110,7 +110,7 @@ export class Answerer {
   /** Answers this to whatever was asked, and closes. */
   refuse(failure: unknown): void {
     this.#isCut = true;
-    this.#fail(failure, true);
+    this.#fail(failure, null, true);
   }
 
   sayContinue(): void {
@@ -131,8 +131,9 @@ export class Answerer {
     this.#outlet.clear();
   }
 
-  #fail(failure: unknown, isLast: boolean): void {
-    void this.#sendResponse(() => this.#parts.verification.fail(failure, () => this.isGone), isLast, false);
+  #fail(failure: unknown, path: string | null, isLast: boolean): void {
+    const failed = { path, isGone: () => this.isGone };
+    void this.#sendResponse(() => this.#parts.verification.fail(failure, failed), isLast, false);
   }
 
   #sendDecided(decided: WireVerdict, isLast: boolean): void {

@@ -61,7 +61,7 @@ export class Held {
     if (this.start === this.end) return true;
     if (!this.#isOwn && this.length * 2 < this.bytes.length) this.#moveTo(roomFor(this.length, Infinity));
     const taken = Math.max(0, this.bytes.length - OWN_BYTES);
-    if (taken > this.#taken && !this.#store.take(taken - this.#taken)) return false;
+    if (taken > this.#taken && !this.#store.take(taken - this.#taken, taken)) return false;
     if (taken < this.#taken) this.#store.giveBack(this.#taken - taken);
     this.#taken = taken;
     return true;

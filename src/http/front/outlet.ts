@@ -34,7 +34,7 @@ export class Outlet {
     const written = this.#socket.write(bytes);
     // A closed socket takes nothing more: nobody waits for the rest.
     if (written === length || written < 0) return;
-    if (this.#store.take(length)) {
+    if (this.#store.take(length, length)) {
       this.#taken = length;
       this.#rest = (typeof bytes === 'string' ? Buffer.from(bytes) : bytes).subarray(written);
     } else {

@@ -1,23 +1,30 @@
 /** What one connection may hold without asking for more. */
 export const OWN_BYTES = 16 * 1024;
-/** What all connections together may hold beyond that: 32 of the longest bodies. */
+/** What all connections together may hold beyond that. */
 const COMMON_BYTES = 128 * 1024 * 1024;
+/** A body of most routes is no longer than this. Anyone may begin to send a longer one, before a root key is looked at. */
+export const LARGE_BYTES = 64 * 1024;
+/** Of four parts of the store, large needs may take three. So long bodies of strangers leave memory for everyday requests. */
+const LARGE_SHARE = 3 / 4;
 
 /** The memory for what has come and is not answered yet, and for answers that clients do not take, over all connections. */
 export class Store {
   #left: number;
+  readonly #keptForSmall: number;
 
   constructor(bytes = COMMON_BYTES) {
     this.#left = bytes;
+    this.#keptForSmall = bytes * (1 - LARGE_SHARE);
   }
 
   get left(): number {
     return this.#left;
   }
 
-  /** False, and nothing is taken: so much is not left. */
-  take(bytes: number): boolean {
-    if (bytes > this.#left) return false;
+  /** False, and nothing is taken: so much is not left. `total`: what the taker has then. */
+  take(bytes: number, total: number): boolean {
+    const kept = total > LARGE_BYTES ? this.#keptForSmall : 0;
+    if (bytes > this.#left - kept) return false;
     this.#left -= bytes;
     return true;
   }

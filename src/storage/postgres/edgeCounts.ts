@@ -164,19 +164,28 @@ export class PostgresEdgeCounts implements EdgeCounts {
   }
 }
 
-/** Each window by its ends: nodes whose clocks differ may have counted in several. */
-const LOAD = `SELECT owner, name, duration_ms, reset_at_ms,
-    coalesce(sum(count) FILTER (WHERE node = $1), 0)::bigint AS own,
-    coalesce(sum(count) FILTER (WHERE node <> $1), 0)::bigint AS others
-  FROM edge_counts WHERE owner = ANY ($2::text[])
-  GROUP BY owner, name, duration_ms, reset_at_ms`;
-
 /**
- * Pushes and pulls in one statement. The first pull of a node has nothing to look back to: it loads owners as they come.
+ * Of the rows `seen`: the end of the window in which a row counts, and whether it counts.
  *
  * A window that ends too late was pushed by a node whose clock was ahead. It counts in the window in which it was pushed: in the
  * running one, whichever that is, it would count in every window until its end.
  */
+const IS_FAR = `seen.reset_at_ms > now_ms + duration_ms + ${AHEAD_MS}`;
+const COUNTS_UNTIL = `CASE WHEN ${IS_FAR} THEN (now_ms / duration_ms + 1) * duration_ms ELSE seen.reset_at_ms END AS reset_at_ms`;
+const COUNTS = `(NOT (${IS_FAR}) OR floor(extract(epoch FROM pushed_at) * 1000)::bigint / duration_ms = now_ms / duration_ms)`;
+
+/** Each window by its ends: nodes whose clocks differ may have counted in several. */
+const LOAD = `WITH clock AS MATERIALIZED (
+    SELECT ledger_now_v1(NULL) AS now_ms
+  )
+  SELECT owner, name, duration_ms, ${COUNTS_UNTIL},
+    coalesce(sum(count) FILTER (WHERE node = $1), 0)::bigint AS own,
+    coalesce(sum(count) FILTER (WHERE node <> $1), 0)::bigint AS others
+  FROM edge_counts seen CROSS JOIN clock
+  WHERE owner = ANY ($2::text[]) AND ${COUNTS}
+  GROUP BY 1, 2, 3, 4`;
+
+/** Pushes and pulls in one statement. The first pull of a node has nothing to look back to: it loads owners as they come. */
 const SYNC = `WITH mine AS (
     INSERT INTO edge_counts (owner, name, duration_ms, node, count, reset_at_ms)
     SELECT DISTINCT ON (u.owner, u.name, u.duration_ms) u.owner, u.name, u.duration_ms, $1, u.count, u.reset_at_ms
@@ -192,15 +201,14 @@ const SYNC = `WITH mine AS (
   ), clock AS MATERIALIZED (
     SELECT ledger_now_v1(NULL) AS now_ms
   ), seen AS (
-    SELECT e.*, clock.now_ms, e.reset_at_ms > clock.now_ms + e.duration_ms + ${AHEAD_MS} AS is_far
+    SELECT e.*, clock.now_ms
     FROM (SELECT DISTINCT owner, name, duration_ms FROM news) n
     JOIN edge_counts e ON e.owner = n.owner AND e.name = n.name AND e.duration_ms = n.duration_ms AND e.node <> $1
     CROSS JOIN clock
   ), sums AS (
-    SELECT owner, name, duration_ms, CASE WHEN is_far THEN (now_ms / duration_ms + 1) * duration_ms ELSE reset_at_ms END AS reset_at_ms,
-      sum(count)::bigint AS count
+    SELECT owner, name, duration_ms, ${COUNTS_UNTIL}, sum(count)::bigint AS count
     FROM seen
-    WHERE NOT is_far OR floor(extract(epoch FROM pushed_at) * 1000)::bigint / duration_ms = now_ms / duration_ms
+    WHERE ${COUNTS}
     GROUP BY 1, 2, 3, 4
   )
   SELECT s.*, (now() - interval '${LOOK_BACK}')::text AS back,

@@ -8,6 +8,7 @@ import {
   openSync,
   readFileSync,
   renameSync,
+  rmSync,
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -142,7 +143,9 @@ function readOwner(path: string): Owner {
 /** Replaces a small file as a whole: a reader sees the old or the new text, a crash leaves one of them. */
 export function writeDurably(path: string, text: string): void {
   const temporary = `${path}.new`;
-  const file = openSync(temporary, 'w', 0o600);
+  // A file that a crash has left keeps its rights when it is opened again.
+  rmSync(temporary, { force: true });
+  const file = openSync(temporary, 'wx', 0o600);
   try {
     writeSync(file, text);
     fsyncSync(file);
