@@ -1,9 +1,9 @@
 import type { Issue } from '../core/errors.ts';
 import { EXIT } from '../serve/exitCodes.ts';
 import type { Call } from './command.ts';
-import { Failure } from './failure.ts';
+import { Failure } from './cliError.ts';
 import { notKeystile } from './http.ts';
-import { type Reached, reachService } from './reach.ts';
+import { type Reached, reachService } from './findService.ts';
 import { HOW_TO_GIVE_ROOT_KEY, loadRootKey } from './secrets.ts';
 import { readSettings } from './settings.ts';
 

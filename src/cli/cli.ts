@@ -1,19 +1,19 @@
 import { AppError } from '../core/errors.ts';
 import { nearestName } from '../core/nearest.ts';
 import { EXIT } from '../serve/exitCodes.ts';
-import { StorageOutcomeUnknown, StorageUnavailable } from '../storage/port.ts';
-import { AddressError } from '../storage/postgres/address.ts';
-import { WrongServer } from '../storage/postgres/connector.ts';
-import { FolderError } from '../storage/sqlite/folder.ts';
+import { StorageOutcomeUnknown, StorageUnavailable } from '../storage/port/storage.ts';
+import { AddressError } from '../storage/postgres/connection/databaseUrl.ts';
+import { WrongServer } from '../storage/postgres/connection/connector.ts';
+import { FolderError } from '../storage/sqlite/file/dataFolder.ts';
 import { VERSION } from '../version.ts';
 import type { Command } from './command.ts';
 import { COMMANDS } from './commandTable.ts';
-import { Failure, misused } from './failure.ts';
+import { Failure, misused } from './cliError.ts';
 import { parseFlags } from './flags.ts';
 import { COMMON_FLAGS, commandHelp, overview } from './help.ts';
 import type { Io } from './io.ts';
 import { SETTING_FLAGS } from './settings.ts';
-import { jsonLine, visible } from './show.ts';
+import { jsonLine, visible } from './output/show.ts';
 
 /** Runs what the words ask for and answers the exit code. */
 export async function runCli(argv: readonly string[], io: Io): Promise<number> {

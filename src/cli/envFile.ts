@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 
 import { EXIT } from '../serve/exitCodes.ts';
-import { Failure } from './failure.ts';
+import { Failure } from './cliError.ts';
 
 const LINE = /^(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)$/;
 

@@ -1,6 +1,6 @@
 import { count, duration, type Kind } from '../config/kinds.ts';
 import { MAX_COUNT, MAX_WINDOW_MS, MIN_WINDOW_MS } from '../core/bounds.ts';
-import { misused } from './failure.ts';
+import { misused } from './cliError.ts';
 import type { Flags } from './flags.ts';
 
 /** Flags as the values that they stand for; undefined when not given. Bounds beyond these are the service's to check. */

@@ -1,5 +1,5 @@
 import { nearestName } from '../core/nearest.ts';
-import { misused } from './failure.ts';
+import { misused } from './cliError.ts';
 
 export interface FlagSpec {
   /** How help calls the value; null = a switch, which takes none. */

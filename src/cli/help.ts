@@ -2,7 +2,7 @@ import { VERSION } from '../version.ts';
 import type { Command } from './command.ts';
 import type { FlagTable } from './flags.ts';
 import { SETTING_FLAGS } from './settings.ts';
-import { record } from './show.ts';
+import { record } from './output/show.ts';
 
 /** What every command understands beside its own flags. */
 export const COMMON_FLAGS: FlagTable = {

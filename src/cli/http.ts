@@ -1,5 +1,5 @@
 import { isLoopback } from '../config/read.ts';
-import { failed, type Failure } from './failure.ts';
+import { failed, type Failure } from './cliError.ts';
 
 const TIMEOUT_MS = 30_000;
 

@@ -1,5 +1,5 @@
 import { nearestName } from '../core/nearest.ts';
-import { misused } from './failure.ts';
+import { misused } from './cliError.ts';
 import { countFlag, objectFlag, timeFlag, windowMsFlag } from './flagValues.ts';
 import type { FlagTable, Flags } from './flags.ts';
 

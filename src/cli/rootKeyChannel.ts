@@ -2,10 +2,10 @@ import { hostname } from 'node:os';
 
 import type { Config } from '../config/variables.ts';
 import { type RootKeyAnswer, type RootKeyCommand, runRootKeyCommand } from '../serve/rootKeyCommands.ts';
-import type { Owner } from '../storage/sqlite/folder.ts';
-import { failed } from './failure.ts';
+import type { Owner } from '../storage/sqlite/file/dataFolder.ts';
+import { failed } from './cliError.ts';
 import { isNotSent } from './http.ts';
-import { hasDatabase, openUnlessOwned, ownedBy, tryPatiently } from './opened.ts';
+import { hasDatabase, openUnlessOwned, ownedBy, tryPatiently } from './openDatabase.ts';
 
 /**
  * Root keys are for who may read the data folder: the server that owns it is asked through its socket there, and without

@@ -1,6 +1,6 @@
 import type { Config } from '../config/variables.ts';
 import { isSecretShaped } from '../core/secret.ts';
-import { failed, misused } from './failure.ts';
+import { failed, misused } from './cliError.ts';
 import type { Io } from './io.ts';
 import { KEY_VARIABLE, STDIN } from './settings.ts';
 

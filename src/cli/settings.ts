@@ -4,7 +4,7 @@ import { readConfig } from '../config/read.ts';
 import { type Config, flagName, type Setting, VARIABLES } from '../config/variables.ts';
 import { EXIT } from '../serve/exitCodes.ts';
 import { parseEnvFile } from './envFile.ts';
-import { Failure, misused } from './failure.ts';
+import { Failure, misused } from './cliError.ts';
 import type { FlagTable, Flags } from './flags.ts';
 import type { Io } from './io.ts';
 

@@ -1,4 +1,4 @@
-import type { TextReader } from './packedRow.ts';
+import type { TextReader } from './cache/packedRow.ts';
 
 /** What the engine takes from its surroundings: time, randomness and the digest of a new secret. */
 export interface System {

@@ -5,10 +5,10 @@ import type { Engine } from '../engine/engine.ts';
 import type { System } from '../engine/system.ts';
 import type { Log } from '../log.ts';
 import type { Digester } from '../system.ts';
-import { callerAddress } from './clientAddress.ts';
-import { NOISE_NUMBERS, readJson } from './jsonReader.ts';
-import type { HttpMetrics } from './metrics.ts';
-import { RequestIds } from './requestId.ts';
+import { callerAddress } from './request/clientAddress.ts';
+import { NOISE_NUMBERS, readJson } from './request/jsonReader.ts';
+import type { HttpMetrics } from './answer/metrics.ts';
+import { RequestIds } from './request/requestId.ts';
 
 /** What the wire layer works with: the engine, and what is the same for every request. */
 export interface Service {

@@ -1,6 +1,6 @@
 import { ageMs, type Clocks, type Instant, instantOf } from '../core/age.ts';
 import type { Engine } from '../engine/engine.ts';
-import type { BackgroundGauges } from '../http/metrics.ts';
+import type { BackgroundGauges } from '../http/answer/metrics.ts';
 import type { Log } from '../log.ts';
 import type { PostgresStorage } from '../storage/postgres/storage.ts';
 import { foldRestMs, stepRestMs } from './foldPace.ts';

@@ -3,8 +3,8 @@ import { dirname, join, resolve } from 'node:path';
 
 import { MIN_ROOT_KEY_LENGTH } from '../core/bounds.ts';
 import { isSecretShaped } from '../core/secret.ts';
-import type { RootKeyAdmin } from '../engine/admin/rootKeys.ts';
-import { flushFolder, writeDurably } from '../storage/sqlite/folder.ts';
+import type { RootKeyAdmin } from '../engine/admin/rootKeys/rootKeyAdmin.ts';
+import { flushFolder, writeDurably } from '../storage/sqlite/file/dataFolder.ts';
 import { CannotStart } from './cannotStart.ts';
 
 const FILE = 'root-key';

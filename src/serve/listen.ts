@@ -1,15 +1,15 @@
 import { makeDirectVerification, makeHandler } from '../http/app.ts';
-import { maxBodyBytesOf } from '../http/bodyBounds.ts';
-import { AnswerHeads } from '../http/front/answerHead.ts';
-import { CONNECTION_TIMEOUT_SECONDS } from '../http/front/answerer.ts';
+import { maxBodyBytesOf } from '../http/request/bodyBounds.ts';
+import { AnswerHeads } from '../http/front/responseHead.ts';
+import { CONNECTION_TIMEOUT_SECONDS } from '../http/front/responder.ts';
 import { Front } from '../http/front/front.ts';
-import { Room } from '../http/front/room.ts';
-import { Store } from '../http/front/store.ts';
-import { Turns } from '../http/front/turns.ts';
-import type { BackgroundGauges, Gauges } from '../http/metrics.ts';
+import { Room } from '../http/front/connectionLimit.ts';
+import { Store } from '../http/front/memoryBudget.ts';
+import { Turns } from '../http/front/fairTurns.ts';
+import type { BackgroundGauges, Gauges } from '../http/answer/metrics.ts';
 import type { Service } from '../http/service.ts';
 import { VERSION } from '../version.ts';
-import { locationOf } from './home.ts';
+import { locationOf } from './openStorage.ts';
 import { roomWithoutLimit } from './openFiles.ts';
 import { makeRuntimeFetch } from './runtimeServer.ts';
 
@@ -34,7 +34,9 @@ export interface ListeningApi extends Listening {
 }
 
 export function listenApi(service: Service, size = roomWithoutLimit(service.config.maxConnections)): ListeningApi {
-  return service.config.httpServer === 'front' ? listenFront(service, new Room(size)) : listenRuntime(service, size.connections);
+  return service.config.httpServer === 'front'
+    ? listenFront(service, new Room(size))
+    : listenRuntime(service, size.connections);
 }
 
 /** The server of Keystile itself (ADR 13). */

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-import type { RoomSize } from '../http/front/room.ts';
+import type { RoomSize } from '../http/front/connectionLimit.ts';
 
 /**
  * What the process opens beside the connections of clients: the database, its threads, the log, connections to the metrics and

@@ -1,6 +1,6 @@
 import type { RootKeyRecord } from '../core/records.ts';
-import { COMMAND_LINE } from '../engine/admin/actor.ts';
-import type { NewRootKey } from '../engine/admin/rootKeys.ts';
+import { COMMAND_LINE } from '../engine/admin/change/actor.ts';
+import type { NewRootKey } from '../engine/admin/rootKeys/rootKeyAdmin.ts';
 import type { Engine } from '../engine/engine.ts';
 
 /** What the command line may ask of root keys, from the running server or from the database itself. */

@@ -1,6 +1,6 @@
 import { AppError } from '../core/errors.ts';
 import { makeDirectVerification, makeHandler } from '../http/app.ts';
-import { checkFraming } from '../http/framing.ts';
+import { checkFraming } from '../http/request/framing.ts';
 import type { Service } from '../http/service.ts';
 
 const TOO_MANY = new AppError('UNAVAILABLE', 'This node answers as many requests as it may have connections.');

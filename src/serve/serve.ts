@@ -3,10 +3,10 @@ import { showConfig } from '../config/show.ts';
 import type { Config } from '../config/variables.ts';
 import { AppError } from '../core/errors.ts';
 import { Log } from '../log.ts';
-import { StorageOutcomeUnknown, StorageUnavailable } from '../storage/port.ts';
-import { AddressError } from '../storage/postgres/address.ts';
-import { WrongServer } from '../storage/postgres/connector.ts';
-import { FolderError } from '../storage/sqlite/folder.ts';
+import { StorageOutcomeUnknown, StorageUnavailable } from '../storage/port/storage.ts';
+import { AddressError } from '../storage/postgres/connection/databaseUrl.ts';
+import { WrongServer } from '../storage/postgres/connection/connector.ts';
+import { FolderError } from '../storage/sqlite/file/dataFolder.ts';
 import { monotonicMs, wallClockMs } from '../system.ts';
 import { Background } from './background.ts';
 import { banner } from './banner.ts';
@@ -14,10 +14,10 @@ import { CannotStart } from './cannotStart.ts';
 import { controlPath } from './control.ts';
 import { EXIT } from './exitCodes.ts';
 import { makeFirstRootKey, requirePlace } from './firstRootKey.ts';
-import { type Home, openHome } from './home.ts';
-import type { RoomSize } from '../http/front/room.ts';
+import { type Home, openHome } from './openStorage.ts';
+import type { RoomSize } from '../http/front/connectionLimit.ts';
 import { listenApi, type Listening, type ListeningApi, listenMetrics } from './listen.ts';
-import { measureRoom } from './measureRoom.ts';
+import { measureRoom } from './connectionsThatFit.ts';
 
 export interface ServeOutput {
   /** For a person: the banner. Never the log. */

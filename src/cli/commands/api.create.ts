@@ -1,7 +1,7 @@
 import { EXIT } from '../../serve/exitCodes.ts';
 import { withService } from '../ask.ts';
 import type { Command } from '../command.ts';
-import { jsonLine, record } from '../show.ts';
+import { jsonLine, record } from '../output/show.ts';
 
 export const apiCreate: Command = {
   name: 'api create',

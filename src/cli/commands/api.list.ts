@@ -1,10 +1,10 @@
 import type { Static } from 'typebox';
 
-import type { ApiObject } from '../../http/apiObject.ts';
+import type { ApiObject } from '../../http/shapes/apiObject.ts';
 import { EXIT } from '../../serve/exitCodes.ts';
 import { type Ask, withService } from '../ask.ts';
 import type { Command } from '../command.ts';
-import { jsonLine, table } from '../show.ts';
+import { jsonLine, table } from '../output/show.ts';
 
 type Api = Static<typeof ApiObject>;
 

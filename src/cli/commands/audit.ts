@@ -6,7 +6,7 @@ import { type Ask, withService } from '../ask.ts';
 import type { Command } from '../command.ts';
 import { countFlag, timeFlag } from '../flagValues.ts';
 import type { Flags } from '../flags.ts';
-import { jsonLine, showTime, table, visible } from '../show.ts';
+import { jsonLine, showTime, table, visible } from '../output/show.ts';
 
 type Event = Static<typeof EventObject>;
 

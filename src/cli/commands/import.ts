@@ -5,7 +5,7 @@ import type { Config } from '../../config/variables.ts';
 import { EXIT } from '../../serve/exitCodes.ts';
 import { type Ask, usingService } from '../ask.ts';
 import type { Call, Command } from '../command.ts';
-import { failed, Failure, misused } from '../failure.ts';
+import { failed, Failure, misused } from '../cliError.ts';
 import type { Flags } from '../flags.ts';
 import { readLines } from '../import/lines.ts';
 import { Progress } from '../import/progress.ts';
@@ -15,10 +15,10 @@ import { importRows } from '../import/run.ts';
 import { KeySender } from '../import/send.ts';
 import { BEGINNING, type Counts, StateFile, subjectOf } from '../import/state.ts';
 import type { Io } from '../io.ts';
-import { reachService } from '../reach.ts';
+import { reachService } from '../findService.ts';
 import { loadRootKey } from '../secrets.ts';
 import { readSettings, STDIN } from '../settings.ts';
-import { jsonLine, record } from '../show.ts';
+import { jsonLine, record } from '../output/show.ts';
 
 const EXTENSIONS: Readonly<Record<string, Format>> = { csv: 'csv', jsonl: 'jsonl', ndjson: 'jsonl', json: 'jsonl' };
 /** Where the report of a pipe is written. */

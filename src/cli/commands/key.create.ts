@@ -1,10 +1,10 @@
 import { EXIT } from '../../serve/exitCodes.ts';
 import { withService } from '../ask.ts';
 import type { Command } from '../command.ts';
-import { misused } from '../failure.ts';
+import { misused } from '../cliError.ts';
 import { countFlag } from '../flagValues.ts';
 import { KEY_FIELD_FLAGS, toKeyFields } from '../keyFields.ts';
-import { jsonLine, record } from '../show.ts';
+import { jsonLine, record } from '../output/show.ts';
 
 export const keyCreate: Command = {
   name: 'key create',

@@ -1,7 +1,7 @@
 import { EXIT } from '../../serve/exitCodes.ts';
 import { withService } from '../ask.ts';
 import type { Command } from '../command.ts';
-import { jsonLine, visible } from '../show.ts';
+import { jsonLine, visible } from '../output/show.ts';
 
 export const keyDelete: Command = {
   name: 'key delete',

@@ -1,8 +1,8 @@
 import { EXIT } from '../../serve/exitCodes.ts';
 import { withService } from '../ask.ts';
 import type { Command } from '../command.ts';
-import { type Key, keyRecord } from '../keyShown.ts';
-import { jsonLine } from '../show.ts';
+import { type Key, keyRecord } from '../output/keyShown.ts';
+import { jsonLine } from '../output/show.ts';
 
 export const keyGet: Command = {
   name: 'key get',

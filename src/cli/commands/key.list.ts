@@ -1,11 +1,11 @@
 import { EXIT } from '../../serve/exitCodes.ts';
 import { type Ask, withService } from '../ask.ts';
 import type { Command } from '../command.ts';
-import { misused } from '../failure.ts';
+import { misused } from '../cliError.ts';
 import { countFlag } from '../flagValues.ts';
 import type { Flags } from '../flags.ts';
-import { type Key, keyTable } from '../keyShown.ts';
-import { jsonLine, visible } from '../show.ts';
+import { type Key, keyTable } from '../output/keyShown.ts';
+import { jsonLine, visible } from '../output/show.ts';
 
 interface Page {
   readonly keys: readonly Key[];

@@ -1,10 +1,10 @@
 import { EXIT } from '../../serve/exitCodes.ts';
 import { withService } from '../ask.ts';
 import type { Command } from '../command.ts';
-import { misused } from '../failure.ts';
+import { misused } from '../cliError.ts';
 import type { Flags } from '../flags.ts';
 import { CLEARABLE_WORDS, KEY_FIELD_FLAGS, toClearedFields, toKeyFields } from '../keyFields.ts';
-import { jsonLine, visible } from '../show.ts';
+import { jsonLine, visible } from '../output/show.ts';
 
 export const keyUpdate: Command = {
   name: 'key update',

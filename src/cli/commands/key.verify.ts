@@ -4,13 +4,13 @@ import type { verifyKey } from '../../http/routes/keys.verifyKey.ts';
 import { EXIT } from '../../serve/exitCodes.ts';
 import { usingService } from '../ask.ts';
 import type { Command } from '../command.ts';
-import { misused } from '../failure.ts';
+import { misused } from '../cliError.ts';
 import { countFlag } from '../flagValues.ts';
 import type { Flags } from '../flags.ts';
-import { reachService } from '../reach.ts';
+import { reachService } from '../findService.ts';
 import { loadKey } from '../secrets.ts';
 import { KEY_VARIABLE, readSettings, STDIN } from '../settings.ts';
-import { jsonLine, record, showTime } from '../show.ts';
+import { jsonLine, record, showTime } from '../output/show.ts';
 
 type Verdict = Static<(typeof verifyKey)['response']>;
 

@@ -1,9 +1,9 @@
 import { EXIT } from '../../serve/exitCodes.ts';
-import { GONE_AFTER_MS, type NodeRecord } from '../../storage/postgres/nodes.ts';
+import { GONE_AFTER_MS, type NodeRecord } from '../../storage/postgres/freshness/nodes.ts';
 import type { Command } from '../command.ts';
-import { openNode } from '../opened.ts';
+import { openNode } from '../openDatabase.ts';
 import { readSettings } from '../settings.ts';
-import { jsonLine, table } from '../show.ts';
+import { jsonLine, table } from '../output/show.ts';
 
 export const nodes: Command = {
   name: 'nodes',

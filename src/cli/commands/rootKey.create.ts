@@ -3,12 +3,12 @@ import { ALL_RIGHTS } from '../../core/rights.ts';
 import { EXIT } from '../../serve/exitCodes.ts';
 import { wallClockMs } from '../../system.ts';
 import type { Command } from '../command.ts';
-import { misused } from '../failure.ts';
+import { misused } from '../cliError.ts';
 import { timeFlag } from '../flagValues.ts';
 import { askRootKeys } from '../rootKeyChannel.ts';
-import { rootKeyObject } from '../rootKeyShown.ts';
+import { rootKeyObject } from '../output/rootKeyShown.ts';
 import { readSettings } from '../settings.ts';
-import { jsonLine, record, showTime } from '../show.ts';
+import { jsonLine, record, showTime } from '../output/show.ts';
 
 export const rootKeyCreate: Command = {
   name: 'root-key create',

@@ -3,9 +3,9 @@ import type { RootKeyShown } from '../../serve/rootKeyCommands.ts';
 import { wallClockMs } from '../../system.ts';
 import type { Command } from '../command.ts';
 import { askRootKeys } from '../rootKeyChannel.ts';
-import { rootKeyObject } from '../rootKeyShown.ts';
+import { rootKeyObject } from '../output/rootKeyShown.ts';
 import { readSettings } from '../settings.ts';
-import { jsonLine, showTime, table } from '../show.ts';
+import { jsonLine, showTime, table } from '../output/show.ts';
 
 export const rootKeyList: Command = {
   name: 'root-key list',

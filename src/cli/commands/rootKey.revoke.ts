@@ -2,7 +2,7 @@ import { EXIT } from '../../serve/exitCodes.ts';
 import type { Command } from '../command.ts';
 import { askRootKeys } from '../rootKeyChannel.ts';
 import { readSettings } from '../settings.ts';
-import { jsonLine, visible } from '../show.ts';
+import { jsonLine, visible } from '../output/show.ts';
 
 export const rootKeyRevoke: Command = {
   name: 'root-key revoke',

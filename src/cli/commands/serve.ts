@@ -3,9 +3,9 @@ import { EXIT } from '../../serve/exitCodes.ts';
 import { CannotStart } from '../../serve/cannotStart.ts';
 import { serve as serveUntilStopped } from '../../serve/serve.ts';
 import type { Command } from '../command.ts';
-import { Failure, misused } from '../failure.ts';
+import { Failure, misused } from '../cliError.ts';
 import { readSettings } from '../settings.ts';
-import { jsonLine, record } from '../show.ts';
+import { jsonLine, record } from '../output/show.ts';
 
 export const serve: Command = {
   name: 'serve',

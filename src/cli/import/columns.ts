@@ -1,5 +1,5 @@
 import { nearestName } from '../../core/nearest.ts';
-import { failed } from '../failure.ts';
+import { failed } from '../cliError.ts';
 import { parseTime, TIME_WORDS } from '../flagValues.ts';
 
 /** How the text of a column is read: the value, or null when it is none. `words` says what it must be. */

@@ -1,6 +1,6 @@
 import { closeSync, existsSync, openSync, rmSync, truncateSync, writeSync } from 'node:fs';
 
-import { failed } from '../failure.ts';
+import { failed } from '../cliError.ts';
 
 /** What failed and why, a line of JSON each: the number of the line and the reason, never the key. */
 export class FailureReport {

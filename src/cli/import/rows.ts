@@ -1,4 +1,4 @@
-import { failed } from '../failure.ts';
+import { failed } from '../cliError.ts';
 import { checkHeader, toFields, withVariant } from './columns.ts';
 import { CsvReader } from './csv.ts';
 import type { Line } from './lines.ts';

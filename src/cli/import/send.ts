@@ -1,5 +1,5 @@
 import type { Ask } from '../ask.ts';
-import { Failure } from '../failure.ts';
+import { Failure } from '../cliError.ts';
 
 /** What became of a key. */
 export type Outcome = 'imported' | 'present' | { readonly failed: string };

@@ -1,6 +1,6 @@
 import { readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 
-import { failed } from '../failure.ts';
+import { failed } from '../cliError.ts';
 
 /** How many keys met which end. */
 export interface Counts {

@@ -1,7 +1,7 @@
 import { AppError } from '../../core/errors.ts';
-import { Held } from './held.ts';
+import { Held } from './byteBuffer.ts';
 import { readHeaders } from './headers.ts';
-import type { Store } from './store.ts';
+import type { Store } from './memoryBudget.ts';
 
 /** Of a line that tells a size, with its extensions. */
 const MAX_LINE_BYTES = 256;

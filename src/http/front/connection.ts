@@ -1,9 +1,9 @@
 import { AppError } from '../../core/errors.ts';
-import { Answerer, type AnswerParts, type ClientSocket, CONNECTION_TIMEOUT_SECONDS } from './answerer.ts';
-import { HeadReader, type WrittenHead } from './headReader.ts';
-import { Inbox } from './inbox.ts';
+import { Answerer, type AnswerParts, type ClientSocket, CONNECTION_TIMEOUT_SECONDS } from './responder.ts';
+import { HeadReader, type WrittenHead } from './nextHead.ts';
+import { Inbox } from './receivedBytes.ts';
 import { IncomingBody, NO_BODY } from './incomingBody.ts';
-import type { Turns, Waiting } from './turns.ts';
+import type { Turns, Waiting } from './fairTurns.ts';
 
 /** A body that goes on to arrive has the time of a connection for each of these. */
 const BYTES_IN_TIME = 64 * 1024;

@@ -1,6 +1,6 @@
 import { AppError } from '../../core/errors.ts';
 import { Connection, type FrontParts } from './connection.ts';
-import type { Room } from './room.ts';
+import type { Room } from './connectionLimit.ts';
 
 const TOO_MANY = new AppError('UNAVAILABLE', 'This node has as many connections as it may.');
 

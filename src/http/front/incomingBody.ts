@@ -1,7 +1,7 @@
 import { ChunkedBody } from './chunkedBody.ts';
-import type { RequestHead } from './head.ts';
-import type { Held } from './held.ts';
-import type { Store } from './store.ts';
+import type { RequestHead } from './parseHead.ts';
+import type { Held } from './byteBuffer.ts';
+import type { Store } from './memoryBudget.ts';
 
 export const NO_BODY = Buffer.alloc(0);
 

@@ -1,5 +1,5 @@
 import { AppError } from '../../core/errors.ts';
-import { isHost } from '../framing.ts';
+import { isHost } from '../request/framing.ts';
 
 const REQUEST_LINE = /^([!#$%&'*+.^_`|~\w-]+) ([\x21-\x7e\x80-\xff]+) HTTP\/(\d\.\d)$/;
 const ABSOLUTE = /^https?:\/\/([^/?]*)(.*)$/i;

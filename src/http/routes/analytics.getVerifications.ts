@@ -3,13 +3,13 @@ import { type Static, Type } from 'typebox';
 
 import { MAX_TAG_LENGTH } from '../../core/bounds.ts';
 import type { Issue } from '../../core/errors.ts';
-import { GROUPS, type VerificationsQuery } from '../../engine/admin/analytics.ts';
-import type { VerificationRow } from '../../engine/admin/analyticsRows.ts';
-import { MAX_ROWS, TIME_GROUPS } from '../../engine/admin/analyticsTime.ts';
-import { asList, oneOrMany, PeriodFields, periodIssues, toPeriod } from '../analyticsFields.ts';
-import { badFields } from '../keyFields.ts';
-import { defineRoute } from '../route.ts';
-import { ExternalId, Id, strict, words } from '../schemas.ts';
+import { GROUPS, type VerificationsQuery } from '../../engine/admin/analytics/analyticsAdmin.ts';
+import type { VerificationRow } from '../../engine/admin/analytics/groupRows.ts';
+import { MAX_ROWS, TIME_GROUPS } from '../../engine/admin/analytics/timeRange.ts';
+import { asList, oneOrMany, PeriodFields, periodIssues, toPeriod } from '../shapes/analyticsFields.ts';
+import { badFields } from '../shapes/keyFields.ts';
+import { defineRoute } from './route.ts';
+import { ExternalId, Id, strict, words } from '../shapes/schemas.ts';
 
 /** Keys and tags that one question may name. */
 const MAX_FILTERED = 100;

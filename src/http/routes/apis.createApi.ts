@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 
-import { defineRoute } from '../route.ts';
-import { ApiName, strict } from '../schemas.ts';
+import { defineRoute } from './route.ts';
+import { ApiName, strict } from '../shapes/schemas.ts';
 
 export const createApi = defineRoute({
   path: '/v1/apis.createApi',

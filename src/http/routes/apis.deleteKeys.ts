@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 
-import { defineRoute } from '../route.ts';
-import { Id, strict } from '../schemas.ts';
+import { defineRoute } from './route.ts';
+import { Id, strict } from '../shapes/schemas.ts';
 
 export const deleteKeys = defineRoute({
   path: '/v1/apis.deleteKeys',

@@ -1,6 +1,6 @@
-import { ApiObject, toApiObject } from '../apiObject.ts';
-import { defineRoute } from '../route.ts';
-import { Id, strict } from '../schemas.ts';
+import { ApiObject, toApiObject } from '../shapes/apiObject.ts';
+import { defineRoute } from './route.ts';
+import { Id, strict } from '../shapes/schemas.ts';
 
 export const getApi = defineRoute({
   path: '/v1/apis.getApi',

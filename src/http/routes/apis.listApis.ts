@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
 
 import { MAX_PAGE_SIZE } from '../../core/bounds.ts';
-import { ApiObject, toApiObject } from '../apiObject.ts';
-import { defineRoute } from '../route.ts';
-import { cursorAt, PageLimit, strict } from '../schemas.ts';
+import { ApiObject, toApiObject } from '../shapes/apiObject.ts';
+import { defineRoute } from './route.ts';
+import { cursorAt, PageLimit, strict } from '../shapes/schemas.ts';
 
 export const listApis = defineRoute({
   path: '/v1/apis.listApis',

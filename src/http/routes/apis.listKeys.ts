@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
 
 import { MAX_PAGE_SIZE, MAX_SEARCH_LENGTH } from '../../core/bounds.ts';
-import { KeyObject, toKeyObject } from '../keyObject.ts';
-import { defineRoute } from '../route.ts';
-import { cursorAt, ExternalId, Id, PageLimit, strict, words } from '../schemas.ts';
+import { KeyObject, toKeyObject } from '../shapes/keyObject.ts';
+import { defineRoute } from './route.ts';
+import { cursorAt, ExternalId, Id, PageLimit, strict, words } from '../shapes/schemas.ts';
 import { refuseDecrypt } from './keys.getKey.ts';
 
 export const listKeys = defineRoute({

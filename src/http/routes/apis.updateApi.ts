@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 
-import { defineRoute } from '../route.ts';
-import { ApiName, ByteLength, DurationMs, Id, orNull, Positive, Prefix, strict } from '../schemas.ts';
+import { defineRoute } from './route.ts';
+import { ApiName, ByteLength, DurationMs, Id, orNull, Positive, Prefix, strict } from '../shapes/schemas.ts';
 
 export const updateApi = defineRoute({
   path: '/v1/apis.updateApi',

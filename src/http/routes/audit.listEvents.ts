@@ -2,11 +2,11 @@ import { Type } from 'typebox';
 
 import { MAX_COUNT, MAX_PAGE_SIZE } from '../../core/bounds.ts';
 import type { Issue } from '../../core/errors.ts';
-import type { AuditLog } from '../../engine/admin/auditLog.ts';
-import { periodIssues } from '../analyticsFields.ts';
-import { badFields } from '../keyFields.ts';
-import { defineRoute } from '../route.ts';
-import { Id, PageLimit, strict, UnixMs } from '../schemas.ts';
+import type { AuditLog } from '../../engine/admin/audit/auditLog.ts';
+import { periodIssues } from '../shapes/analyticsFields.ts';
+import { badFields } from '../shapes/keyFields.ts';
+import { defineRoute } from './route.ts';
+import { Id, PageLimit, strict, UnixMs } from '../shapes/schemas.ts';
 
 type Event = Awaited<ReturnType<AuditLog['list']>>['events'][number];
 

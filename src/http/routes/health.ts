@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 
 import type { Engine } from '../../engine/engine.ts';
-import { type AnswerContext, jsonAnswer } from '../answer.ts';
-import { strict } from '../schemas.ts';
+import { type AnswerContext, jsonAnswer } from '../answer/answer.ts';
+import { strict } from '../shapes/schemas.ts';
 
 const Text = Type.String();
 

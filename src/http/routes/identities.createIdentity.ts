@@ -2,9 +2,9 @@ import { Type } from 'typebox';
 
 import { MAX_EXTERNAL_ID_LENGTH, MIN_EXTERNAL_ID_LENGTH } from '../../core/bounds.ts';
 import type { Issue } from '../../core/errors.ts';
-import { toIdentityPatch } from '../identityObject.ts';
-import { defineRoute } from '../route.ts';
-import { Count, Meta, NamedRatelimits, Refill, strict, words } from '../schemas.ts';
+import { toIdentityPatch } from '../shapes/identityObject.ts';
+import { defineRoute } from './route.ts';
+import { Count, Meta, NamedRatelimits, Refill, strict, words } from '../shapes/schemas.ts';
 
 export const createIdentity = defineRoute({
   path: '/v1/identities.createIdentity',

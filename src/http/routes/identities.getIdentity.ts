@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 
-import { FullIdentityObject, toFullIdentity, toIdentityReference } from '../identityObject.ts';
-import { defineRoute } from '../route.ts';
-import { ExternalId, Id, strict } from '../schemas.ts';
+import { FullIdentityObject, toFullIdentity, toIdentityReference } from '../shapes/identityObject.ts';
+import { defineRoute } from './route.ts';
+import { ExternalId, Id, strict } from '../shapes/schemas.ts';
 
 export const getIdentity = defineRoute({
   path: '/v1/identities.getIdentity',

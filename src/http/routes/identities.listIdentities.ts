@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
 
 import { MAX_PAGE_SIZE } from '../../core/bounds.ts';
-import { FullIdentityObject, toFullIdentity } from '../identityObject.ts';
-import { defineRoute } from '../route.ts';
-import { cursorAt, Environment, PageLimit, strict } from '../schemas.ts';
+import { FullIdentityObject, toFullIdentity } from '../shapes/identityObject.ts';
+import { defineRoute } from './route.ts';
+import { cursorAt, Environment, PageLimit, strict } from '../shapes/schemas.ts';
 
 export const listIdentities = defineRoute({
   path: '/v1/identities.listIdentities',

@@ -1,8 +1,18 @@
 import { Type } from 'typebox';
 
-import { FullIdentityObject, toFullIdentity, toIdentityPatch, toIdentityReference } from '../identityObject.ts';
-import { defineRoute } from '../route.ts';
-import { Count, EnvironmentOrNone, ExternalId, Id, Meta, NamedRatelimits, orNull, Refill, strict } from '../schemas.ts';
+import { FullIdentityObject, toFullIdentity, toIdentityPatch, toIdentityReference } from '../shapes/identityObject.ts';
+import { defineRoute } from './route.ts';
+import {
+  Count,
+  EnvironmentOrNone,
+  ExternalId,
+  Id,
+  Meta,
+  NamedRatelimits,
+  orNull,
+  Refill,
+  strict,
+} from '../shapes/schemas.ts';
 
 export const updateIdentity = defineRoute({
   path: '/v1/identities.updateIdentity',

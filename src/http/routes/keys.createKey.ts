@@ -1,10 +1,10 @@
 import { Type } from 'typebox';
 
 import type { Issue } from '../../core/errors.ts';
-import { NEW_KEY_RIGHTS } from '../fieldRights.ts';
-import { refuseRecoverable, toKeyPatch, withoutEmpty } from '../keyFields.ts';
-import { defineRoute } from '../route.ts';
-import { CREATION_FIELDS, ByteLength, Id, Prefix, strict } from '../schemas.ts';
+import { NEW_KEY_RIGHTS } from '../shapes/fieldRights.ts';
+import { refuseRecoverable, toKeyPatch, withoutEmpty } from '../shapes/keyFields.ts';
+import { defineRoute } from './route.ts';
+import { CREATION_FIELDS, ByteLength, Id, Prefix, strict } from '../shapes/schemas.ts';
 
 export const createKey = defineRoute({
   path: '/v1/keys.createKey',

@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
 
 import { AppError } from '../../core/errors.ts';
-import { KeyObject, toKeyObject } from '../keyObject.ts';
-import { defineRoute } from '../route.ts';
-import { Id, strict } from '../schemas.ts';
+import { KeyObject, toKeyObject } from '../shapes/keyObject.ts';
+import { defineRoute } from './route.ts';
+import { Id, strict } from '../shapes/schemas.ts';
 
 /** Only a digest is kept: there is nothing to decrypt. */
 export function refuseDecrypt(decrypt: boolean | undefined): void {

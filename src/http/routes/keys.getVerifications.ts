@@ -1,11 +1,11 @@
 import { type Static, Type } from 'typebox';
 
-import type { Subject } from '../../engine/admin/analytics.ts';
-import type { VerificationRow } from '../../engine/admin/analyticsRows.ts';
-import { PeriodFields, periodIssues, toPeriod } from '../analyticsFields.ts';
-import { badFields } from '../keyFields.ts';
-import { defineRoute } from '../route.ts';
-import { ExternalId, Id, strict } from '../schemas.ts';
+import type { Subject } from '../../engine/admin/analytics/analyticsAdmin.ts';
+import type { VerificationRow } from '../../engine/admin/analytics/groupRows.ts';
+import { PeriodFields, periodIssues, toPeriod } from '../shapes/analyticsFields.ts';
+import { badFields } from '../shapes/keyFields.ts';
+import { defineRoute } from './route.ts';
+import { ExternalId, Id, strict } from '../shapes/schemas.ts';
 
 const Whole = Type.Integer();
 

@@ -1,6 +1,6 @@
-import { toReferences } from '../permissionObject.ts';
-import { defineRoute } from '../route.ts';
-import { Id, PermissionReferencesToRemove, strict } from '../schemas.ts';
+import { toReferences } from '../shapes/permissionObject.ts';
+import { defineRoute } from './route.ts';
+import { Id, PermissionReferencesToRemove, strict } from '../shapes/schemas.ts';
 
 export const removePermissions = defineRoute({
   path: '/v1/keys.removePermissions',

@@ -1,5 +1,5 @@
-import { defineRoute } from '../route.ts';
-import { Id, strict } from '../schemas.ts';
+import { defineRoute } from './route.ts';
+import { Id, strict } from '../shapes/schemas.ts';
 
 export const restoreKey = defineRoute({
   path: '/v1/keys.restoreKey',

@@ -1,6 +1,6 @@
-import { NamedObjects, toReferences } from '../permissionObject.ts';
-import { defineRoute } from '../route.ts';
-import { Id, PermissionReferences, strict } from '../schemas.ts';
+import { NamedObjects, toReferences } from '../shapes/permissionObject.ts';
+import { defineRoute } from './route.ts';
+import { Id, PermissionReferences, strict } from '../shapes/schemas.ts';
 
 export const setPermissions = defineRoute({
   path: '/v1/keys.setPermissions',

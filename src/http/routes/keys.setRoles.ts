@@ -1,6 +1,6 @@
-import { NamedObjects, toReferences } from '../permissionObject.ts';
-import { defineRoute } from '../route.ts';
-import { Id, RoleReferences, strict } from '../schemas.ts';
+import { NamedObjects, toReferences } from '../shapes/permissionObject.ts';
+import { defineRoute } from './route.ts';
+import { Id, RoleReferences, strict } from '../shapes/schemas.ts';
 
 export const setRoles = defineRoute({
   path: '/v1/keys.setRoles',

@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 
-import { CHANGED_KEY_RIGHTS } from '../fieldRights.ts';
-import { refuseRecoverable, toKeyPatch } from '../keyFields.ts';
-import { defineRoute } from '../route.ts';
+import { CHANGED_KEY_RIGHTS } from '../shapes/fieldRights.ts';
+import { refuseRecoverable, toKeyPatch } from '../shapes/keyFields.ts';
+import { defineRoute } from './route.ts';
 import {
   Count,
   EnvironmentOrNone,
@@ -19,7 +19,7 @@ import {
   RoleReferences,
   strict,
   UnixMs,
-} from '../schemas.ts';
+} from '../shapes/schemas.ts';
 
 export const updateKey = defineRoute({
   path: '/v1/keys.updateKey',

@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 
-import { badFields } from '../keyFields.ts';
-import { defineRoute } from '../route.ts';
-import { Count, Id, orNull, strict } from '../schemas.ts';
+import { badFields } from '../shapes/keyFields.ts';
+import { defineRoute } from './route.ts';
+import { Count, Id, orNull, strict } from '../shapes/schemas.ts';
 
 export const updateRemaining = defineRoute({
   path: '/v1/keys.updateRemaining',

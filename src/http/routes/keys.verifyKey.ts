@@ -1,15 +1,15 @@
 import { Type } from 'typebox';
 
 import { MAX_VERIFY_BODY_BYTES } from '../../core/bounds.ts';
-import type { Verdict } from '../../engine/verdict.ts';
-import type { VerifyRequest } from '../../engine/verify.ts';
-import { checkContentType, readBody } from '../body.ts';
-import { IdentityObject } from '../keyObject.ts';
-import { strict } from '../schemas.ts';
+import type { Verdict } from '../../engine/verify/verdict.ts';
+import type { VerifyRequest } from '../../engine/verify/verifier.ts';
+import { checkContentType, readBody } from '../request/body.ts';
+import { IdentityObject } from '../shapes/keyObject.ts';
+import { strict } from '../shapes/schemas.ts';
 import type { Asking, Peer, Service } from '../service.ts';
-import { limitLines, verdictBytes, verdictText } from '../verdictText.ts';
-import { VerifyBody } from '../verifyBody.ts';
-import { type Asker, authenticateAsker, HttpCaller, toVerifyRequest } from '../verifyRequest.ts';
+import { limitLines, verdictBytes, verdictText } from '../verify/verdictText.ts';
+import { VerifyBody } from '../verify/verifyBody.ts';
+import { type Asker, authenticateAsker, HttpCaller, toVerifyRequest } from '../verify/verifyRequest.ts';
 
 const LimitAnswer = { limit: Type.Integer(), remaining: Type.Integer(), reset: Type.Integer() };
 

@@ -2,17 +2,17 @@ import { Compile } from 'typebox/compile';
 import { Type } from 'typebox';
 
 import { MAX_BATCH_ITEMS, MAX_VERIFY_BATCH_BODY_BYTES } from '../../core/bounds.ts';
-import type { VerifyRequest } from '../../engine/verify.ts';
-import { type AnswerContext, errorBody, jsonText } from '../answer.ts';
-import { checkContentType, readBodyStrictly } from '../body.ts';
-import { explain } from '../explain.ts';
-import { failedRequest, noteFailure } from '../failures.ts';
-import { badFields } from '../keyFields.ts';
-import { strict } from '../schemas.ts';
+import type { VerifyRequest } from '../../engine/verify/verifier.ts';
+import { type AnswerContext, errorBody, jsonText } from '../answer/answer.ts';
+import { checkContentType, readBodyStrictly } from '../request/body.ts';
+import { explain } from '../request/explain.ts';
+import { failedRequest, noteFailure } from '../answer/reportFailure.ts';
+import { badFields } from '../shapes/keyFields.ts';
+import { strict } from '../shapes/schemas.ts';
 import type { Peer, Service } from '../service.ts';
-import { verdictText } from '../verdictText.ts';
-import { VerifyBody } from '../verifyBody.ts';
-import { authenticateAsker, fullRequest, HttpCaller } from '../verifyRequest.ts';
+import { verdictText } from '../verify/verdictText.ts';
+import { VerifyBody } from '../verify/verifyBody.ts';
+import { authenticateAsker, fullRequest, HttpCaller } from '../verify/verifyRequest.ts';
 import { countVerdict, VerdictObject, verifyKey } from './keys.verifyKey.ts';
 
 const Body = strict({ keys: Type.Array(VerifyBody, { minItems: 1, maxItems: MAX_BATCH_ITEMS }) });

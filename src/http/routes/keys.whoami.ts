@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
 
 import { isSecretShaped } from '../../core/secret.ts';
-import { toIdentityObject, toMeta, IdentityObject } from '../keyObject.ts';
-import { defineRoute } from '../route.ts';
-import { strict } from '../schemas.ts';
+import { toIdentityObject, toMeta, IdentityObject } from '../shapes/keyObject.ts';
+import { defineRoute } from './route.ts';
+import { strict } from '../shapes/schemas.ts';
 
 export const whoami = defineRoute({
   path: '/v1/keys.whoami',

@@ -1,10 +1,10 @@
 import { Type } from 'typebox';
 
 import { MAX_BATCH_ITEMS, MAX_IMPORT_BODY_BYTES } from '../../core/bounds.ts';
-import { NEW_KEY_RIGHTS } from '../fieldRights.ts';
-import { IMPORTED_FIELDS, toImportedKeys } from '../importFields.ts';
-import { defineRoute } from '../route.ts';
-import { Id, strict } from '../schemas.ts';
+import { NEW_KEY_RIGHTS } from '../shapes/fieldRights.ts';
+import { IMPORTED_FIELDS, toImportedKeys } from '../shapes/importFields.ts';
+import { defineRoute } from './route.ts';
+import { Id, strict } from '../shapes/schemas.ts';
 
 export const enqueueKeys = defineRoute({
   path: '/v1/migrations.enqueueKeys',

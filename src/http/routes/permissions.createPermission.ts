@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 
-import { Description, toDescription } from '../permissionObject.ts';
-import { defineRoute } from '../route.ts';
-import { PermissionName, strict } from '../schemas.ts';
+import { Description, toDescription } from '../shapes/permissionObject.ts';
+import { defineRoute } from './route.ts';
+import { PermissionName, strict } from '../shapes/schemas.ts';
 
 export const createPermission = defineRoute({
   path: '/v1/permissions.createPermission',

@@ -1,6 +1,6 @@
-import { PermissionObject, toPermissionObject } from '../permissionObject.ts';
-import { defineRoute } from '../route.ts';
-import { Id, strict } from '../schemas.ts';
+import { PermissionObject, toPermissionObject } from '../shapes/permissionObject.ts';
+import { defineRoute } from './route.ts';
+import { Id, strict } from '../shapes/schemas.ts';
 
 export const getPermission = defineRoute({
   path: '/v1/permissions.getPermission',

@@ -1,6 +1,6 @@
-import { NamedObjects, RoleObject, toRoleObject } from '../permissionObject.ts';
-import { defineRoute } from '../route.ts';
-import { Id, strict } from '../schemas.ts';
+import { NamedObjects, RoleObject, toRoleObject } from '../shapes/permissionObject.ts';
+import { defineRoute } from './route.ts';
+import { Id, strict } from '../shapes/schemas.ts';
 
 export const getRole = defineRoute({
   path: '/v1/permissions.getRole',

@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 
-import { PermissionObject, toPermissionObject } from '../permissionObject.ts';
-import { defineRoute } from '../route.ts';
-import { strict } from '../schemas.ts';
+import { PermissionObject, toPermissionObject } from '../shapes/permissionObject.ts';
+import { defineRoute } from './route.ts';
+import { strict } from '../shapes/schemas.ts';
 
 export const listPermissions = defineRoute({
   path: '/v1/permissions.listPermissions',

@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 
-import { RoleObject, toRoleObject } from '../permissionObject.ts';
-import { defineRoute } from '../route.ts';
-import { strict } from '../schemas.ts';
+import { RoleObject, toRoleObject } from '../shapes/permissionObject.ts';
+import { defineRoute } from './route.ts';
+import { strict } from '../shapes/schemas.ts';
 
 export const listRoles = defineRoute({
   path: '/v1/permissions.listRoles',

@@ -1,10 +1,10 @@
 import { Type } from 'typebox';
 
 import type { Issue } from '../../core/errors.ts';
-import type { RoleReference } from '../../engine/admin/permissions.ts';
-import { NamedObjects, toReferences } from '../permissionObject.ts';
-import { defineRoute } from '../route.ts';
-import { Id, PermissionName, PermissionReferences, strict } from '../schemas.ts';
+import type { RoleReference } from '../../engine/admin/rbac/permissionAdmin.ts';
+import { NamedObjects, toReferences } from '../shapes/permissionObject.ts';
+import { defineRoute } from './route.ts';
+import { Id, PermissionName, PermissionReferences, strict } from '../shapes/schemas.ts';
 
 export const setRolePermissions = defineRoute({
   path: '/v1/permissions.setRolePermissions',

@@ -1,6 +1,6 @@
-import { Identifier, NamespaceFields, toNamespaceReference } from '../limitFields.ts';
-import { defineRoute } from '../route.ts';
-import { strict } from '../schemas.ts';
+import { Identifier, NamespaceFields, toNamespaceReference } from '../shapes/limitFields.ts';
+import { defineRoute } from './route.ts';
+import { strict } from '../shapes/schemas.ts';
 
 export const deleteOverride = defineRoute({
   path: '/v1/ratelimits.deleteOverride',

@@ -1,6 +1,12 @@
-import { Identifier, NamespaceFields, OverrideObject, toNamespaceReference, toOverrideObject } from '../limitFields.ts';
-import { defineRoute } from '../route.ts';
-import { strict } from '../schemas.ts';
+import {
+  Identifier,
+  NamespaceFields,
+  OverrideObject,
+  toNamespaceReference,
+  toOverrideObject,
+} from '../shapes/limitFields.ts';
+import { defineRoute } from './route.ts';
+import { strict } from '../shapes/schemas.ts';
 
 export const getOverride = defineRoute({
   path: '/v1/ratelimits.getOverride',

@@ -1,7 +1,7 @@
 import type { Issue } from '../../core/errors.ts';
-import { badFields } from '../keyFields.ts';
-import { LimitAnswer, LimitRequest, toLimitAnswer, toStandaloneRequest } from '../limitFields.ts';
-import { defineRoute } from '../route.ts';
+import { badFields } from '../shapes/keyFields.ts';
+import { LimitAnswer, LimitRequest, toLimitAnswer, toStandaloneRequest } from '../shapes/limitFields.ts';
+import { defineRoute } from './route.ts';
 
 export const limit = defineRoute({
   path: '/v1/ratelimits.limit',

@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
 
 import { MAX_PAGE_SIZE } from '../../core/bounds.ts';
-import { NamespaceFields, OverrideObject, toNamespaceReference, toOverrideObject } from '../limitFields.ts';
-import { defineRoute } from '../route.ts';
-import { cursorAt, PageLimit, strict } from '../schemas.ts';
+import { NamespaceFields, OverrideObject, toNamespaceReference, toOverrideObject } from '../shapes/limitFields.ts';
+import { defineRoute } from './route.ts';
+import { cursorAt, PageLimit, strict } from '../shapes/schemas.ts';
 
 export const listOverrides = defineRoute({
   path: '/v1/ratelimits.listOverrides',

@@ -2,10 +2,10 @@ import { Type } from 'typebox';
 
 import { MAX_BATCH_ITEMS, MAX_IMPORT_BODY_BYTES } from '../../core/bounds.ts';
 import type { Issue } from '../../core/errors.ts';
-import { badFields } from '../keyFields.ts';
-import { LimitAnswer, LimitRequest, toLimitAnswer, toStandaloneRequest } from '../limitFields.ts';
-import { defineRoute } from '../route.ts';
-import { strict } from '../schemas.ts';
+import { badFields } from '../shapes/keyFields.ts';
+import { LimitAnswer, LimitRequest, toLimitAnswer, toStandaloneRequest } from '../shapes/limitFields.ts';
+import { defineRoute } from './route.ts';
+import { strict } from '../shapes/schemas.ts';
 
 export const multiLimit = defineRoute({
   path: '/v1/ratelimits.multiLimit',

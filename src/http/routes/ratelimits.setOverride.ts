@@ -2,10 +2,10 @@ import { Type } from 'typebox';
 
 import { MAX_STARS_PER_PATTERN } from '../../core/bounds.ts';
 import { hasTooManyStars } from '../../core/identifierPattern.ts';
-import { badFields } from '../keyFields.ts';
-import { Identifier, NamespaceFields, toNamespaceReference } from '../limitFields.ts';
-import { defineRoute } from '../route.ts';
-import { Count, DurationMs, strict } from '../schemas.ts';
+import { badFields } from '../shapes/keyFields.ts';
+import { Identifier, NamespaceFields, toNamespaceReference } from '../shapes/limitFields.ts';
+import { defineRoute } from './route.ts';
+import { Count, DurationMs, strict } from '../shapes/schemas.ts';
 
 export const setOverride = defineRoute({
   path: '/v1/ratelimits.setOverride',

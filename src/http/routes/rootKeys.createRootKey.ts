@@ -4,10 +4,10 @@ import { MAX_RIGHTS } from '../../core/bounds.ts';
 import { type Issue, repeatable } from '../../core/errors.ts';
 import { nearestName } from '../../core/nearest.ts';
 import { ALL_RIGHTS, DEEDS, isRight, rightTo } from '../../core/rights.ts';
-import { MAX_ISSUES } from '../explain.ts';
-import { badFields } from '../keyFields.ts';
-import { defineRoute } from '../route.ts';
-import { Name, strict, UnixMs, words } from '../schemas.ts';
+import { MAX_ISSUES } from '../request/explain.ts';
+import { badFields } from '../shapes/keyFields.ts';
+import { defineRoute } from './route.ts';
+import { Name, strict, UnixMs, words } from '../shapes/schemas.ts';
 
 const MAX_RIGHT_LENGTH = 256;
 

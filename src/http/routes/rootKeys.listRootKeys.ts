@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 
-import { RootKeyObject, toRootKeyObject } from '../rootKeyObject.ts';
-import { defineRoute } from '../route.ts';
-import { strict } from '../schemas.ts';
+import { RootKeyObject, toRootKeyObject } from '../shapes/rootKeyObject.ts';
+import { defineRoute } from './route.ts';
+import { strict } from '../shapes/schemas.ts';
 
 export const listRootKeys = defineRoute({
   path: '/v1/rootKeys.listRootKeys',

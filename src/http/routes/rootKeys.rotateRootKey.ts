@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 
 import { MAX_OVERLAP_MS } from '../../core/bounds.ts';
-import { defineRoute } from '../route.ts';
-import { Id, strict } from '../schemas.ts';
+import { defineRoute } from './route.ts';
+import { Id, strict } from '../shapes/schemas.ts';
 
 export const rotateRootKey = defineRoute({
   path: '/v1/rootKeys.rotateRootKey',

@@ -1,5 +1,5 @@
 import { type AccountState, type AccountChange, refilled } from '../../core/account.ts';
-import type { AuditEvent } from '../eventsPort.ts';
+import type { AuditEvent } from '../port/events.ts';
 
 /** What the ledger knows of a change: each account before it and after it, in its order. */
 export interface KnownAccounts {

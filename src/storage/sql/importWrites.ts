@@ -1,4 +1,4 @@
-import type { FinishedBatch, ImportBatch } from '../importsPort.ts';
+import type { FinishedBatch, ImportBatch } from '../port/imports.ts';
 import { remove, type WriteStatement } from './statement.ts';
 
 /** Problems of one import that are kept; the others are only counted. */

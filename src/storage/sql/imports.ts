@@ -1,4 +1,4 @@
-import type { ImportBatch, ImportProgress, Imports } from '../importsPort.ts';
+import type { ImportBatch, ImportProgress, Imports } from '../port/imports.ts';
 import { FIND_IMPORT, IMPORT_ERRORS, WAITING_IMPORTS } from './queries.ts';
 import type { SqlReader } from './statement.ts';
 

@@ -1,5 +1,5 @@
 import type { IdentityRecord, KeyRecord } from '../../core/records.ts';
-import type { PoisonedKey } from '../recordsPort.ts';
+import type { PoisonedKey } from '../port/records.ts';
 import { readCredits, readInstant, readLimits, readMeta, readTexts } from './columns.ts';
 
 /** A key as the tables of both engines hold it, joined with its identity. */

@@ -1,5 +1,5 @@
 import type { KeyRecord } from '../../core/records.ts';
-import type { DoomedKey } from '../recordsPort.ts';
+import type { DoomedKey } from '../port/records.ts';
 import { insert, listText, type Params, placeholders, type WriteStatement } from './statement.ts';
 
 /** The rows with these ids and revisions; PostgreSQL takes a parameter in VALUES for text. */

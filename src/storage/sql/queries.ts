@@ -1,6 +1,6 @@
 import { endOfPrefix, MAX_SEARCH_WORDS, wordsOf } from '../../core/search.ts';
-import type { EventQuery } from '../eventsPort.ts';
-import type { ApiQuery, KeyQuery, Page, PageQuery } from '../recordsPort.ts';
+import type { EventQuery } from '../port/events.ts';
+import type { ApiQuery, KeyQuery, Page, PageQuery } from '../port/records.ts';
 import { type Params, placeholders, type Statement } from './statement.ts';
 
 export const KEY_SELECT = `SELECT k.*, i.external_id, i.meta AS identity_meta, i.credits AS identity_credits,

@@ -7,7 +7,7 @@ import type {
   RoleRecord,
   RootKeyRecord,
 } from '../../core/records.ts';
-import type { EventQuery, StoredEvent } from '../eventsPort.ts';
+import type { EventQuery, StoredEvent } from '../port/events.ts';
 import type {
   ApiQuery,
   FormerSecret,
@@ -20,13 +20,13 @@ import type {
   PageQuery,
   PoisonedKey,
   Records,
-} from '../recordsPort.ts';
-import { withAccess } from './access.ts';
+} from '../port/records.ts';
+import { withAccess } from './keyPermissions.ts';
 import { findAny } from './findAny.ts';
 import * as queries from './queries.ts';
-import { findPermissions, findRoles } from './rbac.ts';
+import { findPermissions, findRoles } from './rolesAndPermissions.ts';
 import { type IdentityRow, type KeyRow, toIdentity, toReadKey } from './keyRows.ts';
-import { readLastUses } from './lastUses.ts';
+import { readLastUses } from './analytics/lastUses.ts';
 import {
   type ApiRow,
   type NamespaceRow,
@@ -46,7 +46,7 @@ import {
 } from './rows.ts';
 import type { Params, SqlReader } from './statement.ts';
 import { findTakenDigests } from './takenDigests.ts';
-import { Totals } from './totals.ts';
+import { Totals } from './rememberedTotals.ts';
 
 type FoundKey = KeyWithIdentity | PoisonedKey;
 

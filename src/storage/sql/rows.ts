@@ -7,8 +7,8 @@ import type {
   RoleRecord,
   RootKeyRecord,
 } from '../../core/records.ts';
-import type { StoredEvent } from '../eventsPort.ts';
-import type { FoundRole } from '../recordsPort.ts';
+import type { StoredEvent } from '../port/events.ts';
+import type { FoundRole } from '../port/records.ts';
 import { readTexts } from './columns.ts';
 
 /** Rows as the tables of both engines hold them, and the records they stand for. */

@@ -1,6 +1,6 @@
 import type { ApiRecord, IdentityRecord, OverrideRecord, RoleRecord, RootKeyRecord } from '../../core/records.ts';
 import { isPattern } from '../../core/identifierPattern.ts';
-import type { RecordWrite } from '../recordsPort.ts';
+import type { RecordWrite } from '../port/records.ts';
 import { enqueueImport, finishImport } from './importWrites.ts';
 import { addWords, insertWords, keyColumns, removeKeys, removeWords, retireKeys } from './keyWrites.ts';
 import { insert, listText, type Params, remove, update, type WriteStatement } from './statement.ts';

@@ -1,28 +1,28 @@
 import { Database } from 'bun:sqlite';
 import { statSync } from 'node:fs';
 
-import { ALONE } from '../feedPort.ts';
-import type { Imports } from '../importsPort.ts';
-import { type EdgeCounts, type Storage } from '../port.ts';
-import type { Records } from '../recordsPort.ts';
+import { ALONE } from '../port/freshness.ts';
+import type { Imports } from '../port/imports.ts';
+import { type EdgeCounts, type Storage } from '../port/storage.ts';
+import type { Records } from '../port/records.ts';
 import { SqlImports } from '../sql/imports.ts';
 import { SqlRecords } from '../sql/records.ts';
-import { SqlTallies } from '../sql/tallies.ts';
-import type { Tallies } from '../talliesPort.ts';
-import { attachAnalytics, prepareAnalytics } from './analyticsFile.ts';
-import { CommitNumberFile, refuseLostCommits } from './commitNumber.ts';
-import { SqliteEdgeCounts } from './edgeCounts.ts';
-import { DirectLog } from './directLog.ts';
-import { toWriteFailure } from './failure.ts';
-import { claimFolder, refuseCopy } from './folderNote.ts';
-import { type DataFolder, FolderError } from './folder.ts';
-import { type LedgerObserver, SqliteLedger } from './ledger.ts';
-import { LazyThread } from './lazyThread.ts';
-import { SqliteReader } from './reader.ts';
-import { migrate, readSchemaVersion, SCHEMA_VERSION } from './schema.ts';
-import { SqliteTallyWriter } from './tallyWriter.ts';
-import { SqliteThread } from './threadClient.ts';
-import { configure } from './configure.ts';
+import { SqlTallies } from '../sql/analytics/analytics.ts';
+import type { Tallies } from '../port/analytics.ts';
+import { attachAnalytics, prepareAnalytics } from './analytics/analyticsFile.ts';
+import { CommitNumberFile, refuseLostCommits } from './file/commitNumber.ts';
+import { SqliteEdgeCounts } from './local/localCounts.ts';
+import { DirectLog } from './log/directLog.ts';
+import { toWriteFailure } from './file/writeFailure.ts';
+import { claimFolder, refuseCopy } from './file/folderNote.ts';
+import { type DataFolder, FolderError } from './file/dataFolder.ts';
+import { type LedgerObserver, SqliteLedger } from './ledger/ledger.ts';
+import { LazyThread } from './thread/lazyThread.ts';
+import { SqliteReader } from './thread/reader.ts';
+import { migrate, readSchemaVersion, SCHEMA_VERSION } from './file/schema.ts';
+import { SqliteTallyWriter } from './analytics/countWriter.ts';
+import { SqliteThread } from './thread/threadClient.ts';
+import { configure } from './file/openDatabase.ts';
 
 export interface SqliteOptions {
   readonly folder: DataFolder;

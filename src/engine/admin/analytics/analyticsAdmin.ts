@@ -1,0 +1,181 @@
+import { AppError, notFound } from '../../../core/errors.ts';
+import { holdsRight, holdsRightSomewhere, idsWithRight } from '../../../core/rights.ts';
+import { type Storage, StorageOutcomeUnknown, StorageUnavailable } from '../../../storage/port/storage.ts';
+import type { TallyOrder, TallyQuery, TallyRow } from '../../../storage/port/analytics.ts';
+import type { Retention } from '../../analytics/writeCounts.ts';
+import { requireSomewhere } from '../rootKeys/rootKeyAccess.ts';
+import type { Actor } from '../change/actor.ts';
+import { emptyRow, groupRows, ordered, type VerificationRow } from './groupRows.ts';
+import {
+  type Kept,
+  MAX_ROWS,
+  type Period,
+  type Range,
+  rangeOf,
+  rangeOfAll,
+  TIME_GROUPS,
+  type TimeGroup,
+  timesOf,
+} from './timeRange.ts';
+import { KeyReader } from '../keys/keyReader.ts';
+import type { AdminParts } from '../change/adminContext.ts';
+
+export const GROUPS = [...TIME_GROUPS, 'key', 'identity', 'tag', 'tags'] as const;
+export type Group = (typeof GROUPS)[number];
+
+/** Rows of the database that are put together for an answer. */
+const MAX_READ_ROWS = 100_000;
+const READING_DEEDS = ['api.read_analytics', 'api.read_api'] as const;
+
+export interface VerificationsQuery extends Period {
+  readonly apiId: string;
+  readonly externalId: string | null;
+  readonly keyIds: readonly string[] | null;
+  readonly tags: readonly string[] | null;
+  /** At most one of them is a time. */
+  readonly groupBy: readonly Group[];
+  readonly limit: number | null;
+  /** By time where it is grouped by time, else the largest total first. */
+  readonly order: TallyOrder | null;
+}
+
+export type Subject = { readonly keyId: string } | { readonly ownerId: string };
+
+/** What was counted, for those who may read it. Before each answer this node writes down what it has counted until now. */
+export class AnalyticsAdmin {
+  readonly #storage: Storage;
+  readonly #reader: KeyReader;
+  readonly #flush: () => Promise<void>;
+  readonly #retention: Retention;
+
+  constructor(parts: AdminParts, flush: () => Promise<void>, retention: Retention) {
+    this.#storage = parts.storage;
+    this.#reader = new KeyReader(parts);
+    this.#flush = flush;
+    this.#retention = retention;
+  }
+
+  async getVerifications(actor: Actor, query: VerificationsQuery): Promise<readonly VerificationRow[]> {
+    const { groupBy, limit } = query;
+    await this.#requireReading(actor, query.apiId);
+    const time = TIME_GROUPS.find((group) => groupBy.includes(group)) ?? null;
+    const range = this.#range(query, time);
+    const times = time !== null && groupBy.length === 1 ? timesOf(time, range) : null;
+    const order = query.order ?? { by: time === null ? 'total' : 'time', isDescending: time === null };
+    // Where rows are put together, or rows of nothing are among them, all have to be read; else the first ones.
+    const isWhole = times !== null || query.tags !== null || groupBy.includes('month') || groupBy.includes('tag');
+    const rows = await this.#read(query, range, isWhole ? null : order);
+    const grouping = { time, byTag: groupBy.includes('tag'), byTags: groupBy.includes('tags'), tags: query.tags };
+    const grouped = groupRows(rows, grouping);
+    if (groupBy.length === 0 && grouped.length === 0) grouped.push(emptyRow({}));
+    if (limit === null && grouped.length > MAX_ROWS) throw tooManyRows(MAX_ROWS);
+    return ordered(withGaps(grouped, times), order).slice(0, limit ?? MAX_ROWS);
+  }
+
+  /** Of one key, or of all keys of an owner that the root key may read, by the hour or the day. */
+  async getKeyVerifications(
+    actor: Actor,
+    subject: Subject,
+    { granularity, ...period }: Period & { readonly granularity: 'hour' | 'day' },
+  ): Promise<readonly VerificationRow[]> {
+    const { apiIds, ...query } =
+      'keyId' in subject ? await this.#ofKey(actor, subject.keyId) : await this.#ofOwner(actor, subject.ownerId);
+    const range = rangeOf(granularity, period, this.#kept());
+    const times = timesOf(granularity, range);
+    await this.#writeDown();
+    const rows: TallyRow[] = [];
+    for (const apiId of apiIds) {
+      rows.push(...(await this.#storage.tallies.sum({ ...query, ...range, apiId, groupBy: ['time'] })));
+    }
+    return withGaps(groupRows(rows, { time: granularity, byTag: false, byTags: false, tags: null }), times);
+  }
+
+  /** An api that the root key may not read looks as if it did not exist. */
+  async #requireReading(actor: Actor, apiId: string): Promise<void> {
+    if (!READING_DEEDS.some((deed) => holdsRightSomewhere(actor.rights, deed)))
+      requireSomewhere(actor, READING_DEEDS[0]);
+    const isAllowed = READING_DEEDS.some((deed) => holdsRight(actor.rights, deed, apiId));
+    if (!isAllowed || (await this.#storage.records.findApi(apiId)) === null) throw notFound('api', apiId);
+  }
+
+  async #ofKey(actor: Actor, keyId: string): Promise<OfSubject> {
+    const found = await this.#reader.find(actor, 'api.read_key', keyId);
+    const apiId = 'poisoned' in found ? found.apiId : found.key.apiId;
+    return { apiIds: [apiId], keyIds: [keyId], identityIds: null };
+  }
+
+  async #ofOwner(actor: Actor, ownerId: string): Promise<OfSubject> {
+    requireSomewhere(actor, 'api.read_key');
+    const identity = await this.#storage.records.findIdentity(ownerId);
+    const apiIds = identity === null ? [] : (idsWithRight(actor.rights, 'api.read_key') ?? [null]);
+    return { apiIds, keyIds: null, identityIds: identity === null ? [] : [identity.id] };
+  }
+
+  #kept(): Kept {
+    return { nowMs: this.#storage.ledger.nowMs(), retention: this.#retention };
+  }
+
+  #range(query: VerificationsQuery, time: TimeGroup | null): Range {
+    const { keyIds, externalId, groupBy } = query;
+    const isOfMany =
+      keyIds === null && (externalId !== null || groupBy.includes('key') || groupBy.includes('identity'));
+    return time === null ? rangeOfAll(query, this.#kept(), isOfMany) : rangeOf(time, query, this.#kept());
+  }
+
+  /** `order` null: all rows, in any order. */
+  async #read(query: VerificationsQuery, range: Range, order: TallyOrder | null): Promise<readonly TallyRow[]> {
+    const { apiId, keyIds, externalId, groupBy, tags, limit } = query;
+    const identity = externalId === null ? null : await this.#storage.records.findIdentity(externalId);
+    const maxRows = order === null ? MAX_READ_ROWS : MAX_ROWS;
+    await this.#writeDown();
+    const rows = await this.#storage.tallies.sum({
+      ...range,
+      apiId,
+      keyIds,
+      identityIds: externalId === null ? null : identity === null ? [] : [identity.id],
+      groupBy: storedGroups(groupBy, tags !== null),
+      ...(order === null ? { limit: maxRows + 1 } : { order, limit: limit ?? maxRows + 1 }),
+    });
+    if (rows.length > maxRows) throw tooManyRows(maxRows);
+    return rows;
+  }
+
+  /** What this node has counted until now is among what is read. */
+  async #writeDown(): Promise<void> {
+    try {
+      await this.#flush();
+    } catch (error) {
+      // It is sent again until its fate is known; nothing that the caller asked for is in doubt.
+      throw error instanceof StorageOutcomeUnknown ? new StorageUnavailable(error.message) : error;
+    }
+  }
+}
+
+interface OfSubject extends Pick<TallyQuery, 'keyIds' | 'identityIds'> {
+  /** null = all. */
+  readonly apiIds: readonly (string | null)[];
+}
+
+function storedGroups(groupBy: readonly Group[], isByTags: boolean): TallyQuery['groupBy'] {
+  const has = (...groups: readonly Group[]): boolean => groups.some((group) => groupBy.includes(group));
+  const stored: TallyQuery['groupBy'][number][] = [];
+  if (has(...TIME_GROUPS)) stored.push('time');
+  if (has('key')) stored.push('key');
+  if (has('identity')) stored.push('identity');
+  if (isByTags || has('tag', 'tags')) stored.push('tags');
+  return stored;
+}
+
+/** One row for each of these times, also where nothing happened. */
+function withGaps(rows: readonly VerificationRow[], times: readonly number[] | null): readonly VerificationRow[] {
+  if (times === null) return rows;
+  const byTime = new Map(rows.map((row) => [row.timeMs, row]));
+  return times.map((timeMs) => byTime.get(timeMs) ?? emptyRow({ timeMs }));
+}
+
+function tooManyRows(maxRows: number): AppError {
+  return new AppError(
+    'BAD_REQUEST',
+    `There are more than ${maxRows} rows; ask for fewer, with limit or a shorter time.`,
+  );
+}

@@ -1,0 +1,82 @@
+import { VERDICT_CODES, type VerdictCode } from '../../../core/verdictCodes.ts';
+import type { TallyOrder, TallyRow } from '../../../storage/port/analytics.ts';
+import { startOf, type TimeGroup } from './timeRange.ts';
+
+/** Verifications that have something in common; what they are not grouped by is absent. */
+export interface VerificationRow {
+  readonly timeMs?: number;
+  readonly keyId?: string;
+  readonly identity?: { readonly id: string; readonly externalId: string };
+  readonly tag?: string;
+  readonly tags?: readonly string[];
+  readonly counts: Readonly<Record<VerdictCode, number>>;
+  readonly total: number;
+}
+
+export interface Grouping {
+  readonly time: TimeGroup | null;
+  readonly byTag: boolean;
+  readonly byTags: boolean;
+  /** Only verifications that have one of these; null = all. */
+  readonly tags: readonly string[] | null;
+}
+
+/** The rows of the database as they were asked for: by month, by single tags, only with certain tags; in the order of their groups. */
+export function groupRows(rows: readonly TallyRow[], grouping: Grouping): VerificationRow[] {
+  const groups = new Map<string, { group: Group; counts: number[] }>();
+  for (const row of rows) {
+    const tags = row.tags === null || row.tags === '' ? [] : (JSON.parse(row.tags) as string[]);
+    const wanted = grouping.tags === null ? tags : tags.filter((tag) => grouping.tags?.includes(tag));
+    if (grouping.tags !== null && wanted.length === 0) continue;
+    // What has several tags is counted under each of them; what has none, under none.
+    for (const tag of grouping.byTag && wanted.length > 0 ? wanted : [undefined]) {
+      const group = groupOf(row, grouping, tag, tags);
+      const name = JSON.stringify(group);
+      const known = groups.get(name);
+      if (known === undefined) groups.set(name, { group, counts: [...row.counts] });
+      else for (const [i, count] of row.counts.entries()) known.counts[i] = (known.counts[i] ?? 0) + count;
+    }
+  }
+  return Array.from(groups.values(), ({ group, counts }) => toRow(group, counts)).sort(byGroup);
+}
+
+function byGroup(a: VerificationRow, b: VerificationRow): number {
+  if (a.timeMs !== b.timeMs) return (a.timeMs ?? 0) - (b.timeMs ?? 0);
+  const [first, second] = [a, b].map(({ keyId = '', identity, tag = '', tags }) =>
+    [keyId, identity?.id ?? '', tag, tags?.join() ?? ''].join(' '),
+  );
+  return (first ?? '') < (second ?? '') ? -1 : 1;
+}
+
+export function emptyRow(group: Group): VerificationRow {
+  return toRow(
+    group,
+    VERDICT_CODES.map(() => 0),
+  );
+}
+
+/** Rows that are equal in this stay in their order. */
+export function ordered(rows: readonly VerificationRow[], { by, isDescending }: TallyOrder): VerificationRow[] {
+  const value = (row: VerificationRow): number =>
+    by === 'time' ? (row.timeMs ?? 0) : by === 'total' ? row.total : row.counts[by];
+  return rows.toSorted((a, b) => (isDescending ? value(b) - value(a) : value(a) - value(b)));
+}
+
+type Group = Pick<VerificationRow, 'timeMs' | 'keyId' | 'identity' | 'tag' | 'tags'>;
+
+function groupOf(row: TallyRow, grouping: Grouping, tag: string | undefined, tags: readonly string[]): Group {
+  const { timeMs, keyId, identityId, externalId = '' } = row;
+  return {
+    ...(timeMs === null || grouping.time === null ? {} : { timeMs: startOf(grouping.time, timeMs) }),
+    ...(keyId === null || keyId === '' ? {} : { keyId }),
+    ...(identityId === null || identityId === '' ? {} : { identity: { id: identityId, externalId } }),
+    ...(tag === undefined ? {} : { tag }),
+    ...(grouping.byTags ? { tags } : {}),
+  };
+}
+
+function toRow(group: Group, counts: readonly number[]): VerificationRow {
+  const byCode = Object.fromEntries(VERDICT_CODES.map((code, i) => [code, counts[i] ?? 0]));
+  const total = counts.reduce((sum, count) => sum + count, 0);
+  return { ...group, counts: byCode as Record<VerdictCode, number>, total };
+}

@@ -1,0 +1,97 @@
+import { AppError } from '../../../core/errors.ts';
+import { type Span, SPAN_MS } from '../../../storage/port/analytics.ts';
+import type { Retention } from '../../analytics/writeCounts.ts';
+
+export const TIME_GROUPS = ['hour', 'day', 'month'] as const;
+export type TimeGroup = (typeof TIME_GROUPS)[number];
+
+/** Rows of one answer. */
+export const MAX_ROWS = 10_000;
+/** The last instant that can be asked for: the end of the year 9999. */
+export const MAX_INSTANT_MS = Date.UTC(10_000, 0, 1) - 1;
+
+const DEFAULT_HOURS = 24;
+const DEFAULT_DAYS = 30;
+/** Spans that are read at the most where a finer one could be used; fewer where each has rows of many keys. */
+const MAX_FINE_SPANS = 1_500;
+const MAX_FINE_SPANS_OF_MANY = 48;
+
+/** What is asked for: from `startMs` until before `endMs`, which is later. */
+export interface Period {
+  readonly startMs: number | null;
+  readonly endMs: number | null;
+}
+
+/** What is read: whole spans. */
+export interface Range {
+  readonly span: Span;
+  readonly fromMs: number;
+  readonly untilMs: number;
+}
+
+/** Until when it is, and how long before that counts are kept. */
+export interface Kept {
+  readonly nowMs: number;
+  readonly retention: Retention;
+}
+
+/** The period widened to whole hours, days or months (UTC), as far back as they are kept; without a start the last 24 hours or 30 days. */
+export function rangeOf(group: TimeGroup, period: Period, { nowMs, retention }: Kept): Range {
+  const span = group === 'hour' ? 'hour' : 'day';
+  const endMs = endOf(period, nowMs);
+  const untilMs = nextOf(group, endMs - 1);
+  if (period.startMs === null) return { span, fromMs: defaultStart(group, untilMs, endMs), untilMs };
+  const firstKeptMs = Math.ceil((nowMs - retention[span]) / SPAN_MS[span]) * SPAN_MS[span];
+  return { span, fromMs: startOf(group, Math.max(period.startMs, firstKeptMs)), untilMs };
+}
+
+/** Without a group of time: the finest span that is kept for so long, and of which there are not too many in the period. */
+export function rangeOfAll(period: Period, kept: Kept, isOfMany: boolean): Range {
+  if (period.startMs === null) return rangeOf('day', period, kept);
+  const { nowMs, retention } = kept;
+  const { startMs } = period;
+  const endMs = endOf(period, nowMs);
+  const maxSpans = isOfMany ? MAX_FINE_SPANS_OF_MANY : MAX_FINE_SPANS;
+  const span =
+    (['minute', 'hour'] as const).find(
+      (each) => nowMs - startMs <= retention[each] && endMs - startMs <= maxSpans * SPAN_MS[each],
+    ) ?? 'day';
+  const fromMs = Math.floor(startMs / SPAN_MS[span]) * SPAN_MS[span];
+  return { span, fromMs, untilMs: Math.ceil(endMs / SPAN_MS[span]) * SPAN_MS[span] };
+}
+
+/** The start of each hour, day or month of the range. */
+export function timesOf(group: TimeGroup, { fromMs, untilMs }: Range): number[] {
+  const times: number[] = [];
+  for (let timeMs = fromMs; timeMs < untilMs; timeMs = nextOf(group, timeMs)) {
+    if (times.length === MAX_ROWS) {
+      throw new AppError('BAD_REQUEST', `There are more than ${MAX_ROWS} ${group}s between start and end.`);
+    }
+    times.push(timeMs);
+  }
+  return times;
+}
+
+/** The start of the hour, day or month that an instant is in. */
+export function startOf(group: TimeGroup, timeMs: number): number {
+  if (group !== 'month') return Math.floor(timeMs / SPAN_MS[group]) * SPAN_MS[group];
+  const date = new Date(timeMs);
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), 1);
+}
+
+function nextOf(group: TimeGroup, timeMs: number): number {
+  if (group !== 'month') return startOf(group, timeMs) + SPAN_MS[group];
+  const date = new Date(timeMs);
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1);
+}
+
+/** Until now: what happens in this millisecond is among it. */
+function endOf({ startMs, endMs }: Period, nowMs: number): number {
+  return endMs ?? Math.max(nowMs, startMs ?? 0) + 1;
+}
+
+function defaultStart(group: TimeGroup, untilMs: number, endMs: number): number {
+  if (group === 'hour') return Math.max(0, untilMs - DEFAULT_HOURS * SPAN_MS.hour);
+  if (group === 'day') return Math.max(0, untilMs - DEFAULT_DAYS * SPAN_MS.day);
+  return startOf('month', Math.max(0, endMs - DEFAULT_DAYS * SPAN_MS.day));
+}

@@ -1,0 +1,22 @@
+import type { EventQuery, StoredEvent } from '../../../storage/port/events.ts';
+import type { Records } from '../../../storage/port/records.ts';
+import { requireEverywhere } from '../rootKeys/rootKeyAccess.ts';
+import type { Actor } from '../change/actor.ts';
+
+/** What was done, for those who may know. */
+export class AuditLog {
+  readonly #records: Records;
+
+  constructor(records: Records) {
+    this.#records = records;
+  }
+
+  /** Newest first. It tells of all apis: the right to it is on everything. */
+  async list(
+    actor: Actor,
+    query: EventQuery,
+  ): Promise<{ readonly events: readonly StoredEvent[]; readonly cursor: number | null }> {
+    requireEverywhere(actor, 'root.read_audit');
+    return this.#records.listEvents(query);
+  }
+}

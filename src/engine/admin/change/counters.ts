@@ -1,0 +1,153 @@
+import type { AccountChange } from '../../../core/account.ts';
+import { AppError } from '../../../core/errors.ts';
+import type { CreditsRecord, LimitRecord, RefillRule } from '../../../core/records.ts';
+import type { Refills } from '../../refill/refillPlans.ts';
+import { type CounterPatch, isSameRule, isSameSchedule, toRefillRule, wantedLimits } from '../keys/keyInput.ts';
+
+/** What a key or an identity counts: its record holds the rules, the ledger the numbers. */
+export interface Counters {
+  readonly credits: CreditsRecord | null;
+  readonly limits: readonly LimitRecord[];
+  readonly revision: number;
+}
+
+export interface CounterContext {
+  readonly refills: Refills;
+  readonly nowMs: number;
+  readonly defaultTimezone: string;
+  /** Numbers for accounts that the change opens; it takes them from the front. */
+  readonly freeAccounts: number[];
+}
+
+export interface CounterChange {
+  readonly counters: Counters;
+  readonly accounts: readonly AccountChange[];
+}
+
+/** Accounts that a patch opens at the most. */
+export function newAccountsNeeded(patch: CounterPatch): number {
+  return 1 + (patch.defaultLimit ? 1 : 0) + (patch.otherLimits?.length ?? 0);
+}
+
+/**
+ * The counters after a patch. Every account that stays gets the new revision, so that a spend decided under the old record
+ * is refused by the ledger.
+ */
+export function patchCounters(before: Counters, patch: CounterPatch, context: CounterContext): CounterChange {
+  const revision = before.revision + 1;
+  const { credits, accounts: ofCredits } = patchCredits(before, patch, context, revision);
+  const { limits, accounts: ofLimits } = patchLimits(before, patch, context, revision);
+  return { counters: { credits, limits, revision }, accounts: [...ofCredits, ...ofLimits] };
+}
+
+/** The counters of what is softly deleted: they stay as they are, and the sweep passes them by. */
+export function retireAccounts(before: Counters, revision: number): AccountChange[] {
+  return accountsOf(before).map((account) => ({
+    account,
+    expect: before.revision,
+    refill: null,
+    dueAtMs: 0,
+    revision,
+  }));
+}
+
+/** The counters of what changes without them: they go on under its next revision. */
+export function touchAccounts(before: Counters, revision: number): AccountChange[] {
+  return accountsOf(before).map((account) => ({ account, expect: before.revision, refill: null, revision }));
+}
+
+/** The counters of what comes back: boundaries that passed meanwhile are applied, and the sweep looks at them again. */
+export function reviveAccounts(before: Counters, revision: number, refills: Refills, nowMs: number): AccountChange[] {
+  return accountsOf(before).map((account) => {
+    const isCredits = account === before.credits?.account;
+    const refill = isCredits ? refills.planOrNull(before.credits?.refill ?? null, nowMs) : null;
+    return { account, expect: before.revision, refill, dueAtMs: refill?.nextMs ?? 0, revision };
+  });
+}
+
+export function closeAccounts(before: Counters): AccountChange[] {
+  const { revision: expect } = before;
+  return accountsOf(before).map((account) => ({ account, expect, close: true, refill: null, revision: 0 }));
+}
+
+/** Where the account of the credits stands among the changes, before or after; -1 = nowhere. */
+export function creditsPlace(changes: readonly AccountChange[], before: Counters, after: Counters): number {
+  return changes.findIndex(({ account }) => account === before.credits?.account || account === after.credits?.account);
+}
+
+function accountsOf({ credits, limits }: Counters): number[] {
+  const others = limits.flatMap(({ account }) => account ?? []);
+  return credits === null ? others : [credits.account, ...others];
+}
+
+function patchCredits(
+  { credits, revision: expect }: Counters,
+  patch: CounterPatch,
+  context: CounterContext,
+  revision: number,
+): { credits: CreditsRecord | null; accounts: AccountChange[] } {
+  if (patch.remaining === null || (credits === null && patch.remaining === undefined)) {
+    if (patch.refill) throw new AppError('BAD_REQUEST', 'A refill needs a counter: give remaining with it.');
+    if (credits === null) return { credits: null, accounts: [] };
+    return { credits: null, accounts: [{ account: credits.account, expect, close: true, refill: null, revision }] };
+  }
+  const refill = wantedRefill(credits?.refill ?? null, patch, context);
+  const isNewSchedule = !isSameSchedule(credits?.refill ?? null, refill);
+  const plan = context.refills.planOrNull(refill, context.nowMs);
+  const change: AccountChange = {
+    account: credits?.account ?? takeAccount(context),
+    expect,
+    ...(credits === null ? { open: 'credits' as const } : {}),
+    refill: context.refills.planOrNull(credits?.refill ?? null, context.nowMs),
+    ...(patch.remaining === undefined ? {} : { set: patch.remaining }),
+    ...(isNewSchedule ? { mark: plan?.epoch ?? 0, dueAtMs: plan?.nextMs ?? 0 } : {}),
+    revision,
+  };
+  return { credits: { account: change.account, refill }, accounts: [change] };
+}
+
+function wantedRefill(before: RefillRule | null, patch: CounterPatch, context: CounterContext): RefillRule | null {
+  if (patch.refill === undefined) return before;
+  if (patch.refill === null) return null;
+  const rule = toRefillRule(patch.refill, context.defaultTimezone, context.nowMs);
+  return before !== null && isSameRule(before, rule) ? before : rule;
+}
+
+/** A strict window goes on under its account while name, duration and mode stay; otherwise it ends and a new one begins. */
+function patchLimits(
+  before: Counters,
+  patch: CounterPatch,
+  context: CounterContext,
+  revision: number,
+): { limits: LimitRecord[]; accounts: AccountChange[] } {
+  const accounts: AccountChange[] = [];
+  const kept = new Set<number>();
+  const limits = wantedLimits(before.limits, patch).map((wanted): LimitRecord => {
+    if (wanted.async) return wanted;
+    const same = before.limits.find(
+      (old) => old.name === wanted.name && old.durationMs === wanted.durationMs && !old.async,
+    );
+    const account = same?.account ?? takeAccount(context);
+    kept.add(account);
+    accounts.push({
+      account,
+      expect: before.revision,
+      ...(same === undefined ? { open: 'window' as const } : {}),
+      refill: null,
+      revision,
+    });
+    return { ...wanted, account };
+  });
+  for (const { account } of before.limits) {
+    if (account !== null && !kept.has(account)) {
+      accounts.push({ account, expect: before.revision, close: true, refill: null, revision });
+    }
+  }
+  return { limits, accounts };
+}
+
+function takeAccount(context: CounterContext): number {
+  const account = context.freeAccounts.shift();
+  if (account === undefined) throw new Error('too few accounts were reserved for a change');
+  return account;
+}

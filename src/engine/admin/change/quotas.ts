@@ -1,0 +1,121 @@
+import { MAX_NAMESPACES } from '../../../core/bounds.ts';
+import { AppError } from '../../../core/errors.ts';
+import type { Records } from '../../../storage/port/records.ts';
+
+/** How long a count of the database is relied on; what is made here meanwhile is added to it. */
+const KEPT_MS = 1000;
+
+export interface QuotaLimits {
+  /** null = no quota. */
+  readonly keys: number | null;
+  readonly apis: number | null;
+  /** Of one root key on one node. */
+  readonly verificationsPerSecond: number | null;
+}
+
+export type Counted = 'keys' | 'apis' | 'namespaces';
+
+/** How many more there may be, and what to say of the next one. */
+export interface Room {
+  readonly count: number;
+  readonly refusal: () => AppError;
+}
+
+/**
+ * How much this installation may hold. Counted in the database, and between two counts by what this process makes: alone it is
+ * never exceeded; several nodes can together exceed it by what the others make within a second.
+ */
+export class Quotas {
+  readonly #counters: Readonly<Record<Counted, QuotaCounter | null>>;
+
+  constructor(records: Records, limits: QuotaLimits, nowMs: () => number) {
+    const counter = (what: string, max: number | null, count: (upTo: number) => Promise<number>) =>
+      max === null ? null : new QuotaCounter(what, max, count, nowMs);
+    this.#counters = {
+      keys: counter('keys (KEYSTILE_MAX_KEYS)', limits.keys, (upTo) => records.countKeys(upTo)),
+      apis: counter('apis (KEYSTILE_MAX_APIS)', limits.apis, (upTo) => records.countApis(upTo)),
+      namespaces: counter('namespaces', MAX_NAMESPACES, (upTo) => records.countNamespaces(upTo)),
+    };
+  }
+
+  /** The room for more, counted no further than to `wanted`; null = no end. */
+  async room(what: Counted, wanted: number): Promise<Room | null> {
+    const counter = this.#counters[what];
+    return counter === null ? null : { count: await counter.room(wanted), refusal: () => counter.refusal(1) };
+  }
+
+  /** Runs what makes so many; refused when there would be too many. */
+  async making<T>(what: Counted, count: number, work: () => Promise<T>): Promise<T> {
+    const counter = this.#counters[what];
+    return counter === null ? work() : counter.making(count, work);
+  }
+}
+
+class QuotaCounter {
+  readonly #what: string;
+  readonly #max: number;
+  readonly #count: (upTo: number) => Promise<number>;
+  readonly #nowMs: () => number;
+  #counted = 0;
+  #countedAtMs = -Infinity;
+  /** Under way, or made since the last count began. */
+  #made = 0;
+  #underWay = 0;
+  #counting: Promise<void> | null = null;
+
+  constructor(what: string, max: number, count: (upTo: number) => Promise<number>, nowMs: () => number) {
+    this.#what = what;
+    this.#max = max;
+    this.#count = count;
+    this.#nowMs = nowMs;
+  }
+
+  async room(wanted: number): Promise<number> {
+    if (!this.#isRecent() || this.#isTooMuch(wanted)) await this.#recount();
+    return Math.max(0, Math.min(wanted, this.#max - this.#counted - this.#made - this.#underWay));
+  }
+
+  refusal(count: number): AppError {
+    return new AppError(
+      'PRECONDITION_FAILED',
+      `This installation may hold ${this.#max} ${this.#what}; there is no room for ${count} more.`,
+    );
+  }
+
+  async making<T>(count: number, work: () => Promise<T>): Promise<T> {
+    if (!this.#isRecent() || this.#isTooMuch(count)) await this.#recount();
+    if (this.#isTooMuch(count)) throw this.refusal(count);
+    this.#underWay += count;
+    try {
+      const result = await work();
+      this.#made += count;
+      return result;
+    } finally {
+      this.#underWay -= count;
+    }
+  }
+
+  #isTooMuch(count: number): boolean {
+    return this.#counted + this.#made + this.#underWay + count > this.#max;
+  }
+
+  /** A clock that was set back makes the count old, too. */
+  #isRecent(): boolean {
+    const ageMs = this.#nowMs() - this.#countedAtMs;
+    return ageMs >= 0 && ageMs < KEPT_MS;
+  }
+
+  async #recount(): Promise<void> {
+    this.#counting ??= this.#countNow().finally(() => (this.#counting = null));
+    await this.#counting;
+  }
+
+  /** What is made while the database counts may be in the count or not: it is added, which is never too little. */
+  async #countNow(): Promise<void> {
+    const madeBefore = this.#made;
+    const startedAtMs = this.#nowMs();
+    this.#counted = await this.#count(this.#max + 1);
+    this.#made -= madeBefore;
+    this.#countedAtMs = startedAtMs;
+  }
+}

@@ -1,0 +1,155 @@
+import { AppError, type ErrorCode, notFound, repeatable } from '../../../core/errors.ts';
+import { ID_RANDOM_BYTES, makeId } from '../../../core/ids.ts';
+import type { ImportBatch, ImportProgress } from '../../../storage/port/imports.ts';
+import {
+  mayNameAnyOwner,
+  requireEverywhere,
+  requireOn,
+  requireOwner,
+  requireSomewhere,
+} from '../rootKeys/rootKeyAccess.ts';
+import type { Actor } from '../change/actor.ts';
+import { auditEvent } from '../audit/auditEvent.ts';
+import type { ImportQueue } from './importQueue.ts';
+import { type ImportedKey, KeyImporting, type ImportProblem, toWaitingKey } from './prepareImport.ts';
+import { emptyDraft } from '../keys/createKey.ts';
+import type { AdminParts } from '../change/adminContext.ts';
+
+/** Keys of one migration that may wait. */
+export const MAX_WAITING_KEYS = 1_000_000;
+/** Problems that stand in the message of an error; `issues` has all of them. */
+const MAX_IN_MESSAGE = 10;
+
+export interface Migration {
+  /** Chosen by the caller: calls under the same one are one migration. */
+  readonly migrationId: string;
+  readonly apiId: string;
+  readonly items: readonly ImportedKey[];
+}
+
+/** Keys that were made elsewhere. */
+export class ImportAdmin {
+  readonly #parts: AdminParts;
+  readonly #importing: KeyImporting;
+  readonly #queue: ImportQueue;
+
+  constructor(parts: AdminParts, queue: ImportQueue) {
+    this.#parts = parts;
+    this.#queue = queue;
+    this.#importing = new KeyImporting(parts);
+  }
+
+  /** All of them or none. Answers their ids, in order. */
+  async create(actor: Actor, items: readonly ImportedKey[]): Promise<string[]> {
+    const { changes, quotas, system } = this.#parts;
+    refuseHidden(actor, items);
+    requireAccessRights(actor, items);
+    await this.#requireOwners(actor, items);
+    const keys = items.map((item) => toWaitingKey(system, item));
+    return quotas.making('keys', keys.length, () =>
+      changes.apply(async () => {
+        const draft = emptyDraft();
+        const { keyIds, problems } = await this.#importing.draftKeys(draft, actor, { keys, room: null });
+        if (problems.length > 0) throw together(problems);
+        return { change: draft, answer: () => keyIds };
+      }),
+    );
+  }
+
+  /** Durable when this returns; the keys are made behind the requests, each that can be. */
+  async enqueue(actor: Actor, { migrationId, apiId, items }: Migration): Promise<void> {
+    const { changes, storage, system } = this.#parts;
+    requireOn(actor, 'api.create_key', apiId, 'api', apiId);
+    requireAccessRights(actor, items);
+    await this.#requireOwners(actor, items);
+    const keys = JSON.stringify(items.map((item) => toWaitingKey(system, item)));
+    await changes.apply(async () => {
+      if ((await storage.records.findApi(apiId)) === null) throw notFound('api', apiId);
+      refuseMore(await storage.imports.findProgress(migrationId), { migrationId, apiId, count: items.length });
+      const batch: ImportBatch = {
+        id: makeId('imp', storage.ledger.nowMs(), system.randomBytes(ID_RANDOM_BYTES)),
+        migrationId,
+        apiId,
+        first: 0,
+        count: items.length,
+        keys,
+        actor: JSON.stringify(withRightsToImport(actor)),
+      };
+      const after = { apiId, keys: items.length };
+      const event = auditEvent(actor, { action: 'migration.enqueue', target: migrationId, before: null, after });
+      return {
+        change: { writes: [{ kind: 'enqueueImport', batch }], accounts: [], events: [event] },
+        answer: () => this.#queue.wake(),
+      };
+    });
+  }
+
+  async progress(actor: Actor, migrationId: string): Promise<ImportProgress> {
+    requireSomewhere(actor, 'api.create_key');
+    const found = await this.#parts.storage.imports.findProgress(migrationId);
+    requireOn(actor, 'api.create_key', found?.apiId ?? '', 'migration', migrationId);
+    if (found === null) throw notFound('migration', migrationId);
+    return found;
+  }
+
+  /** The owners that keys name. Said at once; when the keys are made it is looked at again. */
+  async #requireOwners(actor: Actor, items: readonly ImportedKey[]): Promise<void> {
+    if (mayNameAnyOwner(actor, 'api.create_key')) return;
+    for (const externalId of new Set(items.flatMap(({ patch }) => patch.externalId ?? []))) {
+      const known = await this.#parts.storage.records.findIdentity(externalId);
+      requireOwner(actor, 'api.create_key', known?.id ?? null);
+    }
+  }
+}
+
+function refuseHidden(actor: Actor, items: readonly ImportedKey[]): void {
+  const problems: ImportProblem[] = [];
+  for (const [index, { apiId }] of items.entries()) {
+    try {
+      requireOn(actor, 'api.create_key', apiId, 'api', apiId);
+    } catch (error) {
+      if (!(error instanceof AppError) || error.code !== 'NOT_FOUND') throw error;
+      problems.push({ index, error });
+    }
+  }
+  if (problems.length > 0) throw together(problems);
+}
+
+/** Several problems as one error: the code of the first, and all that have the same. */
+function together(problems: readonly ImportProblem[]): AppError {
+  const code: ErrorCode = problems[0]?.error.code ?? 'BAD_REQUEST';
+  const issues = problems
+    .filter(({ error }) => error.code === code)
+    .map(({ index, error }) => ({ path: `[${index}]`, message: error.message }));
+  const told = issues.slice(0, MAX_IN_MESSAGE).map(({ path, message }) => `${path}: ${message}`);
+  const more = issues.length > told.length ? [`And ${issues.length - told.length} more.`] : [];
+  return new AppError(code, [...told, ...more].join(' '), issues);
+}
+
+/** Said at once, not of each key. */
+function requireAccessRights(actor: Actor, items: readonly ImportedKey[]): void {
+  const names = (field: 'roles' | 'permissions') => items.some(({ patch }) => (patch[field]?.length ?? 0) > 0);
+  if (names('roles')) requireEverywhere(actor, 'rbac.add_role_to_key');
+  if (names('permissions')) requireEverywhere(actor, 'rbac.add_permission_to_key');
+}
+
+/** When the keys are made, the rights that the root key has then decide; a node of an older version looks at these. */
+function withRightsToImport(actor: Actor): Actor {
+  return { ...actor, rights: actor.rights.filter((right) => right === '*' || right.startsWith('rbac.*.')) };
+}
+
+function refuseMore(
+  known: ImportProgress | null,
+  { migrationId, apiId, count }: { migrationId: string; apiId: string; count: number },
+): void {
+  if (known === null) return;
+  if (known.apiId !== apiId) {
+    throw new AppError('CONFLICT', `The migrationId ${repeatable(migrationId)} is in use; choose another one.`);
+  }
+  if (known.queued - known.done - known.failed + count > MAX_WAITING_KEYS) {
+    throw new AppError(
+      'RATE_LIMITED',
+      `${MAX_WAITING_KEYS} keys of this migration wait already; send more when some of them are done.`,
+    );
+  }
+}

@@ -1,0 +1,116 @@
+import { AppError } from '../../../core/errors.ts';
+import type { FinishedBatch, ImportBatch } from '../../../storage/port/imports.ts';
+import type { Actor } from '../change/actor.ts';
+import { KeyImporting, type WaitingKey } from './prepareImport.ts';
+import { type Draft, emptyDraft } from '../keys/createKey.ts';
+import type { AdminParts } from '../change/adminContext.ts';
+
+/** Batches that are looked at in one step; each is a transaction of its own, and requests go on between two. */
+const STEP = 10;
+/** How often a batch is made anew from what others have changed meanwhile, before its next turn. */
+const MAX_TRIES = 5;
+
+const UNREADABLE = 'What was stored cannot be read.';
+const ENDED =
+  'The root key that enqueued this key was revoked or has expired since; enqueue it again with another one.';
+
+/**
+ * Makes the keys that wait. A batch leaves the queue in the transaction that makes its keys, and only one can take it out: each
+ * is done exactly once, whoever stops in the middle and however many nodes work on it.
+ */
+export class ImportQueue {
+  readonly #parts: AdminParts;
+  readonly #importing: KeyImporting;
+  #isStopped = false;
+  /** Alone, a process knows when there is nothing to look for; what it left before a stop is looked for once. */
+  #mayWait = true;
+
+  constructor(parts: AdminParts) {
+    this.#parts = parts;
+    this.#importing = new KeyImporting(parts);
+  }
+
+  /** Until nothing waits, or nothing can be done now. */
+  async run(): Promise<void> {
+    const { imports, edge } = this.#parts.storage;
+    this.#isStopped = false;
+    while (this.#mayWait || edge.isShared) {
+      this.#mayWait = false;
+      const waiting = await imports.listWaiting(STEP);
+      if (waiting.length > 0) this.#mayWait = true;
+      let finished = 0;
+      for (const batch of waiting) {
+        if (this.#isStopped) return;
+        if (await this.#finish(batch)) finished++;
+      }
+      if (finished === 0) return;
+    }
+  }
+
+  /** Something was enqueued. */
+  wake(): void {
+    this.#mayWait = true;
+  }
+
+  /** Ends a run after the batch that it is at. */
+  stop(): void {
+    this.#isStopped = true;
+  }
+
+  async #finish(batch: ImportBatch): Promise<boolean> {
+    for (let tries = 0; tries < MAX_TRIES; tries++) {
+      if (await this.#tryFinish(batch)) return true;
+      // Another node may have been quicker.
+      const waiting = await this.#parts.storage.imports.listWaiting(STEP);
+      if (!waiting.some(({ id }) => id === batch.id)) return true;
+    }
+    return false;
+  }
+
+  async #tryFinish(batch: ImportBatch): Promise<boolean> {
+    const { quotas, changes } = this.#parts;
+    const read = readBatch(batch);
+    if (read === null) return changes.tryOnce(finishing(batch, emptyDraft(), allOf(batch, UNREADABLE)));
+    const actor = await this.#present(read.actor);
+    if (actor === null) return changes.tryOnce(finishing(batch, emptyDraft(), allOf(batch, ENDED)));
+    const draft = emptyDraft();
+    const room = await quotas.room('keys', read.keys.length);
+    const { keyIds, problems } = await this.#importing.draftKeys(draft, actor, { keys: read.keys, room });
+    const errors = problems.map(({ index, error }) => ({ index: batch.first + index, message: error.message }));
+    try {
+      return await quotas.making('keys', keyIds.length, () => changes.tryOnce(finishing(batch, draft, errors)));
+    } catch (error) {
+      // The room was taken by others meanwhile: the next try finds how much is left.
+      if (error instanceof AppError && error.code === 'PRECONDITION_FAILED') return false;
+      throw error;
+    }
+  }
+
+  /** Who enqueued it, with the rights of now; null when its root key was revoked or has expired since: it has none then. */
+  async #present(actor: Actor): Promise<Actor | null> {
+    const { records, ledger } = this.#parts.storage;
+    const rootKey = await records.findRootKey(actor.id);
+    if (rootKey === null || rootKey.revokedAtMs !== null) return null;
+    const { rights, expiresAtMs: untilMs } = rootKey;
+    return untilMs !== null && ledger.nowMs() >= untilMs ? null : { ...actor, rights, untilMs };
+  }
+}
+
+/** First of all the batch is taken out: who finds it gone has written nothing else. */
+function finishing({ id, migrationId, count }: ImportBatch, draft: Draft, errors: FinishedBatch['errors']): Draft {
+  const finished: FinishedBatch = { id, migrationId, done: count - errors.length, errors };
+  return { ...draft, writes: [{ kind: 'finishImport', batch: finished }, ...draft.writes] };
+}
+
+function readBatch({ keys, actor }: ImportBatch): { keys: readonly WaitingKey[]; actor: Actor } | null {
+  try {
+    return { keys: JSON.parse(keys) as WaitingKey[], actor: JSON.parse(actor) as Actor };
+  } catch {
+    return null;
+  }
+}
+
+/** The whole batch has failed for one reason. */
+function allOf({ first, count }: ImportBatch, message: string): FinishedBatch['errors'] {
+  return Array.from({ length: count }, (_, i) => ({ index: first + i, message }));
+}

@@ -1,0 +1,138 @@
+import { AppError, notFound } from '../../../core/errors.ts';
+import type { ApiRecord } from '../../../core/records.ts';
+import { shownStart } from '../../../core/secret.ts';
+import type { System } from '../../system.ts';
+import type { Actor } from '../change/actor.ts';
+import type { KeyPatch } from '../keys/keyInput.ts';
+import { type Draft, KeyMaking, type KeySecret } from '../keys/createKey.ts';
+import type { AdminParts } from '../change/adminContext.ts';
+import type { Room } from '../change/quotas.ts';
+
+/** A key that was made elsewhere: its secret, or only the SHA-256 of it in base64. */
+export interface ImportedKey {
+  readonly apiId: string;
+  readonly patch: KeyPatch;
+  readonly secret: { readonly plaintext: string } | { readonly sha256: string };
+  /** What it begins with; null = not told. */
+  readonly prefix: string | null;
+  /** What is shown of it; null = as its secret and prefix say. */
+  readonly start: string | null;
+}
+
+/** The same without its secret: it can wait on disk. */
+export interface WaitingKey {
+  readonly apiId: string;
+  readonly patch: KeyPatch;
+  readonly secret: KeySecret;
+  /** What it may be known under from before a change of the pepper. */
+  readonly olderDigests: readonly string[];
+}
+
+/** Why one of several keys cannot be made. */
+export interface ImportProblem {
+  readonly index: number;
+  readonly error: AppError;
+}
+
+/** Characters of a secret that are never shown. */
+const MIN_HIDDEN = 12;
+
+export function toWaitingKey(system: System, { apiId, patch, secret, prefix, start }: ImportedKey): WaitingKey {
+  const isPlain = 'plaintext' in secret;
+  return {
+    apiId,
+    patch,
+    secret: {
+      digest: isPlain ? system.digestSecret(secret.plaintext) : system.digestOfSha256(secret.sha256),
+      start: start ?? startOf(prefix, isPlain ? secret.plaintext : null),
+      byteLength: null,
+    },
+    olderDigests: isPlain ? system.olderDigests(secret.plaintext) : system.olderDigestsOfSha256(secret.sha256),
+  };
+}
+
+/** As of keys that are made here; of a short secret nothing but its prefix. */
+function startOf(prefix: string | null, plaintext: string | null): string {
+  const isPrefixed = prefix !== null && (plaintext === null || plaintext.startsWith(`${prefix}_`));
+  const shown = plaintext === null ? '' : shownStart(isPrefixed ? prefix : null, plaintext);
+  if (plaintext !== null && plaintext.length - shown.length >= MIN_HIDDEN) return shown;
+  return isPrefixed ? `${prefix}_` : '';
+}
+
+/** Drafts keys that were made elsewhere. */
+export class KeyImporting {
+  readonly #parts: AdminParts;
+  readonly #making: KeyMaking;
+
+  constructor(parts: AdminParts) {
+    this.#parts = parts;
+    this.#making = new KeyMaking(parts);
+  }
+
+  /** Adds to a draft every key that can be made, and tells of the others why not. */
+  async draftKeys(
+    draft: Draft,
+    actor: Actor,
+    { keys, room }: { keys: readonly WaitingKey[]; room: Room | null },
+  ): Promise<{ keyIds: string[]; problems: ImportProblem[] }> {
+    const apis = await this.#findApis(keys);
+    const doubled = await this.#findDoubled(keys);
+    const known = await this.#making.readNamed(keys.map(({ patch }) => patch));
+    const keyIds: string[] = [];
+    const problems: ImportProblem[] = [];
+    for (const [index, { apiId, patch, secret }] of keys.entries()) {
+      const before = lengthsOf(draft);
+      try {
+        const api = apis.get(apiId);
+        if (api === undefined) throw notFound('api', apiId);
+        const conflict = doubled.get(index);
+        if (conflict !== undefined) throw new AppError('CONFLICT', conflict);
+        if (room !== null && keyIds.length >= room.count) throw room.refusal();
+        const input = { ...patch, secret, known, orFail: 'PRECONDITION_FAILED' as const };
+        keyIds.push((await this.#making.draftKey(draft, actor, api, input)).id);
+      } catch (error) {
+        if (!(error instanceof AppError)) throw error;
+        takeBack(draft, before);
+        problems.push({ index, error });
+      }
+    }
+    return { keyIds, problems };
+  }
+
+  async #findApis(keys: readonly WaitingKey[]): Promise<Map<string, ApiRecord>> {
+    const found = new Map<string, ApiRecord>();
+    for (const apiId of new Set(keys.map((key) => key.apiId))) {
+      const api = await this.#parts.storage.records.findApi(apiId);
+      if (api !== null) found.set(apiId, api);
+    }
+    return found;
+  }
+
+  /** By their place, the keys that exist already or stand a second time in the list. */
+  async #findDoubled(keys: readonly WaitingKey[]): Promise<Map<number, string>> {
+    const digests = keys.flatMap(({ secret, olderDigests }) => [secret.digest, ...olderDigests]);
+    const taken = new Set(await this.#parts.storage.records.findTakenDigests(digests));
+    const doubled = new Map<number, string>();
+    const seen = new Set<string>();
+    for (const [index, { secret, olderDigests }] of keys.entries()) {
+      const isTaken = [secret.digest, ...olderDigests].some((digest) => taken.has(digest));
+      if (isTaken) doubled.set(index, 'This key exists already.');
+      else if (seen.has(secret.digest)) doubled.set(index, 'This key stands earlier in the list.');
+      seen.add(secret.digest);
+    }
+    return doubled;
+  }
+}
+
+type Lengths = Readonly<Record<keyof Draft, number>>;
+
+function lengthsOf({ writes, accounts, events }: Draft): Lengths {
+  return { writes: writes.length, accounts: accounts.length, events: events.length };
+}
+
+/** What a key has put into the draft before it was found that it cannot be made. */
+function takeBack(draft: Draft, { writes, accounts, events }: Lengths): void {
+  draft.writes.length = writes;
+  draft.accounts.length = accounts;
+  draft.events.length = events;
+}

@@ -1,0 +1,47 @@
+import {
+  DEFAULT_LIMIT_NAME,
+  type IdentityRecord,
+  type KeyRecord,
+  type LimitRecord,
+  type RefillRule,
+} from '../../../core/records.ts';
+
+/**
+ * A key as the audit log tells of it: by the names of the API, roles and permissions by id; without its
+ * secret, and without counters, which move without a change.
+ */
+export function keyFacts(key: KeyRecord, identity: IdentityRecord | null): Record<string, unknown> {
+  return {
+    apiId: key.apiId,
+    start: key.start,
+    name: key.name,
+    ownerId: identity?.externalId ?? null,
+    meta: key.meta === null ? {} : (JSON.parse(key.meta) as object),
+    environment: key.environment,
+    enabled: key.enabled,
+    expires: key.expiresAtMs,
+    ...counterFacts(key),
+    ipAllowlist: key.ipAllowlist,
+    roles: key.roleIds,
+    permissions: key.permissionIds,
+  };
+}
+
+/** The rules of counters. */
+export function counterFacts({ credits, limits }: Pick<KeyRecord, 'credits' | 'limits'>): Record<string, unknown> {
+  const main = limits.find(({ name }) => name === DEFAULT_LIMIT_NAME);
+  const others = limits.filter((limit) => limit !== main);
+  return {
+    refill: credits?.refill == null ? null : refillFacts(credits.refill),
+    ratelimit: main === undefined ? null : limitFacts(main),
+    ratelimits: others.map((limit) => ({ name: limit.name, ...limitFacts(limit) })),
+  };
+}
+
+function refillFacts({ interval, amount, refillDay, timezone, mode, max }: RefillRule): object {
+  return { interval, amount, refillDay, timezone, mode, max };
+}
+
+function limitFacts({ limit, durationMs, async }: LimitRecord): { limit: number; duration: number; async: boolean } {
+  return { limit, duration: durationMs, async };
+}

@@ -1,0 +1,159 @@
+import { MAX_LIVE_SECRETS } from '../../../core/bounds.ts';
+import { AppError, notFound } from '../../../core/errors.ts';
+import type { KeyRecord } from '../../../core/records.ts';
+import { searchWords } from '../../../core/search.ts';
+import { makeSecret, PREFIX_PATTERN, shownStart } from '../../../core/secret.ts';
+import type { FormerSecret, KeyWithIdentity, PoisonedKey } from '../../../storage/port/records.ts';
+import type { Actor } from '../change/actor.ts';
+import { auditEvent } from '../audit/auditEvent.ts';
+import { closeAccounts, retireAccounts, reviveAccounts, touchAccounts } from '../change/counters.ts';
+import { keyFacts } from './auditedKey.ts';
+import { type Draft, emptyDraft } from './createKey.ts';
+import { KeyReader, readable } from './keyReader.ts';
+import type { AdminParts } from '../change/adminContext.ts';
+
+/** Random bytes of the secrets of rotated keys at the least. */
+const SECRET_BYTES = 16;
+
+type Found = KeyWithIdentity | PoisonedKey;
+
+/** The end of keys, their return, and their second secret. */
+export class KeyLife {
+  readonly #parts: AdminParts;
+  readonly #reader: KeyReader;
+
+  constructor(parts: AdminParts) {
+    this.#parts = parts;
+    this.#reader = new KeyReader(parts);
+  }
+
+  async delete(actor: Actor, keyId: string, permanent: boolean): Promise<void> {
+    await this.#parts.changes.apply(async () => {
+      // One that was deleted softly can still be removed for good.
+      const found = permanent
+        ? await this.#reader.findAny(actor, 'api.delete_key', keyId)
+        : await this.#reader.find(actor, 'api.delete_key', keyId);
+      const draft = emptyDraft();
+      const facts = 'poisoned' in found ? {} : keyFacts(found.key, found.identity);
+      if (permanent) await this.#draftRemoval(draft, found);
+      else await this.#draftDeletion(draft, readable(found));
+      draft.events.push(
+        auditEvent(actor, { action: 'key.delete', target: keyId, before: facts, after: { permanent }, isWhole: true }),
+      );
+      return { change: draft, answer: () => undefined };
+    });
+  }
+
+  /** A softly deleted key comes back as it was; boundaries that passed meanwhile refill it. */
+  async restore(actor: Actor, keyId: string): Promise<void> {
+    const { changes, storage, refills, quotas } = this.#parts;
+    await quotas.making('keys', 1, () =>
+      changes.apply(async () => {
+        const { key: before, identity } = readable(await this.#reader.findAny(actor, 'api.update_key', keyId));
+        const api = await storage.records.findApi(before.apiId);
+        // What is to be removed with all others is gone, although it may not be written down yet.
+        if (api === null || before.generation < api.purgesBelow) throw notFound('key', keyId);
+        if (before.deletedAtMs === null && before.generation === api.generation) {
+          throw new AppError('PRECONDITION_FAILED', `The key ${keyId} is not deleted.`);
+        }
+        const nowMs = storage.ledger.nowMs();
+        const revision = before.revision + 1;
+        const key: KeyRecord = {
+          ...before,
+          generation: api.generation,
+          deletedAtMs: null,
+          updatedAtMs: nowMs,
+          revision,
+        };
+        const formerDigests = await this.#reader.formerDigests(keyId);
+        return {
+          change: {
+            writes: [{ kind: 'updateKey', key, expect: before.revision, formerDigests }],
+            accounts: reviveAccounts(before, revision, refills, nowMs),
+            events: [
+              auditEvent(actor, { action: 'key.restore', target: keyId, before: null, after: keyFacts(key, identity) }),
+            ],
+          },
+          answer: () => undefined,
+        };
+      }),
+    );
+  }
+
+  /** Another secret for the same key; the one until now is valid for `overlapMs` more. 0 ends all former ones at once. */
+  async rotate(actor: Actor, keyId: string, overlapMs: number): Promise<string> {
+    const { changes, storage, system } = this.#parts;
+    return changes.apply(async () => {
+      await this.#reader.find(actor, 'api.create_key', keyId);
+      const { key: before } = await this.#reader.load(actor, 'api.update_key', keyId);
+      const nowMs = storage.ledger.nowMs();
+      const former = await storage.records.listFormerSecrets([keyId]);
+      if (overlapMs > 0) requireRoom(former, keyId, nowMs);
+      const api = await storage.records.findApi(before.apiId);
+      const prefix = prefixOf(before.start) ?? api?.defaultPrefix ?? null;
+      const byteLength = before.byteLength ?? api?.defaultByteLength ?? SECRET_BYTES;
+      const secret = makeSecret(prefix, system.randomBytes(byteLength));
+      const revision = before.revision + 1;
+      const key: KeyRecord = {
+        ...before,
+        secretDigest: system.digestSecret(secret),
+        start: shownStart(prefix, secret),
+        byteLength,
+        updatedAtMs: nowMs,
+        revision,
+      };
+      const formerDigests = [before.secretDigest, ...former.map(({ digest }) => digest)];
+      const draft = emptyDraft();
+      draft.writes.push({ kind: 'updateKey', key, expect: before.revision, formerDigests });
+      draft.accounts.push(...touchAccounts(before, revision));
+      const secretUntilNow = { digest: before.secretDigest, owner: keyId, untilMs: nowMs + overlapMs };
+      draft.writes.push(
+        overlapMs > 0 ? { kind: 'insertSecret', secret: secretUntilNow } : { kind: 'endSecrets', owner: keyId },
+      );
+      const after = { start: key.start, overlapMs };
+      draft.events.push(
+        auditEvent(actor, { action: 'key.rotate', target: keyId, before: { start: before.start }, after }),
+      );
+      return { change: draft, answer: () => secret };
+    });
+  }
+
+  async #draftDeletion(draft: Draft, { key: before }: KeyWithIdentity): Promise<void> {
+    const nowMs = this.#parts.storage.ledger.nowMs();
+    const revision = before.revision + 1;
+    const key: KeyRecord = { ...before, deletedAtMs: nowMs, updatedAtMs: nowMs, revision };
+    const formerDigests = await this.#reader.formerDigests(before.id);
+    draft.writes.push({ kind: 'updateKey', key, expect: before.revision, formerDigests });
+    draft.accounts.push(...retireAccounts(before, revision));
+  }
+
+  /** A key that cannot be read can still be removed; what its counters were is not known, and nobody can name them. */
+  async #draftRemoval(draft: Draft, found: Found): Promise<void> {
+    if ('poisoned' in found) {
+      const { poisoned: id, apiId, revision: expect, secretDigest } = found;
+      const digests = [secretDigest, ...(await this.#reader.formerDigests(id))];
+      draft.writes.push({ kind: 'removeKey', key: { id, apiId }, expect, digests });
+      return;
+    }
+    const { key } = found;
+    const digests = [key.secretDigest, ...(await this.#reader.formerDigests(key.id))];
+    const words = searchWords(key.name, key.meta);
+    draft.writes.push({ kind: 'removeKey', key, expect: key.revision, words, digests });
+    draft.accounts.push(...closeAccounts(key));
+  }
+}
+
+/** What stands before the shown characters of the random part; an imported key may begin with anything. */
+function prefixOf(start: string): string | null {
+  const prefix = start.slice(0, Math.max(0, start.lastIndexOf('_')));
+  return new RegExp(PREFIX_PATTERN).test(prefix) ? prefix : null;
+}
+
+/** For one more secret that is valid beside the newest. */
+function requireRoom(former: readonly FormerSecret[], keyId: string, nowMs: number): void {
+  if (former.filter(({ untilMs }) => untilMs > nowMs).length < MAX_LIVE_SECRETS) return;
+  throw new AppError(
+    'PRECONDITION_FAILED',
+    `The key ${keyId} has ${MAX_LIVE_SECRETS} former secrets that are still valid; wait until one has ended, or use overlapMs 0.`,
+  );
+}

@@ -1,0 +1,160 @@
+import { AppError, notFound } from '../../../core/errors.ts';
+import type { ApiRecord, KeyRecord } from '../../../core/records.ts';
+import { searchWords } from '../../../core/search.ts';
+import { makeSecret, shownStart } from '../../../core/secret.ts';
+import type { KeyQuery, KeyWithIdentity, WordChange } from '../../../storage/port/records.ts';
+import { requireOn } from '../rootKeys/rootKeyAccess.ts';
+import type { Actor } from '../change/actor.ts';
+import { auditEvent } from '../audit/auditEvent.ts';
+import { creditsPlace, newAccountsNeeded, patchCounters } from '../change/counters.ts';
+import { keyFacts } from './auditedKey.ts';
+import type { KeyPatch, NewKey } from './keyInput.ts';
+import { byteLengthFor, emptyDraft, KeyMaking, patched } from './createKey.ts';
+import { KeyReader } from './keyReader.ts';
+import type { KeyView } from './keyView.ts';
+import type { AdminParts } from '../change/adminContext.ts';
+
+export type RemainingChange =
+  | { readonly op: 'set'; readonly value: number | null }
+  | { readonly op: 'increment' | 'decrement'; readonly value: number };
+
+export class KeyAdmin {
+  readonly #parts: AdminParts;
+  readonly #making: KeyMaking;
+  readonly #reader: KeyReader;
+
+  constructor(parts: AdminParts) {
+    this.#parts = parts;
+    this.#making = new KeyMaking(parts);
+    this.#reader = new KeyReader(parts);
+  }
+
+  /** Makes a key; its secret is told this once. */
+  async create(actor: Actor, input: NewKey): Promise<{ keyId: string; secret: string }> {
+    const { changes, quotas, system } = this.#parts;
+    requireOn(actor, 'api.create_key', input.apiId, 'api', input.apiId);
+    return quotas.making('keys', 1, () =>
+      changes.apply(async () => {
+        const api = await this.#api(input.apiId);
+        const prefix = input.prefix ?? api.defaultPrefix;
+        const byteLength = byteLengthFor(api, input.byteLength);
+        const secret = makeSecret(prefix, system.randomBytes(byteLength));
+        const draft = emptyDraft();
+        const stored = { digest: system.digestSecret(secret), start: shownStart(prefix, secret), byteLength };
+        const key = await this.#making.draftKey(draft, actor, api, { ...input, secret: stored });
+        return { change: draft, answer: () => ({ keyId: key.id, secret }) };
+      }),
+    );
+  }
+
+  async get(actor: Actor, keyId: string): Promise<KeyView> {
+    return this.#view(await this.#reader.load(actor, 'api.read_key', keyId));
+  }
+
+  /** The key that a secret belongs to, by the digests under which it may be stored. */
+  async whoami(actor: Actor, digests: readonly string[]): Promise<KeyView> {
+    const nowMs = this.#parts.storage.ledger.nowMs();
+    const found = (await this.#parts.storage.records.findKeysByDigest(digests)).find((each) => each !== null);
+    const isOver = found != null && !('poisoned' in found) && nowMs >= (found.secretUntilMs ?? Infinity);
+    const key = found == null || isOver ? null : 'poisoned' in found ? { ...found, id: found.poisoned } : found.key;
+    // Who may not see the key learns nothing of it: only its secret was named, and its id is not told.
+    const what = 'key with this secret';
+    requireOn(actor, 'api.read_key', key?.apiId ?? '', what, null);
+    if (key === null) throw notFound(what, null);
+    return this.get(actor, key.id);
+  }
+
+  async update(actor: Actor, keyId: string, patch: KeyPatch, action = 'key.update'): Promise<void> {
+    await this.#parts.changes.apply(async () => {
+      const { key: before, identity: owner } = await this.#reader.load(actor, 'api.update_key', keyId);
+      // What names nothing changes nothing, and is not told.
+      if (Object.keys(patch).length === 0) return { change: emptyDraft(), answer: () => undefined };
+      const draft = emptyDraft();
+      const named = { externalId: patch.externalId, deed: 'api.update_key', present: before.identityId } as const;
+      const identity = await this.#making.identityFor(draft, actor, named);
+      const identityId = identity === undefined ? before.identityId : (identity?.id ?? null);
+      const context = await this.#making.context(newAccountsNeeded(patch));
+      const { counters, accounts } = patchCounters(before, patch, context);
+      draft.accounts.push(...accounts);
+      const key: KeyRecord = {
+        ...patched(before, patch),
+        ...counters,
+        ...(await this.#making.replacedAccess(draft, actor, { patch, before })),
+        identityId,
+        updatedAtMs: context.nowMs,
+      };
+      const counter = patch.remaining === undefined ? -1 : creditsPlace(accounts, before, key);
+      const told = identity === undefined ? owner : identity;
+      const facts = { before: keyFacts(before, owner), after: keyFacts(key, told) };
+      draft.events.push(auditEvent(actor, { action, target: keyId, ...facts, counter }));
+      const formerDigests = await this.#reader.formerDigests(keyId);
+      const words = wordChange(before, key);
+      draft.writes.push({ kind: 'updateKey', key, expect: before.revision, words, formerDigests });
+      return { change: draft, answer: () => undefined };
+    });
+  }
+
+  /** The counter alone; null = unlimited. Setting, like clearing, a counter that is not there yet changes the key. */
+  async updateRemaining(actor: Actor, keyId: string, input: RemainingChange): Promise<number | null> {
+    const { key } = await this.#reader.load(actor, 'api.update_key', keyId);
+    if (input.op === 'set' && (input.value === null || key.credits === null)) {
+      await this.update(actor, keyId, { remaining: input.value }, 'key.updateRemaining');
+      return input.value;
+    }
+    return this.#changeCounter(actor, keyId, input.op === 'set' ? { set: input.value ?? 0 } : { add: signed(input) });
+  }
+
+  async list(actor: Actor, query: KeyQuery): Promise<{ keys: KeyView[]; total: number; cursor: string | null }> {
+    requireOn(actor, 'api.read_key', query.apiId, 'api', query.apiId);
+    requireOn(actor, 'api.read_api', query.apiId, 'api', query.apiId);
+    await this.#api(query.apiId);
+    const page = await this.#parts.storage.records.listKeys(query);
+    // One that cannot be read is left out of the page, not the page; asked for by itself, it says what is wrong.
+    const items = page.items.flatMap((item) => ('poisoned' in item ? [] : item));
+    return { keys: await this.#reader.view(items), total: page.total, cursor: page.cursor };
+  }
+
+  async #changeCounter(
+    actor: Actor,
+    keyId: string,
+    by: { readonly set: number } | { readonly add: number },
+  ): Promise<number> {
+    const { storage, refills, changes } = this.#parts;
+    return changes.apply(async () => {
+      const { key } = await this.#reader.load(actor, 'api.update_key', keyId);
+      if (key.credits === null) {
+        throw new AppError('BAD_REQUEST', `The key ${keyId} has no counter to change; use op "set" to give it one.`);
+      }
+      const { account, refill } = key.credits;
+      const plan = refills.planOrNull(refill, storage.ledger.nowMs());
+      const change = { account, expect: key.revision, refill: plan, revision: key.revision, ...by };
+      const facts = { before: null, after: null, counter: 0 };
+      const event = auditEvent(actor, { action: 'key.updateRemaining', target: keyId, ...facts });
+      return {
+        change: { writes: [], accounts: [change], events: [event] },
+        answer: (done) => done.accounts[0]?.value ?? 0,
+      };
+    });
+  }
+
+  async #api(apiId: string): Promise<ApiRecord> {
+    const api = await this.#parts.storage.records.findApi(apiId);
+    if (api === null) throw notFound('api', apiId);
+    return api;
+  }
+
+  async #view(found: KeyWithIdentity): Promise<KeyView> {
+    return (await this.#reader.view([found]))[0] as KeyView;
+  }
+}
+
+/** What a change of its name or metadata means for the search. */
+export function wordChange(before: KeyRecord, after: KeyRecord): WordChange {
+  if (before.name === after.name && before.meta === after.meta) return { removed: [], added: [] };
+  const [old, now] = [searchWords(before.name, before.meta), searchWords(after.name, after.meta)];
+  return { removed: old.filter((word) => !now.includes(word)), added: now.filter((word) => !old.includes(word)) };
+}
+
+function signed(input: RemainingChange & { op: 'increment' | 'decrement' }): number {
+  return input.op === 'increment' ? input.value : -input.value;
+}

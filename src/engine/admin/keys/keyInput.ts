@@ -1,0 +1,93 @@
+import { AppError, repeatable } from '../../../core/errors.ts';
+import { DEFAULT_LIMIT_NAME, type LimitRecord, type RefillRule } from '../../../core/records.ts';
+
+/** What a caller may say of a key. On creation null and absent mean the same; on update null clears, absent leaves. */
+
+export interface RefillInput {
+  readonly interval: 'daily' | 'monthly';
+  readonly amount: number;
+  readonly refillDay: number | null;
+  readonly timezone: string | null;
+  readonly mode: 'restore' | 'add';
+  readonly max: number | null;
+}
+
+export interface LimitInput {
+  readonly name: string;
+  readonly limit: number;
+  readonly durationMs: number;
+  /** null: not said. A new limit is then local, a known one keeps its mode. */
+  readonly async: boolean | null;
+}
+
+/** What is counted for a key or an identity. */
+export interface CounterPatch {
+  readonly remaining?: number | null;
+  readonly refill?: RefillInput | null;
+  /** The limit named `default`. */
+  readonly defaultLimit?: LimitInput | null;
+  /** All the others. */
+  readonly otherLimits?: readonly LimitInput[] | null;
+}
+
+/** A role or permission by its id or its name; `create` makes it when there is none of that name. */
+export interface RbacReference {
+  readonly id?: string;
+  readonly name?: string;
+  readonly slug?: string;
+  readonly create?: boolean;
+}
+
+export interface KeyPatch extends CounterPatch {
+  readonly name?: string | null;
+  readonly externalId?: string | null;
+  readonly meta?: string | null;
+  readonly environment?: string | null;
+  readonly enabled?: boolean;
+  readonly expiresAtMs?: number | null;
+  readonly ipAllowlist?: readonly string[] | null;
+  /** All that the key shall have. */
+  readonly roles?: readonly RbacReference[] | null;
+  readonly permissions?: readonly RbacReference[] | null;
+}
+
+export interface NewKey extends KeyPatch {
+  readonly apiId: string;
+  /** null: as the api says. */
+  readonly prefix: string | null;
+  readonly byteLength: number | null;
+}
+
+export function toRefillRule(input: RefillInput, defaultTimezone: string, nowMs: number): RefillRule {
+  return { ...input, timezone: input.timezone ?? defaultTimezone, sinceMs: nowMs };
+}
+
+/** The rules have the same boundaries: then the running epoch goes on, whatever else changes. */
+export function isSameSchedule(a: RefillRule | null, b: RefillRule | null): boolean {
+  if (a === null || b === null) return a === b;
+  return a.interval === b.interval && a.refillDay === b.refillDay && a.timezone === b.timezone;
+}
+
+export function isSameRule(a: RefillRule, b: RefillRule): boolean {
+  return isSameSchedule(a, b) && a.amount === b.amount && a.mode === b.mode && a.max === b.max;
+}
+
+/** The limits after a patch, as they should be: the accounts of strict ones are settled afterwards. */
+export function wantedLimits(before: readonly LimitRecord[], patch: CounterPatch): LimitRecord[] {
+  const kept = before.filter(({ name }) =>
+    name === DEFAULT_LIMIT_NAME ? patch.defaultLimit === undefined : patch.otherLimits === undefined,
+  );
+  const said = [...(patch.defaultLimit ? [patch.defaultLimit] : []), ...(patch.otherLimits ?? [])];
+  const wanted = said.map(({ name, limit, durationMs, async }): LimitRecord => {
+    const known = before.find((other) => other.name === name);
+    return { name, limit, durationMs, async: async ?? known?.async ?? true, account: null };
+  });
+  const limits = [...wanted, ...kept];
+  const doubled = limits.find(({ name }, i) => limits.findIndex((other) => other.name === name) !== i);
+  if (doubled !== undefined) throw new AppError('BAD_REQUEST', `The limit ${repeatable(doubled.name)} is given twice.`);
+  return limits.sort((a, b) => rank(a) - rank(b));
+}
+
+function rank({ name }: LimitRecord): number {
+  return name === DEFAULT_LIMIT_NAME ? 0 : 1;
+}

@@ -1,0 +1,42 @@
+import type { AccountState } from '../../../core/account.ts';
+import type { CreditsRecord } from '../../../core/records.ts';
+import type { KeyWithIdentity } from '../../../storage/port/records.ts';
+import type { Refills } from '../../refill/refillPlans.ts';
+
+/** A counter as it stands now. */
+export interface CreditsView {
+  readonly remaining: number | null;
+  /** The last boundary that refilled it; null when none has yet. */
+  readonly lastRefillAtMs: number | null;
+  readonly nextRefillAtMs: number | null;
+}
+
+/** A key as a reader sees it: the record, and its counter. */
+export interface KeyView extends CreditsView, Omit<KeyWithIdentity, 'secretUntilMs'> {
+  readonly lastUsedAtMs: number | null;
+}
+
+export interface ViewInput extends KeyWithIdentity {
+  readonly state: AccountState | undefined;
+  readonly refills: Refills;
+  readonly nowMs: number;
+  readonly lastUsedAtMs: number | null;
+}
+
+export function viewKey({ key, identity, access, state, refills, nowMs, lastUsedAtMs }: ViewInput): KeyView {
+  return { key, identity, access, lastUsedAtMs, ...viewCredits(key.credits, state, refills, nowMs) };
+}
+
+export function viewCredits(
+  credits: CreditsRecord | null,
+  state: AccountState | undefined,
+  refills: Refills,
+  nowMs: number,
+): CreditsView {
+  const refill = credits?.refill ?? null;
+  const remaining = state === undefined ? null : refills.balance(state, refill, nowMs);
+  if (refill === null) return { remaining, lastRefillAtMs: null, nextRefillAtMs: null };
+  const plan = refills.plan(refill, nowMs);
+  const lastRefillAtMs = plan.startMs > refill.sinceMs ? plan.startMs : null;
+  return { remaining, lastRefillAtMs, nextRefillAtMs: plan.nextMs };
+}

@@ -1,0 +1,134 @@
+import { MAX_PERMISSIONS_PER_KEY, MAX_ROLES_PER_KEY } from '../../../core/bounds.ts';
+import { AppError } from '../../../core/errors.ts';
+import type { KeyRecord } from '../../../core/records.ts';
+import type { Deed } from '../../../core/rights.ts';
+import type { KeyWithIdentity } from '../../../storage/port/records.ts';
+import { requireEverywhere } from '../rootKeys/rootKeyAccess.ts';
+import type { Actor } from '../change/actor.ts';
+import { auditEvent } from '../audit/auditEvent.ts';
+import { touchAccounts } from '../change/counters.ts';
+import { EffectivePermissions } from './effectivePermissions.ts';
+import type { RbacReference } from '../keys/keyInput.ts';
+import { emptyDraft } from '../keys/createKey.ts';
+import { KeyReader } from '../keys/keyReader.ts';
+import type { AdminParts } from '../change/adminContext.ts';
+import { RbacReferences } from './resolveReferences.ts';
+import { isSameSet, type Named, namedOf } from './rbacNames.ts';
+
+export interface KeyAccessChange {
+  readonly kind: 'permissions' | 'roles';
+  readonly keyId: string;
+  readonly references: readonly RbacReference[];
+}
+
+type How = 'add' | 'set' | 'remove';
+
+interface Kind {
+  readonly word: string;
+  readonly field: 'permissionIds' | 'roleIds';
+  readonly max: number;
+  readonly deeds: Readonly<Record<How, readonly [Deed, ...Deed[]]>>;
+}
+
+const KINDS: Readonly<Record<KeyAccessChange['kind'], Kind>> = {
+  permissions: {
+    word: 'Permissions',
+    field: 'permissionIds',
+    max: MAX_PERMISSIONS_PER_KEY,
+    deeds: {
+      add: ['rbac.add_permission_to_key'],
+      set: ['rbac.add_permission_to_key', 'rbac.remove_permission_from_key'],
+      remove: ['rbac.remove_permission_from_key'],
+    },
+  },
+  roles: {
+    word: 'Roles',
+    field: 'roleIds',
+    max: MAX_ROLES_PER_KEY,
+    deeds: {
+      add: ['rbac.add_role_to_key'],
+      set: ['rbac.add_role_to_key', 'rbac.remove_role_from_key'],
+      remove: ['rbac.remove_role_from_key'],
+    },
+  },
+};
+
+/** The roles and permissions of keys. Each change answers all that the key then has, in the order of their names. */
+export class KeyAccessAdmin {
+  readonly #parts: AdminParts;
+  readonly #reader: KeyReader;
+  readonly #references: RbacReferences;
+
+  constructor(parts: AdminParts) {
+    this.#parts = parts;
+    this.#reader = new KeyReader(parts);
+    this.#references = new RbacReferences(parts);
+  }
+
+  add(actor: Actor, change: KeyAccessChange): Promise<readonly Named[]> {
+    return this.#change(actor, 'add', change);
+  }
+
+  set(actor: Actor, change: KeyAccessChange): Promise<readonly Named[]> {
+    return this.#change(actor, 'set', change);
+  }
+
+  /** What the key does not have is left out; what does not exist is an error. */
+  remove(actor: Actor, change: KeyAccessChange): Promise<readonly Named[]> {
+    const references = change.references.map((reference) => ({ ...reference, create: false }));
+    return this.#change(actor, 'remove', { ...change, references });
+  }
+
+  /** What changes nothing is not written: the key keeps its revision, and the audit log tells of changes only. */
+  async #change(actor: Actor, how: How, { kind, keyId, references }: KeyAccessChange): Promise<readonly Named[]> {
+    const { word, field, max, deeds } = KINDS[kind];
+    for (const deed of deeds[how]) requireEverywhere(actor, deed);
+    return this.#parts.changes.apply(async () => {
+      const found = await this.#reader.load(actor, 'api.update_key', keyId);
+      const held = heldBy(found, kind);
+      const { records, writes, events } = await this.#references[kind](actor, references, {
+        takesBroken: how === 'remove',
+      });
+      const wanted = combined(how, held, records);
+      const answer = () => namedOf(wanted);
+      if (isSameSet(held, wanted)) return { change: { writes: [], accounts: [] }, answer };
+      if (wanted.length > max) throw tooMany(kind, max, wanted.length);
+      const key = this.#changed(found.key, { [field]: wanted.map(({ id }) => id) });
+      if (how !== 'remove') await new EffectivePermissions(this.#parts.storage.records).check(key, writes);
+      const event = auditEvent(actor, {
+        action: `key.${how}${word}`,
+        target: keyId,
+        before: { [kind]: namedOf(held) },
+        after: { [kind]: namedOf(wanted) },
+      });
+      const formerDigests = await this.#reader.formerDigests(keyId);
+      const draft = emptyDraft();
+      draft.writes.push(...writes, { kind: 'updateKey', key, expect: found.key.revision, formerDigests });
+      draft.accounts.push(...touchAccounts(found.key, key.revision));
+      draft.events.push(...events, event);
+      return { change: draft, answer };
+    });
+  }
+
+  #changed(before: KeyRecord, ids: Partial<Pick<KeyRecord, 'permissionIds' | 'roleIds'>>): KeyRecord {
+    return { ...before, ...ids, updatedAtMs: this.#parts.storage.ledger.nowMs(), revision: before.revision + 1 };
+  }
+}
+
+/** Also the roles that cannot be read: a change beside them keeps them. */
+function heldBy({ access }: KeyWithIdentity, kind: KeyAccessChange['kind']): readonly Named[] {
+  if (access === null) return [];
+  return kind === 'permissions' ? access.permissions : [...access.roles, ...(access.broken ?? [])];
+}
+
+/** Of what the key has only what still exists: ids of what was deleted are not written again. */
+function combined(how: How, held: readonly Named[], named: readonly Named[]): readonly Named[] {
+  if (how === 'set') return named;
+  const ids = new Set(named.map(({ id }) => id));
+  const others = held.filter(({ id }) => !ids.has(id));
+  return how === 'add' ? [...others, ...named] : others;
+}
+
+function tooMany(kind: string, max: number, count: number): AppError {
+  return new AppError('PRECONDITION_FAILED', `A key can have at most ${max} ${kind}; this would make it ${count}.`);
+}

@@ -1,0 +1,167 @@
+import { notFound } from '../../../core/errors.ts';
+import type { PermissionRecord, RoleRecord } from '../../../core/records.ts';
+import type { Deed } from '../../../core/rights.ts';
+import type { FoundRole } from '../../../storage/port/records.ts';
+import { requireEverywhere, requireOn } from '../rootKeys/rootKeyAccess.ts';
+import type { Actor } from '../change/actor.ts';
+import { auditEvent } from '../audit/auditEvent.ts';
+import type { RbacReference } from '../keys/keyInput.ts';
+import type { AdminParts } from '../change/adminContext.ts';
+import {
+  permissionCreated,
+  permissionFacts,
+  RbacReferences,
+  readableRole,
+  roleCreated,
+  unknownReference,
+} from './resolveReferences.ts';
+import { isSameSet, type Named, namedOf } from './rbacNames.ts';
+
+export type NewPermission = Pick<PermissionRecord, 'name' | 'slug' | 'description'>;
+export type NewRole = Pick<RoleRecord, 'name' | 'description'>;
+export type RoleReference = { readonly id: string } | { readonly name: string };
+
+/**
+ * What keys can be asked for, and the roles that bundle it. Keys and roles hold ids: what is deleted is gone from all of
+ * them at once, because its id then stands for nothing, and never comes back under a new id.
+ */
+export class PermissionAdmin {
+  readonly #parts: AdminParts;
+  readonly #references: RbacReferences;
+
+  constructor(parts: AdminParts) {
+    this.#parts = parts;
+    this.#references = new RbacReferences(parts);
+  }
+
+  async createPermission(actor: Actor, fields: NewPermission): Promise<string> {
+    requireEverywhere(actor, 'rbac.create_permission');
+    return this.#parts.changes.apply(async () => {
+      const known = await this.#references.readPermissions([{ name: fields.name, slug: fields.slug }]);
+      const permission = this.#references.newPermission(actor, fields, known);
+      await this.#references.requireRoom('permissions', 1);
+      return {
+        change: {
+          writes: [{ kind: 'insertPermission', permission }],
+          accounts: [],
+          events: [permissionCreated(actor, permission)],
+        },
+        answer: () => permission.id,
+      };
+    });
+  }
+
+  getPermission(actor: Actor, permissionId: string): Promise<PermissionRecord> {
+    return this.#loadPermission(actor, 'rbac.read_permission', permissionId);
+  }
+
+  async listPermissions(actor: Actor): Promise<readonly PermissionRecord[]> {
+    requireEverywhere(actor, 'rbac.read_permission');
+    return this.#parts.storage.records.listPermissions();
+  }
+
+  async deletePermission(actor: Actor, permissionId: string): Promise<void> {
+    await this.#parts.changes.apply(async () => {
+      const before = permissionFacts(await this.#loadPermission(actor, 'rbac.delete_permission', permissionId));
+      const event = auditEvent(actor, { action: 'permission.delete', target: permissionId, before, after: null });
+      return {
+        change: { writes: [{ kind: 'removePermission', permissionId }], accounts: [], events: [event] },
+        answer: () => undefined,
+      };
+    });
+  }
+
+  async createRole(actor: Actor, fields: NewRole): Promise<string> {
+    requireEverywhere(actor, 'rbac.create_role');
+    return this.#parts.changes.apply(async () => {
+      const known = await this.#references.readRoles([{ name: fields.name }]);
+      const role = this.#references.newRole(actor, fields, known);
+      await this.#references.requireRoom('roles', 1);
+      return {
+        change: { writes: [{ kind: 'insertRole', role }], accounts: [], events: [roleCreated(actor, role)] },
+        answer: () => role.id,
+      };
+    });
+  }
+
+  /** With the permissions that it holds, in the order of their names. */
+  async getRole(actor: Actor, roleId: string): Promise<{ role: RoleRecord; permissions: readonly Named[] }> {
+    requireOn(actor, 'rbac.read_role', roleId, 'role', roleId);
+    const role = readableRole(await this.#loadRole({ id: roleId }));
+    const ids = role.permissionIds;
+    const held = ids.length === 0 ? [] : await this.#parts.storage.records.findPermissions({ ids, names: [] });
+    return { role, permissions: namedOf(held) };
+  }
+
+  async listRoles(actor: Actor): Promise<readonly RoleRecord[]> {
+    requireEverywhere(actor, 'rbac.read_role');
+    return this.#parts.storage.records.listRoles();
+  }
+
+  async deleteRole(actor: Actor, roleId: string): Promise<void> {
+    requireOn(actor, 'rbac.delete_role', roleId, 'role', roleId);
+    await this.#parts.changes.apply(async () => {
+      const { name, description, permissionIds, revision } = await this.#loadRole({ id: roleId });
+      const before = { name, description, permissionIds };
+      const event = auditEvent(actor, { action: 'role.delete', target: roleId, before, after: null });
+      return {
+        change: { writes: [{ kind: 'removeRole', roleId, expect: revision }], accounts: [], events: [event] },
+        answer: () => undefined,
+      };
+    });
+  }
+
+  /** All that the role shall bring to the keys that have it; answers it in the order of the names. Mends one that cannot be read. */
+  async setRolePermissions(
+    actor: Actor,
+    reference: RoleReference,
+    permissions: readonly RbacReference[],
+  ): Promise<readonly Named[]> {
+    requireEverywhere(actor, 'rbac.add_permission_to_role');
+    requireEverywhere(actor, 'rbac.remove_permission_from_role');
+    return this.#parts.changes.apply(async () => {
+      const { broken, ...before } = await this.#loadRole(reference);
+      const held = await this.#permissionsOf(before);
+      const { records, writes, events } = await this.#references.permissions(actor, permissions);
+      const answer = () => namedOf(records);
+      // What changes nothing is not written, and keys stay known.
+      if (broken === null && isSameSet(held, records)) return { change: { writes: [], accounts: [] }, answer };
+      const permissionIds = records.map(({ id }) => id);
+      const role: RoleRecord = { ...before, permissionIds, revision: before.revision + 1 };
+      const event = auditEvent(actor, {
+        action: 'role.setPermissions',
+        target: role.id,
+        before: { permissions: namedOf(held) },
+        after: { permissions: namedOf(records) },
+      });
+      return {
+        change: {
+          writes: [...writes, { kind: 'updateRole', role, expect: before.revision }],
+          accounts: [],
+          events: [...events, event],
+        },
+        answer,
+      };
+    });
+  }
+
+  /** Those that still exist. */
+  async #permissionsOf({ permissionIds }: RoleRecord): Promise<readonly PermissionRecord[]> {
+    return this.#parts.storage.records.findPermissions({ ids: permissionIds, names: [] });
+  }
+
+  async #loadPermission(actor: Actor, deed: Deed, permissionId: string): Promise<PermissionRecord> {
+    requireOn(actor, deed, permissionId, 'permission', permissionId);
+    const [found] = await this.#parts.storage.records.findPermissions({ ids: [permissionId], names: [] });
+    if (found === undefined) throw notFound('permission', permissionId);
+    return found;
+  }
+
+  async #loadRole(reference: RoleReference): Promise<FoundRole> {
+    const found = (await this.#references.readRoles([reference])).find(reference);
+    if (found !== undefined) return found;
+    throw 'id' in reference
+      ? notFound('role', reference.id)
+      : unknownReference('role', { ...reference, create: false }, 'NOT_FOUND');
+  }
+}

@@ -1,0 +1,207 @@
+import { MAX_PERMISSIONS, MAX_PERMISSIONS_PER_KEY, MAX_ROLES, MAX_ROLES_PER_KEY } from '../../../core/bounds.ts';
+import { AppError, repeatable } from '../../../core/errors.ts';
+import { ID_RANDOM_BYTES, makeId } from '../../../core/ids.ts';
+import type { PermissionRecord, RoleRecord } from '../../../core/records.ts';
+import type { AuditEvent } from '../../../storage/port/events.ts';
+import type { FoundRole, NamedQuery, RecordWrite } from '../../../storage/port/records.ts';
+import { requireEverywhere } from '../rootKeys/rootKeyAccess.ts';
+import type { Actor } from '../change/actor.ts';
+import { auditEvent } from '../audit/auditEvent.ts';
+import { EffectivePermissions } from './effectivePermissions.ts';
+import type { KeyPatch, RbacReference } from '../keys/keyInput.ts';
+import type { AdminParts } from '../change/adminContext.ts';
+import { RbacNames } from './rbacNames.ts';
+
+/** What references stand for, and what has to be written so that all of them do. */
+export interface Resolved<T> {
+  readonly records: readonly T[];
+  readonly writes: readonly RecordWrite[];
+  readonly events: readonly AuditEvent[];
+}
+
+/** What to say of one that does not exist: a plain reference is NOT_FOUND, one in an import, which makes none, a precondition. */
+export type OrFail = 'NOT_FOUND' | 'PRECONDITION_FAILED';
+
+/** What several references name, read at once. */
+export interface KnownAccess {
+  readonly roles: RbacNames<FoundRole>;
+  readonly permissions: RbacNames<PermissionRecord>;
+  readonly effective: EffectivePermissions;
+}
+
+export interface Resolving {
+  readonly orFail?: OrFail;
+  /** null = it is to be read. */
+  readonly known?: KnownAccess | null;
+  /** A role that cannot be read can be taken away, and not given. */
+  readonly takesBroken?: boolean;
+}
+
+/** Finds, and makes where that is asked for, the roles and permissions that a request names. */
+export class RbacReferences {
+  readonly #parts: AdminParts;
+
+  constructor(parts: AdminParts) {
+    this.#parts = parts;
+  }
+
+  async permissions(
+    actor: Actor,
+    references: readonly RbacReference[],
+    { orFail = 'NOT_FOUND', known = null }: Resolving = {},
+  ): Promise<Resolved<PermissionRecord>> {
+    if (references.length > MAX_PERMISSIONS_PER_KEY) throw tooManyNamed('permissions', MAX_PERMISSIONS_PER_KEY);
+    const names = known?.permissions ?? (await this.readPermissions(references));
+    const made: PermissionRecord[] = [];
+    const records = references.map((reference) => {
+      const found = names.find(reference);
+      if (found !== undefined) return found;
+      const name = nameToMake(reference, reference.name ?? reference.slug, orFail);
+      if (name === null) throw unknownReference('permission', reference, orFail);
+      const permission = this.newPermission(actor, { name, slug: reference.slug ?? name, description: null }, names);
+      names.add(permission);
+      made.push(permission);
+      return permission;
+    });
+    await this.requireRoom('permissions', made.length);
+    return {
+      records: unique(records),
+      writes: made.map((permission) => ({ kind: 'insertPermission', permission })),
+      events: made.map((permission) => permissionCreated(actor, permission)),
+    };
+  }
+
+  async roles(
+    actor: Actor,
+    references: readonly RbacReference[],
+    { orFail = 'NOT_FOUND', known = null, takesBroken = false }: Resolving = {},
+  ): Promise<Resolved<RoleRecord>> {
+    if (references.length > MAX_ROLES_PER_KEY) throw tooManyNamed('roles', MAX_ROLES_PER_KEY);
+    const names = known?.roles ?? (await this.readRoles(references));
+    const made: RoleRecord[] = [];
+    const records = references.map((reference) => {
+      const found = names.find(reference);
+      if (found !== undefined) return takesBroken ? found : readableRole(found);
+      const name = nameToMake(reference, reference.name, orFail);
+      if (name === null) throw unknownReference('role', reference, orFail);
+      const role = this.newRole(actor, { name, description: null }, names);
+      names.add({ ...role, broken: null });
+      made.push(role);
+      return role;
+    });
+    await this.requireRoom('roles', made.length);
+    return {
+      records: unique(records),
+      writes: made.map((role) => ({ kind: 'insertRole', role })),
+      events: made.map((role) => roleCreated(actor, role)),
+    };
+  }
+
+  /** Once for all keys of an import. */
+  async read(patches: readonly Pick<KeyPatch, 'roles' | 'permissions'>[]): Promise<KnownAccess> {
+    const roles = await this.#findRoles(patches.flatMap((patch) => patch.roles ?? []));
+    const permissions = await this.readPermissions(patches.flatMap((patch) => patch.permissions ?? []));
+    const effective = new EffectivePermissions(this.#parts.storage.records);
+    effective.learn(roles);
+    return { roles: new RbacNames(roles), permissions, effective };
+  }
+
+  /** Those of them that there are, and whatever else has their names. */
+  async readPermissions(references: readonly RbacReference[]): Promise<RbacNames<PermissionRecord>> {
+    return new RbacNames(await this.#parts.storage.records.findPermissions(namedBy(references)));
+  }
+
+  async readRoles(references: readonly RbacReference[]): Promise<RbacNames<FoundRole>> {
+    return new RbacNames(await this.#findRoles(references));
+  }
+
+  #findRoles(references: readonly RbacReference[]): Promise<readonly FoundRole[]> {
+    return this.#parts.storage.records.findRoles(namedBy(references));
+  }
+
+  /** For so many more. */
+  async requireRoom(what: 'permissions' | 'roles', count: number): Promise<void> {
+    if (count === 0) return;
+    const { records } = this.#parts.storage;
+    const max = what === 'roles' ? MAX_ROLES : MAX_PERMISSIONS;
+    const held = what === 'roles' ? await records.countRoles(max) : await records.countPermissions(max);
+    if (held + count > max) throw tooManyHeld(what, max);
+  }
+
+  newPermission(
+    actor: Actor,
+    fields: Pick<PermissionRecord, 'name' | 'slug' | 'description'>,
+    known: RbacNames<PermissionRecord>,
+  ): PermissionRecord {
+    requireEverywhere(actor, 'rbac.create_permission');
+    const taken = [fields.name, fields.slug].find((text) => known.isTaken(text));
+    if (taken !== undefined) {
+      throw new AppError('CONFLICT', `There is a permission with the name or slug ${repeatable(taken)} already.`);
+    }
+    return { id: this.#id('perm'), ...fields, createdAtMs: this.#parts.storage.ledger.nowMs() };
+  }
+
+  newRole(actor: Actor, fields: Pick<RoleRecord, 'name' | 'description'>, known: RbacNames<FoundRole>): RoleRecord {
+    requireEverywhere(actor, 'rbac.create_role');
+    if (known.isTaken(fields.name)) {
+      throw new AppError('CONFLICT', `There is a role with the name ${repeatable(fields.name)} already.`);
+    }
+    const createdAtMs = this.#parts.storage.ledger.nowMs();
+    return { id: this.#id('role'), ...fields, permissionIds: [], createdAtMs, revision: 0 };
+  }
+
+  #id(prefix: 'perm' | 'role'): string {
+    const { storage, system } = this.#parts;
+    return makeId(prefix, storage.ledger.nowMs(), system.randomBytes(ID_RANDOM_BYTES));
+  }
+}
+
+export function permissionFacts({ name, slug, description }: PermissionRecord): Record<string, unknown> {
+  return { name, slug, description };
+}
+
+export function permissionCreated(actor: Actor, permission: PermissionRecord): AuditEvent {
+  const after = permissionFacts(permission);
+  return auditEvent(actor, { action: 'permission.create', target: permission.id, before: null, after });
+}
+
+export function roleCreated(actor: Actor, { id, name, description }: RoleRecord): AuditEvent {
+  return auditEvent(actor, { action: 'role.create', target: id, before: null, after: { name, description } });
+}
+
+/** What cannot be read is not given to keys, nor shown. */
+export function readableRole<T extends FoundRole>(role: T): T {
+  if (role.broken === null) return role;
+  throw new AppError('INTERNAL_SERVER_ERROR', `The stored role ${role.id} cannot be read: ${role.broken}.`);
+}
+
+/** Ids are ours to give: one that leads nowhere makes nothing, whatever stands beside it. */
+function nameToMake({ id, create }: RbacReference, name: string | undefined, orFail: OrFail): string | null {
+  const isMade = create === true && id === undefined && orFail === 'NOT_FOUND';
+  return isMade && name !== undefined ? name : null;
+}
+
+/** Where there is an id, nothing else counts. */
+function namedBy(references: readonly RbacReference[]): NamedQuery {
+  const named = references.flatMap(({ id, name, slug }) => (id === undefined ? [name ?? [], slug ?? []].flat() : []));
+  return { ids: references.flatMap(({ id }) => id ?? []), names: named };
+}
+
+function unique<T extends { id: string }>(records: readonly T[]): T[] {
+  return [...new Map(records.map((record) => [record.id, record])).values()];
+}
+
+export function unknownReference(what: string, { id, name, slug, create }: RbacReference, code: OrFail): AppError {
+  const named = repeatable(id ?? slug ?? name ?? '');
+  const canBeMade = id === undefined && create === undefined && code === 'NOT_FOUND';
+  const hint = canBeMade ? ' Give create: true with its name to make it.' : '';
+  return new AppError(code, `There is no ${what} ${named}.${hint}`);
+}
+
+function tooManyNamed(what: string, max: number): AppError {
+  return new AppError('BAD_REQUEST', `At most ${max} ${what} can be named at once.`);
+}
+
+function tooManyHeld(what: string, max: number): AppError {
+  return new AppError('PRECONDITION_FAILED', `There are ${max} ${what} already, which is the most there can be.`);
+}

@@ -1,0 +1,208 @@
+import { MAX_LIVE_SECRETS, MAX_NAME_LENGTH, MIN_ROOT_KEY_LENGTH } from '../../../core/bounds.ts';
+import { AppError, notFound, repeatable } from '../../../core/errors.ts';
+import { ID_RANDOM_BYTES, makeId } from '../../../core/ids.ts';
+import type { RootKeyRecord } from '../../../core/records.ts';
+import { coversRight, type Deed, idsWithRight, isRight } from '../../../core/rights.ts';
+import { isSecretShaped, makeSecret, shownStart } from '../../../core/secret.ts';
+import type { Storage } from '../../../storage/port/storage.ts';
+import type { RecordWrite } from '../../../storage/port/records.ts';
+import type { System } from '../../system.ts';
+import { requireEverywhere, requireOn, requireSomewhere } from './rootKeyAccess.ts';
+import { type Actor, SYSTEM } from '../change/actor.ts';
+import { auditEvent } from '../audit/auditEvent.ts';
+import type { Changes } from '../change/applyChange.ts';
+import type { AdminParts } from '../change/adminContext.ts';
+
+const PREFIX = 'root';
+const SECRET_BYTES = 24;
+
+export interface NewRootKey {
+  readonly name: string | null;
+  readonly rights: readonly string[];
+  readonly expiresAtMs: number | null;
+}
+
+/** Root keys: those that the start makes, that the command line manages, and that other root keys hand out. */
+export class RootKeyAdmin {
+  readonly #storage: Storage;
+  readonly #system: System;
+  readonly #changes: Changes;
+
+  constructor({ storage, system, changes }: AdminParts) {
+    this.#storage = storage;
+    this.#system = system;
+    this.#changes = changes;
+  }
+
+  /** Those that the actor may see, also the revoked ones. */
+  async list(actor: Actor = SYSTEM): Promise<readonly RootKeyRecord[]> {
+    requireSomewhere(actor, 'root.read_root_key');
+    const ids = idsWithRight(actor.rights, 'root.read_root_key');
+    const all = await this.#storage.records.listRootKeys();
+    return ids === null ? all : all.filter(({ id }) => ids.includes(id));
+  }
+
+  /** Makes a root key; its secret is told this once. */
+  async create(input: NewRootKey, actor: Actor = SYSTEM): Promise<{ rootKey: RootKeyRecord; secret: string }> {
+    requireEverywhere(actor, 'root.create_root_key');
+    refuseMoreRights(actor, input.rights, 'grant it');
+    if (input.name !== null && (input.name.length > MAX_NAME_LENGTH || /[\0\p{Surrogate}]/u.test(input.name))) {
+      throw new AppError('BAD_REQUEST', `The name may have at most ${MAX_NAME_LENGTH} characters, and no NUL.`);
+    }
+    if (input.expiresAtMs !== null && !(input.expiresAtMs > this.#storage.ledger.nowMs())) {
+      throw new AppError('BAD_REQUEST', 'The root key would expire in the past.');
+    }
+    refuseLongerLife(actor, input.expiresAtMs, 'make one that is valid for longer; give expires, no later than that');
+    const secret = this.newSecret();
+    return { rootKey: await this.#insert(secret, shownStart(PREFIX, secret), input, actor), secret };
+  }
+
+  /** A secret for a root key that is still to be adopted. */
+  newSecret(): string {
+    return makeSecret(PREFIX, this.#system.randomBytes(SECRET_BYTES));
+  }
+
+  /** Takes this secret where there is no root key at all. */
+  adoptFirst(secret: string): Promise<RootKeyRecord> {
+    return this.#insert(
+      secret,
+      shownStart(PREFIX, secret),
+      { name: 'first', rights: ['*'], expiresAtMs: null },
+      SYSTEM,
+    );
+  }
+
+  /** Takes a secret that the operator chose. One that is there already is left as it is; a revoked one is refused. */
+  async adopt(secret: string): Promise<RootKeyRecord> {
+    if (!isSecretShaped(secret) || secret.length < MIN_ROOT_KEY_LENGTH) {
+      throw new AppError(
+        'BAD_REQUEST',
+        `The root key must have at least ${MIN_ROOT_KEY_LENGTH} characters, all of them printable ASCII.`,
+      );
+    }
+    const known = await this.#find([this.#system.digestSecret(secret), ...this.#system.olderDigests(secret)]);
+    if (known === null)
+      return this.#insert(secret, secret.slice(0, 4), { name: 'configured', rights: ['*'], expiresAtMs: null }, SYSTEM);
+    if (known.revokedAtMs !== null) {
+      throw new AppError(
+        'UNAUTHORIZED',
+        `The configured root key (${known.id}) was revoked and stays so. Configure another one.`,
+      );
+    }
+    return known;
+  }
+
+  async revoke(rootKeyId: string, actor: Actor = SYSTEM): Promise<void> {
+    await this.#changes.apply(async () => {
+      const known = await this.#load(actor, 'root.revoke_root_key', rootKeyId);
+      if (known.revokedAtMs !== null) return { change: { writes: [], accounts: [] }, answer: () => undefined };
+      const revokedAtMs = this.#storage.ledger.nowMs();
+      const facts = rootKeyFacts(known);
+      const event = auditEvent(actor, { action: 'rootKey.revoke', target: rootKeyId, before: facts, after: null });
+      return {
+        change: { writes: [{ kind: 'revokeRootKey', rootKeyId, revokedAtMs }], accounts: [], events: [event] },
+        answer: () => undefined,
+      };
+    });
+  }
+
+  /** Another secret for the same root key; the one until now is valid for `overlapMs` more. */
+  async rotate(rootKeyId: string, overlapMs: number, actor: Actor): Promise<string> {
+    return this.#changes.apply(async () => {
+      const known = await this.#load(actor, 'root.create_root_key', rootKeyId);
+      // Who gets the new secret gets its rights, for as long as it lives.
+      refuseMoreRights(actor, known.rights, `rotate ${rootKeyId}`);
+      const nowMs = this.#storage.ledger.nowMs();
+      refuseEnded(known, nowMs);
+      refuseLongerLife(actor, known.expiresAtMs, `rotate ${rootKeyId}, which is valid for longer`);
+      if (overlapMs > 0) await this.#refuseTooManySecrets(rootKeyId, nowMs);
+      const secret = this.newSecret();
+      const [secretDigest, start] = [this.#system.digestSecret(secret), shownStart(PREFIX, secret)];
+      const writes: RecordWrite[] = [
+        { kind: 'rotateRootKey', rootKeyId, expect: known.secretDigest, secretDigest, start },
+      ];
+      const former = { digest: known.secretDigest, owner: rootKeyId, untilMs: nowMs + overlapMs };
+      // Without an overlap every former secret ends: who asks for that has lost one.
+      writes.push(overlapMs > 0 ? { kind: 'insertSecret', secret: former } : { kind: 'endSecrets', owner: rootKeyId });
+      const [before, after] = [{ start: known.start }, { start, overlapMs }];
+      const event = auditEvent(actor, { action: 'rootKey.rotate', target: rootKeyId, before, after });
+      return { change: { writes, accounts: [], events: [event] }, answer: () => secret };
+    });
+  }
+
+  async #load(actor: Actor, deed: Deed, rootKeyId: string): Promise<RootKeyRecord> {
+    requireOn(actor, deed, rootKeyId, 'root key', rootKeyId);
+    const known = await this.#storage.records.findRootKey(rootKeyId);
+    if (known === null) throw notFound('root key', rootKeyId);
+    return known;
+  }
+
+  async #refuseTooManySecrets(rootKeyId: string, nowMs: number): Promise<void> {
+    const former = await this.#storage.records.listFormerSecrets([rootKeyId]);
+    if (former.filter(({ untilMs }) => untilMs > nowMs).length < MAX_LIVE_SECRETS) return;
+    throw new AppError(
+      'PRECONDITION_FAILED',
+      `The root key ${rootKeyId} has ${MAX_LIVE_SECRETS} former secrets that are still valid; wait until one has ended, or use overlapMs 0.`,
+    );
+  }
+
+  async #find(digests: readonly string[]): Promise<RootKeyRecord | null> {
+    for (const digest of digests) {
+      const found = await this.#storage.records.findRootKeyByDigest(digest, this.#storage.ledger.nowMs());
+      if (found !== null) return found.rootKey;
+    }
+    return null;
+  }
+
+  async #insert(secret: string, start: string, input: NewRootKey, actor: Actor): Promise<RootKeyRecord> {
+    const wrong = input.rights.find((right) => !isRight(right));
+    if (wrong !== undefined || input.rights.length === 0) {
+      throw new AppError(
+        'BAD_REQUEST',
+        `${repeatable(wrong ?? '')} is no right. Rights look like "*" or "api.*.create_key".`,
+      );
+    }
+    const nowMs = this.#storage.ledger.nowMs();
+    const rootKey: RootKeyRecord = {
+      id: makeId('rk', nowMs, this.#system.randomBytes(ID_RANDOM_BYTES)),
+      secretDigest: this.#system.digestSecret(secret),
+      start,
+      name: input.name,
+      rights: input.rights,
+      createdAtMs: nowMs,
+      expiresAtMs: input.expiresAtMs,
+      revokedAtMs: null,
+    };
+    const after = rootKeyFacts(rootKey);
+    const event = auditEvent(actor, { action: 'rootKey.create', target: rootKey.id, before: null, after });
+    await this.#changes.applyOnce({ writes: [{ kind: 'insertRootKey', rootKey }], accounts: [], events: [event] });
+    return rootKey;
+  }
+}
+
+/** Nobody hands out what they do not have. */
+function refuseMoreRights(actor: Actor, rights: readonly string[], deed: string): void {
+  const lacking = rights.find((right) => isRight(right) && !coversRight(actor.rights, right));
+  if (lacking === undefined) return;
+  throw new AppError('INSUFFICIENT_PERMISSIONS', `This root key lacks the right ${lacking}, so it cannot ${deed}.`);
+}
+
+/** Nobody hands out what outlives them: an expiry could be put off for ever, from one root key to the next. */
+function refuseLongerLife({ untilMs }: Actor, expiresAtMs: number | null, deed: string): void {
+  if (untilMs === null || (expiresAtMs !== null && expiresAtMs <= untilMs)) return;
+  throw new AppError(
+    'INSUFFICIENT_PERMISSIONS',
+    `This root key is valid until ${untilMs} (unix milliseconds), so it cannot ${deed}.`,
+  );
+}
+
+function refuseEnded({ id, revokedAtMs, expiresAtMs }: RootKeyRecord, nowMs: number): void {
+  const isExpired = expiresAtMs !== null && nowMs >= expiresAtMs;
+  if (revokedAtMs === null && !isExpired) return;
+  const how = revokedAtMs === null ? 'has expired' : 'was revoked';
+  throw new AppError('PRECONDITION_FAILED', `The root key ${id} ${how}; make another one.`);
+}
+
+function rootKeyFacts({ name, start, rights, expiresAtMs }: RootKeyRecord): Record<string, unknown> {
+  return { name, start, permissions: rights, expires: expiresAtMs };
+}

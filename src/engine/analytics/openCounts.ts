@@ -1,0 +1,250 @@
+import { TallyLists } from '../../core/verificationCounts.ts';
+import { AskedApis } from './unknownKeyApis.ts';
+import type { KeyEntry } from '../cache/keyEntry.ts';
+import { OpenTally } from './openCount.ts';
+import type { PackedKeys } from '../cache/packedKeys.ts';
+import type { TagList, TagLists } from './tagLists.ts';
+import type { Verdict } from '../verify/verdict.ts';
+import type { VerifyRequest } from '../verify/verifier.ts';
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 3_600_000;
+/** Tallies kept as objects at one time; what comes beyond them is counted for its api, without key and tags. */
+export const MAX_OPEN_TALLIES = 200_000;
+/** So many more may be those of apis; beyond them an api is counted in the last minute that it has. */
+export const MAX_API_TALLIES = 10_000;
+/** Tallies that may wait to be written when a minute ends; with more of them the minute goes on. */
+const MAX_WAITING = 1_000;
+/** Tallies that are made anew at a time where a generation has to be freed. */
+const FREE_STEP = 1_000;
+
+/**
+ * Counts every verification of this node in memory: by minute, api, key, identity, tags and outcome.
+ *
+ * That a packed key was valid is counted in its row (packedCounts.ts), what happens to a key that is kept as an object in a
+ * tally that the object holds: both are in the processor's cache by then, and a Map of 100,000 keys was measured to cost
+ * more than everything else together. The rest goes through a Map.
+ *
+ * The running generation is added to, what is sealed is taken out in slices and written down. A generation
+ * is sealed when a minute ends and when it is to be written. Where very many keys are in use and the sealed one is not
+ * written yet when a minute ends, the running one goes on, at most until the hour ends: otherwise there would be more to
+ * write the longer it takes.
+ */
+export class TallyBook {
+  readonly #packed: PackedKeys;
+  readonly #nowMs: () => number;
+  /** Which tags are counted by themselves. */
+  readonly tagLists: TagLists;
+  /** Of the running generation. */
+  #minuteMs = 0;
+  #untilMs = 0;
+  #running: OpenTally[] = [];
+  #sealed: OpenTally[] = [];
+  /** Of this minute, by key without tags, or by api and tags; those by key and tags are found in their list. */
+  readonly #byName = new Map<string, OpenTally>();
+  /** Those that were opened last for an api alone. */
+  readonly #ofApi = new Map<string, OpenTally>();
+  readonly #asked = new AskedApis();
+  /** How many generations were sealed until now. */
+  seals = 0;
+
+  constructor(packed: PackedKeys, nowMs: () => number, tagLists: TagLists) {
+    this.#packed = packed;
+    this.#nowMs = nowMs;
+    this.tagLists = tagLists;
+    packed.onDropped = (tally, isSealed) => this.#keep(tally, isSealed ? this.#sealed : this.#running);
+  }
+
+  count({ apiId, tags }: VerifyRequest, { code, key, atMs }: Verdict): void {
+    // The clock is asked only where the verdict is not of the running generation, or of no known key.
+    const nowMs = atMs >= this.#minuteMs && atMs < this.#untilMs ? atMs : this.#now();
+    if (key === null) return this.#askedFor(apiId, tags)?.add(code, 1, nowMs);
+    if (tags !== null) return this.#tagged(key, tags, code === 'VALID').add(code, 1, nowMs);
+    if (key.place < 0) return this.#ofKept(key).add(code, 1, nowMs);
+    if (code === 'VALID' && this.#packed.count(key.place, nowMs)) return;
+    this.#named(key).add(code, 1, nowMs);
+  }
+
+  /** Tallies that are kept as objects. */
+  get openSize(): number {
+    return this.#sealed.length + this.#running.length;
+  }
+
+  /** Tallies that are sealed and not taken yet. */
+  get waiting(): number {
+    return this.#sealed.length + this.#packed.counts.sealedLength;
+  }
+
+  /** Nothing is left of the sealed generation. */
+  get isSealedEmpty(): boolean {
+    return this.waiting === 0 && this.asked.length === 0;
+  }
+
+  /** From now on nothing is added to what was counted until now. */
+  seal(): void {
+    this.#seal(minuteOf(this.#nowMs()));
+  }
+
+  /** At most so many of the sealed generation; they are the caller's from now on. */
+  take(limit: number): TallyLists {
+    const lists = new TallyLists();
+    for (const tally of this.#sealed.splice(-limit, limit)) {
+      tally.take();
+      lists.add(tally);
+    }
+    while (lists.length < limit && this.#packed.takeSealed(lists, limit - lists.length));
+    if (this.isSealedEmpty) this.#ofApi.clear();
+    return lists;
+  }
+
+  /** Sealed tallies of apis of which it is not known whether they exist. */
+  get asked(): readonly OpenTally[] {
+    return this.#asked.sealed;
+  }
+
+  /** Of the apis that the first so many of these are about, these exist: their tallies count, the others do not. */
+  settleAsked(count: number, existing: ReadonlySet<string>): void {
+    for (const tally of this.#asked.settle(count, existing)) this.#keep(tally, this.#sealed);
+  }
+
+  /** An api was changed or deleted; null = any may have been. */
+  forgetApi(apiId: string | null): void {
+    this.#asked.forget(apiId);
+  }
+
+  /** In the running generation. */
+  #now(): number {
+    const nowMs = this.#nowMs();
+    if (nowMs < this.#minuteMs || nowMs >= this.#untilMs) this.#roll(nowMs);
+    return nowMs;
+  }
+
+  #roll(nowMs: number): void {
+    const minuteMs = minuteOf(nowMs);
+    const isLaterInHour =
+      nowMs > this.#minuteMs && Math.floor(nowMs / HOUR_MS) === Math.floor(this.#minuteMs / HOUR_MS);
+    if (this.waiting > MAX_WAITING && isLaterInHour) this.#untilMs = minuteMs + MINUTE_MS;
+    else this.#seal(minuteMs);
+  }
+
+  #seal(nextMinuteMs: number): void {
+    this.#freeGeneration();
+    this.#packed.counts.swap(nextMinuteMs);
+    if (this.#sealed.length === 0) this.#sealed = this.#running;
+    else for (const tally of this.#running) this.#sealed.push(tally);
+    this.#running = [];
+    this.#asked.seal();
+    this.#byName.clear();
+    this.#minuteMs = nextMinuteMs;
+    this.#untilMs = nextMinuteMs + MINUTE_MS;
+    this.tagLists.turnTo(nextMinuteMs);
+    this.seals++;
+  }
+
+  #ofKept(key: KeyEntry): OpenTally {
+    const known = key.tally;
+    if (known !== null && known.minuteMs === this.#minuteMs) return known;
+    const tally = this.#open(key.apiId, key, null);
+    if (tally.keyId === '') return tally;
+    tally.holder = key;
+    key.tally = tally;
+    return tally;
+  }
+
+  #named(key: KeyEntry): OpenTally {
+    const known = this.#known(key.id);
+    if (known !== null) return known;
+    const tally = this.#open(key.apiId, key, null);
+    if (tally.keyId !== '') this.#byName.set(key.id, tally);
+    return tally;
+  }
+
+  #tagged(key: KeyEntry, tags: readonly string[], isValid: boolean): OpenTally {
+    const list = this.tagLists.find(key.apiId, tags, isValid);
+    return list.tallies.get(key.id) ?? this.#openTagged(key, this.tagLists.pay(key.apiId, list, key.id));
+  }
+
+  #openTagged(key: KeyEntry, list: TagList): OpenTally {
+    const known = list.tallies.get(key.id);
+    if (known !== undefined) return known;
+    const tally = this.#open(key.apiId, key, list);
+    if (tally.keyId !== '') this.tagLists.keep(list, tally);
+    return tally;
+  }
+
+  #known(name: string): OpenTally | null {
+    const known = this.#byName.get(name);
+    return known === undefined || known.isTaken ? null : known;
+  }
+
+  /** Of an unknown key: counts for the api that the request names, if there is such an api. */
+  #askedFor(apiId: string | null, tags: readonly string[] | null): OpenTally | null {
+    if (apiId === null) return null;
+    const list = tags === null ? null : this.tagLists.findForUnknown(apiId, tags);
+    const known = this.#known(nameOfApi(apiId, list));
+    if (known !== null) return known;
+    return this.#openAsked(apiId, list === null ? null : this.tagLists.pay(apiId, list, ''));
+  }
+
+  #openAsked(apiId: string, list: TagList | null): OpenTally | null {
+    const name = nameOfApi(apiId, list);
+    const known = this.#known(name);
+    if (known !== null) return known;
+    const exists = this.#asked.exists(apiId);
+    if (!exists && !this.#asked.hasRoom) return null;
+    const tally = exists ? this.#open(apiId, null, list) : this.#newTally(apiId, null, list);
+    if (!exists) this.#asked.add(tally);
+    // One that stands in for it, because there is no room, is not kept under a name that anyone can make up.
+    if (list === null || tally.tags !== '') this.#byName.set(name, tally);
+    return tally;
+  }
+
+  #open(apiId: string, key: KeyEntry | null, list: TagList | null): OpenTally {
+    if (this.openSize >= MAX_OPEN_TALLIES) return this.#openForApi(apiId, this.#minuteMs, this.#running);
+    const tally = this.#newTally(apiId, key, list);
+    this.#running.push(tally);
+    return tally;
+  }
+
+  #newTally(apiId: string, key: KeyEntry | null, list: TagList | null): OpenTally {
+    return new OpenTally({
+      minuteMs: this.#minuteMs,
+      apiId,
+      keyId: key?.id ?? '',
+      identityId: key?.identity?.id ?? '',
+      tags: list === null ? '' : list.text,
+    });
+  }
+
+  /** There is one to run next: if not, what is left of the oldest is kept otherwise. */
+  #freeGeneration(): void {
+    while (!this.#packed.counts.canSwap) {
+      const lists = new TallyLists();
+      this.#packed.takeSealed(lists, FREE_STEP);
+      for (const tally of lists.tallies()) this.#keep(OpenTally.of(tally), this.#sealed);
+    }
+  }
+
+  #keep(tally: OpenTally, generation: OpenTally[]): void {
+    if (this.openSize < MAX_OPEN_TALLIES) generation.push(tally);
+    else this.#openForApi(tally.apiId, tally.minuteMs, generation).addAll(tally);
+  }
+
+  #openForApi(apiId: string, minuteMs: number, generation: OpenTally[]): OpenTally {
+    const known = this.#ofApi.get(apiId);
+    const isCrowded = this.openSize >= MAX_OPEN_TALLIES + MAX_API_TALLIES;
+    if (known !== undefined && !known.isTaken && (known.minuteMs === minuteMs || isCrowded)) return known;
+    const tally = new OpenTally({ minuteMs, apiId, keyId: '', identityId: '', tags: '' });
+    this.#ofApi.set(apiId, tally);
+    generation.push(tally);
+    return tally;
+  }
+}
+
+function nameOfApi(apiId: string, list: TagList | null): string {
+  return `\0${apiId}\0${list === null ? '' : list.number}`;
+}
+
+function minuteOf(timeMs: number): number {
+  return Math.floor(timeMs / MINUTE_MS) * MINUTE_MS;
+}

@@ -1,0 +1,218 @@
+import { MAX_TAG_LIST_BYTES } from '../../core/bounds.ts';
+import { OTHER_TAGS } from '../../core/verificationCounts.ts';
+import type { OpenTally } from './openCount.ts';
+
+const DAY_MS = 86_400_000;
+/** Bytes of all lists that a node knows at one time; a JavaScript text takes up to twice as many. */
+export const MAX_KNOWN_BYTES = 16 * 1024 * 1024;
+/** An api with more than this is a large one. Large ones together leave the last quarter to the others. */
+export const LARGE_API_BYTES = 64 * 1024;
+const MAX_LARGE_BYTES = (MAX_KNOWN_BYTES * 3) / 4;
+/** Apis whose lists a node knows at one time. */
+export const MAX_TAGGED_APIS = 10_000;
+/**
+ * Each verification with tags earns its api so many bytes of list, and each new row of a key, minute and list costs the bytes
+ * of its list. A list that is not longer can always be paid. This is what bounds the bytes on disk for each verification:
+ * a list stands in up to 12 places (three spans, of key and api, in table and index).
+ */
+export const EARNED_BYTES = 256;
+/** What an api has at the start of a day, and at the most: a few long lists are counted at once. */
+export const MAX_ALLOWANCE_BYTES = 64 * 1024;
+/** SQLite gives the rest of a longer row a page of its own. */
+const OWN_PAGE_FROM_BYTES = 800;
+const PAGE_BYTES = 4_096;
+/** Rows of long lists that are paid for in a minute; one beyond them is paid for again when it is opened again. */
+const MAX_PAID_ROWS = 100_000;
+/** Apis whose lists are looked up at a time. */
+const LEARN_APIS = 100;
+
+const encoder = new TextEncoder();
+const encoded = new Uint8Array(MAX_TAG_LIST_BYTES);
+
+/** Why a verification with tags counts under `other`. */
+export type OtherReason = 'refused' | 'lists' | 'bytes';
+
+/** Tags that verifications are counted under together. */
+export interface TagList {
+  /** Tells it from all others that this node has known. */
+  readonly number: number;
+  /** JSON of a sorted list. */
+  readonly text: string;
+  readonly bytes: number;
+  readonly costBytes: number;
+  /** Of the running generation, by key: found without a text that is put together for it. */
+  readonly tallies: Map<string, OpenTally>;
+}
+
+/** Of one api, today. */
+interface ApiTags {
+  readonly lists: Map<string, TagList>;
+  /** Of its lists. */
+  bytes: number;
+  allowanceBytes: number;
+  /** There may be lists in the database that this node does not know. */
+  isBehind: boolean;
+  /** The minute in which the database was last asked for them. */
+  learnedAtMs: number;
+}
+
+/**
+ * The tag lists that an api's verifications are counted under, each day anew (UTC). Anyone with a key makes up tags, so their
+ * number is bounded: only a valid verification adds a list, an api has at most `maxLists` of them, and new rows have to be paid
+ * for. Everything else counts under `other`.
+ *
+ * Each node has its own book. It learns from the database what other nodes, and this one before a restart, have written.
+ */
+export class TagLists {
+  readonly #maxLists: number;
+  readonly #ofApi = new Map<string, ApiTags>();
+  /** Verifications that were counted under `other`, since the start. */
+  readonly others: Record<OtherReason, number> = { refused: 0, lists: 0, bytes: 0 };
+  readonly #other: TagList = { number: 0, text: OTHER_TAGS, bytes: 0, costBytes: 0, tallies: new Map() };
+  /** Lists that have tallies. */
+  #inUse: TagList[] = [];
+  /** Rows of this minute whose list is longer than what a verification earns. */
+  readonly #paidRows = new Set<string>();
+  #minuteMs = 0;
+  #dayMs = 0;
+  #knownBytes = 0;
+  #number = 0;
+
+  constructor(maxLists: number) {
+    this.#maxLists = maxLists;
+  }
+
+  get dayMs(): number {
+    return this.#dayMs;
+  }
+
+  /** A generation begins, with no tallies; a day begins with no lists. */
+  turnTo(minuteMs: number): void {
+    for (const list of this.#inUse) list.tallies.clear();
+    this.#inUse = [];
+    if (minuteMs !== this.#minuteMs) this.#paidRows.clear();
+    this.#minuteMs = minuteMs;
+    const dayMs = minuteMs - (minuteMs % DAY_MS);
+    if (dayMs === this.#dayMs) return;
+    this.#dayMs = dayMs;
+    this.#ofApi.clear();
+    this.#knownBytes = 0;
+  }
+
+  /** What a verification of a key of this api is counted under. */
+  find(apiId: string, tags: readonly string[], isValid: boolean): TagList {
+    const api = this.#ofApi.get(apiId) ?? this.#begin(apiId);
+    return api === null ? this.#toOther('lists') : this.#findIn(api, tags, isValid);
+  }
+
+  /** What a verification of an unknown key is counted under; the api may be made up. */
+  findForUnknown(apiId: string, tags: readonly string[]): TagList {
+    const api = this.#ofApi.get(apiId);
+    return api === undefined ? this.#toOther('refused') : this.#findIn(api, tags, false);
+  }
+
+  /**
+   * A tally is to be opened for this list. A row is paid for once a minute, however often it is written down. Answers the list
+   * to count under: `other` when the api cannot pay.
+   */
+  pay(apiId: string, list: TagList, keyId: string): TagList {
+    if (list === this.#other) return list;
+    const isLong = list.costBytes > EARNED_BYTES;
+    const row = isLong ? `${keyId}\0${list.number}` : '';
+    if (isLong && this.#paidRows.has(row)) return list;
+    const api = this.#ofApi.get(apiId);
+    if (api === undefined || api.allowanceBytes < list.costBytes) return this.#toOther('bytes');
+    api.allowanceBytes -= list.costBytes;
+    if (isLong && this.#paidRows.size < MAX_PAID_ROWS) this.#paidRows.add(row);
+    return list;
+  }
+
+  /** Until the next generation this key's verifications with these tags count here. */
+  keep(list: TagList, tally: OpenTally): void {
+    if (list.tallies.size === 0) this.#inUse.push(list);
+    list.tallies.set(tally.keyId, tally);
+  }
+
+  /** Apis of which the database may have lists that are not known here: each is asked for at most once a minute. */
+  behind(): string[] {
+    const found: string[] = [];
+    for (const [apiId, { isBehind, learnedAtMs }] of this.#ofApi) {
+      if (isBehind && learnedAtMs !== this.#minuteMs) found.push(apiId);
+      if (found.length === LEARN_APIS) break;
+    }
+    return found;
+  }
+
+  /** The database has these lists of the day, as many as an api may have at the most. */
+  learn(apiId: string, dayMs: number, texts: readonly string[]): void {
+    const api = this.#ofApi.get(apiId);
+    if (api === undefined || dayMs !== this.#dayMs) return;
+    api.isBehind = false;
+    api.learnedAtMs = this.#minuteMs;
+    for (const text of texts) {
+      if (text === OTHER_TAGS || api.lists.has(text) || !this.#hasRoom(api)) continue;
+      const list = this.#make(text);
+      if (list !== null) this.#put(api, list);
+    }
+  }
+
+  get maxLists(): number {
+    return this.#maxLists;
+  }
+
+  #findIn(api: ApiTags, tags: readonly string[], isValid: boolean): TagList {
+    api.allowanceBytes = Math.min(api.allowanceBytes + EARNED_BYTES, MAX_ALLOWANCE_BYTES);
+    const text = JSON.stringify(tags);
+    const known = text === OTHER_TAGS ? this.#other : api.lists.get(text);
+    if (known !== undefined) return known;
+    if (isValid) return this.#add(api, text);
+    api.isBehind = true;
+    return this.#toOther('refused');
+  }
+
+  #begin(apiId: string): ApiTags | null {
+    if (this.#ofApi.size >= MAX_TAGGED_APIS) return null;
+    const api = {
+      lists: new Map<string, TagList>(),
+      bytes: 0,
+      allowanceBytes: MAX_ALLOWANCE_BYTES,
+      isBehind: true,
+      learnedAtMs: -1,
+    };
+    this.#ofApi.set(apiId, api);
+    return api;
+  }
+
+  #add(api: ApiTags, text: string): TagList {
+    if (!this.#hasRoom(api)) return this.#toOther('lists');
+    const list = this.#make(text);
+    // A list that cannot be paid for takes no place either.
+    if (list === null || list.costBytes > api.allowanceBytes) return this.#toOther('bytes');
+    this.#put(api, list);
+    return list;
+  }
+
+  #hasRoom({ lists, bytes }: ApiTags): boolean {
+    const maxBytes = bytes > LARGE_API_BYTES ? MAX_LARGE_BYTES : MAX_KNOWN_BYTES;
+    return lists.size < this.#maxLists && this.#knownBytes + MAX_TAG_LIST_BYTES <= maxBytes;
+  }
+
+  /** null: the list is too long. */
+  #make(text: string): TagList | null {
+    const { written: bytes, read } = encoder.encodeInto(text, encoded);
+    if (read < text.length) return null;
+    const costBytes = bytes < OWN_PAGE_FROM_BYTES ? bytes : bytes + PAGE_BYTES;
+    return { number: ++this.#number, text, bytes, costBytes, tallies: new Map() };
+  }
+
+  #put(api: ApiTags, list: TagList): void {
+    api.lists.set(list.text, list);
+    api.bytes += list.bytes;
+    this.#knownBytes += list.bytes;
+  }
+
+  #toOther(reason: OtherReason): TagList {
+    this.others[reason]++;
+    return this.#other;
+  }
+}

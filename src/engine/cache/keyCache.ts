@@ -1,0 +1,249 @@
+import { AppError } from '../../core/errors.ts';
+import type { KeyWithIdentity, PoisonedKey, Records } from '../../storage/port/records.ts';
+import { dropFirst } from './dropOldest.ts';
+import type { LocalOwner } from '../local/localWindow.ts';
+import { type IdentityEntry, type KeyEntry, toIdentityEntry, toKeyEntry } from './keyEntry.ts';
+import type { PackedKeys } from './packedKeys.ts';
+
+/** Digests of unknown keys that are remembered, so that a flood of one wrong key asks the database once. */
+const MAX_UNKNOWN = 10_000;
+/** Lookups that may wait; one more is refused at once, and keys already seen are not slowed by them. */
+const MAX_WAITING_LOOKUPS = 10_000;
+/** Questions to the database at one time; what is asked meanwhile is one question together. */
+const MAX_QUESTIONS = 2;
+/** Keys of one question. */
+const MAX_ASKED = 500;
+
+interface Lookup {
+  readonly promise: Promise<KeyEntry | null>;
+  resolve(entry: KeyEntry | null): void;
+  reject(error: Error): void;
+  /** The key changed while it was being read: what was read must not be kept. */
+  changed: boolean;
+}
+
+/** What was dropped while a question was under way: of that its answer may be from before the change. */
+interface Question {
+  readonly apis: Set<string>;
+  readonly identities: Set<string>;
+  access: boolean;
+}
+
+/**
+ * Keys that were seen, by the digest of their secret. A digest is in one of these states:
+ *
+ *   absent --find--> looking up --found--> cached  --drop--> absent
+ *                               --not there--> known as unknown  --drop--> absent
+ *   looking up --drop--> looking up, and read again when the first answer arrives
+ *
+ * Lookups of one turn of the event loop are one question to the database, and so are those that come while questions are
+ * under way. A key is asked for once however many verifications wait for it.
+ */
+export class KeyCache {
+  readonly #records: Records;
+  readonly #maxKeys: number;
+  readonly packed: PackedKeys;
+  /** Keys that have more to them than fits in a packed row. */
+  readonly #entries = new Map<string, KeyEntry>();
+  readonly #unknown = new Set<string>();
+  readonly #lookups = new Map<string, Lookup>();
+  readonly #apiIds = new Map<string, string>();
+  /** Of the keys in `#entries`, by id; each is one object for all of them. */
+  readonly #identities = new Map<string, IdentityEntry>();
+  #asking: string[] = [];
+  readonly #questions = new Set<Question>();
+  hits = 0;
+  misses = 0;
+
+  constructor(records: Records, maxKeys: number, packed: PackedKeys) {
+    this.packed = packed;
+    this.#records = records;
+    this.#maxKeys = maxKeys;
+  }
+
+  get size(): number {
+    return this.packed.size + this.#entries.size;
+  }
+
+  get lookupsWaiting(): number {
+    return this.#lookups.size;
+  }
+
+  /** Without any I/O: the key, null when it is known not to exist, undefined when it has to be looked up. */
+  peek(digest: string): KeyEntry | null | undefined {
+    const entry = this.packed.get(digest) ?? this.#entries.get(digest);
+    if (entry === undefined) return this.#unknown.has(digest) ? null : undefined;
+    if (entry.identity?.isDropped) {
+      this.#entries.delete(digest);
+      return undefined;
+    }
+    this.hits++;
+    return entry;
+  }
+
+  lookUp(digest: string): Promise<KeyEntry | null> {
+    const running = this.#lookups.get(digest);
+    if (running !== undefined) return running.promise;
+    if (this.#lookups.size >= MAX_WAITING_LOOKUPS) {
+      return Promise.reject(new AppError('UNAVAILABLE', 'Too many unknown keys are being looked up.'));
+    }
+    this.misses++;
+    const lookup: Lookup = { ...Promise.withResolvers<KeyEntry | null>(), changed: false };
+    this.#lookups.set(digest, lookup);
+    this.#ask(digest);
+    return lookup.promise;
+  }
+
+  /** The key remembers where its local limits are counted. */
+  keepLocal(entry: KeyEntry, owner: LocalOwner): void {
+    if (entry.place < 0) entry.local = owner;
+    else this.packed.keepLocal(entry.place, owner);
+  }
+
+  /** The key was made, changed or removed: nobody who asks from now on gets what was known before. */
+  drop(digest: string): void {
+    this.packed.delete(digest);
+    this.#entries.delete(digest);
+    this.#unknown.delete(digest);
+    const lookup = this.#lookups.get(digest);
+    if (lookup !== undefined) lookup.changed = true;
+  }
+
+  /** Keys of this api were deleted, all of them. */
+  dropApi(apiId: string): void {
+    this.packed.dropApi(apiId);
+    for (const [digest, entry] of this.#entries) if (entry.apiId === apiId) this.#entries.delete(digest);
+    for (const question of this.#questions) question.apis.add(apiId);
+  }
+
+  dropIdentity(id: string): void {
+    const entry = this.#identities.get(id);
+    if (entry !== undefined) entry.isDropped = true;
+    this.#identities.delete(id);
+    for (const question of this.#questions) question.identities.add(id);
+  }
+
+  /** What was known of an identity turned out to be old. */
+  dropIdentityOf(entry: IdentityEntry): void {
+    if (this.#identities.get(entry.id) === entry) this.dropIdentity(entry.id);
+  }
+
+  /** Roles or permissions stand for something else now. */
+  dropAccess(): void {
+    for (const [digest, { extras }] of this.#entries) if (extras?.access != null) this.#entries.delete(digest);
+    for (const question of this.#questions) question.access = true;
+  }
+
+  /** Anything may have changed. */
+  clear(): void {
+    this.packed.clear();
+    this.#entries.clear();
+    this.#identities.clear();
+    this.#unknown.clear();
+    for (const lookup of this.#lookups.values()) lookup.changed = true;
+  }
+
+  #ask(digest: string): void {
+    this.#asking.push(digest);
+    if (this.#asking.length === 1) queueMicrotask(() => void this.#readAsked());
+  }
+
+  async #readAsked(): Promise<void> {
+    if (this.#asking.length === 0 || this.#questions.size >= MAX_QUESTIONS) return;
+    const digests = this.#asking.splice(0, MAX_ASKED);
+    const question: Question = { apis: new Set(), identities: new Set(), access: false };
+    this.#questions.add(question);
+    void this.#readAsked();
+    try {
+      const found = await this.#records.findKeysByDigest(digests);
+      for (const [i, digest] of digests.entries()) this.#receive(digest, found[i] ?? null, question);
+    } catch (error) {
+      // Those behind too: of a database that does not answer they would wait for one time limit after the other.
+      for (const digest of [...digests, ...this.#asking.splice(0)]) this.#finish(digest)?.reject(error as Error);
+    } finally {
+      this.#questions.delete(question);
+    }
+    void this.#readAsked();
+  }
+
+  #receive(digest: string, found: KeyWithIdentity | PoisonedKey | null, question: Question): void {
+    const lookup = this.#lookups.get(digest);
+    if (lookup?.changed || hasChanged(found, question)) {
+      if (lookup !== undefined) lookup.changed = false;
+      return this.#ask(digest);
+    }
+    if (found !== null && 'poisoned' in found) return this.#refuse(digest, found.poisoned, found.reason);
+    const [broken] = found?.access?.broken ?? [];
+    if (found && broken) return this.#refuse(digest, found.key.id, `${broken.id}: ${broken.reason}`);
+    if (found === null) this.#keepUnknown(digest);
+    const entry = found === null ? null : this.#toEntry(found);
+    if (found !== null && entry !== null) this.#keep(digest, found, entry);
+    this.#finish(digest)?.resolve(entry);
+  }
+
+  #refuse(digest: string, keyId: string, reason: string): void {
+    const message = `The stored key ${keyId} cannot be read: ${reason}.`;
+    this.#finish(digest)?.reject(new AppError('INTERNAL_SERVER_ERROR', message));
+  }
+
+  #toEntry(found: KeyWithIdentity): KeyEntry {
+    const identity = found.identity === null ? null : this.#sharedIdentity(found.identity);
+    return toKeyEntry(found, this.#shared(found.key.apiId), identity);
+  }
+
+  /** The newest that was read: two keys of an identity may be read in one order and arrive in the other. */
+  #sharedIdentity(record: NonNullable<KeyWithIdentity['identity']>): IdentityEntry {
+    const known = this.#identities.get(record.id);
+    if (known !== undefined && known.revision >= record.revision) return known;
+    if (known !== undefined) known.isDropped = true;
+    if (this.#identities.size >= this.#maxKeys) this.#dropOldestIdentity();
+    const entry = toIdentityEntry(record);
+    this.#identities.set(record.id, entry);
+    return entry;
+  }
+
+  /** Its keys are looked up again when they are used. */
+  #dropOldestIdentity(): void {
+    const [oldest] = this.#identities.values();
+    if (oldest !== undefined) this.dropIdentity(oldest.id);
+  }
+
+  #finish(digest: string): Lookup | undefined {
+    const lookup = this.#lookups.get(digest);
+    this.#lookups.delete(digest);
+    return lookup;
+  }
+
+  #keep(digest: string, found: KeyWithIdentity, entry: KeyEntry): void {
+    if (!this.packed.add(digest, found)) this.#entries.set(digest, entry);
+    if (this.size <= this.#maxKeys) return;
+    if (this.packed.size > this.#entries.size) this.packed.dropOldest();
+    else dropFirst(this.#entries);
+  }
+
+  #keepUnknown(digest: string): void {
+    this.#unknown.add(digest);
+    if (this.#unknown.size > MAX_UNKNOWN) dropFirst(this.#unknown);
+  }
+
+  /** One string for all keys of an api. */
+  #shared(apiId: string): string {
+    const known = this.#apiIds.get(apiId);
+    if (known !== undefined) return known;
+    if (this.#apiIds.size >= MAX_UNKNOWN) this.#apiIds.clear();
+    this.#apiIds.set(apiId, apiId);
+    return apiId;
+  }
+}
+
+/** Something that the answer holds was dropped while it was on its way. */
+function hasChanged(found: KeyWithIdentity | PoisonedKey | null, { apis, identities, access }: Question): boolean {
+  if (found === null) return false;
+  if ('poisoned' in found) return apis.has(found.apiId) || access;
+  const identityId = found.key.identityId;
+  return (
+    apis.has(found.key.apiId) ||
+    (identityId !== null && identities.has(identityId)) ||
+    (access && (found.key.roleIds.length > 0 || found.key.permissionIds.length > 0))
+  );
+}

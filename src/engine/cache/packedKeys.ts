@@ -1,0 +1,249 @@
+import type { LimitRecord, RefillRule } from '../../core/records.ts';
+import type { TallyLists } from '../../core/verificationCounts.ts';
+import type { KeyWithIdentity } from '../../storage/port/records.ts';
+import type { LocalOwner } from '../local/localWindow.ts';
+import { type KeyEntry, toExtras } from './keyEntry.ts';
+import { type AppliedLimit, asConfigured } from '../verify/appliedLimits.ts';
+import { OpenTally } from '../analytics/openCount.ts';
+import { countAccounts } from './packedAccounts.ts';
+import { PackedCounts } from './packedCounts.ts';
+import {
+  ACCOUNT,
+  API,
+  COUNTS,
+  ENABLED,
+  EXPIRES,
+  EXPIRES_AT_ALL,
+  FLAGS,
+  flagsOf,
+  HAS_CREDITS,
+  isPackableId,
+  LIMITS_AND_REFILL,
+  LIVE,
+  REVISION,
+  ROW,
+  RowMemory,
+  type TextReader,
+} from './packedRow.ts';
+import { DIGEST_WORDS, isWord, readDigest, readLong, writeLong } from './packedWords.ts';
+import { Companions, Shared } from './sharedValues.ts';
+import { RowIndex } from './rowIndex.ts';
+
+const FIRST_ROWS = 1024;
+
+/**
+ * Most keys have no name, no metadata and no owner. They are kept here, in blocks of numbers outside of the garbage
+ * collector's sight: with 100,000 keys as objects every collection has to walk through them, which was measured to cost a
+ * quarter of the throughput, and a million of them would not fit in memory as comfortably.
+ *
+ * Rows (packedRow.ts) are appended and never reused, and everything is packed anew when half of it is dropped.
+ */
+export class PackedKeys {
+  readonly #readerOf: TextReader;
+  #rows: RowMemory;
+  #index = new RowIndex(ROW, FIRST_ROWS);
+  #locals = new Companions<LocalOwner>();
+  #used = 0;
+  #live = 0;
+  #oldest = 0;
+  /** The place of the first row: a place is never given twice. */
+  #firstPlace = 0;
+  readonly counts = new PackedCounts();
+  /** Hears of what a row has counted when the row is dropped. */
+  onDropped: (tally: OpenTally, isSealed: boolean) => void = () => {};
+  readonly #wanted = new Uint32Array(DIGEST_WORDS);
+  #apis = new Shared<string>();
+  #limits = new Shared<readonly AppliedLimit[]>();
+  #refills = new Shared<RefillRule>();
+
+  constructor(readerOf: TextReader) {
+    this.#readerOf = readerOf;
+    this.#rows = new RowMemory(FIRST_ROWS, readerOf);
+  }
+
+  get size(): number {
+    return this.#live;
+  }
+
+  get(digest: string): KeyEntry | undefined {
+    const row = this.#find(digest);
+    return row < 0 ? undefined : this.#toEntry(row);
+  }
+
+  /** False when the key has more to it than fits in a row. */
+  add(digest: string, found: KeyWithIdentity): boolean {
+    const { key, identity } = found;
+    if (identity !== null || toExtras(found) !== null) return false;
+    const accounts = countAccounts(key);
+    if (!isPackableId(key.id) || !isWord(key.revision) || accounts === null) return false;
+    const api = this.#apis.indexOf(key.apiId, key.apiId);
+    const limits = this.#limitsIndex(accounts.limits);
+    const refill = this.#refillIndex(key.credits?.refill ?? null);
+    if (api < 0 || limits < 0 || refill < 0) return false;
+    this.delete(digest);
+    this.#makeRoom();
+    const { words } = this.#rows;
+    const at = this.#used * ROW;
+    readDigest(digest, words.subarray(at, at + DIGEST_WORDS));
+    words[at + API] = api;
+    words[at + LIMITS_AND_REFILL] = limits | (refill << 16);
+    words[at + REVISION] = key.revision;
+    words[at + FLAGS] = flagsOf(key);
+    writeLong(words, at + ACCOUNT, accounts.first);
+    writeLong(words, at + EXPIRES, key.expiresAtMs ?? 0);
+    this.#rows.writeId(this.#used, key.id);
+    this.#index.link(words, this.#used++);
+    this.#live++;
+    return true;
+  }
+
+  delete(digest: string): void {
+    const row = this.#find(digest);
+    if (row >= 0) this.#drop(row);
+  }
+
+  dropApi(apiId: string): void {
+    const api = this.#apis.find(apiId);
+    if (api === 0) return;
+    for (let row = 0; row < this.#used; row++) {
+      if (this.#rows.word(row, API) === api && (this.#rows.word(row, FLAGS) & LIVE) !== 0) this.#drop(row);
+    }
+  }
+
+  dropOldest(): void {
+    while (this.#oldest < this.#used) {
+      const row = this.#oldest++;
+      if ((this.#rows.word(row, FLAGS) & LIVE) !== 0) return this.#drop(row);
+    }
+  }
+
+  clear(): void {
+    for (let row = 0; row < this.#used; row++) this.#tellCounts(row);
+    this.#resize(FIRST_ROWS);
+    this.#live = 0;
+    this.counts.listAnew(this.#rows.words, COUNTS, ROW, this.#used);
+    [this.#apis, this.#limits, this.#refills] = [new Shared(), new Shared(), new Shared()];
+  }
+
+  /** The key was valid once more; false when its row is not there any more. */
+  count(place: number, nowMs: number): boolean {
+    const row = place - this.#firstPlace;
+    if (row < 0 || (this.#rows.word(row, FLAGS) & LIVE) === 0) return false;
+    this.counts.add(this.#rows.words, row * ROW + COUNTS, row, nowMs);
+    return true;
+  }
+
+  /** Until the rows are packed anew. */
+  keepLocal(place: number, owner: LocalOwner): void {
+    const row = place - this.#firstPlace;
+    if (row < 0 || (this.#rows.word(row, FLAGS) & LIVE) === 0 || this.#limitsNumber(row) === 0) return;
+    this.#locals.put(row, owner);
+  }
+
+  /** Adds at most so much of what was counted in a generation that is sealed; false = there is nothing. */
+  takeSealed(into: TallyLists, limit: number): boolean {
+    const taken = this.counts.takeSealed(this.#rows.words, COUNTS, ROW, limit);
+    if (taken === null) return false;
+    const { rows, minuteMs, counts, lastUses } = taken;
+    for (let i = 0; i < rows.length; i++) {
+      const row = rows[i] ?? 0;
+      const count = counts[i] ?? 0;
+      const apiId = this.#apis.at(this.#rows.word(row, API));
+      if (count > 0) into.addValid(minuteMs, apiId, this.#rows.id(row), count, minuteMs + (lastUses[i] ?? 0));
+    }
+    return true;
+  }
+
+  #tellCounts(row: number): void {
+    for (const { minuteMs, count, lastAtMs, isSealed } of this.counts.takeAll(this.#rows.words, row * ROW + COUNTS)) {
+      const [apiId, keyId] = [this.#apis.at(this.#rows.word(row, API)), this.#rows.id(row)];
+      this.onDropped(OpenTally.ofValid(minuteMs, apiId, keyId, count, lastAtMs), isSealed);
+    }
+  }
+
+  #toEntry(row: number): KeyEntry {
+    const flags = this.#rows.word(row, FLAGS);
+    const limits = this.#limitsNumber(row);
+    return {
+      id: this.#rows.id(row),
+      apiId: this.#apis.at(this.#rows.word(row, API)),
+      revision: this.#rows.word(row, REVISION),
+      enabled: (flags & ENABLED) !== 0,
+      expiresAtMs: (flags & EXPIRES_AT_ALL) === 0 ? Infinity : readLong(this.#rows.words, row * ROW + EXPIRES),
+      identity: null,
+      credits: (flags & HAS_CREDITS) === 0 ? null : this.#credits(row),
+      limits: limits === 0 ? null : this.#limits.at(limits),
+      accountsFrom: limits === 0 ? 0 : this.#account(row),
+      extras: null,
+      place: this.#firstPlace + row,
+      tally: null,
+      local: limits === 0 ? null : this.#locals.at(row),
+      wire: null,
+    };
+  }
+
+  #credits(row: number): KeyEntry['credits'] {
+    const refill = this.#rows.word(row, LIMITS_AND_REFILL) >>> 16;
+    return { account: this.#account(row), refill: refill === 0 ? null : this.#refills.at(refill) };
+  }
+
+  /** When the rule was set makes no difference to a verification; without it many keys share a rule. */
+  #refillIndex(refill: RefillRule | null): number {
+    if (refill === null) return 0;
+    const rule = { ...refill, sinceMs: 0 };
+    return this.#refills.indexOf(JSON.stringify(rule), rule);
+  }
+
+  #limitsIndex(limits: readonly LimitRecord[]): number {
+    return limits.length === 0 ? 0 : this.#limits.indexOf(JSON.stringify(limits), limits.map(asConfigured));
+  }
+
+  #find(digest: string): number {
+    readDigest(digest, this.#wanted);
+    return this.#index.find(this.#rows.words, this.#wanted);
+  }
+
+  #drop(row: number): void {
+    this.#index.unlink(this.#rows.words, row);
+    this.#tellCounts(row);
+    this.#locals.put(row, null);
+    this.#rows.words[row * ROW + FLAGS] = 0;
+    this.#live--;
+  }
+
+  #makeRoom(): void {
+    if (this.#used < this.#rows.capacity) return;
+    if (this.#live * 2 > this.#used) this.#rows.grow();
+    else this.#packAnew();
+  }
+
+  /** Half of them was dropped: what lives is packed into blocks of the same size. */
+  #packAnew(): void {
+    const [before, used] = [this.#rows.words, this.#used];
+    this.#resize(used);
+    for (let row = 0; row < used; row++) {
+      const at = row * ROW;
+      if (((before[at + FLAGS] ?? 0) & LIVE) === 0) continue;
+      this.#rows.words.set(before.subarray(at, at + ROW), this.#used * ROW);
+      this.#index.link(this.#rows.words, this.#used++);
+    }
+    this.counts.listAnew(this.#rows.words, COUNTS, ROW, this.#used);
+  }
+
+  /** New and empty blocks; places in the old ones stand for nothing any more. */
+  #resize(rows: number): void {
+    this.#firstPlace += this.#used;
+    this.#rows = new RowMemory(rows, this.#readerOf);
+    this.#index = new RowIndex(ROW, rows);
+    this.#locals = new Companions();
+    [this.#used, this.#oldest] = [0, 0];
+  }
+
+  #account(row: number): number {
+    return readLong(this.#rows.words, row * ROW + ACCOUNT);
+  }
+
+  #limitsNumber(row: number): number {
+    return this.#rows.word(row, LIMITS_AND_REFILL) & 0xffff;
+  }
+}

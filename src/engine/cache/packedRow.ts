@@ -1,0 +1,82 @@
+import type { KeyRecord } from '../../core/records.ts';
+import { COUNT_WORDS } from './packedCounts.ts';
+import { DIGEST_WORDS } from './packedWords.ts';
+
+/** Length of `key_` and an id. */
+const ID_LENGTH = 26;
+const PACKABLE_ID = new RegExp(`^[!-~]{${ID_LENGTH}}$`);
+
+/**
+ * The words of a row: first the digest in groups of 24 bits (four characters of base64), then what verification needs, the
+ * id, what counting needs. Together they are two lines of the processor's cache, which it fetches in one go. Among a
+ * million keys that is what a verification waits for: with rows of 104 bytes and the ids elsewhere it took 0.8 us longer.
+ */
+export const FLAGS = DIGEST_WORDS;
+export const REVISION = FLAGS + 1;
+/** Numbers of what many keys share, 16 bits each. */
+export const LIMITS_AND_REFILL = REVISION + 1;
+export const API = LIMITS_AND_REFILL + 1;
+const ID = API + 1;
+export const ACCOUNT = ID + Math.ceil(ID_LENGTH / 4);
+export const EXPIRES = ACCOUNT + 2;
+export const COUNTS = EXPIRES + 2;
+export const ROW = COUNTS + COUNT_WORDS;
+
+/** Bits of the flags. */
+export const ENABLED = 1;
+export const HAS_CREDITS = 2;
+export const EXPIRES_AT_ALL = 4;
+export const LIVE = 8;
+
+export function flagsOf({ enabled, credits, expiresAtMs }: KeyRecord): number {
+  return (
+    LIVE | (enabled ? ENABLED : 0) | (credits === null ? 0 : HAS_CREDITS) | (expiresAtMs === null ? 0 : EXPIRES_AT_ALL)
+  );
+}
+
+const encoder = new TextEncoder();
+
+/** Reads ASCII out of a block of memory, from one byte up to another. The runtime's own way is twice as fast as what the web's standards offer. */
+export type TextReader = (memory: ArrayBuffer) => (start: number, end: number) => string;
+
+export function isPackableId(id: string): boolean {
+  return PACKABLE_ID.test(id);
+}
+
+/** Room for rows, one behind the other. */
+export class RowMemory {
+  words: Uint32Array<ArrayBuffer>;
+  readonly #readerOf: TextReader;
+  #read: (start: number, end: number) => string;
+
+  constructor(rows: number, readerOf: TextReader) {
+    this.words = new Uint32Array(rows * ROW);
+    this.#readerOf = readerOf;
+    this.#read = readerOf(this.words.buffer);
+  }
+
+  get capacity(): number {
+    return this.words.length / ROW;
+  }
+
+  /** Rows keep their numbers: a copy in one piece, and nothing else. */
+  grow(): void {
+    const words = new Uint32Array(this.words.length * 2);
+    words.set(this.words);
+    this.words = words;
+    this.#read = this.#readerOf(words.buffer);
+  }
+
+  word(row: number, word: number): number {
+    return this.words[row * ROW + word] ?? 0;
+  }
+
+  id(row: number): string {
+    const start = (row * ROW + ID) * 4;
+    return this.#read(start, start + ID_LENGTH);
+  }
+
+  writeId(row: number, id: string): void {
+    encoder.encodeInto(id, new Uint8Array(this.words.buffer, (row * ROW + ID) * 4, ID_LENGTH));
+  }
+}

@@ -1,0 +1,29 @@
+import { type AccountState, refilled, type RefillPlan } from '../../core/account.ts';
+import { Calendar } from '../../core/calendar.ts';
+import type { RefillRule } from '../../core/records.ts';
+
+/** Turns refill rules into the plans that the ledger understands. */
+export class Refills {
+  readonly #calendar = new Calendar();
+
+  plan(rule: RefillRule, nowMs: number): RefillPlan {
+    const epoch = this.#calendar.epochAt(rule, nowMs);
+    return {
+      epoch: epoch.number,
+      startMs: epoch.startMs,
+      nextMs: epoch.nextMs,
+      amount: rule.amount,
+      mode: rule.mode,
+      max: rule.max,
+    };
+  }
+
+  planOrNull(rule: RefillRule | null, nowMs: number): RefillPlan | null {
+    return rule === null ? null : this.plan(rule, nowMs);
+  }
+
+  /** The balance that a reader sees: what is stored, and what has come due since. */
+  balance(state: AccountState, rule: RefillRule | null, nowMs: number): number {
+    return refilled(state, this.planOrNull(rule, nowMs)).value;
+  }
+}

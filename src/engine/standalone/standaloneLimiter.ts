@@ -1,0 +1,216 @@
+import { AppError } from '../../core/errors.ts';
+import type { Fence } from '../../core/fence.ts';
+import type { Leg, SpendOutcome } from '../../core/spend.ts';
+import { windowEnd } from '../../core/window.ts';
+import type { Ledger } from '../../storage/port/storage.ts';
+import type { Edge } from '../local/localLimits.ts';
+import type { LocalLeg } from '../local/localWindow.ts';
+import type { StrictWindows } from './strictWindows.ts';
+
+/** The name under which an identifier's local windows are counted. */
+const LOCAL_NAME = 'limit';
+/** Counters that were removed under the request are opened again this often, then the request gives up. */
+const MAX_REOPENS = 2;
+/** An owner that was forgotten before it could be used is loaded again this often. */
+const MAX_LOADS = 3;
+
+/** One limit to be taken, with the numbers that count for it. */
+export interface StandaloneLimit {
+  readonly namespaceId: string;
+  readonly identifier: string;
+  /** 0 blocks, whatever the cost. */
+  readonly limit: number;
+  readonly durationMs: number;
+  readonly async: boolean;
+  readonly cost: number;
+  /** The overrides that decided these numbers. */
+  readonly fences: readonly Fence[];
+}
+
+export interface LimitResult {
+  /** It fits. What fits is taken only when all fit. */
+  readonly success: boolean;
+  readonly limit: number;
+  readonly remaining: number;
+  readonly resetAtMs: number;
+}
+
+export interface LimiterParts {
+  readonly edge: Edge;
+  readonly ledger: Ledger;
+  readonly windows: StrictWindows;
+  /** Why nothing may be answered any more; null while it may. */
+  readonly stoppedBecause: () => string | null;
+}
+
+/** Why nothing was decided and nothing taken: a strict counter was removed, or an override has changed. */
+type Undecided = 'removed' | 'overridden';
+
+/** A limit while it is being decided: `left` before anything of the call is taken, and `leftAfter` it was. */
+interface Part {
+  readonly asked: StandaloneLimit;
+  /** Where it is counted; neither: it is blocked. */
+  readonly local: LocalLeg | null;
+  readonly account: number | null;
+  fits: boolean;
+  left: number;
+  leftAfter: number;
+  resetAtMs: number;
+}
+
+/**
+ * Decides standalone limits, all or nothing. Local ones are checked in memory and held while one spend of the ledger decides
+ * the strict ones; a refusal takes nothing anywhere. In the order of the call each limit sees what those before it take.
+ */
+export class Limiter {
+  readonly #parts: LimiterParts;
+
+  constructor(parts: LimiterParts) {
+    this.#parts = parts;
+  }
+
+  /** Null when an override has changed since the limits were worked out: nothing was taken. */
+  async decide(limits: readonly StandaloneLimit[]): Promise<readonly LimitResult[] | null> {
+    const stopped = this.#parts.stoppedBecause();
+    if (stopped !== null) throw new AppError('UNAVAILABLE', stopped);
+    for (let opened = 0; opened <= MAX_REOPENS; opened++) {
+      const accounts = await this.#open(limits);
+      const parts = await this.#decideOn(limits, accounts);
+      if (parts === 'overridden') return null;
+      if (parts !== 'removed') return toResults(parts);
+      for (const asked of limits) if (isStrict(asked)) this.#parts.windows.forget(asked);
+    }
+    throw new AppError('UNAVAILABLE', 'The counters of these limits are removed all the time; nothing was taken.');
+  }
+
+  /** The accounts of strict limits; null for the others. */
+  #open(limits: readonly StandaloneLimit[]): Promise<readonly (number | null)[]> {
+    return Promise.all(limits.map((asked) => this.#account(asked)));
+  }
+
+  async #account(asked: StandaloneLimit): Promise<number | null> {
+    return isStrict(asked) ? this.#parts.windows.account(asked) : null;
+  }
+
+  async #decideOn(
+    limits: readonly StandaloneLimit[],
+    accounts: readonly (number | null)[],
+  ): Promise<readonly Part[] | Undecided> {
+    const { edge, ledger } = this.#parts;
+    const owners = new Set(limits.filter(isLocal).map(ownerOf));
+    for (let loads = 0; loads <= MAX_LOADS; loads++) {
+      const missing = [...owners].filter((owner) => edge.owner(owner) === undefined);
+      if (missing.length === 0) {
+        // In one turn with what holds the local ones: a window that rolls in between would keep a hold for ever.
+        const parts = limits.map((asked, i) => this.#toPart(asked, accounts[i] ?? null));
+        return (await this.#take(parts)) ?? parts;
+      }
+      await Promise.all(missing.map((owner) => edge.load(owner, ledger.nowMs())));
+    }
+    throw new AppError('UNAVAILABLE', 'This node counts as many local limits as it may.');
+  }
+
+  #toPart(asked: StandaloneLimit, account: number | null): Part {
+    const { edge, ledger } = this.#parts;
+    const { limit, durationMs, cost } = asked;
+    const nowMs = ledger.nowMs();
+    const blank = { asked, account, fits: limit > 0, left: 0, leftAfter: 0 };
+    const owner = isLocal(asked) ? edge.owner(ownerOf(asked)) : undefined;
+    if (owner === undefined) return { ...blank, local: null, resetAtMs: windowEnd(nowMs, durationMs) };
+    const window = edge.window(owner, { name: LOCAL_NAME, durationMs, isAdHoc: true }, nowMs);
+    const { resetAtMs } = window;
+    return { ...blank, local: { window, limit, cost, resetAtMs }, resetAtMs };
+  }
+
+  /** Null when the parts are decided. */
+  async #take(parts: readonly Part[]): Promise<Undecided | null> {
+    const held = this.#holdLocal(parts);
+    const isOpen = parts.every(({ fits }) => fits);
+    const strict = parts.filter(({ account }) => account !== null);
+    // What is refused already is not held while the ledger tells what is left of the others.
+    if (!isOpen || strict.length === 0) this.#settle(held, isOpen);
+    if (strict.length === 0) return null;
+    let outcome: SpendOutcome | null = null;
+    try {
+      // Limits that are counted locally decide with the others whether anything is taken.
+      const fences = parts.flatMap(({ asked }) => asked.fences);
+      const legs = strict.map((part) => toLeg(part, isOpen));
+      outcome = await this.#parts.ledger.spend({ legs, fences, idempotency: null });
+    } finally {
+      if (isOpen) this.#settle(held, outcome?.status === 'taken');
+    }
+    return learn(strict, outcome, isOpen);
+  }
+
+  #holdLocal(parts: readonly Part[]): readonly LocalLeg[] {
+    const { edge } = this.#parts;
+    for (const part of parts) if (part.local !== null) part.left = edge.left(part.local);
+    const held: LocalLeg[] = [];
+    for (const part of parts) {
+      if (part.local === null) continue;
+      part.fits = edge.allows(part.local);
+      if (!part.fits) continue;
+      edge.hold(part.local);
+      held.push(part.local);
+      part.leftAfter = edge.left(part.local);
+    }
+    return held;
+  }
+
+  #settle(held: readonly LocalLeg[], isTaken: boolean): void {
+    for (const leg of held) this.#parts.edge.settle(leg, isTaken);
+  }
+}
+
+/** Takes over what the ledger answered. Of a refusal it names the first leg that did not fit: the others are worked out. */
+function learn(strict: readonly Part[], outcome: SpendOutcome, isOpen: boolean): Undecided | null {
+  if (outcome.status === 'stale') return outcome.fence === null ? 'removed' : 'overridden';
+  if (outcome.status !== 'taken' && outcome.status !== 'refused') {
+    const reason = outcome.status === 'failed' ? outcome.reason : outcome.status;
+    throw new AppError('INTERNAL_SERVER_ERROR', `The counters of these limits cannot be changed: ${reason}.`);
+  }
+  const refusedBy = outcome.status === 'refused' ? outcome.by : -1;
+  const taken = new Map<number, number>();
+  for (const [i, part] of strict.entries()) {
+    const { left = 0, resetAtMs = 0 } = outcome.legs[i] ?? {};
+    part.left = left;
+    part.leftAfter = left;
+    part.resetAtMs = resetAtMs;
+    if (isOpen && refusedBy < 0) continue;
+    const before = taken.get(part.account ?? 0) ?? 0;
+    part.fits = i !== refusedBy && before + part.asked.cost <= left;
+    if (part.fits) taken.set(part.account ?? 0, before + part.asked.cost);
+  }
+  return null;
+}
+
+/** Of what is refused already the ledger is only asked what is left. */
+function toLeg({ asked, account }: Part, isOpen: boolean): Leg {
+  const { limit, durationMs, cost } = asked;
+  return {
+    account: account ?? 0,
+    amount: isOpen ? cost : 0,
+    rule: { kind: 'window', limit, durationMs },
+    revision: 0,
+  };
+}
+
+function toResults(parts: readonly Part[]): LimitResult[] {
+  const isTaken = parts.every(({ fits }) => fits);
+  return parts.map(({ asked, fits, left, leftAfter, resetAtMs }) => {
+    return { success: fits, limit: asked.limit, remaining: isTaken ? leftAfter : left, resetAtMs };
+  });
+}
+
+function isStrict({ async, limit }: StandaloneLimit): boolean {
+  return !async && limit > 0;
+}
+
+function isLocal({ async, limit }: StandaloneLimit): boolean {
+  return async && limit > 0;
+}
+
+/** The identifiers of a namespace are one group of owners. */
+function ownerOf({ namespaceId, identifier }: StandaloneLimit): string {
+  return `${namespaceId}:${identifier}`;
+}

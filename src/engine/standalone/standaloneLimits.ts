@@ -1,0 +1,121 @@
+import { AppError } from '../../core/errors.ts';
+import { holdsRight } from '../../core/rights.ts';
+import { StorageOutcomeUnknown, StorageUnavailable } from '../../storage/port/storage.ts';
+import type { AuditEvent } from '../../storage/port/events.ts';
+import { overrideFences } from '../verify/fences.ts';
+import type { Limiter, LimitResult, StandaloneLimit } from './standaloneLimiter.ts';
+import { type NamespaceEntry, type Namespaces, overrideFor } from './namespaces.ts';
+import { requireSomewhere } from '../admin/rootKeys/rootKeyAccess.ts';
+import type { Actor } from '../admin/change/actor.ts';
+import { auditEvent } from '../admin/audit/auditEvent.ts';
+import { mayMake, type NamespaceMaking, noNamespace } from './createNamespace.ts';
+import type { AdminParts } from '../admin/change/adminContext.ts';
+
+/** Overrides that changed under the request are read anew this often, then the request gives up. */
+const MAX_RELOADS = 2;
+
+/** What a limited request was about, for the audit log. */
+export interface LimitedResource {
+  readonly type: string;
+  readonly id: string;
+  readonly name?: string;
+  readonly meta?: object;
+}
+
+export interface StandaloneRequest {
+  readonly namespace: string;
+  readonly identifier: string;
+  readonly limit: number;
+  readonly durationMs: number;
+  readonly async: boolean;
+  readonly cost: number;
+  readonly resources: readonly LimitedResource[];
+}
+
+export interface StandaloneParts {
+  readonly admin: AdminParts;
+  readonly namespaces: Namespaces;
+  readonly making: NamespaceMaking;
+  readonly limiter: Limiter;
+}
+
+/** Limits that belong to no key: who asks names a namespace and an identifier. */
+export class StandaloneLimits {
+  readonly #parts: StandaloneParts;
+
+  constructor(parts: StandaloneParts) {
+    this.#parts = parts;
+  }
+
+  /** Takes all or nothing; the results are in the order of the requests. */
+  async limit(actor: Actor, requests: readonly StandaloneRequest[]): Promise<readonly LimitResult[]> {
+    const { feed } = this.#parts.admin.storage;
+    requireSomewhere(actor, 'ratelimit.limit');
+    // What is known here may be too old: asked once for all who wait.
+    if (!feed.isFresh()) await feed.confirm();
+    for (let reloads = 0; reloads <= MAX_RELOADS; reloads++) {
+      const entries = await this.#entries(actor, [...new Set(requests.map(({ namespace }) => namespace))]);
+      const limits = requests.map((request) => applied(request, entries.get(request.namespace)));
+      const results = await this.#parts.limiter.decide(limits);
+      if (results !== null) {
+        await this.#writeDown(actor, requests, limits, results);
+        return results;
+      }
+      for (const { id } of entries.values()) this.#parts.namespaces.drop(id);
+    }
+    throw new AppError('UNAVAILABLE', 'The overrides of these limits change all the time; nothing was taken.');
+  }
+
+  /** Nothing is made before it is clear that this root key may use all of them. */
+  async #entries(actor: Actor, names: readonly string[]): Promise<ReadonlyMap<string, NamespaceEntry>> {
+    const { namespaces, making } = this.#parts;
+    const found = await Promise.all(names.map((name) => namespaces.find(name)));
+    for (const [i, name] of names.entries()) {
+      const entry = found[i] ?? null;
+      const isAllowed =
+        entry === null ? mayMake(actor, 'ratelimit.limit') : holdsRight(actor.rights, 'ratelimit.limit', entry.id);
+      if (!isAllowed) throw noNamespace(name);
+    }
+    const entries = await Promise.all(names.map(async (name, i) => found[i] ?? making.make(actor, name)));
+    return new Map(entries.map((entry) => [entry.name, entry]));
+  }
+
+  /** The limits are decided by now: that their resources could not be written down does not undo them. */
+  async #writeDown(
+    actor: Actor,
+    requests: readonly StandaloneRequest[],
+    limits: readonly StandaloneLimit[],
+    results: readonly LimitResult[],
+  ): Promise<void> {
+    const success = results.every((result) => result.success);
+    const events: AuditEvent[] = requests.flatMap(({ identifier, resources }, i) => {
+      if (resources.length === 0) return [];
+      const after = { identifier, success, resources };
+      const target = limits[i]?.namespaceId ?? '';
+      return auditEvent(actor, { action: 'ratelimit.limit', target, before: null, after });
+    });
+    if (events.length === 0) return;
+    try {
+      await this.#parts.admin.changes.applyOnce({ writes: [], accounts: [], events });
+    } catch (error) {
+      if (!(error instanceof StorageUnavailable)) throw error;
+      throw new StorageOutcomeUnknown('The limit was decided and counted, but not written to the audit log.');
+    }
+  }
+}
+
+/** An override replaces all numbers of the request but its cost. */
+function applied(request: StandaloneRequest, entry: NamespaceEntry | undefined): StandaloneLimit {
+  if (entry === undefined) throw new Error('a namespace was not looked up');
+  const { identifier, cost } = request;
+  const { limit, durationMs, async } = overrideFor(entry, identifier) ?? request;
+  return {
+    namespaceId: entry.id,
+    identifier,
+    limit,
+    durationMs,
+    async,
+    cost,
+    fences: overrideFences(entry, identifier),
+  };
+}

@@ -1,0 +1,130 @@
+import { AppError, repeatable } from '../../core/errors.ts';
+import { DEFAULT_LIMIT_NAME, type LimitRecord } from '../../core/records.ts';
+import type { KeyEntry } from '../cache/keyEntry.ts';
+
+/** What a request says of one limit. */
+export interface LimitRequest {
+  readonly name: string;
+  readonly cost?: number;
+  readonly limit?: number;
+  readonly durationMs?: number;
+  readonly async?: boolean;
+}
+
+/** A limit that applies to a verification. */
+export interface AppliedLimit {
+  readonly name: string;
+  readonly limit: number;
+  readonly durationMs: number;
+  readonly async: boolean;
+  readonly cost: number;
+  /** Counts for the identity of the key, not for the key. */
+  readonly ofIdentity: boolean;
+  /** Not a counter of a configured limit: such counters are bounded in number. */
+  readonly isAdHoc: boolean;
+  /** Account of a configured strict limit (`accountOf`); null: local, or an ad-hoc one whose account is asked for by name. */
+  readonly account: number | null;
+  /** What the wire layer made of it; made once, on the first answer. */
+  wire: LimitWire | null;
+}
+
+/** The parts of an answer that are the same as long as the limit is. */
+export interface LimitWire {
+  /** Up to what is left of it: as the key's limit, and as one of its limits. */
+  readonly ownHead: string;
+  readonly itemHead: string;
+  /** How it ends as one of its limits. */
+  readonly keptEnd: string;
+  readonly exceededEnd: string;
+  readonly isAscii: boolean;
+  /** The header that says what is granted, and the other one up to what is left of it. */
+  readonly linesHead: string;
+}
+
+const NONE: readonly AppliedLimit[] = [];
+
+/** A limit that runs as it is configured: kept with the key, and not made anew for every verification. */
+export function asConfigured({ name, limit, durationMs, async, account }: LimitRecord): AppliedLimit {
+  return { name, limit, durationMs, async, cost: 1, ofIdentity: false, isAdHoc: false, account, wire: null };
+}
+
+/** The key or identity that a limit counts for. */
+export function ownerOf(entry: KeyEntry, { ofIdentity }: AppliedLimit): string {
+  return ofIdentity ? (entry.identity?.id ?? entry.id) : entry.id;
+}
+
+export function accountOf({ accountsFrom }: KeyEntry, { account }: AppliedLimit): number | null {
+  // Limits of an identity are counted from nothing, and so is a key that has one: it is not packed.
+  return account === null ? null : accountsFrom + account;
+}
+
+/**
+ * Which limits apply: all limits of the key, always; those of its identity when the request names them. For one name the
+ * request's own numbers count, else the key's, else the identity's. Limit and duration together make an ad-hoc limit, which
+ * counts for the identity if the key has one; one of them alone replaces that part of the configured limit.
+ */
+export function appliedLimits(entry: KeyEntry, requested: readonly LimitRequest[] | null): readonly AppliedLimit[] {
+  if (requested === null) return entry.limits ?? NONE;
+  const applied: AppliedLimit[] = [];
+  for (const limit of entry.limits ?? []) {
+    const request = requested.find(({ name }) => name === limit.name) ?? null;
+    applied.push(request === null ? limit : asRequested(entry, request, limit));
+  }
+  for (const request of requested) {
+    if (entry.limits?.some(({ name }) => name === request.name)) continue;
+    applied.push(asRequested(entry, request, identityLimit(entry, request.name)));
+  }
+  return applied;
+}
+
+function asRequested(entry: KeyEntry, request: LimitRequest, limit: AppliedLimit | null): AppliedLimit {
+  if (limit !== null && request.async !== undefined) throw modeIsConfigured(limit.name);
+  if (request.limit !== undefined && request.durationMs !== undefined) return adHoc(entry, request, limit);
+  if (limit === null) throw unknownLimit(request.name);
+  const durationMs = request.durationMs ?? limit.durationMs;
+  return {
+    ...limit,
+    limit: request.limit ?? limit.limit,
+    durationMs,
+    cost: request.cost ?? 1,
+    // With another duration it is another counter: an ad-hoc one.
+    isAdHoc: durationMs !== limit.durationMs,
+    account: durationMs === limit.durationMs ? limit.account : null,
+    wire: null,
+  };
+}
+
+function adHoc(entry: KeyEntry, request: LimitRequest, limit: AppliedLimit | null): AppliedLimit {
+  const async = limit?.async ?? request.async ?? true;
+  const ofIdentity = entry.identity !== null;
+  // The same owner, name, duration and mode: the same counter as the one that is configured there.
+  const own = ofIdentity ? identityLimit(entry, request.name) : limit;
+  const isOwn = own !== null && own.durationMs === request.durationMs && own.async === async;
+  return {
+    name: request.name,
+    limit: request.limit ?? 0,
+    durationMs: request.durationMs ?? 0,
+    async,
+    cost: request.cost ?? 1,
+    ofIdentity,
+    isAdHoc: !isOwn,
+    account: isOwn ? own.account : null,
+    wire: null,
+  };
+}
+
+function identityLimit(entry: KeyEntry, name: string): AppliedLimit | null {
+  return entry.identity?.limits?.find((limit) => limit.name === name) ?? null;
+}
+
+function unknownLimit(name: string): AppError {
+  const hint =
+    name === DEFAULT_LIMIT_NAME
+      ? 'The key has no ratelimit'
+      : `Neither the key nor its identity has a limit named ${repeatable(name)}`;
+  return new AppError('BAD_REQUEST', `${hint}; give limit and duration with it to make an ad-hoc one.`);
+}
+
+function modeIsConfigured(name: string): AppError {
+  return new AppError('BAD_REQUEST', `The limit ${repeatable(name)} is configured: a request may not set its async.`);
+}

@@ -1,0 +1,64 @@
+import {
+  type Fence,
+  NO_FENCES,
+  noOverrideFence,
+  patternsFence,
+  permissionFence,
+  recordFence,
+} from '../../core/fence.ts';
+import { isPattern } from '../../core/identifierPattern.ts';
+import { grantsFor, NO_PERMISSIONS, type PermissionQuery } from '../../core/permissions.ts';
+import type { KeyEntry } from '../cache/keyEntry.ts';
+import { type AppliedLimit, accountOf } from './appliedLimits.ts';
+import type { NamespaceEntry } from '../standalone/namespaces.ts';
+import type { Counted } from './verifier.ts';
+
+/**
+ * The records that decided a verification, except those whose revision a leg of its spend names: the accounts of a record carry
+ * its revision. Most keys have counters of their own and need no fence.
+ */
+export function fencesOf(counted: Counted, strict: readonly AppliedLimit[]): readonly Fence[] {
+  const { entry, request } = counted;
+  const { credits, identity } = entry;
+  const key = credits !== null || strict.some((limit) => !limit.ofIdentity && hasAccount(entry, limit));
+  if (key && identity === null && request.permissions === null) return NO_FENCES;
+  const ofIdentity = strict.some((limit) => limit.ofIdentity && hasAccount(entry, limit));
+  return fencesBeside(counted, { key, identity: ofIdentity || (identity !== null && identity.credits !== null) });
+}
+
+/** The records that decided a verification, all of them: where no leg names any. */
+export function everyFenceOf(counted: Counted): readonly Fence[] {
+  return fencesBeside(counted, { key: false, identity: false });
+}
+
+function fencesBeside({ entry, request }: Counted, isNamed: { key: boolean; identity: boolean }): readonly Fence[] {
+  const { identity } = entry;
+  const fences: Fence[] = [];
+  if (!isNamed.key) fences.push(recordFence('key', entry.id, entry.revision));
+  if (identity !== null && !isNamed.identity) fences.push(recordFence('identity', identity.id, identity.revision));
+  if (request.permissions !== null) fences.push(...permissionFences(entry, request.permissions));
+  return fences;
+}
+
+/** An ad-hoc limit has a window of its own, which names no record. */
+function hasAccount(entry: KeyEntry, limit: AppliedLimit): boolean {
+  return accountOf(entry, limit) !== null;
+}
+
+/** The permissions that let the key pass, and the roles that brought them. */
+function permissionFences(entry: KeyEntry, query: PermissionQuery): Fence[] {
+  const held = entry.extras?.access?.held ?? NO_PERMISSIONS;
+  return grantsFor(held, query).flatMap(({ permissionId, role }) => [
+    permissionFence(permissionId),
+    ...(role === null ? [] : [recordFence('role', role.id, role.revision)]),
+  ]);
+}
+
+/** What decided the numbers of a standalone limit: the override of its identifier, or that there is none and which patterns there are. */
+export function overrideFences({ id, exact, patternsRevision }: NamespaceEntry, identifier: string): readonly Fence[] {
+  const override = exact.get(identifier);
+  if (override !== undefined) return [recordFence('override', override.id, override.revision)];
+  const patterns = patternsFence(id, patternsRevision);
+  // An identifier with a star can only have a pattern of the same text.
+  return isPattern(identifier) ? [patterns] : [noOverrideFence(id, identifier), patterns];
+}

@@ -1,0 +1,73 @@
+import { AppError, type ErrorCode, ERRORS } from '../../core/errors.ts';
+import { toAppError } from '../../engine/engine.ts';
+
+const JSON_TYPE = 'application/json';
+
+export interface AnswerContext {
+  readonly requestId: string;
+  readonly isPretty: boolean;
+  /** Prefix of links: the public URL, or nothing. Never built from the Host header. */
+  readonly linkBase: string;
+}
+
+export function jsonAnswer(body: object, context: AnswerContext, status = 200): Response {
+  return answer(JSON.stringify(body, null, context.isPretty ? 2 : 0), status, context, {});
+}
+
+/** An answer whose text was made before, indented or not. */
+export function preparedJson(text: Uint8Array<ArrayBuffer>, context: AnswerContext): Response {
+  return answer(text, 200, context, {});
+}
+
+/** An answer that was put together as text. */
+export function jsonText(text: string, context: AnswerContext): Response {
+  return answer(context.isPretty ? JSON.stringify(JSON.parse(text), null, 2) : text, 200, context, {});
+}
+
+function answer(
+  text: string | Uint8Array<ArrayBuffer>,
+  status: number,
+  context: AnswerContext,
+  more: Record<string, string>,
+): Response {
+  return new Response(text, {
+    status,
+    headers: { 'content-type': JSON_TYPE, 'keystile-request-id': context.requestId, ...more },
+  });
+}
+
+/** Seconds after which trying again makes sense. */
+const RETRY_AFTER_SECONDS = '1';
+
+/** Any failure as an answer. */
+export function errorAnswer(failure: unknown, context: AnswerContext, more: Record<string, string> = {}): Response {
+  const body = errorBody(failure, context);
+  const { status } = ERRORS[body.error.code];
+  const headers: Record<string, string> = { ...more };
+  if (status === 401) headers['www-authenticate'] = 'Bearer realm="keystile"';
+  if (status === 503 || status === 429) headers['retry-after'] = RETRY_AFTER_SECONDS;
+  // What is left of the body is not read: the connection cannot be used for another request.
+  if (status === 413) headers['connection'] = 'close';
+  return answer(JSON.stringify(body, null, context.isPretty ? 2 : 0), status, context, headers);
+}
+
+export function expected(failure: unknown): AppError | null {
+  const error = toAppError(failure);
+  return error instanceof AppError ? error : null;
+}
+
+/** Any failure as the one error shape; what is not expected says nothing of itself but where to look. */
+export function errorBody(failure: unknown, context: AnswerContext): { readonly error: { readonly code: ErrorCode } } {
+  const error =
+    expected(failure) ??
+    new AppError('INTERNAL_SERVER_ERROR', 'Something went wrong here; the log has more under this requestId.');
+  return {
+    error: {
+      code: error.code,
+      message: error.message,
+      docs: `${context.linkBase}/docs/errors#${error.code}`,
+      requestId: context.requestId,
+      ...(error.issues === undefined ? {} : { issues: error.issues }),
+    } as { readonly code: ErrorCode },
+  };
+}

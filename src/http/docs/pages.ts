@@ -1,0 +1,176 @@
+import { ERRORS } from '../../core/errors.ts';
+import { VERSION } from '../../version.ts';
+import type { FieldRights } from '../shapes/fieldRights.ts';
+import type { OpenApiDocument, Operation } from './openApi.ts';
+
+/** Plain pages for a person: no script, nothing loaded from elsewhere. */
+
+const STYLE = `body{font:16px/1.5 system-ui,sans-serif;max-width:52rem;margin:2rem auto;padding:0 1rem;color:#1a1a1a;background:#fff}
+pre{background:#f4f4f2;padding:.75rem;overflow-x:auto;border-radius:4px}code{font:14px ui-monospace,monospace}
+h2{border-top:1px solid #ddd;padding-top:1rem;margin-top:2rem}a{color:#0b57d0}table{border-collapse:collapse}
+td,th{border-bottom:1px solid #ddd;padding:.25rem .75rem .25rem 0;text-align:left;vertical-align:top}
+@media(prefers-color-scheme:dark){body{background:#161616;color:#e6e6e6}pre{background:#242424}a{color:#8ab4f8}h2,td,th{border-color:#444}}`;
+
+function escape(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
+}
+
+/** Text of ours, with `code` in it. */
+function words(text: string): string {
+  return escape(text).replaceAll(/`([^`]+)`/g, '<code>$1</code>');
+}
+
+function page(title: string, body: string): string {
+  return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>${escape(title)}</title><style>${STYLE}</style></head><body>${body}</body></html>`;
+}
+
+export function homePage(): string {
+  return page(
+    'Keystile',
+    `<h1>Keystile ${VERSION}</h1><p>API keys with exact credits, scheduled refill and rate limits.</p>
+<ul><li><a href="/docs">The API, endpoint by endpoint</a></li><li><a href="/docs/errors">Errors</a></li>
+<li><a href="/openapi.json">OpenAPI description</a></li><li><a href="/v1/liveness">Liveness</a></li></ul>`,
+  );
+}
+
+/** The order of the groups, and what stands first in one; all else stands as it does in the document. */
+const GROUPS = ['keys', 'apis', 'identities', 'permissions', 'ratelimits', 'analytics', 'migrations'];
+const FIRST = ['keys.verifyKey', 'keys.verifyKeys', 'keys.createKey'];
+
+interface Shown {
+  readonly path: string;
+  readonly method: string;
+  readonly operation: Operation;
+}
+
+function grouped(document: OpenApiDocument): [string, Shown[]][] {
+  const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods)
+      .filter(([method]) => method === 'get' || methods['get'] === undefined)
+      .map(([method, operation]) => ({ path, method, operation })),
+  );
+  const groupOf = ({ operation }: Shown): string => operation.tags[0] ?? '';
+  const isFirst = ({ operation }: Shown): boolean => FIRST.includes(operation.operationId);
+  const first = FIRST.flatMap((id) => operations.filter(({ operation }) => operation.operationId === id));
+  const ordered = [...first, ...operations.filter((each) => !isFirst(each))];
+  const names = new Set([...GROUPS, ...ordered.map(groupOf)]);
+  return [...names].map((name) => [name, ordered.filter((each) => groupOf(each) === name)]);
+}
+
+export function docsPage(document: OpenApiDocument): string {
+  const groups = grouped(document);
+  const line = ({ operation: { operationId, summary } }: Shown): string =>
+    `<li><a href="#${operationId}">${operationId}</a>: ${words(summary)}</li>`;
+  const contents = groups.map(([name, shown]) => `<h3>${escape(name)}</h3><ul>${shown.map(line).join('')}</ul>`);
+  return page(
+    'Keystile API',
+    `<h1>Keystile API</h1><p>JSON in and out. Management calls need a root key as
+<code>Authorization: Bearer root_...</code>; verifying needs nothing but the key, unless the operator says otherwise.
+Every GET endpoint also answers POST with the same fields. <code>?pretty</code> indents an answer.
+<a href="/docs/errors">Errors</a> · <a href="/openapi.json">OpenAPI</a></p>${contents.join('')}
+${groups.flatMap(([, shown]) => shown.map(operationSection)).join('\n')}`,
+  );
+}
+
+function operationSection({ path, method, operation }: Shown): string {
+  return `<h2 id="${operation.operationId}"><code>${method.toUpperCase()} ${path}</code></h2>
+<p>${words(operation.summary)}</p>${neededRights(operation)}
+${fieldTable(operation)}${exampleBlocks(operation)}`;
+}
+
+function neededRights(operation: Operation): string {
+  const rights = operation['x-rights']?.map(inCode);
+  if (rights === undefined) return '';
+  const needed = rights.join(operation['x-one-right-is-enough'] ? ' or ' : ' and ');
+  return `<p>Needs: ${needed}${(operation['x-field-rights'] ?? []).map(fieldRights).join('')}</p>`;
+}
+
+function fieldRights({ fields, rights, unless }: FieldRights): string {
+  const except = unless === undefined ? '' : `, unless it has ${inCode(unless)}`;
+  return `; with ${fields.map(inCode).join(' or ')} also ${rights.map(inCode).join(' and ')}${except}`;
+}
+
+function inCode(text: string): string {
+  return `<code>${escape(text)}</code>`;
+}
+
+interface FieldSchema {
+  readonly type?: string;
+  readonly properties?: Readonly<Record<string, FieldSchema>>;
+  readonly required?: readonly string[];
+  readonly anyOf?: readonly FieldSchema[];
+  readonly const?: unknown;
+  readonly enum?: readonly unknown[];
+  readonly items?: FieldSchema;
+  readonly minItems?: number;
+  readonly maxItems?: number;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly description?: string;
+}
+
+function fieldTable(operation: Operation): string {
+  const body: FieldSchema | undefined = operation.requestBody?.content['application/json'].schema;
+  const schema = body?.items ?? body;
+  const parameters = operation.parameters as { name: string; required: boolean; schema: FieldSchema }[] | undefined;
+  const fields =
+    parameters?.map(({ name, required, schema: type }) => ({ name, required, type })) ??
+    Object.entries(schema?.properties ?? {}).map(([name, type]) => ({
+      name,
+      required: schema?.required?.includes(name) ?? false,
+      type,
+    }));
+  if (fields.length === 0) return '';
+  const rows = fields.map(({ name, required, type }) => {
+    return `<tr><td><code>${escape(name)}</code></td><td>${escape(typeName(type))}</td><td>${required ? 'required' : ''}</td></tr>`;
+  });
+  const count = body?.items === undefined ? '' : `<p>A list of ${body.minItems} to ${body.maxItems} of these:</p>`;
+  return `${count}<table><tr><th>Field</th><th>Type</th><th></th></tr>${rows.join('')}</table>`;
+}
+
+function typeName(schema: FieldSchema): string {
+  if (schema.const !== undefined) return JSON.stringify(schema.const);
+  if (schema.enum !== undefined) return schema.enum.map((value) => JSON.stringify(value)).join(' or ');
+  if (schema.anyOf !== undefined) return schema.description ?? choiceName(schema.anyOf);
+  if (schema.type === 'object' && schema.properties !== undefined && Object.keys(schema.properties).length > 0) {
+    const members = Object.entries(schema.properties).map(([name, type]) => {
+      return `${name}${schema.required?.includes(name) ? '' : '?'}: ${typeName(type)}`;
+    });
+    return `{${members.join(', ')}}`;
+  }
+  if (schema.type === 'array') return `list of ${typeName(schema.items ?? {})}`;
+  if (schema.minimum !== undefined && schema.maximum !== undefined)
+    return `integer ${schema.minimum}..${schema.maximum}`;
+  if (schema.maxLength !== undefined) return `string ${schema.minLength ?? 0}..${schema.maxLength}`;
+  return schema.description ?? schema.type ?? 'any';
+}
+
+function choiceName(choices: readonly FieldSchema[]): string {
+  const [one, list] = choices.map(typeName);
+  // One of something, or several of it: what it is need not be said twice.
+  return choices.length === 2 && list === `list of ${one}` ? `${one}, or a list` : choices.map(typeName).join(' or ');
+}
+
+function exampleBlocks(operation: Operation): string {
+  const request = operation.requestBody?.content['application/json'].example;
+  const { 200: done, 202: accepted = done } = operation.responses;
+  const ok = accepted as { content: { 'application/json': { example: object } } } | undefined;
+  const answer = ok?.content['application/json'].example;
+  const show = (label: string, value: object | undefined): string =>
+    value === undefined ? '' : `<p>${label}</p><pre><code>${escape(JSON.stringify(value, null, 2))}</code></pre>`;
+  return show('Request', request) + show('Answer', answer);
+}
+
+export function errorsPage(): string {
+  const sections = Object.entries(ERRORS).map(([code, { status, when }]) => {
+    return `<h2 id="${code}">${code} <small>${status}</small></h2><p>${escape(when)}</p>`;
+  });
+  return page(
+    'Keystile errors',
+    `<h1>Errors</h1><p>Every error is JSON: <code>{"error": {"code", "message", "docs", "requestId", "issues"?}}</code>.
+A verdict such as USAGE_EXCEEDED is no error: it is HTTP 200 with <code>valid: false</code>.</p>${sections.join('')}`,
+  );
+}

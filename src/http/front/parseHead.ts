@@ -1,0 +1,68 @@
+import { AppError, repeatable } from '../../core/errors.ts';
+import { checkHost, toLength } from '../request/framing.ts';
+import { type HeaderList, readHeaders } from './headers.ts';
+import { readRequestLine } from './requestLine.ts';
+
+/** Everything that precedes the body of a request. */
+export interface RequestHead {
+  readonly method: string;
+  /** Path and query. */
+  readonly target: string;
+  readonly headers: HeaderList;
+  /** Of a body whose length was told; 0 when it is chunked. */
+  readonly bodyBytes: number;
+  readonly isChunked: boolean;
+  /** The client waits for a word before it sends the body. */
+  readonly expectsContinue: boolean;
+  /** The connection is closed behind the answer. */
+  readonly isLast: boolean;
+}
+
+/**
+ * Reads a head (without the empty line at its end), or throws what is answered instead. What could be read in two ways is
+ * refused: a proxy in front and this node must see the same end of every request (RFC 9112, 6.3 and 11.2).
+ */
+export function readHead(text: string): RequestHead {
+  const [first = '', ...lines] = text.split('\r\n');
+  const { method, target, isOld } = readRequestLine(first);
+  const headers = readHeaders(lines);
+  readHost(headers, isOld);
+  const isChunked = readTransferEncoding(headers, isOld);
+  const bodyBytes = readLength(headers, isChunked);
+  const hasBody = isChunked || bodyBytes > 0;
+  return {
+    method,
+    target,
+    headers,
+    bodyBytes,
+    isChunked,
+    expectsContinue: hasBody && !isOld && headers.get('expect')?.toLowerCase() === '100-continue',
+    // A client of HTTP/1.0 may ask to keep the connection. It need not be kept, and what is said of it is true either way.
+    isLast: isOld || tokens(headers.get('connection')).includes('close'),
+  };
+}
+
+function readHost(headers: HeaderList, isOld: boolean): void {
+  const host = headers.only('host', 'Host');
+  if (host !== null) checkHost(host);
+  else if (!isOld) throw new AppError('BAD_REQUEST', 'The header Host is missing. HTTP/1.1 needs it.');
+}
+
+function readTransferEncoding(headers: HeaderList, isOld: boolean): boolean {
+  const encoding = headers.only('transfer-encoding', 'Transfer-Encoding');
+  if (encoding === null) return false;
+  if (isOld) throw new AppError('BAD_REQUEST', 'HTTP/1.0 has no Transfer-Encoding. Send Content-Length.');
+  if (encoding.toLowerCase() === 'chunked') return true;
+  throw new AppError('BAD_REQUEST', `The header Transfer-Encoding must be "chunked", got ${repeatable(encoding)}.`);
+}
+
+function readLength(headers: HeaderList, isChunked: boolean): number {
+  const length = headers.only('content-length', 'Content-Length');
+  if (length === null) return 0;
+  if (isChunked) throw new AppError('BAD_REQUEST', 'Send Content-Length or Transfer-Encoding, not both.');
+  return toLength(length);
+}
+
+function tokens(value: string | null): string[] {
+  return value === null ? [] : value.split(',').map((token) => token.trim().toLowerCase());
+}

@@ -1,0 +1,58 @@
+import { AppError } from '../../core/errors.ts';
+import type { HeaderLookup } from '../service.ts';
+
+function tooLarge(maxBytes: number): AppError {
+  return new AppError('PAYLOAD_TOO_LARGE', `The body may have at most ${maxBytes} bytes here.`);
+}
+
+export function checkContentType(headers: HeaderLookup): void {
+  const type = headers.get('content-type');
+  // What nearly everyone sends is compared before anything is matched.
+  if (type === 'application/json') return;
+  if (type === null || !/^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i.test(type)) {
+    throw new AppError(
+      'UNSUPPORTED_MEDIA_TYPE',
+      'The body must be JSON: add the header "Content-Type: application/json".',
+    );
+  }
+}
+
+/** Refuses bytes that are no UTF-8: what they stand for would be replaced, and stored so. */
+export async function readBodyStrictly(request: Request, maxBytes: number): Promise<Uint8Array> {
+  const declared = request.headers.get('content-length');
+  if (Number(declared ?? 0) > maxBytes) throw tooLarge(maxBytes);
+  const bytes = declared === null ? await readStream(request, maxBytes) : await request.bytes();
+  try {
+    new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw new AppError('BAD_REQUEST', 'The body is not valid UTF-8.');
+  }
+  return bytes;
+}
+
+/** The text of a body that is known to fit before it is read, or that is read only as far as it may go. */
+export function readBody(request: Request, maxBytes: number): Promise<string> {
+  const declared = request.headers.get('content-length');
+  if (declared === null) return readStream(request, maxBytes).then((bytes) => new TextDecoder().decode(bytes));
+  if (Number(declared) > maxBytes) return Promise.reject(tooLarge(maxBytes));
+  return request.text();
+}
+
+/** A body without a declared length: nothing past the limit is kept. */
+async function readStream(request: Request, maxBytes: number): Promise<Uint8Array> {
+  if (request.body === null) return new Uint8Array();
+  const reader = (request.body as ReadableStream<Uint8Array>).getReader();
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    length += value.length;
+    if (length > maxBytes) {
+      await reader.cancel();
+      throw tooLarge(maxBytes);
+    }
+    chunks.push(value);
+  }
+  return Buffer.concat(chunks);
+}

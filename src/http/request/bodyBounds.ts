@@ -1,0 +1,20 @@
+import { MAX_BODY_BYTES, MAX_VERIFY_BATCH_BODY_BYTES, MAX_VERIFY_BODY_BYTES } from '../../core/bounds.ts';
+import { verifyKey } from '../routes/keys.verifyKey.ts';
+import { verifyKeys } from '../routes/keys.verifyKeys.ts';
+import { ROUTES } from '../routes/routeTable.ts';
+
+const OTHERS: ReadonlyMap<string, number> = new Map([
+  [verifyKey.path, MAX_VERIFY_BODY_BYTES],
+  [verifyKeys.path, MAX_VERIFY_BATCH_BODY_BYTES],
+  ...ROUTES.flatMap(({ path, maxBodyBytes }) => (maxBodyBytes === undefined ? [] : [[path, maxBodyBytes] as const])),
+]);
+
+/** The longest body that the route of this path and query takes; what no route takes is bounded as well. */
+export function maxBodyBytesOf(target: string): number {
+  return OTHERS.get(pathOf(new URL(`http://keystile${target}`))) ?? MAX_BODY_BYTES;
+}
+
+/** The path that a route is found by. A base URL with a trailing slash gives //v1/... */
+export function pathOf({ pathname }: URL): string {
+  return pathname.replace(/^\/{2,}/, '/');
+}

@@ -1,0 +1,107 @@
+import type { Route } from './route.ts';
+import { createApi } from './apis.createApi.ts';
+import { getApi } from './apis.getApi.ts';
+import { listApis } from './apis.listApis.ts';
+import { listKeys } from './apis.listKeys.ts';
+import { createKey } from './keys.createKey.ts';
+import { deleteKey } from './keys.deleteKey.ts';
+import { getKey } from './keys.getKey.ts';
+import { updateKey } from './keys.updateKey.ts';
+import { updateRemaining } from './keys.updateRemaining.ts';
+import { deleteApi } from './apis.deleteApi.ts';
+import { deleteKeys } from './apis.deleteKeys.ts';
+import { updateApi } from './apis.updateApi.ts';
+import { createIdentity } from './identities.createIdentity.ts';
+import { deleteIdentity } from './identities.deleteIdentity.ts';
+import { getIdentity } from './identities.getIdentity.ts';
+import { listIdentities } from './identities.listIdentities.ts';
+import { updateIdentity } from './identities.updateIdentity.ts';
+import { restoreKey } from './keys.restoreKey.ts';
+import { rotateKey } from './keys.rotateKey.ts';
+import { whoami } from './keys.whoami.ts';
+import { addPermissions } from './keys.addPermissions.ts';
+import { setPermissions } from './keys.setPermissions.ts';
+import { removePermissions } from './keys.removePermissions.ts';
+import { addRoles } from './keys.addRoles.ts';
+import { setRoles } from './keys.setRoles.ts';
+import { removeRoles } from './keys.removeRoles.ts';
+import { createPermission } from './permissions.createPermission.ts';
+import { deletePermission } from './permissions.deletePermission.ts';
+import { getPermission } from './permissions.getPermission.ts';
+import { listPermissions } from './permissions.listPermissions.ts';
+import { createRole } from './permissions.createRole.ts';
+import { deleteRole } from './permissions.deleteRole.ts';
+import { getRole } from './permissions.getRole.ts';
+import { listRoles } from './permissions.listRoles.ts';
+import { setRolePermissions } from './permissions.setRolePermissions.ts';
+import { createImportedKeys } from './migrations.createKeys.ts';
+import { enqueueKeys } from './migrations.enqueueKeys.ts';
+import { getProgress } from './migrations.getProgress.ts';
+import { createRootKey } from './rootKeys.createRootKey.ts';
+import { listRootKeys } from './rootKeys.listRootKeys.ts';
+import { revokeRootKey } from './rootKeys.revokeRootKey.ts';
+import { rotateRootKey } from './rootKeys.rotateRootKey.ts';
+import { listEvents } from './audit.listEvents.ts';
+import { limit } from './ratelimits.limit.ts';
+import { multiLimit } from './ratelimits.multiLimit.ts';
+import { setOverride } from './ratelimits.setOverride.ts';
+import { getOverride } from './ratelimits.getOverride.ts';
+import { listOverrides } from './ratelimits.listOverrides.ts';
+import { deleteOverride } from './ratelimits.deleteOverride.ts';
+import { getVerifications } from './analytics.getVerifications.ts';
+import { getKeyVerifications } from './keys.getVerifications.ts';
+
+/** Every management endpoint. keys.verifyKey, liveness and readiness need no root key and stand beside it. */
+export const ROUTES: readonly Route[] = [
+  createApi,
+  getApi,
+  listApis,
+  listKeys,
+  createKey,
+  getKey,
+  updateKey,
+  updateRemaining,
+  deleteKey,
+  deleteApi,
+  deleteKeys,
+  updateApi,
+  createIdentity,
+  deleteIdentity,
+  getIdentity,
+  listIdentities,
+  updateIdentity,
+  restoreKey,
+  rotateKey,
+  whoami,
+  addPermissions,
+  setPermissions,
+  removePermissions,
+  addRoles,
+  setRoles,
+  removeRoles,
+  createPermission,
+  deletePermission,
+  getPermission,
+  listPermissions,
+  createRole,
+  deleteRole,
+  getRole,
+  listRoles,
+  setRolePermissions,
+  createImportedKeys,
+  enqueueKeys,
+  getProgress,
+  createRootKey,
+  listRootKeys,
+  revokeRootKey,
+  rotateRootKey,
+  listEvents,
+  limit,
+  multiLimit,
+  setOverride,
+  getOverride,
+  listOverrides,
+  deleteOverride,
+  getVerifications,
+  getKeyVerifications,
+];

@@ -1,0 +1,111 @@
+import { type Static, Type } from 'typebox';
+
+import { MAX_SECRET_LENGTH, MIN_IMPORTED_SECRET_LENGTH } from '../../core/bounds.ts';
+import { AppError, type Issue } from '../../core/errors.ts';
+import type { ImportedKey } from '../../engine/admin/imports/prepareImport.ts';
+import type { KeyPatch } from '../../engine/admin/keys/keyInput.ts';
+import type { Engine } from '../../engine/engine.ts';
+import { MAX_ISSUES } from '../request/explain.ts';
+import { badFields, toKeyPatch, withoutEmpty } from './keyFields.ts';
+import { CREATION_FIELDS, Prefix, Ratelimit, strict, words } from './schemas.ts';
+
+const MAX_START_LENGTH = 64;
+
+/** The fields of an imported key, but for its api. */
+export const IMPORTED_FIELDS = {
+  plaintext: Type.Optional(
+    Type.String({
+      minLength: MIN_IMPORTED_SECRET_LENGTH,
+      maxLength: MAX_SECRET_LENGTH,
+      pattern: '^[ -~]*$',
+      description: `${MIN_IMPORTED_SECRET_LENGTH} to ${MAX_SECRET_LENGTH} characters of printable ASCII`,
+    }),
+  ),
+  hash: Type.Optional(strict({ value: words(1, 64), variant: Type.Literal('sha256_base64') })),
+  prefix: Type.Optional(Prefix),
+  start: Type.Optional(words(1, MAX_START_LENGTH)),
+  ...CREATION_FIELDS,
+};
+
+type Imported = Static<ReturnType<typeof strict<typeof IMPORTED_FIELDS>>>;
+
+/** 32 bytes in base64; the last character before the `=` has two bits that stand for nothing and are 0. */
+const SHA256_PATTERN = /^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$/;
+
+/** From the wire to the engine; the problems of all items are told at once, by `list[3].field`, as many as are told at all. */
+export function toImportedKeys(
+  engine: Engine,
+  items: readonly (Imported & { readonly apiId: string })[],
+  list: string,
+): ImportedKey[] {
+  const issues: Issue[] = [];
+  const keys: ImportedKey[] = [];
+  for (const [i, item] of items.entries()) {
+    if (issues.length >= MAX_ISSUES) break;
+    const own: Issue[] = [];
+    keys.push(toImportedKey(engine, item, own));
+    issues.push(...own.map(({ path, message }) => placed(`${list}[${i}]`, path, message)));
+  }
+  if (issues.length > 0) throw badFields(issues);
+  return keys;
+}
+
+function placed(item: string, path: string, message: string): Issue {
+  return { path: path === '' ? item : `${item}.${path}`, message: `${item}: ${message}` };
+}
+
+function toImportedKey(engine: Engine, item: Imported & { apiId: string }, issues: Issue[]): ImportedKey {
+  const { apiId, plaintext, hash, prefix = null, start = null, roles, permissions, ratelimit, ...fields } = item;
+  if (fields.refill !== undefined && fields.remaining === undefined) {
+    issues.push({ path: 'refill', message: 'a refill needs a counter: give remaining with it' });
+  }
+  const patch = collected(issues, () =>
+    toKeyPatch({
+      ...withoutEmpty(fields),
+      ...(ratelimit === undefined ? {} : { ratelimit: strictUnlessSaid(ratelimit) }),
+      ...(roles === undefined ? {} : { roles: roles.map((name) => ({ name })) }),
+      ...(permissions === undefined ? {} : { permissions: permissions.map((name) => ({ name })) }),
+    }),
+  );
+  const secret = toSecret(plaintext, hash?.value, issues);
+  if (start !== null && secret !== null && showsTooMuch(engine, start, secret)) {
+    issues.push({ path: 'start', message: 'start shows too much of the key' });
+  }
+  return { apiId, patch, secret: secret ?? { plaintext: '' }, prefix, start };
+}
+
+/** The older names of an import stand for a limit that is never exceeded. */
+function strictUnlessSaid(ratelimit: Static<typeof Ratelimit>): Static<typeof Ratelimit> {
+  return ratelimit.async === undefined && ratelimit.type === undefined ? { ...ratelimit, async: false } : ratelimit;
+}
+
+function collected(issues: Issue[], make: () => KeyPatch): KeyPatch {
+  try {
+    return make();
+  } catch (error) {
+    if (!(error instanceof AppError) || error.issues === undefined) throw error;
+    issues.push(...error.issues);
+    return {};
+  }
+}
+
+function toSecret(
+  plaintext: string | undefined,
+  sha256: string | undefined,
+  issues: Issue[],
+): ImportedKey['secret'] | null {
+  if ((plaintext === undefined) === (sha256 === undefined)) {
+    issues.push({ path: '', message: 'exactly one of plaintext and hash is needed' });
+    return null;
+  }
+  if (sha256 === undefined) return { plaintext: plaintext ?? '' };
+  if (SHA256_PATTERN.test(sha256)) return { sha256 };
+  issues.push({ path: 'hash.value', message: 'hash.value must be the 32 bytes of a SHA-256 in base64, 44 characters' });
+  return null;
+}
+
+/** What is shown is stored as it is: a secret must not be kept in that way. */
+function showsTooMuch({ system }: Engine, start: string, secret: ImportedKey['secret']): boolean {
+  if ('sha256' in secret) return system.digestSecret(start) === system.digestOfSha256(secret.sha256);
+  return secret.plaintext.startsWith(start) && start.length * 2 > secret.plaintext.length;
+}

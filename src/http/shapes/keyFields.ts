@@ -1,0 +1,162 @@
+import type { Static } from 'typebox';
+
+import { MAX_META_BYTES, MAX_META_MEMBERS } from '../../core/bounds.ts';
+import { AppError, type Issue, repeatable } from '../../core/errors.ts';
+import { DEFAULT_LIMIT_NAME } from '../../core/records.ts';
+import type { KeyPatch, LimitInput, RbacReference, RefillInput } from '../../engine/admin/keys/keyInput.ts';
+import { MAX_ISSUES } from '../request/explain.ts';
+import type { IpAllowlist, NamedRatelimits, Ratelimit, Refill } from './schemas.ts';
+import { formatFault } from './texts.ts';
+
+/** The fields that createKey and updateKey share, from the wire to the engine. */
+export interface KeyFields {
+  readonly name?: string | null;
+  readonly externalId?: string | null;
+  readonly ownerId?: string | null;
+  readonly meta?: object | null;
+  readonly environment?: string | null;
+  readonly enabled?: boolean;
+  readonly expires?: number | null;
+  readonly remaining?: number | null;
+  readonly refill?: Static<typeof Refill> | null;
+  readonly ratelimit?: Static<typeof Ratelimit> | null;
+  readonly ratelimits?: Static<typeof NamedRatelimits> | null;
+  readonly ipAllowlist?: Static<typeof IpAllowlist> | null;
+  readonly roles?: readonly RbacReference[] | null;
+  readonly permissions?: readonly RbacReference[] | null;
+}
+
+/** All that a schema cannot say is checked here, and reported together with what was found before. An empty text is none. */
+export function toKeyPatch(fields: KeyFields, before: readonly Issue[] = []): KeyPatch {
+  const issues = [...before];
+  const externalId = fields.externalId === undefined ? fields.ownerId : fields.externalId;
+  const patch: KeyPatch = {
+    ...(fields.name === undefined ? {} : { name: fields.name || null }),
+    ...(externalId === undefined ? {} : { externalId: externalId || null }),
+    ...(fields.meta === undefined ? {} : { meta: toMetaText(fields.meta, issues) }),
+    ...(fields.environment === undefined ? {} : { environment: fields.environment || null }),
+    ...(fields.enabled === undefined ? {} : { enabled: fields.enabled }),
+    ...(fields.expires === undefined ? {} : { expiresAtMs: fields.expires }),
+    ...(fields.remaining === undefined ? {} : { remaining: fields.remaining }),
+    ...(fields.refill === undefined ? {} : { refill: toRefill(fields.refill, issues) }),
+    ...(fields.ratelimit === undefined ? {} : { defaultLimit: toDefaultLimit(fields.ratelimit, issues) }),
+    ...(fields.ratelimits === undefined ? {} : { otherLimits: toLimits(fields.ratelimits, issues) }),
+    ...(fields.ipAllowlist === undefined ? {} : { ipAllowlist: checkedAddresses(fields.ipAllowlist, issues) }),
+    ...(fields.roles === undefined ? {} : { roles: checkedReferences(fields.roles, 'roles', issues) }),
+    ...(fields.permissions === undefined
+      ? {}
+      : { permissions: checkedReferences(fields.permissions, 'permissions', issues) }),
+  };
+  if (issues.length > 0) throw badFields(issues);
+  return patch;
+}
+
+/** The fields of a new key: an empty externalId is an absent one, and does not hide the ownerId. */
+export function withoutEmpty({ externalId, ...fields }: KeyFields): KeyFields {
+  return externalId ? { ...fields, externalId } : fields;
+}
+
+/** Only a digest is kept: there is nothing to recover a key from. */
+export function refuseRecoverable(recoverable: boolean | undefined): void {
+  if (recoverable !== true) return;
+  throw new AppError('PRECONDITION_FAILED', 'Secrets are not kept, so a key cannot be made recoverable.');
+}
+
+export function badFields(issues: readonly Issue[]): AppError {
+  const told = issues.slice(0, MAX_ISSUES);
+  return new AppError('BAD_REQUEST', told.map(({ message }) => message).join('; '), told);
+}
+
+/** `{}` is no metadata. */
+export function toMetaText(meta: object | null, issues: Issue[]): string | null {
+  if (meta === null || Object.keys(meta).length === 0) return null;
+  const text = JSON.stringify(meta);
+  const bytes = new TextEncoder().encode(text).length;
+  const add = (message: string): void => void issues.push({ path: 'meta', message });
+  if (bytes > MAX_META_BYTES) add(`meta must be at most ${MAX_META_BYTES} bytes of JSON, not ${bytes}`);
+  const found = { members: 0, isInexact: false, isBroken: false };
+  survey(meta, found);
+  if (found.members > MAX_META_MEMBERS) add(`meta must have at most ${MAX_META_MEMBERS} members, not ${found.members}`);
+  if (found.isInexact) add('meta holds a number that cannot be kept exactly; send it as a string');
+  if (found.isBroken) add('meta holds text with half characters (lone surrogates)');
+  return text;
+}
+
+function survey(value: unknown, found: { members: number; isInexact: boolean; isBroken: boolean }): void {
+  if (typeof value === 'number') {
+    found.isInexact ||= !Number.isFinite(value) || (Number.isInteger(value) && !Number.isSafeInteger(value));
+  } else if (typeof value === 'string') found.isBroken ||= !value.isWellFormed();
+  else if (typeof value === 'object' && value !== null) {
+    for (const [name, member] of Object.entries(value)) {
+      found.members++;
+      found.isBroken ||= !name.isWellFormed();
+      survey(member, found);
+    }
+  }
+}
+
+export function toRefill(refill: Static<typeof Refill> | null, issues: Issue[]): RefillInput | null {
+  if (refill === null) return null;
+  const { interval, amount, refillDay = null, timezone = null, mode = 'restore', max = null } = refill;
+  const add = (field: string, message: string): void => void issues.push({ path: `refill.${field}`, message });
+  if (interval === 'daily' && refillDay !== null)
+    add('refillDay', 'refill.refillDay goes with interval "monthly" only');
+  const zoneFault = timezone === null ? null : formatFault('time-zone', timezone);
+  if (zoneFault !== null) add('timezone', `refill.timezone ${zoneFault}`);
+  if (max !== null && mode !== 'add') add('max', 'refill.max goes with mode "add" only');
+  return { interval, amount, refillDay, timezone, mode, max };
+}
+
+function toDefaultLimit(ratelimit: Static<typeof Ratelimit> | null, issues: Issue[]): LimitInput | null {
+  if (ratelimit === null) return null;
+  const limit = ratelimit.limit ?? ratelimit.refillRate;
+  const durationMs = ratelimit.duration ?? ratelimit.refillInterval;
+  if (limit === undefined) issues.push({ path: 'ratelimit.limit', message: 'ratelimit.limit is missing' });
+  if (durationMs === undefined) issues.push({ path: 'ratelimit.duration', message: 'ratelimit.duration is missing' });
+  const async = ratelimit.async ?? (ratelimit.type === undefined ? null : ratelimit.type === 'fast');
+  return { name: DEFAULT_LIMIT_NAME, limit: limit ?? 1, durationMs: durationMs ?? 1000, async };
+}
+
+function toLimits(limits: Static<typeof NamedRatelimits> | null, issues: Issue[]): LimitInput[] | null {
+  if (limits === null) return null;
+  for (const [i, { name }] of limits.entries()) {
+    if (name !== DEFAULT_LIMIT_NAME) continue;
+    issues.push({ path: `ratelimits[${i}].name`, message: 'the limit "default" is given as ratelimit' });
+  }
+  return toNamedLimits(limits, issues);
+}
+
+export function toNamedLimits(limits: Static<typeof NamedRatelimits>, issues: Issue[]): LimitInput[] {
+  for (const [i, { name }] of limits.entries()) {
+    if (limits.findIndex((other) => other.name === name) !== i) {
+      issues.push({ path: `ratelimits[${i}].name`, message: `the limit ${repeatable(name)} is given twice` });
+    }
+  }
+  return limits.map(({ name, limit, duration, async }) => ({
+    name,
+    limit,
+    durationMs: duration,
+    async: async ?? null,
+  }));
+}
+
+function checkedAddresses(list: readonly string[] | null, issues: Issue[]): readonly string[] | null {
+  for (const [i, text] of (list ?? []).entries()) {
+    const fault = formatFault('address-block', text);
+    if (fault !== null) issues.push({ path: `ipAllowlist[${i}]`, message: `ipAllowlist[${i}] ${fault}` });
+  }
+  return list;
+}
+
+/** Each by its id or by its name. */
+export function checkedReferences(
+  list: readonly RbacReference[] | null,
+  path: string,
+  issues: Issue[],
+): readonly RbacReference[] | null {
+  for (const [i, { id, name, slug }] of (list ?? []).entries()) {
+    if (id === undefined && name === undefined && slug === undefined)
+      issues.push({ path: `${path}[${i}]`, message: `${path}[${i}] needs an id or a name` });
+  }
+  return list;
+}

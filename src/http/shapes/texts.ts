@@ -1,0 +1,58 @@
+import { parseBlock } from '../../core/address.ts';
+import { isTimeZone } from '../../core/calendar.ts';
+
+/** What a text must be beyond its length, and what to say of one that is not. */
+
+/** Text that a database and a terminal can hold: no NUL, and no half of a surrogate pair. */
+export const TEXT_PATTERN = '^[^\\u0000\\uD800-\\uDFFF]*$';
+
+/** The same, with something in it that is no blank. */
+export const READABLE_PATTERN = '^[^\\u0000\\uD800-\\uDFFF]*[^\\s\\u0000\\uD800-\\uDFFF][^\\u0000\\uD800-\\uDFFF]*$';
+
+/**
+ * What a pattern cannot say. The validator does not know these: they are checked where the fields are read, together with
+ * what holds between fields, and told too when something else is wrong with the body.
+ */
+const FORMATS = {
+  'time-zone': { fits: isTimeZone, must: 'must be an IANA time zone such as "Europe/Berlin"' },
+  'address-block': {
+    fits: (text: string): boolean => parseBlock(text) !== null,
+    must: 'must be an address or a CIDR block such as 10.0.0.0/8',
+  },
+} as const;
+
+export type TextFormat = keyof typeof FORMATS;
+
+/** What is wrong with a text for its format, or null. */
+export function formatFault(format: TextFormat, text: string): string | null {
+  return FORMATS[format].fits(text) ? null : FORMATS[format].must;
+}
+
+/** What is wrong with a text of the right length, where more can be said than how it must be. */
+export function textFault({ pattern, format }: { pattern?: string; format?: string }, text: string): string | null {
+  if (pattern === TEXT_PATTERN || pattern === READABLE_PATTERN) {
+    if (!regExpOf(TEXT_PATTERN).test(text)) return 'must not hold NUL or half characters';
+    if (!regExpOf(pattern).test(text)) return 'must have something to read in it';
+  }
+  return format !== undefined && Object.hasOwn(FORMATS, format) ? formatFault(format as TextFormat, text) : null;
+}
+
+/** Made once for each pattern of the schemas: to make one takes longer than to use it. */
+const regExps = new Map<string, RegExp>();
+
+export function regExpOf(pattern: string): RegExp {
+  const known = regExps.get(pattern);
+  if (known !== undefined) return known;
+  const made = new RegExp(pattern, 'u');
+  regExps.set(pattern, made);
+  return made;
+}
+
+/** In characters as the schemas count them, not in UTF-16 units. A list of them would take many times the memory of the text. */
+export function lengthOf(text: string): number {
+  let length = text.length;
+  for (let i = 1; i < text.length; i++) {
+    if ((text.charCodeAt(i) & 0xfc00) === 0xdc00 && (text.charCodeAt(i - 1) & 0xfc00) === 0xd800) length--;
+  }
+  return length;
+}

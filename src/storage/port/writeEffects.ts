@@ -1,0 +1,134 @@
+import { ABSENT, type Fence, noOverrideFence, patternsFence, permissionFence, recordFence } from '../../core/fence.ts';
+import { isPattern } from '../../core/identifierPattern.ts';
+import type { OverrideRecord } from '../../core/records.ts';
+import type { FeedChange } from './freshness.ts';
+import type { DoomedKey, RecordWrite } from './records.ts';
+
+/** What a write means beside its row. A kind of write that says nothing here does not compile. */
+interface WriteEffects {
+  /** Names of records that nothing else in the queue may touch meanwhile; what has no revision is left to the database. */
+  readonly claims: readonly string[];
+  /** What nodes keep in memory and must drop. */
+  readonly drops: Partial<FeedChange>;
+  /** The fences that hold after it; every other revision of their records is broken. */
+  readonly revises: readonly Fence[];
+}
+
+type EffectsOf<K extends RecordWrite['kind']> = (write: Extract<RecordWrite, { kind: K }>) => WriteEffects;
+
+const NOTHING: WriteEffects = { claims: [], drops: {}, revises: [] };
+
+const EFFECTS: { readonly [K in RecordWrite['kind']]: EffectsOf<K> } = {
+  insertApi: ({ api }) => ({ ...NOTHING, claims: [`api ${api.id}`] }),
+  updateApi: ({ api, endsKeys }) => ({
+    claims: [`api ${api.id}`],
+    drops: endsKeys ? { apis: [api.id] } : {},
+    // The call that ends the keys of an api answers after each of them was retired: their own fences break.
+    revises: [],
+  }),
+  insertIdentity: ({ identity: { id, externalId, revision } }) => ({
+    claims: [`identity ${externalId}`],
+    drops: {},
+    revises: [recordFence('identity', id, revision)],
+  }),
+  updateIdentity: ({ identity: { id, externalId, revision } }) => ({
+    claims: [`identity ${externalId}`],
+    drops: { identities: [id] },
+    revises: [recordFence('identity', id, revision)],
+  }),
+  removeIdentity: ({ identityId }) => ({
+    claims: [],
+    drops: { identities: [identityId] },
+    revises: [recordFence('identity', identityId, ABSENT)],
+  }),
+  // A new key ends what nodes remember of its digest: that there is none.
+  insertKey: ({ key: { id, secretDigest, revision } }) => ({
+    claims: [`key ${id}`],
+    drops: { keys: [secretDigest] },
+    revises: [recordFence('key', id, revision)],
+  }),
+  updateKey: ({ key, formerDigests = [] }) => ({
+    claims: [`key ${key.id}`],
+    drops: { keys: [key.secretDigest, ...formerDigests] },
+    revises: [recordFence('key', key.id, key.revision)],
+  }),
+  removeKey: ({ key, digests }) => ({
+    claims: [`key ${key.id}`],
+    drops: { keys: digests },
+    revises: [recordFence('key', key.id, ABSENT)],
+  }),
+  retireKeys: ({ keys }) => doomed(keys, ({ expect }) => expect + 1),
+  removeKeys: ({ keys }) => doomed(keys, () => ABSENT),
+  // Former secrets change together with their key or root key.
+  insertSecret: () => NOTHING,
+  endSecrets: () => NOTHING,
+  insertPermission: ({ permission }) => ({ ...NOTHING, revises: [permissionFence(permission.id)] }),
+  removePermission: ({ permissionId }) => ({
+    claims: [],
+    drops: { rbac: true },
+    revises: [{ ...permissionFence(permissionId), revision: ABSENT }],
+  }),
+  insertRole: ({ role }) => ({ ...NOTHING, revises: [recordFence('role', role.id, role.revision)] }),
+  updateRole: ({ role }) => ({
+    claims: [],
+    drops: { rbac: true },
+    revises: [recordFence('role', role.id, role.revision)],
+  }),
+  removeRole: ({ roleId }) => ({ claims: [], drops: { rbac: true }, revises: [recordFence('role', roleId, ABSENT)] }),
+  insertNamespace: ({ namespace: { id, name, patternsRevision } }) => ({
+    claims: [],
+    drops: { namespaces: [id, name] },
+    revises: [patternsFence(id, patternsRevision)],
+  }),
+  insertOverride: ({ override, expectPatterns }) => overrideEffects(override, expectPatterns, override.revision),
+  updateOverride: ({ override, expectPatterns }) => overrideEffects(override, expectPatterns, override.revision),
+  removeOverride: ({ override, expectPatterns }) => overrideEffects(override, expectPatterns, ABSENT),
+  insertRootKey: ({ rootKey }) => rootKeyEffects(rootKey.id),
+  rotateRootKey: ({ rootKeyId }) => rootKeyEffects(rootKeyId),
+  revokeRootKey: ({ rootKeyId }) => rootKeyEffects(rootKeyId),
+  enqueueImport: () => NOTHING,
+  finishImport: () => NOTHING,
+};
+
+function doomed(keys: readonly DoomedKey[], revisionOf: (key: DoomedKey) => number): WriteEffects {
+  return {
+    claims: keys.map(({ id }) => `key ${id}`),
+    drops: { keys: keys.flatMap(({ digests }) => digests) },
+    revises: keys.map((key) => recordFence('key', key.id, revisionOf(key))),
+  };
+}
+
+function overrideEffects(override: OverrideRecord, expectPatterns: number, revision: number): WriteEffects {
+  const { id, namespaceId, identifier } = override;
+  // Its revision is ABSENT while there is no override, and something else while there is one.
+  const own = { ...noOverrideFence(namespaceId, identifier), revision };
+  const patterns = isPattern(identifier) ? [patternsFence(namespaceId, expectPatterns + 1)] : [];
+  return {
+    claims: [],
+    drops: { namespaces: [namespaceId] },
+    revises: [recordFence('override', id, revision), own, ...patterns],
+  };
+}
+
+function rootKeyEffects(id: string): WriteEffects {
+  return { claims: [`root key ${id}`], drops: { rootKeys: true }, revises: [] };
+}
+
+export function effectsOf<K extends RecordWrite['kind']>(write: Extract<RecordWrite, { kind: K }>): WriteEffects {
+  return (EFFECTS[write.kind] as EffectsOf<K>)(write);
+}
+
+/** What writes touch of what nodes keep in memory; null = nothing. */
+export function feedChangeOf(writes: readonly RecordWrite[]): FeedChange | null {
+  const drops = writes.map((write) => effectsOf(write).drops);
+  const lists = {
+    keys: drops.flatMap(({ keys }) => keys ?? []),
+    apis: drops.flatMap(({ apis }) => apis ?? []),
+    identities: drops.flatMap(({ identities }) => identities ?? []),
+    namespaces: drops.flatMap(({ namespaces }) => namespaces ?? []),
+  };
+  const rbac = drops.some((each) => each.rbac);
+  const rootKeys = drops.some((each) => each.rootKeys);
+  if (!rbac && !rootKeys && Object.values(lists).every((list) => list.length === 0)) return null;
+  return { ...lists, rbac, rootKeys };
+}

@@ -1,0 +1,35 @@
+import type { Client } from 'pg';
+
+import { ConnectionLost } from './databaseError.ts';
+
+/** What a server says beside its answers. `severity` is in the language of the server (`lc_messages`), `code` is not. */
+export interface Notice {
+  readonly code?: string | undefined;
+  readonly message?: string | undefined;
+}
+
+/**
+ * Why an answer that comes with this notice is in doubt; null when it is not. A commit whose wait for its standby was cancelled
+ * comes back as done, with a warning. Warnings have a SQLSTATE of class 01 or of the trouble they tell of, mere information has
+ * class 00. Connections ask for warnings themselves (connector.ts), whatever the server's default is.
+ */
+export function doubtOf({ code, message }: Notice): string | null {
+  if (code?.startsWith('00') === true) return null;
+  return `${message ?? 'warning'} [${code ?? 'no SQLSTATE'}]`;
+}
+
+/** The answer, or ConnectionLost when something was said meanwhile that puts it in doubt. */
+export async function withoutDoubt<T>(client: Client, ask: () => Promise<T>): Promise<T> {
+  let doubt: string | null = null;
+  const note = (notice: Notice): void => {
+    doubt ??= doubtOf(notice);
+  };
+  client.on('notice', note);
+  try {
+    const answer = await ask();
+    if (doubt !== null) throw new ConnectionLost(doubt);
+    return answer;
+  } finally {
+    client.off('notice', note);
+  }
+}

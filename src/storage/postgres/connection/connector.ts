@@ -1,0 +1,211 @@
+import { readFileSync } from 'node:fs';
+
+import { Client, type ClientConfig, types } from 'pg';
+
+import { StorageUnavailable } from '../../port/storage.ts';
+import { AddressError, type DatabaseAddress } from './databaseUrl.ts';
+import { ConnectionLost, reasonOf } from './databaseError.ts';
+
+/** Oldest PostgreSQL that is supported by its makers. */
+const OLDEST_VERSION = 140_000;
+
+/** Whole numbers as numbers: no column holds one past 2^53. */
+const INT8 = 20;
+const TYPES: ClientConfig['types'] = {
+  getTypeParser(oid: number, format?: 'text' | 'binary') {
+    return oid === INT8 ? Number : (types.getTypeParser(oid, format) as (value: string) => unknown);
+  },
+};
+
+/** Settings of a session, as the server names them. */
+export type Settings = Readonly<Record<string, string>>;
+
+/** Said once at the start, where it can be mended: not the server we need. */
+export class WrongServer extends Error {
+  override readonly name = 'WrongServer';
+}
+
+interface ServerFacts {
+  readonly is_standby: boolean;
+  readonly version: number;
+  /** Grows with every promotion. */
+  readonly timeline: number;
+  /** Microseconds since 1970. */
+  readonly started_at: number;
+}
+
+/** A process of a server. Its number alone may be another's by now, on this server or on the one promoted after it. */
+export interface Backend {
+  readonly pid: number;
+  readonly startedAt: number;
+}
+
+/** Of every session. A node that vanishes in the middle of a change must not keep its rows. */
+const ALWAYS: Settings = {
+  idle_in_transaction_session_timeout: '5000',
+  tcp_keepalives_idle: '5',
+  tcp_keepalives_interval: '2',
+  tcp_keepalives_count: '3',
+};
+
+/**
+ * Every connection sets for itself what its answers depend on. That holds until it ends, whatever ALTER SYSTEM, ALTER ROLE or a
+ * reload do meanwhile: a commit is reported when it is on disk (a stronger default is kept), and warnings are told (doubts.ts).
+ */
+const CHECK = `SELECT pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on' AS is_standby,
+  current_setting('server_version_num')::int AS version,
+  set_config('synchronous_commit',
+    CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, false) AS synchronous_commit,
+  set_config('client_min_messages', 'warning', false) AS client_min_messages,
+  (SELECT (extract(epoch FROM backend_start) * 1000000)::bigint FROM pg_stat_get_activity(pg_backend_pid())) AS started_at,
+  CASE WHEN pg_is_in_recovery() THEN 0
+    ELSE ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint END AS timeline`;
+
+/** Opens connections to the server that takes writes, whichever of the hosts that is now. */
+export class Connector {
+  readonly #address: DatabaseAddress;
+  readonly #rootCertificates: string | null;
+  readonly #node: string;
+  /** Where the primary was found the last time: asked first. */
+  #first = 0;
+  #timeline = 0;
+  readonly #startedAt = new WeakMap<Client, number>();
+
+  constructor(address: DatabaseAddress, node: string) {
+    this.#address = address;
+    this.#node = node;
+    this.#rootCertificates = address.tlsRootFile === null ? null : readRootFile(address.tlsRootFile);
+  }
+
+  /** The newest one that was seen: a server on an older one was a primary once. */
+  get timeline(): number {
+    return this.#timeline;
+  }
+
+  /** The process behind a connection; null when it is not known. */
+  backendOf(client: Client): Backend | null {
+    const { processID: pid } = client as unknown as { processID: number | null };
+    const startedAt = this.#startedAt.get(client);
+    return pid === null || startedAt === undefined ? null : { pid, startedAt };
+  }
+
+  /** How the sessions of this node are called on the server. */
+  get sessionName(): string {
+    return `${this.#address.applicationName} ${this.#node}`.slice(0, 63);
+  }
+
+  /** Looks whether another host has become the primary: the one we are on may not have noticed. */
+  async lookAround(): Promise<void> {
+    if (this.#address.hosts.length < 2) return;
+    await Promise.all(
+      this.#address.hosts.map(async ({ host, port }, number) => {
+        if (number === this.#first) return;
+        const client = await this.#open(host, port, {}).catch(() => null);
+        await client?.end();
+      }),
+    );
+  }
+
+  /** The hosts in words, for messages: never the password. */
+  get where(): string {
+    return this.#address.hosts.map(({ host, port }) => `${host}:${port}`).join(', ');
+  }
+
+  /** Rejects with StorageUnavailable when none of the hosts takes writes. */
+  async connect(settings: Settings, pipeline = false): Promise<Client> {
+    const { hosts } = this.#address;
+    const reasons: string[] = [];
+    for (let i = 0; i < hosts.length; i++) {
+      const number = (this.#first + i) % hosts.length;
+      const { host, port } = hosts[number] as (typeof hosts)[number];
+      try {
+        const client = await this.#open(host, port, settings, pipeline);
+        this.#first = number;
+        return client;
+      } catch (error) {
+        if (error instanceof WrongServer) throw error;
+        reasons.push(`${host}:${port}: ${reasonOf(error)}`);
+      }
+    }
+    throw new StorageUnavailable(`The database cannot be reached (${reasons.join('; ')}).`);
+  }
+
+  async #open(host: string, port: number, settings: Settings, pipeline = false): Promise<Client> {
+    const { user, password, database, connectTimeoutMs } = this.#address;
+    const client = new Client({
+      host,
+      port,
+      user,
+      password: password ?? '',
+      database,
+      ssl: this.#tls(),
+      application_name: this.sessionName,
+      connectionTimeoutMillis: connectTimeoutMs,
+      keepAlive: true,
+      types: TYPES,
+      pipeline,
+      options: Object.entries({ ...ALWAYS, ...settings })
+        .map(([name, value]) => `-c ${name}=${value}`)
+        .join(' '),
+    });
+    // Told by whoever waits for an answer; a connection that breaks while nobody does is noticed at its next use.
+    client.on('error', () => {});
+    await client.connect();
+    try {
+      await this.#check(client, connectTimeoutMs);
+      return client;
+    } catch (error) {
+      destroy(client);
+      throw error;
+    }
+  }
+
+  async #check(client: Client, timeoutMs: number): Promise<void> {
+    const { rows } = await withDeadline(client, timeoutMs, client.query<ServerFacts>(CHECK));
+    const [facts] = rows;
+    if (facts === undefined) throw new Error('no answer');
+    if (facts.version < OLDEST_VERSION) {
+      const version = Math.floor(facts.version / 10_000);
+      throw new WrongServer(`The database is PostgreSQL ${version}; Keystile needs 14 or newer.`);
+    }
+    if (facts.is_standby) throw new Error('takes no writes (a standby, or read-only)');
+    if (facts.timeline < this.#timeline) throw new Error('was the primary before another one was promoted');
+    this.#timeline = facts.timeline;
+    this.#startedAt.set(client, facts.started_at);
+  }
+
+  #tls(): ClientConfig['ssl'] {
+    const { tls } = this.#address;
+    if (tls === 'off') return false;
+    return {
+      rejectUnauthorized: tls === 'verified',
+      ...(this.#rootCertificates === null ? {} : { ca: this.#rootCertificates }),
+    };
+  }
+}
+
+function readRootFile(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    const code = (error as { code?: string }).code ?? String(error);
+    throw new AddressError(`sslrootcert in KEYSTILE_DATABASE_URL names ${path}, which cannot be read (${code}).`);
+  }
+}
+
+/** Ends a connection without a word: what the server does with what it was sent is not known. */
+export function destroy(client: Client): void {
+  const { stream } = (client as unknown as { connection: { stream: { destroy(): void } } }).connection;
+  stream.destroy();
+}
+
+/** The answer, or ConnectionLost when it does not come in time; the connection is not used any more then. */
+export function withDeadline<T>(client: Client, timeoutMs: number, answer: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      destroy(client);
+      reject(new ConnectionLost(`no answer in ${timeoutMs} ms`));
+    }, timeoutMs);
+    void answer.finally(() => clearTimeout(timer)).then(resolve, reject);
+  });
+}

@@ -1,0 +1,62 @@
+import { DatabaseError } from 'pg';
+
+import { StorageUnavailable } from '../../port/storage.ts';
+
+/** The connection broke, or did not answer in time: what was sent may have been done. */
+export class ConnectionLost extends Error {
+  override readonly name = 'ConnectionLost';
+}
+
+/**
+ *   lost      the connection is gone; the outcome of what was sent is not known
+ *   readonly  it leads to a server that takes no writes (any more): nothing was done, find the primary
+ *   refused   the statement itself was refused (a constraint, a number out of range): nothing was done, again it would be the same
+ *   busy      rows were held by others for too long: nothing was done
+ *   again     two transactions were in each other's way: nothing was done, again it may go well
+ *   unable    the server cannot now (full disk, too many connections, a time limit): nothing was done
+ */
+export type FailureKind = 'lost' | 'readonly' | 'refused' | 'busy' | 'again' | 'unable';
+
+/** By SQLSTATE, the longest prefix that fits. A session that the server ends (57P0x) may have committed before. */
+const KINDS: readonly (readonly [prefix: string, kind: FailureKind])[] = [
+  ['08', 'lost'],
+  ['40003', 'lost'],
+  ['25P03', 'lost'],
+  ['57P0', 'lost'],
+  ['25006', 'readonly'],
+  ['55P03', 'busy'],
+  ['40', 'again'],
+  ['21', 'refused'],
+  ['22', 'refused'],
+  ['23', 'refused'],
+  ['XX00', 'refused'],
+];
+
+export function kindOf(error: unknown): FailureKind {
+  const code = stateOf(error);
+  if (code === null) return 'lost';
+  return KINDS.find(([prefix]) => code.startsWith(prefix))?.[1] ?? 'unable';
+}
+
+/** SQLSTATE, or null when the server said nothing. */
+export function stateOf(error: unknown): string | null {
+  return error instanceof DatabaseError ? (error.code ?? '') : null;
+}
+
+/** One line without what was sent. */
+export function reasonOf(error: unknown): string {
+  if (error instanceof AggregateError && error.errors.length > 0) return reasonOf(error.errors[0]);
+  const text = error instanceof Error ? error.message || error.name : String(error);
+  const code = stateOf(error);
+  return (text.split('\n')[0] ?? '') + (code ? ` [${code}]` : '');
+}
+
+/** A read that fails has done nothing. */
+export async function asUnavailable<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof StorageUnavailable) throw error;
+    throw new StorageUnavailable(`The database cannot be asked (${reasonOf(error)}).`);
+  }
+}

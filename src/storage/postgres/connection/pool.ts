@@ -1,0 +1,111 @@
+import type { Client, QueryConfig, QueryResult, QueryResultRow } from 'pg';
+
+import { StorageUnavailable } from '../../port/storage.ts';
+import { type Connector, withDeadline } from './connector.ts';
+import { withoutDoubt } from './commitNotices.ts';
+import { Session, type SessionOptions } from './session.ts';
+
+/** How long one waits for a connection. */
+const MAX_WAIT_MS = 5_000;
+/** All connections in use, and none given back for so long: the database does not get to what it is asked. */
+const STUCK_MS = 2_000;
+/** How long that is told of, when it does not come again. */
+const TROUBLE_MS = 3_000;
+
+export interface PoolOptions extends SessionOptions {
+  readonly size: number;
+  /** Who may wait for a connection; one more is refused at once. */
+  readonly maxWaiting: number;
+}
+
+/** A few connections for reads and management. Each is used by one at a time. */
+export class Pool {
+  readonly #sessions: readonly Session[];
+  readonly #idle: Session[];
+  readonly #waiting: ((session: Session) => void)[] = [];
+  readonly #options: PoolOptions;
+  /** When the last connection was taken or one was given back. */
+  #movedAtMs = -Infinity;
+  #stuckAtMs = -Infinity;
+
+  constructor(connector: Connector, options: PoolOptions) {
+    this.#options = options;
+    this.#sessions = Array.from({ length: options.size }, () => new Session(connector, options));
+    this.#idle = [...this.#sessions];
+  }
+
+  /** Those who ask have to wait, or had to a moment ago. */
+  get isStuck(): boolean {
+    return this.#isStuck || this.#options.monotonicMs() - this.#stuckAtMs < TROUBLE_MS;
+  }
+
+  get #isStuck(): boolean {
+    return this.#idle.length === 0 && this.#options.monotonicMs() - this.#movedAtMs >= STUCK_MS;
+  }
+
+  query<R extends QueryResultRow>(query: QueryConfig): Promise<QueryResult<R>> {
+    return this.use(async (ask) => ask<R>(query));
+  }
+
+  /** One connection for all that `work` asks. */
+  async use<T>(work: (ask: Ask) => Promise<T>): Promise<T> {
+    const session = await this.#take();
+    try {
+      const client = await session.client();
+      return await work(asker(session, client, this.#options.timeoutMs));
+    } finally {
+      this.#giveBack(session);
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#sessions.map((session) => session.close()));
+  }
+
+  /** One that is connected before one that has to connect, and that before one that pauses after it could not. */
+  #take(): Promise<Session> {
+    const best =
+      this.#idle.find((session) => session.isOpen) ?? this.#idle.find(({ pauseMs }) => pauseMs === 0) ?? this.#idle[0];
+    if (best !== undefined) {
+      this.#idle.splice(this.#idle.indexOf(best), 1);
+      this.#movedAtMs = this.#options.monotonicMs();
+      return Promise.resolve(best);
+    }
+    if (this.#waiting.length >= this.#options.maxWaiting) {
+      return Promise.reject(new StorageUnavailable('Too many requests are waiting for the database.'));
+    }
+    return new Promise((resolve, reject) => {
+      const waiter = (session: Session): void => {
+        clearTimeout(timer);
+        resolve(session);
+      };
+      const timer = setTimeout(() => {
+        this.#waiting.splice(this.#waiting.indexOf(waiter), 1);
+        reject(new StorageUnavailable('The database did not get to this in time; nothing was changed.'));
+      }, MAX_WAIT_MS);
+      this.#waiting.push(waiter);
+    });
+  }
+
+  #giveBack(session: Session): void {
+    if (this.#isStuck) this.#stuckAtMs = this.#options.monotonicMs();
+    this.#movedAtMs = this.#options.monotonicMs();
+    const next = this.#waiting.shift();
+    if (next === undefined) this.#idle.push(session);
+    else next(session);
+  }
+}
+
+/** An answer in doubt counts as a lost one. */
+function asker(session: Session, client: Client, timeoutMs: number): Ask {
+  return async (query) => {
+    try {
+      return (await withoutDoubt(client, () => withDeadline(client, timeoutMs, client.query(query)))) as never;
+    } catch (error) {
+      session.noteFailure(client, error);
+      throw error;
+    }
+  };
+}
+
+export type Ask = <R extends QueryResultRow>(query: QueryConfig | string) => Promise<QueryResult<R>>;

@@ -1,0 +1,178 @@
+import type { Client, QueryConfig, QueryResult, QueryResultRow } from 'pg';
+
+import { StorageUnavailable } from '../../port/storage.ts';
+import { type Backend, type Connector, destroy, type Settings, withDeadline } from './connector.ts';
+import { withoutDoubt } from './commitNotices.ts';
+import { kindOf, reasonOf } from './databaseError.ts';
+
+const FIRST_PAUSE_MS = 50;
+const LONGEST_PAUSE_MS = 2_000;
+
+export interface SessionOptions {
+  readonly settings: Settings;
+  /** A question may be sent before the one before it is answered. The server answers them one after the other. */
+  readonly pipeline?: boolean;
+  /** How long an answer may take. */
+  readonly timeoutMs: number;
+  /** After every new connection, before it is used. */
+  readonly onOpen?: (client: Client) => Promise<void>;
+  readonly random: () => number;
+  readonly monotonicMs: () => number;
+}
+
+/**
+ * One connection that is made anew when it was lost. While the database does not answer, attempts are made with growing
+ * pauses, and who asks in between is refused at once.
+ */
+export class Session {
+  readonly #connector: Connector;
+  readonly #options: SessionOptions;
+  #client: Promise<Client> | null = null;
+  /** The connection behind it, once it is made. */
+  #opened: Client | null = null;
+  #failures = 0;
+  #againAtMs = 0;
+  /** Why there is no connection; null while there is one, or none was tried. */
+  #trouble: string | null = null;
+  #isClosed = false;
+  #timeline = 0;
+  /** Processes of the server whose connections were given up. */
+  readonly #abandoned: Backend[] = [];
+  readonly #dropped = new WeakSet<Client>();
+  #last: Promise<void> = Promise.resolve();
+
+  constructor(connector: Connector, options: SessionOptions) {
+    this.#connector = connector;
+    this.#options = options;
+  }
+
+  get isOpen(): boolean {
+    return this.#client !== null && this.#opened !== null;
+  }
+
+  /** How long until an attempt is made again; 0 = at once. */
+  get pauseMs(): number {
+    return Math.max(0, this.#againAtMs - this.#options.monotonicMs());
+  }
+
+  client(): Promise<Client> {
+    if (this.#isClosed) return Promise.reject(new StorageUnavailable('The database is closed.'));
+    if (this.#opened !== null && this.#timeline < this.#connector.timeline) {
+      this.drop(this.#opened, 'another server was promoted');
+    }
+    if (this.#client === null && this.pauseMs > 0) {
+      return Promise.reject(new StorageUnavailable(this.#trouble ?? 'The database cannot be reached.'));
+    }
+    this.#client ??= this.#connect();
+    return this.#client;
+  }
+
+  /** One after the other: the time that an answer may take runs from its own sending. */
+  query<R extends QueryResultRow>(query: QueryConfig | string): Promise<QueryResult<R>> {
+    const answer = this.#ask<R>(this.#nextClient(), query);
+    this.#last = ended(answer);
+    return answer;
+  }
+
+  /** The same of two, on one connection. With `pipeline` the second is sent before the first is answered. */
+  queryTwo<R extends QueryResultRow>(one: QueryConfig, two: QueryConfig): [Promise<QueryResult<R>>, Promise<unknown>] {
+    const client = this.#nextClient();
+    const answers: [Promise<QueryResult<R>>, Promise<unknown>] = [this.#ask<R>(client, one), this.#ask(client, two)];
+    this.#last = ended(Promise.allSettled(answers));
+    return answers;
+  }
+
+  #nextClient(): Promise<Client> {
+    return this.#last.then(() => this.client());
+  }
+
+  async #ask<R extends QueryResultRow>(given: Promise<Client>, query: QueryConfig | string): Promise<QueryResult<R>> {
+    const client = await given;
+    try {
+      const ask = () => withDeadline(client, this.#options.timeoutMs, client.query<R>(query));
+      return await withoutDoubt(client, ask);
+    } catch (error) {
+      this.noteFailure(client, error);
+      throw error;
+    }
+  }
+
+  /** A connection that is lost, or that leads to a server without writes, is not used again. */
+  noteFailure(client: Client, error: unknown): void {
+    const kind = kindOf(error);
+    if (kind === 'lost' || kind === 'readonly') this.drop(client, reasonOf(error));
+  }
+
+  drop(client: Client, reason: string): void {
+    destroy(client);
+    const backend = this.#connector.backendOf(client);
+    // Once, however many had asked on it.
+    if (backend !== null && !this.#dropped.has(client)) this.#abandoned.push(backend);
+    this.#dropped.add(client);
+    // Another one may be in its place already.
+    if (this.#opened !== client) return;
+    this.#trouble = `The database cannot be reached (${reason}).`;
+    this.#client = null;
+    this.#opened = null;
+  }
+
+  /** A server that was given up on may still wait for its standby, and would do so for ever. */
+  async #endAbandoned(client: Client): Promise<void> {
+    const backends = this.#abandoned.splice(0);
+    if (backends.length === 0) return;
+    await withDeadline(
+      client,
+      this.#options.timeoutMs,
+      client.query(
+        `SELECT pg_terminate_backend(s.pid) FROM pg_stat_activity s JOIN unnest($1::int[], $2::bigint[]) AS left_behind(pid, started_at)
+           ON s.pid = left_behind.pid AND (extract(epoch FROM s.backend_start) * 1000000)::bigint = left_behind.started_at
+         WHERE s.application_name = $3`,
+        [backends.map(({ pid }) => pid), backends.map(({ startedAt }) => startedAt), this.#connector.sessionName],
+      ),
+    );
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    const client = await this.#client?.catch(() => null);
+    this.#client = null;
+    if (client) await withDeadline(client, this.#options.timeoutMs, client.end()).catch(() => {});
+  }
+
+  async #connect(): Promise<Client> {
+    let client: Client | null = null;
+    try {
+      client = await this.#connector.connect(this.#options.settings, this.#options.pipeline);
+      const opened = client;
+      this.#opened = opened;
+      this.#timeline = this.#connector.timeline;
+      await this.#endAbandoned(opened);
+      opened.once('end', () => {
+        // Lost while nobody was asking: the next one who asks gets a new connection.
+        if (this.#opened !== opened) return;
+        this.#opened = null;
+        this.#client = null;
+      });
+      await this.#options.onOpen?.(opened);
+      this.#failures = 0;
+      this.#trouble = null;
+      return opened;
+    } catch (error) {
+      if (client !== null) destroy(client);
+      this.#client = null;
+      const pauseMs = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** this.#failures++);
+      this.#againAtMs = this.#options.monotonicMs() + pauseMs * (0.5 + this.#options.random());
+      this.#trouble = reasonOf(error);
+      if (error instanceof StorageUnavailable) throw error;
+      throw new StorageUnavailable(`The database cannot be reached (${reasonOf(error)}).`);
+    }
+  }
+}
+
+async function ended(work: Promise<unknown>): Promise<void> {
+  try {
+    await work;
+  } catch {
+    // Told to who waits for it.
+  }
+}

@@ -1,0 +1,56 @@
+import { escapeLiteral } from 'pg';
+
+import { feedChangeOf } from '../../port/writeEffects.ts';
+import type { FeedChange } from '../../port/freshness.ts';
+import type { Change } from '../../port/storage.ts';
+import type { AuditEvent } from '../../port/events.ts';
+
+/** The channel on which nodes hear that something changed. It is the fast way; what counts is the numbered table. */
+export const CHANNEL = 'keystile_changes';
+
+/** What nodes drop beside keys and root keys, which have columns of their own. */
+export interface Subjects {
+  readonly apis: readonly string[];
+  readonly identities: readonly string[];
+  readonly namespaces: readonly string[];
+  readonly rbac: boolean;
+}
+
+/**
+ * The statements that write down what a change touches of what nodes keep in memory, and what it tells the audit log. They are
+ * sent together with the commit: the counter row is held from there on, so that the numbers follow the order of commits, and
+ * no other change waits for a round trip of this node. Who touches nothing that is kept neither takes a number nor wakes anyone.
+ */
+export function noteChange({ writes, events = [] }: Change, nowMs: number): string {
+  const feed = feedChangeOf(writes);
+  // The counter first: events of changes with a number are then in the order of their commits as well.
+  return `${feed === null ? '' : numbered(feed, nowMs)} ${logged(events, nowMs)}`;
+}
+
+/** One row, whatever the change is made of: nodes that find too many between two looks drop all they keep. */
+function numbered({ keys, rootKeys, ...others }: FeedChange, nowMs: number): string {
+  const { apis, identities, namespaces, rbac } = others;
+  const subjects = JSON.stringify({ apis, identities, namespaces, rbac } satisfies Subjects);
+  return `WITH next AS (UPDATE change_counter SET number = number + 1 RETURNING number),
+    noted AS (INSERT INTO changes (number, at_ms, keys, root_keys, subjects)
+      SELECT number, ${nowMs}, ${textArray(keys ?? [])}, ${rootKeys}, ${text(subjects)} FROM next RETURNING number)
+    SELECT pg_notify('${CHANNEL}', number::text) FROM noted;`;
+}
+
+function logged(events: readonly AuditEvent[], nowMs: number): string {
+  if (events.length === 0) return '';
+  const rows = events.map(({ actor, action, target, before, after, origin, requestId }) => {
+    const values = [actor, action, target, before, after, origin, requestId].map(text);
+    return `(${[nowMs, ...values].join(', ')})`;
+  });
+  return `INSERT INTO events (at_ms, actor, action, target, before_json, after_json, origin, request_id)
+    VALUES ${rows.join(', ')};`;
+}
+
+function text(value: string | null): string {
+  return value === null ? 'NULL' : escapeLiteral(value);
+}
+
+function textArray(values: readonly string[]): string {
+  return `ARRAY[${values.map((value) => escapeLiteral(value)).join(', ')}]::text[]`;
+}

@@ -1,0 +1,248 @@
+import type { Client, QueryResult } from 'pg';
+
+import { ageMs, type Instant, instantOf, NEVER } from '../../../core/age.ts';
+import type { Feed, FeedChange } from '../../port/freshness.ts';
+import { StorageUnavailable } from '../../port/storage.ts';
+import type { LedgerClock } from '../ledger/ledgerClock.ts';
+import { type Connector, withDeadline } from '../connection/connector.ts';
+import type { Durability } from '../connection/durability.ts';
+import { CHANNEL } from './changeNotices.ts';
+import { reasonOf } from '../connection/databaseError.ts';
+import { ANYTHING, BEAT, merged, POLL, type PollRow } from './poll.ts';
+import { Session } from '../connection/session.ts';
+
+/** How often the number is asked for, when nothing is heard. */
+const POLL_MS = 200;
+/** Schedules vary by a tenth: a poll brings a heartbeat along when the last one was sent so long ago. */
+const BEAT_EVERY_MS = POLL_MS * 0.9;
+/** A request that finds the node's knowledge too old waits so long for new one. */
+const CONFIRM_WITHIN_MS = 2_000;
+/** Polls that one request waits for. The first one mostly suffices: the clock would have to be set during each of them. */
+const MAX_CONFIRMING_POLLS = 5;
+const LISTEN_RETRY_MS = 500;
+
+interface Poll {
+  readonly sentAt: Instant;
+  /** With a heartbeat, or none is needed as far as is known. */
+  readonly isProof: boolean;
+  /** Whether everything up to its sending is known now. */
+  readonly done: Promise<boolean>;
+}
+
+export interface FeedOptions {
+  readonly staleMaxMs: number;
+  readonly clock: LedgerClock;
+  readonly durability: Durability;
+  readonly monotonicMs: () => number;
+  readonly wallClockMs: () => number;
+  readonly random: () => number;
+}
+
+/**
+ * The numbered changes of all nodes. Polling is the truth: a poll that was answered confirms everything up to the moment at
+ * which it was sent. Notifications only make the next poll come at once.
+ *
+ * Where commits wait for a standby, an answer is not enough: a primary that was cut off goes on answering after its standby was
+ * promoted, and knows nothing of what is changed there. A heartbeat is sent with the poll then, a write that only a primary
+ * whose standby still follows it can report as committed. The poll confirms when its heartbeat is acknowledged; the changes it
+ * brings are applied before. Without a synchronous standby nothing can be proven, and nothing is written.
+ */
+export class PostgresFeed implements Feed {
+  readonly #options: FeedOptions;
+  readonly #polling: Session;
+  readonly #listening: Session;
+  readonly #listeners: ((change: FeedChange) => void)[] = [];
+  #seen: number | null = null;
+  #timeline = 0;
+  /** When the poll was sent that confirmed last. Not the latest that a clock ever showed: a clock that was ahead and is set back must not hide later sleep. */
+  #confirmedAt: Instant = NEVER;
+  /** When the database last answered, whatever that confirmed. */
+  #heardMs = -Infinity;
+  /** When the last heartbeat was sent. */
+  #beatMs = -Infinity;
+  #running: Poll | null = null;
+  #mustPollAgain = false;
+  #pollTimer: ReturnType<typeof setTimeout> | null = null;
+  #listenTimer: ReturnType<typeof setTimeout> | null = null;
+  #isClosed = false;
+
+  constructor(connector: Connector, options: FeedOptions) {
+    this.#options = options;
+    const { random, monotonicMs } = options;
+    this.#polling = new Session(connector, {
+      settings: {},
+      pipeline: true,
+      timeoutMs: CONFIRM_WITHIN_MS,
+      random,
+      monotonicMs,
+    });
+    this.#listening = new Session(connector, {
+      settings: {},
+      timeoutMs: CONFIRM_WITHIN_MS,
+      random,
+      monotonicMs,
+      onOpen: (client) => this.#listen(client),
+    });
+  }
+
+  /** Rejects when the database does not answer. A standby that does not acknowledge makes the node stale from the start. */
+  async start(): Promise<void> {
+    const isConfirmed = await this.#poll(false).done;
+    if (!isConfirmed) await this.#poll(true).done.catch(() => {});
+    this.#schedule();
+    void this.#keepListening();
+  }
+
+  /** How long ago everything was known. */
+  get ageMs(): number {
+    return ageMs(this.#confirmedAt, this.#options);
+  }
+
+  /** How long the database has said nothing at all. */
+  get silentMs(): number {
+    return this.#options.monotonicMs() - this.#heardMs;
+  }
+
+  isFresh(): boolean {
+    return this.ageMs < this.#options.staleMaxMs;
+  }
+
+  /**
+   * Waits for a poll, and for another one when the node is still not fresh: the machine may have slept while the answer was under
+   * way, or the clock been set. A poll that was sent long before the request arrived is not waited for.
+   */
+  async confirm(): Promise<void> {
+    let timer: ReturnType<typeof setTimeout> | null = null;
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(new Error('no answer')), CONFIRM_WITHIN_MS);
+    });
+    try {
+      for (let polls = 0; polls < MAX_CONFIRMING_POLLS; polls++) {
+        await Promise.race([this.#recentPoll().done, late]);
+        if (this.isFresh()) return;
+      }
+      const bound = `KEYSTILE_STALE_MAX (${this.#options.staleMaxMs} ms)`;
+      const why = `Answers of the database take longer than ${bound}, or the clock of this machine is being set.`;
+      throw new StorageUnavailable(why);
+    } catch (error) {
+      const reason =
+        error instanceof StorageUnavailable ? error.message : `The database is silent (${reasonOf(error)}).`;
+      throw new StorageUnavailable(`${reason} This node cannot tell whether its keys have changed.`);
+    } finally {
+      if (timer !== null) clearTimeout(timer);
+    }
+  }
+
+  onChange(listener: (change: FeedChange) => void): void {
+    this.#listeners.push(listener);
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    if (this.#pollTimer !== null) clearTimeout(this.#pollTimer);
+    if (this.#listenTimer !== null) clearTimeout(this.#listenTimer);
+    await Promise.all([this.#polling.close(), this.#listening.close()]);
+  }
+
+  /** One that was sent lately and confirms what it answers, or a new one. */
+  #recentPoll(): Poll {
+    const running = this.#running;
+    const isRecent = running !== null && ageMs(running.sentAt, this.#options) < this.#options.staleMaxMs;
+    return isRecent && running.isProof ? running : this.#poll(this.#options.durability.facts.awaits_standby);
+  }
+
+  #poll(beats: boolean): Poll {
+    const { clock, durability } = this.#options;
+    const [sentAt, startedAtMs] = [instantOf(this.#options), clock.startMs()];
+    const { answer, beat } = this.#ask(beats);
+    if (beats) this.#beatMs = sentAt.monotonicMs;
+    const take = async (): Promise<boolean> => {
+      const row = (await answer).rows[0];
+      if (row === undefined) throw new Error('no answer');
+      clock.observe(startedAtMs, row.now);
+      this.#heardMs = Math.max(this.#heardMs, sentAt.monotonicMs);
+      durability.note(row);
+      this.#take(row);
+      if (row.awaits_standby) {
+        if (beat === null) return false;
+        await beat;
+      }
+      if (sentAt.monotonicMs >= this.#confirmedAt.monotonicMs) this.#confirmedAt = sentAt;
+      return true;
+    };
+    const done = take();
+    const poll: Poll = { sentAt, isProof: beats || !durability.facts.awaits_standby, done };
+    this.#running = poll;
+    const ended = (): void => {
+      if (this.#running === poll) this.#running = null;
+    };
+    done.then(ended, ended);
+    return poll;
+  }
+
+  /** The heartbeat follows on the same connection, so that it speaks for the server that was read from. */
+  #ask(beats: boolean): { answer: Promise<QueryResult<PollRow>>; beat: Promise<unknown> | null } {
+    const poll = { name: 'poll', text: POLL, values: [this.#seen] };
+    if (!beats) return { answer: this.#polling.query<PollRow>(poll), beat: null };
+    const [answer, beat] = this.#polling.queryTwo<PollRow>(poll, { name: 'beat', text: BEAT });
+    // Where no standby is awaited any more nobody waits for it.
+    beat.catch(() => {});
+    return { answer, beat };
+  }
+
+  get #isBeatDue(): boolean {
+    const { durability, monotonicMs } = this.#options;
+    return durability.facts.awaits_standby && monotonicMs() - this.#beatMs >= BEAT_EVERY_MS;
+  }
+
+  #take({ last, changes, timeline }: PollRow): void {
+    const seen = this.#seen;
+    this.#seen = last;
+    if (seen === null) this.#timeline = timeline;
+    // A promoted standby may have given a number again that its primary had given to another change.
+    const isSameLine = this.#timeline === timeline;
+    this.#timeline = timeline;
+    if (seen === null || (last === seen && isSameLine)) return;
+    // Numbers have no gaps. Too many to tell, some removed already, or another database at this address: nothing kept counts.
+    // Polls may overlap: what the one before has brought is not new any more.
+    const news = (changes ?? []).filter(({ number }) => number > seen);
+    const change = isSameLine && news.length === last - seen ? merged(news) : ANYTHING;
+    for (const listener of this.#listeners) listener(change);
+  }
+
+  /** The next poll, a little earlier or later than the others' so that nodes do not ask in step. */
+  #schedule(): void {
+    if (this.#isClosed) return;
+    const milliseconds = POLL_MS * (0.9 + 0.2 * this.#options.random());
+    this.#pollTimer = setTimeout(() => void this.#pollInTurn(), milliseconds);
+  }
+
+  async #pollInTurn(): Promise<void> {
+    do {
+      this.#mustPollAgain = false;
+      await (this.#running ?? this.#poll(this.#isBeatDue)).done.catch(() => {});
+    } while (this.#mustPollAgain && !this.#isClosed);
+    this.#schedule();
+  }
+
+  #heard(): void {
+    if (this.#isClosed) return;
+    this.#mustPollAgain = true;
+    if (this.#running !== null) return;
+    if (this.#pollTimer !== null) clearTimeout(this.#pollTimer);
+    void this.#pollInTurn();
+  }
+
+  async #listen(client: Client): Promise<void> {
+    client.on('notification', () => this.#heard());
+    await withDeadline(client, CONFIRM_WITHIN_MS, client.query(`LISTEN ${CHANNEL}`));
+    // What was said while nobody listened.
+    this.#heard();
+  }
+
+  /** Looks now and then whether the connection is still there; it is made anew on the asking. */
+  async #keepListening(): Promise<void> {
+    await this.#listening.client().catch(() => {});
+    if (!this.#isClosed) this.#listenTimer = setTimeout(() => void this.#keepListening(), LISTEN_RETRY_MS);
+  }
+}

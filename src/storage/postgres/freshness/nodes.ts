@@ -1,0 +1,68 @@
+import { asUnavailable } from '../connection/databaseError.ts';
+import type { Pool } from '../connection/pool.ts';
+
+/** A node as the others see it. */
+export interface NodeRecord {
+  readonly id: string;
+  readonly location: string;
+  readonly version: string;
+  readonly startedAtMs: number;
+  readonly seenAtMs: number;
+  /** How long ago it last exchanged local counts; null = never. */
+  readonly syncLagMs: number | null;
+  /** How old its knowledge of changes was. */
+  readonly feedAgeMs: number | null;
+  /** The database's clock minus its own. */
+  readonly clockOffsetMs: number;
+}
+
+/** Who says nothing for so long is not there any more. */
+export const GONE_AFTER_MS = 10_000;
+
+export async function sayHello(pool: Pool, node: Omit<NodeRecord, 'seenAtMs'>): Promise<void> {
+  await asUnavailable(
+    pool.query({
+      name: 'hello',
+      text: `INSERT INTO nodes (id, location, version, started_at_ms, seen_at_ms, sync_lag_ms, feed_age_ms, clock_offset_ms)
+        VALUES ($1, $2, $3, $4, ledger_now_v1(NULL), $5, $6, $7)
+        ON CONFLICT (id) DO UPDATE SET location = excluded.location, seen_at_ms = excluded.seen_at_ms,
+          sync_lag_ms = excluded.sync_lag_ms, feed_age_ms = excluded.feed_age_ms, clock_offset_ms = excluded.clock_offset_ms`,
+      values: [
+        node.id,
+        node.location,
+        node.version,
+        node.startedAtMs,
+        node.syncLagMs,
+        node.feedAgeMs,
+        node.clockOffsetMs,
+      ],
+    }),
+  );
+}
+
+export async function sayGoodbye(pool: Pool, id: string): Promise<void> {
+  await asUnavailable(pool.query({ text: 'DELETE FROM nodes WHERE id = $1', values: [id] }));
+}
+
+/** With the database's time, against which "seen" is to be read. */
+export async function listNodes(pool: Pool): Promise<{ nowMs: number; nodes: readonly NodeRecord[] }> {
+  const { rows } = await asUnavailable(
+    pool.query<NodeRecord & { now: number } & Record<string, unknown>>({
+      text: `SELECT id, location, version, started_at_ms AS "startedAtMs", seen_at_ms AS "seenAtMs", sync_lag_ms AS "syncLagMs",
+          feed_age_ms AS "feedAgeMs", clock_offset_ms AS "clockOffsetMs", ledger_now_v1(NULL) AS now
+        FROM nodes ORDER BY location, id`,
+    }),
+  );
+  return { nowMs: rows[0]?.now ?? 0, nodes: rows.map(({ now: _now, ...node }) => node) };
+}
+
+/** How long the oldest transaction of anyone has been open: it keeps the database from cleaning up behind busy rows. */
+export async function oldestTransactionMs(pool: Pool): Promise<number> {
+  const { rows } = await asUnavailable(
+    pool.query<{ age: number }>({
+      text: `SELECT coalesce(max(extract(epoch FROM clock_timestamp() - xact_start)) * 1000, 0)::bigint AS age
+          FROM pg_stat_activity WHERE backend_xmin IS NOT NULL AND datname = current_database()`,
+    }),
+  );
+  return rows[0]?.age ?? 0;
+}

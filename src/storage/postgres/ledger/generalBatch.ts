@@ -1,0 +1,126 @@
+import type { LegRule } from '../../../core/account.ts';
+import { MAX_COUNT, MAX_LIVE_IDEMPOTENCY_KEYS } from '../../../core/bounds.ts';
+import type { LegResult, Spend } from '../../../core/spend.ts';
+import type { Batch, BatchOutcome } from './batch.ts';
+import { fenceColumnsOf, readBroken } from './fences.ts';
+import { LEG_RULE, STATUS } from '../schema/spendFunction.ts';
+
+const STATEMENT = {
+  name: 'spend',
+  text: `SELECT ledger_spend_v3($1, $2, $3, $4, $5::bigint[], $6::int[], $7::int[], $8::bigint[], $9::bigint[], $10::int[],
+    $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[],
+    $16::int[], $17::int[], $18::text[], $19::text[], $20::text[], $21,
+    $22::bigint[], $23::text[], $24::text[], $25::bigint[]) AS verdicts`,
+};
+
+/** Any spends: one call of ledger_spend_v3. */
+export function batchOf(spends: readonly Spend[]): Batch {
+  const { ids, spendLegs, legs, spendIdem, idemScope, idemId, idemDigest, scopes } = writeBatch(spends);
+  const written = [ids, spendLegs, ...legs, spendIdem, idemScope, idemId, idemDigest, scopes];
+  const { kinds, ids: fenceIds, names, revisions } = fenceColumnsOf(spends);
+  const fences = [kinds, fenceIds, names, revisions];
+  return {
+    size: spends.length,
+    async ask(client, { lane, number, waits, saidMs }) {
+      const values = [lane, number, waits !== 'never', saidMs, ...written, MAX_LIVE_IDEMPOTENCY_KEYS, ...fences];
+      const { rows } = await client.query<{ verdicts: string }>({ ...STATEMENT, values });
+      return rows[0]?.verdicts ?? '';
+    },
+    read: (text) => readVerdicts(text, spends),
+  };
+}
+
+interface BatchText {
+  readonly ids: string;
+  readonly spendLegs: string;
+  /** Columns of the legs: place, amount, revision, rule, and the five numbers of the rule. */
+  readonly legs: readonly string[];
+  readonly spendIdem: string;
+  readonly idemScope: string;
+  readonly idemId: readonly string[];
+  readonly idemDigest: readonly string[];
+  readonly scopes: readonly string[];
+}
+
+function writeBatch(spends: readonly Spend[]): BatchText {
+  const ids = [...new Set(spends.flatMap(({ legs }) => legs.map(({ account }) => account)))].sort((a, b) => a - b);
+  const placeOf = new Map(ids.map((id, i) => [id, i + 1]));
+  const scopes: string[] = [];
+  const scopePlace = new Map<string, number>();
+  const [idemScope, idemId, idemDigest, spendIdem]: [number[], string[], string[], number[]] = [[], [], [], []];
+  const columns: number[][] = Array.from({ length: LEG_COLUMNS }, () => []);
+  for (const spend of spends) {
+    for (const leg of spend.legs) {
+      const numbers = [placeOf.get(leg.account) ?? 0, leg.amount, leg.revision, ...ruleNumbers(leg.rule)];
+      for (let i = 0; i < LEG_COLUMNS; i++) columns[i]?.push(numbers[i] ?? 0);
+    }
+    const { idempotency } = spend;
+    if (idempotency === null) {
+      spendIdem.push(0);
+      continue;
+    }
+    let place = scopePlace.get(idempotency.scope);
+    if (place === undefined) scopePlace.set(idempotency.scope, (place = scopes.push(idempotency.scope)));
+    idemScope.push(place);
+    idemDigest.push(idempotency.requestDigest);
+    spendIdem.push(idemId.push(idempotency.id));
+  }
+  return {
+    ids: `{${ids.join(',')}}`,
+    spendLegs: `{${spends.map(({ legs: { length } }) => length).join(',')}}`,
+    legs: columns.map((column) => `{${column.join(',')}}`),
+    spendIdem: `{${spendIdem.join(',')}}`,
+    idemScope: `{${idemScope.join(',')}}`,
+    idemId,
+    idemDigest,
+    scopes,
+  };
+}
+
+/** Place, amount, revision, and the rule with its five numbers. */
+const LEG_COLUMNS = 9;
+
+function ruleNumbers(rule: LegRule): number[] {
+  if (rule.kind === 'window') return [LEG_RULE.window, rule.limit, rule.durationMs, 0, 0, 0];
+  if (rule.refill === null) return [LEG_RULE.credits, 0, 0, 0, 0, 0];
+  const { epoch, startMs, nextMs, amount, mode, max } = rule.refill;
+  return [LEG_RULE[mode], epoch, startMs, nextMs, amount, max ?? MAX_COUNT];
+}
+
+/** The outcomes, in the order of the spends. */
+function readVerdicts(text: string, spends: readonly Spend[]): BatchOutcome[] {
+  const numbers = text.split(',').map(Number);
+  const broken = readBroken(numbers, spends);
+  if (broken !== null) return broken;
+  const nowMs = numbers[0] ?? 0;
+  const outcomes: BatchOutcome[] = [];
+  for (let at = 1; at < numbers.length;) {
+    const [status, second = 0, count = 0] = numbers.slice(at, at + 3);
+    at += 3;
+    const legs: LegResult[] = [];
+    for (let i = 0; i < count; i++, at += 2) legs.push({ left: numbers[at] ?? 0, resetAtMs: numbers[at + 1] ?? 0 });
+    outcomes.push(toOutcome(status ?? -1, second, legs, nowMs));
+  }
+  return outcomes;
+}
+
+function toOutcome(status: number, second: number, legs: readonly LegResult[], nowMs: number): BatchOutcome {
+  switch (status) {
+    case STATUS.taken:
+      return { status: 'taken', legs, nowMs, replayed: false };
+    case STATUS.replayed:
+      return { status: 'taken', legs, nowMs: second, replayed: true };
+    case STATUS.refused:
+      return { status: 'refused', by: second, legs, nowMs };
+    case STATUS.stale:
+      return { status: 'stale', nowMs, fence: null };
+    case STATUS.conflict:
+      return { status: 'conflict' };
+    case STATUS.crowded:
+      return { status: 'crowded' };
+    case STATUS.busy:
+      return 'busy';
+    default:
+      throw new Error(`the database answered the unknown status ${status}`);
+  }
+}

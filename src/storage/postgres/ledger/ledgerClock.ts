@@ -1,0 +1,70 @@
+import type { Clocks } from '../../../core/age.ts';
+
+/** An answer is slow when it took twice as long as the quickest of late, and this. */
+const SLOW_MS = 10;
+/** How fast the quickest answer is forgotten. */
+const FORGETTING = 1.02;
+
+/**
+ * The database's clock as a node knows it: what the database told last, and the monotonic time that has passed since. The wall
+ * clock of the node has no part in it, so setting that clock moves nothing. Monotonic time stands still while the machine
+ * sleeps: then this clock is behind until the next poll. A node that slept for longer than KEYSTILE_STALE_MAX is not fresh, and
+ * polls before it answers.
+ *
+ * Where a test brings the time, that is the ledger's clock too, and every call says so.
+ */
+export class LedgerClock {
+  readonly #clocks: Clocks;
+  readonly #isVirtual: boolean;
+  /** What the database's clock showed when the monotonic clock was at 0. Until the database has told the time: the wall clock. */
+  #originMs: number;
+  #quickestMs = Infinity;
+
+  constructor(clocks: Clocks, isVirtual: boolean) {
+    this.#clocks = clocks;
+    this.#isVirtual = isVirtual;
+    this.#originMs = clocks.wallClockMs() - clocks.monotonicMs();
+  }
+
+  /** The database's clock minus the wall clock of this node. */
+  get offsetMs(): number {
+    return this.nowMs() - this.#clocks.wallClockMs();
+  }
+
+  nowMs(): number {
+    if (this.#isVirtual) return this.#clocks.wallClockMs();
+    return Math.floor(this.#originMs + this.#clocks.monotonicMs());
+  }
+
+  /** What a call tells the database of the time: nothing, it has a clock of its own. */
+  get said(): number | null {
+    return this.#isVirtual ? this.#clocks.wallClockMs() : null;
+  }
+
+  /** The monotonic time, to be handed to `observe` with the answer. */
+  startMs(): number {
+    return this.#clocks.monotonicMs();
+  }
+
+  /** The database told the time, somewhere between the asking and now: most likely in the middle. */
+  observe(startedAtMs: number, databaseMs: number): void {
+    if (this.#isVirtual) return;
+    this.keepWithin(startedAtMs, databaseMs);
+    // A slow answer tells little more: the time was read somewhere on its long way.
+    const endedAtMs = this.#clocks.monotonicMs();
+    const tookMs = endedAtMs - startedAtMs;
+    this.#quickestMs = Math.min(this.#quickestMs * FORGETTING + 1, tookMs);
+    if (tookMs > 2 * this.#quickestMs + SLOW_MS) return;
+    this.#originMs = databaseMs - (startedAtMs + endedAtMs) / 2;
+  }
+
+  /**
+   * The database read its clock between the asking and now: that is certain. A clock that lies outside of this was wrong, by
+   * some milliseconds where one way of the network is slower than the other, and is moved to the nearer edge.
+   */
+  keepWithin(startedAtMs: number, databaseMs: number): void {
+    if (this.#isVirtual) return;
+    const [latestMs, earliestMs] = [databaseMs - startedAtMs, databaseMs - this.#clocks.monotonicMs()];
+    this.#originMs = Math.max(earliestMs, Math.min(latestMs, this.#originMs));
+  }
+}

@@ -1,0 +1,217 @@
+import { AHEAD_MS } from '../../../core/window.ts';
+import type { EdgeCount, EdgeCounts, LoadedCount } from '../../port/storage.ts';
+import { asUnavailable } from '../connection/databaseError.ts';
+import { GONE_AFTER_MS } from '../freshness/nodes.ts';
+import type { Pool } from '../connection/pool.ts';
+import type { Session } from '../connection/session.ts';
+
+/** A push may take this long; the next pull looks back further, so that none is missed. */
+export const PUSH_TIMEOUT_MS = 1_500;
+const LOOK_BACK = '2 seconds';
+/** Who was seen in this time may come back, and is told by then what it has missed. */
+const AWAITED_MS = 600_000;
+/** Rows of other nodes that are looked at in one pull; the next one goes on from there. */
+export const MAX_PULLED = 10_000;
+
+interface SumRow extends Record<string, unknown> {
+  owner: string | null;
+  name: string;
+  duration_ms: number;
+  reset_at_ms: number;
+  count: number;
+  /** Of the last row that was looked at, where there may be more; null: there are no more. */
+  last: string | null;
+  /** How far back this pull would have to look. */
+  back: string;
+  /** How long ago another node was last seen; null = there is none. */
+  unseen_ms: number | null;
+}
+
+interface LoadRow extends Record<string, unknown> {
+  owner: string;
+  name: string;
+  duration_ms: number;
+  reset_at_ms: number;
+  own: number;
+  others: number;
+}
+
+/**
+ * What every node has let through, in one table: each node writes its own rows, as absolute numbers that only grow within a
+ * window, and reads the sums of the others. No order of arrival, and no message twice, can make it count wrong.
+ */
+export class PostgresEdgeCounts implements EdgeCounts {
+  readonly isShared = true;
+  readonly #session: Session;
+  readonly #node: string;
+  readonly #lookups: Pool;
+  /** The next pull looks at what was pushed after this. */
+  #next: string | null = null;
+  /**
+   * Where the round after this one begins, while a round takes several pulls: as far back as its first pull would have looked.
+   * A push that was under way during the round may be committed late, with a time that the round has passed already.
+   */
+  #nextRound: string | null = null;
+  /** Owners that will be asked for together, as soon as the question before is answered. */
+  #gathering: { readonly owners: Set<string>; readonly rows: Promise<LoadRow[]> } | null = null;
+  #lastLoad: Promise<unknown> = Promise.resolve();
+  #onForgotten: () => void = () => {};
+  #wasConnected = false;
+  #isAlone = false;
+  /** There is nobody, and nobody is awaited. */
+  #isQuiet = false;
+  /** Something was saved of which no other node would hear. */
+  #wasQuiet = false;
+
+  constructor(session: Session, lookups: Pool, node: string) {
+    this.#session = session;
+    this.#lookups = lookups;
+    this.#node = node;
+  }
+
+  get isAlone(): boolean {
+    return this.#isAlone;
+  }
+
+  /** Owners that are first seen while a question is under way are the next one, all together. */
+  async load(owner: string): Promise<readonly LoadedCount[]> {
+    this.#gathering ??= this.#gather();
+    this.#gathering.owners.add(owner);
+    const rows = await asUnavailable(this.#gathering.rows);
+    return rows
+      .filter((row) => row.owner === owner)
+      .map((row) => ({
+        owner,
+        name: row.name,
+        durationMs: row.duration_ms,
+        resetAtMs: row.reset_at_ms,
+        count: row.own,
+        others: row.others,
+      }));
+  }
+
+  onForgotten(listener: () => void): void {
+    this.#onForgotten = listener;
+  }
+
+  /** A new connection may lead to a server that has crashed or was promoted: the table is empty there. */
+  reconnected(): void {
+    if (this.#wasConnected) this.#onForgotten();
+    this.#wasConnected = true;
+  }
+
+  /**
+   * Where there is nobody to tell, what is saved keeps the time at which it was last told: within a window no index has to be
+   * changed for it, and it takes half of the work. All of it is told when another node is seen.
+   */
+  async sync(counts: readonly EdgeCount[], isLast: boolean): Promise<readonly EdgeCount[]> {
+    this.#wasQuiet ||= this.#isQuiet && counts.length > 0;
+    const { rows } = await asUnavailable(
+      this.#session.query<SumRow>({
+        name: 'sync_edge',
+        text: SYNC,
+        values: [
+          this.#node,
+          counts.map(({ owner }) => owner),
+          counts.map(({ name }) => name),
+          counts.map(({ durationMs }) => durationMs),
+          counts.map(({ count }) => count),
+          counts.map(({ resetAtMs }) => resetAtMs),
+          this.#next,
+          isLast,
+          this.#isQuiet,
+        ],
+      }),
+    );
+    if (isLast && rows[0] !== undefined) this.#goOn(rows[0]);
+    const unseenMs = rows[0]?.unseen_ms ?? Infinity;
+    this.#isAlone = unseenMs >= GONE_AFTER_MS;
+    this.#isQuiet = unseenMs >= AWAITED_MS;
+    if (this.#wasQuiet && !this.#isQuiet) {
+      this.#wasQuiet = false;
+      this.#onForgotten();
+    }
+    return rows.flatMap(({ owner, name, duration_ms, reset_at_ms, count }) =>
+      owner === null ? [] : [{ owner, name, durationMs: duration_ms, resetAtMs: reset_at_ms, count }],
+    );
+  }
+
+  #goOn({ last, back }: SumRow): void {
+    const nextRound = this.#nextRound ?? back;
+    this.#next = last ?? nextRound;
+    this.#nextRound = last === null ? null : nextRound;
+  }
+
+  #gather(): { owners: Set<string>; rows: Promise<LoadRow[]> } {
+    const owners = new Set<string>();
+    const ask = async (before: Promise<unknown>): Promise<LoadRow[]> => {
+      await before.catch(() => {});
+      this.#gathering = null;
+      return this.#load([...owners]);
+    };
+    const rows = ask(this.#lastLoad);
+    this.#lastLoad = rows;
+    return { owners, rows };
+  }
+
+  async #load(owners: readonly string[]): Promise<LoadRow[]> {
+    const { rows } = await this.#lookups.query<LoadRow>({
+      name: 'load_edge',
+      text: LOAD,
+      values: [this.#node, owners],
+    });
+    return rows;
+  }
+}
+
+/**
+ * Of the rows `seen`: the end of the window in which a row counts, and whether it counts.
+ *
+ * A window that ends too late was pushed by a node whose clock was ahead. It counts in the window in which it was pushed: in the
+ * running one, whichever that is, it would count in every window until its end.
+ */
+const IS_FAR = `seen.reset_at_ms > now_ms + duration_ms + ${AHEAD_MS}`;
+const COUNTS_UNTIL = `CASE WHEN ${IS_FAR} THEN (now_ms / duration_ms + 1) * duration_ms ELSE seen.reset_at_ms END AS reset_at_ms`;
+const COUNTS = `(NOT (${IS_FAR}) OR floor(extract(epoch FROM pushed_at) * 1000)::bigint / duration_ms = now_ms / duration_ms)`;
+
+/** Each window by its ends: nodes whose clocks differ may have counted in several. */
+const LOAD = `WITH clock AS MATERIALIZED (
+    SELECT ledger_now_v1(NULL) AS now_ms
+  )
+  SELECT owner, name, duration_ms, ${COUNTS_UNTIL},
+    coalesce(sum(count) FILTER (WHERE node = $1), 0)::bigint AS own,
+    coalesce(sum(count) FILTER (WHERE node <> $1), 0)::bigint AS others
+  FROM edge_counts seen CROSS JOIN clock
+  WHERE owner = ANY ($2::text[]) AND ${COUNTS}
+  GROUP BY 1, 2, 3, 4`;
+
+/** Pushes and pulls in one statement. The first pull of a node has nothing to look back to: it loads owners as they come. */
+const SYNC = `WITH mine AS (
+    INSERT INTO edge_counts (owner, name, duration_ms, node, count, reset_at_ms)
+    SELECT DISTINCT ON (u.owner, u.name, u.duration_ms) u.owner, u.name, u.duration_ms, $1, u.count, u.reset_at_ms
+    FROM unnest($2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[]) AS u(owner, name, duration_ms, count, reset_at_ms)
+    ORDER BY u.owner, u.name, u.duration_ms, u.reset_at_ms DESC
+    ON CONFLICT (owner, name, duration_ms, node)
+    DO UPDATE SET count = excluded.count, reset_at_ms = excluded.reset_at_ms,
+      pushed_at = CASE WHEN $9 THEN edge_counts.pushed_at ELSE clock_timestamp() END
+  ), news AS (
+    SELECT owner, name, duration_ms, pushed_at FROM edge_counts
+    WHERE $8 AND pushed_at > coalesce($7::timestamptz, now() - interval '${LOOK_BACK}') AND node <> $1
+    ORDER BY pushed_at FETCH FIRST ${MAX_PULLED} ROWS WITH TIES
+  ), clock AS MATERIALIZED (
+    SELECT ledger_now_v1(NULL) AS now_ms
+  ), seen AS (
+    SELECT e.*, clock.now_ms
+    FROM (SELECT DISTINCT owner, name, duration_ms FROM news) n
+    JOIN edge_counts e ON e.owner = n.owner AND e.name = n.name AND e.duration_ms = n.duration_ms AND e.node <> $1
+    CROSS JOIN clock
+  ), sums AS (
+    SELECT owner, name, duration_ms, ${COUNTS_UNTIL}, sum(count)::bigint AS count
+    FROM seen
+    WHERE ${COUNTS}
+    GROUP BY 1, 2, 3, 4
+  )
+  SELECT s.*, (now() - interval '${LOOK_BACK}')::text AS back,
+    (SELECT max(pushed_at)::text FROM news HAVING count(*) >= ${MAX_PULLED}) AS last,
+    ledger_now_v1(NULL) - (SELECT max(o.seen_at_ms) FROM nodes o WHERE o.id <> $1) AS unseen_ms
+  FROM (SELECT 1) one LEFT JOIN sums s ON true`;

@@ -1,0 +1,113 @@
+import { PRUNE_GRACE_MS } from '../../port/storage.ts';
+import type { LedgerClock } from '../ledger/ledgerClock.ts';
+import { kindOf } from '../connection/databaseError.ts';
+import type { Pool } from '../connection/pool.ts';
+
+/** Rows that one step removes at the most. */
+const STEP = 1000;
+
+/** Tables whose rows go when the time in a column has passed; there is an index on each that can be large. */
+const ENDED_BY = [
+  ['edge_counts', 'reset_at_ms'],
+  ['lanes', 'used_at_ms'],
+  ['nodes', 'seen_at_ms'],
+  ['changes', 'at_ms'],
+  ['former_secrets', 'until_ms'],
+  ['tally_marks', 'at_ms'],
+] as const;
+
+/** Steps in which windows are looked at in one turn. */
+const WINDOW_STEPS = 10;
+
+export interface PruneOptions {
+  readonly retentionMs: number;
+  /** The window that was looked at last. */
+  readonly windowsFrom: number;
+}
+
+export interface Pruned {
+  /** The window to go on from. */
+  readonly windowsFrom: number;
+  readonly failures: readonly unknown[];
+}
+
+/** Removes what has ended. Each part by itself: one that fails does not keep the others. All nodes may do it at the same time. */
+export async function prune(
+  pool: Pool,
+  clock: LedgerClock,
+  { retentionMs, windowsFrom }: PruneOptions,
+): Promise<Pruned> {
+  const { rows: answer } = await pool.query<{ now: number }>({
+    text: 'SELECT ledger_now_v1($1) AS now',
+    values: [clock.said],
+  });
+  const nowMs = answer[0]?.now ?? 0;
+  const endedByMs = nowMs - PRUNE_GRACE_MS;
+  let nextWindow = windowsFrom;
+  const parts: readonly (() => Promise<void>)[] = [
+    () => rotateReplays(pool, nowMs, retentionMs),
+    ...ENDED_BY.map((rows) => () => removeRows(pool, rows, endedByMs)),
+    async () => {
+      nextWindow = await closeWindows(pool, endedByMs, windowsFrom);
+    },
+  ];
+  const failures: unknown[] = [];
+  for (const part of parts) await part().catch((error: unknown) => failures.push(error));
+  return { windowsFrom: nextWindow, failures };
+}
+
+/**
+ * When the running partition has run for the retention, the other one is emptied and runs on: an idempotency key lives for at
+ * least one retention. A clock that was set back starts the count anew.
+ */
+async function rotateReplays(pool: Pool, nowMs: number, retentionMs: number): Promise<void> {
+  await pool.use(async (ask) => {
+    await ask('BEGIN');
+    try {
+      const { rows } = await ask<{ partition: number; since_ms: number | null }>(
+        'SELECT partition, since_ms FROM replay_partition FOR UPDATE',
+      );
+      const [running] = rows;
+      const sinceMs = running?.since_ms ?? Infinity;
+      if (nowMs < sinceMs) {
+        await ask({ text: 'UPDATE replay_partition SET since_ms = $1', values: [nowMs] });
+      } else if (nowMs >= sinceMs + retentionMs) {
+        const next = running?.partition === 0 ? 1 : 0;
+        // A dump may hold it for long, and spends would queue behind this: the next pass tries again.
+        await ask(`SET LOCAL lock_timeout = '50ms'`);
+        await ask(`TRUNCATE replays_${next}`);
+        await ask({ text: 'UPDATE replay_partition SET partition = $1, since_ms = $2', values: [next, nowMs] });
+      }
+      await ask('COMMIT');
+    } catch (error) {
+      await ask('ROLLBACK').catch(() => {});
+      if (kindOf(error) !== 'busy') throw error;
+    }
+  });
+}
+
+async function removeRows(pool: Pool, [table, column]: readonly [string, string], untilMs: number): Promise<void> {
+  for (;;) {
+    const { rowCount } = await pool.query({
+      text: `DELETE FROM ${table} WHERE ctid = ANY (ARRAY(
+        SELECT ctid FROM ${table} WHERE ${column} <= $1 LIMIT ${STEP} FOR UPDATE SKIP LOCKED))`,
+      values: [untilMs],
+    });
+    if ((rowCount ?? 0) < STEP) return;
+  }
+}
+
+/** Looks at a bounded number of windows, and answers where to go on the next time: there may be a million. */
+async function closeWindows(pool: Pool, endedByMs: number, from: number): Promise<number> {
+  let last = from;
+  for (let step = 0; step < WINDOW_STEPS; step++) {
+    const { rows } = await pool.query<{ accounts: number; last: number | null }>({
+      text: `WITH step AS (SELECT account FROM adhoc_windows WHERE account > $1 ORDER BY account LIMIT ${STEP})
+        SELECT count(*) AS accounts, max(account) AS last, ledger_close_windows_v1(array_agg(account), $2) FROM step`,
+      values: [last, endedByMs],
+    });
+    if ((rows[0]?.accounts ?? 0) < STEP) return 0;
+    last = rows[0]?.last ?? last;
+  }
+  return last;
+}

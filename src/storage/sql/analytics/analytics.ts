@@ -1,0 +1,108 @@
+import type { TallyLists } from '../../../core/verificationCounts.ts';
+import type { Span, Tallies, TallyQuery, TallyRow } from '../../port/analytics.ts';
+import type { SqlReader, Statement } from '../statement.ts';
+import { placeholders } from '../statement.ts';
+import { COUNTS, SPAN_NUMBER } from './countColumns.ts';
+import { sumStatement, type Unfolded } from './sumStatement.ts';
+
+/** Rows that one step of pruning removes at the most. */
+const PRUNE_STEP = 1000;
+/** Last uses that one step looks at, whether their keys are still there. */
+const USES_STEP = 10_000;
+
+/** How an engine writes tallies, and reads those that are not folded yet. */
+export interface TallyWriter {
+  /** All of them or nothing; not a second time for the same batch. */
+  append(tallies: TallyLists, batch: number): Promise<void>;
+  /** Makes ready for one statement what was appended. */
+  unfolded(): Promise<Unfolded>;
+  /** See Tallies.fold. */
+  fold(): Promise<boolean>;
+  /** Answers how many rows were removed. */
+  remove(statement: Statement): Promise<number>;
+}
+
+/**
+ * Verifications of keys by span, and those of apis: what is asked of a whole api is read from few rows. A span's start is
+ * counted in UTC.
+ */
+export class SqlTallies implements Tallies {
+  readonly #reader: SqlReader;
+  readonly #writer: TallyWriter;
+
+  constructor(reader: SqlReader, writer: TallyWriter) {
+    this.#reader = reader;
+    this.#writer = writer;
+  }
+
+  add(tallies: TallyLists, batch: number): Promise<void> {
+    return this.#writer.append(tallies, batch);
+  }
+
+  fold(): Promise<boolean> {
+    return this.#writer.fold();
+  }
+
+  async sum(query: TallyQuery): Promise<readonly TallyRow[]> {
+    const rows = await this.#reader.scan<SumRow>(sumStatement(query, await this.#writer.unfolded()));
+    return rows.map((row) => ({
+      timeMs: row.time_ms ?? null,
+      keyId: row.key_id ?? null,
+      identityId: row.identity_id ?? null,
+      ...(row.external_id == null ? {} : { externalId: row.external_id }),
+      tags: row.tags ?? null,
+      counts: COUNTS.map((name) => Number(row[name] ?? 0)),
+    }));
+  }
+
+  async tagLists(apiId: string, dayMs: number, limit: number): Promise<readonly string[]> {
+    const rows = await this.#reader.scan<{ tags: string }>({
+      sql: `SELECT tags FROM api_tallies
+        WHERE span = ${SPAN_NUMBER.day} AND time_ms = $1 AND api_id = $2 AND tags <> '' LIMIT ${limit}`,
+      params: [dayMs, apiId],
+    });
+    return rows.map(({ tags }) => tags);
+  }
+
+  async prune(span: Span, untilMs: number): Promise<boolean> {
+    let isDone = true;
+    for (const [table, key] of [
+      ['key_tallies', 'span, time_ms, api_id, key_id, identity_id, tags'],
+      ['api_tallies', 'span, time_ms, api_id, tags'],
+    ]) {
+      const removed = await this.#writer.remove({
+        sql: `DELETE FROM ${table} WHERE (${key}) IN
+          (SELECT ${key} FROM ${table} WHERE span = $1 AND time_ms < $2 LIMIT ${PRUNE_STEP})`,
+        params: [SPAN_NUMBER[span], untilMs],
+      });
+      isDone &&= removed < PRUNE_STEP;
+    }
+    return isDone;
+  }
+
+  async pruneUses(after: string | null): Promise<string | null> {
+    const rows = await this.#reader.scan<{ key_id: string; is_gone: number }>({
+      sql: `SELECT u.key_id, CASE WHEN k.id IS NULL THEN 1 ELSE 0 END AS is_gone
+        FROM (SELECT key_id FROM key_uses WHERE key_id > $1 ORDER BY key_id LIMIT ${USES_STEP}) u
+        LEFT JOIN keys k ON k.id = u.key_id ORDER BY u.key_id`,
+      params: [after ?? ''],
+    });
+    const gone = rows.filter(({ is_gone }) => is_gone === 1).map(({ key_id }) => key_id);
+    for (let i = 0; i < gone.length; i += PRUNE_STEP) {
+      const ids = gone.slice(i, i + PRUNE_STEP);
+      await this.#writer.remove({
+        sql: `DELETE FROM key_uses WHERE key_id IN (${placeholders(ids.length)})`,
+        params: ids,
+      });
+    }
+    return rows.length < USES_STEP ? null : (rows.at(-1)?.key_id ?? null);
+  }
+}
+
+interface SumRow extends Record<string, string | number | null | undefined> {
+  time_ms?: number;
+  key_id?: string;
+  identity_id?: string;
+  external_id?: string | null;
+  tags?: string;
+}

@@ -1,0 +1,19 @@
+import { VERDICT_CODES } from '../../../core/verdictCodes.ts';
+import type { Span } from '../../port/analytics.ts';
+
+/** Columns of the counts, in the order of VERDICT_CODES. */
+export const COUNTS = VERDICT_CODES.map((code) => code.toLowerCase());
+
+/** As a span stands in the tables. */
+export const SPAN_NUMBER: Readonly<Record<Span, number>> = { minute: 0, hour: 1, day: 2 };
+
+/** Columns of the log. */
+export const LOG_COLUMNS: readonly string[] = [
+  'minute_ms',
+  'api_id',
+  'key_id',
+  'identity_id',
+  'tags',
+  'last_at_ms',
+  ...COUNTS,
+];

@@ -1,0 +1,93 @@
+import { SPAN_MS, type TallyOrder, type TallyQuery } from '../../port/analytics.ts';
+import type { Params, Statement } from '../statement.ts';
+import { COUNTS, SPAN_NUMBER } from './countColumns.ts';
+
+const GROUP_COLUMNS = { time: 'time_ms', key: 'key_id', identity: 'identity_id', tags: 'tags' } as const;
+
+/** So many single times are named at the most. */
+const MAX_NAMED_TIMES = 2_000;
+
+/** What a question names, as parameters of its statement; null = all. */
+export interface Named {
+  /** Of apis as a whole. */
+  readonly isOfApi: boolean;
+  readonly keys: readonly string[] | null;
+  readonly identities: readonly string[] | null;
+}
+
+/** Where rows can be read that are not folded yet: tables, or what is put for them, with the columns of the log. */
+export type Unfolded = (named: Named) => readonly string[];
+
+/** What is folded and what is not, read by one statement: a fold in between moves nothing past it. */
+export function sumStatement(query: TallyQuery, unfolded: Unfolded): Statement {
+  const params: Params = [query.fromMs, query.untilMs];
+  const { subjects, named: asked } = subjectsOf(query, params);
+  const columns = query.groupBy.map((group) => GROUP_COLUMNS[group]);
+  const sums = COUNTS.map((name) => `coalesce(sum(${name}), 0) AS ${name}`);
+  const grouped = columns.length === 0 ? '' : ` GROUP BY ${columns.join(', ')}`;
+  const all = [foldedRows(query), ...unfolded(asked).map((source) => unfoldedRows(query, source))];
+  const union = all.map((rows) => `${rows}${subjects}`).join(' UNION ALL ');
+  const rows = `SELECT ${[...columns, ...sums].join(', ')} FROM (${union}) r${grouped}`;
+  const [named, from] = query.groupBy.includes('identity')
+    ? [', i.external_id', ' LEFT JOIN identities i ON i.id = t.identity_id']
+    : ['', ''];
+  const ordered = columns.length === 0 ? '' : ` ORDER BY ${[...orderTerms(query.order), ...columns].join(', ')}`;
+  const limited = query.limit === undefined ? '' : ` LIMIT ${query.limit}`;
+  return { sql: `SELECT t.*${named} FROM (${rows}) t${from}${ordered}${limited}`, params };
+}
+
+function foldedRows(query: TallyQuery): string {
+  const columns = rowColumns(query, 'time_ms');
+  const table = isOfApi(query) ? 'api_tallies' : 'key_tallies';
+  return `SELECT ${columns} FROM ${table}
+    WHERE span = ${SPAN_NUMBER[query.span]} AND time_ms >= $1 AND time_ms < $2${indexTerm(query)}`;
+}
+
+/**
+ * Says nothing new, but which index to use. Of keys there is one for hours and days. Else rows are found by their time, then by api
+ * and key: each time is named, because between two of them are the rows of all others.
+ */
+function indexTerm({ span, apiId, keyIds, fromMs, untilMs }: TallyQuery): string {
+  if (keyIds !== null && span !== 'minute') return ' AND span > 0';
+  const stepMs = SPAN_MS[span];
+  const firstMs = Math.ceil(fromMs / stepMs) * stepMs;
+  const count = Math.ceil((untilMs - firstMs) / stepMs);
+  if (apiId === null || count < 1 || count > MAX_NAMED_TIMES) return '';
+  return ` AND time_ms IN (${Array.from({ length: count }, (_, i) => firstMs + i * stepMs).join(', ')})`;
+}
+
+function unfoldedRows(query: TallyQuery, source: string): string {
+  const time = `minute_ms - minute_ms % ${SPAN_MS[query.span]}`;
+  return `SELECT ${rowColumns(query, `${time} AS time_ms`)} FROM ${source} WHERE ${time} >= $1 AND ${time} < $2`;
+}
+
+function rowColumns(query: TallyQuery, time: string): string {
+  return [time, ...(isOfApi(query) ? ['tags'] : ['key_id', 'identity_id', 'tags']), ...COUNTS].join(', ');
+}
+
+/** These are in few rows. */
+function isOfApi({ keyIds, identityIds, groupBy }: TallyQuery): boolean {
+  return keyIds === null && identityIds === null && !groupBy.includes('key') && !groupBy.includes('identity');
+}
+
+function subjectsOf(query: TallyQuery, params: Params): { readonly subjects: string; readonly named: Named } {
+  const named = (values: readonly string[] | null): string[] | null => {
+    const from = params.length + 1;
+    params.push(...(values ?? []));
+    return values?.map((_, i) => `$${from + i}`) ?? null;
+  };
+  const among = (column: string, places: readonly string[] | null): string => {
+    if (places === null) return '';
+    return places.length === 0 ? ' AND FALSE' : ` AND ${column} IN (${places.join(', ')})`;
+  };
+  const apis = named(query.apiId === null ? null : [query.apiId]);
+  const [keys, identities] = [named(query.keyIds), named(query.identityIds)];
+  const subjects = `${among('api_id', apis)}${among('key_id', keys)}${among('identity_id', identities)}`;
+  return { subjects, named: { isOfApi: isOfApi(query), keys, identities } };
+}
+
+function orderTerms(order: TallyOrder | undefined): string[] {
+  if (order === undefined) return [];
+  const column = order.by === 'total' ? COUNTS.join(' + ') : order.by === 'time' ? 'time_ms' : order.by.toLowerCase();
+  return [`${column} ${order.isDescending ? 'DESC' : 'ASC'}`];
+}

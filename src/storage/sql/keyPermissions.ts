@@ -1,0 +1,59 @@
+import type { Grant } from '../../core/permissions.ts';
+import type { KeyAccess, KeyWithIdentity, PoisonedKey } from '../port/records.ts';
+import { findAny } from './findAny.ts';
+import type { ReadKey } from './keyRows.ts';
+import { type PermissionRow, type RoleRow, toFoundRole } from './rows.ts';
+import type { SqlReader } from './statement.ts';
+
+const ROLES = { select: 'SELECT * FROM roles', column: 'id' };
+const PERMISSIONS = { select: 'SELECT * FROM permissions', column: 'id' };
+
+/**
+ * Adds to keys what their roles and permissions stand for: two reads for all of them, and none for keys that have neither.
+ * Ids of what was deleted meanwhile lead nowhere and are left out. A role that cannot be read harms the keys that have it, not
+ * those that are read with them.
+ */
+export async function withAccess(
+  reader: SqlReader,
+  keys: readonly (ReadKey | PoisonedKey)[],
+): Promise<(KeyWithIdentity | PoisonedKey)[]> {
+  const readable = keys.flatMap((each) => ('poisoned' in each ? [] : each.key));
+  const roleIds = new Set(readable.flatMap((key) => key.roleIds));
+  const roleRows = await findAny<RoleRow>(reader, ROLES, [...roleIds]);
+  const roles = new Map(roleRows.map((row) => [row.id, toFoundRole(row)]));
+  const permissionIds = new Set(readable.flatMap((key) => key.permissionIds));
+  for (const role of roles.values()) for (const id of role.permissionIds) permissionIds.add(id);
+  const rows = await findAny<PermissionRow>(reader, PERMISSIONS, [...permissionIds]);
+  const permissions = new Map(rows.map(({ id, name, slug }) => [id, { id, name, slug }]));
+  return keys.map((each) => {
+    if ('poisoned' in each) return each;
+    const held = each.key.roleIds.flatMap((id) => roles.get(id) ?? []);
+    const direct = each.key.permissionIds.flatMap((id) => permissions.get(id) ?? []);
+    if (held.length === 0 && direct.length === 0) return { ...each, access: null };
+    const grants = new Map<string, Grant>();
+    const grant = (id: string, role: Grant['role']): void => {
+      const slug = permissions.get(id)?.slug;
+      if (slug !== undefined && !grants.has(slug)) grants.set(slug, { slug, permissionId: id, role });
+    };
+    for (const id of each.key.permissionIds) grant(id, null);
+    for (const { id: roleId, revision, permissionIds: brought } of held) {
+      const role = { id: roleId, revision };
+      for (const id of brought) grant(id, role);
+    }
+    const access: KeyAccess = {
+      roles: held.flatMap(({ id, name, broken }) => (broken === null ? { id, name } : [])).toSorted(byName),
+      permissions: direct.toSorted(byName),
+      grants: [...grants.values()].toSorted(bySlug),
+    };
+    const broken = held.flatMap(({ id, name, broken: reason }) => (reason === null ? [] : { id, name, reason }));
+    return { ...each, access: broken.length === 0 ? access : { ...access, broken } };
+  });
+}
+
+function bySlug(a: Grant, b: Grant): number {
+  return a.slug < b.slug ? -1 : 1;
+}
+
+function byName(a: { name: string }, b: { name: string }): number {
+  return a.name < b.name ? -1 : 1;
+}

@@ -1,0 +1,85 @@
+import type { Database } from 'bun:sqlite';
+
+import { FolderError } from '../file/dataFolder.ts';
+
+/**
+ * What is counted behind the answers (verifications, and local limits as they were last saved) has a file of its own,
+ * analytics.db, which a thread of its own writes: no spend waits for it. Connections that read have it attached; names of its
+ * tables are found there. Without it the service starts with no counts.
+ */
+
+const COUNT_COLUMNS = `
+    valid INTEGER NOT NULL, not_found INTEGER NOT NULL, forbidden INTEGER NOT NULL, disabled INTEGER NOT NULL, expired INTEGER NOT NULL,
+    insufficient_permissions INTEGER NOT NULL, rate_limited INTEGER NOT NULL, usage_exceeded INTEGER NOT NULL`;
+
+/**
+ * Spans are 0 minute, 1 hour, 2 day; '' stands for no key, no identity, no tags. Rows of one time are beside each other. By
+ * key there are hours and days: an index of minutes would cost more than all else. Which index to use is not left to the size
+ * of the tables at some moment: SQLite is told what they are like when they are large.
+ */
+const SCHEMA_V1 = `
+  CREATE TABLE tally_slices (number INTEGER PRIMARY KEY, body TEXT NOT NULL) STRICT;
+  CREATE TABLE tally_log (
+    number INTEGER PRIMARY KEY,
+    minute_ms INTEGER NOT NULL, api_id TEXT NOT NULL, key_id TEXT NOT NULL, identity_id TEXT NOT NULL, tags TEXT NOT NULL,${COUNT_COLUMNS},
+    last_at_ms INTEGER NOT NULL
+  ) STRICT;
+  CREATE TABLE key_tallies (
+    span INTEGER NOT NULL, time_ms INTEGER NOT NULL, api_id TEXT NOT NULL, key_id TEXT NOT NULL, identity_id TEXT NOT NULL, tags TEXT NOT NULL,${COUNT_COLUMNS},
+    PRIMARY KEY (span, time_ms, api_id, key_id, identity_id, tags)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX key_tallies_of_key ON key_tallies (key_id, span, time_ms) WHERE span > 0;
+  CREATE TABLE api_tallies (
+    span INTEGER NOT NULL, time_ms INTEGER NOT NULL, api_id TEXT NOT NULL, tags TEXT NOT NULL,${COUNT_COLUMNS},
+    PRIMARY KEY (span, time_ms, api_id, tags)
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE key_uses (key_id TEXT PRIMARY KEY, last_used_at_ms INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+  CREATE TABLE edge_counts (
+    owner TEXT NOT NULL, name TEXT NOT NULL, duration_ms INTEGER NOT NULL, count INTEGER NOT NULL, reset_at_ms INTEGER NOT NULL,
+    PRIMARY KEY (owner, name, duration_ms)
+  ) STRICT, WITHOUT ROWID;
+  ANALYZE;
+  INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES
+    ('key_tallies', 'key_tallies', '100000000 30000000 50000 10000 2 2 1'),
+    ('key_tallies', 'key_tallies_of_key', '10000000 1000 500 1');
+  `;
+
+/** Forward migrations, as those of the database are. */
+const MIGRATIONS: readonly string[] = [SCHEMA_V1];
+
+/** Brings the file, which may be new, to the newest version; `db` is a connection to it. */
+export function prepareAnalytics(db: Database, path: string): void {
+  const { user_version } = db.query('PRAGMA user_version').get() as { user_version: number };
+  if (user_version > MIGRATIONS.length) {
+    throw new FolderError(
+      `The analytics in ${path} have schema version ${user_version}, and this program knows up to ${MIGRATIONS.length}. ` +
+        'Start it with the newer program that wrote them, or move the file away to begin without counts.',
+    );
+  }
+  for (let version = user_version; version < MIGRATIONS.length; version++) {
+    db.transaction(() => {
+      db.run(MIGRATIONS[version] ?? '');
+      db.run(`PRAGMA user_version = ${version + 1}`);
+    }).immediate();
+  }
+}
+
+export function attachAnalytics(db: Database, path: string): void {
+  db.query('ATTACH DATABASE ? AS analytics').run(path);
+}
+
+const MOVED_TABLES = ['key_tallies', 'api_tallies', 'key_uses', 'edge_counts'] as const;
+
+/**
+ * Until version 2 the counts stood in the database itself; they are taken over before its migration removes them there, in a
+ * transaction of its own: one over two files is committed file by file. After a crash in between they are taken over again:
+ * nothing was counted meanwhile.
+ */
+export function takeOverCounts(db: Database): void {
+  for (const table of MOVED_TABLES) {
+    const columns = (db.query(`PRAGMA main.table_info(${table})`).all() as { name: string }[]).map(({ name }) => name);
+    if (columns.length === 0) continue;
+    const names = columns.join(', ');
+    db.run(`INSERT OR REPLACE INTO analytics.${table} (${names}) SELECT ${names} FROM main.${table}`);
+  }
+}

@@ -1,0 +1,61 @@
+import type { Database } from 'bun:sqlite';
+
+import type { TallyLists } from '../../../core/verificationCounts.ts';
+import { StorageUnavailable } from '../../port/storage.ts';
+import type { Statement } from '../../sql/statement.ts';
+import type { TallyWriter } from '../../sql/analytics/analytics.ts';
+import { packTallies } from '../../sql/analytics/packedCounts.ts';
+import type { Unfolded } from '../../sql/analytics/sumStatement.ts';
+import { toWriteFailure } from '../file/writeFailure.ts';
+import type { LazyThread } from '../thread/lazyThread.ts';
+
+/** Writes the analytics in a thread of their own: no spend waits for it, and when it fails verification goes on. */
+export class SqliteTallyWriter implements TallyWriter {
+  readonly #db: Database;
+  readonly #thread: LazyThread;
+
+  /** `db` only reads. */
+  constructor(db: Database, thread: LazyThread) {
+    this.#db = db;
+    this.#thread = thread;
+  }
+
+  async append(tallies: TallyLists): Promise<void> {
+    await this.#write([{ sql: 'INSERT INTO tally_slices (body) VALUES ($1)', params: [packTallies(tallies)] }]);
+  }
+
+  /** No statement can read slices: rows of the log are made of them. */
+  async unfolded(): Promise<Unfolded> {
+    await this.#try(async () => {
+      if (this.#db.query('SELECT 1 FROM tally_slices LIMIT 1').get() === null) return;
+      const thread = await this.#thread.get();
+      while (!(await thread.call('unpackTallies')));
+    });
+    return () => ['tally_log'];
+  }
+
+  fold(): Promise<boolean> {
+    return this.#try(async () => {
+      const [any] = this.#db
+        .query('SELECT EXISTS (SELECT 1 FROM tally_slices) OR EXISTS (SELECT 1 FROM tally_log)')
+        .values();
+      return any?.[0] === 1 ? (await this.#thread.get()).call('foldTallies') : true;
+    });
+  }
+
+  async remove(statement: Statement): Promise<number> {
+    return (await this.#write([statement]))[0] ?? 0;
+  }
+
+  #write(statements: readonly Statement[]): Promise<number[]> {
+    return this.#try(async () => (await this.#thread.get()).call('write', statements));
+  }
+
+  async #try<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      throw new StorageUnavailable(`The analytics cannot be written (${toWriteFailure(error).message}).`);
+    }
+  }
+}

@@ -1,0 +1,343 @@
+import type { Database } from 'bun:sqlite';
+
+import type { AccountState } from '../../../core/account.ts';
+import { MAX_LIVE_IDEMPOTENCY_KEYS } from '../../../core/bounds.ts';
+import type { IdempotencyKey, Spend, SpendOutcome } from '../../../core/spend.ts';
+import {
+  type Change,
+  type ChangeOutcome,
+  type ClosedWindows,
+  type DueCursor,
+  type DueRefill,
+  type Ledger,
+  PRUNE_GRACE_MS,
+  StorageOutcomeUnknown,
+  StorageUnavailable,
+  type WindowName,
+  type WindowPlace,
+} from '../../port/storage.ts';
+import { AccountNumbers } from './accountNumbers.ts';
+import { Accounts } from './accounts.ts';
+import { AdHocWindows } from './adHocWindows.ts';
+import { Batch, type Work } from './batch.ts';
+import { Committing } from './commitPath.ts';
+import type { DirectLog } from '../log/directLog.ts';
+import { isDamage, toWriteFailure, WriteFailure } from '../file/writeFailure.ts';
+import { Folding } from '../recovery/applyLog.ts';
+import { Later } from '../../port/deferred.ts';
+import { RecordRevisions } from './recordRevisions.ts';
+import { Replays } from './idempotency.ts';
+import type { SqliteThread } from '../thread/threadClient.ts';
+
+/** Items of one commit at the most: bounds its time and the size of its log row. */
+const MAX_BATCH = 2048;
+/** With so many new items a turn of the event loop is followed by another, before they are decided. */
+const CROWD = 4;
+/** Turns that are waited for at the most. */
+const MAX_TURNS = 4;
+
+export interface LedgerOptions {
+  readonly nowMs: () => number;
+  /** Spends and changes that may wait; one more is refused at once. */
+  readonly maxWaiting: number;
+  readonly idempotencyRetentionMs: number;
+  /** Removes the local counts of windows that ended until then. */
+  readonly pruneEdge: (endedAtMs: number) => Promise<void>;
+  readonly observe: LedgerObserver;
+}
+
+/** What the metrics want to know. */
+export interface LedgerObserver {
+  committed(batchSize: number, milliseconds: number): void;
+  foldFailed(reason: string): void;
+  /** The number of the last commit could not be kept beside the database; it is tried again. */
+  noteFailed(reason: string): void;
+  /** A batch was not done; the next one may be. */
+  refused(reason: string): void;
+}
+
+type Outcome = SpendOutcome | ChangeOutcome | null;
+
+interface Item {
+  readonly work: Work;
+  readonly answer: Later<Outcome>;
+}
+
+/**
+ * The embedded ledger: group commit over an in-memory copy of the accounts.
+ *
+ *   idle --item arrives--> scheduled --a turn of the event loop brings few more--> deciding --batch has writes--> committing
+ *   committing --durable--> memory takes over the batch, its answers leave, and the next batch (what arrived meanwhile) is decided
+ *   committing --refused--> the batch is halved and each half decided anew; an item that fails alone is answered alone
+ *   committing --disk full, busy or too many open files--> the batch is forgotten, all its items fail with "not done"
+ *   committing --broken--> the same with "outcome unknown", and nothing is accepted any more
+ *
+ * One commit is under way at a time, and a batch is decided only when none is: what is in memory is what is on disk.
+ */
+export class SqliteLedger implements Ledger {
+  readonly #db: Database;
+  readonly #writer: SqliteThread;
+  readonly #committing: Committing;
+  readonly #options: LedgerOptions;
+  readonly #accounts: Accounts;
+  readonly #replays: Replays;
+  readonly #revisions: RecordRevisions;
+  readonly #folding: Folding;
+  readonly #windows: AdHocWindows;
+  readonly #numbers: AccountNumbers;
+  #waiting: Item[] = [];
+  #state: 'idle' | 'running' | 'broken' | 'closed' = 'idle';
+  #number: number;
+  #trouble: string | null = null;
+  #recordChanges = 0;
+  #idle: Promise<void> = Promise.resolve();
+
+  constructor(db: Database, writer: SqliteThread, direct: DirectLog, options: LedgerOptions) {
+    this.#db = db;
+    this.#writer = writer;
+    this.#committing = new Committing(writer, direct);
+    this.#options = options;
+    this.#accounts = new Accounts(db);
+    this.#revisions = new RecordRevisions(db);
+    this.#replays = new Replays(db, options.idempotencyRetentionMs);
+    this.#number = Math.max(this.#accounts.replay(), readFoldedTo(db));
+    this.#numbers = new AccountNumbers(writer);
+    this.#windows = new AdHocWindows(db, {
+      nowMs: () => this.nowMs(),
+      peek: (account) => this.peek(account),
+      reserveAccounts: (count) => this.reserveAccounts(count),
+      applyWindows: (change) => this.#enqueue<ChangeOutcome>({ change }).toPromise(),
+    });
+    this.#folding = new Folding(this.#accounts, writer, {
+      number: () => this.#number,
+      failed: (reason) => options.observe.foldFailed(reason),
+    });
+  }
+
+  /** Number of the last durable commit. */
+  get number(): number {
+    return this.#number;
+  }
+
+  /** Commits so far that changed a record. */
+  get recordChanges(): number {
+    return this.#recordChanges;
+  }
+
+  nowMs(): number {
+    return this.#options.nowMs();
+  }
+
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
+  get trouble(): string | null {
+    return this.#trouble;
+  }
+
+  spend(spend: Spend): Promise<SpendOutcome> {
+    return this.#enqueue<SpendOutcome>({ spend }).toPromise();
+  }
+
+  submit(spend: Spend): Later<SpendOutcome> {
+    return this.#enqueue<SpendOutcome>({ spend });
+  }
+
+  findReplay(key: IdempotencyKey): Promise<SpendOutcome | null> {
+    return this.#enqueue<SpendOutcome | null>({ lookUp: key }).toPromise();
+  }
+
+  apply(change: Change): Promise<ChangeOutcome> {
+    return this.#enqueue<ChangeOutcome>({ change }).toPromise();
+  }
+
+  peek(account: number): AccountState | undefined {
+    return this.#accounts.get(account);
+  }
+
+  async read(accounts: readonly number[]): Promise<readonly (AccountState | undefined)[]> {
+    return accounts.map((id) => this.#accounts.get(id));
+  }
+
+  reserveAccounts(count: number): Promise<readonly number[]> {
+    return this.#numbers.reserve(count);
+  }
+
+  openWindow(window: WindowName, max: number | null): Promise<number | null> {
+    return this.#windows.open(window, max);
+  }
+
+  async countWindows(owner: string, upTo: number): Promise<number> {
+    return this.#windows.count(owner, upTo);
+  }
+
+  closeEndedWindows(owner: string, count: number, after: WindowPlace | null): Promise<ClosedWindows> {
+    return this.#windows.closeOf(owner, count, after);
+  }
+
+  async listDueRefills(dueUntilMs: number, limit: number, after: DueCursor | null): Promise<readonly DueRefill[]> {
+    // The index knows what is folded. Once for a pass: what the pass itself writes lies behind its cursor.
+    if (after === null) await this.#folding.catchUp();
+    const rows = this.#db
+      .query(
+        `SELECT a.id AS account, a.due_at_ms AS dueAtMs, coalesce(k.id, i.id) AS owner
+         FROM accounts a LEFT JOIN keys k ON k.credits_account = a.id LEFT JOIN identities i ON i.credits_account = a.id
+         WHERE coalesce(k.id, i.id) IS NOT NULL AND a.due_at_ms > 0 AND a.due_at_ms <= ?1 AND (a.due_at_ms, a.id) > (?2, ?3)
+         ORDER BY a.due_at_ms, a.id LIMIT ?4`,
+      )
+      .all(dueUntilMs, after?.dueAtMs ?? 0, after?.account ?? 0, limit) as DueRefill[];
+    return rows;
+  }
+
+  async prune(): Promise<void> {
+    const endedAtMs = this.nowMs() - PRUNE_GRACE_MS;
+    const parts: readonly (() => Promise<unknown>)[] = [
+      () => this.#enqueue({ rotateReplays: true }).toPromise(),
+      () => this.#windows.prune(endedAtMs),
+      () =>
+        this.#writer.call('write', [{ sql: 'DELETE FROM former_secrets WHERE until_ms <= $1', params: [endedAtMs] }]),
+      () => this.#options.pruneEdge(endedAtMs),
+    ];
+    // Each by itself: one that fails does not keep the others.
+    const failures: unknown[] = [];
+    for (const part of parts) await part().catch((error: unknown) => failures.push(error));
+    if (failures.length > 0) throw failures[0];
+  }
+
+  /** Waits for what is under way, folds the log and lets nothing more in. */
+  async close(): Promise<void> {
+    if (this.#writer.isBroken) return;
+    while (this.#waiting.length > 0 || this.#state === 'running') await this.#idle;
+    this.#state = 'closed';
+    await this.#folding.finish();
+  }
+
+  #enqueue<T extends Outcome>(work: Work): Later<T> {
+    if (this.#writer.isBroken || this.#state === 'broken' || this.#state === 'closed') {
+      return Later.failed(new StorageUnavailable('The database is closed or has failed.'));
+    }
+    if (this.#waiting.length >= this.#options.maxWaiting) {
+      return Later.failed(new StorageUnavailable('Too many requests are waiting for the ledger.'));
+    }
+    const answer = new Later<T>();
+    this.#waiting.push({ work, answer: answer as unknown as Later<Outcome> });
+    if (this.#state === 'idle') {
+      this.#state = 'running';
+      this.#idle = new Promise((done) => {
+        // After the sockets that are readable in this turn: they join the first batch.
+        setImmediate(() => this.#begin(0, MAX_TURNS, done));
+      });
+    }
+    return answer;
+  }
+
+  /** What arrives while a crowd is read joins its batch: a flush for 64 costs little more than one for 32. */
+  #begin(seen: number, turnsLeft: number, done: () => void): void {
+    const waiting = this.#waiting.length;
+    if (waiting - seen < CROWD || turnsLeft === 0) void this.#drain().then(done);
+    else setImmediate(() => this.#begin(waiting, turnsLeft - 1, done));
+  }
+
+  async #drain(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      const items = this.#waiting.length <= MAX_BATCH ? this.#waiting : this.#waiting.slice(0, MAX_BATCH);
+      this.#waiting = items === this.#waiting ? [] : this.#waiting.slice(MAX_BATCH);
+      if (this.#state === 'broken') failAll(items, new StorageUnavailable('The database has failed.'));
+      else await this.#run(items);
+      // What an answer has brought with it is not decided before others had their turn: they may need no commit.
+      if (this.#waiting.length > 0) await new Promise((go) => setImmediate(go));
+    }
+    if (this.#state === 'running') this.#state = 'idle';
+  }
+
+  /** Decides and commits; never throws: every item is answered in here. */
+  async #run(items: readonly Item[]): Promise<void> {
+    const committed = { accounts: this.#accounts, replays: this.#replays, revisions: this.#revisions };
+    const batch = new Batch(committed, this.nowMs(), MAX_LIVE_IDEMPOTENCY_KEYS);
+    const outcomes = items.map((item) => this.#decide(batch, item));
+    try {
+      if (!batch.isEmpty) await this.#commit(batch, items.length);
+    } catch (error) {
+      return this.#fail(items, toWriteFailure(error));
+    }
+    for (let i = 0; i < items.length; i++) {
+      const outcome = outcomes[i] ?? null;
+      if (outcome instanceof Error) items[i]?.answer.fail(outcome);
+      else items[i]?.answer.know(outcome);
+    }
+  }
+
+  /** An item that cannot be decided (a row that cannot be read) fails alone; it has put nothing into the batch. */
+  #decide(batch: Batch, item: Item): Outcome | Error {
+    try {
+      return batch.decide(item.work);
+    } catch (error) {
+      if (isDamage(error)) this.#writer.breakDown(toWriteFailure(error));
+      const reason = error instanceof Error ? error.message : String(error);
+      return 'spend' in item.work ? { status: 'failed', reason } : new Error(reason);
+    }
+  }
+
+  async #commit(batch: Batch, size: number): Promise<void> {
+    if (this.#writer.isBroken) throw new WriteFailure('broken', 'the database has failed');
+    const startedAt = performance.now();
+    const number = this.#number + 1;
+    await this.#committing.commit(batch, number);
+    if (batch.changesRecords) this.#recordChanges++;
+    this.#number = number;
+    this.#trouble = null;
+    this.#accounts.adopt(batch.accounts);
+    this.#revisions.adopt(batch.revisions.own);
+    if (batch.rotates) this.#replays.rotated(batch.rotation);
+    for (const { key } of batch.replays.values()) this.#replays.committed(key.scope);
+    this.#options.observe.committed(size, performance.now() - startedAt);
+    this.#folding.consider();
+  }
+
+  async #fail(items: readonly Item[], failure: WriteFailure): Promise<void> {
+    switch (failure.kind) {
+      case 'full':
+        return this.#refuse(items, 'The disk is full; nothing was spent or changed.');
+      case 'busy':
+        return this.#refuse(items, 'Another program holds the database; nothing was spent or changed.');
+      case 'unopened':
+        return this.#refuse(
+          items,
+          'A file of the database cannot be opened now (too many are open); nothing was spent or changed.',
+        );
+      case 'broken':
+        this.#state = 'broken';
+        return failAll(items, new StorageOutcomeUnknown(`The database has failed (${failure.message}).`));
+      case 'refused':
+        return this.#halve(items, failure);
+    }
+  }
+
+  #refuse(items: readonly Item[], reason: string): void {
+    this.#trouble = reason;
+    this.#options.observe.refused(reason);
+    failAll(items, new StorageUnavailable(reason));
+  }
+
+  async #halve(items: readonly Item[], failure: WriteFailure): Promise<void> {
+    const [only] = items;
+    if (only !== undefined && items.length === 1) {
+      return only.answer.know(
+        'spend' in only.work ? { status: 'failed', reason: failure.message } : { status: 'stale', nowMs: this.nowMs() },
+      );
+    }
+    const middle = Math.ceil(items.length / 2);
+    await this.#run(items.slice(0, middle));
+    await this.#run(items.slice(middle));
+  }
+}
+
+function failAll(items: readonly Item[], error: Error): void {
+  for (const item of items) item.answer.fail(error);
+}
+
+function readFoldedTo(db: Database): number {
+  const row = db.query("SELECT value FROM installation WHERE name = 'folded_to'").get() as { value: string } | null;
+  return row === null ? 0 : Number(row.value);
+}

@@ -1,0 +1,78 @@
+import type { Connection } from '../analytics/foldCounts.ts';
+
+/** Counts by column: strings and a block of numbers are handed to a thread at a fraction of what objects cost. */
+export interface EdgeColumns {
+  readonly owners: readonly string[];
+  readonly names: readonly string[];
+  /** durationMs, count and resetAtMs of each. */
+  readonly numbers: Float64Array;
+}
+
+export const EDGE_NUMBERS = 3;
+
+const SAVE = `INSERT INTO edge_counts (owner, name, duration_ms, count, reset_at_ms) VALUES ($1, $2, $3, $4, $5)
+  ON CONFLICT (owner, name, duration_ms) DO UPDATE SET count = excluded.count, reset_at_ms = excluded.reset_at_ms`;
+
+type Place = [owner: string, name: string, durationMs: number];
+
+/** Rows that one step of pruning looks at. */
+const PRUNE_STEP = 5_000;
+const STEP = `SELECT owner, name, duration_ms, reset_at_ms FROM edge_counts
+  WHERE (owner, name, duration_ms) > ($1, $2, $3) ORDER BY owner, name, duration_ms LIMIT $4`;
+const REMOVE = 'DELETE FROM edge_counts WHERE owner = $1 AND name = $2 AND duration_ms = $3';
+
+/**
+ * Local counts on their way into the table. All of a round are written in one transaction and in the order of the table, so
+ * that a page of it is written once: 1.4 µs for each of 100,000, where a thousand at a time, in any order, took 14.
+ */
+export class EdgeRows {
+  readonly #connection: Connection;
+  readonly #waiting = new Map<
+    string,
+    [owner: string, name: string, durationMs: number, count: number, reset: number]
+  >();
+
+  constructor(connection: Connection) {
+    this.#connection = connection;
+  }
+
+  /** Written with the last of a round. When that fails they are forgotten: who sent them hears of it, and sends all again. */
+  save({ owners, names, numbers }: EdgeColumns, isLast: boolean): void {
+    for (let i = 0; i < owners.length; i++) {
+      const [owner = '', name = ''] = [owners[i], names[i]];
+      const durationMs = numbers[i * EDGE_NUMBERS] ?? 0;
+      const count = numbers[i * EDGE_NUMBERS + 1] ?? 0;
+      const reset = numbers[i * EDGE_NUMBERS + 2] ?? 0;
+      this.#waiting.set(`${owner}\0${name}\0${durationMs}`, [owner, name, durationMs, count, reset]);
+    }
+    if (isLast && this.#waiting.size > 0) this.#write();
+  }
+
+  /** Those of windows that have ended. A look at every row: an index of them would be half of what saving costs. */
+  prune(endedAtMs: number): void {
+    const { statement, transaction } = this.#connection;
+    let last: Place = ['', '', 0];
+    for (;;) {
+      const rows = statement(STEP).values(...last, PRUNE_STEP) as [...Place, resetAtMs: number][];
+      const ended = rows.filter(([, , , resetAtMs]) => resetAtMs <= endedAtMs);
+      if (ended.length > 0) {
+        transaction(() => {
+          for (const [owner, name, durationMs] of ended) statement(REMOVE).run(owner, name, durationMs);
+        });
+      }
+      const [owner, name, durationMs] = rows.at(-1) ?? last;
+      if (rows.length < PRUNE_STEP) return;
+      last = [owner, name, durationMs];
+    }
+  }
+
+  #write(): void {
+    const { statement, transaction } = this.#connection;
+    const rows = new Map(this.#waiting);
+    this.#waiting.clear();
+    transaction(() => {
+      const save = statement(SAVE);
+      for (const place of [...rows.keys()].sort()) save.run(...(rows.get(place) ?? []));
+    });
+  }
+}

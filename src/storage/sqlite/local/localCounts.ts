@@ -1,0 +1,69 @@
+import type { Database } from 'bun:sqlite';
+
+import { type EdgeCount, type EdgeCounts, type LoadedCount, StorageUnavailable } from '../../port/storage.ts';
+import { EDGE_NUMBERS, type EdgeColumns } from './localCountRows.ts';
+import { toWriteFailure } from '../file/writeFailure.ts';
+import type { LazyThread } from '../thread/lazyThread.ts';
+import type { SqliteThread } from '../thread/threadClient.ts';
+
+/** Local counts are saved in analytics.db, by its thread: no spend waits for it, and without them verification goes on. */
+export class SqliteEdgeCounts implements EdgeCounts {
+  readonly isShared = false;
+  readonly isAlone = true;
+  readonly #thread: LazyThread;
+  readonly #select;
+  #forgotten: () => void = () => {};
+  /** That was asked last. */
+  #last: SqliteThread | null = null;
+
+  /** `db` only reads. */
+  constructor(db: Database, thread: LazyThread) {
+    this.#thread = thread;
+    this.#select = db.query(
+      'SELECT owner, name, duration_ms AS durationMs, count, reset_at_ms AS resetAtMs, 0 AS others FROM edge_counts WHERE owner = ?',
+    );
+  }
+
+  async load(owner: string): Promise<readonly LoadedCount[]> {
+    try {
+      return this.#select.all(owner) as LoadedCount[];
+    } catch {
+      // A file that cannot be read: the limits count from nothing, as they would without it.
+      return [];
+    }
+  }
+
+  async sync(counts: readonly EdgeCount[], isLast: boolean): Promise<readonly EdgeCount[]> {
+    try {
+      const thread = await this.#thread.get();
+      const before = this.#last;
+      this.#last = thread;
+      // What another one had put together, and not written, is gone with it.
+      if (before !== null && before !== thread) this.#forgotten();
+      await thread.call('saveEdge', toColumns(counts), isLast);
+    } catch (error) {
+      this.#forgotten();
+      throw new StorageUnavailable(`Local counts cannot be saved (${toWriteFailure(error).message}).`);
+    }
+    return [];
+  }
+
+  /** Not by a thread that nothing else needs: what is left from before is removed when something is saved again. */
+  async prune(endedAtMs: number): Promise<void> {
+    if (this.#thread.isStarted) await (await this.#thread.get()).call('pruneEdge', endedAtMs);
+  }
+
+  onForgotten(listener: () => void): void {
+    this.#forgotten = listener;
+  }
+}
+
+function toColumns(counts: readonly EdgeCount[]): EdgeColumns {
+  const numbers = new Float64Array(counts.length * EDGE_NUMBERS);
+  for (const [i, { durationMs, count, resetAtMs }] of counts.entries()) {
+    numbers[i * EDGE_NUMBERS] = durationMs;
+    numbers[i * EDGE_NUMBERS + 1] = count;
+    numbers[i * EDGE_NUMBERS + 2] = resetAtMs;
+  }
+  return { owners: counts.map(({ owner }) => owner), names: counts.map(({ name }) => name), numbers };
+}

@@ -1,0 +1,57 @@
+import type { AccountState } from '../../../core/account.ts';
+
+/** An account in the log: six numbers, kind -1 = closed. */
+export type AccountEntry = readonly [
+  id: number,
+  kind: number,
+  value: number,
+  mark: number,
+  dueAtMs: number,
+  revision: number,
+];
+
+export const ENTRY_LENGTH = 6;
+
+/** All of them, in a block. */
+export function toEntries(states: ReadonlyMap<number, AccountState | null>): Float64Array {
+  const numbers = new Float64Array(states.size * ENTRY_LENGTH);
+  let at = 0;
+  for (const [id, state] of states) {
+    writeEntry(numbers, at, id, state);
+    at += ENTRY_LENGTH;
+  }
+  return numbers;
+}
+
+/** An entry in a block of numbers. */
+export function writeEntry(numbers: Float64Array, at: number, id: number, state: AccountState | null): void {
+  numbers[at] = id;
+  numbers[at + 1] = state === null ? CLOSED : kindNumber(state);
+  numbers[at + 2] = state?.value ?? 0;
+  numbers[at + 3] = state?.mark ?? 0;
+  numbers[at + 4] = state?.dueAtMs ?? 0;
+  numbers[at + 5] = state?.revision ?? 0;
+}
+
+export function readEntry(numbers: Float64Array, at: number): AccountState | null {
+  const kind = numbers[at + 1];
+  if (kind === CLOSED) return null;
+  return {
+    kind: kind === 0 ? 'credits' : 'window',
+    value: numbers[at + 2] ?? 0,
+    mark: numbers[at + 3] ?? 0,
+    dueAtMs: numbers[at + 4] ?? 0,
+    revision: numbers[at + 5] ?? 0,
+  };
+}
+
+const CLOSED = -1;
+
+function kindNumber({ kind }: AccountState): number {
+  return kind === 'credits' ? 0 : 1;
+}
+
+/** What every number of an account but its kind is. */
+export function isCount(number: number): boolean {
+  return Number.isSafeInteger(number) && number >= 0;
+}

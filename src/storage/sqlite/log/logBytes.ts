@@ -1,0 +1,75 @@
+import { type AccountEntry, ENTRY_LENGTH, isCount } from './accountEntry.ts';
+
+/** How a number is written: nothing, 4 bytes or 8. Two bits for each, behind two for the kind, stand before the numbers of an entry. */
+const ZERO = 0;
+const SHORT = 1;
+const LONG = 2;
+const MARK_BYTES = 2;
+const MAX_ENTRY_BYTES = MARK_BYTES + (ENTRY_LENGTH - 1) * 8;
+/** The places of the numbers of an entry but its kind, which has no bytes. */
+const NUMBERS = [0, 2, 3, 4, 5] as const;
+const KIND = 1;
+
+const USED_BITS = 2 + NUMBERS.length * 2;
+
+let room = new DataView(new ArrayBuffer(64 * MAX_ENTRY_BYTES));
+
+/**
+ * A block of entries as it stands in the log, good until the next is made. Most numbers are small or 0: a commit of 60
+ * credits has 840 bytes instead of 2,880, so that several share a page of the database and fewer pages are flushed. Made
+ * into text, as before, they took a third of the time of the commit.
+ */
+export function toLog(numbers: Float64Array): Uint8Array {
+  const most = (numbers.length / ENTRY_LENGTH) * MAX_ENTRY_BYTES;
+  if (room.byteLength < most) room = new DataView(new ArrayBuffer(most * 2));
+  let end = 0;
+  for (let at = 0; at < numbers.length; at += ENTRY_LENGTH) {
+    const start = end;
+    let mark = (numbers[at + KIND] ?? 0) + 1;
+    let shift = 2;
+    end += MARK_BYTES;
+    for (const place of NUMBERS) {
+      const number = numbers[at + place] ?? 0;
+      if (number !== 0) {
+        if (number === number >>> 0) {
+          mark |= SHORT << shift;
+          room.setUint32(end, number, true);
+          end += 4;
+        } else {
+          mark |= LONG << shift;
+          room.setFloat64(end, number, true);
+          end += 8;
+        }
+      }
+      shift += 2;
+    }
+    room.setUint16(start, mark, true);
+  }
+  return new Uint8Array(room.buffer, 0, end);
+}
+
+/** AccountEntry after AccountEntry. What older programs have left in the log is JSON of AccountEntry[]. */
+export function fromLog(logged: Uint8Array | string): Float64Array {
+  if (typeof logged === 'string') return new Float64Array((JSON.parse(logged) as AccountEntry[]).flat());
+  const view = new DataView(logged.buffer, logged.byteOffset, logged.byteLength);
+  const numbers = new Float64Array(Math.ceil(view.byteLength / MARK_BYTES) * ENTRY_LENGTH);
+  let end = 0;
+  for (let at = 0; at < view.byteLength; end += ENTRY_LENGTH) {
+    const mark = view.getUint16(at, true);
+    const kind = (mark & 3) - 1;
+    at += MARK_BYTES;
+    numbers[end + KIND] = kind;
+    let isSound = kind <= 1 && mark >>> USED_BITS === 0;
+    let shift = 2;
+    for (const place of NUMBERS) {
+      const form = (mark >>> shift) & 3;
+      const number = form === ZERO ? 0 : form === SHORT ? view.getUint32(at, true) : view.getFloat64(at, true);
+      isSound &&= isCount(number);
+      numbers[end + place] = number;
+      at += form === ZERO ? 0 : form === SHORT ? 4 : 8;
+      shift += 2;
+    }
+    if (!isSound) throw new Error('it holds impossible numbers');
+  }
+  return numbers.subarray(0, end);
+}

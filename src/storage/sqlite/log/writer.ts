@@ -1,0 +1,246 @@
+import type { Database, Statement } from 'bun:sqlite';
+
+import type { WindowName } from '../../port/storage.ts';
+import type { AuditEvent } from '../../port/events.ts';
+import type { RecordWrite } from '../../port/records.ts';
+import type { Params, Statement as SqlStatement } from '../../sql/statement.ts';
+import { writeStatements } from '../../sql/writes.ts';
+import { openDurably } from '../file/openDatabase.ts';
+import { type EdgeColumns, EdgeRows } from '../local/localCountRows.ts';
+import { toWriteFailure, WriteFailure } from '../file/writeFailure.ts';
+import { toLog } from './logBytes.ts';
+import { ENTRY_LENGTH } from './accountEntry.ts';
+import type { Rotation } from '../ledger/idempotency.ts';
+import { foldTallies, unpackSlices } from '../analytics/foldCounts.ts';
+
+/** Rows only this adapter writes: the names of ad-hoc windows. */
+export type WindowWrite =
+  | { readonly kind: 'insertWindow'; readonly window: WindowName; readonly account: number }
+  | { readonly kind: 'removeWindow'; readonly account: number };
+
+export interface ReplayRow {
+  readonly scope: string;
+  readonly id: string;
+  readonly requestDigest: string;
+  readonly outcome: string;
+}
+
+const FOLD = `INSERT INTO accounts (id, kind, value, mark, due_at_ms, revision) VALUES (?, ?, ?, ?, ?, ?)
+  ON CONFLICT (id) DO UPDATE SET kind = excluded.kind, value = excluded.value, mark = excluded.mark,
+    due_at_ms = excluded.due_at_ms, revision = excluded.revision`;
+
+/** What was changed, and when the ledger decided it. */
+export interface EventRow extends AuditEvent {
+  readonly atMs: number;
+}
+
+/** One batch of the ledger. */
+export interface Commit {
+  readonly number: number;
+  /** What they are after it, AccountEntry after AccountEntry. */
+  readonly accounts: Float64Array;
+  readonly writes: readonly (RecordWrite | WindowWrite)[];
+  readonly replays: readonly ReplayRow[];
+  readonly events: readonly EventRow[];
+  readonly rotates: boolean;
+  readonly rotation: Rotation;
+}
+
+export interface WriterOptions {
+  readonly path: string;
+  /** For the benchmark: what a slower disk would add to every flush. */
+  readonly addedFlushMs: number;
+}
+
+type Bound = (Params[number] | Uint8Array)[];
+
+/** Writes a database file; lives in a thread of its own, so that a slow flush holds up no verification. Beside it only DirectLog does. */
+export class Writer {
+  readonly #db: Database;
+  readonly #statements = new Map<string, Statement<unknown, Bound>>();
+  readonly #addedFlushMs: number;
+  readonly #connection = {
+    statement: (sql: string) => this.#statement(sql),
+    transaction: (work: () => void) => this.#transaction(work),
+  };
+  readonly #edge = new EdgeRows(this.#connection);
+
+  constructor(options: WriterOptions) {
+    this.#db = openDurably(options.path);
+    // What is sorted on the way is bounded, and must not depend on a folder elsewhere.
+    this.#db.run('PRAGMA temp_store = MEMORY');
+    this.#addedFlushMs = options.addedFlushMs;
+  }
+
+  commit(commit: Commit): void {
+    this.#transaction(() => {
+      for (const write of commit.writes) this.#write(write);
+      if (commit.rotates) this.#rotate(commit.rotation);
+      for (const replay of commit.replays) {
+        this.#run(
+          `INSERT INTO replays_${commit.rotation.running.partition} (scope, id, request_digest, outcome) VALUES (?, ?, ?, ?)`,
+          [replay.scope, replay.id, replay.requestDigest, replay.outcome],
+        );
+      }
+      for (const event of commit.events) this.#noteEvent(event);
+      this.#log(commit.number, commit.accounts);
+    });
+  }
+
+  /** A batch that has spent, and nothing else. */
+  commitAccounts(number: number, accounts: Float64Array): void {
+    this.#transaction(() => this.#log(number, accounts));
+  }
+
+  write(statements: readonly SqlStatement[]): number[] {
+    let changes: number[] = [];
+    this.#transaction(() => {
+      changes = statements.map(({ sql, params }) => this.#run(sql, params));
+    });
+    return changes;
+  }
+
+  /** Makes rows of the log of the oldest slices, one for each subject and minute. True: these were all. */
+  unpackTallies(): boolean {
+    return unpackSlices(this.#connection);
+  }
+
+  foldTallies(): boolean {
+    return foldTallies(this.#connection);
+  }
+
+  /** Brings rows up to what the log already holds: AccountEntry after AccountEntry. */
+  fold(numbers: Float64Array): void {
+    this.#transaction(() => {
+      const remove = this.#statement('DELETE FROM accounts WHERE id = ?');
+      const put = this.#statement(FOLD);
+      for (let i = 0; i < numbers.length; i += ENTRY_LENGTH) {
+        const id = numbers[i] ?? 0;
+        const kind = numbers[i + 1] ?? 0;
+        if (kind === -1) remove.run(id);
+        else put.run(id, kind, numbers[i + 2] ?? 0, numbers[i + 3] ?? 0, numbers[i + 4] ?? 0, numbers[i + 5] ?? 0);
+      }
+    });
+  }
+
+  /** Removes log rows up to `number`, all of whose accounts were folded; at most `rows` of them. True when none is left. */
+  trim(number: number, rows: number): boolean {
+    let removed = 0;
+    this.#transaction(() => {
+      removed = this.#run(
+        'DELETE FROM ledger_log WHERE number IN (SELECT number FROM ledger_log WHERE number <= ? ORDER BY number LIMIT ?)',
+        [number, rows],
+      );
+      this.#put('folded_to', String(number));
+    });
+    return removed < rows;
+  }
+
+  saveEdge(counts: EdgeColumns, isLast: boolean): void {
+    this.#edge.save(counts, isLast);
+  }
+
+  pruneEdge(endedAtMs: number): void {
+    this.#edge.prune(endedAtMs);
+  }
+
+  /** A block of account numbers, taken for good before the first of them is used. */
+  reserve(count: number): number {
+    let first = 0;
+    this.#transaction(() => {
+      first = Number(this.#get('next_account') ?? '1');
+      this.#put('next_account', String(first + count));
+    });
+    return first;
+  }
+
+  /** For tests: the largest size the file may have, in pages; how a full disk looks to SQLite. */
+  setMaxPages(pages: number | null): void {
+    this.#db.run(`PRAGMA max_page_count = ${pages ?? 4294967294}`);
+  }
+
+  close(): void {
+    // The last connection would do it by itself, but one that still has statements is not closed for SQLite.
+    this.#db.run('PRAGMA wal_checkpoint(TRUNCATE)');
+    this.letGo();
+  }
+
+  /** Writes nothing more, and not what is left of a write that failed. */
+  letGo(): void {
+    for (const statement of this.#statements.values()) statement.finalize();
+    this.#db.close();
+  }
+
+  #write(write: RecordWrite | WindowWrite): void {
+    if (write.kind === 'insertWindow') {
+      const { owner, name, durationMs } = write.window;
+      this.#run('INSERT INTO adhoc_windows (owner, name, duration_ms, account) VALUES (?, ?, ?, ?)', [
+        owner,
+        name,
+        durationMs,
+        write.account,
+      ]);
+    } else if (write.kind === 'removeWindow') {
+      this.#run('DELETE FROM adhoc_windows WHERE account = ?', [write.account]);
+    } else {
+      for (const { sql, params, expects } of writeStatements(write)) {
+        const changes = this.#run(sql, params);
+        if (expects !== null && changes !== expects)
+          throw new WriteFailure('refused', 'the record has another revision');
+      }
+    }
+  }
+
+  #log(number: number, accounts: Float64Array): void {
+    this.#run('INSERT INTO ledger_log (number, entries) VALUES (?, ?)', [number, toLog(accounts)]);
+  }
+
+  #noteEvent({ atMs, actor, action, target, before, after, origin, requestId }: EventRow): void {
+    this.#run(
+      `INSERT INTO events (at_ms, actor, action, target, before_json, after_json, origin, request_id)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+      [atMs, actor, action, target, before, after, origin, requestId],
+    );
+  }
+
+  #rotate({ running, empties, isDue }: Rotation): void {
+    if (!isDue) return;
+    if (empties) this.#db.run(`DELETE FROM replays_${running.partition}`);
+    this.#put('replay_partition', JSON.stringify(running));
+  }
+
+  #transaction(work: () => void): void {
+    try {
+      this.#db.run('BEGIN IMMEDIATE');
+      work();
+      this.#db.run('COMMIT');
+    } catch (error) {
+      // After a failed COMMIT SQLite may have rolled back already; a failed rollback adds nothing to the first error.
+      if (this.#db.inTransaction) this.#db.run('ROLLBACK');
+      throw toWriteFailure(error);
+    }
+    if (this.#addedFlushMs > 0) Bun.sleepSync(this.#addedFlushMs);
+  }
+
+  #run(sql: string, params: Bound): number {
+    return this.#statement(sql).run(...params).changes;
+  }
+
+  #get(name: string): string | undefined {
+    const row = this.#statement('SELECT value FROM installation WHERE name = ?').get(name) as { value: string } | null;
+    return row?.value;
+  }
+
+  #put(name: string, value: string): void {
+    this.#run(
+      'INSERT INTO installation (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value',
+      [name, value],
+    );
+  }
+
+  #statement(sql: string): Statement<unknown, Bound> {
+    let statement = this.#statements.get(sql);
+    if (statement === undefined) this.#statements.set(sql, (statement = this.#db.prepare<unknown, Bound>(sql)));
+    return statement;
+  }
+}

@@ -1,0 +1,119 @@
+import { describe, expect, test } from 'bun:test';
+
+import type { Ask } from '../../src/cli/ask.ts';
+import { Failure, type FailureDetails } from '../../src/cli/cliError.ts';
+import { KeySender } from '../../src/cli/import/send.ts';
+
+const refusal = (details: FailureDetails, message = 'refused'): Failure => new Failure(1, [message], details);
+
+/** A service that answers each call as the function says; what it was sent is kept. */
+function sender(answer: (names: readonly string[], call: number) => Failure | null) {
+  const sent: string[][] = [];
+  const pauses: number[] = [];
+  const ask = (async (_method: string, body: object) => {
+    const names = (body as { name: string }[]).map(({ name }) => name);
+    sent.push(names);
+    const failure = answer(names, sent.length);
+    if (failure !== null) throw failure;
+    return {};
+  }) as unknown as Ask;
+  const pause = async (milliseconds: number) => void pauses.push(milliseconds);
+  return { sent, pauses, sender: new KeySender(ask, 'api_for_all', pause) };
+}
+
+/** What it fails with, in words. */
+const failureOf = (work: Promise<unknown>): Promise<string> =>
+  work.then(
+    () => 'nothing failed',
+    (error: unknown) => (error as Error).message,
+  );
+
+const keys = (...names: string[]) => names.map((name) => ({ name }));
+
+describe('a batch', () => {
+  test('that is taken is imported', async () => {
+    const { sender: it, sent } = sender(() => null);
+    expect(await it.send(keys('a', 'b'))).toEqual(['imported', 'imported']);
+    expect(sent).toEqual([['a', 'b']]);
+  });
+
+  test('of no keys is not sent', async () => {
+    const { sender: it, sent } = sender(() => null);
+    expect([await it.send([]), sent]).toEqual([[], []]);
+  });
+
+  test('is sent again without the keys that are told: those that exist are there, the others have failed', async () => {
+    const { sender: it, sent } = sender((names, call) => {
+      if (call === 1) return refusal({ code: 'CONFLICT', issues: [{ path: '[1]', message: 'exists' }] });
+      if (call === 2) {
+        const issues = [
+          { path: '[0].remaining', message: '[0].remaining must be a number' },
+          { path: '[0]', message: '[0]: needs more' },
+          { path: '[2].meta', message: '[2]: meta is too large' },
+        ];
+        return refusal({ code: 'BAD_REQUEST', issues });
+      }
+      return names.includes('c') ? null : refusal({ code: 'INTERNAL_SERVER_ERROR' });
+    });
+    expect(await it.send(keys('a', 'b', 'c', 'd'))).toEqual([
+      { failed: 'remaining must be a number; needs more' },
+      'present',
+      'imported',
+      { failed: 'meta is too large' },
+    ]);
+    expect(sent).toEqual([['a', 'b', 'c', 'd'], ['a', 'c', 'd'], ['c']]);
+  });
+
+  test('with the api that was said for all ends the import at once when there is no such api', async () => {
+    const issues = [
+      { path: '[0]', message: 'There is no api "api_own".' },
+      { path: '[1]', message: 'There is no api "api_for_all".' },
+    ];
+    const { sender: it, sent } = sender((_names, call) => (call === 1 ? refusal({ code: 'NOT_FOUND', issues }) : null));
+    const batch = [
+      { name: 'a', apiId: 'api_own' },
+      { name: 'b', apiId: 'api_for_all' },
+    ];
+    expect(await failureOf(it.send(batch))).toBe('There is no api "api_for_all".');
+    expect(sent.length).toBe(1);
+    const own = sender((_names, call) =>
+      call === 1 ? refusal({ code: 'NOT_FOUND', issues: issues.slice(0, 1) }) : null,
+    );
+    expect(await own.sender.send(batch)).toEqual([{ failed: 'There is no api "api_own".' }, 'imported']);
+  });
+
+  test('whose refusal does not tell which key it is about is sent one by one', async () => {
+    const { sender: it, sent } = sender((names) => {
+      if (names.includes('known')) return refusal({ code: 'CONFLICT' });
+      return names.includes('bad') ? refusal({ code: 'INTERNAL_SERVER_ERROR' }, 'something') : null;
+    });
+    expect(await it.send(keys('a', 'known', 'bad', 'b'))).toEqual([
+      'imported',
+      'present',
+      { failed: 'something' },
+      'imported',
+    ]);
+    expect(sent).toEqual([['a', 'known', 'bad', 'b'], ['a'], ['known'], ['bad'], ['b']]);
+  });
+
+  test.each([['UNAUTHORIZED'], ['INSUFFICIENT_PERMISSIONS'], ['PRECONDITION_FAILED'], ['NOT_FOUND']])(
+    'that is refused as a whole with %s ends the import at once',
+    async (code) => {
+      const { sender: it, sent, pauses } = sender(() => refusal({ code }, 'no'));
+      expect(await failureOf(it.send(keys('a', 'b')))).toBe('no');
+      expect([sent.length, pauses]).toEqual([1, []]);
+    },
+  );
+
+  test.each([['UNAVAILABLE'], ['OUTCOME_UNKNOWN'], ['RATE_LIMITED'], [undefined]])(
+    'that meets %s is sent again after a while, longer each time, and given up after six',
+    async (code) => {
+      const details = code === undefined ? {} : { code };
+      const passing = sender((_names, call) => (call < 3 ? refusal(details) : null));
+      expect([await passing.sender.send(keys('a')), passing.pauses]).toEqual([['imported'], [250, 500]]);
+      const lasting = sender(() => refusal(details, 'still not'));
+      expect(await failureOf(lasting.sender.send(keys('a')))).toBe('still not');
+      expect(lasting.pauses).toEqual([250, 500, 1000, 2000, 4000]);
+    },
+  );
+});

@@ -1,0 +1,188 @@
+import { describe, expect, test } from 'bun:test';
+import { readFileSync } from 'node:fs';
+
+import { runCli } from '../../src/cli/cli.ts';
+import { COMMANDS } from '../../src/cli/commandTable.ts';
+import { COMMON_FLAGS } from '../../src/cli/help.ts';
+import { visible } from '../../src/cli/output/show.ts';
+import { VARIABLES } from '../../src/config/variables.ts';
+import { EXIT } from '../../src/serve/exitCodes.ts';
+import { VERSION } from '../../src/version.ts';
+
+async function run(...words: string[]): Promise<{ code: number; out: string; err: string }> {
+  const written = { out: '', err: '' };
+  const code = await runCli(words, {
+    environment: { KEYSTILE_DATA: '/nowhere/at/all', KEYSTILE_ROOT_KEY: 'root_that_no_test_here_sends' },
+    out: (text) => void (written.out += text),
+    err: (text) => void (written.err += text),
+    isTerminal: false,
+    showsSecrets: false,
+    readStdin: async () => '',
+    askSecret: null,
+  });
+  return { code, ...written };
+}
+
+describe('help', () => {
+  test('the overview names every command', async () => {
+    const { code, out, err } = await run('--help');
+    expect([code, err]).toEqual([0, '']);
+    for (const { name } of COMMANDS) expect(out).toContain(`\n  ${name} `);
+    expect(await run('help')).toEqual({ code, out, err });
+  });
+
+  for (const command of COMMANDS) {
+    test(`${command.name} --help names its flags and shows examples`, async () => {
+      const { code, out } = await run(...command.name.split(' '), '--help');
+      expect(code).toBe(0);
+      for (const flag of Object.keys({ ...command.flags, ...COMMON_FLAGS })) expect(out).toContain(`\n  --${flag}`);
+      expect(out).toContain('\nExamples\n  ');
+      expect(await run(...command.name.split(' '), '-h')).toMatchObject({ code: 0, out });
+    });
+  }
+
+  test('serve --help names every setting', async () => {
+    const { out } = await run('serve', '--help');
+    for (const { meaning } of Object.values(VARIABLES)) expect(out).toContain(meaning);
+  });
+
+  test('a group is helped with its own commands', async () => {
+    const { code, out } = await run('key', '--help');
+    expect([code, out.includes('key create'), out.includes('api create')]).toEqual([0, true, false]);
+  });
+
+  test('the version is told alone, and as JSON', async () => {
+    expect(await run('--version')).toEqual({ code: 0, out: `${VERSION}\n`, err: '' });
+    expect(JSON.parse((await run('--version', '--json')).out)).toEqual({ version: VERSION });
+  });
+});
+
+describe('a command line that is not understood ends with 2 and says what was meant', () => {
+  const CASES: readonly (readonly [string[], string])[] = [
+    [['sevre'], 'There is no command "sevre"; did you mean "serve"?'],
+    [['kye', 'list'], 'There is no command "kye list"; did you mean "key list"?'],
+    [['key', 'creat'], 'There is no command "key creat"; did you mean "key create"?'],
+    [['frobnicate'], 'There is no command "frobnicate"; keystile --help lists them all.'],
+    [['api', 'list', '--jsn'], 'There is no flag --jsn here; did you mean --json?'],
+    [['key', 'create', '--remainning=3'], 'There is no flag --remainning here; did you mean --remaining?'],
+    [['serve', '--prt', '1'], 'There is no flag --prt here; did you mean --port?'],
+    [['serve', '--frobnicate'], 'There is no flag --frobnicate here; --help lists them all.'],
+    [['serve', '-x'], 'There is no flag -x here; --help lists them all.'],
+    [['api', 'list', '--constructor'], 'There is no flag --constructor here; --help lists them all.'],
+    [['serve', '--port'], '--port needs a value.'],
+    [['serve', '--port', '--json'], '--port needs a value.'],
+    [['serve', '--port', '1', '--port=2'], '--port is given twice.'],
+    [['api', 'list', '--json=yes'], '--json takes no value.'],
+    [['api', 'list', 'more'], 'api list takes nothing beside its flags, not 1 words; see keystile api list --help.'],
+    [['api', 'create'], 'api create needs NAME; see keystile api create --help.'],
+    [['key', 'get'], 'key get needs ID; see keystile key get --help.'],
+    [['key', 'create'], 'key create needs --api ID; keystile api list shows them.'],
+    [['key', 'list'], 'key list needs --api ID; keystile api list shows them.'],
+    [['key', 'update', 'key_1'], 'key update needs something to change; see keystile key update --help.'],
+    [['key', 'update', 'key_1', '--enable', '--disable'], '--enable and --disable contradict each other.'],
+    [['key', 'update', 'key_1', '--async', '--strict'], '--async and --strict contradict each other.'],
+    [['key', 'update', 'key_1', '--name', 'x', '--clear', 'name'], '--clear name contradicts the flag that sets it.'],
+    [
+      ['key', 'update', 'key_1', '--owner', 'a', '--external-id', 'b'],
+      '--owner and --external-id are the same; give one of them.',
+    ],
+    [
+      ['key', 'update', 'key_1', '--refill', 'weekly:3'],
+      '--refill must be daily:AMOUNT or monthly:AMOUNT, such as daily:100.',
+    ],
+    [
+      ['key', 'update', 'key_1', '--refill', 'daily:3', '--refill-amount', '4'],
+      '--refill and --refill-amount say the same; give one of them.',
+    ],
+    [['key', 'update', 'key_1', '--remaining', '-1'], '--remaining must be a whole number from 0 to 9007199254740991.'],
+    [
+      ['key', 'update', 'key_1', '--remaining', '9007199254740992'],
+      '--remaining must be a whole number from 0 to 9007199254740991.',
+    ],
+    [
+      ['key', 'update', 'key_1', '--duration', '5w'],
+      '--duration must be a duration from 1s to 366d, such as 250ms, 5s or 1h.',
+    ],
+    [['key', 'update', 'key_1', '--meta', '[1]'], `--meta must be a JSON object such as '{"plan":"free"}'.`],
+    [
+      ['key', 'update', 'key_1', '--meta', '{"a":1e400}'],
+      `--meta must be a JSON object such as '{"plan":"free"}' with numbers that can be kept.`,
+    ],
+    [['root-key', 'create', '--expires', '2001-01-01'], '--expires lies in the past.'],
+    [['root-key', 'create', '--name='], '--name must have 1 to 256 characters.'],
+    [['serve', '--json'], '--json goes with --show-config here; --log-format json is for the log.'],
+  ];
+  for (const [words, line] of CASES) {
+    test(`keystile ${words.join(' ')}`, async () => {
+      const { code, out, err } = await run(...words);
+      const isJson = words.includes('--json');
+      expect([code, out, err]).toEqual([
+        2,
+        '',
+        isJson ? `${JSON.stringify({ error: { message: line } })}\n` : `${line}\n`,
+      ]);
+    });
+  }
+
+  for (const text of ['tomorrow', '2030-02-30', '2030-13-01', '2030-01-01T00:00:00', '99999999999999999']) {
+    test(`--expires ${text} is no time`, async () => {
+      const { code, err } = await run('key', 'update', 'key_1', '--expires', text);
+      expect(code).toBe(2);
+      expect(err).toMatch(/^--expires must be unix milliseconds or a date such as 2030-12-31 /);
+    });
+  }
+
+  test('nothing at all, or half a command, shows what there is', async () => {
+    const [nothing, half] = [await run(), await run('root-key')];
+    expect([nothing.code, nothing.out, half.code, half.out]).toEqual([2, '', 2, '']);
+    expect(nothing.err).toContain('key create');
+    expect(half.err).toContain('root-key revoke ID');
+    expect(half.err).not.toContain('key get');
+  });
+
+  test('what may be a secret is not repeated in an error', async () => {
+    const secret = 'root_of_all_that_must_not_be_shown';
+    const tries = [
+      ['key', 'verify', 'one', secret],
+      ['api', 'list', `--rot-key=${secret}`],
+      ['serve', '--metrics-token', secret, '--metrics-token', secret],
+    ];
+    for (const words of tries) {
+      const { code, err } = await run(...words);
+      expect([code, err.includes(secret)]).toEqual([2, false]);
+    }
+  });
+});
+
+test('--clear that is unknown names the nearest and what there is', async () => {
+  const { code, err } = await run('key', 'update', 'key_1', '--clear', 'expire');
+  expect([code, err]).toEqual([
+    2,
+    '--clear knows name, owner, meta, expires, remaining, refill, limit, ip, environment; did you mean expires?\n',
+  ]);
+});
+
+test('text from elsewhere is shown without what a terminal would obey, and otherwise as it is', () => {
+  expect(visible('a\u0007b\u001b]0;title\u0007\u007f\u2028\u2066')).toBe(
+    'a\\u0007b\\u001b]0;title\\u0007\\u007f\\u2028\\u2066',
+  );
+  expect(visible('Zoë, 東京, 👩‍👧')).toBe('Zoë, 東京, 👩‍👧');
+});
+
+describe('docs/cli.md', () => {
+  const page = readFileSync('docs/cli.md', 'utf8');
+
+  for (const { name, flags, operands } of COMMANDS) {
+    test(`describes ${name} with all its flags`, () => {
+      const start = page.indexOf(`\n### ${[name, ...operands].join(' ')}\n`);
+      expect(start).toBeGreaterThan(0);
+      const described = page.slice(start + 1, page.indexOf('\n##', start + 2));
+      const missing = Object.keys(flags).filter((flag) => !described.includes(`--${flag}`));
+      expect(missing).toEqual([]);
+    });
+  }
+
+  test('lists every exit code', () => {
+    for (const code of Object.values(EXIT)) expect(page).toContain(`\n| ${code} |`);
+  });
+});

@@ -1,0 +1,170 @@
+import { VERDICT_CODES, type VerdictCode } from '../../../src/core/verdictCodes.ts';
+import { expect, test } from 'bun:test';
+import * as fc from 'fast-check';
+
+import type { KeyEntry } from '../../../src/engine/cache/keyEntry.ts';
+import { addTo, digestOf, type Fate, TallyWorld } from '../../support/analytics.ts';
+
+const seed = Number(process.env['KEYSTILE_TEST_SEED'] ?? 1);
+
+const KEYS = 6;
+
+type Step =
+  | {
+      readonly verify: number;
+      readonly code: VerdictCode;
+      readonly tags: readonly string[] | null;
+      readonly late: boolean;
+    }
+  | { readonly ask: string }
+  | { readonly advance: number }
+  | { readonly drop: number }
+  | { readonly change: 'dropOldest' | 'dropApi' | 'clear' | 'repack' }
+  | { readonly take: number }
+  | { readonly flush: readonly Fate[] };
+
+const numbers = fc.nat({ max: 2 * KEYS - 1 });
+const outcomes = fc.oneof(
+  { weight: 5, arbitrary: fc.constant('VALID' as const) },
+  { weight: 1, arbitrary: fc.constantFrom(...VERDICT_CODES) },
+);
+const steps: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 20,
+    arbitrary: fc.record({
+      verify: numbers,
+      code: outcomes,
+      tags: fc.oneof(
+        { weight: 4, arbitrary: fc.constant(null) },
+        { weight: 1, arbitrary: fc.constantFrom(['a'], ['a', 'b']) },
+      ),
+      late: fc.boolean(),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ ask: fc.constantFrom('api_1', 'api_2', 'api_none') }) },
+  { weight: 4, arbitrary: fc.record({ advance: fc.constantFrom(1, 999, 30_000, 60_000, 3_600_000, -1, -60_000) }) },
+  { weight: 3, arbitrary: fc.record({ drop: numbers }) },
+  { weight: 2, arbitrary: fc.record({ change: fc.constantFrom('dropOldest', 'dropApi', 'clear', 'repack') }) },
+  { weight: 2, arbitrary: fc.record({ take: fc.nat({ max: 4 }) }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      flush: fc.array(fc.constantFrom<Fate>('added', 'refused', 'added in silence', 'lost'), { maxLength: 2 }),
+    }),
+  },
+);
+
+/** Does the steps, and counts beside them in the plainest way. */
+class Run {
+  readonly world = new TallyWorld(3);
+  readonly happened = new Map<string, number[]>();
+  /** Lists of tags that a valid verification had, by api, on the day that runs. */
+  readonly #lists = new Set<string>();
+  #day = 0;
+  readonly #kept = new Map<number, KeyEntry>();
+  /** As they were when they were last seen: verdicts may be late. */
+  readonly #seen = new Map<number, KeyEntry>();
+
+  async do(step: Step): Promise<void> {
+    const { world } = this;
+    if ('verify' in step) this.#verify(step);
+    else if ('ask' in step) this.#ask(step.ask);
+    else if ('advance' in step) world.clock.advance(step.advance);
+    else if ('drop' in step) this.#drop(step.drop);
+    else if ('take' in step) await this.#flushSome(step.take);
+    else if ('flush' in step) {
+      world.tallies.fates = [...step.flush];
+      await world.flushing.flush().catch(() => {});
+    } else this.#change(step.change);
+  }
+
+  /** Even numbers are packed, odd ones kept as they are, every third key with an identity. */
+  #key(number: number): KeyEntry {
+    if (number < KEYS) return this.world.packed.get(digestOf(number)) ?? this.world.pack(number);
+    const key = this.#kept.get(number) ?? this.world.keep(number, number % 3 === 0 ? 'id_1' : null);
+    this.#kept.set(number, key);
+    return key;
+  }
+
+  #verify({ verify, code, tags, late }: Extract<Step, { verify: number }>): void {
+    const key = (late ? this.#seen.get(verify) : undefined) ?? this.#key(verify);
+    this.#seen.set(verify, key);
+    this.world.verify(key, { code, tags });
+    const counted = tags === null ? null : this.#tagsOf(key.apiId, code, tags);
+    this.#note(key.apiId, code, { keyId: key.id, identityId: key.identity?.id ?? '', tags: counted });
+  }
+
+  /** Under its own tags only once a valid one had them. A day that the clock comes back to begins anew. */
+  #tagsOf(apiId: string, code: VerdictCode, tags: readonly string[]): readonly string[] {
+    const day = Math.floor(this.world.clock.nowMs() / 86_400_000);
+    if (day !== this.#day) this.#lists.clear();
+    this.#day = day;
+    const list = JSON.stringify([apiId, tags]);
+    if (code === 'VALID') this.#lists.add(list);
+    return this.#lists.has(list) ? tags : ['other'];
+  }
+
+  #ask(apiId: string): void {
+    this.world.verify(null, { apiId });
+    if (apiId !== 'api_none') this.#note(apiId, 'NOT_FOUND', { keyId: '', identityId: '', tags: null });
+  }
+
+  #note(
+    apiId: string,
+    code: VerdictCode,
+    { keyId, identityId, tags }: { keyId: string; identityId: string; tags: readonly string[] | null },
+  ): void {
+    const minuteMs = Math.floor(this.world.clock.nowMs() / 60_000) * 60_000;
+    const counts = VERDICT_CODES.map((each) => (each === code ? 1 : 0));
+    addTo(this.happened, {
+      minuteMs,
+      apiId,
+      keyId,
+      identityId,
+      tags: tags === null ? '' : JSON.stringify(tags),
+      counts,
+    });
+  }
+
+  #drop(number: number): void {
+    this.world.packed.delete(digestOf(number));
+    this.#kept.delete(number);
+  }
+
+  #change(change: 'dropOldest' | 'dropApi' | 'clear' | 'repack'): void {
+    const { packed } = this.world;
+    if (change === 'dropOldest') packed.dropOldest();
+    else if (change === 'dropApi') packed.dropApi('api_1');
+    else if (change === 'clear') packed.clear();
+    else {
+      for (let number = 1_000; number < 2_100; number++) this.world.pack(number);
+      for (let number = 1_000; number < 2_100; number++) packed.delete(digestOf(number));
+    }
+  }
+
+  /** A flush that does not get to its end: some slices only. */
+  async #flushSome(slices: number): Promise<void> {
+    let left = slices;
+    const stopped = new Error('stopped');
+    const pause = async (): Promise<void> => {
+      if (left-- <= 0) throw stopped;
+    };
+    await this.world.flushing.flush(pause).catch(() => {});
+  }
+}
+
+test('what is written down is what happened, whatever is dropped, packed anew, refused or unknown on the way', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(steps, { maxLength: 200, size: 'max' }), async (sequence) => {
+      const run = new Run();
+      for (const step of sequence) await run.do(step);
+      run.world.tallies.fates = [];
+      await run.world.flushing.flush();
+      const sorted = (sums: Map<string, number[]>) => [...sums].sort(([a], [b]) => (a < b ? -1 : 1));
+      expect(sorted(run.world.tallies.sums)).toEqual(sorted(run.happened));
+      const { batches } = run.world.tallies;
+      expect(batches.every(({ batch }, i) => i === 0 || batch >= (batches[i - 1]?.batch ?? 0))).toBe(true);
+    }),
+    { seed, numRuns: 300 },
+  );
+});

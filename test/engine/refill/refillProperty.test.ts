@@ -1,0 +1,150 @@
+import { describe, expect, test } from 'bun:test';
+import * as fc from 'fast-check';
+
+import { isPlanStale, refilled, type RefillPlan } from '../../../src/core/account.ts';
+import { epochAt, type Schedule } from '../../../src/core/calendar.ts';
+import { decideSpend } from '../../../src/core/spend.ts';
+import { credits, isCharge, View } from '../../core/ledgerView.ts';
+
+const seed = Number(process.env['KEYSTILE_TEST_SEED'] ?? 1);
+const RUNS = { seed, numRuns: 1_000 };
+const DAY_MS = 86_400_000;
+const START_MS = Date.parse('2026-01-30T12:00:00Z');
+
+function planAt(schedule: Schedule, rule: Pick<RefillPlan, 'amount' | 'mode' | 'max'>, nowMs: number): RefillPlan {
+  const { number, startMs, nextMs } = epochAt(schedule, nowMs);
+  return { epoch: number, startMs, nextMs, ...rule };
+}
+
+const schedules: fc.Arbitrary<Schedule> = fc.oneof(
+  fc.record({ interval: fc.constant('daily' as const), refillDay: fc.constant(null), timezone: fc.constant('UTC') }),
+  fc.record({
+    interval: fc.constant('monthly' as const),
+    refillDay: fc.option(fc.integer({ min: 1, max: 31 })),
+    timezone: fc.constantFrom('UTC', 'America/Havana', 'Pacific/Auckland'),
+  }),
+);
+
+/** Hours, days or months, forward or back: the clock of a machine that sleeps, is moved and is set. */
+const jumpMs = fc.oneof(
+  fc.integer({ min: 0, max: 20 * 3_600_000 }),
+  fc.integer({ min: -3 * DAY_MS, max: 3 * DAY_MS }),
+  fc.integer({ min: 0, max: 200 * DAY_MS }),
+  fc.constantFrom(-DAY_MS, DAY_MS, -40 * DAY_MS, 31 * DAY_MS, 0),
+);
+
+describe('refills', () => {
+  const rules = fc.record({
+    amount: fc.integer({ min: 1, max: 50 }),
+    mode: fc.constantFrom('restore' as const, 'add' as const),
+    max: fc.option(fc.integer({ min: 1, max: 200 })),
+  });
+
+  test('sum of taken = initial + refills - balance, whatever the clock does', () => {
+    const steps = fc.array(fc.record({ jumpMs, amount: fc.nat({ max: 40 }) }), { maxLength: 30 });
+    fc.assert(
+      fc.property(schedules, rules, steps, (schedule, rule, taken) => {
+        const view = new View();
+        let nowMs = START_MS;
+        view.accounts.set(1, credits(20, epochAt(schedule, nowMs).number));
+        let [sum, refills] = [0, 0];
+        for (const step of taken) {
+          nowMs += step.jumpMs;
+          const plan = planAt(schedule, rule, nowMs);
+          expect(isPlanStale(plan, nowMs)).toBe(false);
+          const before = view.accounts.get(1) ?? credits(0);
+          const gained = refilled(before, plan).value - before.value;
+          const legs = [
+            { account: 1, amount: step.amount, rule: { kind: 'credits', refill: plan } as const, revision: 1 },
+          ];
+          // A peek is answered, and writes nothing: neither it nor the refill that it saw.
+          if (!isCharge(decideSpend(view, { legs, fences: [], idempotency: null }, nowMs, 0)) || step.amount === 0)
+            continue;
+          sum += step.amount;
+          refills += gained;
+        }
+        expect(sum).toBe(20 + refills - (view.accounts.get(1)?.value ?? 0));
+      }),
+      RUNS,
+    );
+  });
+
+  test('each boundary counts once, by the latest instant ever seen: the order of touches and a clock set back change nothing', () => {
+    fc.assert(
+      fc.property(
+        schedules,
+        fc.integer({ min: 1, max: 50 }),
+        fc.array(jumpMs, { maxLength: 30 }),
+        (schedule, amount, jumps) => {
+          const first = epochAt(schedule, START_MS).number;
+          let [nowMs, latestMs, state] = [START_MS, START_MS, credits(0, first)];
+          for (const jump of jumps) {
+            nowMs += jump;
+            latestMs = Math.max(latestMs, nowMs);
+            state = refilled(state, planAt(schedule, { amount, mode: 'add', max: null }, nowMs));
+            expect(state.mark).toBe(epochAt(schedule, latestMs).number);
+            expect(state.value).toBe((state.mark - first) * amount);
+          }
+        },
+      ),
+      RUNS,
+    );
+  });
+
+  test('restore fills once per epoch: between two boundaries at most the amount can be taken, however often it is touched', () => {
+    const steps = fc.array(fc.record({ jumpMs, amount: fc.nat({ max: 20 }) }), { maxLength: 40 });
+    fc.assert(
+      fc.property(schedules, fc.integer({ min: 1, max: 30 }), steps, (schedule, amount, touches) => {
+        const view = new View();
+        let nowMs = START_MS;
+        view.accounts.set(1, credits(0, epochAt(schedule, nowMs).number));
+        const takenIn = new Map<number, number>();
+        for (const touch of touches) {
+          nowMs += touch.jumpMs;
+          const refill = planAt(schedule, { amount, mode: 'restore', max: null }, nowMs);
+          const legs = [{ account: 1, amount: touch.amount, rule: { kind: 'credits', refill } as const, revision: 1 }];
+          if (!isCharge(decideSpend(view, { legs, fences: [], idempotency: null }, nowMs, 0))) continue;
+          const mark = view.accounts.get(1)?.mark ?? 0;
+          takenIn.set(mark, (takenIn.get(mark) ?? 0) + touch.amount);
+        }
+        for (const taken of takenIn.values()) expect(taken).toBeLessThanOrEqual(amount);
+      }),
+      RUNS,
+    );
+  });
+
+  test('a long downtime ends in the same state as a touch on every day of it, in both modes', () => {
+    fc.assert(
+      fc.property(
+        schedules,
+        rules,
+        fc.integer({ min: 1, max: 400 }),
+        fc.nat({ max: 60 }),
+        (schedule, rule, days, value) => {
+          const begun = credits(value, epochAt(schedule, START_MS).number);
+          const endMs = START_MS + days * DAY_MS;
+          let daily = begun;
+          for (let day = 1; day <= days; day++)
+            daily = refilled(daily, planAt(schedule, rule, START_MS + day * DAY_MS));
+          expect(refilled(begun, planAt(schedule, rule, endMs))).toEqual(daily);
+        },
+      ),
+      { seed, numRuns: 200 },
+    );
+  });
+
+  test('a refill never lowers a balance and never passes the larger of balance and ceiling', () => {
+    fc.assert(
+      fc.property(rules, fc.maxSafeNat(), fc.nat({ max: 100_000 }), fc.boolean(), (rule, value, passed, isHuge) => {
+        const amount = isHuge ? Number.MAX_SAFE_INTEGER - rule.amount : rule.amount;
+        const plan = { ...rule, amount, epoch: passed, startMs: 0, nextMs: 1 };
+        const after = refilled(credits(value), plan).value;
+        expect(Number.isSafeInteger(after)).toBe(true);
+        expect(after).toBeGreaterThanOrEqual(value);
+        const ceiling = rule.mode === 'restore' ? amount : (rule.max ?? Number.MAX_SAFE_INTEGER);
+        expect(after).toBeLessThanOrEqual(Math.max(value, ceiling));
+      }),
+      RUNS,
+    );
+  });
+});

@@ -1,0 +1,108 @@
+import { TestService } from '../../support/service.ts';
+
+export interface Event {
+  readonly id: string;
+  readonly time: number;
+  readonly actor: string;
+  readonly action: string;
+  readonly target: string;
+  readonly before?: Record<string, unknown>;
+  readonly after?: Record<string, unknown>;
+  readonly origin?: string;
+  readonly requestId?: string;
+}
+
+// The shape of an answer is what the tests assert.
+// oxlint-disable-next-line typescript/no-explicit-any
+export type Body = any;
+
+/** The address that audited calls come from. */
+export const ORIGIN = '198.51.100.9';
+
+/** A service whose audit log is looked at after every call. */
+export class AuditWorld {
+  readonly service: TestService;
+  /** Every secret that was made or sent. */
+  readonly secrets: string[];
+  #names = 0;
+
+  private constructor(service: TestService) {
+    this.service = service;
+    this.secrets = [service.rootKey];
+  }
+
+  static async start(): Promise<AuditWorld> {
+    return new AuditWorld(await TestService.start());
+  }
+
+  async events(filter: object = {}): Promise<Event[]> {
+    return (await this.service.ok('/v1/audit.listEvents', filter)).events as Event[];
+  }
+
+  async newestId(): Promise<number> {
+    return Number((await this.events({ limit: 1 }))[0]?.id ?? 0);
+  }
+
+  async ok(method: string, body: object): Promise<Body> {
+    return (await this.#call(method, body)).body;
+  }
+
+  /** One call, and the events that it has left, oldest first. */
+  async told(method: string, body: object): Promise<{ body: Body; events: Event[]; requestId: string | null }> {
+    const before = await this.newestId();
+    this.service.clock.advance(1000);
+    const answer = await this.#call(method, body);
+    const events = (await this.events()).filter(({ id }) => Number(id) > before).toReversed();
+    return { body: answer.body, events, requestId: answer.headers.get('keystile-request-id') };
+  }
+
+  async #call(method: string, body: object) {
+    const answer = await this.service.call(`/v1/${method}`, body, { peer: ORIGIN });
+    if (answer.status > 202) throw new Error(`${method} answered ${answer.status}: ${answer.text}`);
+    if (typeof answer.body.key === 'string') this.secrets.push(answer.body.key);
+    return answer;
+  }
+
+  /** A name that no other case uses. */
+  name(what: string): string {
+    return `${what}_${++this.#names}`;
+  }
+
+  secret(): string {
+    const secret = this.name('secret-of-an-import');
+    this.secrets.push(secret);
+    return secret;
+  }
+
+  async api(): Promise<string> {
+    return (await this.ok('apis.createApi', { name: 'audited' })).apiId as string;
+  }
+
+  async key(fields: object = {}): Promise<string> {
+    const { keyId } = await this.ok('keys.createKey', { apiId: await this.api(), name: 'before', ...fields });
+    return keyId as string;
+  }
+
+  async permission(name: string): Promise<string> {
+    return (await this.ok('permissions.createPermission', { name })).permissionId as string;
+  }
+
+  async role(name: string): Promise<string> {
+    return (await this.ok('permissions.createRole', { name })).roleId as string;
+  }
+
+  async identity(externalId: string, fields: object = {}): Promise<string> {
+    return (await this.ok('identities.createIdentity', { externalId, ...fields })).identityId as string;
+  }
+
+  async rootKey(): Promise<string> {
+    const made = await this.ok('rootKeys.createRootKey', { name: 'audited', permissions: ['api.*.read_api'] });
+    return made.rootKeyId as string;
+  }
+
+  async namespace(): Promise<string> {
+    const namespace = this.name('namespace');
+    await this.ok('ratelimits.limit', { namespace, identifier: 'a', limit: 5, duration: 1000 });
+    return namespace;
+  }
+}

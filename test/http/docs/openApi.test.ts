@@ -1,0 +1,206 @@
+import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test';
+import { type TSchema } from 'typebox';
+import { Value } from 'typebox/value';
+
+import { ERRORS } from '../../../src/core/errors.ts';
+import { liveness, readiness } from '../../../src/http/routes/health.ts';
+import { ROUTES } from '../../../src/http/routes/routeTable.ts';
+import { VERSION } from '../../../src/version.ts';
+import { TestService } from '../../support/service.ts';
+import { ENDPOINTS } from './endpoints.ts';
+
+interface Media {
+  readonly schema: TSchema & { $ref?: string };
+  readonly example?: unknown;
+  readonly examples?: Readonly<Record<string, { readonly value: unknown }>>;
+}
+
+interface Operation {
+  readonly operationId: string;
+  readonly security?: readonly object[];
+  readonly parameters?: readonly { name: string; in: string; required: boolean; schema: TSchema; example?: unknown }[];
+  readonly requestBody?: { readonly content: Readonly<Record<string, Media>> };
+  readonly responses: Readonly<
+    Record<string, { readonly description: string; readonly content: Readonly<Record<string, Media>> }>
+  >;
+}
+
+interface Document {
+  readonly openapi: string;
+  readonly info: { readonly title: string; readonly version: string };
+  readonly servers?: readonly { readonly url: string }[];
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components: { readonly schemas: Readonly<Record<string, TSchema>> };
+}
+
+/** A list of objects. */
+type Listed = { readonly properties: object };
+
+let service: TestService;
+let document: Document;
+
+beforeAll(async () => {
+  service = await TestService.start({ startsAt: '2026-03-15T12:00:00Z' });
+  document = (await service.call('/openapi.json', undefined, { method: 'GET' })).body as Document;
+});
+
+afterAll(async () => {
+  await service.close();
+});
+
+const PATHS = [...ENDPOINTS.map(({ path }) => path), liveness.path, readiness.path];
+
+const operations = (): (Operation & { path: string; method: string })[] =>
+  Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ path, method, ...operation })),
+  );
+
+/** The schema itself, where a reference stands for it. */
+function resolved(schema: Media['schema']): TSchema {
+  if (schema.$ref === undefined) return schema;
+  const found = schema.$ref
+    .split('/')
+    .slice(1)
+    .reduce<unknown>((node, name) => (node as Record<string, unknown> | undefined)?.[name], document);
+  expect([schema.$ref, typeof found]).toEqual([schema.$ref, 'object']);
+  return found as TSchema;
+}
+
+const fits = (schema: Media['schema'], value: unknown): [boolean, unknown] => [
+  Value.Check(resolved(schema), value),
+  Value.Errors(resolved(schema), value)[0]?.message,
+];
+
+describe('/openapi.json', () => {
+  test('is OpenAPI 3.1 of this version', () => {
+    expect([document.openapi, document.info.title, document.info.version]).toEqual(['3.1.0', 'Keystile', VERSION]);
+    expect(document).not.toHaveProperty('servers');
+  });
+
+  test('names the public URL as its server where one is configured', async () => {
+    const known = await TestService.start({ settings: { KEYSTILE_PUBLIC_URL: 'https://keys.example.com/' } });
+    try {
+      const { body } = await known.call('/openapi.json', undefined, { method: 'GET' });
+      expect((body as Document).servers).toEqual([{ url: 'https://keys.example.com' }]);
+      const { body: error } = await known.call('/v1/keys.getKey', {});
+      expect(error.error.docs).toBe('https://keys.example.com/docs/errors#BAD_REQUEST');
+    } finally {
+      await known.close();
+    }
+  });
+
+  test('has every endpoint, with the methods that it takes, and no other', () => {
+    expect(Object.keys(document.paths).sort()).toEqual([...PATHS].sort());
+    for (const { path, method } of ROUTES) {
+      expect(Object.keys(document.paths[path] ?? {})).toEqual(method === 'GET' ? ['get', 'post'] : ['post']);
+    }
+  });
+
+  test('gives every operation an id of its own', () => {
+    const ids = operations().map(({ operationId }) => operationId);
+    expect(new Set(ids).size).toBe(ids.length);
+  });
+
+  test('every reference resolves', () => {
+    const references = JSON.stringify(document).match(/"\$ref":"[^"]+"/g) ?? [];
+    expect(references.length).toBeGreaterThan(0);
+    for (const reference of new Set(references)) {
+      resolved({ $ref: reference.slice('"$ref":"'.length, -1) });
+    }
+  });
+
+  test('every example fits its own schema, and every request and answer has one', () => {
+    for (const { path, requestBody, parameters = [], responses } of operations()) {
+      const media = [
+        ...Object.values(requestBody?.content ?? {}),
+        ...Object.values(responses).flatMap(({ content }) => Object.values(content)),
+      ];
+      for (const { schema, example, examples = {} } of media) {
+        const values = [
+          ...(example === undefined ? [] : [example]),
+          ...Object.values(examples).map(({ value }) => value),
+        ];
+        expect([path, values.length > 0]).toEqual([path, true]);
+        for (const value of values) expect([path, ...fits(schema, value)]).toEqual([path, true, undefined]);
+      }
+      for (const { name, schema, example } of parameters.filter(({ example: given }) => given !== undefined)) {
+        expect([path, name, ...fits(schema, example)]).toEqual([path, name, true, undefined]);
+      }
+    }
+  });
+
+  test('every documented status is that of its codes', () => {
+    for (const { responses } of operations()) {
+      for (const [status, { content }] of Object.entries(responses)) {
+        const codes = Object.keys(content['application/json']?.examples ?? {}) as (keyof typeof ERRORS)[];
+        expect(codes.map((code) => String(ERRORS[code].status))).toEqual(codes.map(() => status));
+      }
+    }
+  });
+
+  test('management needs a root key, the rest does not', () => {
+    for (const { path, security } of operations()) {
+      const isManaged = ROUTES.some((route) => route.path === path);
+      expect([path, security]).toEqual([path, isManaged ? [{ rootKey: [] }] : undefined]);
+    }
+  });
+});
+
+describe('the pages', () => {
+  const page = async (path: string) => {
+    const answer = await service.call(path, undefined, { method: 'GET', rootKey: null });
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
+    expect(answer.text).toStartWith('<!doctype html>');
+    expect(answer.text).not.toContain('<script');
+    return answer.text;
+  };
+
+  test('/ leads to the others', async () => {
+    const text = await page('/');
+    const links = [...text.matchAll(/href="([^"#]+)"/g)].map(([, link = '']) => link);
+    expect(links).toEqual(['/docs', '/docs/errors', '/openapi.json', '/v1/liveness']);
+    for (const link of links) expect((await service.call(link, undefined, { method: 'GET' })).status).toBe(200);
+  });
+
+  test('/docs has a section for every endpoint, with its fields, and all its links lead somewhere', async () => {
+    const text = await page('/docs');
+    for (const path of PATHS) {
+      expect([path, text.includes(`id="${path.replace('/v1/', '')}"`), text.includes(path)]).toEqual([
+        path,
+        true,
+        true,
+      ]);
+    }
+    for (const { request } of ENDPOINTS) {
+      const { items, properties = items?.properties } = request as { items?: Listed; properties?: object };
+      for (const field of Object.keys(properties ?? {})) {
+        expect(text).toContain(`<code>${field}</code>`);
+      }
+    }
+    for (const [, anchor = ''] of text.matchAll(/href="#([^"]+)"/g)) expect(text).toContain(`id="${anchor}"`);
+  });
+
+  test('/docs/errors has a section for every code, where the docs link of an error leads', async () => {
+    const text = await page('/docs/errors');
+    for (const [code, { status }] of Object.entries(ERRORS)) {
+      expect(text).toContain(`<h2 id="${code}">${code} <small>${status}</small></h2>`);
+    }
+    const { docs } = (await service.call('/v1/nowhere', {})).body.error as { docs: string };
+    const [path = '', anchor = ''] = docs.split('#');
+    expect(await page(path)).toContain(`id="${anchor}"`);
+  });
+});
+
+test('the document is written once, plain and indented: 12,000 requests for it at once cost no more than their bytes', async () => {
+  const own = await TestService.start();
+  using spy = spyOn(JSON, 'stringify');
+  const written = () =>
+    spy.mock.calls.filter(([value]) => (value as { openapi?: string } | null)?.openapi !== undefined);
+  for (let i = 0; i < 3; i++) {
+    for (const path of ['/openapi.json', '/openapi.json?pretty']) {
+      expect((await own.call(path, undefined, { method: 'GET' })).status).toBe(200);
+    }
+  }
+  expect(written().length).toBe(2);
+  await own.close();
+});

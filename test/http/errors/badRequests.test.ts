@@ -1,0 +1,213 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+
+import { makeHandler } from '../../../src/http/app.ts';
+import { liveness, readiness } from '../../../src/http/routes/health.ts';
+import { verifyKey } from '../../../src/http/routes/keys.verifyKey.ts';
+import { ROUTES } from '../../../src/http/routes/routeTable.ts';
+import { type Answer, TestService } from '../../support/service.ts';
+import { ENDPOINTS, OPEN } from '../docs/endpoints.ts';
+import { storedIn } from './stored.ts';
+import { makeThings, realRequest, type Things } from './records.ts';
+import type { Node } from './wrongValues.ts';
+
+let service: TestService;
+let things: Things;
+let apiId = '';
+let keyId = '';
+
+beforeAll(async () => {
+  service = await TestService.start();
+  things = await makeThings(service);
+  ({ apiId, keyId } = things);
+});
+
+afterAll(async () => {
+  await service.close();
+});
+
+/** Where much may be sent in one call. */
+const LARGE = ['/v1/migrations.createKeys', '/v1/migrations.enqueueKeys', '/v1/ratelimits.multiLimit'];
+const maxBytesOf = (path: string): number => {
+  if (path === '/v1/keys.verifyKeys') return 100 * 8 * 1024;
+  return LARGE.includes(path) ? 4 * 1024 * 1024 : path === verifyKey.path ? 8 * 1024 : 64 * 1024;
+};
+
+const GETS = ROUTES.filter(({ method }) => method === 'GET');
+
+describe.each(ENDPOINTS.map(({ path }) => [path] as const))('%s', (path) => {
+  test.each([['text/plain'], ['application/x-www-form-urlencoded'], ['application/jsonx'], ['text/json'], ['']])(
+    'a body of type %p is a 415 that says which header to add',
+    async (type) => {
+      const before = storedIn(service.folder);
+      const answer = await service.call(path, undefined, { raw: '{}', headers: { 'content-type': type } });
+      expect([answer.status, answer.body.error.code, answer.body.error.message]).toEqual([
+        415,
+        'UNSUPPORTED_MEDIA_TYPE',
+        'The body must be JSON: add the header "Content-Type: application/json".',
+      ]);
+      expect(storedIn(service.folder)).toEqual(before);
+    },
+  );
+
+  test.each([['application/json; charset=utf-8'], ['APPLICATION/JSON'], ['application/vnd.api+json']])(
+    'a body of type %p is read',
+    async (type) => {
+      const answer = await service.call(path, undefined, { raw: '{"x":1}', headers: { 'content-type': type } });
+      expect(answer.status).toBe(400);
+    },
+  );
+
+  const maxBytes = maxBytesOf(path);
+  const body = (bytes: number): string => `{"x":"${'a'.repeat(bytes - 8)}"}`;
+
+  test.each([
+    ['declared', (raw: string) => service.call(path, undefined, { raw })],
+    ['not declared', (raw: string) => sendStream(path, raw)],
+  ])('a body of %s length may have so many bytes and not one more', async (_name, send) => {
+    const before = storedIn(service.folder);
+    const over = await send(body(maxBytes + 1));
+    expect([over.status, over.body.error.code, over.headers.get('connection')]).toEqual([
+      413,
+      'PAYLOAD_TOO_LARGE',
+      'close',
+    ]);
+    expect(over.body.error.message).toBe(`The body may have at most ${maxBytes} bytes here.`);
+    expect((await send(body(maxBytes))).status).toBe(400);
+    expect(storedIn(service.folder)).toEqual(before);
+  });
+});
+
+/** Sends a body in two pieces, without a length. */
+async function sendStream(path: string, text: string): Promise<Pick<Answer, 'status' | 'headers' | 'body'>> {
+  const half = Math.floor(text.length / 2);
+  const body = new ReadableStream<Uint8Array>({
+    start(controller) {
+      for (const piece of [text.slice(0, half), text.slice(half)]) controller.enqueue(new TextEncoder().encode(piece));
+      controller.close();
+    },
+  });
+  const headers = { 'content-type': 'application/json', authorization: `Bearer ${service.rootKey}` };
+  const request = new Request(`http://keystile.test${path}`, { method: 'POST', headers, body });
+  const response = await makeHandler(service.composed.service)(request, () => null);
+  return { status: response.status, headers: response.headers, body: await response.json() };
+}
+
+describe('methods', () => {
+  const endpoints = [
+    ...ROUTES.map(({ path, method }) => [path, method === 'GET' ? ['GET', 'POST'] : ['POST']] as const),
+    ...OPEN.map(({ path }) => [path, ['POST']] as const),
+    [liveness.path, ['GET', 'POST']] as const,
+    [readiness.path, ['GET', 'POST']] as const,
+    ['/openapi.json', ['GET']] as const,
+    ['/docs', ['GET']] as const,
+    ['/docs/errors', ['GET']] as const,
+    ['/', ['GET']] as const,
+  ];
+
+  test.each(endpoints)('%s takes %p and no other method', async (path, methods) => {
+    for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].filter((name) => !methods.includes(name as never))) {
+      const answer = await service.call(path, undefined, { method });
+      expect([method, answer.status, answer.body.error.code]).toEqual([method, 405, 'METHOD_NOT_ALLOWED']);
+      const allow = methods.join(', ').replace('GET', 'GET, HEAD');
+      expect(answer.headers.get('allow')).toBe(allow);
+      expect(answer.body.error.message).toBe(`${path} takes ${allow}, not ${method}.`);
+    }
+  });
+});
+
+describe('routes', () => {
+  test.each([
+    ['/v1/keys.createKeys', '; did you mean /v1/keys.createKey?'],
+    ['/v1/keys.verifykey', '; did you mean /v1/keys.verifyKey?'],
+    ['/v1/apis.getAPI', '; did you mean /v1/apis.getApi?'],
+    ['/v1/something.else', '; /docs lists them all.'],
+    [`/${'x'.repeat(5000)}`, '; /docs lists them all.'],
+    ['/v1/keys.createKey/', '; did you mean /v1/keys.createKey?'],
+    ['/v1/%6beys.createKeys', '; /docs lists them all.'],
+  ])('%.40s does not exist', async (path, hint) => {
+    const answer = await service.call(path, {});
+    expect([answer.status, answer.body.error.code]).toEqual([404, 'NOT_FOUND']);
+    expect(answer.body.error.message).toBe(`There is no such route${hint}`);
+  });
+
+  test.each([['/'], ['//'], ['////']])('a base URL that ends in %p finds every route', async (slashes) => {
+    for (const { path } of ENDPOINTS) {
+      const answer = await service.call(`${slashes}${path.slice(1)}`, { x: 1 });
+      expect([path, answer.status]).toEqual([path, 400]);
+    }
+    const answer = await service.call(`${slashes}v1/liveness`, undefined, { method: 'GET' });
+    expect([answer.status, answer.body.status]).toEqual([200, 'ok']);
+  });
+});
+
+describe('query parameters', () => {
+  const get = (path: string) => service.call(path, undefined, { method: 'GET' });
+
+  /** Fields as a query: of a list each item by itself. */
+  const queryOf = (fields: Record<string, unknown>): string =>
+    new URLSearchParams(
+      Object.entries(fields).flatMap(([name, value]) =>
+        (Array.isArray(value) ? value : [value]).map((each): [string, string] => [name, String(each)]),
+      ),
+    ).toString();
+
+  test.each(GETS.map((route) => [route.path, route] as const))('%s answers GET and POST alike', async (path, route) => {
+    const fields = realRequest(route, things) as Record<string, unknown>;
+    const [got, posted] = [await get(`${path}?${queryOf(fields)}`), await service.call(path, fields)];
+    expect([got.status, got.body]).toEqual([200, posted.body]);
+  });
+
+  test.each(GETS.map((route) => [route.path, route] as const))(
+    '%s refuses a wrong parameter by its name',
+    async (path, route) => {
+      const fields = realRequest(route, things) as Record<string, unknown>;
+      for (const [name, { type }] of Object.entries((route.request as Node).properties ?? {})) {
+        const wrong = { integer: '1.5', boolean: 'yes', string: '' }[type ?? ''];
+        if (wrong === undefined) continue;
+        const answer = await get(`${path}?${queryOf({ ...fields, [name]: wrong })}`);
+        expect([name, answer.status, answer.body.error.issues[0].path]).toEqual([name, 400, name]);
+        const twice = await get(`${path}?${queryOf({ ...fields, [name]: ['1', '1'] })}`);
+        expect([name, twice.status, twice.body.error.issues[0].path]).toEqual([name, 400, name]);
+      }
+      const unknown = await get(`${path}?${queryOf({ ...fields, nonsense: 1 })}`);
+      expect([unknown.status, unknown.body.error.message]).toEqual([400, 'unknown field `nonsense`']);
+    },
+  );
+
+  test.each([
+    ['limit=0', 'limit must be a whole number from 1 to 100, not 0'],
+    ['limit=101', 'limit must be a whole number from 1 to 100, not 101'],
+    ['limit=-1', 'limit must be a whole number from 1 to 100, not -1'],
+    ['limit=1.5', 'limit must be a whole number from 1 to 100, not a string of 3 characters'],
+    ['limit=1e1', 'limit must be a whole number from 1 to 100, not a string of 3 characters'],
+    ['limit=0x10', 'limit must be a whole number from 1 to 100, not a string of 4 characters'],
+    ['limit=%2010', 'limit must be a whole number from 1 to 100, not a string of 3 characters'],
+    ['limit=', 'limit must be a whole number from 1 to 100, not an empty string'],
+    ['limit=1&limit=2', 'limit must be a whole number from 1 to 100, not a list of 2 items'],
+    ['decrypt=True', 'decrypt must be true or false, not a string of 4 characters'],
+    ['decrypt=1', 'decrypt must be true or false, not a string of 1 characters'],
+    ['decrypt', 'decrypt must be true or false, not an empty string'],
+    ['decrypt=no', 'decrypt must be true or false, not a string of 2 characters'],
+    ['apiID=x', 'unknown field `apiID`, did you mean `apiId`?'],
+    ['__proto__=x', 'unknown field `__proto__`'],
+  ])('%s is a 400', async (query, message) => {
+    const answer = await get(`/v1/apis.listKeys?apiId=${apiId}&${query}`);
+    expect([answer.status, answer.body.error.message]).toEqual([400, message]);
+  });
+
+  test('a repeated parameter where one is wanted is a 400', async () => {
+    const answer = await get(`/v1/keys.getKey?keyId=${keyId}&keyId=${keyId}`);
+    expect([answer.status, answer.body.error.issues[0].path]).toEqual([400, 'keyId']);
+  });
+
+  test('true and false are words, limit is a number, pretty is no field', async () => {
+    const answer = await get(`/v1/apis.listKeys?apiId=${apiId}&limit=1&decrypt=false&revalidateKeysCache=true&pretty`);
+    expect([answer.status, answer.body.total]).toEqual([200, 1]);
+    expect((await get(`/v1/keys.getKey?keyId=${keyId}&decrypt=true`)).status).toBe(412);
+  });
+
+  test('a POST takes its fields from the body: a query is not looked at', async () => {
+    const answer = await service.call(`/v1/keys.getKey?keyId=${keyId}`, {});
+    expect([answer.status, answer.body.error.message]).toEqual([400, 'keyId is missing']);
+  });
+});

@@ -1,0 +1,109 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
+
+import { TestService } from '../../support/service.ts';
+import { refusedBy } from './refusal.ts';
+
+let service: TestService;
+let apiId = '';
+
+beforeAll(async () => {
+  service = await TestService.start();
+  apiId = await service.createApi();
+});
+
+afterAll(async () => {
+  await service.close();
+});
+
+const read = (keyId: string) => service.ok('/v1/keys.getKey', { keyId });
+const EMPTY = { name: '', externalId: '', ownerId: '', environment: '' };
+
+describe('an empty text is none', () => {
+  test('in createKey it is as if it was absent', async () => {
+    const { keyId } = await service.createKey({ apiId, ...EMPTY });
+    const { keyId: plain } = await service.createKey({ apiId });
+    const names = Object.keys(await read(keyId)).filter((name) => name !== 'id');
+    expect(names).toEqual(Object.keys(await read(plain)).filter((name) => name !== 'id'));
+    for (const name of [...Object.keys(EMPTY), 'identity']) expect(names).not.toContain(name);
+  });
+
+  test('an empty externalId does not hide the ownerId', async () => {
+    const { keyId } = await service.createKey({ apiId, externalId: '', ownerId: 'org-1' });
+    expect(await read(keyId)).toMatchObject({ ownerId: 'org-1', identity: { externalId: 'org-1' } });
+  });
+
+  test.each(['migrations.createKeys', 'migrations.enqueueKeys'])('in %s it is as if it was absent', async (method) => {
+    const secrets = [`${method}-empty`, `${method}-owned`];
+    const [plaintext, other] = secrets;
+    const keys = [
+      { plaintext, ...EMPTY },
+      { plaintext: other, ...EMPTY, ownerId: 'org-2' },
+    ];
+    const isList = method === 'migrations.createKeys';
+    const body = isList ? keys.map((key) => ({ apiId, ...key })) : { migrationId: method, apiId, keys };
+    expect((await service.call(`/v1/${method}`, body)).status).toBe(isList ? 200 : 202);
+    await service.engine.importQueue.run();
+    const [none, owned] = await Promise.all(secrets.map((key) => service.ok('/v1/keys.whoami', { key })));
+    for (const name of ['name', 'identity', 'environment']) expect(none).not.toHaveProperty(name);
+    expect(owned).toMatchObject({ identity: { externalId: 'org-2' } });
+  });
+
+  describe('in updateKey', () => {
+    let keyId = '';
+    beforeEach(async () => {
+      ({ keyId } = await service.createKey({ apiId, name: 'a name', externalId: 'org-3', environment: 'live' }));
+    });
+
+    test.each([
+      ['name', ['name']],
+      ['environment', ['environment']],
+      ['externalId', ['ownerId', 'identity']],
+      ['ownerId', ['ownerId', 'identity']],
+    ])('%s is cleared', async (field, gone) => {
+      const before = await read(keyId);
+      await service.ok('/v1/keys.updateKey', { keyId, [field]: '' });
+      const after = await read(keyId);
+      const isLeft = ([name]: [string, unknown]) => !gone.includes(name) && name !== 'updatedAt';
+      expect(Object.entries(after).filter(isLeft)).toEqual(Object.entries(before).filter(isLeft));
+      for (const name of gone) {
+        expect(before).toHaveProperty(name);
+        expect(after).not.toHaveProperty(name);
+      }
+    });
+  });
+
+  test('in updateIdentity an empty environment has no effect', async () => {
+    const { identityId } = await service.ok('/v1/identities.createIdentity', { externalId: 'user-1' });
+    const before = await service.ok('/v1/identities.getIdentity', { identityId });
+    expect(await service.ok('/v1/identities.updateIdentity', { identityId, environment: '' })).toEqual(before);
+  });
+});
+
+test('enabled is true or false: null does not enable a disabled key', async () => {
+  const { keyId } = await service.createKey({ apiId, enabled: false });
+  const message = 'enabled must be true or false, not null';
+  expect(await refusedBy(service, '/v1/keys.updateKey', { keyId, enabled: null })).toEqual({
+    status: 400,
+    code: 'BAD_REQUEST',
+    message,
+    issues: [{ path: 'enabled', message }],
+  });
+  expect(await read(keyId)).toMatchObject({ enabled: false });
+});
+
+describe.each(['apis.createApi', 'apis.updateApi'])('%s', (method) => {
+  test.each([
+    ['blanks', '   '],
+    ['other blanks', '\t\n\u00a0\u2003\u3000'],
+  ])('a name of %s is refused', async (_what, name) => {
+    const fields = method === 'apis.createApi' ? { name } : { apiId, name };
+    const answer = await refusedBy(service, `/v1/${method}`, fields);
+    expect(answer.issues).toEqual([{ path: 'name', message: 'name must have something to read in it' }]);
+  });
+
+  test('a name with something to read among blanks is kept as it is', async () => {
+    const fields = method === 'apis.createApi' ? { name: ' a ' } : { apiId, name: ' a ' };
+    const { apiId: id = apiId } = await service.ok(`/v1/${method}`, fields);
+    expect((await service.ok('/v1/apis.getApi', { apiId: id })).name).toBe(' a ');
+  });
+});

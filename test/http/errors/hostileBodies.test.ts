@@ -1,0 +1,184 @@
+import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test';
+
+import { MAX_IMPORT_BODY_BYTES, MAX_VERIFY_BATCH_BODY_BYTES, MAX_VERIFY_BODY_BYTES } from '../../../src/core/bounds.ts';
+import type { Actor } from '../../../src/engine/admin/change/actor.ts';
+import type { Engine } from '../../../src/engine/engine.ts';
+import { toImportedKeys } from '../../../src/http/shapes/importFields.ts';
+import { toPermissionQuery } from '../../../src/http/verify/permissionQuery.ts';
+import { queryToBody } from '../../../src/http/request/queryString.ts';
+import { listKeys } from '../../../src/http/routes/apis.listKeys.ts';
+import { createRootKey } from '../../../src/http/routes/rootKeys.createRootKey.ts';
+import { collidingTexts } from '../../support/collidingTexts.ts';
+import { TestService } from '../../support/service.ts';
+
+let service: TestService;
+
+beforeAll(async () => {
+  service = await TestService.start();
+});
+
+afterAll(async () => {
+  await service.close();
+});
+
+/** 100 entries of 633 unknown fields: each name has as many characters as fill the bytes. */
+function manyFields(nameLength: number, entryOf: (fields: object) => object): object[] {
+  const names = Array.from({ length: 633 }, (_, i) => `x${i}_`.padEnd(nameLength, 'y'));
+  const fields = Object.fromEntries(names.map((name) => [name, 1]));
+  return Array.from({ length: 100 }, () => entryOf(fields));
+}
+
+/** A list that counts how far it was read. */
+function counted<T>(items: readonly T[]): { list: readonly T[]; read: () => number } {
+  const read = new Set<string>();
+  const list = new Proxy(items, {
+    get(target, property, receiver) {
+      if (typeof property === 'string' && /^\d+$/.test(property)) read.add(property);
+      return Reflect.get(target, property, receiver) as unknown;
+    },
+  });
+  return { list, read: () => read.size };
+}
+
+describe('a body that is wrong in 63,300 places', () => {
+  const shown = (length: number, i: number): string => `x${i}_`.padEnd(length, 'y').slice(0, 64);
+
+  test('keys.verifyKeys: more than 100 single verifications could send is a 413', async () => {
+    const raw = JSON.stringify({ keys: manyFields(60, (fields) => ({ key: 'k', ...fields })) });
+    expect(raw.length).toBeGreaterThan(4_000_000);
+    const answer = await service.call('/v1/keys.verifyKeys', undefined, { raw, rootKey: null });
+    expect([answer.status, answer.body.error.message]).toEqual([413, 'The body may have at most 819200 bytes here.']);
+  });
+
+  test('keys.verifyKeys: the first 20 are told', async () => {
+    const raw = JSON.stringify({ keys: manyFields(7, (fields) => ({ key: 'k', ...fields })) });
+    expect([raw.length <= MAX_VERIFY_BATCH_BODY_BYTES, raw.length > MAX_VERIFY_BATCH_BODY_BYTES * 0.9]).toEqual([
+      true,
+      true,
+    ]);
+    const answer = await service.call('/v1/keys.verifyKeys', undefined, { raw, rootKey: null });
+    expect([answer.status, answer.body.error.issues]).toEqual([
+      400,
+      Array.from({ length: 20 }, (_, i) => ({
+        path: `keys[0].${shown(7, i)}`,
+        message: `unknown field \`${shown(7, i)}\``,
+      })),
+    ]);
+  });
+
+  test('migrations.createKeys: the first 20 are told, and a long name is cut', async () => {
+    const raw = JSON.stringify(
+      manyFields(61, (fields) => ({ apiId: 'a', plaintext: 'a secret that is long enough', ...fields })),
+    );
+    expect([raw.length <= MAX_IMPORT_BODY_BYTES, raw.length > MAX_IMPORT_BODY_BYTES * 0.98]).toEqual([true, true]);
+    const answer = await service.call('/v1/migrations.createKeys', undefined, { raw });
+    expect([answer.status, answer.body.error.issues.length]).toEqual([400, 20]);
+    expect(answer.body.error.issues[19]).toEqual({
+      path: `[0].${shown(61, 19)}`,
+      message: `unknown field \`${shown(61, 19)}\``,
+    });
+    const long = JSON.stringify([{ apiId: 'a', ['z'.repeat(4_000_000)]: 1 }]);
+    const cut = await service.call('/v1/migrations.createKeys', undefined, { raw: long });
+    expect(cut.body.error.issues).toEqual([
+      { path: `[0].${'z'.repeat(64)}`, message: `unknown field \`${'z'.repeat(64)}\`` },
+    ]);
+  });
+});
+
+test('a body of more values than a request can use is a 400', async () => {
+  const raw = `[${'[],'.repeat(200_000)}0]`;
+  const answer = await service.call('/v1/keys.verifyKeys', undefined, { raw, rootKey: null });
+  expect([answer.status, answer.body.error.message]).toEqual([
+    400,
+    'The body has more than 200000 values. Send it in smaller parts.',
+  ]);
+});
+
+describe('texts that fall into one place of the tables of the runtime', () => {
+  test('as names: there may be 700 of them', async () => {
+    const fields = (count: number) => Object.fromEntries(collidingTexts(count).map((name) => [name, 1]));
+    const send = (count: number) => service.call('/v1/keys.verifyKeys', { keys: [fields(count)] }, { rootKey: null });
+    // One of them is `keys`.
+    expect((await send(699)).body.error.issues.length).toBe(20);
+    expect((await send(700)).body.error.message).toBe(
+      'The body has more than 700 different member names. Send it in smaller parts.',
+    );
+  });
+
+  test.each([
+    ['/v1/keys.verifyKeys', null],
+    ['/v1/migrations.createKeys', undefined],
+    ['/v1/ratelimits.multiLimit', undefined],
+    ['/v1/apis.createApi', undefined],
+  ])('as texts, to %s: JSON.parse never reads them', async (path, rootKey) => {
+    const parse = spyOn(JSON, 'parse');
+    try {
+      const raw = JSON.stringify({ keys: collidingTexts(2_000) });
+      expect(raw.length).toBeGreaterThan(MAX_VERIFY_BODY_BYTES);
+      const answer = await service.call(path, undefined, { raw, ...(rootKey === null ? { rootKey } : {}) });
+      expect(answer.status).toBe(400);
+      // The answer is read by the test.
+      expect(parse.mock.calls.map(([text]) => text)).toEqual([answer.text]);
+    } finally {
+      parse.mockRestore();
+    }
+  });
+});
+
+describe('what is told in words is looked for no further', () => {
+  test('than the 20th problem of a permission query', () => {
+    const { list, read } = counted(Array<number>(1_000).fill(1));
+    expect(() => toPermissionQuery({ and: list })).toThrow('authorization.permissions.and[19] must be');
+    expect(read()).toBe(20);
+  });
+
+  test('than the first part of a permission query that is too much: 100 are read, with all that hold others', () => {
+    const { list, read } = counted(Array<string>(1_000).fill('a'));
+    expect(toPermissionQuery({ or: list.slice(0, 99) })).toEqual({ or: Array<string>(99).fill('a') });
+    const nested = { and: [{ or: list.slice(0, 49) }, null, { or: [...list.slice(0, 46), null] }] };
+    expect(toPermissionQuery(nested)).toMatchObject({ and: [{ or: {} }, { or: {} }] });
+    const before = read();
+    expect(() => toPermissionQuery({ or: list })).toThrow(
+      'authorization.permissions must have at most 100 parts, at all depths together',
+    );
+    expect(() => toPermissionQuery({ and: [...nested.and, 'a'] })).toThrow('must have at most 100 parts');
+    expect([before, read()]).toEqual([99, 100]);
+  });
+
+  test('than the 20th problem of imported keys', () => {
+    const { list, read } = counted(Array.from({ length: 100 }, () => ({ apiId: 'a' })));
+    expect(() => toImportedKeys({} as Engine, list, 'keys')).toThrow(
+      'keys[19]: exactly one of plaintext and hash is needed',
+    );
+    // The 21st is taken from the list, but not looked into.
+    expect(read()).toBe(21);
+  });
+
+  test('than the 20th text that is no right', async () => {
+    const { list, read } = counted(Array.from({ length: 1_000 }, () => 'api.*.creat_key'));
+    const making = createRootKey.handle(service.engine, {} as Actor, { name: 'x', permissions: list });
+    const error: unknown = await making.catch((reason: unknown) => reason);
+    expect(error).toMatchObject({
+      message: expect.stringContaining(
+        'permissions[19]: "api.*.creat_key" is no right; did you mean "api.*.create_key"?',
+      ),
+    });
+    expect(read()).toBe(21);
+  });
+});
+
+test('parameters of a query are read once, however many names there are', () => {
+  const getAll = spyOn(URLSearchParams.prototype, 'getAll');
+  try {
+    const params = new URLSearchParams(`apiId=a&limit=5&limit=6&${'x&y&'.repeat(500)}`);
+    expect(queryToBody(listKeys.request, params)).toEqual({
+      apiId: 'a',
+      limit: ['5', '6'],
+      x: Array<string>(500).fill(''),
+      y: Array<string>(500).fill(''),
+    });
+    expect(getAll).toHaveBeenCalledTimes(0);
+  } finally {
+    getAll.mockRestore();
+  }
+});

@@ -1,0 +1,204 @@
+import { DEEDS, isRight, rightTo } from '../../../src/core/rights.ts';
+import type { Route } from '../../../src/http/routes/route.ts';
+import type { TestService } from '../../support/service.ts';
+import type { Node } from './wrongValues.ts';
+
+/** One of everything that a request can name, by the names of the fields that name it. */
+export interface Things {
+  readonly apiId: string;
+  readonly keyId: string;
+  readonly key: string;
+  readonly deletedKeyId: string;
+  readonly identityId: string;
+  readonly externalId: string;
+  readonly permissionId: string;
+  readonly permission: string;
+  readonly roleId: string;
+  readonly role: string;
+  readonly namespaceId: string;
+  readonly namespaceName: string;
+  /** Has an override in the namespace. */
+  readonly identifier: string;
+  readonly rootKeyId: string;
+  readonly migrationId: string;
+}
+
+/** As ids look, and of nothing that exists. */
+export const ABSENT: Things = {
+  apiId: 'api_1Jm8ZtXg3kPp5FhJ9sQw2R',
+  keyId: 'key_1Jm8ZtYh4mRr6GjK8uTx3S',
+  key: 'demo_7Kq2YvWc9XnTbR4sLmZp6D3fGh8J',
+  deletedKeyId: 'key_1Jm8ZtYh4mRr6GjK8uTx3S',
+  identityId: 'id_1Jm8ZtXh5nQq7GiK2tRv6W',
+  externalId: 'nobody-at-all',
+  permissionId: 'perm_1Jm8ZtZk5nSs7HkL9vUy4T',
+  permission: 'nothing.at.all',
+  roleId: 'role_1Jm8Zta6oTt8JmM2wVz5Ux',
+  role: 'no role at all',
+  namespaceId: 'ns_1Jm8Ztb7pUu9KnN3xWa6Vy',
+  namespaceName: 'no.namespace.at.all',
+  identifier: 'no identifier at all',
+  rootKeyId: 'rk_1Jm8Ztc8qVv2LoP4yXb7Wz',
+  migrationId: 'no-migration-at-all',
+};
+
+let made = 0;
+
+/** Makes one of everything, apart from all others; their names end so. */
+export async function makeThings(service: TestService, suffix = `${++made}`): Promise<Things> {
+  const [externalId, permission, role] = [`user-${suffix}`, `documents.read-${suffix}`, `editor-${suffix}`];
+  const [namespaceName, identifier, migrationId] = [`email-${suffix}`, `org-${suffix}`, `migration-${suffix}`];
+  const ratelimits = [{ name: 'a', limit: 5, duration: 60_000 }];
+  const { apiId, keyId, key } = await service.createKey({ remaining: 5, ratelimits, externalId });
+  const { keyId: deletedKeyId } = await service.createKey({ apiId });
+  await service.ok('/v1/keys.deleteKey', { keyId: deletedKeyId });
+  const { id: identityId } = await service.ok('/v1/identities.getIdentity', { externalId });
+  const { permissionId } = await service.ok('/v1/permissions.createPermission', { name: permission });
+  const { roleId } = await service.ok('/v1/permissions.createRole', { name: role });
+  const numbers = { limit: 5, duration: 60_000 };
+  await service.ok('/v1/ratelimits.limit', { namespace: namespaceName, identifier, ...numbers });
+  const override = { namespaceName, identifier, ...numbers };
+  const { namespaceId } = await service.ok('/v1/ratelimits.setOverride', override);
+  const { rootKey } = await service.engine.rootKeys.create({
+    name: suffix,
+    rights: ['root.*.create_root_key'],
+    expiresAtMs: null,
+  });
+  await service.call('/v1/migrations.enqueueKeys', {
+    migrationId,
+    apiId,
+    keys: [{ plaintext: `imported-from-elsewhere-${suffix}` }],
+  });
+  const limited = { namespaceId, namespaceName, identifier, rootKeyId: rootKey.id, migrationId };
+  const granted = { permissionId, permission, roleId, role };
+  return { apiId, keyId, key, deletedKeyId, identityId, externalId, ...granted, ...limited };
+}
+
+/** Deletes everything that can be deleted of what was made. */
+export async function deleteThings(service: TestService, things: Things): Promise<void> {
+  const { apiId, identityId, permissionId, roleId, namespaceName, identifier } = things;
+  await service.ok('/v1/apis.deleteApi', { apiId });
+  await service.ok('/v1/identities.deleteIdentity', { identityId });
+  await service.ok('/v1/permissions.deletePermission', { permissionId });
+  await service.ok('/v1/permissions.deleteRole', { roleId });
+  await service.ok('/v1/ratelimits.deleteOverride', { namespaceName, identifier });
+}
+
+/** Fields of a request that name something, by the thing that they name; in lists of references by their path. */
+const NAMES: Readonly<Record<string, keyof Things>> = {
+  apiId: 'apiId',
+  keyId: 'keyId',
+  key: 'key',
+  identityId: 'identityId',
+  externalId: 'externalId',
+  ownerId: 'externalId',
+  permissionId: 'permissionId',
+  'permissions.id': 'permissionId',
+  'permissions.name': 'permission',
+  'permissions.slug': 'permission',
+  roleId: 'roleId',
+  'roles.id': 'roleId',
+  'roles.name': 'role',
+  namespaceId: 'namespaceId',
+  namespaceName: 'namespaceName',
+  namespace: 'namespaceName',
+  identifier: 'identifier',
+  rootKeyId: 'rootKeyId',
+  migrationId: 'migrationId',
+};
+
+/** Fields of what a route makes: they must not name what exists already. */
+const NEW = ['name', 'slug', 'externalId', 'value', 'plaintext'];
+
+type Shown = Pick<Route, 'path' | 'example'>;
+
+/** The example of a route with things that exist, or other ones, in the place of those that it names. */
+// Requests are objects and lists of any shape.
+// oxlint-disable-next-line typescript/no-explicit-any
+export function realRequest({ path, example }: Shown, things: Things): any {
+  const [, method = ''] = path.split('.');
+  const makes = method.startsWith('create') || path.startsWith('/v1/migrations.');
+  const suffix = `${++made}`;
+  return mapTexts(example.request, '', (value, name) => {
+    const field = name.split('.').slice(-2).join('.');
+    const last = name.split('.').at(-1) ?? '';
+    if (makes && NEW.includes(last)) return last === 'value' ? Bun.SHA256.hash(suffix, 'base64') : `${value}-${suffix}`;
+    if (method === 'restoreKey' && last === 'keyId') return things.deletedKeyId;
+    const thing = NAMES[field] ?? NAMES[last];
+    return thing === undefined ? value : things[thing];
+  });
+}
+
+/** Fields that name the same thing in other ways. */
+const OTHER_NAMES: Readonly<Record<string, readonly string[]>> = {
+  identityId: ['externalId'],
+  externalId: ['identityId'],
+  namespaceName: ['namespaceId'],
+  namespaceId: ['namespaceName'],
+  id: ['name', 'slug'],
+  name: ['id', 'slug'],
+};
+
+/** The example of a route, and copies of it that name the same things in the other ways that its schema knows. */
+export function spellings({ path, example, request }: Shown & Pick<Route, 'request'>): Shown[] {
+  const requests = [example.request, ...respelt(example.request, request)];
+  return requests.map((each) => ({ path, example: { ...example, request: each } }));
+}
+
+function respelt(value: object, schema: Node): object[] {
+  const found: object[] = [];
+  for (const [name, inner] of Object.entries(value)) {
+    const { [name]: _old, ...rest } = value as Record<string, unknown>;
+    const others = (OTHER_NAMES[name] ?? []).filter((other) => schema.properties?.[other] !== undefined);
+    found.push(...others.map((other) => ({ ...rest, [other]: inner })));
+    const item: unknown = Array.isArray(inner) ? inner[0] : undefined;
+    const items = schema.properties?.[name]?.items;
+    if (typeof item !== 'object' || item === null || items === undefined) continue;
+    if (name === 'permissions' || name === 'roles') {
+      for (const each of respelt(item, items)) found.push({ ...value, [name]: [each] });
+    }
+  }
+  return found;
+}
+
+/** The things that the request of a route names. */
+export function thingsNamedBy(route: Shown): (keyof Things)[] {
+  const marked = Object.fromEntries(Object.keys(ABSENT).map((name) => [name, `<${name}>`])) as unknown as Things;
+  const text = JSON.stringify(realRequest(route, marked));
+  return (Object.keys(ABSENT) as (keyof Things)[]).filter((name) => text.includes(`<${name}>`));
+}
+
+/** The same value with other texts, each by the path of members that leads to it. */
+function mapTexts(value: unknown, name: string, toOther: (value: string, name: string) => string): unknown {
+  if (typeof value === 'string') return toOther(value, name);
+  if (Array.isArray(value)) return value.map((item) => mapTexts(item, name, toOther));
+  if (typeof value !== 'object' || value === null) return value;
+  const members = Object.entries(value);
+  return Object.fromEntries(members.map(([member, inner]) => [member, mapTexts(inner, `${name}.${member}`, toOther)]));
+}
+
+/** An answer without the names of these things and of the request: what is the same for all things is then the same text. */
+export function withoutIds(text: string, things: Things): string {
+  const anonymous = text.replaceAll(/"requestId":"[^"]+"/g, '"requestId":"ID"');
+  return Object.values(things).reduce<string>((shown, id) => shown.replaceAll(id as string, 'ID'), anonymous);
+}
+
+/** What the fields of the example need, beside the rights of the route. */
+export function rightsOfFields({ example, fieldRights = [] }: Route): string[] {
+  const text = JSON.stringify(example.request);
+  const isNamed = (field: string): boolean => text.includes(`"${field}":`);
+  return fieldRights.filter(({ fields }) => fields.some(isNamed)).flatMap(({ rights }) => rights);
+}
+
+/** A right as the documentation shows it, on these things. */
+export function rightOn(right: string, things: Things): string {
+  return right.replaceAll(/<(\w+)>/g, (_, name: keyof Things) => things[name]);
+}
+
+/** Every right there is, on these things alone where a right can be on one thing, and on all where it cannot. */
+export function allRightsOn({ apiId, identityId, namespaceId }: Things): string[] {
+  const owners: Readonly<Record<string, string>> = { api: apiId, identity: identityId, ratelimit: namespaceId };
+  const on = DEEDS.map((deed) => rightTo(deed, owners[deed.split('.')[0] ?? ''] ?? '*'));
+  // What is about no single thing can only be held for all.
+  return on.filter(isRight);
+}

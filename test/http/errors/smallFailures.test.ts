@@ -1,0 +1,122 @@
+import { Database } from 'bun:sqlite';
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import { join } from 'node:path';
+
+import { TestService } from '../../support/service.ts';
+
+let service: TestService;
+
+beforeEach(async () => {
+  service = await TestService.start({ startsAt: '2026-03-15T12:00:00Z' });
+});
+
+afterEach(async () => {
+  await service.close();
+});
+
+/** What a person with a shell, or a bug, could do to the tables. */
+function damage(sql: string, ...params: string[]): void {
+  const db = new Database(join(service.folder, 'keystile.db'));
+  db.run('PRAGMA busy_timeout = 5000');
+  expect(db.query(sql).run(...params).changes).toBeGreaterThan(0);
+  db.close();
+}
+
+describe('a stored row that cannot be read harms its own key alone', () => {
+  test('a damaged replay fails the retry that it belongs to, by the id of its key; all others are charged on', async () => {
+    const [{ key, keyId }, other] = [
+      await service.createKey({ remaining: 5 }),
+      await service.createKey({ remaining: 5 }),
+    ];
+    await service.verify(key, { idempotencyKey: 'order-0001' });
+    damage("UPDATE replays_0 SET outcome = 'x'");
+    const retry = service.call('/v1/keys.verifyKey', { key, idempotencyKey: 'order-0001' }, { rootKey: null });
+    const [answer, verdict] = await Promise.all([retry, service.verify(other.key)]);
+    expect([answer.status, answer.body.error.code]).toEqual([500, 'INTERNAL_SERVER_ERROR']);
+    expect(answer.body.error.message).toContain(keyId);
+    expect(verdict).toMatchObject({ valid: true, remaining: 4 });
+    expect(await service.verify(key)).toMatchObject({ valid: true, remaining: 3 });
+    expect(service.broken).toEqual([]);
+  });
+
+  test('a key with damaged metadata is left out of a listing, names itself when asked for, and can be removed', async () => {
+    const apiId = await service.createApi();
+    const [bad, good] = [await service.createKey({ apiId, meta: { a: 1 } }), await service.createKey({ apiId })];
+    damage("UPDATE keys SET meta = '{' WHERE id = ?", bad.keyId);
+    const listed = await service.ok('/v1/apis.listKeys', { apiId });
+    expect(listed.keys.map(({ id }: { id: string }) => id)).toEqual([good.keyId]);
+    const asked = await service.call('/v1/keys.getKey', { keyId: bad.keyId });
+    expect([asked.status, asked.body.error.message.includes(bad.keyId)]).toEqual([500, true]);
+    await service.ok('/v1/keys.deleteKey', { keyId: bad.keyId, permanent: true });
+    expect(await service.verify(bad.key)).toMatchObject({ code: 'NOT_FOUND' });
+    expect((await service.ok('/v1/apis.listKeys', { apiId })).total).toBe(1);
+  });
+
+  test('a refill in a time zone that nobody knows stops neither the sweep nor the refills of others', async () => {
+    const fields = { remaining: 0, refill: { interval: 'daily', amount: 7 } };
+    const [bad, good] = [await service.createKey(fields), await service.createKey(fields)];
+    damage(`UPDATE keys SET credits = replace(credits, 'UTC', 'Mars/Olympus') WHERE id = ?`, bad.keyId);
+    service.clock.set('2026-03-16T00:00:00Z');
+    expect(await service.engine.sweep.run()).toBe(1);
+    expect(await service.verify(good.key)).toMatchObject({ valid: true, remaining: 6 });
+    const answer = await service.call('/v1/keys.verifyKey', { key: bad.key }, { rootKey: null });
+    expect([answer.status, answer.body.error.message.includes(bad.keyId)]).toEqual([500, true]);
+  });
+});
+
+describe('idempotency keys', () => {
+  test('a retry is answered as it was although the local limit is used up by now', async () => {
+    const { key } = await service.createKey({ remaining: 5, ratelimit: { limit: 1, duration: 60_000 } });
+    const ask = () => service.verify(key, { idempotencyKey: 'order-0001' });
+    const answers = await Promise.all([ask(), ask(), ask()]);
+    for (const answer of [...answers, await ask()]) expect(answer).toMatchObject({ valid: true, remaining: 4 });
+    expect(await service.verify(key, { idempotencyKey: 'order-0002' })).toMatchObject({
+      code: 'RATE_LIMITED',
+      remaining: 4,
+    });
+  });
+
+  test.each([
+    ['30m', 'shorter'],
+    ['2h', 'longer'],
+  ])('are forgotten after two retentions also when the retention becomes %s (%s)', async (retention) => {
+    const { key } = await service.createKey({ remaining: 5 });
+    await service.verify(key, { idempotencyKey: 'order-0001' });
+    await service.stop();
+    const changed = await TestService.start({
+      folder: service.folder,
+      startsAt: '2026-03-15T12:00:00Z',
+      settings: { KEYSTILE_IDEMPOTENCY_RETENTION: retention },
+    });
+    for (let hour = 0; hour < 4; hour++) {
+      changed.clock.advance(3_600_000);
+      await changed.engine.storage.ledger.prune();
+    }
+    expect(await changed.verify(key, { idempotencyKey: 'order-0001' })).toMatchObject({ remaining: 3 });
+    await changed.stop();
+    await service.open();
+  });
+});
+
+test('readiness tells of a full disk, and of space again after the next commit', async () => {
+  const { key } = await service.createKey({ remaining: 100_000 });
+  expect((await service.call('/v1/readiness', undefined, { method: 'GET', rootKey: null })).status).toBe(200);
+  await service.fillDisk();
+  const full = await service.call('/v1/readiness', undefined, { method: 'GET', rootKey: null });
+  expect([full.status, full.body]).toEqual([
+    503,
+    { ready: false, reasons: ['The disk is full; nothing was spent or changed.'], warnings: [] },
+  ]);
+  await service.storage.setMaxPages(null);
+  expect(await service.verify(key)).toMatchObject({ valid: true });
+  expect((await service.call('/v1/readiness', undefined, { method: 'GET', rootKey: null })).status).toBe(200);
+});
+
+test('an ad-hoc limit with the numbers of a configured one is the same counter, in both modes', async () => {
+  for (const async of [true, false]) {
+    const { key } = await service.createKey({ ratelimit: { async, limit: 10, duration: 60_000 } });
+    await service.verify(key);
+    const asked = await service.verify(key, { ratelimits: [{ name: 'default', limit: 10, duration: 60_000 }] });
+    expect(asked).toMatchObject({ valid: true, ratelimit: { remaining: 8 } });
+  }
+});

@@ -1,0 +1,127 @@
+import { describe, expect, test } from 'bun:test';
+import * as fc from 'fast-check';
+
+import { ChunkedBody } from '../../../src/http/front/chunkedBody.ts';
+import { Held } from '../../../src/http/front/byteBuffer.ts';
+import { Store } from '../../../src/http/front/memoryBudget.ts';
+
+/** Reads what comes in these pieces: the body, what is left behind it, or null where more has to come. */
+function read(pieces: readonly string[], maxBytes = 100): { body: string; rest: string; isTooLong: boolean } | null {
+  const [body, from] = [new ChunkedBody(maxBytes, new Store()), new Held(new Store())];
+  let isDone = false;
+  for (const piece of pieces) {
+    if (piece !== '') from.add(Buffer.from(piece, 'latin1'));
+    isDone ||= body.read(from);
+    from.keep();
+  }
+  const rest = from.bytes.toString('latin1', from.start, from.end);
+  return isDone ? { body: body.bytes.toString('latin1'), rest, isTooLong: body.isTooLong } : null;
+}
+
+const whole = (body: string, rest = '') => ({ body, rest, isTooLong: false });
+
+describe('a chunked body', () => {
+  test.each([
+    ['of one chunk', '2\r\nhi\r\n0\r\n\r\n', whole('hi')],
+    ['of none', '0\r\n\r\n', whole('')],
+    ['of several', '2\r\nhi\r\n0A\r\n0123456789\r\n0\r\n\r\n', whole('hi0123456789')],
+    ['with zeros before sizes', '0000000000000002\r\nhi\r\n000\r\n\r\n', whole('hi')],
+    ['with extensions', '2;a=b;c\r\nhi\r\n0;d\r\n\r\n', whole('hi')],
+    ['with trailers', '2\r\nhi\r\n0\r\nX-A: b\r\nContent-Length: 5\r\n\r\n', whole('hi')],
+    ['with the next request behind it', '2\r\nhi\r\n0\r\n\r\nGET /', whole('hi', 'GET /')],
+    ['with line ends inside', '4\r\n\r\n\r\n\r\n0\r\n\r\n', whole('\r\n\r\n')],
+  ])('%s is read, cut at any byte, and byte by byte', (_name, text, expected) => {
+    for (let cut = 0; cut <= text.length; cut++) expect(read([text.slice(0, cut), text.slice(cut)])).toEqual(expected);
+    expect(read(text.split(''))).toEqual(expected);
+    const end = text.length - expected.rest.length;
+    for (let cut = 0; cut < end; cut++) expect(read([text.slice(0, cut)])).toBeNull();
+  });
+
+  test.each([
+    ['0x2\r\nhi\r\n0\r\n\r\n'],
+    ['+2\r\nhi\r\n0\r\n\r\n'],
+    ['-2\r\nhi\r\n0\r\n\r\n'],
+    ['2 \r\nhi\r\n0\r\n\r\n'],
+    [' 2\r\nhi\r\n0\r\n\r\n'],
+    ['2,2\r\nhi\r\n0\r\n\r\n'],
+    ['\r\nhi\r\n0\r\n\r\n'],
+    ['g\r\nhi\r\n0\r\n\r\n'],
+    ['00000000000000002\r\nhi\r\n0\r\n\r\n'],
+    ['2\nhi\r\n0\r\n\r\n'],
+    ['\n'],
+    ['2\r\nhi\n0\r\n\r\n'],
+    ['2\r\nhi!\r\n0\r\n\r\n'],
+    ['2\r\nhixx0\r\n\r\n'],
+    ['2\r\nhi\r\n\r\n0\r\n\r\n'],
+    ['2;a="b"\r\nhi\r\n0\r\n\r\n'],
+    ['2;a b\r\nhi\r\n0\r\n\r\n'],
+    [`2;${'a'.repeat(255)}\r\nhi\r\n0\r\n\r\n`],
+    ['2'.repeat(300)],
+    ['2\r\nhi\r\n0\r\nno trailer\r\n\r\n'],
+    ['2\r\nhi\r\n0\r\n X: a\r\n\r\n'],
+    ['2\r\nhi\r\n0\r\nX: a\n\r\n'],
+    [`2\r\nhi\r\n0\r\n${`X-A: ${'a'.repeat(100)}\r\n`.repeat(41)}\r\n`],
+  ])('%j is refused, at once and byte by byte', (text) => {
+    for (const pieces of [[text], text.split('')]) {
+      expect(() => read(pieces)).toThrow(expect.objectContaining({ code: 'BAD_REQUEST' }) as Error);
+    }
+  });
+
+  test('that is too long is read one byte past the bound, and its end is not waited for', () => {
+    expect(read(['64\r\n', 'a'.repeat(100), '\r\n0\r\n\r\n'])).toEqual(whole('a'.repeat(100)));
+    const tooLong = (rest: string) => ({ body: 'a'.repeat(101), rest, isTooLong: true });
+    expect(read(['ffffffffffffffff\r\n', 'a'.repeat(100)])).toBeNull();
+    expect(read(['ffffffffffffffff\r\n', 'a'.repeat(105)])).toEqual(tooLong('aaaa'));
+    expect(read(['64\r\n', 'a'.repeat(100), '\r\n5\r\nab'])).toEqual(tooLong('b'));
+  });
+
+  test('in very short chunks is refused early, and no byte behind that is read', () => {
+    const [body, from] = [new ChunkedBody(1 << 22, new Store()), new Held(new Store())];
+    from.add(Buffer.from('1\r\na\r\n'.repeat(100_000)));
+    expect(() => body.read(from)).toThrow(expect.objectContaining({ code: 'BAD_REQUEST' }) as Error);
+    // 5 bytes of framing for each byte: past 16 KiB and twice the data with the size of chunk 5462.
+    expect([body.length, from.start]).toEqual([5461, 5461 * 6 + 3]);
+  });
+
+  test.each([
+    ['1\r\na\r\n', 5460, true],
+    ['1\r\na\r\n', 5461, false],
+    ['2;a=b\r\naa\r\n', 3277, false],
+    [`1;${'a'.repeat(254)}\r\na\r\n`, 100, false],
+    ['10\r\naaaaaaaaaaaaaaaa\r\n', 50_000, true],
+    ['0000000000000010\r\naaaaaaaaaaaaaaaa\r\n', 50_000, true],
+  ])('%j in a row, %d times: is taken, %p', (chunk, times, isTaken) => {
+    const taken = () => read([`${chunk.repeat(times)}0\r\n\r\n`], 1 << 22)?.isTooLong;
+    if (isTaken) expect(taken()).toBe(false);
+    else expect(taken).toThrow('too many short chunks');
+  });
+
+  test('gives back what it takes of the store', () => {
+    const store = new Store(1 << 20);
+    const [body, from] = [new ChunkedBody(1 << 20, store), new Held(new Store())];
+    from.add(Buffer.from(`80000\r\n${'a'.repeat(500_000)}`));
+    expect([body.read(from), body.keep()]).toEqual([false, true]);
+    expect(store.left).toBeLessThan((1 << 20) - 400_000);
+    body.clear();
+    expect(store.left).toBe(1 << 20);
+  });
+
+  test('of any content, in any chunks and any pieces, is what was sent', () => {
+    const chunks = fc.array(fc.uint8Array({ minLength: 1, maxLength: 40 }), { maxLength: 10 });
+    fc.assert(
+      fc.property(chunks, fc.array(fc.nat(20)), (parts, cuts) => {
+        const told = parts.map((part) => {
+          const data = Buffer.from(part).toString('latin1');
+          return `${data.length.toString(16)}\r\n${data}\r\n`;
+        });
+        let rest = `${told.join('')}0\r\n\r\nnext`;
+        const pieces = cuts.map((cut) => {
+          const piece = rest.slice(0, cut);
+          rest = rest.slice(cut);
+          return piece;
+        });
+        expect(read([...pieces, rest], 1000)).toEqual(whole(Buffer.concat(parts).toString('latin1'), 'next'));
+      }),
+    );
+  });
+});

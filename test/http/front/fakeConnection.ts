@@ -1,0 +1,106 @@
+import { AnswerHeads } from '../../../src/http/front/responseHead.ts';
+import { Connection, type FrontParts, type Socket } from '../../../src/http/front/connection.ts';
+import { Store } from '../../../src/http/front/memoryBudget.ts';
+import { Turns } from '../../../src/http/front/fairTurns.ts';
+
+export const STORE_BYTES = 1 << 20;
+
+/** A client's end that takes as much as it is told to, and notes what is done with it. */
+export class FakeSocket implements Socket {
+  readonly remoteAddress = '127.0.0.1';
+  readonly did: string[] = [];
+  written = '';
+  room = Infinity;
+
+  write(bytes: string | Uint8Array): number {
+    const text = Buffer.from(bytes as string).toString('latin1');
+    const taken = text.slice(0, Math.min(text.length, this.room));
+    this.room -= taken.length;
+    this.written += taken;
+    return taken.length;
+  }
+
+  timeout(): void {
+    this.did.push('timeout');
+  }
+  shutdown(): void {
+    this.did.push('shutdown');
+  }
+  end(): void {
+    this.did.push('end');
+  }
+  terminate(): void {
+    this.did.push('terminate');
+  }
+  pause(): void {
+    this.did.push('pause');
+  }
+  resume(): void {
+    this.did.push('resume');
+  }
+
+  /** What was done since the last look, without the time limits. */
+  look(): string[] {
+    return this.did.splice(0).filter((each) => each !== 'timeout');
+  }
+}
+
+/** One connection, on a clock and an event loop that the test moves. */
+export class World {
+  nowMs = 0;
+  /** Targets that were asked for, and the bodies that came with them. */
+  readonly asked: string[] = [];
+  readonly bodies: number[] = [];
+  readonly responses: number[] = [];
+  readonly socket = new FakeSocket();
+  readonly store: Store;
+  readonly connection: Connection;
+  readonly #passes: (() => void)[] = [];
+  /** What general requests are answered, each when it is called. */
+  readonly waiting: ((response: Response) => void)[] = [];
+
+  constructor(answer: ((world: World) => Response) | null = null, verifyMs = 0, store = new Store(STORE_BYTES)) {
+    this.store = store;
+    const parts: FrontParts = {
+      verification: {
+        ask: () => {
+          this.asked.push('verify');
+          this.nowMs += verifyMs;
+          return { text: '{}', bytes: 2, headerLines: '' };
+        },
+        fail: (failure) => new Response(String((failure as { code?: string }).code), { status: 400 }),
+      },
+      handle: async (request) => {
+        this.asked.push(new URL(request.url).pathname);
+        this.bodies.push((await request.bytes()).length);
+        return answer === null ? new Promise((resolve) => this.waiting.push(resolve)) : answer(this);
+      },
+      maxBodyBytes: () => STORE_BYTES * 2,
+      heads: new AnswerHeads(() => 0),
+      responded: (status) => this.responses.push(status),
+      hasCors: false,
+      turns: new Turns(
+        () => this.nowMs,
+        (work) => this.#passes.push(work),
+      ),
+      store: this.store,
+    };
+    this.connection = new Connection(parts, this.socket);
+    this.socket.look();
+  }
+
+  send(text: string): void {
+    this.connection.receive(Buffer.from(text, 'latin1'));
+  }
+
+  /** Everything that needs no other pass of the event loop. */
+  async settle(): Promise<void> {
+    for (let i = 0; i < 100; i++) await Promise.resolve();
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+
+  async pass(): Promise<void> {
+    for (const work of this.#passes.splice(0)) work();
+    await this.settle();
+  }
+}

@@ -1,0 +1,273 @@
+import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test';
+import { connect } from 'node:net';
+
+import { MAX_VERIFY_BATCH_BODY_BYTES } from '../../../src/core/bounds.ts';
+import { listenMetrics } from '../../../src/serve/listen.ts';
+import { Connection } from '../../process/connection.ts';
+import { exchange } from './connection.ts';
+import {
+  answersIn,
+  chunk,
+  chunked,
+  LIVENESS,
+  request,
+  sendAndEnd,
+  SERVERS,
+  type Served,
+  serve,
+  verification,
+  VERIFY,
+} from './wire.ts';
+
+const CLOSE = 'Connection: close';
+
+describe.each(SERVERS)('HTTP as it is spoken, %s', (name) => {
+  const isFront = name === 'front';
+  let served: Served;
+  let key = '';
+  beforeAll(async () => {
+    served = await serve({}, name);
+    ({ key } = await served.service.createKey({ remaining: 1_000_000 }));
+  });
+  afterAll(() => served.close());
+
+  const port = () => served.server.port;
+  const body = () => JSON.stringify({ key });
+  describe('HTTP/1.0', () => {
+    test('without a Host: the checks of HAProxy and of others are answered, and the answer says that the connection closes', async () => {
+      for (const [start, status] of [
+        ['OPTIONS / HTTP/1.0', 204],
+        ['GET /v1/liveness HTTP/1.0', 200],
+        ['HEAD /v1/readiness HTTP/1.0', 200],
+      ] as const) {
+        const heard = await exchange(port(), `${start}\r\n\r\n`);
+        expect([start, heard.status, heard.headers['connection']]).toEqual([start, status, 'close']);
+      }
+    });
+
+    test('with a Host: the connection closes; the front says so, the runtime cannot know', async () => {
+      for (const more of [[], ['Connection: keep-alive']]) {
+        const heard = await exchange(port(), request('GET /v1/liveness HTTP/1.0', ['Host: a', ...more]));
+        expect([heard.status, heard.headers['connection']]).toEqual([200, isFront ? 'close' : undefined]);
+      }
+      const bytes = verification(body()).replace('HTTP/1.1', 'HTTP/1.0');
+      const heard = await exchange(port(), bytes);
+      expect([heard.status, heard.headers['connection']]).toEqual([200, isFront ? 'close' : undefined]);
+      expect(JSON.parse(heard.body)).toMatchObject({ valid: true });
+    });
+  });
+
+  test('the client asks to close: the answer says so, the connection is closed', async () => {
+    for (const bytes of [verification(body(), CLOSE), LIVENESS.replace('Host', `${CLOSE}\r\nHost`)]) {
+      const heard = await exchange(port(), bytes);
+      expect([heard.status, heard.headers['connection']]).toEqual([200, 'close']);
+    }
+  });
+
+  test('otherwise nothing is said, and the connection is kept', async () => {
+    using connection = await Connection.open(port());
+    for (const bytes of [
+      verification(body()),
+      LIVENESS,
+      chunked(body()),
+      LIVENESS.replace('GET', 'OPTIONS'),
+      LIVENESS,
+    ]) {
+      connection.received = '';
+      connection.write(bytes);
+      while (answersIn(connection.received).length === 0) await fetch(`http://127.0.0.1:${port()}/v1/liveness`);
+      expect(answersIn(connection.received)[0]?.headers['connection']).toBeUndefined();
+    }
+  });
+
+  test.each([
+    ['HEAD', LIVENESS.replace('GET', 'HEAD')],
+    ['OPTIONS', LIVENESS.replace('GET', 'OPTIONS')],
+    ['HTTP/1.0', 'GET /v1/liveness HTTP/1.0\r\n\r\n'],
+  ])('a client that ends its side behind %s gets the answer', async (what, bytes) => {
+    const answers = answersIn(await sendAndEnd(port(), bytes), what === 'HEAD');
+    expect(answers.map(({ status }) => status)).toEqual([what === 'OPTIONS' ? 204 : 200]);
+  });
+
+  test('HEAD tells the length of what GET answers, and sends nothing of it', async () => {
+    for (const path of ['/openapi.json', '/docs', '/v1/nothing']) {
+      const [got, head] = [
+        answersIn(await sendAndEnd(port(), request(`GET ${path} HTTP/1.1`, ['Host: a', CLOSE])))[0],
+        await sendAndEnd(port(), request(`HEAD ${path} HTTP/1.1`, ['Host: a', CLOSE])),
+      ];
+      expect(head).toEndWith('\r\n\r\n');
+      expect(answersIn(head, true)).toMatchObject([
+        { status: got?.status, headers: { 'content-length': got?.headers['content-length'] }, body: '' },
+      ]);
+    }
+  });
+
+  test('a client that waits for a word before it sends its body gets it', async () => {
+    for (const path of [VERIFY, `${VERIFY}?a`]) {
+      using connection = await Connection.open(port());
+      const [head = ''] = verification(body(), 'Expect: 100-continue', CLOSE).replace(VERIFY, path).split('{');
+      connection.write(head);
+      while (connection.received === '') await fetch(`http://127.0.0.1:${port()}/v1/liveness`);
+      expect(connection.received).toBe('HTTP/1.1 100 Continue\r\n\r\n');
+      connection.received = '';
+      connection.write(body());
+      expect(await connection.answer()).toStartWith('HTTP/1.1 200 OK\r\n');
+    }
+  });
+
+  test('whose body would be too long gets the refusal instead', async () => {
+    const head = ['Host: a', 'Content-Type: application/json', 'Expect: 100-continue', 'Content-Length: 9000'];
+    const heard = await exchange(port(), request(`POST ${VERIFY} HTTP/1.1`, head));
+    // The runtime gives the word before anyone sees the request.
+    expect(heard.status).toBe(isFront ? 413 : 100);
+    if (isFront) expect(JSON.parse(heard.body)).toMatchObject({ error: { code: 'PAYLOAD_TOO_LARGE' } });
+  });
+
+  test('the longest body is taken, by its length and in chunks of every size; one byte more is not', async () => {
+    const text = JSON.stringify({ keys: [{ key }] }).padEnd(MAX_VERIFY_BATCH_BODY_BYTES, ' ');
+    const head = ['Host: a', 'Content-Type: application/json', CLOSE];
+    const start = 'POST /v1/keys.verifyKeys HTTP/1.1';
+    const told = await exchange(port(), request(start, [...head, `Content-Length: ${text.length}`], text));
+    expect(JSON.parse(told.body)).toMatchObject({ results: [{ valid: true }] });
+    for (const size of [777, 100_000, text.length]) {
+      let chunks = '';
+      for (let at = 0; at < text.length; at += size) chunks += chunk(text.slice(at, at + size));
+      const heard = await exchange(
+        port(),
+        request(start, [...head, 'Transfer-Encoding: chunked'], `${chunks}0\r\n\r\n`),
+      );
+      expect(JSON.parse(heard.body)).toMatchObject({ results: [{ valid: true }] });
+    }
+    const tooLong = await exchange(port(), request(start, [...head, 'Transfer-Encoding: chunked'], chunk(`${text} `)));
+    expect([tooLong.status, tooLong.headers['connection']]).toEqual([413, 'close']);
+  });
+
+  test('a body in chunks of one byte is refused before it is long; the runtime takes it', async () => {
+    const head = ['Host: a', 'Content-Type: application/json', 'Transfer-Encoding: chunked', CLOSE];
+    const text = JSON.stringify({ keys: [{ key }] }).padEnd(10_000, ' ');
+    const chunks = Array.from(text, (each) => chunk(each)).join('');
+    const heard = await exchange(port(), request('POST /v1/keys.verifyKeys HTTP/1.1', head, `${chunks}0\r\n\r\n`));
+    const message = 'The chunked body has too many short chunks or long extensions. Send chunks of 16 bytes or more.';
+    if (isFront) expect([heard.status, JSON.parse(heard.body).error.message]).toEqual([400, message]);
+    else expect(JSON.parse(heard.body)).toMatchObject({ results: [{ valid: true }] });
+  });
+
+  test('every answer is counted by its status, and has a request id in a header or, of a verdict, in its body', async () => {
+    const { metrics } = served.service.composed.service;
+    using spy = spyOn(metrics, 'responded');
+    const asked: [string, number][] = [
+      [verification(body(), CLOSE), 200],
+      [chunked(body(), CLOSE), 200],
+      [verification('{}', CLOSE), 400],
+      [verification(' '.repeat(9000), CLOSE), 413],
+      [request('GET /v1/liveness HTTP/1.0'), 200],
+      [request('GET /docs HTTP/1.1', ['Host: a', CLOSE]), 200],
+      [request('OPTIONS /docs HTTP/1.1', ['Host: a', CLOSE]), 204],
+      [request('DELETE /docs HTTP/1.1', ['Host: a', CLOSE]), 405],
+      [request('GET /nowhere HTTP/1.1', ['Host: a', CLOSE]), 404],
+      [request('GET /v1/apis.listApis HTTP/1.1', ['Host: a', CLOSE]), 401],
+      [request('GET /docs HTTP/1.1', ['Host: a b', CLOSE]), 400],
+    ];
+    for (const [bytes, status] of asked) {
+      const heard = await exchange(port(), bytes);
+      const id = heard.headers['keystile-request-id'] ?? (JSON.parse(heard.body) as { requestId: string }).requestId;
+      expect([heard.status, id]).toEqual([status, expect.stringMatching(/^req_\w{26}$/) as string]);
+    }
+    expect(spy.mock.calls).toEqual(asked.map(([, status]) => [status]));
+  });
+
+  test('a client is known by the address that it comes from, whatever it sends', async () => {
+    const mine = await served.service.createKey({ ipAllowlist: ['127.0.0.2'] });
+    const asked = JSON.stringify({ key: mine.key });
+    const general = verification(asked, CLOSE).replace(VERIFY, `${VERIFY}?a`);
+    const old = verification(asked).replace('HTTP/1.1', 'HTTP/1.0');
+    const forged = verification(asked, CLOSE, 'X-Forwarded-For: 127.0.0.2');
+    for (const bytes of [verification(asked, CLOSE), general, chunked(asked, CLOSE), old, forged]) {
+      expect(await from('127.0.0.2', bytes)).toContain('"code":"VALID"');
+      expect(await from('127.0.0.1', bytes)).toContain('"code":"FORBIDDEN"');
+    }
+  });
+
+  async function from(localAddress: string, bytes: string): Promise<string> {
+    const { promise, resolve } = Promise.withResolvers<string>();
+    let received = '';
+    const socket = connect({ port: port(), host: '127.0.0.1', localAddress }, () => socket.write(bytes));
+    socket.on('data', (data: Buffer) => (received += data.toString('utf8')));
+    socket.on('close', () => resolve(received));
+    return promise;
+  }
+});
+
+test('the metrics are read by HTTP/1.0 without a Host, and with any Host', async () => {
+  const served = await serve({ settings: { KEYSTILE_METRICS_PORT: '0' } });
+  const gauges = () => ({ cluster: null, walBytes: 1, connections: 0, connectionsRefused: 0 });
+  const metrics = listenMetrics(served.service.composed.service, gauges);
+  for (const [start, host, status] of [
+    ['GET /metrics HTTP/1.0', [], 200],
+    ['GET /metrics?a HTTP/1.1', ['Host: a', CLOSE], 200],
+    ['GET /metrics HTTP/1.1', ['Host: a/b', CLOSE], 200],
+    ['GET /metrics HTTP/1.1', ['Host: a:99999', CLOSE], 200],
+    ['GET /metric HTTP/1.1', ['Host: a', CLOSE], 404],
+    ['GET /a/metrics HTTP/1.1', ['Host: a', CLOSE], 404],
+  ] as const) {
+    const heard = await exchange(metrics.port, request(start, host));
+    expect([start, heard.status]).toEqual([start, status]);
+  }
+  await metrics.stop();
+  await served.close();
+});
+
+test('with the runtime, requests that are answered at a time are bounded as connections are', async () => {
+  const served = await serve({ settings: { KEYSTILE_MAX_CONNECTIONS: '1' } }, 'runtime');
+  const head = ['Host: a', 'Content-Type: application/json', 'Content-Length: 2'];
+  using first = await Connection.open(served.server.port, request('POST /v1/keys.verifyKey HTTP/1.1', head));
+  while (served.server.connections() === 0) await Bun.sleep(1);
+  const heard = await exchange(served.server.port, LIVENESS);
+  expect([heard.status, heard.headers['connection'], heard.headers['retry-after']]).toEqual([503, 'close', '1']);
+  const message = 'This node answers as many requests as it may have connections.';
+  expect(JSON.parse(heard.body)).toMatchObject({ error: { code: 'UNAVAILABLE', message } });
+  expect(served.server.refusals()).toBe(1);
+  first.write('{}');
+  expect(await first.answer()).toStartWith('HTTP/1.1 400');
+  await served.close();
+});
+
+/** The runtime closes a connection on which a second request comes, or that ends, before an answer that has to wait. */
+describe('what the front alone answers, because the ledger has to be waited for', () => {
+  let served: Served;
+  let key = '';
+  let keyId = '';
+  beforeAll(async () => {
+    // The flush is so slow that the end of the connection is seen first.
+    served = await serve({ addedFlushMs: 20 });
+    ({ key, keyId } = await served.service.createKey({ remaining: 1000 }));
+  });
+  afterAll(() => served.close());
+
+  const body = () => JSON.stringify({ key });
+  const remaining = async (): Promise<number> =>
+    ((await served.service.ok('/v1/keys.getKey', { keyId })) as { remaining: number }).remaining;
+
+  test('two chunked verifications in one write: two answers, two credits', async () => {
+    const before = await remaining();
+    const received = await sendAndEnd(served.server.port, chunked(body()) + chunked(body(), CLOSE));
+    const told = answersIn(received).map((each) => [each.status, each.headers['connection'], JSON.parse(each.body)]);
+    expect(told).toMatchObject([
+      [200, undefined, { remaining: before - 1 }],
+      [200, 'close', { remaining: before - 2 }],
+    ]);
+    expect(await remaining()).toBe(before - 2);
+  });
+
+  test.each([
+    ['a verification', () => verification(body())],
+    ['one in chunks', () => chunked(body())],
+    ['several of them', () => verification(body()) + chunked(body()) + verification(body())],
+  ])('a client that ends its side behind %s gets every answer', async (_name, bytes) => {
+    const before = await remaining();
+    const count = bytes().split('HTTP/1.1').length - 1;
+    const answers = answersIn(await sendAndEnd(served.server.port, bytes()));
+    expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: count }, () => 200));
+    expect(await remaining()).toBe(before - count);
+  });
+});

@@ -1,0 +1,102 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+
+import { TestService } from '../../support/service.ts';
+
+let service: TestService;
+let apiId = '';
+const names = new Map<string, string>();
+
+beforeAll(async () => {
+  service = await TestService.start();
+  apiId = await service.createApi();
+  const make = async (label: string, fields: Record<string, unknown>) => {
+    service.clock.advance(1);
+    names.set((await service.createKey({ apiId, ...fields })).keyId, label);
+  };
+  await make('acme', {
+    name: 'ACME Production',
+    prefix: 'live',
+    meta: { plan: 'gold', contact: { mail: 'ann@acme.test' } },
+  });
+  await make('acme test', { name: 'Acme test-key', prefix: 'test' });
+  await make('zoë', { name: 'Zoë’s schlüssel', meta: { tags: ['blau', 'grün'], seats: 42 } });
+  await make('plain', { prefix: 'live' });
+  await service.createKey({ name: 'acme elsewhere' });
+});
+
+afterAll(async () => {
+  await service.close();
+});
+
+async function search(text: string): Promise<string[]> {
+  const { keys, total } = await service.ok('/v1/apis.listKeys', { apiId, search: text });
+  expect(total).toBe(keys.length);
+  return (keys as { id: string }[]).map(({ id }) => names.get(id) ?? 'not of this api');
+}
+
+describe('search of apis.listKeys', () => {
+  test.each([
+    ['acme', ['acme', 'acme test']],
+    ['ACME', ['acme', 'acme test']],
+    ['acm', ['acme', 'acme test']],
+    ['cme', []],
+    ['acme prod', ['acme']],
+    ['prod acme', ['acme']],
+    ['acme nothing', []],
+    ['gold', ['acme']],
+    ['ann@acme.test', ['acme']],
+    ['42', ['zoë']],
+    ['grün', ['zoë']],
+    ['SCHLÜSSEL', ['zoë']],
+    ['live', ['acme', 'plain']],
+    ['live_', ['acme', 'plain']],
+    ['LIVE_', []],
+    ['test', ['acme', 'acme test']],
+    ['%', []],
+    ['_', []],
+    ["'; DROP TABLE keys; --", []],
+    ['plan', []],
+  ])('%p finds %p', async (text, found) => {
+    expect(await search(text)).toEqual(found);
+  });
+
+  test('a key is found by the characters that are shown of it', async () => {
+    const { keys } = await service.ok('/v1/apis.listKeys', { apiId });
+    for (const { id, start } of keys as { id: string; start: string }[]) {
+      expect(await search(start)).toEqual([names.get(id) ?? '']);
+    }
+  });
+
+  test('goes with the filter by owner, and pages', async () => {
+    for (let i = 0; i < 5; i++) {
+      service.clock.advance(1);
+      await service.createKey({ apiId, name: `robot ${i}`, externalId: i < 3 ? 'owner' : 'other' });
+    }
+    const ask = (more: object) =>
+      service.ok('/v1/apis.listKeys', { apiId, search: 'robot', externalId: 'owner', ...more });
+    expect((await ask({})).total).toBe(3);
+    const first = await ask({ limit: 2 });
+    expect([first.keys.length, first.total]).toEqual([2, 3]);
+    const second = await ask({ limit: 2, cursor: first.cursor });
+    expect([second.keys.map(({ name }: { name: string }) => name), second.cursor]).toEqual([['robot 2'], undefined]);
+  });
+
+  test('follows a change of name and metadata, a deletion and a restoration', async () => {
+    const { keyId } = await service.createKey({ apiId, name: 'first', meta: { a: 'alpha' } });
+    names.set(keyId, 'changed');
+    await service.ok('/v1/keys.updateKey', { keyId, name: 'second' });
+    expect([await search('first'), await search('second'), await search('alpha')]).toEqual([
+      [],
+      ['changed'],
+      ['changed'],
+    ]);
+    await service.ok('/v1/keys.updateKey', { keyId, meta: null });
+    expect([await search('second'), await search('alpha')]).toEqual([['changed'], []]);
+    await service.ok('/v1/keys.deleteKey', { keyId });
+    expect(await search('second')).toEqual([]);
+    await service.ok('/v1/keys.restoreKey', { keyId });
+    expect(await search('second')).toEqual(['changed']);
+    await service.ok('/v1/keys.deleteKey', { keyId, permanent: true });
+    expect(await search('second')).toEqual([]);
+  });
+});

@@ -1,0 +1,165 @@
+import { describe, expect, test } from 'bun:test';
+import { Type } from 'typebox';
+import { Compile } from 'typebox/compile';
+
+import { explain } from '../../../src/http/request/explain.ts';
+import {
+  Count,
+  DurationMs,
+  Name,
+  NamedRatelimits,
+  orNull,
+  Prefix,
+  Refill,
+  strict,
+} from '../../../src/http/shapes/schemas.ts';
+
+const schema = strict({
+  name: Name,
+  remaining: Type.Optional(orNull(Count)),
+  enabled: Type.Optional(Type.Boolean()),
+  refill: Type.Optional(orNull(Refill)),
+  prefix: Type.Optional(Prefix),
+  ratelimits: Type.Optional(NamedRatelimits),
+  window: Type.Optional(DurationMs),
+});
+const compiled = Compile(schema);
+
+const messages = (value: unknown) => explain(schema, value).map(({ message }) => message);
+
+describe('explain', () => {
+  test.each([
+    [{}, ['name is missing']],
+    [null, ['The body must be an object, not null']],
+    [[], ['The body must be an object, not a list of 0 items']],
+    ['secret', ['The body must be an object, not a string of 6 characters']],
+    [{ name: 5 }, ['name must be a string of 1 to 256 characters, not 5']],
+    [{ name: '' }, ['name must be a string of 1 to 256 characters, not an empty string']],
+    [{ name: 'x', remaining: -1 }, ['remaining must be a whole number from 0 to 9007199254740991 or null, not -1']],
+    [{ name: 'x', remaining: 1.5 }, ['remaining must be a whole number from 0 to 9007199254740991 or null, not 1.5']],
+    [
+      { name: 'x', remaining: '5' },
+      ['remaining must be a whole number from 0 to 9007199254740991 or null, not a string of 1 characters'],
+    ],
+    [
+      { name: 'x', remaining: Infinity },
+      ['remaining must be a whole number from 0 to 9007199254740991 or null, not a number too large'],
+    ],
+    [
+      { name: 'x', remaining: 2 ** 53 },
+      ['remaining must be a whole number from 0 to 9007199254740991 or null, not 9007199254740992'],
+    ],
+    [{ name: 'x', enabled: 'yes' }, ['enabled must be true or false, not a string of 3 characters']],
+    [{ name: 'x', window: 999 }, ['window must be a whole number from 1000 to 31622400000, not 999']],
+    [
+      { name: 'x', prefix: 'a b' },
+      ['prefix must be 1 to 16 of the characters A-Z a-z 0-9 _ . -, not a string of 3 characters'],
+    ],
+    [{ name: 'x', remainign: 1 }, ['unknown field `remainign`, did you mean `remaining`?']],
+    [{ name: 'x', colour: 1 }, ['unknown field `colour`']],
+    [
+      { name: 'x', refill: { interval: 'weekly', amount: 0 } },
+      [
+        'refill.interval must be one of "daily", "monthly", not a string of 6 characters',
+        'refill.amount must be a whole number from 1 to 9007199254740991, not 0',
+      ],
+    ],
+    [{ name: 'x', refill: 5 }, ['refill must be an object or null, not 5']],
+    [{ name: 'x', ratelimits: {} }, ['ratelimits must be a list of 0 to 50 items, not an object']],
+    [
+      {
+        name: 'x',
+        ratelimits: [
+          { name: 'a', limit: 1, duration: 1000 },
+          { name: 'b', limit: 1 },
+        ],
+      },
+      ['ratelimits[1].duration is missing'],
+    ],
+  ])('%j', (value, expected) => {
+    expect(messages(value)).toEqual(expected);
+    expect(compiled.Check(value)).toBe(false);
+  });
+
+  test('what the schema takes has nothing to explain', () => {
+    for (const value of [
+      { name: 'x' },
+      { name: 'x', remaining: null, refill: null, enabled: false },
+      { name: '😀'.repeat(256), remaining: 0, refill: { interval: 'daily', amount: 1, refillDay: null } },
+    ]) {
+      expect(messages(value)).toEqual([]);
+      expect(compiled.Check(value)).toBe(true);
+    }
+  });
+
+  test('all problems are told together, each with its path, up to 20', () => {
+    expect(explain(schema, { nmae: 1, enabled: 2, refill: { x: 1 } }).map(({ path }) => path)).toEqual([
+      'name',
+      'nmae',
+      'enabled',
+      'refill.interval',
+      'refill.amount',
+      'refill.x',
+    ]);
+    const many = Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`field${i}`, 1]));
+    expect(explain(schema, { name: 'x', ...many }).length).toBe(20);
+  });
+
+  test('no value is repeated: it may be a secret', () => {
+    const secret = 'sk_VERYSECRET';
+    const value = { name: 5, enabled: secret, prefix: `${secret} ${secret}`, refill: secret, ratelimits: [secret] };
+    expect(JSON.stringify(explain(schema, value))).not.toContain('VERYSECRET');
+  });
+
+  test('an unknown name is cut at 64 characters', () => {
+    expect(messages({ name: 'x', ['z'.repeat(1000)]: 1 })).toEqual([`unknown field \`${'z'.repeat(64)}\``]);
+  });
+
+  test('`__proto__` and other inherited names are unknown fields like any other', () => {
+    const value = JSON.parse('{"name":"x","__proto__":1,"constructor":2}') as unknown;
+    expect(messages(value)).toEqual(['unknown field `__proto__`', 'unknown field `constructor`']);
+  });
+
+  test('nothing is looked at behind the last problem that is told', () => {
+    const looked: string[] = [];
+    const entry = (i: number): object =>
+      new Proxy(Object.fromEntries(Array.from({ length: 633 }, (_, j) => [`unknown${j}`, 1])), {
+        ownKeys(target) {
+          looked.push(`entry ${i}`);
+          return Reflect.ownKeys(target);
+        },
+      });
+    const list = Array.from({ length: 100 }, (_, i) => entry(i));
+    const issues = explain(Type.Array(schema), list);
+    expect(issues.map(({ path }) => path)).toEqual([
+      '[0].name',
+      ...Array.from({ length: 19 }, (_, j) => `[0].unknown${j}`),
+    ]);
+    expect(looked).toEqual(['entry 0']);
+  });
+
+  test('a choice is left at its first problem', () => {
+    const looked: number[] = [];
+    const list = new Proxy(
+      Array.from({ length: 1000 }, () => 'not a number'),
+      {
+        get(target, property) {
+          if (typeof property === 'string' && /^\d+$/.test(property)) looked.push(Number(property));
+          return Reflect.get(target, property) as unknown;
+        },
+      },
+    );
+    const issues = explain(orNull(Type.Array(Type.Integer(), { maxItems: 1000 })), list);
+    expect(issues.length).toBe(20);
+    // Once for the choice, then twice for each problem that is told.
+    expect(Math.max(...looked)).toBe(19);
+    expect(looked.length).toBe(2 + 2 * 20);
+  });
+
+  test('lengths are told in characters, of half ones too', () => {
+    const told = (text: string) => messages({ name: text })[0]?.match(/not (.*)$/)?.[1];
+    expect(told('😀'.repeat(257))).toBe('a string of 257 characters');
+    expect(told(`${'\ud800'.repeat(200)}${'\udc00'.repeat(200)}`)).toBe('a string of 399 characters');
+    expect(messages({ name: '😀'.repeat(256) })).toEqual([]);
+  });
+});

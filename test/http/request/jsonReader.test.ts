@@ -1,0 +1,88 @@
+import { describe, expect, spyOn, test } from 'bun:test';
+
+import { MAX_JSON_NAMES, MAX_JSON_VALUES } from '../../../src/core/bounds.ts';
+import { JsonNames } from '../../../src/http/request/jsonNames.ts';
+import { NOISE_NUMBERS, readJson } from '../../../src/http/request/jsonReader.ts';
+
+const noise = Uint32Array.from({ length: NOISE_NUMBERS }, (_, i) => Math.imul(i + 1, 0x9e3779b1));
+const read = (text: string): unknown => readJson(new TextEncoder().encode(text), noise);
+const namesUpTo = (count: number): Record<string, number> =>
+  Object.fromEntries(Array.from({ length: count }, (_, i) => [`name${i}`, i]));
+
+describe('readJson', () => {
+  test('700 different names are read, wherever they stand and however often, and one more is refused', () => {
+    const names = namesUpTo(MAX_JSON_NAMES);
+    const [first, ...others] = Object.keys(names);
+    const value = [names, names, { [first ?? '']: Object.fromEntries(others.map((name) => [name, 1])) }];
+    expect(read(JSON.stringify(value))).toEqual(value);
+    expect(() => read(JSON.stringify([names, { another: 1 }]))).toThrow(
+      'The body has more than 700 different member names. Send it in smaller parts.',
+    );
+  });
+
+  test('200,000 values are read, at all depths together, and one more is refused', () => {
+    // The list, and each list in it with its number.
+    const text = (values: number): string => `[${'[1],'.repeat((values - 2) / 2)}0]`;
+    expect(read(text(MAX_JSON_VALUES))).toBeArrayOfSize(MAX_JSON_VALUES / 2);
+    expect(() => read(`[${text(MAX_JSON_VALUES)}]`)).toThrow(
+      'The body has more than 200000 values. Send it in smaller parts.',
+    );
+  });
+
+  test('never asks JSON.parse, in whose tables texts can be made to fall into one place', () => {
+    const parse = spyOn(JSON, 'parse');
+    try {
+      expect(read('{"a":["b","\\u0063",1.5,true,null,{"__proto__":{}}]}')).toBeObject();
+      expect(parse).toHaveBeenCalledTimes(0);
+    } finally {
+      parse.mockRestore();
+    }
+  });
+
+  test('passes over a byte order mark', () => {
+    expect(read('\ufeff{"a":1}')).toEqual({ a: 1 });
+  });
+});
+
+/** Bytes that count how often one of them is looked at. */
+function countedBytes(text: string): { bytes: Uint8Array; reads: () => number } {
+  let reads = 0;
+  const bytes = new Proxy(new TextEncoder().encode(text), {
+    get(target, property) {
+      reads++;
+      return target[Number(property)];
+    },
+  });
+  return { bytes, reads: () => reads };
+}
+
+describe('JsonNames', () => {
+  test('a name is read once to be looked for, and compared with one other at the most, however many there are', () => {
+    const length = 8;
+    const all = Array.from({ length: MAX_JSON_NAMES }, (_, i) => String(i).padStart(length, 'n'));
+    const { bytes, reads } = countedBytes(all.join('') + all.join(''));
+    const names = new JsonNames(bytes, noise);
+    for (const [i, name] of all.entries()) {
+      expect(names.find(i * length, (i + 1) * length)).toBeNull();
+      names.add(i * length, (i + 1) * length, name, false);
+    }
+    // To look for it, and once more to put it down.
+    expect(reads()).toBe(2 * all.length * length);
+    for (const [i, name] of all.entries()) {
+      const from = (all.length + i) * length;
+      expect(names.find(from, from + length)?.text).toBe(name);
+    }
+    // To look for it, and both to compare them.
+    expect(reads()).toBe((2 + 3) * all.length * length);
+  });
+
+  test('two names of the same hash are told apart', () => {
+    // Without noise all names of one length have the same.
+    const text = 'aabbab';
+    const names = new JsonNames(new TextEncoder().encode(text), new Uint32Array(NOISE_NUMBERS));
+    expect(names.add(0, 2, 'aa', false).text).toBe('aa');
+    expect(names.find(2, 4)).toBeNull();
+    expect(names.add(2, 4, 'bb', false).text).toBe('bb');
+    expect([names.find(0, 2)?.text, names.find(2, 4)?.text, names.find(4, 6)]).toEqual(['aa', 'bb', null]);
+  });
+});

@@ -1,0 +1,160 @@
+import { DEEDS, type Deed, holdsRight, holdsRightSomewhere, rightTo } from '../../../src/core/rights.ts';
+import type { FieldRights } from '../../../src/http/shapes/fieldRights.ts';
+import type { Route } from '../../../src/http/routes/route.ts';
+import { ROUTES } from '../../../src/http/routes/routeTable.ts';
+import { type Endpoint, OPEN } from '../docs/endpoints.ts';
+import { allRightsOn, realRequest, type Things } from '../errors/records.ts';
+
+/** One request of the matrix: what it sends about some things, and what it needs. */
+export interface Row {
+  readonly name: string;
+  readonly path: string;
+  readonly needs: Needs;
+  readonly status: number;
+  request(things: Things): unknown;
+}
+
+interface Needs {
+  /** As the route declares them. */
+  readonly rights: readonly string[];
+  readonly isOneEnough: boolean;
+  readonly fields: readonly FieldRights[];
+  /** Whose key it is tells the verdict: one that may not be seen is an unknown one. */
+  readonly isVerdict: boolean;
+}
+
+/** What a root key is answered. `unknown`: the verdict about a key that there is not. */
+export type Outcome = 'done' | 401 | 403 | 404 | 'unknown';
+
+/** What an answer was: any status but that of a success, or what became of it. */
+export type Seen = number | 'done' | 'unknown';
+
+/** Only for a namespace that there is not. */
+const NOT_NEEDED: readonly string[] = ['ratelimit.*.create_namespace'];
+
+export const ROWS: readonly Row[] = [...ROUTES.flatMap(rowsOf), ...OPEN.map(verifying)];
+
+/** The request without the fields that need rights of their own, and with each of them by itself. */
+function rowsOf(route: Route): Row[] {
+  const { path, fieldRights = [] } = route;
+  const extra = fieldRights.flatMap((each) => each.fields.map((field) => [field, each] as const));
+  const row = (field: string | null, fields: readonly FieldRights[]): Row => ({
+    name: `${path.replace('/v1/', '')}${field === null ? '' : ` with ${field}`}`,
+    path,
+    status: route.status ?? 200,
+    needs: {
+      rights: route.rights.filter((right) => !NOT_NEEDED.includes(right)),
+      isOneEnough: route.isOneRightEnough === true,
+      fields,
+      isVerdict: false,
+    },
+    request(things) {
+      const names = extra.map(([name]) => name);
+      return withField(
+        realRequest(route, things),
+        names,
+        field === null ? {} : { [field]: valueOf(path, field, things) },
+      );
+    },
+  });
+  return [row(null, []), ...extra.map(([field, each]) => row(field, [each]))];
+}
+
+function verifying(open: Endpoint): Row {
+  const needs = { rights: ['api.<apiId>.verify_key'], isOneEnough: false, fields: [], isVerdict: true };
+  return {
+    name: open.path.replace('/v1/', ''),
+    path: open.path,
+    status: 200,
+    needs,
+    request: (things) => realRequest(open, things),
+  };
+}
+
+/** The fields stand in the request itself, or in the keys of a list. */
+function withField(request: object, names: readonly string[], added: object): object {
+  if (Array.isArray(request)) return request.map((item: object) => withField(item, names, added));
+  if ('keys' in request) return { ...request, keys: withField(request.keys as object, names, added) };
+  return { ...Object.fromEntries(Object.entries(request).filter(([name]) => !names.includes(name))), ...added };
+}
+
+function valueOf(path: string, field: string, { externalId, role, permission }: Things): unknown {
+  if (field === 'externalId' || field === 'ownerId') return externalId;
+  const name = field === 'roles' ? role : permission;
+  return path === '/v1/keys.updateKey' ? [{ name }] : [name];
+}
+
+/** Kinds of root keys by their rights, for the things that are asked about and for others. */
+export const KINDS: Readonly<Record<string, (mine: Things, other: Things) => readonly string[]>> = {
+  'with every right': () => ['*'],
+  'with all rights on these things': (mine) => allRightsOn(mine),
+  'with all rights on other things': (_mine, other) => allRightsOn(other),
+  'of every api': () => every('api', '*'),
+  'of this api': ({ apiId }) => every('api', apiId),
+  'of another api': (_mine, { apiId }) => every('api', apiId),
+  'that makes keys in every api': () => keyMaking('*'),
+  'that makes keys in this api': ({ apiId }) => keyMaking(apiId),
+  'that makes keys in another api': (_mine, { apiId }) => keyMaking(apiId),
+  'that makes keys in this api, and identities': ({ apiId }) => [...keyMaking(apiId), 'identity.*.create_identity'],
+  'that makes keys in this api, and reads identities': ({ apiId }) => [...keyMaking(apiId), 'identity.*.read_identity'],
+  'that makes keys in this api for one identity': ({ apiId, identityId }) => [
+    ...keyMaking(apiId),
+    `identity.${identityId}.update_identity`,
+  ],
+  'that makes keys in this api for another identity': ({ apiId }, { identityId }) => [
+    ...keyMaking(apiId),
+    `identity.${identityId}.update_identity`,
+  ],
+  'that makes keys in this api and gives them roles': ({ apiId }) => [...keyMaking(apiId), ...every('rbac', '*')],
+  'that verifies': () => ['api.*.verify_key'],
+  'that verifies in this api': ({ apiId }) => [`api.${apiId}.verify_key`],
+  'that verifies in another api': (_mine, { apiId }) => [`api.${apiId}.verify_key`],
+  'that reads': () => DEEDS.filter((deed) => deed.includes('.read_')).map((deed) => rightTo(deed, '*')),
+  'of identities': () => every('identity', '*'),
+  'of roles and permissions': () => every('rbac', '*'),
+  'of limits': () => every('ratelimit', '*'),
+  'of root keys': () => every('root', '*'),
+  'of nothing that there is': () => ['api.api_1.read_api'],
+};
+
+function every(resource: string, id: string): string[] {
+  const deeds = DEEDS.filter((deed) => deed.startsWith(`${resource}.`) && (id === '*' || deed !== 'api.create_api'));
+  return deeds.map((deed) => rightTo(deed, id));
+}
+
+function keyMaking(apiId: string): string[] {
+  return [`api.${apiId}.create_key`, `api.${apiId}.update_key`];
+}
+
+/** The rights that are needed beside those of the fields, on these things. */
+function needed({ needs }: Row, mine: Things): { deed: Deed; id: string }[] {
+  return needs.rights.map((right) => {
+    const [resource = '', place = '', action = ''] = right.split('.');
+    const id = place === '*' ? place : mine[place.slice(1, -1) as keyof Things];
+    return { deed: `${resource}.${action}` as Deed, id };
+  });
+}
+
+/**
+ * The one rule. A kind of right that is held nowhere is a 403; one that is held, and not on this thing, makes the thing look as
+ * if it did not exist. Then come the fields.
+ */
+export function outcomeOf(row: Row, rights: readonly string[], mine: Things): Outcome {
+  const all = needed(row, mine);
+  const isHeld = ({ deed, id }: { deed: Deed; id: string }) => holdsRight(rights, deed, id);
+  const isHeldSomewhere = ({ deed, id }: { deed: Deed; id: string }) =>
+    id === '*' ? holdsRight(rights, deed, id) : holdsRightSomewhere(rights, deed);
+  const isAllowed = row.needs.isOneEnough ? all.some(isHeld) : all.every(isHeld);
+  const isKnown = row.needs.isOneEnough ? all.some(isHeldSomewhere) : all.every(isHeldSomewhere);
+  if (!isKnown) return 403;
+  // A list shows what may be seen, and needs no more.
+  if (!isAllowed && row.name !== 'apis.listApis') return row.needs.isVerdict ? 'unknown' : 404;
+  return row.needs.fields.every((each) => mayUse(each, rights, mine)) ? 'done' : 403;
+}
+
+function mayUse({ fields, rights: wanted, unless }: FieldRights, rights: readonly string[], mine: Things): boolean {
+  const holds = (right: string): boolean => rights.includes('*') || rights.includes(right);
+  if (unless !== undefined && holds(unless)) return true;
+  if (wanted.every(holds)) return true;
+  return fields.includes('ownerId') && holdsRight(rights, 'identity.update_identity', mine.identityId);
+}

@@ -1,0 +1,26 @@
+import { Engine } from '../../../src/engine/engine.ts';
+import type { Storage } from '../../../src/storage/port/storage.ts';
+import { textReader } from '../../../src/system.ts';
+
+/** The engine on a storage, with secrets that are their own digests. */
+export function engineOn(storage: Storage): Engine {
+  return new Engine({
+    storage,
+    system: {
+      nowMs: () => storage.ledger.nowMs(),
+      randomBytes: (length) => crypto.getRandomValues(new Uint8Array(length)),
+      digestSecret: (secret) => secret,
+      olderDigests: () => [],
+      digestOfSha256: (sha256) => sha256,
+      olderDigestsOfSha256: () => [],
+      textReader,
+    },
+    defaultTimezone: 'UTC',
+    maxCachedKeys: 100,
+    maxLocalOwners: 100,
+    maxLimitsPerNamespace: 100,
+    maxTagLists: 100,
+    quotas: { keys: null, apis: null, verificationsPerSecond: null },
+    retention: { minute: 0, hour: 0, day: 0 },
+  });
+}

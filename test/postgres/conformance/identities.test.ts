@@ -1,0 +1,144 @@
+import { expect, test } from 'bun:test';
+
+import type { IdentityRecord } from '../../../src/core/records.ts';
+import type { Storage } from '../../../src/storage/port/storage.ts';
+import { describePort } from './adapters.ts';
+import { EVERY_KEY, found, identity, key, openCredits, write } from './samples.ts';
+
+const FULL: Partial<IdentityRecord> = {
+  meta: '{"plan":"pro","list":[1,null]}',
+  credits: {
+    account: 5,
+    refill: {
+      interval: 'monthly',
+      refillDay: 31,
+      timezone: 'Europe/Berlin',
+      amount: 7,
+      mode: 'add',
+      max: 9,
+      sinceMs: 3,
+    },
+  },
+  limits: [
+    { name: 'local', limit: 3, durationMs: 1000, async: true, account: null },
+    { name: 'strict', limit: 4, durationMs: 2000, async: false, account: 6 },
+  ],
+  updatedAtMs: 8,
+  revision: 12,
+};
+
+/** An identity with a counter that is next refilled at `dueAtMs`. */
+async function openDue(storage: Storage, id: string, dueAtMs: number): Promise<number> {
+  const account = await openCredits(storage, 0, { mark: 1, dueAtMs });
+  const owner = identity(id, `external ${id}`, { credits: { account, refill: null } });
+  await write(storage, { kind: 'insertIdentity', identity: owner });
+  return account;
+}
+
+describePort('identities', (world) => {
+  test('an identity is found by both of its ids, and with its keys, exactly as it was written', async () => {
+    const owner = identity('id_1', 'user-7', FULL);
+    const written = key('key_1', { identityId: 'id_1' });
+    await write(world().storage, { kind: 'insertIdentity', identity: owner }, { kind: 'insertKey', key: written });
+    await world().reopen();
+    const { records } = world().storage;
+    expect(await records.findIdentity('user-7')).toEqual(owner);
+    expect(await records.findIdentityById('id_1')).toEqual(owner);
+    expect(await records.findIdentity('id_1')).toBeNull();
+    expect(await records.findIdentityById('user-7')).toBeNull();
+    const whole = found(written, { identity: owner });
+    expect(await records.findKey('key_1')).toEqual(whole);
+    expect(await records.findKeysByDigest(['digest of key_1'])).toEqual([whole]);
+    expect((await records.listKeys(EVERY_KEY)).items).toEqual([whole]);
+  });
+
+  test('an update is seen by the next read; one from another revision is stale and changes nothing', async () => {
+    const { storage } = world();
+    await write(
+      storage,
+      { kind: 'insertIdentity', identity: identity('id_1', 'user-7', FULL) },
+      { kind: 'insertKey', key: key('key_1', { identityId: 'id_1' }) },
+    );
+    const plain = identity('id_1', 'user-7', { revision: 13 });
+    const update = (expect_: number) => write(storage, { kind: 'updateIdentity', identity: plain, expect: expect_ });
+    for (const wrong of [11, 13]) expect((await update(wrong)).status).toBe('stale');
+    expect(await storage.records.findIdentityById('id_1')).toEqual(identity('id_1', 'user-7', FULL));
+    expect((await update(12)).status).toBe('done');
+    expect(await storage.records.findIdentityById('id_1')).toEqual(plain);
+    expect(await storage.records.findKey('key_1')).toMatchObject({ identity: plain });
+  });
+
+  test('of a removed identity the keys stay, without it, and its external id is free', async () => {
+    const { storage } = world();
+    await write(
+      storage,
+      { kind: 'insertIdentity', identity: identity('id_1', 'user-7', { revision: 2 }) },
+      { kind: 'insertKey', key: key('key_1', { identityId: 'id_1' }) },
+    );
+    const remove = (expect_: number) => write(storage, { kind: 'removeIdentity', identityId: 'id_1', expect: expect_ });
+    expect((await remove(1)).status).toBe('stale');
+    expect((await remove(2)).status).toBe('done');
+    expect((await remove(2)).status).toBe('stale');
+    expect(await storage.records.findKey('key_1')).toEqual(found(key('key_1', { identityId: 'id_1' })));
+    expect((await storage.records.listKeys({ ...EVERY_KEY, externalId: 'user-7' })).total).toBe(0);
+    expect(await storage.records.findIdentity('user-7')).toBeNull();
+    const again = identity('id_2', 'user-7');
+    expect((await write(storage, { kind: 'insertIdentity', identity: again })).status).toBe('done');
+    expect((await storage.records.listKeys({ ...EVERY_KEY, externalId: 'user-7' })).total).toBe(0);
+  });
+
+  test('pages follow each other by id with nothing twice and nothing left out, and the total on each', async () => {
+    const { storage } = world();
+    const ids = ['id_3', 'id_1', 'id_5', 'id_2', 'id_4'];
+    await write(
+      storage,
+      ...ids.map((id) => ({ kind: 'insertIdentity' as const, identity: identity(id, `of ${id}`, FULL) })),
+    );
+    for (const limit of [1, 2, 3, 5, 6]) {
+      const seen: IdentityRecord[] = [];
+      let after: string | null = null;
+      do {
+        const page: Awaited<ReturnType<Storage['records']['listIdentities']>> = await storage.records.listIdentities({
+          limit,
+          after,
+        });
+        expect([page.total, page.items.length <= limit]).toEqual([5, true]);
+        seen.push(...page.items);
+        after = page.cursor;
+      } while (after !== null);
+      expect(seen).toEqual(ids.toSorted().map((id) => identity(id, `of ${id}`, FULL)));
+    }
+  });
+
+  test('an identity that cannot be read makes its keys fail alone, by their names', async () => {
+    const { storage } = world();
+    await write(
+      storage,
+      { kind: 'insertIdentity', identity: identity('id_1', 'user-7', { meta: '[]' }) },
+      { kind: 'insertKey', key: key('key_1', { identityId: 'id_1' }) },
+      { kind: 'insertKey', key: key('key_2') },
+    );
+    expect(await storage.records.findKeysByDigest(['digest of key_1', 'digest of key_2'])).toMatchObject([
+      { poisoned: 'key_1' },
+      found(key('key_2')),
+    ]);
+  });
+
+  test('refills of identities come due among those of keys, by the id of their owner', async () => {
+    const { storage } = world();
+    const ofIdentity = await openDue(storage, 'id_1', 200);
+    await openDue(storage, 'id_2', 400);
+    const ofKey = await openCredits(storage, 0, { mark: 1, dueAtMs: 100 });
+    const counted = key('key_1', { credits: { account: ofKey, refill: null } });
+    await write(storage, { kind: 'insertKey', key: counted });
+    await openCredits(storage, 0, { mark: 1, dueAtMs: 150 });
+    const due = [
+      { account: ofKey, dueAtMs: 100, owner: 'key_1' },
+      { account: ofIdentity, dueAtMs: 200, owner: 'id_1' },
+    ];
+    expect(await storage.ledger.listDueRefills(300, 10, null)).toEqual(due);
+    expect(await storage.ledger.listDueRefills(300, 10, due[0] ?? null)).toEqual(due.slice(1));
+    await world().reopen();
+    expect(await world().storage.ledger.listDueRefills(300, 10, null)).toEqual(due);
+  });
+});

@@ -1,0 +1,105 @@
+import { PostgresServer } from '../../../tools/cluster/postgres.ts';
+import { PostgresStorage } from '../../../src/storage/postgres/storage.ts';
+import type { Storage } from '../../../src/storage/port/storage.ts';
+import type { VirtualClock } from '../../support/clock.ts';
+import { type OpenedStorage, RETENTION_MS } from './openAdapter.ts';
+
+/** One server for all tests of this process; it goes with the process. */
+let started: Promise<{ server: PostgresServer; template: string }> | null = null;
+
+/** An empty database with the schema in it, copied for every test. */
+async function start(): Promise<{ server: PostgresServer; template: string }> {
+  const server = await PostgresServer.start();
+  const url = await server.createDatabase();
+  await (await open(url, { nowMs: () => 0 })).close();
+  return { server, template: new URL(url).pathname.slice(1) };
+}
+
+export async function postgresServer(): Promise<PostgresServer> {
+  return (await (started ??= start())).server;
+}
+
+/** Opens a node on any database of the server. */
+export function open(url: string, clock: Pick<VirtualClock, 'nowMs'>): Promise<PostgresStorage> {
+  return PostgresStorage.open({
+    url,
+    node: crypto.randomUUID(),
+    location: 'test',
+    version: '0',
+    nowMs: () => clock.nowMs(),
+    monotonicMs: () => performance.now(),
+    random: Math.random,
+    newWorkspaceId: () => 'ws_conformance',
+    poolSize: 4,
+    maxWaiting: 20_000,
+    idempotencyRetentionMs: RETENTION_MS,
+    staleMaxMs: 1000,
+    observe: { committed() {}, refused() {} },
+    allowFsyncOff: true,
+    isTimeVirtual: true,
+  });
+}
+
+/** A node on a database of its own, with a ledger whose time is the test's. */
+export class PostgresInDatabase implements OpenedStorage {
+  readonly #url: string;
+  readonly #clock: VirtualClock;
+  readonly #ownsDatabase: boolean;
+  readonly #open: typeof open;
+  #storage: PostgresStorage;
+
+  private constructor(
+    url: string,
+    clock: VirtualClock,
+    storage: PostgresStorage,
+    from: PostgresInDatabase | typeof open,
+  ) {
+    this.#url = url;
+    this.#clock = clock;
+    this.#storage = storage;
+    this.#ownsDatabase = typeof from === 'function';
+    this.#open = typeof from === 'function' ? from : from.#open;
+  }
+
+  static async start(clock: VirtualClock, opening = open): Promise<PostgresInDatabase> {
+    const { server, template } = await (started ??= start());
+    const url = await server.createDatabase(template);
+    return new PostgresInDatabase(url, clock, await opening(url, clock), opening);
+  }
+
+  /** A node that knows that there is no other. */
+  static startAlone(clock: VirtualClock): Promise<PostgresInDatabase> {
+    return PostgresInDatabase.start(clock, async (url, time) => {
+      const storage = await open(url, time);
+      await storage.edge.sync([], true);
+      if (!storage.edge.isAlone) throw new Error('there is another node');
+      return storage;
+    });
+  }
+
+  get storage(): Storage {
+    return this.#storage;
+  }
+
+  async reopen(): Promise<void> {
+    await this.#storage.close();
+    this.#storage = await this.#open(this.#url, this.#clock);
+  }
+
+  /** A node that died has written what it has written: another one finds it. */
+  async afterCrash(): Promise<OpenedStorage> {
+    return new PostgresInDatabase(this.#url, this.#clock, await this.#open(this.#url, this.#clock), this);
+  }
+
+  async bytesOnDisk(): Promise<number> {
+    const database = new URL(this.#url).pathname.slice(1);
+    const server = await postgresServer();
+    const [row] = await server.query('SELECT pg_database_size(current_database()) AS bytes', database);
+    return Number(row?.['bytes']);
+  }
+
+  async close(): Promise<void> {
+    await this.#storage.close();
+    if (this.#ownsDatabase) await (await started)?.server.dropDatabase(this.#url);
+  }
+}

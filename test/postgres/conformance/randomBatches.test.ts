@@ -1,0 +1,91 @@
+import { spendAll } from './samples.ts';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import * as fc from 'fast-check';
+
+import { MAX_LIVE_IDEMPOTENCY_KEYS } from '../../../src/core/bounds.ts';
+import type { AccountState } from '../../../src/core/account.ts';
+import type { Storage } from '../../../src/storage/port/storage.ts';
+import { ADAPTERS, LEDGERS, World } from './adapters.ts';
+import { ReferenceLedger } from './reference.ts';
+import { KINDS, type Round, rounds, Scenario } from './scenario.ts';
+
+const seed = Number(process.env['KEYSTILE_TEST_SEED'] ?? 1);
+const SCENARIOS = 600;
+/** Of one that differs from another in a part of what it does. */
+const FEWER_SCENARIOS = 200;
+/** Scenarios between two restarts: a clean one and an unclean one in turn. */
+const RESTART_EVERY = 50;
+const TIMEOUT_MS = 120_000;
+
+type States = readonly (AccountState | undefined)[];
+
+for (const adapter of LEDGERS) {
+  describe(`${adapter.name}: random batches`, () => {
+    let world: World;
+    let count = 0;
+
+    beforeAll(async () => {
+      world = await World.make(adapter);
+    });
+
+    afterAll(() => world.close());
+
+    /** Plays the rounds on both and compares every answer, then every state. */
+    async function play(played: readonly Round[]): Promise<{ accounts: readonly number[]; states: States }> {
+      const { storage, clock } = world;
+      const reference = new ReferenceLedger(MAX_LIVE_IDEMPOTENCY_KEYS);
+      const accounts = await storage.ledger.reserveAccounts(KINDS.length);
+      const scenario = new Scenario(`s${count++}`, accounts, reference);
+      let states: States = [];
+      for (const { moveMs, items } of played) {
+        clock.advance(moveMs);
+        scenario.beginRound();
+        const expected: unknown[] = [];
+        const answers: Promise<unknown>[] = [];
+        for (const item of items) {
+          const work = scenario.toWork(item, clock.nowMs());
+          if (item.isLate) await new Promise((turn) => setImmediate(turn));
+          if ('change' in work) {
+            expected.push(reference.apply(work.change, clock.nowMs()));
+            answers.push(storage.ledger.apply(work.change));
+          } else {
+            expected.push(work.spends.map((spend) => reference.spend(spend, clock.nowMs())));
+            answers.push(spendAll(storage.ledger, work.spends));
+          }
+        }
+        expect(await Promise.all(answers)).toEqual(expected as never);
+        states = accounts.map((account) => reference.accounts.get(account));
+        await expectStates(storage, accounts, states);
+      }
+      return { accounts, states };
+    }
+
+    async function expectStates(storage: Storage, accounts: readonly number[], states: States): Promise<void> {
+      expect(await storage.ledger.read(accounts)).toEqual(states as never);
+      const isEach = accounts.map((account, i) => isKnown(storage.ledger.peek(account), states[i]));
+      expect(isEach).toEqual(accounts.map(() => true));
+    }
+
+    test(
+      'every answer and every state is that of the reference, one by one in arrival order',
+      async () => {
+        await fc.assert(
+          fc.asyncProperty(rounds, async (played) => {
+            const { accounts, states } = await play(played);
+            if (count % RESTART_EVERY !== 0) return;
+            if (count % (2 * RESTART_EVERY) === 0) await world.reopen();
+            else await expectStates(await world.afterCrash(), accounts, states);
+            await expectStates(world.storage, accounts, states);
+          }),
+          { seed, numRuns: ADAPTERS.includes(adapter) ? SCENARIOS : FEWER_SCENARIOS },
+        );
+      },
+      TIMEOUT_MS,
+    );
+  });
+}
+
+/** Whoever does not know without asking says nothing. */
+function isKnown(peeked: States[number], state: States[number]): boolean {
+  return peeked === undefined || Bun.deepEquals(peeked, state);
+}

@@ -1,0 +1,75 @@
+import { type AccountState, changed } from '../../../src/core/account.ts';
+import type { Fence } from '../../../src/core/fence.ts';
+import {
+  decideSpend,
+  type IdempotencyKey,
+  type LedgerView,
+  type Spend,
+  type SpendOutcome,
+  type StoredReplay,
+} from '../../../src/core/spend.ts';
+import type { Change, ChangeOutcome } from '../../../src/storage/port/storage.ts';
+
+/** The ledger as its words define it: plain maps, one item after the other, the rules of core and nothing else. */
+export class ReferenceLedger implements LedgerView {
+  readonly accounts = new Map<number, AccountState>();
+  readonly apiIds = new Set<string>();
+  /** Of the one role that a scenario changes. */
+  roleRevision = 0;
+  readonly #replays = new Map<string, StoredReplay>();
+  readonly #maxLiveReplays: number;
+
+  constructor(maxLiveReplays: number) {
+    this.#maxLiveReplays = maxLiveReplays;
+  }
+
+  spend(spend: Spend, nowMs: number): SpendOutcome {
+    return decideSpend(this, spend, nowMs, this.#maxLiveReplays);
+  }
+
+  /** All of a change or nothing. Of the records only apis are written here, and they are unique by id. */
+  apply(change: Change, nowMs: number): ChangeOutcome {
+    const after: (AccountState | null)[] = [];
+    for (const each of change.accounts) {
+      const state = changed(this.accounts.get(each.account), each, nowMs);
+      if (state === 'stale') return { status: 'stale', nowMs };
+      after.push(state);
+    }
+    const newApiIds = change.writes.flatMap((write) => (write.kind === 'insertApi' ? [write.api.id] : []));
+    if (newApiIds.some((id) => this.apiIds.has(id))) return { status: 'stale', nowMs };
+    for (const id of newApiIds) this.apiIds.add(id);
+    for (const write of change.writes) {
+      if (write.kind === 'insertRole' || write.kind === 'updateRole') this.roleRevision = write.role.revision;
+    }
+    for (const [i, { account }] of change.accounts.entries()) {
+      const state = after[i] ?? null;
+      if (state === null) this.accounts.delete(account);
+      else this.accounts.set(account, state);
+    }
+    return { status: 'done', accounts: after, nowMs };
+  }
+
+  holds({ revision }: Fence): boolean {
+    return revision === this.roleRevision;
+  }
+
+  account(id: number): AccountState | undefined {
+    return this.accounts.get(id);
+  }
+
+  put(id: number, state: AccountState): void {
+    this.accounts.set(id, state);
+  }
+
+  replay({ scope, id }: IdempotencyKey): StoredReplay | undefined {
+    return this.#replays.get(JSON.stringify([scope, id]));
+  }
+
+  liveReplays(scope: string): number {
+    return [...this.#replays.keys()].filter((name) => (JSON.parse(name) as string[])[0] === scope).length;
+  }
+
+  remember({ scope, id }: IdempotencyKey, replay: StoredReplay): void {
+    this.#replays.set(JSON.stringify([scope, id]), replay);
+  }
+}

@@ -1,0 +1,167 @@
+import { VERDICT_CODES } from '../../../src/core/verdictCodes.ts';
+import type { AccountChange, AccountState, RefillPlan } from '../../../src/core/account.ts';
+import {
+  type ApiRecord,
+  BLANK_API,
+  BLANK_IDENTITY,
+  BLANK_KEY,
+  type IdentityRecord,
+  type KeyRecord,
+  type NamespaceRecord,
+  type OverrideRecord,
+  type PermissionRecord,
+  type RoleRecord,
+  type RootKeyRecord,
+} from '../../../src/core/records.ts';
+import type { IdempotencyKey, Leg, Spend, SpendOutcome } from '../../../src/core/spend.ts';
+import type { Tally } from '../../../src/core/verificationCounts.ts';
+import type { Change, ChangeOutcome, Storage } from '../../../src/storage/port/storage.ts';
+import type { AuditEvent } from '../../../src/storage/port/events.ts';
+import type { KeyQuery, KeyWithIdentity, RecordWrite } from '../../../src/storage/port/records.ts';
+
+/** Records and requests as the engine makes them; a test names only what it is about. */
+
+export function api(id: string, fields: Partial<ApiRecord> = {}): ApiRecord {
+  return { ...BLANK_API, id, name: `name of ${id}`, createdAtMs: 1_000, ...fields };
+}
+
+export function identity(id: string, externalId: string, fields: Partial<IdentityRecord> = {}): IdentityRecord {
+  return { ...BLANK_IDENTITY, id, externalId, createdAtMs: 2_000, ...fields };
+}
+
+export function key(id: string, fields: Partial<KeyRecord> = {}): KeyRecord {
+  const named = {
+    id,
+    apiId: 'api_1',
+    secretDigest: `digest of ${id}`,
+    start: 'sk_1234',
+    createdAtMs: 3_000,
+    revision: 1,
+  };
+  return { ...BLANK_KEY, ...named, ...fields };
+}
+
+/** A key as it is found that has no identity, roles or permissions, by its present secret. */
+export function found(record: KeyRecord, fields: Partial<KeyWithIdentity> = {}): KeyWithIdentity {
+  return { key: record, identity: null, access: null, secretUntilMs: null, ...fields };
+}
+
+/** All keys of the api that samples are in. */
+export const EVERY_KEY: KeyQuery = { apiId: 'api_1', externalId: null, search: null, limit: 100, after: null };
+
+export function rootKey(id: string, fields: Partial<RootKeyRecord> = {}): RootKeyRecord {
+  return {
+    id,
+    secretDigest: `digest of ${id}`,
+    start: 'root_1234',
+    name: null,
+    rights: ['*'],
+    createdAtMs: 4_000,
+    expiresAtMs: null,
+    revokedAtMs: null,
+    ...fields,
+  };
+}
+
+/** A permission that is named as its slug is. */
+export function permission(id: string, slug: string, fields: Partial<PermissionRecord> = {}): PermissionRecord {
+  return { id, name: slug, slug, description: null, createdAtMs: 5_000, ...fields };
+}
+
+export function role(id: string, name: string, fields: Partial<RoleRecord> = {}): RoleRecord {
+  return { id, name, description: null, permissionIds: [], createdAtMs: 6_000, revision: 1, ...fields };
+}
+
+export function namespace(id: string, name: string): NamespaceRecord {
+  return { id, name, patternsRevision: 0, createdAtMs: 7_000 };
+}
+
+export function override(id: string, identifier: string, fields: Partial<OverrideRecord> = {}): OverrideRecord {
+  const numbers = { limit: 10, durationMs: 60_000, async: false, createdAtMs: 8_000, updatedAtMs: null, revision: 0 };
+  return { id, namespaceId: 'ns_1', identifier, ...numbers, ...fields };
+}
+
+export function event(action: string, fields: Partial<AuditEvent> = {}): AuditEvent {
+  const blank = { actor: 'rk_1', target: 'api_1', before: null, after: null, origin: null, requestId: null };
+  return { ...blank, action, ...fields };
+}
+
+export function write(storage: Storage, ...writes: readonly RecordWrite[]): Promise<ChangeOutcome> {
+  return storage.ledger.apply({ writes, accounts: [] });
+}
+
+/** A removal of a sample key for good. */
+export function removal(id: string, expect: number): RecordWrite {
+  return { kind: 'removeKey', key: { id, apiId: 'api_1' }, expect, digests: [`digest of ${id}`] };
+}
+
+export function change(...accounts: readonly AccountChange[]): Change {
+  return { writes: [], accounts };
+}
+
+/** Opens a counter with this balance under revision 1. */
+export async function openCredits(storage: Storage, balance: number, fields: Partial<AccountChange> = {}) {
+  const [account = 0] = await storage.ledger.reserveAccounts(1);
+  const opening = { account, expect: 0, open: 'credits' as const, refill: null, set: balance, revision: 1, ...fields };
+  await storage.ledger.apply(change(opening));
+  return account;
+}
+
+/** Opens an empty strict window under revision 1. */
+export async function openStrict(storage: Storage) {
+  const [account = 0] = await storage.ledger.reserveAccounts(1);
+  await storage.ledger.apply(change({ account, expect: 0, open: 'window', refill: null, revision: 1 }));
+  return account;
+}
+
+export function credits(account: number, amount: number, refill: RefillPlan | null = null, revision = 1): Leg {
+  return { account, amount, rule: { kind: 'credits', refill }, revision };
+}
+
+/** A leg of a window of one minute unless told otherwise. */
+export function strict(account: number, amount: number, limit: number, durationMs = 60_000, revision = 1): Leg {
+  return { account, amount, rule: { kind: 'window', limit, durationMs }, revision };
+}
+
+export function spendOf(...legs: readonly Leg[]): Spend {
+  return { legs, fences: [], idempotency: null };
+}
+
+export function idempotency(id: string, requestDigest = 'request', scope = 'key_1'): IdempotencyKey {
+  return { scope, id, requestDigest };
+}
+
+const DAY_MS = 86_400_000;
+
+/** A daily refill as it is planned at `nowMs`. */
+export function dailyPlan(nowMs: number, amount: number, fields: Partial<RefillPlan> = {}): RefillPlan {
+  const epoch = Math.floor(nowMs / DAY_MS);
+  const startMs = epoch * DAY_MS;
+  return { epoch, startMs, nextMs: startMs + DAY_MS, amount, mode: 'restore', max: null, ...fields };
+}
+
+export async function balanceOf(storage: Storage, account: number): Promise<number | undefined> {
+  const [state] = await storage.ledger.read([account]);
+  return state?.value;
+}
+
+export async function stateOf(storage: Storage, account: number): Promise<AccountState | undefined> {
+  return (await storage.ledger.read([account]))[0];
+}
+
+/** Several at once, in this order: they arrive next to each other. */
+export function spendAll(ledger: Storage['ledger'], spends: readonly Spend[]): Promise<readonly SpendOutcome[]> {
+  return Promise.all(spends.map((spend) => ledger.spend(spend)));
+}
+
+/** Counts in the order of VERDICT_CODES, the rest zero. */
+export function tallyCounts(...first: readonly number[]): number[] {
+  return VERDICT_CODES.map((_, i) => first[i] ?? 0);
+}
+
+/** One valid verification of key_1 in the first minute of a day. */
+export function tally(fields: Partial<Tally> = {}): Tally {
+  const minuteMs = fields.minuteMs ?? Date.parse('2026-03-15T00:00:00Z');
+  const blank = { apiId: 'api_1', keyId: 'key_1', identityId: '', tags: '', lastAtMs: minuteMs };
+  return { ...blank, counts: tallyCounts(1), ...fields, minuteMs };
+}

@@ -1,0 +1,208 @@
+import * as fc from 'fast-check';
+
+import type { AccountChange, RefillPlan } from '../../../src/core/account.ts';
+import { recordFence } from '../../../src/core/fence.ts';
+import type { RoleRecord } from '../../../src/core/records.ts';
+import type { Leg, Spend } from '../../../src/core/spend.ts';
+import type { Change } from '../../../src/storage/port/storage.ts';
+import type { ReferenceLedger } from './reference.ts';
+import { api, role } from './samples.ts';
+
+/** What the accounts of a scenario are, by their place. */
+export const KINDS = ['credits', 'credits', 'credits', 'window', 'window'] as const;
+
+/** Short enough that a few moves of the clock cross many boundaries. */
+const EPOCH_MS = 1_000;
+
+const anyPlace = fc.nat({ max: KINDS.length - 1 });
+/** Seldom true: most of what a ledger is asked is in order, and one wrong leg hides all the others. */
+const seldom = fc.nat({ max: 39 }).map((n) => n === 0);
+
+const refill = fc.option(
+  fc.record({
+    amount: fc.integer({ min: 1, max: 9 }),
+    mode: fc.constantFrom('restore', 'add'),
+    max: fc.option(fc.integer({ min: 1, max: 12 })),
+    isOfAnotherEpoch: seldom,
+  }),
+);
+
+const leg = fc.record({
+  place: anyPlace,
+  amount: fc.constantFrom(0, 1, 1, 1, 2, 3, 7),
+  limit: fc.constantFrom(1, 3, 10),
+  durationMs: fc.constantFrom(700, 1_000, 5_000),
+  refill,
+  isOfAnotherRevision: seldom,
+  isOfAnotherKind: seldom,
+});
+
+const spend = fc.record({
+  legs: fc.array(leg, { minLength: 1, maxLength: 4 }),
+  /** Of the scenario's role: as it is, or as it was before its last change. */
+  fence: fc.option(fc.record({ isOld: seldom }), { freq: 2 }),
+  idempotency: fc.option(fc.record({ id: fc.nat({ max: 5 }), request: fc.constantFrom('a', 'a', 'a', 'b') }), {
+    freq: 2,
+  }),
+});
+
+const accountChange = fc.record({
+  place: anyPlace,
+  action: fc.constantFrom('set', 'set', 'add', 'add', 'touch', 'rule', 'rule', 'close', 'open'),
+  number: fc.integer({ min: -10, max: 20 }),
+  refill,
+  isRevised: fc.boolean(),
+  isOfAnotherRevision: seldom,
+});
+
+const change = fc.record({
+  accounts: fc.uniqueArray(accountChange, { maxLength: 3, selector: (each) => each.place }),
+  /** Few names: the second of a name is refused by the database itself, and spoils the batch it is in. */
+  api: fc.option(fc.nat({ max: 3 }), { freq: 2 }),
+  isOfRole: fc.boolean(),
+});
+
+/** One call of the ledger. A late one arrives in another turn of the event loop: during a commit, or after it. */
+const call = fc.oneof(
+  { weight: 5, arbitrary: fc.record({ spends: fc.array(spend, { minLength: 1, maxLength: 6 }), isLate: seldom }) },
+  { weight: 2, arbitrary: fc.record({ change, isLate: seldom }) },
+);
+
+export const rounds = fc.array(
+  fc.record({
+    moveMs: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 5_000 }), fc.integer({ min: -4_000, max: 0 })),
+    items: fc.array(call, { minLength: 1, maxLength: 8 }),
+  }),
+  { minLength: 1, maxLength: 5 },
+);
+
+type Value<T> = T extends fc.Arbitrary<infer V> ? V : never;
+export type Round = Value<typeof rounds>[number];
+type Item = Value<typeof call>;
+type Work = { readonly spends: readonly Spend[] } | { readonly change: Change };
+
+/** Turns drawn choices into calls that mostly fit the state they meet, which the reference knows. */
+export class Scenario {
+  readonly #name: string;
+  readonly #accounts: readonly number[];
+  readonly #reference: ReferenceLedger;
+  #hasBegun = false;
+  /** Records are not claimed by the fences of spends: what is asked before a change is answered may come before or after it. */
+  #isRoleChanging = false;
+  #isFenced = false;
+
+  constructor(name: string, accounts: readonly number[], reference: ReferenceLedger) {
+    this.#name = name;
+    this.#accounts = accounts;
+    this.#reference = reference;
+  }
+
+  /** All calls until now are answered. */
+  beginRound(): void {
+    this.#isRoleChanging = false;
+    this.#isFenced = false;
+  }
+
+  /** The first call opens all accounts. */
+  toWork(item: Item, nowMs: number): Work {
+    if (!this.#hasBegun) {
+      this.#hasBegun = true;
+      this.#isRoleChanging = true;
+      const writes = [{ kind: 'insertRole' as const, role: this.#role(1) }];
+      return { change: { writes, accounts: KINDS.map((open, i) => this.#opening(i, open, nowMs)) } };
+    }
+    if ('change' in item) return { change: this.#toChange(item.change, nowMs) };
+    return { spends: item.spends.map((each) => this.#toSpend(each, nowMs)) };
+  }
+
+  #opening(place: number, open: 'credits' | 'window', nowMs: number): AccountChange {
+    const rule = open === 'credits' ? { set: 10, epoch: Math.floor(nowMs / EPOCH_MS) } : {};
+    return { account: this.#account(place), expect: 0, open, refill: null, revision: 1, ...rule };
+  }
+
+  #toSpend({ legs, fence, idempotency }: Value<typeof spend>, nowMs: number): Spend {
+    const revision = this.#reference.roleRevision - (fence?.isOld ? 1 : 0);
+    const isFenced = fence !== null && !this.#isRoleChanging;
+    this.#isFenced ||= isFenced;
+    return {
+      legs: legs.map((each) => this.#toLeg(each, nowMs)),
+      fences: isFenced ? [recordFence('role', this.#role(0).id, revision)] : [],
+      idempotency: idempotency && {
+        scope: `${this.#name} ${idempotency.id % 2}`,
+        id: `id ${idempotency.id}`,
+        requestDigest: idempotency.request,
+      },
+    };
+  }
+
+  #toLeg(drawn: Value<typeof leg>, nowMs: number): Leg {
+    const account = this.#account(drawn.place);
+    const isCredits = (KINDS[drawn.place] === 'credits') !== drawn.isOfAnotherKind;
+    return {
+      account,
+      amount: drawn.amount,
+      rule: isCredits
+        ? { kind: 'credits', refill: toPlan(drawn.refill, nowMs) }
+        : { kind: 'window', limit: drawn.limit, durationMs: drawn.durationMs },
+      revision: this.#revision(account) + (drawn.isOfAnotherRevision ? 1 : 0),
+    };
+  }
+
+  #toChange(drawn: Value<typeof change>, nowMs: number): Change {
+    const name = drawn.api === null ? [] : [`${this.#name} ${drawn.api}`];
+    const expect = this.#reference.roleRevision;
+    const changesRole = drawn.isOfRole && !this.#isRoleChanging && !this.#isFenced;
+    this.#isRoleChanging ||= changesRole;
+    const changed = { kind: 'updateRole' as const, role: this.#role(expect + 1), expect };
+    return {
+      writes: [...name.map((id) => ({ kind: 'insertApi' as const, api: api(id) })), ...(changesRole ? [changed] : [])],
+      accounts: drawn.accounts.map((each) => this.#toAccountChange(each, nowMs)),
+    };
+  }
+
+  #toAccountChange(drawn: Value<typeof accountChange>, nowMs: number): AccountChange {
+    const account = this.#account(drawn.place);
+    const revision = this.#revision(account);
+    const common = {
+      account,
+      expect: revision + (drawn.isOfAnotherRevision ? 1 : 0),
+      refill: toPlan(drawn.refill, nowMs),
+      revision: revision + (drawn.isRevised ? 1 : 0),
+    };
+    // What was closed is opened again; otherwise the scenario would soon be over.
+    if (drawn.action === 'open' || !this.#reference.accounts.has(account)) {
+      return { ...common, open: KINDS[drawn.place] ?? 'credits', set: Math.abs(drawn.number) };
+    }
+    switch (drawn.action) {
+      case 'set':
+        return { ...common, set: Math.abs(drawn.number) };
+      case 'add':
+        return { ...common, add: drawn.number };
+      case 'rule':
+        return { ...common, mark: Math.floor(nowMs / EPOCH_MS), dueAtMs: nowMs + EPOCH_MS };
+      case 'close':
+        return { ...common, close: true };
+      case 'touch':
+        return common;
+    }
+  }
+
+  #role(revision: number): RoleRecord {
+    return role(`role ${this.#name}`, `role ${this.#name}`, { revision });
+  }
+
+  #account(place: number): number {
+    return this.#accounts[place] ?? 0;
+  }
+
+  #revision(account: number): number {
+    return this.#reference.accounts.get(account)?.revision ?? 1;
+  }
+}
+
+function toPlan(drawn: Value<typeof refill>, nowMs: number): RefillPlan | null {
+  if (drawn === null) return null;
+  const epoch = Math.floor(nowMs / EPOCH_MS) + (drawn.isOfAnotherEpoch ? 1 : 0);
+  const { amount, mode, max } = drawn;
+  return { epoch, startMs: epoch * EPOCH_MS, nextMs: (epoch + 1) * EPOCH_MS, amount, mode, max };
+}

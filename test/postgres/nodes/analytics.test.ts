@@ -1,0 +1,94 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+
+import { until } from '../../../tools/cluster/wait.ts';
+import { Wire } from '../../support/cluster/clients.ts';
+import { World } from '../../support/cluster/clusterSetup.ts';
+
+setDefaultTimeout(120_000);
+
+let world: World;
+let apiId: string;
+
+beforeAll(async () => {
+  world = await World.start({ proxied: true });
+});
+
+afterAll(async () => {
+  await world[Symbol.asyncDispose]();
+});
+
+async function freshKeys(count: number): Promise<string[]> {
+  apiId = String((await world.ok(0, '/v1/apis.createApi', { name: 'analytics' })).apiId);
+  const fields = [{}, { name: 'kept', externalId: 'user_1' }, { remaining: 1_000_000 }];
+  return Promise.all(
+    Array.from({ length: count }, async (_, i) => (await world.createKey({ apiId, ...fields[i % 3] })).key),
+  );
+}
+
+/** Verifies each key so many times at this node. */
+async function verifyAll(node: number, keys: readonly string[], times: number): Promise<void> {
+  using wire = await Wire.open(world.node(node).port);
+  for (let n = 0; n < times; n++) {
+    for (const [i, key] of keys.entries()) {
+      const reply = await wire.verify(i % 4 === 0 ? { key, tags: ['web'] } : { key });
+      expect(reply).toMatchObject({ kind: 'verdict', verdict: { code: 'VALID' } });
+    }
+  }
+}
+
+async function countedBy(node: number): Promise<number> {
+  const rows = (await world.ok(node, '/v1/analytics.getVerifications', { apiId })) as unknown as { total: number }[];
+  return rows[0]?.total ?? NaN;
+}
+
+describe('analytics of three nodes', () => {
+  test('are one sum, which each node tells within seconds; what a node has counted itself it tells at once', async () => {
+    const keys = await freshKeys(12);
+    for (const node of [0, 1, 2]) await verifyAll(node, keys, 10);
+    expect(await countedBy(0)).toBeGreaterThanOrEqual(120);
+    for (const node of [0, 1, 2]) await until('all are counted', async () => (await countedBy(node)) === 360);
+  });
+
+  test('a node that is stopped leaves nothing uncounted', async () => {
+    const keys = await freshKeys(6);
+    await verifyAll(1, keys, 10);
+    await world.node(1).stop();
+    expect(await countedBy(0)).toBe(60);
+    await world.startAgain(1);
+  });
+
+  test('connections that end before the answer to what was appended: every verification is counted once', async () => {
+    const keys = await freshKeys(6);
+    for (let round = 1; round <= 5; round++) {
+      await verifyAll(2, keys, 5);
+      const cut = world.proxy(2).cutBeforeAnswer((bytes) => bytes.includes('append_tallies'));
+      await until('it was cut', async () => {
+        await world.node(2).call('/v1/analytics.getVerifications', { apiId });
+        return Promise.race([cut.then(() => true), Bun.sleep(50).then(() => false)]);
+      });
+      await until('the node can ask again', async () => {
+        return (await world.node(2).call('/v1/analytics.getVerifications', { apiId })).status === 200;
+      });
+      expect(await countedBy(2)).toBe(round * 30);
+    }
+  });
+
+  test('a database that is away for a while: all that was verified from memory is counted', async () => {
+    const keys = (await freshKeys(6)).filter((_, i) => i % 3 !== 2);
+    await verifyAll(0, keys, 1);
+    world.proxy(0).cut();
+    using wire = await Wire.open(world.node(0).port);
+    let valid = keys.length;
+    // As long as the node knows that it has seen every change, it answers.
+    for (let isFresh = true; isFresh;) {
+      const reply = await wire.verify({ key: keys[0] });
+      isFresh = reply.kind === 'verdict';
+      if (isFresh) valid++;
+    }
+    world.proxy(0).heal();
+    await until('all are counted', async () => {
+      const { status, body } = await world.node(0).call('/v1/analytics.getVerifications', { apiId });
+      return status === 200 && (body as unknown as { total: number }[])[0]?.total === valid;
+    });
+  });
+});

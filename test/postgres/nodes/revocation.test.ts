@@ -1,0 +1,298 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+
+import { VirtualClock } from '../../support/clock.ts';
+import { SilentNode } from '../../support/silentNode.ts';
+import { postgresServer } from '../conformance/postgres.ts';
+
+setDefaultTimeout(60_000);
+
+/** Makes every change. */
+let changing: SilentNode;
+/** Has seen everything before the change and hears nothing of it. */
+let silent: SilentNode;
+let made = 0;
+
+beforeAll(async () => {
+  const server = await postgresServer();
+  const url = await server.createDatabase();
+  const clock = new VirtualClock('2026-03-15T12:00:00Z');
+  changing = await SilentNode.start(url, clock);
+  silent = await SilentNode.start(url, clock);
+  silent.rootKey = changing.rootKey;
+});
+
+afterAll(async () => {
+  await silent.close();
+  await changing.close();
+});
+
+/** A key with what it belongs to. It holds `write` directly and `read` through its role, and is asked for both. */
+interface Holder {
+  readonly apiId: string;
+  readonly key: string;
+  readonly keyId: string;
+  readonly identityId: string;
+  readonly externalId: string;
+  readonly role: string;
+  readonly read: string;
+  readonly write: string;
+}
+
+interface SpendKind {
+  readonly key?: object;
+  /** Given: the key belongs to an identity. */
+  readonly identity?: object;
+  readonly request?: object;
+  /** Asked for with keys.verifyKeys. */
+  readonly isMany?: true;
+}
+
+const STRICT = { name: 'strict', limit: 100, duration: 3_600_000, async: false };
+const AD_HOC = { ...STRICT, name: 'ad-hoc' };
+
+/** Every kind of exact spend that a verification can make. */
+const SPENDS: Readonly<Record<string, SpendKind>> = {
+  'credits of the key': { key: { remaining: 100 } },
+  'credits with a refill': { key: { remaining: 100, refill: { interval: 'daily', amount: 5 } } },
+  'a strict limit of the key': { key: { ratelimits: [STRICT] } },
+  'credits and a strict limit': { key: { remaining: 100, ratelimits: [STRICT] } },
+  'credits and a local limit': { key: { remaining: 100, ratelimits: [{ ...STRICT, async: true }] } },
+  'credits of a key with an identity': { key: { remaining: 100 }, identity: {} },
+  'credits of the identity': { identity: { remaining: 100 } },
+  'credits of both': { key: { remaining: 100 }, identity: { remaining: 100 } },
+  'a strict limit of the identity': {
+    identity: { ratelimits: [STRICT] },
+    request: { ratelimits: [{ name: 'strict' }] },
+  },
+  'an ad-hoc strict limit': { request: { ratelimits: [AD_HOC] } },
+  'an ad-hoc strict limit of a key with an identity': { identity: {}, request: { ratelimits: [AD_HOC] } },
+  'credits under an idempotency key': { key: { remaining: 100 }, request: {} },
+  'credits in a call for many keys': { key: { remaining: 100 }, isMany: true },
+  'an ad-hoc strict limit in a call for many keys': { request: { ratelimits: [AD_HOC] }, isMany: true },
+  'no credit, of those it has': { key: { remaining: 100 }, request: { remaining: { cost: 0 } } },
+};
+const COST_NOTHING = SPENDS['no credit, of those it has'];
+
+type Change = (holder: Holder) => Promise<unknown>;
+
+/** Whether a change concerns this kind of spend. */
+type Concerns = (kind: SpendKind) => boolean;
+const hasIdentity: Concerns = ({ identity }) => identity !== undefined;
+const costsCredits: Concerns = (kind) => kind !== COST_NOTHING;
+const has = (owner: 'key' | 'identity', limit: object): Concerns => {
+  return (kind) => JSON.stringify(kind[owner] ?? {}).includes(JSON.stringify(limit));
+};
+
+/** Every kind of change after which the key may not pass, with the code that it gets. */
+const CHANGES: Readonly<Record<string, readonly [code: string, change: Change, concerns?: Concerns]>> = {
+  'the key is deleted': ['NOT_FOUND', ({ keyId }) => changing.ok('keys.deleteKey', { keyId })],
+  'the key is removed': ['NOT_FOUND', ({ keyId }) => changing.ok('keys.deleteKey', { keyId, permanent: true })],
+  'the key gets another secret': ['NOT_FOUND', ({ keyId }) => changing.ok('keys.rotateKey', { keyId, overlapMs: 0 })],
+  'all keys of the api are deleted': ['NOT_FOUND', ({ apiId }) => changing.ok('apis.deleteKeys', { apiId })],
+  'all keys of the api are removed': [
+    'NOT_FOUND',
+    ({ apiId }) => changing.ok('apis.deleteKeys', { apiId, permanent: true }),
+  ],
+  'the api is deleted': ['NOT_FOUND', ({ apiId }) => changing.ok('apis.deleteApi', { apiId })],
+  'the key is disabled': ['DISABLED', ({ keyId }) => changing.ok('keys.updateKey', { keyId, enabled: false })],
+  'the key expires': ['EXPIRED', ({ keyId }) => changing.ok('keys.updateKey', { keyId, expires: 1 })],
+  'the key is tied to an address': [
+    'FORBIDDEN',
+    ({ keyId }) => changing.ok('keys.updateKey', { keyId, ipAllowlist: ['198.51.100.1'] }),
+  ],
+  'the key loses its role': [
+    'INSUFFICIENT_PERMISSIONS',
+    ({ keyId, role }) => changing.ok('keys.removeRoles', { keyId, roles: [{ name: role }] }),
+  ],
+  'the key loses a permission': [
+    'INSUFFICIENT_PERMISSIONS',
+    ({ keyId, write }) => changing.ok('keys.removePermissions', { keyId, permissions: [{ name: write }] }),
+  ],
+  'the role loses a permission': [
+    'INSUFFICIENT_PERMISSIONS',
+    ({ role }) => changing.ok('permissions.setRolePermissions', { name: role, permissions: [] }),
+  ],
+  'the role is deleted': [
+    'INSUFFICIENT_PERMISSIONS',
+    async ({ role }) => {
+      const roles = (await changing.ok('permissions.listRoles', {})) as { id: string; name: string }[];
+      await changing.ok('permissions.deleteRole', { roleId: roles.find(({ name }) => name === role)?.id });
+    },
+  ],
+  'a permission of the role is deleted': ['INSUFFICIENT_PERMISSIONS', ({ read }) => deletePermission(read)],
+  'a permission of the key is deleted': ['INSUFFICIENT_PERMISSIONS', ({ write }) => deletePermission(write)],
+  'the key has no credits any more': [
+    'USAGE_EXCEEDED',
+    ({ keyId }) => changing.ok('keys.updateKey', { keyId, remaining: 0 }),
+    costsCredits,
+  ],
+  'the identity has no credits any more': [
+    'USAGE_EXCEEDED',
+    ({ identityId }) => changing.ok('identities.updateIdentity', { identityId, remaining: 0 }),
+    hasIdentity,
+  ],
+  'the strict limit of the key is lowered to what is used': [
+    'RATE_LIMITED',
+    ({ keyId }) => changing.ok('keys.updateKey', { keyId, ratelimits: [{ ...STRICT, limit: 1 }] }),
+    has('key', STRICT),
+  ],
+  'the strict limit of the identity is lowered to what is used': [
+    'RATE_LIMITED',
+    ({ identityId }) => changing.ok('identities.updateIdentity', { identityId, ratelimits: [{ ...STRICT, limit: 1 }] }),
+    has('identity', STRICT),
+  ],
+  'the key joins an identity without credits': [
+    'USAGE_EXCEEDED',
+    async ({ keyId }) => {
+      const externalId = `empty_${made++}`;
+      await changing.ok('identities.createIdentity', { externalId, remaining: 0, ratelimits: [STRICT] });
+      await changing.ok('keys.updateKey', { keyId, externalId });
+    },
+    costsCredits,
+  ],
+};
+
+async function deletePermission(slug: string): Promise<void> {
+  const all = (await changing.ok('permissions.listPermissions', {})) as { id: string; name: string }[];
+  await changing.ok('permissions.deletePermission', { permissionId: all.find(({ name }) => name === slug)?.id });
+}
+
+async function make({ key: fields, identity }: SpendKind): Promise<Holder> {
+  const number = made++;
+  const [externalId, role, read, write] = [`user_${number}`, `role_${number}`, `read_${number}`, `write_${number}`];
+  const { apiId } = await changing.ok('apis.createApi', { name: `api ${number}` });
+  await changing.ok('permissions.createRole', { name: role });
+  await changing.ok('permissions.setRolePermissions', { name: role, permissions: [{ name: read, create: true }] });
+  const owner = identity && (await changing.ok('identities.createIdentity', { externalId, ...identity }));
+  const created = await changing.ok('keys.createKey', {
+    apiId,
+    roles: [role],
+    permissions: [write],
+    ...(identity && { externalId }),
+    ...fields,
+  });
+  return { apiId, externalId, role, read, write, identityId: owner?.identityId ?? '', ...created };
+}
+
+async function verify(node: SilentNode, kind: SpendKind, holder: Holder): Promise<{ valid: boolean; code: string }> {
+  const { key, read, write } = holder;
+  const authorization = { permissions: { and: [read, { or: ['never', write] }] } };
+  // Another one with every call: a replay spends nothing.
+  const idempotencyKey = kind === SPENDS['credits under an idempotency key'] && { idempotencyKey: `id_${made++}_same` };
+  const request = { key, authorization, ...kind.request, ...idempotencyKey };
+  if (!kind.isMany) return node.ok('keys.verifyKey', request);
+  return (await node.ok('keys.verifyKeys', { keys: [request] })).results[0];
+}
+
+describe.each(Object.entries(SPENDS))('a node that hears nothing and spends %s', (_spend, kind) => {
+  const fitting = Object.entries(CHANGES).filter(([, [, , concerns]]) => concerns?.(kind) !== false);
+
+  test.each(fitting)('sees at once that %s', async (_change, [code, change]) => {
+    const holder = await make(kind);
+    expect(await verify(silent, kind, holder)).toMatchObject({ valid: true });
+    await change(holder);
+    expect(await verify(silent, kind, holder)).toMatchObject({ valid: false, code });
+  });
+
+  test('sees at once that the overlap of its former secret is ended', async () => {
+    const holder = await make(kind);
+    const { keyId } = holder;
+    await changing.ok('keys.rotateKey', { keyId, overlapMs: 3_600_000 });
+    expect(await verify(silent, kind, holder)).toMatchObject({ valid: true });
+    await changing.ok('keys.rotateKey', { keyId, overlapMs: 0 });
+    expect(await verify(silent, kind, holder)).toMatchObject({ valid: false, code: 'NOT_FOUND' });
+  });
+});
+
+describe('a node that hears nothing and repeats an answer under its idempotency key', () => {
+  const KIND: SpendKind = { key: { remaining: 100, ratelimits: [{ ...STRICT, limit: 1, async: true }] } };
+
+  test.each(Object.entries(CHANGES).filter(([, [, , concerns]]) => concerns?.(KIND) !== false))(
+    'sees at once that %s, although its local limit is used up',
+    async (_change, [code, change]) => {
+      const holder = await make(KIND);
+      const request = { key: holder.key, authorization: { permissions: { and: [holder.read, holder.write] } } };
+      const again = () => silent.ok('keys.verifyKey', { ...request, idempotencyKey: `repeated_${holder.keyId}` });
+      expect([(await again()).valid, (await again()).valid]).toEqual([true, true]);
+      expect(await silent.ok('keys.verifyKey', request)).toMatchObject({ code: 'RATE_LIMITED' });
+      await change(holder);
+      // A change of the counter alone leaves the key as allowed as it was: what was answered is answered again.
+      const isCounter = code === 'USAGE_EXCEEDED';
+      expect(await again()).toMatchObject(isCounter ? { valid: true } : { valid: false, code });
+    },
+  );
+});
+
+describe('a node that hears nothing and spends a strict standalone limit', () => {
+  const NUMBERS = { limit: 10, duration: 3_600_000 };
+  const BLOCKED = { ...NUMBERS, limit: 0, async: false };
+  const set = (namespaceName: string, identifier: string, fields: object) =>
+    changing.ok('ratelimits.setOverride', { namespaceName, identifier, ...fields });
+  const remove = (namespaceName: string, identifier: string) =>
+    changing.ok('ratelimits.deleteOverride', { namespaceName, identifier });
+
+  /** What is there before, what is changed, and the limit that counts from then on. */
+  const OVERRIDES: Readonly<
+    Record<string, { before?: string; change: (namespace: string) => Promise<unknown>; limit: number }>
+  > = {
+    'an override of the identifier is set': { change: (namespace) => set(namespace, 'user-1', BLOCKED), limit: 0 },
+    'an override of the identifier is changed': {
+      before: 'user-1',
+      change: (namespace) => set(namespace, 'user-1', BLOCKED),
+      limit: 0,
+    },
+    'an override of the identifier is removed': {
+      before: 'user-1',
+      change: (namespace) => remove(namespace, 'user-1'),
+      limit: 10,
+    },
+    'an override of the identifier is removed and set again': {
+      before: 'user-1',
+      change: async (namespace) => {
+        await remove(namespace, 'user-1');
+        await set(namespace, 'user-1', BLOCKED);
+      },
+      limit: 0,
+    },
+    'a pattern is set': { change: (namespace) => set(namespace, 'user-*', BLOCKED), limit: 0 },
+    'a pattern is changed': {
+      before: 'user-*',
+      change: (namespace) => set(namespace, 'user-*', BLOCKED),
+      limit: 0,
+    },
+    'a pattern is removed': { before: 'user-*', change: (namespace) => remove(namespace, 'user-*'), limit: 10 },
+    'a longer pattern is set': {
+      before: 'user-*',
+      change: (namespace) => set(namespace, 'user-1*', BLOCKED),
+      limit: 0,
+    },
+    'an override takes the place of a pattern': {
+      before: 'user-*',
+      change: (namespace) => set(namespace, 'user-1', BLOCKED),
+      limit: 0,
+    },
+  };
+
+  test.each(Object.entries(OVERRIDES))('sees at once that %s', async (_name, { before, change, limit }) => {
+    const namespace = `ns_${made++}`;
+    const asked = { namespace, identifier: 'user-1', async: false, ...NUMBERS };
+    await changing.ok('ratelimits.limit', { ...asked, identifier: 'other' });
+    if (before !== undefined) await set(namespace, before, { ...NUMBERS, limit: 7, async: false });
+    expect(await silent.ok('ratelimits.limit', asked)).toMatchObject({
+      success: true,
+      limit: before === undefined ? 10 : 7,
+    });
+    await change(namespace);
+    expect(await silent.ok('ratelimits.limit', asked)).toMatchObject({ success: limit > 0, limit });
+  });
+
+  test('with others in one call: all are decided anew, and nothing is taken of the first', async () => {
+    const namespace = `ns_${made++}`;
+    const one = (identifier: string) => ({ namespace, identifier, async: false, ...NUMBERS });
+    const limits = [one('user-1'), one('user-2'), { ...one('local'), async: true }];
+    expect(await silent.ok('ratelimits.multiLimit', { limits })).toMatchObject({ success: true });
+    await set(namespace, 'local', { ...BLOCKED, async: true });
+    expect(await silent.ok('ratelimits.multiLimit', { limits })).toMatchObject({ success: false });
+    expect(await silent.ok('ratelimits.limit', { ...one('user-1'), cost: 0 })).toMatchObject({ remaining: 9 });
+  });
+});

@@ -1,0 +1,177 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+
+import { Client } from 'pg';
+
+import { KeystileNode } from '../../../tools/cluster/node.ts';
+import type { PostgresServer } from '../../../tools/cluster/postgres.ts';
+import { SCHEMA_VERSION } from '../../../src/storage/postgres/schema/migrate.ts';
+import { runToEnd } from '../../process/process.ts';
+import { openStorage, sharedServer } from '../../support/cluster/faultLab.ts';
+
+/** In every address that is tried; no part of it may be printed. */
+const PASSWORD = 'hunter2hunter2';
+
+let server: PostgresServer;
+/** Without a schema. */
+let empty: string;
+
+beforeAll(async () => {
+  server = await sharedServer();
+  empty = nameOf(await server.createDatabase());
+});
+
+afterAll(async () => {
+  await server.query('DROP ROLE IF EXISTS start_without_rights');
+});
+
+const nameOf = (url: string): string => new URL(url).pathname.slice(1);
+
+function urlOf(parts: { user?: string; hosts?: string; database?: string; query?: string } = {}): string {
+  const { user = 'postgres', hosts = server.hostPort, database = empty, query = '' } = parts;
+  return `postgres://${user}:${PASSWORD}@${hosts}/${database}${query}`;
+}
+
+/** A database with the schema of this program in it. */
+async function prepared(): Promise<string> {
+  const url = await server.createDatabase();
+  await (await openStorage(url)).close();
+  return nameOf(url);
+}
+
+/** The start fails with this sentence and nothing else, and with the code that says: mend the configuration. */
+async function expectRefused(KEYSTILE_DATABASE_URL: string, sentence: RegExp): Promise<void> {
+  const { code, stdout, stderr } = await runToEnd({ settings: { KEYSTILE_DATABASE_URL } });
+  expect(stderr).toMatch(sentence);
+  expect(stderr.trimEnd().split('\n').length).toBe(1);
+  for (const part of [PASSWORD, 'hunter']) expect(stderr + stdout).not.toContain(part);
+  expect([code, stdout]).toEqual([78, '']);
+}
+
+describe('an address that cannot be right is refused before anything is asked', () => {
+  test.concurrent('no address at all', () => expectRefused('hello', /^KEYSTILE_DATABASE_URL must look like postgres:/));
+
+  test.concurrent('of another kind of database', () =>
+    expectRefused(`mysql://root:${PASSWORD}@db/keys`, /^KEYSTILE_DATABASE_URL must look like postgres:/));
+
+  test.concurrent('with an unknown parameter', () =>
+    expectRefused(urlOf({ query: '?sslmod=require' }), /^KEYSTILE_DATABASE_URL has the parameter sslmod; known are/));
+
+  test.concurrent('encrypted perhaps', () =>
+    expectRefused(
+      urlOf({ query: '?sslmode=prefer' }),
+      /^sslmode in KEYSTILE_DATABASE_URL must be one of disable, req/,
+    ));
+
+  test.concurrent('with certificates from a file that is not there', () =>
+    expectRefused(urlOf({ query: '?sslmode=verify-full&sslrootcert=/no/such/file' }), /\/no\/such\/file/));
+
+  test.concurrent('no part of a password is told that has signs in it which belong written as %xx', async () => {
+    for (const sign of ['@', '?', '/', '#@', '%']) {
+      const url = `postgres://postgres:12345${sign}hunter2@127.0.0.1:1/keys`;
+      const { message } = await openStorage(url).then(
+        () => new Error('was opened'),
+        (error: unknown) => error as Error,
+      );
+      for (const part of ['12345', 'hunter'])
+        expect({ sign, message }).not.toEqual({ sign, message: expect.stringContaining(part) });
+    }
+  });
+});
+
+describe('a database that cannot serve is one sentence that says why', () => {
+  test.concurrent('nobody listens there, at none of the hosts', () =>
+    expectRefused(
+      urlOf({ hosts: '127.0.0.1:1,127.0.0.1:2' }),
+      /^The database cannot be reached \(127\.0\.0\.1:1: .*ECONNREFUSED.*; 127\.0\.0\.1:2: .*ECONNREFUSED.*\)\.$/m,
+    ));
+
+  test.concurrent('no such host', () =>
+    expectRefused(
+      urlOf({ hosts: 'no.such.host.invalid' }),
+      /^The database cannot be reached \(no\.such\.host\.invalid:/,
+    ));
+
+  test.concurrent('something else listens there', async () => {
+    using web = Bun.serve({ port: 0, fetch: () => new Response('hello') });
+    await expectRefused(urlOf({ hosts: `127.0.0.1:${web.port}` }), /^The database cannot be reached \(127\.0\.0\.1:/);
+  });
+
+  test.concurrent('it takes the connection and says nothing', async () => {
+    using silent = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } });
+    const hosts = `127.0.0.1:${silent.port}`;
+    await expectRefused(urlOf({ hosts, query: '?connect_timeout=1' }), /^The database cannot be reached .*timeout/);
+  });
+
+  test.concurrent('no such user', () =>
+    expectRefused(urlOf({ user: 'nobody_here' }), /^The database cannot be reached .*nobody_here.* \[28000\]/));
+
+  test.concurrent('no such database', () =>
+    expectRefused(urlOf({ database: 'not_here' }), /^The database cannot be reached .*not_here.* \[3D000\]/));
+
+  test.concurrent('a server without encryption, where it is asked for', () =>
+    expectRefused(urlOf({ query: '?sslmode=require' }), /^The database cannot be reached .*does not support SSL/));
+
+  test.concurrent('one that takes no writes', async () => {
+    const database = nameOf(await server.createDatabase());
+    await server.query(`ALTER DATABASE ${database} SET default_transaction_read_only = on`);
+    await expectRefused(urlOf({ database }), /^The database cannot be reached .*takes no writes/);
+  });
+
+  test.concurrent('a user who may not make tables', async () => {
+    await server.query('CREATE ROLE start_without_rights LOGIN');
+    const user = 'start_without_rights';
+    await expectRefused(urlOf({ user }), /^The database cannot be prepared \(.*public.* \[42501\]/);
+  });
+
+  // A PostgreSQL that is too old cannot be run here: the package has one version of it.
+
+  test.concurrent('someone holds the lock of the first root key for too long', async () => {
+    const database = await prepared();
+    const holder = new Client(server.url(database));
+    await holder.connect();
+    await holder.query('SELECT pg_advisory_lock(7218530412)');
+    await expectRefused(urlOf({ database }), /^The database /);
+    await holder.end();
+  });
+});
+
+describe('a schema of another version of the program', () => {
+  const setVersions = (database: string, version: number, compatibleFrom: number) =>
+    server.query(
+      `UPDATE installation SET value = CASE name WHEN 'schema_version' THEN '${version}' ELSE '${compatibleFrom}' END
+       WHERE name IN ('schema_version', 'schema_compatible_from')`,
+      database,
+    );
+
+  test.concurrent('newer, and not for this one: refused, with both versions named', async () => {
+    const database = await prepared();
+    await setVersions(database, 99, 99);
+    await expectRefused(
+      urlOf({ database }),
+      new RegExp(`^The database has schema version 99, .* this one is for ${SCHEMA_VERSION}\\.$`, 'm'),
+    );
+  });
+
+  test.concurrent('newer by one, and declared to be compatible: the node starts and serves', async () => {
+    const database = await prepared();
+    await setVersions(database, SCHEMA_VERSION + 1, SCHEMA_VERSION);
+    await using node = await KeystileNode.start({ databaseUrl: urlOf({ database }), location: 'older' });
+    expect((await node.call('/v1/apis.createApi', { name: 'made by an older program' })).status).toBe(200);
+    const [row] = await server.query(`SELECT value FROM installation WHERE name = 'schema_version'`, database);
+    expect(row).toEqual({ value: String(SCHEMA_VERSION + 1) });
+    expect(node.child.stdout + node.child.stderr).not.toContain(PASSWORD);
+  });
+});
+
+test.concurrent('a root key that cannot be read does not keep the others from a start', async () => {
+  const database = await prepared();
+  await using first = await KeystileNode.start({ databaseUrl: urlOf({ database }), location: 'first' });
+  await server.query(
+    `INSERT INTO root_keys SELECT 'rk_spoilt', 'digest', start, name, '{bad json', created_at_ms FROM root_keys`,
+    database,
+  );
+  await using second = await KeystileNode.start({ databaseUrl: urlOf({ database }), location: 'second' });
+  for (const node of [first, second]) {
+    expect((await node.call('/v1/apis.createApi', { name: 'made with a root key that can be read' })).status).toBe(200);
+  }
+});

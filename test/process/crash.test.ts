@@ -1,0 +1,188 @@
+import { Database } from 'bun:sqlite';
+import { describe, expect, test } from 'bun:test';
+import { cpSync } from 'node:fs';
+
+import { until } from '../../tools/cluster/wait.ts';
+import { Connection, verifyHead } from './connection.ts';
+import { type Tally, verifyUnderLoad } from './load.ts';
+import { TempFolder } from './process.ts';
+import { Server } from './server.ts';
+
+const CLIENTS = 64;
+const CREDITS = 100_000;
+const LIMIT = 200_000;
+/** A window as long as there can be: it does not end during the test. */
+const DURATION = 366 * 86_400_000;
+
+interface Counters {
+  readonly spent: number;
+  readonly counted: number;
+}
+
+/** What the ledger says was spent and counted, asked without spending. */
+async function readCounters(server: Server, key: string): Promise<Counters> {
+  const verdict = (await server.verify(key, { remaining: { cost: 0 }, ratelimit: { cost: 0 } })) as {
+    remaining: number;
+    ratelimit: { remaining: number };
+  };
+  return { spent: CREDITS - verdict.remaining, counted: LIMIT - verdict.ratelimit.remaining };
+}
+
+/** What a crash left on disk, looked at in a copy: opening the database would tidy it up. */
+function inspectCrashed(folder: TempFolder, round: number): { integrity: unknown; unfolded: number } {
+  const copy = folder.join(`copy-${round}`);
+  cpSync(folder.join('data'), copy, { recursive: true, filter: (path) => !path.endsWith('.sock') });
+  using db = new Database(`${copy}/keystile.db`, { readwrite: true });
+  const integrity = db.query('PRAGMA integrity_check').all();
+  const { unfolded } = db.query('SELECT count(*) AS unfolded FROM ledger_log').get() as { unfolded: number };
+  return { integrity, unfolded };
+}
+
+/** Kills the server when so many verifications have been answered, and reports what is on disk. */
+async function crashUnderLoad(server: Server, tallies: readonly Tally[], killAfter: number): Promise<void> {
+  let killed = Promise.resolve();
+  await verifyUnderLoad(server, tallies, {
+    clients: CLIENTS,
+    maxRequests: 10_000,
+    onValid: (count) => {
+      if (count === killAfter) killed = server.child.kill9();
+    },
+  });
+  await killed;
+}
+
+describe('kill -9 under load', () => {
+  test('no answered spend is lost and none counted twice, over several crashes of the same data', async () => {
+    using folder = new TempFolder();
+    const tallies: Tally[] = [];
+    for (const [round, killAfter] of [700, 1500, 1, 3000, 64].entries()) {
+      await using server = await Server.start(folder);
+      if (round === 0) {
+        const keys = await server.createKeys(20, {
+          remaining: CREDITS,
+          ratelimit: { async: false, limit: LIMIT, duration: DURATION },
+        });
+        tallies.push(...keys.map((key) => ({ ...key, valid: 0, unanswered: 0 })));
+      }
+      await crashUnderLoad(server, tallies, killAfter);
+      const { integrity, unfolded } = inspectCrashed(folder, round);
+      expect(integrity).toEqual([{ integrity_check: 'ok' }]);
+      expect(unfolded).toBeGreaterThan(0);
+    }
+    await using survivor = await Server.start(folder);
+    for (const { key, valid, unanswered } of tallies) {
+      const { spent, counted } = await readCounters(survivor, key);
+      expect(spent).toBeGreaterThanOrEqual(valid);
+      expect(spent).toBeLessThanOrEqual(valid + unanswered);
+      // Credits and the strict limit are taken together or not at all.
+      expect(counted).toBe(spent);
+    }
+  });
+
+  test('while it is stopping: the same', async () => {
+    using folder = new TempFolder();
+    await using server = await Server.start(folder);
+    const { key, keyId } = await server.createKey({ remaining: CREDITS });
+    const tally: Tally = { key, keyId, valid: 0, unanswered: 0 };
+    let killed = Promise.resolve();
+    await verifyUnderLoad(server, [tally], {
+      clients: CLIENTS,
+      maxRequests: 10_000,
+      onValid: (count) => {
+        if (count === 500) server.child.signal('SIGTERM');
+        if (count === 600) killed = server.child.kill9();
+      },
+    });
+    await killed;
+    await server.child.kill9();
+    await using survivor = await Server.start(folder);
+    const spent = CREDITS - (await survivor.remaining(keyId));
+    expect(spent).toBeGreaterThanOrEqual(tally.valid);
+    expect(spent).toBeLessThanOrEqual(tally.valid + tally.unanswered);
+  });
+
+  test('at the very instant an answer arrives: its spend is on disk, every time', async () => {
+    using folder = new TempFolder();
+    const ROUNDS = 10;
+    let made = { key: '', keyId: '' };
+    for (let round = 0; round < ROUNDS; round++) {
+      await using server = await Server.start(folder);
+      if (round === 0) made = await server.createKey({ remaining: CREDITS });
+      await server.verify(made.key, { remaining: { cost: 0 } });
+      const body = JSON.stringify({ key: made.key });
+      const kill = (): void => server.child.signal('SIGKILL');
+      using connection = await Connection.open(server.port, verifyHead(body.length) + body, kill);
+      expect(await connection.answer()).toContain(`"code":"VALID"`);
+      await server.child.exited();
+    }
+    await using survivor = await Server.start(folder);
+    expect(await survivor.remaining(made.keyId)).toBe(CREDITS - ROUNDS);
+  });
+
+  test('every commit that was not yet folded is replayed: 100 keys, each spent in a commit of its own', async () => {
+    using folder = new TempFolder();
+    await using server = await Server.start(folder);
+    const keys = await server.createKeys(100, { remaining: 10 });
+    for (const { key } of keys) expect(await server.verify(key)).toMatchObject({ valid: true, remaining: 9 });
+    await server.child.kill9();
+    await using survivor = await Server.start(folder);
+    const left = await Promise.all(keys.map(({ keyId }) => survivor.remaining(keyId)));
+    expect(left).toEqual(keys.map(() => 9));
+  });
+
+  test('retries after the crash with the same idempotency keys are charged once, to the unit', async () => {
+    using folder = new TempFolder();
+    await using server = await Server.start(folder);
+    const tallies = (await server.createKeys(4, { remaining: CREDITS })).map((key) => ({
+      ...key,
+      valid: 0,
+      unanswered: 0,
+    }));
+    const sent: { key: string; idempotencyKey: string }[] = [];
+    let killed = Promise.resolve();
+    await verifyUnderLoad(server, tallies, {
+      clients: CLIENTS,
+      maxRequests: 10_000,
+      fields: (client, request) => {
+        const idempotencyKey = `client-${client}-request-${request}`;
+        sent.push({ key: tallies[(client + request) % tallies.length]?.key ?? '', idempotencyKey });
+        return { idempotencyKey };
+      },
+      onValid: (count) => {
+        if (count === 1000) killed = server.child.kill9();
+      },
+    });
+    await killed;
+    await using survivor = await Server.start(folder);
+    const retried = await Promise.all(sent.map(({ key, ...fields }) => survivor.verify(key, fields)));
+    expect(retried.filter((verdict: { valid: boolean }) => !verdict.valid)).toEqual([]);
+    for (const { key, keyId } of tallies) {
+      const charged = sent.filter((request) => request.key === key).length;
+      expect(await survivor.remaining(keyId)).toBe(CREDITS - charged);
+    }
+  });
+});
+
+describe('kill -9 while local limits are counted', () => {
+  /** What stands in the file, which the process has open. */
+  function savedCount(folder: TempFolder): number {
+    using db = new Database(folder.join('data', 'analytics.db'), { readonly: true });
+    return db.query('SELECT coalesce(sum(count), 0) FROM edge_counts').values()[0]?.[0] as number;
+  }
+
+  test('what was counted is saved behind the requests, also after a while in which nothing was', async () => {
+    using folder = new TempFolder();
+    let key = '';
+    {
+      await using server = await Server.start(folder);
+      ({ key } = await server.createKey({ ratelimit: { async: true, limit: 10, duration: DURATION } }));
+      for (const count of [1, 2, 3]) {
+        await server.verify(key);
+        await until(`${count} are saved`, () => savedCount(folder) === count);
+      }
+      await server.child.kill9();
+    }
+    await using again = await Server.start(folder);
+    expect(await again.verify(key)).toMatchObject({ ratelimit: { remaining: 6 } });
+  });
+});

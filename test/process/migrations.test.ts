@@ -1,0 +1,242 @@
+import { Database } from 'bun:sqlite';
+import { describe, expect, test } from 'bun:test';
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+
+import { attachAnalytics, prepareAnalytics, takeOverCounts } from '../../src/storage/sqlite/analytics/analyticsFile.ts';
+import { migrate, readSchemaVersion, SCHEMA_VERSION } from '../../src/storage/sqlite/file/schema.ts';
+import { checkAdditions } from '../support/fixtures/additions.ts';
+import { copyFixture, fixtureVersions, type MadeKey } from '../support/fixtures/databases.ts';
+import { TestService } from '../support/service.ts';
+import { copyCheckout } from './checkout.ts';
+import { type Launch, runToEnd, serveFrom, TempFolder } from './process.ts';
+import { Server } from './server.ts';
+
+const NEXT_VERSION = SCHEMA_VERSION + 1;
+const PRESENT = `v${SCHEMA_VERSION}`;
+
+/** Verifications of the fixture's api: version 1 counts none, of version 2 the last four were not written down. */
+const COUNTED: Readonly<Record<string, number>> = { v1: 0, v2: 24, v3: 28, v4: 28 };
+
+function idsOf(keys: Readonly<Record<string, MadeKey>>): string[] {
+  return Object.values(keys)
+    .map(({ keyId }) => keyId)
+    .sort();
+}
+
+describe('databases of every schema version', () => {
+  test('there is a fixture of each version, up to the present one', () => {
+    const versions = Array.from({ length: SCHEMA_VERSION }, (_, i) => `v${i + 1}`);
+    expect(fixtureVersions()).toEqual(versions.sort());
+  });
+
+  for (const version of fixtureVersions()) {
+    test(`${version}: every record is read and every counter stands where it was`, async () => {
+      using folder = new TempFolder();
+      const { keys, apiId, rootKey, workspaceId } = copyFixture(version, folder.path);
+      const service = await TestService.start({ folder: folder.path, startsAt: '2026-03-15T12:30:00Z' });
+      try {
+        service.rootKey = rootKey;
+        expect(await service.ok('/v1/apis.getApi', { apiId })).toEqual({
+          id: apiId,
+          workspaceId,
+          name: 'fixture api',
+          deleteProtection: false,
+        });
+        const listed = (await service.ok('/v1/apis.listKeys', { apiId })) as { keys: { id: string }[]; total: number };
+        const { deleted, ...there } = keys;
+        expect(listed.total).toBe(9);
+        expect(listed.keys.map(({ id }) => id).sort()).toEqual(idsOf(there));
+        const expected = {
+          plain: { code: 'VALID', name: 'plain', meta: { plan: 'free' }, ownerId: 'owner_1' },
+          credits: { code: 'VALID', remaining: 95 },
+          restored: { code: 'VALID', remaining: 42 },
+          added: { code: 'VALID', remaining: 2 },
+          strict: { code: 'VALID', ratelimit: { limit: 10, remaining: 3, reset: Date.parse('2027-02-13T00:00:00Z') } },
+          local: { code: 'VALID', ratelimit: { limit: 10, remaining: 2, reset: Date.parse('2027-02-13T00:00:00Z') } },
+          disabled: { code: 'DISABLED', remaining: 9 },
+          expiring: { code: 'VALID', expires: Date.parse('2026-03-20T00:00:00Z') },
+          listed: { code: 'VALID', environment: 'test' },
+        };
+        for (const [name, verdict] of Object.entries(expected)) {
+          expect(await service.verify(there[name as keyof typeof there].key)).toMatchObject(verdict);
+        }
+        expect(await service.verify(deleted.key)).toMatchObject({ code: 'NOT_FOUND' });
+        for (const search of ['plain', 'free', 'fix']) {
+          expect((await service.ok('/v1/apis.listKeys', { apiId, search })).total).toBe(1);
+        }
+      } finally {
+        await service.close();
+      }
+    });
+
+    test(`${version}: what came with a later version stands where it was`, async () => {
+      using folder = new TempFolder();
+      const { additions, rootKey } = copyFixture(version, folder.path);
+      expect(additions === undefined).toBe(version === 'v1');
+      const service = await TestService.start({ folder: folder.path, startsAt: '2026-03-15T12:30:00Z' });
+      try {
+        service.rootKey = rootKey;
+        if (additions !== undefined) await checkAdditions(service, additions);
+      } finally {
+        await service.close();
+      }
+    });
+
+    test(`${version}: verifications that were counted, and last uses, are there`, async () => {
+      using folder = new TempFolder();
+      const { keys, apiId, rootKey } = copyFixture(version, folder.path);
+      const service = await TestService.start({ folder: folder.path, startsAt: '2026-03-15T12:30:00Z' });
+      try {
+        service.rootKey = rootKey;
+        for (let n = 0; n < 2; n++) {
+          const counted = await service.ok('/v1/analytics.getVerifications', { apiId, groupBy: 'day' });
+          const [{ time, total }] = counted.slice(-1);
+          expect([time, total]).toEqual([Date.parse('2026-03-15T00:00:00Z'), COUNTED[version]]);
+          const { lastUsedAt } = await service.ok('/v1/keys.getKey', { keyId: keys.plain.keyId });
+          expect(lastUsedAt).toBe(version === 'v1' ? undefined : Date.parse('2026-03-15T12:00:00Z'));
+          await service.engine.tallyFlush.fold();
+        }
+      } finally {
+        await service.close();
+      }
+    });
+
+    test(`${version}: refills, expiry and idempotency keys go on from where they were`, async () => {
+      using folder = new TempFolder();
+      const { keys } = copyFixture(version, folder.path);
+      const service = await TestService.start({ folder: folder.path, startsAt: '2026-03-15T23:59:59.999Z' });
+      try {
+        const retry = service.verify(keys.credits.key, { idempotencyKey: 'fixture-0001' });
+        expect(await retry).toMatchObject({ valid: true, remaining: 96 });
+        expect(await service.verify(keys.credits.key)).toMatchObject({ remaining: 95 });
+        expect(await service.verify(keys.restored.key)).toMatchObject({ remaining: 42 });
+        service.clock.set('2026-03-16T00:00:00Z');
+        expect(await service.verify(keys.restored.key)).toMatchObject({ remaining: 49 });
+        service.clock.set('2026-03-20T00:00:00Z');
+        expect(await service.verify(keys.expiring.key)).toMatchObject({ code: 'EXPIRED' });
+        service.clock.set('2026-04-01T00:00:00Z');
+        expect(await service.verify(keys.added.key)).toMatchObject({ remaining: 12 });
+      } finally {
+        await service.close();
+      }
+    });
+  }
+});
+
+describe('counts that stood in the database itself', () => {
+  const tables = (db: Database): unknown[] =>
+    ['key_tallies', 'api_tallies', 'key_uses'].map((name) => {
+      const there = db.query('SELECT count(*) AS count FROM main.sqlite_schema WHERE name = ?').get(name);
+      return (there as { count: number }).count;
+    });
+
+  function openV2(folder: TempFolder): Database {
+    copyFixture('v2', folder.path);
+    const analytics = new Database(folder.join('analytics.db'), { create: true });
+    analytics.run('PRAGMA journal_mode = WAL');
+    prepareAnalytics(analytics, folder.path);
+    analytics.close();
+    const db = new Database(folder.join('keystile.db'));
+    attachAnalytics(db, folder.join('analytics.db'));
+    return db;
+  }
+
+  test('are not removed there while there is no room for them in their own file', () => {
+    using folder = new TempFolder();
+    using db = openV2(folder);
+    db.run(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
+      INSERT INTO main.key_uses (key_id, last_used_at_ms) SELECT 'key_more_' || i, 1 FROM n`);
+    const { page_count: pages } = db.query('PRAGMA analytics.page_count').get() as { page_count: number };
+    db.run(`PRAGMA analytics.max_page_count = ${pages}`);
+    expect(() => migrate(db)).toThrow('database or disk is full');
+    expect([readSchemaVersion(db), ...tables(db)]).toEqual([2, 1, 1, 1]);
+    db.run('PRAGMA analytics.max_page_count = 100000');
+    migrate(db);
+    expect([readSchemaVersion(db), ...tables(db)]).toEqual([SCHEMA_VERSION, 0, 0, 0]);
+    expect(db.query('SELECT sum(valid) AS valid FROM api_tallies WHERE span = 0').get()).toEqual({ valid: 33 });
+  });
+
+  test('are taken over once, also when a crash came after that and before they were removed', () => {
+    using folder = new TempFolder();
+    using db = openV2(folder);
+    takeOverCounts(db);
+    migrate(db);
+    expect(db.query('SELECT sum(valid) AS valid FROM api_tallies WHERE span = 0').get()).toEqual({ valid: 33 });
+    expect(db.query('SELECT count(*) AS uses FROM key_uses').get()).toEqual({ uses: 11 });
+  });
+});
+
+/** This program with one more migration at the end of its list. */
+function nextProgram(folder: TempFolder, migration: string): Launch {
+  const checkout = copyCheckout(folder);
+  const path = `${checkout}/src/storage/sqlite/schema.ts`;
+  const source = readFileSync(path, 'utf8');
+  const end = source.indexOf('];', source.indexOf('MIGRATIONS: readonly string[] = ['));
+  if (end < 0) throw new Error('schema.ts has no list of migrations');
+  writeFileSync(path, `${source.slice(0, end)}, ${JSON.stringify(migration)}${source.slice(end)}`);
+  return { command: serveFrom(checkout) };
+}
+
+/** The files beside the database that were put aside. */
+function backups(folder: TempFolder): string[] {
+  return readdirSync(folder.join('data')).filter((name) => name.endsWith('.backup'));
+}
+
+function versionOf(path: string): number {
+  using db = new Database(path, { readonly: true });
+  return readSchemaVersion(db);
+}
+
+describe('a start that has to migrate', () => {
+  const ADD_A_COLUMN = 'ALTER TABLE apis ADD COLUMN note TEXT;';
+
+  test('puts a whole copy aside first, migrates once, and keeps every counter', async () => {
+    using folder = new TempFolder();
+    const { keys, rootKey } = copyFixture(PRESENT, folder.join('data'));
+    const next = { ...nextProgram(folder, ADD_A_COLUMN), settings: { KEYSTILE_ROOT_KEY: rootKey } };
+    for (const remaining of [95, 94]) {
+      await using server = await Server.start(folder, next);
+      expect(await server.verify(keys.credits.key)).toMatchObject({ valid: true, remaining });
+      expect(await server.stop()).toBe(0);
+    }
+    expect(versionOf(folder.join('data/keystile.db'))).toBe(NEXT_VERSION);
+    const [copy, ...more] = backups(folder);
+    expect(copy).toMatch(new RegExp(`^keystile\\.db\\.${PRESENT}\\.\\d{4}-\\d\\d-\\d\\dT[\\d-]+Z\\.backup$`));
+    expect(more).toEqual([]);
+    expect(versionOf(folder.join('data', copy ?? ''))).toBe(SCHEMA_VERSION);
+  });
+
+  test('the copy is a database that the older program serves, with the counters from before', async () => {
+    using folder = new TempFolder();
+    const { keys, rootKey } = copyFixture(PRESENT, folder.join('data'));
+    const settings = { KEYSTILE_ROOT_KEY: rootKey };
+    {
+      await using next = await Server.start(folder, { ...nextProgram(folder, ADD_A_COLUMN), settings });
+      expect(await next.verify(keys.credits.key)).toMatchObject({ remaining: 95 });
+      expect(await next.stop()).toBe(0);
+    }
+    const refused = await runToEnd({ settings: { ...settings, KEYSTILE_DATA: folder.join('data') } });
+    expect([refused.code, refused.stdout]).toEqual([78, '']);
+    expect(refused.stderr).toContain(`has schema version ${NEXT_VERSION}`);
+    using older = new TempFolder();
+    mkdirSync(older.join('data'));
+    copyFileSync(folder.join('data', backups(folder)[0] ?? ''), older.join('data/keystile.db'));
+    // What was answered since is lost with it, and has to be accepted.
+    const accepting = { ...settings, KEYSTILE_ACCEPT_LOST_COMMITS: 'true' };
+    await using server = await Server.start(older, { settings: accepting });
+    expect(await server.remaining(keys.credits.keyId)).toBe(96);
+  });
+
+  test('a migration that fails changes nothing: the older program serves the database as before', async () => {
+    using folder = new TempFolder();
+    const { keys, rootKey } = copyFixture(PRESENT, folder.join('data'));
+    const settings = { KEYSTILE_ROOT_KEY: rootKey, KEYSTILE_DATA: folder.join('data') };
+    const broken = nextProgram(folder, `${ADD_A_COLUMN} ALTER TABLE no_such_table ADD COLUMN note TEXT;`);
+    const refused = await runToEnd({ ...broken, settings });
+    expect([refused.code, refused.stdout]).toEqual([78, '']);
+    expect(refused.stderr).toMatch(/^The database \S+ cannot be opened \([^\n]*no such table: no_such_table\)\.\n$/);
+    expect(versionOf(folder.join('data/keystile.db'))).toBe(SCHEMA_VERSION);
+    await using server = await Server.start(folder, { settings });
+    expect(await server.verify(keys.credits.key)).toMatchObject({ valid: true, remaining: 95 });
+  });
+});

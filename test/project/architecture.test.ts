@@ -1,0 +1,211 @@
+import { describe, expect, test } from 'bun:test';
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+
+const ROOT = join(import.meta.dir, '../../src');
+const FILES = readdirSync(ROOT, { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith('.ts'));
+
+/** The code of a file without its comments. */
+const CODE = new Map(FILES.map((path) => [path, withoutComments(readFileSync(join(ROOT, path), 'utf8'))]));
+
+function withoutComments(text: string): string {
+  return text.replaceAll(/\/\*[\s\S]*?\*\//g, '').replaceAll(/(^|\s)\/\/.*$/gm, '$1');
+}
+
+interface Import {
+  readonly from: string;
+  /** A path under src, or the name of a package. */
+  readonly to: string;
+  readonly isTypeOnly: boolean;
+}
+
+function importsOf(path: string): Import[] {
+  const found = (CODE.get(path) ?? '').matchAll(
+    /(?:^|\n)\s*(?:import|export)\s+(type\s)?[^'"();]*?from\s+'([^']+)'|\bimport\(\s*'([^']+)'\s*\)|(?:^|\n)import\s+'([^']+)'/g,
+  );
+  return [...found].map(([, type, from, dynamic, bare]) => {
+    const target = from ?? dynamic ?? bare ?? '';
+    const to = target.startsWith('.') ? normalize(join(dirname(path), target)) : target;
+    return { from: path, to, isTypeOnly: type !== undefined };
+  });
+}
+
+const IMPORTS = FILES.flatMap(importsOf);
+
+/** What both adapters are made from. */
+const ADAPTER = ['storage/port', 'storage/sql'];
+
+/**
+ * Who may import whom; a part is a file or a folder, the longest that fits. `type:` allows types only. What is not in
+ * the table (the composition root, the command line, serving) joins the parts and may import all of them.
+ */
+const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
+  core: ['core'],
+  'storage/port': ['core', 'storage/port'],
+  'storage/sql': ['core', 'storage/port', 'storage/sql'],
+  'storage/sqlite': ['core', ...ADAPTER, 'storage/sqlite', 'bun:sqlite', 'node:fs', 'node:os', 'node:path'],
+  'storage/postgres': ['core', ...ADAPTER, 'storage/postgres', 'pg', 'node:fs'],
+  engine: ['core', 'storage/port', 'engine'],
+  http: ['core', 'engine', 'http', 'type:config', 'type:log.ts', 'type:system.ts', 'version.ts', 'typebox'],
+  config: ['core', 'config'],
+  'log.ts': [],
+  'system.ts': ['type:config', 'type:engine/system.ts'],
+  'version.ts': ['../package.json'],
+};
+
+function covers(part: string, path: string): boolean {
+  return path === part || path.startsWith(`${part}/`);
+}
+
+function ruleFor(path: string): readonly string[] | null {
+  const part = Object.keys(MAY_IMPORT)
+    .filter((each) => covers(each, path))
+    .sort((a, b) => a.length - b.length)
+    .at(-1);
+  return part === undefined ? null : (MAY_IMPORT[part] ?? null);
+}
+
+function isAllowed({ from, to, isTypeOnly }: Import): boolean {
+  const rule = ruleFor(from);
+  if (rule === null) return true;
+  return rule.some((each) => (each.startsWith('type:') ? isTypeOnly && covers(each.slice(5), to) : covers(each, to)));
+}
+
+/** The lines of these files in which the pattern stands, as `path: line`. */
+function uses(pattern: RegExp, isLookedAt: (path: string) => boolean): string[] {
+  return FILES.filter(isLookedAt).flatMap((path) =>
+    (CODE.get(path) ?? '')
+      .split('\n')
+      .filter((line) => pattern.test(line))
+      .map((line) => `${path}: ${line.trim()}`),
+  );
+}
+
+const filesOf = (found: readonly string[]) => [...new Set(found.map((use) => use.split(':')[0] ?? ''))].sort();
+const isPure = (path: string) => covers('core', path) || covers('engine', path);
+
+describe('architecture', () => {
+  test('the sources are read: every part of the table exists, and imports are found', () => {
+    for (const part of Object.keys(MAY_IMPORT)) expect(FILES.some((path) => covers(part, path))).toBe(true);
+    expect(IMPORTS).toContainEqual({ from: 'compose.ts', to: 'storage/sqlite/storage.ts', isTypeOnly: false });
+    expect(IMPORTS).toContainEqual({ from: 'http/service.ts', to: 'system.ts', isTypeOnly: true });
+    const unresolved = IMPORTS.filter(({ to }) => to.endsWith('.ts') && !FILES.includes(to));
+    expect(unresolved).toEqual([]);
+  });
+
+  test('the table can fail: an import against its direction is refused', () => {
+    const forbidden = [
+      { from: 'core/spend.ts', to: 'storage/port/storage.ts', isTypeOnly: true },
+      { from: 'storage/port/storage.ts', to: 'engine/engine.ts', isTypeOnly: true },
+      { from: 'engine/verify/verifier.ts', to: 'storage/sqlite/ledger/ledger.ts', isTypeOnly: true },
+      { from: 'http/app.ts', to: 'system.ts', isTypeOnly: false },
+      { from: 'http/app.ts', to: 'storage/port/storage.ts', isTypeOnly: true },
+      { from: 'core/ids.ts', to: 'node:crypto', isTypeOnly: false },
+    ];
+    expect(forbidden.filter(isAllowed)).toEqual([]);
+  });
+
+  test('imports go in one direction: core <- storage port <- engine <- http, and adapters know the port alone', () => {
+    expect(IMPORTS.filter((each) => !isAllowed(each))).toEqual([]);
+  });
+
+  test('nothing but the composition root and what starts it knows SQLite', () => {
+    const knowing = IMPORTS.filter(({ from, to }) => covers('storage/sqlite', to) && !covers('storage/sqlite', from));
+    const roots = ['cli', 'serve', 'compose.ts'];
+    expect(knowing.filter(({ from }) => !roots.some((root) => covers(root, from)))).toEqual([]);
+    expect(filesOf(uses(/\b(SELECT|INSERT INTO|DELETE FROM|PRAGMA)\b/, (path) => !covers('storage', path)))).toEqual(
+      [],
+    );
+  });
+
+  test('core and engine use no Bun or Node API: they also run inside the SDK', () => {
+    expect(uses(/\bBun\b|\bnode:|\bbun:|\bprocess\.|\bBuffer\b|\brequire\(/, isPure)).toEqual([]);
+  });
+
+  test('core and engine read no clock and no randomness, and set no timers', () => {
+    const surroundings =
+      /\bDate\.now\b|\bnew Date\(\)|\bperformance\b|\bMath\.random\b|\bcrypto\b|\bTemporal\.Now\b|\bset(Timeout|Interval|Immediate)\b/;
+    expect(uses(surroundings, isPure)).toEqual([]);
+  });
+
+  test('core is synchronous', () => {
+    expect(uses(/\basync\s+(function|\(|\w+\()|\bawait\b|\bPromise\b/, (path) => covers('core', path))).toEqual([]);
+  });
+
+  test('one file reads the real clock and randomness; others only measure how long a commit takes', () => {
+    const reads =
+      /\bDate\.now\b|\bnew Date\(\)|\bperformance\.|\bMath\.random\b|\bcrypto\b|\brandom(Bytes|UUID)\(|\bTemporal\.Now\b|\bBun\.nanoseconds\b|\bhrtime\b/;
+    const real = uses(reads, (path) => path !== 'system.ts' && !isPure(path));
+    const named = real.filter((use) => !/\brandomBytes\(/.test(use) || /\bcrypto\b/.test(use));
+    expect(named.filter((use) => !/\bperformance\.now\(\)/.test(use))).toEqual([]);
+    expect(filesOf(named)).toEqual([
+      'storage/sqlite/log/directLog.ts',
+      'storage/sqlite/ledger/ledger.ts',
+      'storage/sqlite/thread/thread.ts',
+    ]);
+  });
+
+  test('timers run where they are known to', () => {
+    expect(filesOf(uses(/\bset(Timeout|Interval|Immediate)\(|\bBun\.sleep(Sync)?\(/, () => true))).toEqual([
+      'cli/import/send.ts',
+      'cli/openDatabase.ts',
+      'http/front/fairTurns.ts',
+      'serve/background.ts',
+      'serve/listen.ts',
+      'storage/postgres/connection/retryPause.ts',
+      'storage/postgres/connection/connector.ts',
+      'storage/postgres/freshness/freshness.ts',
+      'storage/postgres/ledger/committer.ts',
+      'storage/postgres/ledger/ledger.ts',
+      'storage/postgres/connection/pool.ts',
+      'storage/postgres/schema/migrate.ts',
+      'storage/postgres/storage.ts',
+      'storage/sqlite/file/commitNumber.ts',
+      'storage/sqlite/log/directLog.ts',
+      'storage/sqlite/recovery/applyLog.ts',
+      'storage/sqlite/ledger/ledger.ts',
+      'storage/sqlite/log/writer.ts',
+    ]);
+  });
+
+  test('what listens and connects is known: no server of ours stands behind another one', () => {
+    expect(filesOf(uses(/\bBun\.(serve|listen)\b(?!er)/, () => true))).toEqual([
+      'http/front/front.ts',
+      'serve/control.ts',
+      'serve/listen.ts',
+      'serve/serve.ts',
+    ]);
+    expect(
+      uses(/\bBun\.connect\b|\bnode:(net|http)\b/, (path) => covers('http', path) || covers('serve', path)),
+    ).toEqual([]);
+  });
+
+  test('only the command line reads the environment', () => {
+    const readers = filesOf(uses(/\bprocess\.env\b|\bBun\.env\b|\bimport\.meta\.env\b/, () => true));
+    expect(readers.filter((path) => path !== 'main.ts' && !covers('cli', path))).toEqual([]);
+  });
+
+  test('folders say what the program does: none is called utils, helpers, common, manager or service', () => {
+    const folders = new Set(FILES.flatMap((path) => dirname(path).split('/')));
+    expect([...folders].filter((name) => /util|helper|common|manager|service|shared|misc/i.test(name))).toEqual([]);
+  });
+
+  test('there are no barrel files', () => {
+    expect(FILES.filter((path) => /(^|\/)index\.ts$/.test(path))).toEqual([]);
+    expect(uses(/^\s*export\s*\*/, () => true)).toEqual([]);
+  });
+
+  /** Files over 250 lines, each with its reason. */
+  const LONG: Readonly<Record<string, string>> = {
+    'engine/local/localLimits.ts': 'one table of owners, and all that opens, ends, saves and forgets their windows',
+    'engine/verify/verifier.ts': 'the whole verify pipeline, to be read from top to bottom',
+    'storage/postgres/schema/spendFunction.ts': 'what runs inside the database, one function after the other',
+    'storage/postgres/ledger/ledger.ts': 'one queue with everything that moves it',
+    'storage/sqlite/ledger/ledger.ts': 'one state machine with everything that moves it',
+  };
+
+  test('a file has at most 250 lines, or a reason', () => {
+    const long = FILES.filter((path) => readFileSync(join(ROOT, path), 'utf8').split('\n').length - 1 > 250);
+    expect(long.sort()).toEqual(Object.keys(LONG).sort());
+  });
+});

@@ -1,0 +1,53 @@
+import { describe, expect, test } from 'bun:test';
+
+import type { Leg, Spend } from '../../../src/core/spend.ts';
+import type { BatchOutcome } from '../../../src/storage/postgres/ledger/batch.ts';
+import { plainBatchOf } from '../../../src/storage/postgres/ledger/plainBatch.ts';
+
+const WINDOW = { kind: 'window', limit: 100, durationMs: 60_000 } as const;
+
+function spend(account: number, fields: Partial<Leg> = {}): Spend {
+  return { legs: [{ account, amount: 1, revision: 1, rule: WINDOW, ...fields }], fences: [], idempotency: null };
+}
+
+const taken = (left: number, resetAtMs: number): BatchOutcome => ({
+  status: 'taken',
+  legs: [{ left, resetAtMs }],
+  nowMs: 5,
+  replayed: false,
+});
+
+describe('the answer to a plain batch', () => {
+  test('is told of accounts in the order of their numbers, whatever the order of the spends and of the answer', () => {
+    const batch = plainBatchOf([spend(30), spend(10), spend(20)]);
+    // Now, how many were taken, their places, values and marks.
+    expect(batch.read('5,3,3,1,2,33,11,22,60,60,120')).toEqual([taken(67, 60), taken(89, 60), taken(78, 120)]);
+  });
+
+  test('spends of one account have one after the other, in the order in which they came', () => {
+    const batch = plainBatchOf([spend(10), spend(7), spend(10), spend(10)]);
+    expect(batch.read('5,2,1,2,50,43,60,60')).toEqual([taken(59, 60), taken(50, 60), taken(58, 60), taken(57, 60)]);
+  });
+
+  test('tells of those that were not taken, each with its reason', () => {
+    const batch = plainBatchOf([spend(1), spend(2), spend(3), spend(4), spend(5)]);
+    // Of each its place, status, value and mark.
+    expect(batch.read('5,1,2,9,60,1,1,100,60,3,2,0,0,4,7,0,0,5,5,0,0')).toEqual([
+      { status: 'refused', by: 0, legs: [{ left: 0, resetAtMs: 60 }], nowMs: 5 },
+      taken(91, 60),
+      { status: 'stale', nowMs: 5, fence: null },
+      'apart',
+      'busy',
+    ]);
+  });
+
+  test('that leaves one out is none', () => {
+    expect(plainBatchOf([spend(1), spend(2)]).read('5,1,2,9,60')).toEqual([]);
+  });
+
+  test('large numbers are read exactly, and below nothing as well', () => {
+    const batch = plainBatchOf([spend(1, { rule: { kind: 'credits', refill: null } })]);
+    expect(batch.read(`5,1,1,${Number.MAX_SAFE_INTEGER},0`)).toEqual([taken(Number.MAX_SAFE_INTEGER, 0)]);
+    expect(batch.read('5,1,1,-3,0')).toEqual([taken(-3, 0)]);
+  });
+});

@@ -1,0 +1,102 @@
+import { Database } from 'bun:sqlite';
+import { expect, test } from 'bun:test';
+
+import type { AccountState } from '../../../src/core/account.ts';
+import { Accounts } from '../../../src/storage/sqlite/ledger/accounts.ts';
+import { migrate } from '../../../src/storage/sqlite/file/schema.ts';
+
+/** Accounts of one page: numbers further apart than this lie on different ones. */
+const PAGE = 2048;
+
+function make(maxPages?: number): { accounts: Accounts; db: Database } {
+  const db = new Database(':memory:');
+  migrate(db);
+  return { accounts: new Accounts(db, maxPages), db };
+}
+
+const credits = (value: number): AccountState => ({ kind: 'credits', value, mark: 3, dueAtMs: 7, revision: 1 });
+
+/** What the writer does with a slice. */
+function fold(accounts: Accounts, db: Database): void {
+  const slice = accounts.slice(accounts.unfoldedIds());
+  write(db, slice);
+  accounts.markFolded(slice);
+}
+
+function write(db: Database, slice: Float64Array): void {
+  for (let i = 0; i < slice.length; i += 6) {
+    const entry = [...slice.subarray(i, i + 6)];
+    if (entry[1] === -1) db.query('DELETE FROM accounts WHERE id = ?').run(entry[0] ?? 0);
+    else db.query('INSERT OR REPLACE INTO accounts VALUES (?, ?, ?, ?, ?, ?)').run(...entry);
+  }
+}
+
+test('an account that changed while it was being folded is folded again', () => {
+  const { accounts, db } = make();
+  accounts.adopt(
+    new Map([
+      [1, credits(10)],
+      [2, credits(20)],
+    ]),
+  );
+  const slice = accounts.slice(accounts.unfoldedIds());
+  accounts.adopt(new Map([[1, credits(9)]]));
+  write(db, slice);
+  accounts.markFolded(slice);
+  expect([...accounts.unfoldedIds()]).toEqual([1]);
+  fold(accounts, db);
+  expect(accounts.unfoldedSize).toBe(0);
+  expect(db.query('SELECT value FROM accounts ORDER BY id').all()).toEqual([{ value: 9 }, { value: 20 }]);
+});
+
+test('an account that was closed while it was being folded is removed by the next round', () => {
+  const { accounts, db } = make();
+  accounts.adopt(new Map([[1, credits(10)]]));
+  const slice = accounts.slice(accounts.unfoldedIds());
+  accounts.adopt(new Map([[1, null]]));
+  write(db, slice);
+  accounts.markFolded(slice);
+  expect(accounts.get(1)).toBeUndefined();
+  fold(accounts, db);
+  expect([accounts.get(1), accounts.unfoldedSize]).toEqual([undefined, 0]);
+});
+
+test('what is unfolded is never dropped to make room; what is folded is read again', () => {
+  const { accounts, db } = make(2);
+  const states = new Map(Array.from({ length: 20 }, (_, i) => [i * PAGE, credits(i)] as const));
+  accounts.adopt(states);
+  for (let number = 100; number < 200; number++) expect(accounts.get(number * PAGE)).toBeUndefined();
+  for (const [id, state] of states) expect(accounts.get(id)).toEqual(state);
+  fold(accounts, db);
+  for (let number = 100; number < 200; number++) accounts.get(number * PAGE);
+  for (const [id, state] of states) expect(accounts.get(id)).toEqual(state);
+});
+
+test('numbers up to 2^53-1 come out as they went in', () => {
+  const { accounts } = make();
+  const state: AccountState = {
+    kind: 'window',
+    value: Number.MAX_SAFE_INTEGER,
+    mark: Number.MAX_SAFE_INTEGER,
+    dueAtMs: 0,
+    revision: 2 ** 40,
+  };
+  accounts.adopt(new Map([[2 ** 45 + 3, state]]));
+  expect(accounts.get(2 ** 45 + 3)).toEqual(state);
+});
+
+test('a row of the log that cannot be read is named, and nothing is begun without it', () => {
+  const { accounts, db } = make();
+  db.query('INSERT INTO ledger_log VALUES (7, ?)').run(new Uint8Array([3, 0]));
+  expect(() => accounts.replay()).toThrow("Row 7 of the ledger's log cannot be read (it holds impossible numbers).");
+});
+
+test('pages that could not go for a while go when they can, all that are too many', () => {
+  const { accounts, db } = make(4);
+  for (let page = 1; page <= 10; page++) accounts.adopt(new Map([[page * PAGE, credits(page)]]));
+  expect(accounts.pages).toBe(10);
+  fold(accounts, db);
+  expect(accounts.get(20 * PAGE)).toBeUndefined();
+  expect(accounts.pages).toBe(4);
+  expect(accounts.get(PAGE)?.value).toBe(1);
+});

@@ -1,0 +1,47 @@
+import { Database } from 'bun:sqlite';
+import { expect, test } from 'bun:test';
+
+import { prepareAnalytics } from '../../../src/storage/sqlite/analytics/analyticsFile.ts';
+import { configure } from '../../../src/storage/sqlite/file/openDatabase.ts';
+import type { ThreadCall, ThreadReply } from '../../../src/storage/sqlite/thread/threadClient.ts';
+import { TempFolder } from '../../process/process.ts';
+
+test('of what was asked of a thread behind a call that broke it nothing is done: it is refused, and asked of another', async () => {
+  using folder = new TempFolder();
+  const path = folder.join('analytics.db');
+  using db = new Database(path, { create: true });
+  configure(db);
+  prepareAnalytics(db, path);
+  db.run('ALTER TABLE tally_log RENAME TO gone');
+  const append: ThreadCall = {
+    method: 'write',
+    args: [[{ sql: 'INSERT INTO tally_slices (body) VALUES ($1)', params: ['{}'] }]],
+  };
+  const calls: ThreadCall[] = [
+    { method: 'start', args: [{ role: 'writer', path, addedFlushMs: 0 }] },
+    append,
+    { method: 'foldTallies', args: [] },
+    append,
+    append,
+  ];
+  const replies: ThreadReply[] = [];
+  // The thread itself, which nobody ends at the first failure.
+  const worker = new Worker(new URL('../../../src/storage/sqlite/thread/thread.ts', import.meta.url));
+  const { promise, resolve } = Promise.withResolvers<void>();
+  worker.onmessage = (event: MessageEvent<ThreadReply>) => {
+    if (replies.push(event.data) === calls.length) resolve();
+  };
+  for (const call of calls) worker.postMessage(call);
+  await promise;
+  // SQLite lets nobody leave the write-ahead log while another connection has the file open.
+  expect(db.query('PRAGMA journal_mode = DELETE').get()).toEqual({ journal_mode: 'delete' });
+  worker.terminate();
+  expect(replies.map((reply) => (typeof reply !== 'object' || reply.ok ? 'done' : reply.kind))).toEqual([
+    'done',
+    'done',
+    'broken',
+    'broken',
+    'broken',
+  ]);
+  expect(db.query('SELECT count(*) AS rows FROM tally_slices').get()).toEqual({ rows: 1 });
+});

@@ -1,0 +1,146 @@
+import { beforeEach, describe, expect, test } from 'bun:test';
+
+import { Batch } from '../../../src/storage/sqlite/ledger/batch.ts';
+import { Committing } from '../../../src/storage/sqlite/ledger/commitPath.ts';
+import { WriteFailure } from '../../../src/storage/sqlite/file/writeFailure.ts';
+
+const QUICK_MS = 0.1;
+
+/** Where each commit went, with its number. */
+let went: string[] = [];
+let broken: WriteFailure[] = [];
+let tookMs = QUICK_MS;
+let failure: WriteFailure | null = null;
+let isIdle = true;
+let number = 0;
+let committing: Committing;
+
+beforeEach(() => {
+  went = [];
+  broken = [];
+  tookMs = QUICK_MS;
+  failure = null;
+  isIdle = true;
+  number = 0;
+  const thread = {
+    get isIdle() {
+      return isIdle;
+    },
+    async commitAccounts(commit: number) {
+      went.push(`thread ${commit}`);
+      return tookMs;
+    },
+    async call(method: string, ..._args: unknown[]) {
+      went.push(method);
+      return undefined as never;
+    },
+    breakDown: (error: WriteFailure) => void broken.push(error),
+  };
+  const direct = {
+    append(commit: number) {
+      if (failure !== null) throw failure;
+      went.push(`here ${commit}`);
+      return tookMs;
+    },
+  };
+  committing = new Committing(thread, direct);
+});
+
+function batch(): Batch {
+  const made = new Batch({ replays: { rotation: () => ({ empties: false }) } } as never, 0, 0);
+  made.put(1, { kind: 'credits', value: 1, mark: 0, dueAtMs: 0, revision: 1 });
+  return made;
+}
+
+/** Commits so often; answers how many of them were flushed here. */
+async function here(times: number): Promise<number> {
+  const before = went.length;
+  for (let i = 0; i < times; i++) await committing.commit(batch(), ++number);
+  return went.slice(before).filter((where) => where.startsWith('here')).length;
+}
+
+describe('a batch that only spends', () => {
+  test('is flushed here, from the first one on', async () => {
+    expect(await here(10)).toBe(10);
+  });
+
+  test('is left to the thread where flushes take longer, as soon as that is known', async () => {
+    tookMs = 2;
+    expect(await here(1000)).toBe(4);
+  });
+
+  test('is left to the thread for long after a flush that took very long, here or there', async () => {
+    await here(100);
+    tookMs = 20;
+    expect(await here(1)).toBe(1);
+    tookMs = QUICK_MS;
+    expect(await here(1000)).toBe(0);
+    tookMs = 15;
+    expect(await here(1)).toBe(0);
+    tookMs = QUICK_MS;
+    expect(await here(1500)).toBe(0);
+    expect(await here(10)).toBe(10);
+  });
+
+  test('a disk that stalls now and then is left to the thread for good', async () => {
+    let stalled = 0;
+    for (let i = 0; i < 100; i++) {
+      tookMs = 100;
+      stalled += await here(1);
+      tookMs = QUICK_MS;
+      await here(199);
+    }
+    expect(stalled).toBe(1);
+  });
+
+  test('one that took a little longer changes nothing', async () => {
+    await here(100);
+    tookMs = 5;
+    await here(1);
+    tookMs = QUICK_MS;
+    expect(await here(10)).toBe(10);
+  });
+
+  test('goes through the thread once in a while: that one brings the log into the database', async () => {
+    await here(100);
+    expect(await here(10 * 257)).toBe(10 * 256);
+  });
+
+  test('goes through the thread while that has something else to do', async () => {
+    isIdle = false;
+    expect(await here(10)).toBe(0);
+    isIdle = true;
+    expect(await here(10)).toBe(10);
+  });
+
+  test('is left to the thread, which can wait, when another program holds the database', async () => {
+    await here(100);
+    failure = new WriteFailure('busy', 'held');
+    expect(await here(1)).toBe(0);
+    expect(went.at(-1)).toBe('thread 101');
+  });
+
+  test('fails when the disk is full, and nothing is broken by it', async () => {
+    await here(100);
+    failure = new WriteFailure('full', 'no space');
+    expect(await here(1).catch((error: unknown) => error)).toBe(failure);
+    expect(broken).toEqual([]);
+    failure = null;
+    expect(await here(1)).toBe(1);
+  });
+
+  test('that finds the disk broken ends the thread too: nothing is written any more', async () => {
+    await here(100);
+    failure = new WriteFailure('broken', 'SQLITE_IOERR_FSYNC');
+    expect(await here(1).catch((error: unknown) => error)).toBe(failure);
+    expect(broken).toEqual([failure]);
+  });
+});
+
+test('a batch with more to it always goes through the thread', async () => {
+  await here(100);
+  const more = new Batch({ replays: { rotation: () => ({ empties: true }) } } as never, 0, 0);
+  more.decide({ rotateReplays: true });
+  await committing.commit(more, ++number);
+  expect(went.at(-1)).toBe('commit');
+});

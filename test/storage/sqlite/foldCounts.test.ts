@@ -1,0 +1,103 @@
+import { Database } from 'bun:sqlite';
+import { expect, test } from 'bun:test';
+
+import { TallyLists } from '../../../src/core/verificationCounts.ts';
+import { packTallies } from '../../../src/storage/sql/analytics/packedCounts.ts';
+import type { Params } from '../../../src/storage/sql/statement.ts';
+import { prepareAnalytics } from '../../../src/storage/sqlite/analytics/analyticsFile.ts';
+import { type Connection, foldTallies, unpackSlices } from '../../../src/storage/sqlite/analytics/foldCounts.ts';
+import { tally, tallyCounts as counts } from '../../postgres/conformance/samples.ts';
+
+const MINUTE_MS = 60_000;
+/** Three rows of one step: api, key, no identity, no tags, minute. */
+const STEP = 3 * 'api_1 key_1   1773532800000'.length;
+
+function world(): { db: Database; connection: Connection } {
+  const db = new Database(':memory:');
+  prepareAnalytics(db, 'memory');
+  return {
+    db,
+    connection: {
+      // What was read before the transaction began may be gone, or folded by another connection.
+      statement: (sql) => {
+        expect(db.inTransaction).toBe(true);
+        return db.query<unknown, Params>(sql);
+      },
+      transaction: (work) => db.transaction(work).immediate(),
+    },
+  };
+}
+
+function add(db: Database, keys: readonly string[], minute = 0): void {
+  const tallies = keys.map((keyId) =>
+    tally({ keyId, minuteMs: tally().minuteMs + minute * MINUTE_MS, counts: counts(1, 2) }),
+  );
+  db.query('INSERT INTO tally_slices (body) VALUES (?)').run(packTallies(TallyLists.of(tallies)));
+}
+
+/** Rows that wait, and what the sums say. */
+function stateOf(db: Database): unknown {
+  const [waiting] = db.query('SELECT (SELECT count(*) FROM tally_slices), (SELECT count(*) FROM tally_log)').values();
+  const sums = db.query('SELECT span, count(*), sum(valid), sum(not_found) FROM key_tallies GROUP BY span').values();
+  const ofApi = db.query('SELECT span, count(*), sum(valid), sum(not_found) FROM api_tallies GROUP BY span').values();
+  return { waiting, sums, ofApi };
+}
+
+test('a step ends when it has its rows, with a whole slice; the next goes on behind it, and counts of a key are added', () => {
+  const { db, connection } = world();
+  add(db, ['key_1', 'key_2']);
+  add(db, ['key_3', 'key_4']);
+  add(db, ['key_1', 'key_1']);
+  add(db, ['key_1'], 1);
+  expect(foldTallies(connection, STEP)).toBe(false);
+  expect(stateOf(db)).toEqual({
+    waiting: [2, 0],
+    sums: [0, 1, 2].map((span) => [span, 4, 4, 8]),
+    ofApi: [0, 1, 2].map((span) => [span, 1, 4, 8]),
+  });
+  expect(foldTallies(connection, STEP)).toBe(true);
+  expect(stateOf(db)).toEqual({
+    waiting: [0, 0],
+    sums: [
+      [0, 5, 7, 14],
+      [1, 4, 7, 14],
+      [2, 4, 7, 14],
+    ],
+    ofApi: [
+      [0, 2, 7, 14],
+      [1, 1, 7, 14],
+      [2, 1, 7, 14],
+    ],
+  });
+  expect(foldTallies(connection, STEP)).toBe(true);
+});
+
+test('what a question has brought into the log is taken from there, beside what has come since', () => {
+  const { db, connection } = world();
+  for (const key of ['key_1', 'key_2', 'key_3', 'key_4', 'key_5']) add(db, [key]);
+  expect([unpackSlices(connection, STEP), unpackSlices(connection, STEP)]).toEqual([false, true]);
+  add(db, ['key_5', 'key_6']);
+  expect(stateOf(db)).toEqual({ waiting: [1, 5], sums: [], ofApi: [] });
+  const steps: boolean[] = [];
+  while (steps.at(-1) !== true) steps.push(foldTallies(connection, STEP));
+  expect(steps).toEqual([false, true]);
+  expect(stateOf(db)).toEqual({
+    waiting: [0, 0],
+    sums: [0, 1, 2].map((span) => [span, 6, 7, 14]),
+    ofApi: [0, 1, 2].map((span) => [span, 1, 7, 14]),
+  });
+});
+
+test('a step that fails changes nothing', () => {
+  const { db, connection } = world();
+  add(db, ['key_1']);
+  unpackSlices(connection);
+  add(db, ['key_2']);
+  const before = stateOf(db);
+  db.run('ALTER TABLE key_uses RENAME TO gone');
+  expect(() => foldTallies(connection)).toThrow('no such table: key_uses');
+  expect(stateOf(db)).toEqual(before);
+  db.run('ALTER TABLE gone RENAME TO key_uses');
+  expect(foldTallies(connection)).toBe(true);
+  expect(db.query('SELECT key_id FROM key_uses').values()).toEqual([['key_1'], ['key_2']]);
+});

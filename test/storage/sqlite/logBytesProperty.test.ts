@@ -1,0 +1,41 @@
+import { expect, test } from 'bun:test';
+import * as fc from 'fast-check';
+
+import { fromLog, toLog } from '../../../src/storage/sqlite/log/logBytes.ts';
+
+const seed = Number(process.env['KEYSTILE_TEST_SEED'] ?? 1);
+
+const count = fc.oneof(
+  fc.constantFrom(0, 1, 2 ** 31 - 1, 2 ** 31, 2 ** 32 - 1, 2 ** 32, Number.MAX_SAFE_INTEGER),
+  fc.nat(),
+  fc.maxSafeNat(),
+);
+const entry = fc.tuple(count, fc.constantFrom(-1, 0, 1), count, count, count, count);
+
+test('what is written to the log is read out of it again, whatever the numbers are', () => {
+  fc.assert(
+    fc.property(fc.array(entry, { maxLength: 300 }), (entries) => {
+      const numbers = new Float64Array(entries.flat());
+      // Somewhere in a larger block of memory, as SQLite hands it out.
+      const bytes = new Uint8Array([7, ...toLog(numbers)]).subarray(1);
+      expect(fromLog(bytes)).toEqual(numbers);
+      expect(fromLog(JSON.stringify(entries))).toEqual(numbers);
+    }),
+    { seed, numRuns: 500 },
+  );
+});
+
+test('a credit that is not refilled takes 14 bytes', () => {
+  expect(toLog(new Float64Array([123_456, 0, 999_999, 0, 0, 1])).length).toBe(14);
+});
+
+test('bytes that nobody can have written are refused', () => {
+  const row = [...toLog(new Float64Array([5, 1, 7, 0, 0, 2 ** 40]))];
+  const changed = (at: number, byte: number): Uint8Array =>
+    new Uint8Array(row.map((each, i) => (i === at ? byte : each)));
+  const impossible = 'it holds impossible numbers';
+  expect(() => fromLog(changed(0, (row[0] ?? 0) | 3))).toThrow(impossible);
+  expect(() => fromLog(changed(1, 0xf0))).toThrow(impossible);
+  expect(() => fromLog(changed(row.length - 1, 0xff))).toThrow(impossible);
+  expect(() => fromLog(new Uint8Array(row.slice(0, -1)))).toThrow('Out of bounds access');
+});

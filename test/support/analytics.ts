@@ -1,0 +1,181 @@
+import type { Tally, TallyLists } from '../../src/core/verificationCounts.ts';
+import type { VerdictCode } from '../../src/core/verdictCodes.ts';
+import { type ApiRecord, BLANK_API, BLANK_IDENTITY, BLANK_KEY } from '../../src/core/records.ts';
+import { type KeyEntry, toIdentityEntry, toKeyEntry } from '../../src/engine/cache/keyEntry.ts';
+import { PackedKeys } from '../../src/engine/cache/packedKeys.ts';
+import { TagLists } from '../../src/engine/analytics/tagLists.ts';
+import { TallyBook } from '../../src/engine/analytics/openCounts.ts';
+import { TallyFlush } from '../../src/engine/analytics/writeCounts.ts';
+import type { VerifyRequest } from '../../src/engine/verify/verifier.ts';
+import { StorageOutcomeUnknown, StorageUnavailable } from '../../src/storage/port/storage.ts';
+import type { Page } from '../../src/storage/port/records.ts';
+import type { Span, Tallies, TallyQuery, TallyRow } from '../../src/storage/port/analytics.ts';
+import { textReader } from '../../src/system.ts';
+import { VirtualClock } from './clock.ts';
+
+/** What becomes of a batch: it is added; nothing happens; it is added, or not, and the answer gets lost. */
+export type Fate = 'added' | 'refused' | 'added in silence' | 'lost';
+
+/** A database for tallies alone: what was added, by what it is counted for, and how each batch came. */
+export class MemoryTallies implements Tallies {
+  readonly sums = new Map<string, number[]>();
+  readonly lastUses = new Map<string, number>();
+  readonly batches: { readonly batch: number; readonly size: number }[] = [];
+  readonly pruned: [Span, number][] = [];
+  folds = 0;
+  readonly usesLookedAfter: (string | null)[] = [];
+  /** Of the batches that come next; the others are added. */
+  fates: Fate[] = [];
+  #lastBatch = 0;
+
+  async add(lists: TallyLists, batch: number): Promise<void> {
+    const fate = this.fates.shift() ?? 'added';
+    const tallies = lists.tallies();
+    this.batches.push({ batch, size: tallies.length });
+    await Promise.resolve();
+    if (fate === 'refused') throw new StorageUnavailable('refused');
+    if (fate !== 'lost' && batch > this.#lastBatch) {
+      this.#lastBatch = batch;
+      for (const tally of tallies) this.#add(tally);
+    }
+    if (fate !== 'added') throw new StorageOutcomeUnknown('no answer');
+  }
+
+  #add(tally: Tally): void {
+    addTo(this.sums, tally);
+    const { keyId, lastAtMs } = tally;
+    if (keyId !== '') this.lastUses.set(keyId, Math.max(this.lastUses.get(keyId) ?? 0, lastAtMs));
+  }
+
+  async sum(_query: TallyQuery): Promise<readonly TallyRow[]> {
+    throw new Error('nothing is read here');
+  }
+
+  /** As `apiId dayMs limit`. */
+  readonly listsAskedFor: string[] = [];
+  listsInSums: readonly string[] = [];
+
+  async tagLists(apiId: string, dayMs: number, limit: number): Promise<readonly string[]> {
+    this.listsAskedFor.push(`${apiId} ${new Date(dayMs).toISOString()} ${limit}`);
+    return this.listsInSums;
+  }
+
+  /** The first step leaves something. */
+  async fold(): Promise<boolean> {
+    return ++this.folds > 1;
+  }
+
+  async pruneUses(after: string | null): Promise<string | null> {
+    this.usesLookedAfter.push(after);
+    return after === null ? 'key_1' : null;
+  }
+
+  /** The first step leaves something. */
+  async prune(span: Span, untilMs: number): Promise<boolean> {
+    this.pruned.push([span, untilMs]);
+    return this.pruned.filter(([each]) => each === span).length > 1;
+  }
+}
+
+/** Adds the counts of a tally to those of the same minute, api, key, identity and tags. */
+export function addTo(sums: Map<string, number[]>, tally: Omit<Tally, 'lastAtMs'>): void {
+  const { minuteMs, apiId, keyId, identityId, tags, counts } = tally;
+  const name = JSON.stringify([new Date(minuteMs).toISOString(), apiId, keyId, identityId, tags]);
+  const sum = sums.get(name);
+  if (sum === undefined) sums.set(name, [...counts]);
+  else for (const [i, count] of counts.entries()) sum[i] = (sum[i] ?? 0) + count;
+}
+
+export const digestOf = (number: number): string => Bun.SHA256.hash(String(number), 'base64');
+export const keyIdOf = (number: number): string => `key_${String(number).padStart(22, '0')}`;
+
+export interface Asked {
+  readonly code?: VerdictCode;
+  readonly tags?: readonly string[] | null;
+  /** The api that the request names. */
+  readonly apiId?: string | null;
+  /** When it was decided; now when not given. */
+  readonly atMs?: number;
+}
+
+/** A book of tallies with everything around it, on a clock that the test moves. */
+export class TallyWorld {
+  readonly clock = new VirtualClock('2026-03-15T12:00:00Z');
+  readonly packed = new PackedKeys(textReader);
+  readonly book: TallyBook;
+  readonly tallies = new MemoryTallies();
+  /** Apis that exist. */
+  readonly apis = new Set(['api_1', 'api_2']);
+  /** What was asked about apis. */
+  readonly lookups: (readonly string[])[] = [];
+  readonly flushing: TallyFlush;
+
+  constructor(sliceSize = 50, maxTagLists = 1_000) {
+    this.book = new TallyBook(this.packed, this.clock.nowMs, new TagLists(maxTagLists));
+    this.flushing = new TallyFlush({
+      book: this.book,
+      tallies: this.tallies,
+      records: { listApis: (query) => this.#listApis(query.ids ?? []) },
+      retention: { minute: 1_000, hour: 2_000, day: 3_000 },
+      sliceSize,
+    });
+  }
+
+  /** A key that is packed; apis take turns. */
+  pack(number: number): KeyEntry {
+    const record = { ...BLANK_KEY, id: keyIdOf(number), apiId: `api_${(number % 2) + 1}`, revision: 1 };
+    this.packed.add(digestOf(number), { key: record, identity: null, access: null, secretUntilMs: null });
+    return this.packed.get(digestOf(number)) as KeyEntry;
+  }
+
+  /** A key that is kept as it is, with an identity when it is told one. */
+  keep(number: number, identityId: string | null = null): KeyEntry {
+    const key = { ...BLANK_KEY, id: keyIdOf(number), apiId: `api_${(number % 2) + 1}`, name: 'a name', revision: 1 };
+    const identity =
+      identityId === null ? null : toIdentityEntry({ ...BLANK_IDENTITY, id: identityId, externalId: identityId });
+    return toKeyEntry({ key, identity: null, access: null, secretUntilMs: null }, key.apiId, identity);
+  }
+
+  verify(key: KeyEntry | null, asked: Asked = {}): void {
+    const { code = key === null ? 'NOT_FOUND' : 'VALID', tags = null, apiId = null } = asked;
+    const atMs = asked.atMs ?? (key === null ? 0 : this.clock.nowMs());
+    const verdict = { code, key, remaining: null, limits: null, replayed: false, atMs };
+    this.book.count({ ...QUESTION, tags, apiId }, verdict);
+  }
+
+  /** Everything that was counted, but for apis that may not exist. */
+  drain(): Tally[] {
+    const taken = this.book.take(Infinity);
+    this.book.seal();
+    return [...taken.tallies(), ...this.book.take(Infinity).tallies()];
+  }
+
+  /** What is written down, `valid` alone unless there is more: `minute api key identity tags: counts`. */
+  written(): string[] {
+    const lines = [...this.tallies.sums].map(([name, counts]) => {
+      const [minute = '', ...rest] = JSON.parse(name) as string[];
+      const last = counts.findLastIndex((count) => count !== 0);
+      return `${[minute.slice(11, 16), ...rest].join(' ').replaceAll(/ +/g, ' ').trimEnd()}: ${counts.slice(0, last + 1).join()}`;
+    });
+    return lines.sort();
+  }
+
+  async #listApis(ids: readonly string[]): Promise<Page<ApiRecord>> {
+    this.lookups.push(ids);
+    const items = ids.filter((id) => this.apis.has(id)).map((id) => ({ ...BLANK_API, id }));
+    return { items, total: items.length, cursor: null };
+  }
+}
+
+export const QUESTION: VerifyRequest = {
+  secretDigest: '',
+  olderDigests: null,
+  apiId: null,
+  creditCost: 1,
+  limits: null,
+  permissions: null,
+  tags: null,
+  caller: { address: () => null },
+  idempotency: null,
+  mayVerify: null,
+};

@@ -1,0 +1,198 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { compose, type Composed } from '../../src/compose.ts';
+import { readConfig } from '../../src/config/read.ts';
+import { makeHandler } from '../../src/http/app.ts';
+import { Log } from '../../src/log.ts';
+import { DataFolder } from '../../src/storage/sqlite/file/dataFolder.ts';
+import type { SqliteStorage } from '../../src/storage/sqlite/storage.ts';
+import { Digester, textReader } from '../../src/system.ts';
+import { VirtualClock } from './clock.ts';
+
+export interface TestServiceOptions {
+  readonly startsAt?: string;
+  /** KEYSTILE_... settings. */
+  readonly settings?: Readonly<Record<string, string>>;
+  /** An existing data folder; otherwise a new one, removed at the end. */
+  readonly folder?: string;
+  /** What a slower disk would add to every flush. */
+  readonly addedFlushMs?: number;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  // The shape of an answer is what the tests assert.
+  // oxlint-disable-next-line typescript/no-explicit-any
+  readonly body: any;
+}
+
+export interface CallOptions {
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** null: no Authorization header. */
+  readonly rootKey?: string | null;
+  readonly peer?: string;
+  /** Sent as it is instead of the body as JSON. */
+  readonly raw?: string | Uint8Array;
+}
+
+/** The real service with everything but a socket, on a clock that the test moves. */
+export class TestService {
+  readonly clock: VirtualClock;
+  readonly folder: string;
+  readonly logLines: string[] = [];
+  readonly broken: Error[] = [];
+  rootKey = '';
+  #composed: Composed<SqliteStorage> | null = null;
+  #dataFolder: DataFolder | null = null;
+  #handle: ReturnType<typeof makeHandler> | null = null;
+  readonly #options: TestServiceOptions;
+  readonly #ownsFolder: boolean;
+
+  private constructor(options: TestServiceOptions) {
+    this.#options = options;
+    this.clock = new VirtualClock(options.startsAt ?? '2026-03-15T12:00:00Z');
+    this.#ownsFolder = options.folder === undefined;
+    this.folder = options.folder ?? mkdtempSync(join(tmpdir(), 'keystile-test-'));
+  }
+
+  static async start(options: TestServiceOptions = {}): Promise<TestService> {
+    const service = new TestService(options);
+    await service.open();
+    service.rootKey = (await service.engine.rootKeys.create({ name: 'test', rights: ['*'], expiresAtMs: null })).secret;
+    return service;
+  }
+
+  get composed(): Composed<SqliteStorage> {
+    if (this.#composed === null) throw new Error('the service is closed');
+    return this.#composed;
+  }
+
+  get engine(): Composed['service']['engine'] {
+    return this.composed.service.engine;
+  }
+
+  get storage(): SqliteStorage {
+    return this.composed.storage;
+  }
+
+  async open(): Promise<void> {
+    const { config, problems } = readConfig({
+      environment: { KEYSTILE_DATA: this.folder, ...this.#options.settings },
+      flags: {},
+      readFile: () => '',
+    });
+    if (config === null) throw new Error(problems.join('\n'));
+    const owner = { pid: process.pid, host: 'test', startedAt: 'now', control: null, url: null };
+    this.#dataFolder = DataFolder.own(this.folder, owner);
+    const digester = new Digester(config.pepper);
+    const log = new Log({
+      level: 'debug',
+      format: 'json',
+      nowMs: this.clock.nowMs,
+      write: (line) => this.logLines.push(line),
+    });
+    this.#composed = await compose({
+      config,
+      folder: this.#dataFolder,
+      digester,
+      log,
+      monotonicMs: this.clock.nowMs,
+      addedFlushMs: this.#options.addedFlushMs ?? 0,
+      onBroken: (error) => this.broken.push(error),
+      system: {
+        nowMs: this.clock.nowMs,
+        randomBytes: (length) => crypto.getRandomValues(new Uint8Array(length)),
+        digestSecret: (secret) => digester.digest(secret),
+        olderDigests: (secret) => digester.older(secret),
+        digestOfSha256: (sha256) => digester.ofSha256(sha256),
+        olderDigestsOfSha256: (sha256) => digester.olderOfSha256(sha256),
+        textReader,
+      },
+    });
+    this.#handle = makeHandler(this.#composed.service);
+  }
+
+  /** A clean stop and start on the same data. */
+  async restart(): Promise<void> {
+    await this.stop();
+    await this.open();
+  }
+
+  /** Lets the disk be full: also the pages that are free inside of the file are taken. */
+  async fillDisk(): Promise<void> {
+    await this.storage.setMaxPages(1);
+    while ((await this.call('/v1/apis.createApi', { name: 'x'.repeat(250) })).status === 200);
+  }
+
+  async stop(): Promise<void> {
+    await this.#composed?.close();
+    this.#dataFolder?.release();
+    this.#composed = null;
+    this.#dataFolder = null;
+  }
+
+  async close(): Promise<void> {
+    if (this.#composed !== null) await this.stop();
+    if (this.#ownsFolder) rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  async call(path: string, body?: unknown, options: CallOptions = {}): Promise<Answer> {
+    const method = options.method ?? 'POST';
+    const rootKey = options.rootKey === undefined ? this.rootKey : options.rootKey;
+    const sent = options.raw ?? (body === undefined ? null : JSON.stringify(body));
+    const headers: Record<string, string> = {
+      ...(sent === null
+        ? {}
+        : { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(sent)) }),
+      ...(rootKey === null ? {} : { authorization: `Bearer ${rootKey}` }),
+      ...options.headers,
+    };
+    const request = new Request(`http://keystile.test${path}`, {
+      method,
+      headers,
+      ...(sent === null ? {} : { body: sent }),
+    });
+    const response = await this.#handle?.(request, () => options.peer ?? '203.0.113.7');
+    if (response === undefined) throw new Error('the service is closed');
+    const text = await response.text();
+    return { status: response.status, headers: response.headers, text, body: parse(text) };
+  }
+
+  /** A call that must succeed; answers its body. */
+  // oxlint-disable-next-line typescript/no-explicit-any
+  async ok(path: string, body?: unknown, options: CallOptions = {}): Promise<any> {
+    const answer = await this.call(path, body, options);
+    if (answer.status !== 200) throw new Error(`${path} answered ${answer.status}: ${answer.text}`);
+    return answer.body;
+  }
+
+  async createApi(name = 'test api'): Promise<string> {
+    return ((await this.ok('/v1/apis.createApi', { name })) as { apiId: string }).apiId;
+  }
+
+  /** Makes a key, in a new api unless one is given. */
+  async createKey(fields: Record<string, unknown> = {}): Promise<{ keyId: string; key: string; apiId: string }> {
+    const apiId = (fields['apiId'] as string | undefined) ?? (await this.createApi());
+    const made = (await this.ok('/v1/keys.createKey', { ...fields, apiId })) as { keyId: string; key: string };
+    return { ...made, apiId };
+  }
+
+  /** The verdict. */
+  // oxlint-disable-next-line typescript/no-explicit-any
+  verify(key: string, fields: Record<string, unknown> = {}, options: CallOptions = {}): Promise<any> {
+    return this.ok('/v1/keys.verifyKey', { key, ...fields }, { rootKey: null, ...options });
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}

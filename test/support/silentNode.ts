@@ -1,0 +1,72 @@
+import { readConfig } from '../../src/config/read.ts';
+import type { Engine } from '../../src/engine/engine.ts';
+import { makeHandler } from '../../src/http/app.ts';
+import { HttpMetrics } from '../../src/http/answer/metrics.ts';
+import { makeService } from '../../src/http/service.ts';
+import { Log } from '../../src/log.ts';
+import { ALONE } from '../../src/storage/port/freshness.ts';
+import type { PostgresStorage } from '../../src/storage/postgres/storage.ts';
+import type { Digester } from '../../src/system.ts';
+import { engineOn } from '../postgres/conformance/engineOn.ts';
+import { open } from '../postgres/conformance/postgres.ts';
+import type { VirtualClock } from './clock.ts';
+
+/** Secrets are their own digests, as for the engine. */
+const PLAIN = { digest: (secret: string) => secret, older: () => [] } as unknown as Digester;
+
+/**
+ * A node on PostgreSQL that hears of no change of another one and believes all it has in memory: what it notices all the same,
+ * it notices by its spends.
+ */
+export class SilentNode {
+  readonly #storage: PostgresStorage;
+  readonly #handle: ReturnType<typeof makeHandler>;
+  rootKey = '';
+
+  private constructor(storage: PostgresStorage, engine: Engine, clock: VirtualClock) {
+    const { config } = readConfig({ environment: {}, flags: {}, readFile: () => '' });
+    if (config === null) throw new Error('the defaults are no configuration');
+    const log = new Log({ level: 'error', format: 'json', nowMs: clock.nowMs, write() {} });
+    this.#storage = storage;
+    this.#handle = makeHandler(
+      makeService({ engine, config, digester: PLAIN, metrics: new HttpMetrics(), log, monotonicMs: clock.nowMs }),
+    );
+  }
+
+  static async start(url: string, clock: VirtualClock): Promise<SilentNode> {
+    const storage = await open(url, clock);
+    const { records, ledger, edge, tallies, imports, workspaceId } = storage;
+    const engine = engineOn({
+      records,
+      ledger,
+      edge,
+      tallies,
+      imports,
+      workspaceId,
+      feed: ALONE,
+      warnings: [],
+      close: () => storage.close(),
+    });
+    const node = new SilentNode(storage, engine, clock);
+    node.rootKey = (await engine.rootKeys.create({ name: 'test', rights: ['*'], expiresAtMs: null })).secret;
+    return node;
+  }
+
+  /** A call that must succeed. */
+  // oxlint-disable-next-line typescript/no-explicit-any
+  async ok(path: string, body: object): Promise<any> {
+    const request = new Request(`http://keystile.test/v1/${path}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${this.rootKey}` },
+      body: JSON.stringify(body),
+    });
+    const response = await this.#handle(request, () => '203.0.113.7');
+    const text = await response.text();
+    if (response.status !== 200) throw new Error(`${path} answered ${response.status}: ${text}`);
+    return JSON.parse(text);
+  }
+
+  close(): Promise<void> {
+    return this.#storage.close();
+  }
+}

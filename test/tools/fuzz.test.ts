@@ -1,0 +1,84 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+
+import { type Campaign, fuzz } from '../../tools/fuzz/campaign.ts';
+import { type Input, show } from '../../tools/fuzz/input.ts';
+import { startFront, startRuntime, type Target } from '../../tools/fuzz/targets.ts';
+import { rewriting } from '../http/errors/rewriting.ts';
+
+/** Fixed: a failure is the same one at the next run. `npm run fuzz` takes others. */
+const SEED = 1;
+const INPUTS = 3000;
+
+let front: Target;
+let runtime: Target;
+
+beforeAll(() => {
+  [front, runtime] = [startFront(), startRuntime()];
+});
+
+afterAll(async () => {
+  await Promise.all([front.stop(), runtime.stop()]);
+});
+
+const shown = ({ findings }: Campaign) => findings.map(({ difference, input }) => `${difference}\n  ${show(input)}`);
+
+test(`${INPUTS} inputs: the front passes on no request that the runtime refuses or ends elsewhere`, async () => {
+  const campaign = await fuzz({ seed: SEED, front, runtime, maxFindings: 1, isDone: (inputs) => inputs >= INPUTS });
+  expect(shown(campaign)).toEqual([]);
+  expect(campaign.inputs).toBe(INPUTS);
+  // Were everything refused, nothing would be compared.
+  expect(campaign.passedOn).toBeGreaterThan(INPUTS);
+});
+
+describe('a front that frames wrongly is found', () => {
+  test('one that changes nothing is not', async () => {
+    await using same = rewriting(front, (text) => text);
+    const campaign = await fuzz({
+      seed: SEED,
+      front: same,
+      runtime,
+      maxFindings: 1,
+      isDone: (inputs) => inputs >= 500,
+    });
+    expect(shown(campaign)).toEqual([]);
+  });
+
+  test('the runtime itself, which takes two Hosts', async () => {
+    const another = startRuntime();
+    const options = { front: another, runtime, maxFindings: 1 };
+    const campaign = await fuzz({ seed: SEED, ...options, isDone: (inputs) => inputs >= INPUTS });
+    await another.stop();
+    expect(shown(campaign).join('')).toContain('which it must refuse');
+  });
+
+  test.each<[string, (text: string) => string]>([
+    [
+      'a body that is one byte shorter than it says',
+      (text) => text.replaceAll(/(?<=content-length: )[1-9]\d*/gi, (length) => String(Number(length) - 1)),
+    ],
+    [
+      'Content-Length taken where there is a Transfer-Encoding too',
+      (text) => text.replaceAll(/(content-length: \d+\r\n)transfer-encoding: chunked\r\n/gi, '$1'),
+    ],
+    ['a chunk size with a sign', (text) => text.replaceAll(/\r\n\+([\da-f]+\r\n)/g, '\r\n$1')],
+    ['a blank before a colon', (text) => text.replaceAll(/ : /g, ': ')],
+    ['bare line feeds', (text) => text.replaceAll(/(?<!\r)\n/g, '\r\n')],
+  ])('%s', async (_name, rewrite) => {
+    await using wrong = rewriting(front, rewrite);
+    const campaign = await fuzz({
+      seed: SEED,
+      front: wrong,
+      runtime,
+      maxFindings: 1,
+      isDone: (inputs) => inputs >= INPUTS,
+    });
+    expect(campaign.findings).not.toEqual([]);
+    const [first] = campaign.findings;
+    // Whole requests are left of it, and little else.
+    expect(bytesOf(first?.input)).toBeLessThan(200);
+  });
+});
+
+function bytesOf(input: Input | undefined): number {
+  return input?.pieces.join('').length ?? Infinity;
+}

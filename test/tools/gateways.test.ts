@@ -1,0 +1,33 @@
+import { expect, test } from 'bun:test';
+
+import { documented } from '../../tools/gateways/documented.ts';
+import { readOptions as readGatewayOptions } from '../../tools/gateways/options.ts';
+import { readOptions as readFuzzOptions } from '../../tools/fuzz/options.ts';
+
+test('what is run behind a gateway is what docs/http.md shows, with other ports', () => {
+  const nginx = documented('nginx', [
+    ['server 127.0.0.1:7878;', 'server 127.0.0.1:1;'],
+    ['listen 80;', 'listen 127.0.0.1:2;'],
+  ]);
+  expect(nginx.split('\n')).toContain('  server 127.0.0.1:1;');
+  expect(nginx.split('\n')).toContain('  listen 127.0.0.1:2;');
+  expect(documented('haproxy', [['bind :80', 'bind :1']]).split('\n')).toContain('  bind :1');
+});
+
+test('a line that the page does not have cannot be replaced', () => {
+  expect(() => documented('nginx', [['listen 81;', '']])).toThrow('"listen 81;" does not stand once');
+});
+
+test('a wrong argument is named with what was given', () => {
+  expect(() => readGatewayOptions(['--server', 'other'])).toThrow(
+    '--server must be one of front, runtime, got "other".',
+  );
+  expect(() => readFuzzOptions(['--minutes', 'x'])).toThrow('--minutes must be a number from 0 to 1440, got "x".');
+  expect(() => readFuzzOptions(['--hours', '1'])).toThrow('--hours');
+  expect(readFuzzOptions(['--minutes', '0.5', '--seed', '7'])).toEqual({ isHelp: false, minutes: 0.5, seed: 7 });
+  expect(readGatewayOptions([])).toEqual({
+    isHelp: false,
+    servers: ['front', 'runtime'],
+    gateways: ['nginx', 'haproxy'],
+  });
+});

@@ -1,0 +1,88 @@
+import { Database } from 'bun:sqlite';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { shownStart } from '../../src/core/secret.ts';
+import { migrate } from '../../src/storage/sqlite/file/schema.ts';
+import { Digester } from '../../src/system.ts';
+import { secretOf } from './requests.ts';
+
+/** What the keys of a row are counted by. */
+export type KeyShape = 'plain' | 'local' | 'credits' | 'strict';
+
+/** So much that nothing is ever refused, and that the answers of a run are equally long to the digit. */
+const CREDITS = 2_000_000_000;
+const LIMIT = { name: 'default', limit: 1_999_999_999, durationMs: 30 * 24 * 60 * 60 * 1000 };
+
+/** May do everything, where a row of the benchmark asks for more than verdicts. */
+export const ROOT_KEY = 'root_of_the_keystile_benchmark_1';
+export const API_ID = 'api_11111111benchmarkbench';
+const ID_DIGITS = 22;
+
+/** Makes a database as the service would, with `count` keys of one shape; creating them over HTTP would take an hour. */
+export function fillFolder(folder: string, count: number, shape: KeyShape): void {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const db = new Database(join(folder, 'keystile.db'), { create: true, readwrite: true });
+  // Nothing here has to survive a crash; the service sets what it needs when it opens the file.
+  db.run('PRAGMA journal_mode = OFF');
+  db.run('PRAGMA synchronous = OFF');
+  db.run('PRAGMA cache_size = -1000000');
+  migrate(db);
+  db.transaction(() => insertKeys(db, count, shape)).immediate();
+  db.close();
+}
+
+function insertKeys(db: Database, count: number, shape: KeyShape): void {
+  const nowMs = Date.now();
+  const digester = new Digester(null);
+  db.query('INSERT INTO apis (id, name, created_at_ms) VALUES (?, ?, ?)').run(API_ID, 'benchmark', nowMs);
+  const insertKey = db.prepare(
+    `INSERT INTO keys (id, api_id, secret_digest, start, enabled, credits, credits_account, limits, created_at_ms, revision)
+     VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?, 1)`,
+  );
+  const insertAccount = db.prepare(
+    'INSERT INTO accounts (id, kind, value, mark, due_at_ms, revision) VALUES (?, ?, ?, 0, 0, 1)',
+  );
+  for (let number = 0; number < count; number++) {
+    const secret = secretOf(number);
+    const account = number + 1;
+    const id = `key_${idDigits(number)}`;
+    const [credits, limits] = countersOf(shape, account);
+    const start = shownStart('demo', secret);
+    const creditsAccount = credits === null ? null : account;
+    insertKey.run(id, API_ID, digester.digest(secret), start, credits, creditsAccount, limits, nowMs);
+    if (shape === 'credits') insertAccount.run(account, 0, CREDITS);
+    if (shape === 'strict') insertAccount.run(account, 1, 0);
+  }
+  db.query("INSERT INTO installation (name, value) VALUES ('next_account', ?)").run(String(count + 1));
+}
+
+/** Digits that ids have, in the order of the numbers: there is no 0 among them. */
+function idDigits(number: number): string {
+  return Array.from(String(number).padStart(ID_DIGITS, '0'), (digit) => '123456789A'[Number(digit)]).join('');
+}
+
+/** The columns `credits` and `limits` of a key. */
+function countersOf(shape: KeyShape, account: number): [credits: string | null, limits: string | null] {
+  switch (shape) {
+    case 'plain':
+      return [null, null];
+    case 'local':
+      return [null, JSON.stringify([{ ...LIMIT, async: true, account: null }])];
+    case 'credits':
+      return [JSON.stringify({ account, refill: null }), null];
+    case 'strict':
+      return [null, JSON.stringify([{ ...LIMIT, async: false, account }])];
+  }
+}
+
+export function addRootKey(folder: string): void {
+  const db = new Database(join(folder, 'keystile.db'));
+  db.query('INSERT INTO root_keys (id, secret_digest, start, rights, created_at_ms) VALUES (?, ?, ?, ?, 0)').run(
+    'rk_1',
+    new Digester(null).digest(ROOT_KEY),
+    'root',
+    '["*"]',
+  );
+  db.close();
+}

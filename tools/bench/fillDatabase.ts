@@ -1,0 +1,55 @@
+import { Client } from 'pg';
+
+import type { PostgresServer } from '../cluster/postgres.ts';
+import { PostgresStorage } from '../../src/storage/postgres/storage.ts';
+import { Digester } from '../../src/system.ts';
+import { API_ID, type KeyShape, ROOT_KEY } from './fill.ts';
+
+/** A database with `count` keys of one shape, as the service would have made them. */
+export async function fillDatabase(server: PostgresServer, count: number, shape: KeyShape): Promise<string> {
+  const url = await server.createDatabase();
+  const storage = await PostgresStorage.open({
+    url,
+    node: 'fill',
+    location: 'fill',
+    version: '0',
+    nowMs: Date.now,
+    monotonicMs: () => performance.now(),
+    random: Math.random,
+    newWorkspaceId: () => 'ws_bench',
+    poolSize: 2,
+    maxWaiting: 10,
+    idempotencyRetentionMs: 3_600_000,
+    staleMaxMs: 1000,
+    observe: { committed() {}, refused() {} },
+  });
+  await storage.close();
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  const limit = (account: string): string =>
+    `'[{"name":"default","limit":1999999999,"durationMs":2592000000,"async":${shape === 'local'},"account":' || ${account} || '}]'`;
+  const credits = shape === 'credits' ? `'{"account":' || i || ',"refill":null}'` : 'NULL';
+  const limits = shape === 'credits' || shape === 'plain' ? 'NULL' : limit(shape === 'strict' ? 'i' : `'null'`);
+  await client.query(`INSERT INTO apis VALUES ($1, 'bench', 0)`, [API_ID]);
+  await client.query(
+    `INSERT INTO root_keys (id, secret_digest, start, rights, created_at_ms) VALUES ('rk_1', $1, 'root', '["*"]', 0)`,
+    [new Digester(null).digest(ROOT_KEY)],
+  );
+  await client.query(
+    `INSERT INTO keys (id, api_id, secret_digest, start, enabled, credits, credits_account, limits, created_at_ms, revision)
+     SELECT 'key_' || lpad(n::text, 22, '0'), '${API_ID}',
+       encode(sha256(convert_to('demo_' || lpad(n::text, 28, '0'), 'UTF8')), 'base64'), 'demo_', 1,
+       ${credits}, ${shape === 'credits' ? 'i' : 'NULL::bigint'}, ${limits}, 0, 1
+     FROM (SELECT n, n + 1 AS i FROM generate_series(0, $1::int - 1) n) s`,
+    [count],
+  );
+  if (shape === 'credits' || shape === 'strict') {
+    await client.query(
+      `INSERT INTO accounts (id, kind, value, mark, due_at_ms, revision) SELECT i, $2, $3, 0, 0, 1 FROM generate_series(1, $1::int) i`,
+      [count, shape === 'credits' ? 0 : 1, shape === 'credits' ? 2_000_000_000 : 0],
+    );
+  }
+  await client.query('VACUUM ANALYZE');
+  await client.end();
+  return url;
+}

@@ -1,0 +1,105 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpus } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import { VERSION } from '../../src/version.ts';
+import { measureAnalytics } from './analytics.ts';
+import { COUNTER_ROWS, type CounterResult, measureRow } from './counters.ts';
+import { measureCrash, measureNodeCrash } from './crash.ts';
+import { measureFlushMs } from './flush.ts';
+import { goalsOf, type Results } from './goals.ts';
+import { measureIdle } from './idle.ts';
+import { measureListing } from './listing.ts';
+import { measureMillion } from './million.ts';
+import { type Options, readOptions, USAGE, UsageError } from './options.ts';
+import { CONNECTIONS, SERVICE_TIMES } from './pairs.ts';
+import { measureOverload } from './overload.ts';
+import { measurePipelined } from './pipelined.ts';
+import { measurePostgres } from './postgres.ts';
+import { RequestPool } from './requests.ts';
+import { resultTables } from './table.ts';
+
+const KEYS = 100_000;
+/** Fewer: one UPDATE for each request would take a minute to see every one of 100,000. */
+const POSTGRES_KEYS = 20_000;
+/** Ignored by git. The databases are made here too, and not under /tmp, which may be no disk at all. */
+const RESULTS_FOLDER = fileURLToPath(new URL('results/', import.meta.url));
+
+/** Exit code 0 whether or not a target was reached: how fast this machine is now is no property of the program. */
+async function main(): Promise<void> {
+  const options = readOptions(process.argv.slice(2));
+  mkdirSync(RESULTS_FOLDER, { recursive: true });
+  const folder = mkdtempSync(join(RESULTS_FOLDER, 'data-'));
+  process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(1));
+
+  const machine = machineFacts(folder);
+  console.log(
+    `Keystile ${machine.keystile} on Bun ${machine.bun}, ${machine.platform}, ${machine.processors} x ${machine.processor}\n` +
+      `${CONNECTIONS} connections, ${KEYS.toLocaleString('en-US')} keys at random, ${options.pace.rounds} rounds of ` +
+      `${options.pace.secondsPerRound} s a side in turn (${SERVICE_TIMES} times as long for a service against a yardstick), ` +
+      `a durable commit takes ${machine.flushMs.toFixed(2)} ms\n`,
+  );
+  const results = await measureAll(options, folder);
+  const goals = goalsOf(results);
+  console.log(resultTables(results, goals));
+  const path = join(RESULTS_FOLDER, 'latest.json');
+  writeFileSync(path, `${JSON.stringify({ machine, pace: options.pace, ...results, goals }, null, 2)}\n`);
+  console.log(`\nAll of it as JSON: ${path}`);
+}
+
+function machineFacts(folder: string) {
+  return {
+    measuredAt: new Date().toISOString(),
+    keystile: VERSION,
+    bun: Bun.version,
+    platform: `${process.platform} ${process.arch}`,
+    processors: cpus().length,
+    processor: cpus()[0]?.model ?? 'unknown',
+    flushMs: measureFlushMs(folder),
+  };
+}
+
+async function measureAll({ isWanted, pace }: Options, folder: string): Promise<Results> {
+  const counters: CounterResult[] = [];
+  const rows = COUNTER_ROWS.filter(({ name }) => isWanted(name));
+  const pool = new RequestPool(rows.length > 0 || ['analytics', 'crash', 'overload'].some(isWanted) ? KEYS : 0);
+  for (const row of rows) {
+    announce(row.title);
+    counters.push(await measureRow(row, join(folder, row.name), pool, pace));
+  }
+  if (isWanted('analytics')) announce('analytics');
+  const analytics = isWanted('analytics') ? await measureAnalytics(join(folder, 'analytics'), pool) : null;
+  if (isWanted('crash')) announce('a killed process');
+  const crash = isWanted('crash')
+    ? { one: await measureCrash(join(folder, 'crash'), pool), node: await measureNodeCrash(pool) }
+    : null;
+  if (isWanted('overload')) announce('overload');
+  const overload = isWanted('overload') ? await measureOverload(join(folder, 'overload'), pool, pace) : null;
+  if (isWanted('pipelined')) announce('pipelined');
+  const pipelined = isWanted('pipelined') ? await measurePipelined(join(folder, 'pipelined')) : null;
+  if (isWanted('million')) announce('1,000,000 keys');
+  const many = { many: join(folder, 'many'), few: join(folder, 'few') };
+  const million = isWanted('million') ? await measureMillion(many, pace) : null;
+  if (isWanted('listing')) announce('listing of 1,000,000 keys');
+  const listing = isWanted('listing') ? await measureListing(join(folder, 'listing')) : null;
+  if (isWanted('idle')) announce('idle');
+  const idle = isWanted('idle') ? await measureIdle(join(folder, 'idle')) : null;
+  if (isWanted('postgres')) announce('PostgreSQL');
+  const postgres = isWanted('postgres') ? await measurePostgres(new RequestPool(POSTGRES_KEYS), pace) : null;
+  process.stderr.write('\n');
+  return { counters, analytics, crash, overload, pipelined, million, listing, idle, postgres };
+}
+
+function announce(row: string): void {
+  process.stderr.write(`measuring: ${row}\n`);
+}
+
+try {
+  await main();
+  process.exit(0);
+} catch (error) {
+  console.error(error instanceof UsageError ? `${error.message}\n${USAGE}` : error);
+  process.exit(1);
+}

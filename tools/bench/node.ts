@@ -1,0 +1,51 @@
+import { composeNode } from '../../src/compose.ts';
+import { readConfig } from '../../src/config/read.ts';
+import { Log } from '../../src/log.ts';
+import { Background } from '../../src/serve/background.ts';
+import { listenApi, listenMetrics } from '../../src/serve/listen.ts';
+import { Digester, monotonicMs, realSystem, wallClockMs } from '../../src/system.ts';
+import { readOrder, reportReady } from './child.ts';
+
+export interface NodeOrder {
+  readonly databaseUrl: string;
+}
+
+/** Entry of a process of its own: what `serve` runs on PostgreSQL, on free ports. */
+
+const { databaseUrl } = readOrder() as NodeOrder;
+const { config, problems } = readConfig({
+  environment: {},
+  flags: { port: '0', metricsPort: '0', databaseUrl },
+  readFile: () => '',
+});
+if (config === null) throw new Error(problems.join(' '));
+
+const log = new Log({ level: 'warn', format: 'text', nowMs: wallClockMs, write: (line) => console.error(line) });
+const digester = new Digester(config.pepper);
+const { service, storage } = await composeNode({
+  config,
+  digester,
+  system: realSystem(digester),
+  log,
+  monotonicMs,
+  databaseUrl,
+  location: 'bench',
+});
+const api = listenApi(service);
+const background = new Background({
+  engine: service.engine,
+  log,
+  syncIntervalMs: config.syncInterval,
+  wallClockMs,
+  monotonicMs,
+  random: Math.random,
+  cluster: storage,
+  walBytes: null,
+});
+listenMetrics(service, () => ({
+  ...background.gauges(),
+  connections: api.connections(),
+  connectionsRefused: api.refusals(),
+}));
+background.start();
+reportReady(api.port);

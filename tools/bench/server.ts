@@ -1,0 +1,74 @@
+import { hostname } from 'node:os';
+
+import { compose } from '../../src/compose.ts';
+import { readConfig } from '../../src/config/read.ts';
+import { Log } from '../../src/log.ts';
+import { Background } from '../../src/serve/background.ts';
+import { controlPath, listenControl } from '../../src/serve/control.ts';
+import { listenApi, listenMetrics } from '../../src/serve/listen.ts';
+import { DataFolder } from '../../src/storage/sqlite/file/dataFolder.ts';
+import { Digester, monotonicMs, realSystem, wallClockMs } from '../../src/system.ts';
+import { readOrder, reportReady } from './child.ts';
+import { noteCountingCost } from './countingCost.ts';
+
+export interface ServerOrder {
+  readonly folder: string;
+  readonly addedFlushMs: number;
+  /** As it is by default when not given. */
+  readonly analytics?: boolean;
+  /** Where to note what counting costs; it is switched on and off all the time then. */
+  readonly costFile?: string;
+}
+
+/** Entry of a process of its own: what `serve` runs, on free ports, and on a disk that can be made slower. */
+
+const order = readOrder() as ServerOrder;
+const { config, problems } = readConfig({
+  environment: {},
+  flags: {
+    data: order.folder,
+    port: '0',
+    metricsPort: '0',
+    ...(order.analytics === undefined ? {} : { analytics: order.analytics ? 'on' : 'off' }),
+  },
+  readFile: () => '',
+});
+if (config === null) throw new Error(problems.join(' '));
+
+const log = new Log({ level: 'warn', format: 'text', nowMs: wallClockMs, write: (line) => console.error(line) });
+const control = controlPath(order.folder);
+const startedAt = new Date(wallClockMs()).toISOString();
+const digester = new Digester(config.pepper);
+const { service } = await compose({
+  config,
+  folder: DataFolder.own(order.folder, { pid: process.pid, host: hostname(), startedAt, control, url: null }),
+  system: realSystem(digester),
+  digester,
+  log,
+  monotonicMs,
+  onBroken: (error) => {
+    console.error(error);
+    process.exit(1);
+  },
+  addedFlushMs: order.addedFlushMs,
+});
+const api = listenApi(service);
+listenMetrics(service, () => ({
+  cluster: null,
+  walBytes: null,
+  connections: api.connections(),
+  connectionsRefused: api.refusals(),
+}));
+listenControl(service.engine, control);
+new Background({
+  engine: service.engine,
+  log,
+  syncIntervalMs: config.syncInterval,
+  wallClockMs,
+  monotonicMs,
+  random: Math.random,
+  cluster: null,
+  walBytes: null,
+}).start();
+if (order.costFile !== undefined) noteCountingCost(service, order.costFile);
+reportReady(api.port);

@@ -1,0 +1,113 @@
+import {
+  MAX_ALLOWLIST_ENTRIES,
+  MAX_BATCH_ITEMS,
+  MAX_BODY_BYTES,
+  MAX_IMPORT_BODY_BYTES,
+  MAX_META_BYTES,
+  MAX_PATTERNS_PER_NAMESPACE,
+  MAX_PERMISSIONS_PER_KEY,
+  MAX_RIGHTS,
+  MAX_SEARCH_LENGTH,
+} from '../../src/core/bounds.ts';
+import { collidingText } from '../../test/support/collidingTexts.ts';
+import { collidingMembers, filled, times, wholeObjects } from './fill.ts';
+import { bytes, type Input, to } from './input.ts';
+import { NAMESPACE, type World } from './world.ts';
+
+/** What needs a root key. */
+export function managementInputs(world: World): Input[] {
+  const limits = times(MAX_BATCH_ITEMS, (i) => ({
+    namespace: NAMESPACE,
+    identifier: `${'a'.repeat(250)}${i}`,
+    limit: 1000,
+    duration: 60_000,
+    async: true,
+  }));
+  const nested = `${'{"a":'.repeat(30)}[${times(10_000, () => '"x"').join(',')}]${'}'.repeat(30)}`;
+  const rights = times(MAX_RIGHTS, (i) => `api.*.creat_key${i}`);
+  const [createKey, createRootKey, multiLimit] = [
+    'keys.createKey',
+    'rootKeys.createRootKey',
+    'ratelimits.multiLimit',
+  ].map((route) => to(`/v1/${route}`, false)) as [Send, Send, Send];
+  return [
+    ...importInputs(world),
+    multiLimit(
+      'limits against patterns of overrides',
+      `${MAX_BATCH_ITEMS} against ${MAX_PATTERNS_PER_NAMESPACE}`,
+      JSON.stringify({ limits }),
+      200,
+    ),
+    createKey('nested metadata', bytes(MAX_BODY_BYTES), `{"apiId":"${world.apiId}","meta":${nested}}`),
+    createRootKey('texts that are no right', `${MAX_RIGHTS}`, JSON.stringify({ name: 'x', permissions: rights })),
+    ...queryInputs(world),
+  ];
+}
+
+type Send = ReturnType<typeof to>;
+
+function importInputs({ apiId }: World): Input[] {
+  const send = to('/v1/migrations.createKeys', false);
+  const max = MAX_IMPORT_BODY_BYTES;
+  const entry = `{${times(630, (i) => `"unknown_${i}_${'y'.repeat(50)}":1`).join(',')}}`;
+  /** The last key may be wrong: then all others have been looked at. */
+  const keys = (fields: (i: number) => object, last: object = {}): string =>
+    JSON.stringify(
+      times(MAX_BATCH_ITEMS, (i) => ({
+        apiId,
+        plaintext: `${i}-made-elsewhere`,
+        ...fields(i),
+        ...(i === MAX_BATCH_ITEMS - 1 ? last : {}),
+      })),
+    );
+  const names = (i: number): object => ({ permissions: times(MAX_PERMISSIONS_PER_KEY, (j) => `key.${i}.number.${j}`) });
+  const blocks = times(MAX_ALLOWLIST_ENTRIES, (i) => `2001:db8:0:0:0:0:${i}:0/112`);
+  const words = times(1_600, (i) => `word${i}`).join(' ');
+  const wrong = { remaining: -1 };
+  const each = `${MAX_BATCH_ITEMS} x`;
+  return [
+    send(
+      'unknown fields',
+      bytes(max),
+      filled(max, ['[', ']'], () => entry),
+    ),
+    send('names of one hash', bytes(max), wholeObjects(filled(max, ['[', ']'], collidingMembers), ']')),
+    send(
+      'texts of one hash',
+      bytes(max),
+      filled(max, ['[', ']'], (i) => `"${collidingText(i)}"`),
+    ),
+    send('permissions, the last field wrong', `${each} ${MAX_PERMISSIONS_PER_KEY}`, keys(names, wrong)),
+    send('permissions that do not exist', `${each} ${MAX_PERMISSIONS_PER_KEY}`, keys(names), 412),
+    send(
+      'addresses, the last field wrong',
+      `${each} ${MAX_ALLOWLIST_ENTRIES}`,
+      keys(() => ({ ipAllowlist: blocks }), wrong),
+    ),
+    send(
+      'metadata of many words',
+      `${each} ${bytes(MAX_META_BYTES)}`,
+      keys(() => ({ meta: { words }, apiId: 'api_none' })),
+      404,
+    ),
+  ];
+}
+
+function queryInputs({ apiId }: World): Input[] {
+  const get = (path: string, what: string, bound: string, status = 200): Input => ({
+    path,
+    what,
+    bound,
+    body: null,
+    isOpen: false,
+    status,
+  });
+  const search = 'ab%20'.repeat(MAX_SEARCH_LENGTH / 3);
+  const tags = times(100, (i) => `tag${i}`).join(',');
+  const groups = 'hour,key,identity,tags';
+  return [
+    get(`/v1/apis.listKeys?apiId=${apiId}&search=${search}`, 'search words', `${MAX_SEARCH_LENGTH} characters`),
+    get(`/v1/apis.listKeys?${times(2_500, (i) => `x${i}`).join('&')}`, 'unknown parameters', '16 KiB', 400),
+    get(`/v1/analytics.getVerifications?apiId=${apiId}&groupBy=${groups}&tag=${tags}`, 'groups and tags', '100 tags'),
+  ];
+}

@@ -1,0 +1,85 @@
+import {
+  MAX_BATCH_ITEMS,
+  MAX_LIMITS_PER_KEY,
+  MAX_QUERY_PARTS,
+  MAX_TAG_LENGTH,
+  MAX_TAGS,
+  MAX_VERIFY_BATCH_BODY_BYTES,
+  MAX_VERIFY_BODY_BYTES,
+} from '../../src/core/bounds.ts';
+import { collidingText } from '../../test/support/collidingTexts.ts';
+import { collidingMembers, filled, times, wholeObjects } from './fill.ts';
+import { bytes, type Input, to } from './input.ts';
+import type { World } from './world.ts';
+
+const ONE_HASH = 'texts of one hash';
+
+/** Everything that a stranger may send. */
+export function openInputs(world: World): Input[] {
+  const unknownRoute = { what: 'a route that does not exist', bound: '16 KiB', body: null, isOpen: true, status: 404 };
+  return [...singleInputs(world), ...batchInputs(world), { path: `/v1/${'x'.repeat(8_000)}`, ...unknownRoute }];
+}
+
+function singleInputs({ key }: World): Input[] {
+  const send = to('/v1/keys.verifyKey', true);
+  const max = MAX_VERIFY_BODY_BYTES;
+  const tags = times(MAX_TAGS, (i) => `${i}`.padEnd(MAX_TAG_LENGTH, 'x'));
+  return [
+    send('unknown fields', bytes(max), filled(max, ['{', '}'], unknownField)),
+    send(
+      ONE_HASH,
+      bytes(max),
+      filled(max, ['{"tags":[', ']}'], (i) => `"${collidingText(i)}"`),
+    ),
+    send('a permission query', `${MAX_QUERY_PARTS} parts`, JSON.stringify({ key, authorization: query() }), 200),
+    send('tags', `${MAX_TAGS} of ${MAX_TAG_LENGTH} characters`, JSON.stringify({ key, tags }), 200),
+    send('limits', `${MAX_LIMITS_PER_KEY}`, JSON.stringify({ key, ratelimits: limits() }), 200),
+  ];
+}
+
+function batchInputs({ key }: World): Input[] {
+  const send = to('/v1/keys.verifyKeys', true);
+  const max = MAX_VERIFY_BATCH_BODY_BYTES;
+  const frame = ['{"keys":[', ']}'] as const;
+  const entry = `{"key":"k",${times(630, unknownField).join(',')}}`;
+  const all = (fields: object): string => JSON.stringify({ keys: times(MAX_BATCH_ITEMS, () => ({ key, ...fields })) });
+  const each = `${MAX_BATCH_ITEMS} x`;
+  return [
+    send(
+      'unknown fields',
+      bytes(max),
+      filled(max, frame, () => entry),
+    ),
+    send('names of one hash', bytes(max), wholeObjects(filled(max, frame, collidingMembers), ']}')),
+    send(
+      ONE_HASH,
+      bytes(max),
+      filled(max, frame, (i) => `"${collidingText(i)}"`),
+    ),
+    send(
+      'escapes',
+      bytes(max),
+      filled(max, frame, () => `"${'\\u0041'.repeat(100)}"`),
+    ),
+    send(
+      'lists in lists',
+      bytes(max),
+      filled(max, frame, () => '[[[[]]]]'),
+    ),
+    send('permission queries', `${each} ${MAX_QUERY_PARTS} parts`, all({ authorization: query() }), 200),
+    send('limits', `${each} ${MAX_LIMITS_PER_KEY}`, all({ ratelimits: limits() }), 200),
+  ];
+}
+
+function unknownField(i: number): string {
+  return `"unknown_${i}":1`;
+}
+
+/** Of the shape of all that the key holds, and none of them. */
+function query(): object {
+  return { permissions: { or: times(MAX_QUERY_PARTS - 1, (i) => `documents.${i}.part${i}.write`) } };
+}
+
+function limits(): object[] {
+  return times(MAX_LIMITS_PER_KEY, (i) => ({ name: `limit ${i}`, limit: 1000, duration: 60_000, async: true }));
+}

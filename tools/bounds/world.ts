@@ -1,0 +1,41 @@
+import {
+  MAX_EFFECTIVE_PERMISSIONS,
+  MAX_PATTERNS_PER_NAMESPACE,
+  MAX_PERMISSIONS_PER_KEY,
+  MAX_STARS_PER_PATTERN,
+} from '../../src/core/bounds.ts';
+import { TestService } from '../../test/support/service.ts';
+
+export const NAMESPACE = 'bounds';
+const STEP = 500;
+
+/** What inputs are sent against: as much of everything as can be stored for one key and one namespace. */
+export interface World {
+  readonly service: TestService;
+  readonly apiId: string;
+  /** Holds as many permissions as a key can, all of them wildcards. */
+  readonly key: string;
+}
+
+export async function makeWorld(): Promise<World> {
+  const service = await TestService.start();
+  const { apiId, keyId, key } = await service.createKey();
+  const wildcard = (i: number): object => ({ name: `documents.*.part${i}.read`, create: true });
+  const own = Array.from({ length: MAX_PERMISSIONS_PER_KEY }, (_, i) => wildcard(i));
+  await service.ok('/v1/keys.setPermissions', { keyId, permissions: own });
+  const { roleId } = (await service.ok('/v1/permissions.createRole', { name: 'bounds' })) as { roleId: string };
+  const ofRole = Array.from({ length: MAX_EFFECTIVE_PERMISSIONS - own.length }, (_, i) => wildcard(own.length + i));
+  await service.ok('/v1/permissions.setRolePermissions', { roleId, permissions: ofRole });
+  await service.ok('/v1/keys.setRoles', { keyId, roles: [{ id: roleId }] });
+  await service.ok('/v1/ratelimits.limit', { namespace: NAMESPACE, identifier: 'first', limit: 1, duration: 1000 });
+  for (let i = 0; i < MAX_PATTERNS_PER_NAMESPACE; i += STEP) {
+    await Promise.all(Array.from({ length: STEP }, (_, j) => setOverride(service, i + j)));
+  }
+  return { service, apiId, key };
+}
+
+/** Patterns that nearly fit: each is given up only behind its last star but one. */
+function setOverride(service: TestService, number: number): Promise<unknown> {
+  const identifier = `${'*a'.repeat(MAX_STARS_PER_PATTERN - 2)}*x${number}*`;
+  return service.ok('/v1/ratelimits.setOverride', { namespaceName: NAMESPACE, identifier, limit: 1, duration: 1000 });
+}

@@ -1,0 +1,105 @@
+import { join } from 'node:path';
+
+import { Child, PROJECT } from '../../test/process/process.ts';
+import { type Answer, ROOT_KEY } from '../../test/process/server.ts';
+import { Watchdog } from './watchdog.ts';
+
+export interface NodeOptions {
+  readonly databaseUrl: string;
+  readonly location: string;
+  readonly rootKey?: string;
+  /** More KEYSTILE_... settings. */
+  readonly settings?: Readonly<Record<string, string>>;
+}
+
+/** Keystile as users start it, on a database that it may share with other nodes. Ends with this process at the latest. */
+export class KeystileNode implements AsyncDisposable {
+  readonly child: Child;
+  readonly url: string;
+  readonly location: string;
+  readonly #rootKey: string;
+  readonly #watchdog: Watchdog;
+
+  private constructor(child: Child, watchdog: Watchdog, { location, rootKey = ROOT_KEY }: NodeOptions) {
+    this.child = child;
+    this.url = /^ {2}API +(http:\S+)/m.exec(child.stdout)?.[1] ?? '';
+    this.location = location;
+    this.#rootKey = rootKey;
+    this.#watchdog = watchdog;
+  }
+
+  static async start(options: NodeOptions): Promise<KeystileNode> {
+    const child = new Child({
+      command: ['node', join(PROJECT, 'bin/keystile.mjs'), 'serve'],
+      settings: {
+        KEYSTILE_DATABASE_URL: options.databaseUrl,
+        KEYSTILE_LOCATION: options.location,
+        KEYSTILE_ROOT_KEY: options.rootKey ?? ROOT_KEY,
+        ...options.settings,
+      },
+      // The launcher and the service are two processes: what happens to the node happens to both.
+      ownGroup: true,
+    });
+    const watchdog = new Watchdog();
+    watchdog.watch(-child.pid, 'KILL');
+    try {
+      await child.printed(/^Ctrl-C stops it/m);
+    } catch (error) {
+      await child[Symbol.asyncDispose]();
+      await watchdog.end();
+      throw error;
+    }
+    return new KeystileNode(child, watchdog, options);
+  }
+
+  get port(): number {
+    return Number(new URL(this.url).port);
+  }
+
+  /** As an owner of keys, with the root key. */
+  async call(route: string, body: unknown): Promise<Answer> {
+    const response = await fetch(this.url + route, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${this.#rootKey}` },
+      body: JSON.stringify(body),
+    });
+    return { status: response.status, headers: response.headers, body: await response.json() };
+  }
+
+  verify(body: Readonly<Record<string, unknown>>): Promise<Answer> {
+    return this.call('/v1/keys.verifyKey', body);
+  }
+
+  /** Settles when the node has gone. */
+  async kill(signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
+    this.child.signalGroup(signal);
+    await this.#gone();
+  }
+
+  /** It holds its connections, and does nothing. */
+  pause(): void {
+    this.child.signalGroup('SIGSTOP');
+  }
+
+  resume(): void {
+    this.child.signalGroup('SIGCONT');
+  }
+
+  /** SIGTERM; answers the exit code. */
+  async stop(): Promise<number> {
+    this.child.signal('SIGTERM');
+    return this.#gone();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.child[Symbol.asyncDispose]();
+    await this.#gone();
+  }
+
+  async #gone(): Promise<number> {
+    const code = await this.child.exited();
+    this.#watchdog.forget();
+    await this.#watchdog.end();
+    return code;
+  }
+}

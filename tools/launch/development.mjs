@@ -1,0 +1,60 @@
+import { exitWithComplaint } from './complaint.mjs';
+import { ensureInstalled } from './install.mjs';
+import { fromProjectRoot, projectRoot } from './project.mjs';
+import { exitLikeChild, runBun } from './run.mjs';
+import { runAllChecks, runTool } from './test/checks.mjs';
+import { runTests } from './test/tests.mjs';
+
+/** @param {string[]} benchArguments */
+export function bench(benchArguments) {
+  return afterInstalling(() => runBun([fromProjectRoot('tools/bench/main.ts'), ...benchArguments]));
+}
+
+/** @param {string[]} regionsArguments */
+export function regions(regionsArguments) {
+  return afterInstalling(() => runBun([fromProjectRoot('tools/regions/main.ts'), ...regionsArguments]));
+}
+
+/** @param {string[]} fuzzArguments */
+export function fuzz(fuzzArguments) {
+  return afterInstalling(() => runBun([fromProjectRoot('tools/fuzz/main.ts'), ...fuzzArguments]));
+}
+
+/** @param {string[]} gatewaysArguments */
+export function gateways(gatewaysArguments) {
+  return afterInstalling(() => runBun([fromProjectRoot('tools/gateways/main.ts'), ...gatewaysArguments]));
+}
+
+/** Sends the worst input of every kind and tells how long each takes. */
+export function bounds() {
+  return afterInstalling(() => runBun([fromProjectRoot('tools/bounds/main.ts')]));
+}
+
+/** Makes the generated parts of the documentation anew. */
+export function docs() {
+  return afterInstalling(() => runBun([fromProjectRoot('tools/scripts/docs.ts')]));
+}
+
+export function check() {
+  return afterInstalling(runAllChecks);
+}
+
+/** @param {string[]} paths */
+export function format(paths) {
+  return afterInstalling(() => runTool('oxfmt', paths, { cwd: projectRoot, stdio: 'inherit' }));
+}
+
+/** @param {string[]} selection */
+export function test(selection) {
+  return afterInstalling(() => runTests(selection));
+}
+
+/** @param {() => Promise<{ code: number }>} work */
+async function afterInstalling(work) {
+  try {
+    await ensureInstalled({ dev: true });
+    exitLikeChild(await work());
+  } catch (error) {
+    exitWithComplaint(error);
+  }
+}
