@@ -69,7 +69,7 @@ export const VARIABLES = {
     'off',
     'Serve a PostgreSQL with fsync = off, which loses answered spends when its machine crashes. For tests, and for hosted databases that keep their log elsewhere.',
   ),
-  location: variable('LOCATION', text, null, 'Label of this edge location; the host name when not set.'),
+  location: variable('LOCATION', text, null, 'Label of this location; the host name when not set.'),
   rootKey: secret(
     'ROOT_KEY',
     text,

@@ -1,5 +1,5 @@
 import { AppError } from '../core/errors.ts';
-import type { FeedChange } from '../storage/port/freshness.ts';
+import type { RecordChange } from '../storage/port/freshness.ts';
 import { StorageOutcomeUnknown, type Storage, StorageUnavailable } from '../storage/port/storage.ts';
 import { Access } from './admin/rootKeys/rootKeyAccess.ts';
 import { AnalyticsAdmin } from './admin/analytics/analyticsAdmin.ts';
@@ -17,7 +17,7 @@ import type { AdminParts } from './admin/change/adminContext.ts';
 import { PermissionAdmin } from './admin/rbac/permissionAdmin.ts';
 import { type QuotaLimits, Quotas } from './admin/change/quotas.ts';
 import { RootKeyAdmin } from './admin/rootKeys/rootKeyAdmin.ts';
-import { Edge } from './local/localLimits.ts';
+import { LocalLimits } from './local/localLimits.ts';
 import { KeyCache } from './cache/keyCache.ts';
 import { PackedKeys } from './cache/packedKeys.ts';
 import { makeRatelimits, type Ratelimits } from './standalone/makeStandalone.ts';
@@ -51,7 +51,7 @@ export class Engine {
   readonly storage: Storage;
   readonly system: System;
   readonly keyCache: KeyCache;
-  readonly edge: Edge;
+  readonly localLimits: LocalLimits;
   readonly verifier: Verifier;
   readonly access: Access;
   readonly apis: ApiAdmin;
@@ -78,19 +78,19 @@ export class Engine {
     this.storage = storage;
     this.system = system;
     this.keyCache = new KeyCache(storage.records, maxCachedKeys, new PackedKeys(system.textReader));
-    this.edge = new Edge(storage.edge, {
+    this.localLimits = new LocalLimits(storage.localCounts, {
       nowMs: () => storage.ledger.nowMs(),
       maxOwners: maxLocalOwners,
       maxPerGroup: options.maxLimitsPerNamespace,
     });
     this.verifier = new Verifier({
       keys: this.keyCache,
-      edge: this.edge,
+      localLimits: this.localLimits,
       ledger: storage.ledger,
-      feed: storage.feed,
+      freshness: storage.freshness,
       refills,
     });
-    this.access = new Access(storage.records, storage.feed);
+    this.access = new Access(storage.records, storage.freshness);
     const parts: AdminParts = {
       storage,
       system,
@@ -112,7 +112,7 @@ export class Engine {
     this.auditLog = new AuditLog(storage.records);
     this.verificationQuota = new VerificationQuota(quotas.verificationsPerSecond);
     this.ratelimits = makeRatelimits(parts, {
-      edge: this.edge,
+      localLimits: this.localLimits,
       maxPerNamespace: options.maxLimitsPerNamespace,
       stoppedBecause: () => this.verifier.stoppedBecause,
     });
@@ -127,11 +127,11 @@ export class Engine {
     });
     this.analytics = new AnalyticsAdmin(parts, () => this.tallyFlush.flush(), options.retention);
     this.sweep = new RefillSweep(storage, refills);
-    storage.feed.onChange((change) => this.#forget(change));
+    storage.freshness.onChange((change) => this.#forget(change));
   }
 
   /** Of what has changed nothing is used any more that was known before. */
-  #forget({ keys, apis, identities, namespaces, rbac, rootKeys }: FeedChange): void {
+  #forget({ keys, apis, identities, namespaces, rbac, rootKeys }: RecordChange): void {
     if (keys === null) this.keyCache.clear();
     else for (const digest of keys) this.keyCache.drop(digest);
     for (const apiId of apis) this.keyCache.dropApi(apiId);
@@ -146,7 +146,7 @@ export class Engine {
   /** What has to be on disk before the process may go. */
   async close(): Promise<void> {
     try {
-      if (this.edge.unsavedSize > 0) await this.edge.sync();
+      if (this.localLimits.unsavedSize > 0) await this.localLimits.sync();
     } finally {
       await this.tallyFlush.flush();
     }

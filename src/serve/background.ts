@@ -119,7 +119,7 @@ export class Background {
     const { cluster, walBytes } = this.#options;
     const among = cluster && {
       syncLagMs: this.#syncLagMs,
-      feedAgeMs: cluster.feed.ageMs,
+      freshnessAgeMs: cluster.freshness.ageMs,
       clockOffsetMs: cluster.clockOffsetMs,
       oldestTransactionMs: this.#oldestTransactionMs,
       durability: {
@@ -181,20 +181,22 @@ export class Background {
   async #syncLocalCounts(): Promise<void> {
     await this.#syncNow();
     if (this.#options.cluster !== null) return;
-    await Promise.race([this.#options.engine.edge.untilUnsaved(), this.#stopped.promise]);
+    await Promise.race([this.#options.engine.localLimits.untilUnsaved(), this.#stopped.promise]);
   }
 
   /** Where there is nobody to tell, saving takes a small part of the time: with very many counters the interval is stretched. */
   async #syncNow(): Promise<void> {
     const { engine, monotonicMs, cluster } = this.#options;
-    engine.edge.tidy(engine.storage.ledger.nowMs(), FORGET_STEP);
+    engine.localLimits.tidy(engine.storage.ledger.nowMs(), FORGET_STEP);
     const startedAt = instantOf(this.#options);
     const startedAtMs = startedAt.monotonicMs;
-    const counts = engine.edge.unsavedSize;
+    const counts = engine.localLimits.unsavedSize;
     const rests = startedAtMs < this.#saveAgainAtMs;
     if (cluster === null && (rests || counts === 0)) return;
     try {
-      const isWritten = rests ? await engine.edge.syncIfHeard() : await engine.edge.sync().then(() => true);
+      const isWritten = rests
+        ? await engine.localLimits.syncIfHeard()
+        : await engine.localLimits.sync().then(() => true);
       if (!isWritten) return;
       this.#syncedAt = startedAt;
     } catch (error) {
@@ -202,7 +204,7 @@ export class Background {
       throw error;
     }
     const tookMs = monotonicMs() - startedAtMs;
-    const { isShared, isAlone } = engine.storage.edge;
+    const { isShared, isAlone } = engine.storage.localCounts;
     this.#saveAgainAtMs = startedAtMs + saveRestMs({ counts, tookMs, isShared, isAlone });
   }
 

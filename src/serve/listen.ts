@@ -114,7 +114,7 @@ export function listenMetrics(
         cacheHits: engine.keyCache.hits,
         cacheMisses: engine.keyCache.misses,
         cachedKeys: engine.keyCache.size,
-        unsavedLocalCounts: engine.edge.unsavedSize,
+        unsavedLocalCounts: engine.localLimits.unsavedSize,
         ledgerWaiting: engine.storage.ledger.waiting,
         lookupsWaiting: engine.keyCache.lookupsWaiting,
         otherTags: engine.tally.tagLists.others,

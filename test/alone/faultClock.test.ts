@@ -25,8 +25,8 @@ test('a wall clock that is set while a poll is under way moves no window, here o
   const clock = new WallClock();
   await using node = await FaultNode.start({ url: lab.url, nowMs: clock.nowMs });
   await using other = await FaultNode.start({ url: lab.server.url(lab.database) });
-  const { edge } = node.composed.service.engine;
-  const { feed } = node.storage;
+  const { localLimits } = node.composed.service.engine;
+  const { freshness } = node.storage;
   const keys: string[] = [];
   for (let i = 0; i < STEPS; i++) {
     const { key } = await node.createKey({ ratelimit: { async: true, limit: LIMIT, duration: DURATION_MS } });
@@ -37,14 +37,14 @@ test('a wall clock that is set while a poll is under way moves no window, here o
   const wrong = { here: 0, there: 0, saved: 0 };
   for (const [i, key] of keys.entries()) {
     let isAnswered = false;
-    const polled = feed.confirm().then(() => (isAnswered = true));
+    const polled = freshness.confirm().then(() => (isAnswered = true));
     clock.aheadMs += STEP_MS;
     // The fault is there: the poll is under way, and all that is known seems to be an hour old.
-    expect([i, isAnswered, feed.isFresh()]).toEqual([i, false, false]);
+    expect([i, isAnswered, freshness.isFresh()]).toEqual([i, false, false]);
     const answers = await Promise.all(Array.from({ length: LIMIT }, () => node.verify(key)));
     expect(answers.every(({ status }) => status === 200)).toBe(true);
     if (answers.some(endsTooLate)) wrong.here++;
-    await edge.sync();
+    await localLimits.sync();
     if (endsTooLate(await other.verify(key))) wrong.there++;
     await polled;
   }

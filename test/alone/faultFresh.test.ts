@@ -28,23 +28,23 @@ async function start(settings: Readonly<Record<string, string>> = {}) {
     await node[Symbol.asyncDispose]();
     await lab[Symbol.asyncDispose]();
   };
-  return { lab, clock, node, ...made, feed: node.storage.feed, [Symbol.asyncDispose]: end };
+  return { lab, clock, node, ...made, freshness: node.storage.freshness, [Symbol.asyncDispose]: end };
 }
 
 /** Polls that were answered after the clock was changed: what they confirm is by its new time. */
-async function untilPolled({ feed }: { feed: FaultNode['storage']['feed'] }): Promise<void> {
-  await feed.confirm();
-  await until('the node is fresh', () => feed.isFresh());
+async function untilPolled({ freshness }: { freshness: FaultNode['storage']['freshness'] }): Promise<void> {
+  await freshness.confirm();
+  await until('the node is fresh', () => freshness.isFresh());
 }
 
 describe('a node that hears nothing from the database', () => {
   test.concurrent('answers from memory for a second, then waits up to two and refuses; it goes on with the first news', async () => {
     await using world = await start();
-    const { lab, node, key, feed } = world;
+    const { lab, node, key, freshness } = world;
     lab.proxy.hang();
     let fromMemory = 0;
-    while (feed.isFresh()) {
-      const ageMs = feed.ageMs;
+    while (freshness.isFresh()) {
+      const ageMs = freshness.ageMs;
       const answer = await node.verify(key);
       if (ageMs < STALE_MAX_MS - 50) expect(answer).toMatchObject({ valid: true });
       fromMemory++;
@@ -65,20 +65,20 @@ describe('a node that hears nothing from the database', () => {
 
   test.concurrent('and is healed while a request waits: that one is answered', async () => {
     await using world = await start();
-    const { lab, node, key, feed } = world;
+    const { lab, node, key, freshness } = world;
     lab.proxy.hang();
-    await until('the node is stale', () => !feed.isFresh());
+    await until('the node is stale', () => !freshness.isFresh());
     const waiting = node.verify(key);
     lab.proxy.heal();
     expect(await waiting).toMatchObject({ valid: true });
-    expect(feed.isFresh()).toBe(true);
+    expect(freshness.isFresh()).toBe(true);
   });
 
   test.concurrent('what was revoked meanwhile is refused from the first answer on', async () => {
     await using world = await start();
-    const { lab, node, key, keyId, feed } = world;
+    const { lab, node, key, keyId, freshness } = world;
     lab.proxy.hang();
-    await until('the node is stale', () => !feed.isFresh());
+    await until('the node is stale', () => !freshness.isFresh());
     await lab.query('BEGIN');
     await lab.query('UPDATE keys SET enabled = 0, revision = revision + 1 WHERE id = $1', [keyId]);
     await lab.query('UPDATE change_counter SET number = number + 1');
@@ -92,9 +92,9 @@ describe('a node that hears nothing from the database', () => {
 
   test.concurrent('goes on for an hour where the operator prefers that', async () => {
     await using world = await start({ KEYSTILE_STALE_MAX: '1h' });
-    const { lab, node, key, feed } = world;
+    const { lab, node, key, freshness } = world;
     lab.proxy.hang();
-    await until('it has heard nothing for 3 s', () => feed.ageMs > 3 * STALE_MAX_MS);
+    await until('it has heard nothing for 3 s', () => freshness.ageMs > 3 * STALE_MAX_MS);
     expect(await node.verify(key)).toMatchObject({ valid: true });
     // What is not in memory has to be asked for.
     lab.proxy.cut();
@@ -105,12 +105,12 @@ describe('a node that hears nothing from the database', () => {
 describe('a wall clock that moves', () => {
   test.concurrent('forward makes the node ask again', async () => {
     await using world = await start();
-    const { lab, clock, node, key, feed } = world;
+    const { lab, clock, node, key, freshness } = world;
     await untilPolled(world);
     clock.aheadMs = 10_000;
-    expect(feed.isFresh()).toBe(false);
+    expect(freshness.isFresh()).toBe(false);
     expect(await node.verify(key)).toMatchObject({ valid: true });
-    expect(feed.isFresh()).toBe(true);
+    expect(freshness.isFresh()).toBe(true);
     lab.proxy.hang();
     clock.aheadMs = 20_000;
     expect(await node.verify(key)).toMatchObject(UNAVAILABLE);
@@ -118,24 +118,24 @@ describe('a wall clock that moves', () => {
 
   test.concurrent('back leaves the node fresh, and stale a second later all the same', async () => {
     await using world = await start();
-    const { lab, clock, feed } = world;
+    const { lab, clock, freshness } = world;
     await untilPolled(world);
     clock.aheadMs = -3_600_000;
-    expect(feed.isFresh()).toBe(true);
+    expect(freshness.isFresh()).toBe(true);
     lab.proxy.hang();
-    await until('the node is stale', () => !feed.isFresh());
-    expect(feed.ageMs).toBeLessThan(2 * STALE_MAX_MS);
+    await until('the node is stale', () => !freshness.isFresh());
+    expect(freshness.ageMs).toBeLessThan(2 * STALE_MAX_MS);
   });
 
   test.concurrent('forward and back does not hide that the machine slept later', async () => {
     await using world = await start();
-    const { clock, feed } = world;
+    const { clock, freshness } = world;
     clock.aheadMs = 3_600_000;
     await untilPolled(world);
     clock.aheadMs = 0;
     await untilPolled(world);
     // Ten seconds of sleep: the monotonic clock has stood still.
     clock.aheadMs = 10_000;
-    expect(feed.isFresh()).toBe(false);
+    expect(freshness.isFresh()).toBe(false);
   });
 });

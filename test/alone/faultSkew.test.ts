@@ -98,14 +98,14 @@ test.concurrent('an answer that was long under way does not move the clock of a 
   const errors: number[] = [];
   for (let round = 0; round < 2; round++) {
     own.proxy.hang();
-    await until('a poll has been under way for a while', () => storage.feed.ageMs > 1_500);
+    await until('a poll has been under way for a while', () => storage.freshness.ageMs > 1_500);
     own.proxy.heal();
     const healedAt = performance.now();
     while (performance.now() - healedAt < 150) {
       errors.push(Math.abs(storage.ledger.nowMs() - databaseMs()));
       await Bun.sleep(1);
     }
-    await storage.feed.confirm();
+    await storage.freshness.confirm();
   }
   expect(Math.max(...errors)).toBeLessThan(PRECISION_MS);
 });

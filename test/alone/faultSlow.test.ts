@@ -81,7 +81,7 @@ describe('a database that is slow to answer', () => {
     clock.advance(TROUBLE_MS - 1);
     expect((await node.readiness()).status).toBe(503);
     clock.advance(1);
-    await node.storage.feed.confirm();
+    await node.storage.freshness.confirm();
     expect(await node.readiness()).toMatchObject(READY);
   });
 

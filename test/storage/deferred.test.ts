@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'bun:test';
 
-import { Later } from '../../src/storage/port/deferred.ts';
+import { Deferred } from '../../src/storage/port/deferred.ts';
 
 const FAILURE = new Error('no');
 
 describe('what is known later', () => {
   test('reaches the one who waits in the moment in which it is known, through all that is made of it', () => {
-    const later = new Later<number>();
+    const later = new Deferred<number>();
     const seen: string[] = [];
     void later.then((value) => value + 1).then((value) => seen.push(`got ${value}`));
     seen.push('asked');
@@ -16,7 +16,7 @@ describe('what is known later', () => {
   });
 
   test('also the one who comes when it is known already', () => {
-    const later = new Later<number>();
+    const later = new Deferred<number>();
     later.know(1);
     const seen: number[] = [];
     void later.then((value) => seen.push(value));
@@ -24,17 +24,17 @@ describe('what is known later', () => {
   });
 
   test('is awaited like a promise, known before or after', async () => {
-    const known = new Later<number>();
+    const known = new Deferred<number>();
     known.know(1);
     expect(await known).toBe(1);
-    const later = new Later<number>();
+    const later = new Deferred<number>();
     queueMicrotask(() => later.know(2));
     expect(await later).toBe(2);
-    expect(await Later.failed<number>(FAILURE).toPromise().catch(String)).toBe('Error: no');
+    expect(await Deferred.failed<number>(FAILURE).toPromise().catch(String)).toBe('Error: no');
   });
 
   test('a failure passes those who take values only, and what someone makes of it is a value again', () => {
-    const later = new Later<number>();
+    const later = new Deferred<number>();
     const seen: unknown[] = [];
     void later
       .then((value) => seen.push(value))
@@ -45,7 +45,7 @@ describe('what is known later', () => {
   });
 
   test('who throws has failed, and nobody else notices', () => {
-    const later = new Later<number>();
+    const later = new Deferred<number>();
     const seen: unknown[] = [];
     void later
       .then(() => {
@@ -57,25 +57,25 @@ describe('what is known later', () => {
   });
 
   test('what is still to come is waited for: a promise, or the same again', async () => {
-    const [first, second] = [new Later<number>(), new Later<number>()];
+    const [first, second] = [new Deferred<number>(), new Deferred<number>()];
     const made = first.then((value) => (value === 1 ? second : value)).then(async (value) => value * 2);
     first.know(1);
     second.know(21);
     expect(await made).toBe(42);
-    const failed = new Later<number>();
+    const failed = new Deferred<number>();
     const unmade = failed.then(() => Promise.reject(FAILURE));
     failed.know(1);
     expect(await unmade.then(null, String)).toBe('Error: no');
   });
 
   test('is for one: a second is refused', () => {
-    const later = new Later<number>();
+    const later = new Deferred<number>();
     void later.then((value) => value);
     expect(() => later.then((value) => value)).toThrow('only one can wait for it');
   });
 
   test('is known once: neither a second value nor a failure reaches anyone', () => {
-    const later = new Later<number>();
+    const later = new Deferred<number>();
     const seen: unknown[] = [];
     void later.then((value) => seen.push(value));
     later.know(1);

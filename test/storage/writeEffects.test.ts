@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'bun:test';
 
-import { feedChangeOf } from '../../src/storage/port/writeEffects.ts';
-import type { FeedChange } from '../../src/storage/port/freshness.ts';
+import { recordChangeOf } from '../../src/storage/port/writeEffects.ts';
+import type { RecordChange } from '../../src/storage/port/freshness.ts';
 import type { RecordWrite } from '../../src/storage/port/records.ts';
 import { api, identity, key, namespace, override, permission, role, rootKey } from '../postgres/conformance/samples.ts';
 
-const NOTHING: FeedChange = { keys: [], apis: [], identities: [], namespaces: [], rbac: false, rootKeys: false };
+const NOTHING: RecordChange = { keys: [], apis: [], identities: [], namespaces: [], rbac: false, rootKeys: false };
 
 const batch = { id: 'b_1', migrationId: 'mig_1', apiId: 'api_1', first: 0, count: 1, keys: '[]', actor: '{}' };
 const rotation = { kind: 'rotateRootKey', rootKeyId: 'rk_1', expect: 'a', secretDigest: 'b', start: 's' } as const;
@@ -13,7 +13,7 @@ const rotation = { kind: 'rotateRootKey', rootKeyId: 'rk_1', expect: 'a', secret
 /** Every kind of write, and what nodes must forget because of it; null: nothing. */
 const doomed = (id: string, ...digests: string[]) => ({ id, expect: 1, digests, words: [] });
 
-const TOUCHES: readonly (readonly [string, RecordWrite, Partial<FeedChange> | null])[] = [
+const TOUCHES: readonly (readonly [string, RecordWrite, Partial<RecordChange> | null])[] = [
   [
     'a new key, of which nodes may remember that there is none',
     { kind: 'insertKey', key: key('key_1') },
@@ -86,12 +86,12 @@ const TOUCHES: readonly (readonly [string, RecordWrite, Partial<FeedChange> | nu
 
 describe('what a change touches of what nodes keep in memory', () => {
   test.each(TOUCHES)('%s', (_name, write, touched) => {
-    expect(feedChangeOf([write])).toEqual(touched === null ? null : { ...NOTHING, ...touched });
+    expect(recordChangeOf([write])).toEqual(touched === null ? null : { ...NOTHING, ...touched });
   });
 
   test('several writes touch all that each of them does; none touch nothing', () => {
-    expect(feedChangeOf([])).toBeNull();
-    expect(feedChangeOf(TOUCHES.map(([, write]) => write))).toEqual({
+    expect(recordChangeOf([])).toBeNull();
+    expect(recordChangeOf(TOUCHES.map(([, write]) => write))).toEqual({
       keys: TOUCHES.flatMap(([, , touched]) => touched?.keys ?? []),
       apis: ['api_1'],
       identities: ['id_1', 'id_1'],

@@ -35,15 +35,15 @@ export class SilentNode {
 
   static async start(url: string, clock: VirtualClock): Promise<SilentNode> {
     const storage = await open(url, clock);
-    const { records, ledger, edge, tallies, imports, workspaceId } = storage;
+    const { records, ledger, localCounts, tallies, imports, workspaceId } = storage;
     const engine = engineOn({
       records,
       ledger,
-      edge,
+      localCounts,
       tallies,
       imports,
       workspaceId,
-      feed: ALONE,
+      freshness: ALONE,
       warnings: [],
       close: () => storage.close(),
     });

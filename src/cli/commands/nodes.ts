@@ -38,7 +38,7 @@ function nodeTable(found: readonly (NodeRecord & { isGone: boolean })[], nowMs: 
     seconds(nowMs - node.startedAtMs),
     node.isGone ? `${seconds(nowMs - node.seenAtMs)} ago, gone` : `${seconds(nowMs - node.seenAtMs)} ago`,
     node.syncLagMs === null ? 'never' : `${node.syncLagMs} ms`,
-    node.feedAgeMs === null ? 'unknown' : `${node.feedAgeMs} ms`,
+    node.freshnessAgeMs === null ? 'unknown' : `${node.freshnessAgeMs} ms`,
     `${node.clockOffsetMs} ms`,
   ]);
   return table(['LOCATION', 'NODE', 'VERSION', 'UP', 'SEEN', 'SYNC LAG', 'CACHE AGE', 'CLOCK'], rows);

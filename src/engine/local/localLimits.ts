@@ -1,7 +1,7 @@
 import { MAX_ADHOC_LIMITS_PER_OWNER } from '../../core/bounds.ts';
 import { AppError } from '../../core/errors.ts';
 import { fits } from '../../core/window.ts';
-import type { EdgeCount, EdgeCounts, LoadedCount } from '../../storage/port/storage.ts';
+import type { LocalCount, LocalCounts, LoadedCount } from '../../storage/port/storage.ts';
 import {
   countAdHoc,
   dropEndedAdHoc,
@@ -29,7 +29,7 @@ const SYNC_SLICE = 1000;
 /** Owners that are looked at when there is no room for a new one. */
 const FORGET_STEP = 1000;
 
-export interface EdgeOptions {
+export interface LocalLimitsOptions {
   readonly nowMs: () => number;
   readonly maxOwners: number;
   /** All groups together have at most half of all owners, and each at most half of that, and at most this. */
@@ -37,8 +37,8 @@ export interface EdgeOptions {
 }
 
 /** All local counters of this node. Nothing here waits, but the first touch of an owner. */
-export class Edge {
-  readonly #counts: EdgeCounts;
+export class LocalLimits {
+  readonly #counts: LocalCounts;
   readonly #nowMs: () => number;
   readonly #maxOwners: number;
   readonly #owners = new Map<string, LocalOwner>();
@@ -47,7 +47,7 @@ export class Edge {
   readonly #unsaved = new UnsavedWindows();
   #forgetting = this.#owners.entries();
 
-  constructor(counts: EdgeCounts, { nowMs, maxOwners, maxPerGroup = maxOwners }: EdgeOptions) {
+  constructor(counts: LocalCounts, { nowMs, maxOwners, maxPerGroup = maxOwners }: LocalLimitsOptions) {
     this.#counts = counts;
     this.#nowMs = nowMs;
     this.#maxOwners = maxOwners;
@@ -213,7 +213,7 @@ export class Edge {
   }
 
   /** Owners that are not counted here are read when they are first seen. */
-  #learn(sums: readonly EdgeCount[]): void {
+  #learn(sums: readonly LocalCount[]): void {
     const nowMs = this.#nowMs();
     for (const sum of sums) {
       const window = findWindow(this.#owners.get(sum.owner)?.windows ?? [], sum);

@@ -1,7 +1,7 @@
 import { MAX_ADHOC_LIMITS_PER_OWNER } from '../../core/bounds.ts';
 import { AppError } from '../../core/errors.ts';
 import { AHEAD_MS, windowEnd } from '../../core/window.ts';
-import type { EdgeCount, LoadedCount } from '../../storage/port/storage.ts';
+import type { LocalCount, LoadedCount } from '../../storage/port/storage.ts';
 
 /**
  * A local counter. `admitted` is what was let through and is saved; `held` is what a verification has set aside while
@@ -109,7 +109,7 @@ export function isOf(window: LocalWindow, { name, durationMs }: Omit<LocalLimit,
   return window.durationMs === durationMs && window.name === name;
 }
 
-export function toCount(window: LocalWindow): EdgeCount {
+export function toCount(window: LocalWindow): LocalCount {
   const { owner, name, durationMs, admitted, resetAtMs } = window;
   return { owner, name, durationMs, count: admitted, resetAtMs };
 }
@@ -119,7 +119,7 @@ export function toCount(window: LocalWindow): EdgeCount {
  * ends even later counts in the window that runs now. Only one sum is known: that of the window that runs now comes first. The other
  * one is told again, because pulls look back further than a second.
  */
-export function learn(window: LocalWindow, sum: EdgeCount, nowMs: number): void {
+export function learn(window: LocalWindow, sum: LocalCount, nowMs: number): void {
   const isFar = sum.resetAtMs - nowMs > sum.durationMs + AHEAD_MS;
   const runningEnd = windowEnd(nowMs, sum.durationMs);
   const resetAtMs = isFar ? runningEnd : sum.resetAtMs;

@@ -20,7 +20,7 @@ export class RefillSweep {
   constructor(storage: Storage, refills: Refills) {
     this.#storage = storage;
     this.#refills = refills;
-    this.#step = storage.edge.isShared ? SHARED_STEP : STEP;
+    this.#step = storage.localCounts.isShared ? SHARED_STEP : STEP;
   }
 
   /** One pass over all that is due; answers how many refills it wrote. */

@@ -3,7 +3,7 @@ import type { Fence } from '../../core/fence.ts';
 import type { Leg, SpendOutcome } from '../../core/spend.ts';
 import { windowEnd } from '../../core/window.ts';
 import type { Ledger } from '../../storage/port/storage.ts';
-import type { Edge } from '../local/localLimits.ts';
+import type { LocalLimits } from '../local/localLimits.ts';
 import type { LocalLeg } from '../local/localWindow.ts';
 import type { StrictWindows } from './strictWindows.ts';
 
@@ -36,7 +36,7 @@ export interface LimitResult {
 }
 
 export interface LimiterParts {
-  readonly edge: Edge;
+  readonly localLimits: LocalLimits;
   readonly ledger: Ledger;
   readonly windows: StrictWindows;
   /** Why nothing may be answered any more; null while it may. */
@@ -96,28 +96,28 @@ export class Limiter {
     limits: readonly StandaloneLimit[],
     accounts: readonly (number | null)[],
   ): Promise<readonly Part[] | Undecided> {
-    const { edge, ledger } = this.#parts;
+    const { localLimits, ledger } = this.#parts;
     const owners = new Set(limits.filter(isLocal).map(ownerOf));
     for (let loads = 0; loads <= MAX_LOADS; loads++) {
-      const missing = [...owners].filter((owner) => edge.owner(owner) === undefined);
+      const missing = [...owners].filter((owner) => localLimits.owner(owner) === undefined);
       if (missing.length === 0) {
         // In one turn with what holds the local ones: a window that rolls in between would keep a hold for ever.
         const parts = limits.map((asked, i) => this.#toPart(asked, accounts[i] ?? null));
         return (await this.#take(parts)) ?? parts;
       }
-      await Promise.all(missing.map((owner) => edge.load(owner, ledger.nowMs())));
+      await Promise.all(missing.map((owner) => localLimits.load(owner, ledger.nowMs())));
     }
     throw new AppError('UNAVAILABLE', 'This node counts as many local limits as it may.');
   }
 
   #toPart(asked: StandaloneLimit, account: number | null): Part {
-    const { edge, ledger } = this.#parts;
+    const { localLimits, ledger } = this.#parts;
     const { limit, durationMs, cost } = asked;
     const nowMs = ledger.nowMs();
     const blank = { asked, account, fits: limit > 0, left: 0, leftAfter: 0 };
-    const owner = isLocal(asked) ? edge.owner(ownerOf(asked)) : undefined;
+    const owner = isLocal(asked) ? localLimits.owner(ownerOf(asked)) : undefined;
     if (owner === undefined) return { ...blank, local: null, resetAtMs: windowEnd(nowMs, durationMs) };
-    const window = edge.window(owner, { name: LOCAL_NAME, durationMs, isAdHoc: true }, nowMs);
+    const window = localLimits.window(owner, { name: LOCAL_NAME, durationMs, isAdHoc: true }, nowMs);
     const { resetAtMs } = window;
     return { ...blank, local: { window, limit, cost, resetAtMs }, resetAtMs };
   }
@@ -143,22 +143,22 @@ export class Limiter {
   }
 
   #holdLocal(parts: readonly Part[]): readonly LocalLeg[] {
-    const { edge } = this.#parts;
-    for (const part of parts) if (part.local !== null) part.left = edge.left(part.local);
+    const { localLimits } = this.#parts;
+    for (const part of parts) if (part.local !== null) part.left = localLimits.left(part.local);
     const held: LocalLeg[] = [];
     for (const part of parts) {
       if (part.local === null) continue;
-      part.fits = edge.allows(part.local);
+      part.fits = localLimits.allows(part.local);
       if (!part.fits) continue;
-      edge.hold(part.local);
+      localLimits.hold(part.local);
       held.push(part.local);
-      part.leftAfter = edge.left(part.local);
+      part.leftAfter = localLimits.left(part.local);
     }
     return held;
   }
 
   #settle(held: readonly LocalLeg[], isTaken: boolean): void {
-    for (const leg of held) this.#parts.edge.settle(leg, isTaken);
+    for (const leg of held) this.#parts.localLimits.settle(leg, isTaken);
   }
 }
 

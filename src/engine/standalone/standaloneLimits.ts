@@ -49,10 +49,10 @@ export class StandaloneLimits {
 
   /** Takes all or nothing; the results are in the order of the requests. */
   async limit(actor: Actor, requests: readonly StandaloneRequest[]): Promise<readonly LimitResult[]> {
-    const { feed } = this.#parts.admin.storage;
+    const { freshness } = this.#parts.admin.storage;
     requireSomewhere(actor, 'ratelimit.limit');
     // What is known here may be too old: asked once for all who wait.
-    if (!feed.isFresh()) await feed.confirm();
+    if (!freshness.isFresh()) await freshness.confirm();
     for (let reloads = 0; reloads <= MAX_RELOADS; reloads++) {
       const entries = await this.#entries(actor, [...new Set(requests.map(({ namespace }) => namespace))]);
       const limits = requests.map((request) => applied(request, entries.get(request.namespace)));

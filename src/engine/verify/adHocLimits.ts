@@ -1,7 +1,7 @@
 import { MAX_ADHOC_LIMITS_PER_OWNER } from '../../core/bounds.ts';
 import { type Ledger, StorageUnavailable, type WindowName } from '../../storage/port/storage.ts';
 import { dropFirst } from '../cache/dropOldest.ts';
-import type { Edge } from '../local/localLimits.ts';
+import type { LocalLimits } from '../local/localLimits.ts';
 import type { KeyEntry } from '../cache/keyEntry.ts';
 import { type AppliedLimit, ownerOf } from './appliedLimits.ts';
 import { Lines } from '../admin/change/oneAtATime.ts';
@@ -27,13 +27,13 @@ interface Count {
  * again, at the end of that line, no local one is opened, and so none is opened while a strict one is under way.
  */
 export class AdHocLimits {
-  readonly #edge: Edge;
+  readonly #localLimits: LocalLimits;
   readonly #ledger: Ledger;
   readonly #counts = new Map<string, Count>();
   readonly #lines = new Lines('Too many limits of one owner wait to be opened; nothing was spent.');
 
-  constructor(edge: Edge, ledger: Ledger) {
-    this.#edge = edge;
+  constructor(localLimits: LocalLimits, ledger: Ledger) {
+    this.#localLimits = localLimits;
     this.#ledger = ledger;
   }
 
@@ -42,7 +42,7 @@ export class AdHocLimits {
     let total = 0;
     let isKnown = true;
     for (const id of ownersOf(entry)) {
-      const owner = this.#edge.owner(id);
+      const owner = this.#localLimits.owner(id);
       const strict = this.#strictOf(id, nowMs);
       if (owner === undefined || strict === null) isKnown = false;
       if (owner !== undefined) total += liveAdHoc(owner, configuredOf(entry, id), nowMs);
@@ -94,12 +94,12 @@ export class AdHocLimits {
     if (count === undefined) return null;
     const ageMs = nowMs - count.atMs;
     // A clock that was set back makes a count old, too.
-    return !this.#edge.isShared || (ageMs >= 0 && ageMs < SHARED_COUNT_MS) ? count.strict : null;
+    return !this.#localLimits.isShared || (ageMs >= 0 && ageMs < SHARED_COUNT_MS) ? count.strict : null;
   }
 
   async #count(entry: KeyEntry): Promise<void> {
     for (const id of ownersOf(entry)) {
-      await this.#edge.load(id, this.#ledger.nowMs());
+      await this.#localLimits.load(id, this.#ledger.nowMs());
       const strict = await this.#countStrict(id);
       if (this.#counts.size >= MAX_COUNTED) dropFirst(this.#counts);
       this.#counts.set(id, { strict, atMs: this.#ledger.nowMs() });
@@ -111,7 +111,7 @@ export class AdHocLimits {
     try {
       return await this.#ledger.countWindows(id, MAX);
     } catch (error) {
-      if (!this.#edge.isShared || !(error instanceof StorageUnavailable)) throw error;
+      if (!this.#localLimits.isShared || !(error instanceof StorageUnavailable)) throw error;
       return this.#counts.get(id)?.strict ?? 0;
     }
   }
@@ -119,13 +119,13 @@ export class AdHocLimits {
   /** All but the strict ones of this owner, which the database counts. */
   async #countBeside(entry: KeyEntry, owner: string): Promise<number> {
     const ids = ownersOf(entry);
-    for (const id of ids) await this.#edge.load(id, this.#ledger.nowMs());
+    for (const id of ids) await this.#localLimits.load(id, this.#ledger.nowMs());
     // From here on no local one is opened.
     this.#counts.delete(owner);
     const nowMs = this.#ledger.nowMs();
     let others = 0;
     for (const id of ids) {
-      const loaded = this.#edge.owner(id);
+      const loaded = this.#localLimits.owner(id);
       if (loaded !== undefined) others += liveAdHoc(loaded, configuredOf(entry, id), nowMs);
     }
     for (const id of ids) if (id !== owner) others += await this.#ledger.countWindows(id, MAX);

@@ -5,10 +5,10 @@ import { AppError } from '../../core/errors.ts';
 import { NO_PERMISSIONS, type PermissionQuery, satisfies } from '../../core/permissions.ts';
 import type { CreditsRecord } from '../../core/records.ts';
 import type { IdempotencyKey, Leg, LegResult, SpendOutcome } from '../../core/spend.ts';
-import type { Feed } from '../../storage/port/freshness.ts';
+import type { Freshness } from '../../storage/port/freshness.ts';
 import type { Ledger } from '../../storage/port/storage.ts';
 import { AdHocLimits } from './adHocLimits.ts';
-import type { Edge } from '../local/localLimits.ts';
+import type { LocalLimits } from '../local/localLimits.ts';
 import { everyFenceOf, fencesOf } from './fences.ts';
 import type { KeyCache } from '../cache/keyCache.ts';
 import type { KeyEntry } from '../cache/keyEntry.ts';
@@ -42,9 +42,9 @@ export interface Caller {
 
 export interface VerifyParts {
   readonly keys: KeyCache;
-  readonly edge: Edge;
+  readonly localLimits: LocalLimits;
   readonly ledger: Ledger;
-  readonly feed: Feed;
+  readonly freshness: Freshness;
   readonly refills: Refills;
 }
 
@@ -69,7 +69,7 @@ export class Verifier {
 
   constructor(parts: VerifyParts) {
     this.#parts = parts;
-    this.#adHoc = new AdHocLimits(parts.edge, parts.ledger);
+    this.#adHoc = new AdHocLimits(parts.localLimits, parts.ledger);
   }
 
   /** From now on every question is refused: nothing may be called valid any more. */
@@ -84,12 +84,14 @@ export class Verifier {
   verify(request: VerifyRequest): Verdict | PromiseLike<Verdict> {
     if (this.#stopped !== null) throw new AppError('UNAVAILABLE', this.#stopped);
     if (request.secretDigest === null) return UNKNOWN_KEY;
-    return this.#parts.feed.isFresh() ? this.#verify(request, request.secretDigest) : this.#confirmAndVerify(request);
+    return this.#parts.freshness.isFresh()
+      ? this.#verify(request, request.secretDigest)
+      : this.#confirmAndVerify(request);
   }
 
   /** What is known here may be too old: asked once for all who wait, never once for each key. */
   async #confirmAndVerify(request: VerifyRequest): Promise<Verdict> {
-    await this.#parts.feed.confirm();
+    await this.#parts.freshness.confirm();
     return this.#verify(request, request.secretDigest ?? '');
   }
 
@@ -135,7 +137,7 @@ export class Verifier {
     if (typeof local === 'function') return this.#waitAndCount(entry, request, reloads, local);
     const refusedBy = this.#firstRefusal(local);
     if (refusedBy < 0 && local.length === limits.length && !hasCredits(entry)) {
-      for (const leg of local) this.#parts.edge.admit(leg);
+      for (const leg of local) this.#parts.localLimits.admit(leg);
       return valid(entry, this.#localReports(limits, local, -1), nowMs);
     }
     const counted: Counted = { entry, request, reloads, nowMs, limits, local };
@@ -176,7 +178,7 @@ export class Verifier {
   async #spendAll(counted: Counted): Promise<Verdict> {
     const { entry, limits, local } = counted;
     const strict = local.length === limits.length ? NO_LIMITS : limits.filter(({ async }) => !async);
-    for (const leg of local) this.#parts.edge.hold(leg);
+    for (const leg of local) this.#parts.localLimits.hold(leg);
     let outcome: SpendOutcome | null = null;
     try {
       const adHoc = strict.some(({ account }) => account === null) ? await this.#adHoc.accounts(entry, strict) : null;
@@ -185,7 +187,7 @@ export class Verifier {
       outcome = await this.#parts.ledger.spend({ legs, fences, idempotency: idempotencyOf(counted) });
     } finally {
       const isTaken = outcome?.status === 'taken' && !outcome.replayed;
-      for (const leg of local) this.#parts.edge.settle(leg, isTaken);
+      for (const leg of local) this.#parts.localLimits.settle(leg, isTaken);
     }
     return outcome.status === 'stale' ? this.#decideAgain(counted) : this.#toVerdict(counted, strict, outcome);
   }
@@ -271,7 +273,7 @@ export class Verifier {
     for (const limit of limits) {
       if (limit.async) {
         const leg = local[nextLocal++] as LocalLeg;
-        reports.push(report(limit, this.#parts.edge.left(leg), leg.resetAtMs, false));
+        reports.push(report(limit, this.#parts.localLimits.left(leg), leg.resetAtMs, false));
       } else {
         const result = outcome.legs[nextStrict];
         reports.push(report(limit, result?.left ?? 0, result?.resetAtMs ?? 0, nextStrict === by));
@@ -286,11 +288,11 @@ export class Verifier {
     const legs: LocalLeg[] = [];
     for (const applied of limits) {
       if (!applied.async) continue;
-      const owner = applied.ofIdentity ? this.#parts.edge.owner(ownerOf(entry, applied)) : this.#ownOwner(entry);
+      const owner = applied.ofIdentity ? this.#parts.localLimits.owner(ownerOf(entry, applied)) : this.#ownOwner(entry);
       if (owner === undefined) return this.#loading(ownerOf(entry, applied));
       const isNew = applied.isAdHoc && findWindow(owner.windows, applied) === undefined;
       if (isNew && !this.#adHoc.hasRoom(entry, nowMs)) return this.#makingRoom(entry);
-      const window = this.#parts.edge.window(owner, applied, nowMs);
+      const window = this.#parts.localLimits.window(owner, applied, nowMs);
       legs.push({ window, limit: applied.limit, cost: applied.cost, resetAtMs: window.resetAtMs });
     }
     return legs;
@@ -298,7 +300,7 @@ export class Verifier {
 
   // Apart from the loop above: what it would capture there is allocated for every verification.
   #loading(owner: string): First {
-    return () => this.#parts.edge.load(owner, this.#parts.ledger.nowMs());
+    return () => this.#parts.localLimits.load(owner, this.#parts.ledger.nowMs());
   }
 
   #makingRoom(entry: KeyEntry): First {
@@ -308,13 +310,13 @@ export class Verifier {
   /** By the key itself: among 100,000 owners one is not found by its id for nothing. */
   #ownOwner(entry: KeyEntry): LocalOwner | undefined {
     if (entry.local !== null && !entry.local.isForgotten) return entry.local;
-    const owner = this.#parts.edge.owner(entry.id);
+    const owner = this.#parts.localLimits.owner(entry.id);
     if (owner !== undefined) this.#parts.keys.keepLocal(entry, owner);
     return owner;
   }
 
   #firstRefusal(local: readonly LocalLeg[]): number {
-    for (let i = 0; i < local.length; i++) if (!this.#parts.edge.allows(local[i] as LocalLeg)) return i;
+    for (let i = 0; i < local.length; i++) if (!this.#parts.localLimits.allows(local[i] as LocalLeg)) return i;
     return -1;
   }
 
@@ -323,7 +325,7 @@ export class Verifier {
     for (const limit of limits) {
       const leg = limit.async ? local[reports.length] : undefined;
       if (leg !== undefined) {
-        reports.push(report(limit, this.#parts.edge.left(leg), leg.resetAtMs, reports.length === refusedBy));
+        reports.push(report(limit, this.#parts.localLimits.left(leg), leg.resetAtMs, reports.length === refusedBy));
       }
     }
     return reports;

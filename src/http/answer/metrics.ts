@@ -39,7 +39,7 @@ export interface ClusterGauges {
   /** How long ago local counts were last exchanged; null = never. */
   readonly syncLagMs: number | null;
   /** How old the knowledge of changes is. */
-  readonly feedAgeMs: number;
+  readonly freshnessAgeMs: number;
   /** The database's clock minus this node's. */
   readonly clockOffsetMs: number;
   /** How long the oldest transaction on the database has been open. */
@@ -200,7 +200,7 @@ function walSection(bytes: number): string[] {
 }
 
 function clusterSections(gauges: ClusterGauges): string[][] {
-  const { syncLagMs, feedAgeMs, clockOffsetMs, oldestTransactionMs, durability } = gauges;
+  const { syncLagMs, freshnessAgeMs, clockOffsetMs, oldestTransactionMs, durability } = gauges;
   const gauge = (name: string, help: string, milliseconds: number): string[] =>
     section(name, 'gauge', help, [`${name} ${milliseconds / 1000}`]);
   return [
@@ -209,7 +209,7 @@ function clusterSections(gauges: ClusterGauges): string[][] {
       'Time since local counts were exchanged with the other nodes.',
       syncLagMs ?? NaN,
     ),
-    gauge('keystile_feed_age_seconds', 'How old the knowledge of changes by other nodes is.', feedAgeMs),
+    gauge('keystile_freshness_age_seconds', 'How old the knowledge of changes by other nodes is.', freshnessAgeMs),
     gauge('keystile_clock_offset_seconds', "The database's clock minus this node's.", clockOffsetMs),
     gauge('keystile_oldest_transaction_seconds', 'How long the oldest transaction is open.', oldestTransactionMs),
     section(

@@ -5,27 +5,27 @@ type Taker<In, Out> = ((value: In) => Out | PromiseLike<Out>) | null | undefined
  * very moment in which it is known, before what made it known goes on. A promise is taken up in a turn of its own and made
  * for any number of them: the four between a verification and its answer were measured to cost 5 % of a counted one.
  */
-export class Later<T> implements PromiseLike<T> {
+export class Deferred<T> implements PromiseLike<T> {
   #state: 'waiting' | 'known' | 'failed' = 'waiting';
   #value: T | null = null;
   #failure: unknown = null;
   #onValue: Taker<T, unknown> = null;
   #onFailure: Taker<unknown, unknown> = null;
   /** What becomes of it where someone waits. */
-  #next: Later<unknown> | null = null;
+  #next: Deferred<unknown> | null = null;
 
-  static failed<T>(failure: Error): Later<T> {
-    const later = new Later<T>();
+  static failed<T>(failure: Error): Deferred<T> {
+    const later = new Deferred<T>();
     later.fail(failure);
     return later;
   }
 
   /** Once at the most. */
   // oxlint-disable-next-line unicorn/no-thenable -- it is there to be awaited
-  then<A = T, B = never>(onValue?: Taker<T, A>, onFailure?: Taker<unknown, B>): Later<A | B> {
+  then<A = T, B = never>(onValue?: Taker<T, A>, onFailure?: Taker<unknown, B>): Deferred<A | B> {
     if (this.#next !== null) throw new Error('only one can wait for it');
-    const next = new Later<A | B>();
-    this.#next = next as Later<unknown>;
+    const next = new Deferred<A | B>();
+    this.#next = next as Deferred<unknown>;
     this.#onValue = onValue;
     this.#onFailure = onFailure;
     if (this.#state !== 'waiting') this.#tell();

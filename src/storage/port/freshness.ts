@@ -1,5 +1,5 @@
 /** What has changed: what was kept of it must go. */
-export interface FeedChange {
+export interface RecordChange {
   /** Keys, by the digests of their secrets; null = anything may have changed. */
   readonly keys: readonly string[] | null;
   readonly apis: readonly string[];
@@ -11,13 +11,13 @@ export interface FeedChange {
 }
 
 /** What other nodes change on the same database. */
-export interface Feed {
+export interface Freshness {
   /** False when a change may be unknown here for longer than allowed: nothing that is kept in memory may be used. */
   isFresh(): boolean;
   /** Asks now, shared by all who wait. When it is done, the node is fresh. Rejects when that is not so in time. */
   confirm(): Promise<void>;
-  onChange(listener: (change: FeedChange) => void): void;
+  onChange(listener: (change: RecordChange) => void): void;
 }
 
-/** The feed of a process that makes all changes itself. */
-export const ALONE: Feed = { isFresh: () => true, confirm: () => Promise.resolve(), onChange() {} };
+/** The freshness of a process that makes all changes itself. */
+export const ALONE: Freshness = { isFresh: () => true, confirm: () => Promise.resolve(), onChange() {} };

@@ -1,6 +1,6 @@
 import type { AccountChange, AccountState } from '../../core/account.ts';
 import type { IdempotencyKey, Spend, SpendOutcome } from '../../core/spend.ts';
-import type { Feed } from './freshness.ts';
+import type { Freshness } from './freshness.ts';
 import type { Imports } from './imports.ts';
 import type { AuditEvent } from './events.ts';
 import type { RecordWrite, Records } from './records.ts';
@@ -13,8 +13,8 @@ import type { Tallies } from './analytics.ts';
 export interface Storage {
   readonly records: Records;
   readonly ledger: Ledger;
-  readonly edge: EdgeCounts;
-  readonly feed: Feed;
+  readonly localCounts: LocalCounts;
+  readonly freshness: Freshness;
   readonly tallies: Tallies;
   readonly imports: Imports;
   /** One per installation, made with the database. */
@@ -107,18 +107,18 @@ export interface DueRefill extends DueCursor {
   readonly owner: string;
 }
 
-export interface EdgeCount extends WindowName {
+export interface LocalCount extends WindowName {
   readonly count: number;
   readonly resetAtMs: number;
 }
 
 /** A local window as its owner is first seen: what this node has saved of it, and what the others have. */
-export interface LoadedCount extends EdgeCount {
+export interface LoadedCount extends LocalCount {
   readonly others: number;
 }
 
 /** Local counts: saved behind the request, read when their owner is first seen. */
-export interface EdgeCounts {
+export interface LocalCounts {
   /** Other nodes may count on the same database. */
   readonly isShared: boolean;
   /** At the last exchange there was no other. */
@@ -129,7 +129,7 @@ export interface EdgeCounts {
    * nodes, of windows in which one of them has admitted more since the last time; with `isLast` false more of the same
    * exchange follows, and nothing is answered.
    */
-  sync(counts: readonly EdgeCount[], isLast: boolean): Promise<readonly EdgeCount[]>;
+  sync(counts: readonly LocalCount[], isLast: boolean): Promise<readonly LocalCount[]>;
   /** Hears that what was saved may be gone, or that not all nodes have heard of it: everything has to be saved again. */
   onForgotten(listener: () => void): void;
 }

@@ -1,7 +1,7 @@
 import { ABSENT, type Fence, noOverrideFence, patternsFence, permissionFence, recordFence } from '../../core/fence.ts';
 import { isPattern } from '../../core/identifierPattern.ts';
 import type { OverrideRecord } from '../../core/records.ts';
-import type { FeedChange } from './freshness.ts';
+import type { RecordChange } from './freshness.ts';
 import type { DoomedKey, RecordWrite } from './records.ts';
 
 /** What a write means beside its row. A kind of write that says nothing here does not compile. */
@@ -9,7 +9,7 @@ interface WriteEffects {
   /** Names of records that nothing else in the queue may touch meanwhile; what has no revision is left to the database. */
   readonly claims: readonly string[];
   /** What nodes keep in memory and must drop. */
-  readonly drops: Partial<FeedChange>;
+  readonly drops: Partial<RecordChange>;
   /** The fences that hold after it; every other revision of their records is broken. */
   readonly revises: readonly Fence[];
 }
@@ -119,7 +119,7 @@ export function effectsOf<K extends RecordWrite['kind']>(write: Extract<RecordWr
 }
 
 /** What writes touch of what nodes keep in memory; null = nothing. */
-export function feedChangeOf(writes: readonly RecordWrite[]): FeedChange | null {
+export function recordChangeOf(writes: readonly RecordWrite[]): RecordChange | null {
   const drops = writes.map((write) => effectsOf(write).drops);
   const lists = {
     keys: drops.flatMap(({ keys }) => keys ?? []),

@@ -8,10 +8,10 @@ import type { Tallies } from '../port/analytics.ts';
 import { parseAddress } from './connection/databaseUrl.ts';
 import { LedgerClock } from './ledger/ledgerClock.ts';
 import { Connector, withDeadline, WrongServer } from './connection/connector.ts';
-import { PostgresEdgeCounts, PUSH_TIMEOUT_MS } from './local/localCounts.ts';
+import { PostgresLocalCounts, PUSH_TIMEOUT_MS } from './local/localCounts.ts';
 import { Durability } from './connection/durability.ts';
 import { asUnavailable, reasonOf } from './connection/databaseError.ts';
-import { PostgresFeed } from './freshness/freshness.ts';
+import { PostgresFreshness } from './freshness/freshness.ts';
 import { fillWords } from './schema/fillWords.ts';
 import { type LedgerObserver, PostgresLedger } from './ledger/ledger.ts';
 import { Management } from './management/management.ts';
@@ -67,14 +67,14 @@ export class PostgresStorage implements Storage {
   readonly tallies: Tallies;
   readonly imports: Imports;
   readonly ledger: PostgresLedger;
-  readonly edge: PostgresEdgeCounts;
-  readonly feed: PostgresFeed;
+  readonly localCounts: PostgresLocalCounts;
+  readonly freshness: PostgresFreshness;
   readonly workspaceId: string;
   readonly durability: Durability;
   readonly #pool: Pool;
   /** For what verifications wait for: management does not get in their way. */
   readonly #lookups: Pool;
-  readonly #edgeSession: Session;
+  readonly #localCountsSession: Session;
   readonly #clock: LedgerClock;
   readonly #options: PostgresOptions;
   readonly #startedAtMs: number;
@@ -113,15 +113,15 @@ export class PostgresStorage implements Storage {
     });
     this.imports = new SqlImports(reader);
     this.tallies = new SqlTallies(reader, new PostgresTallyWriter(this.#pool, options.node));
-    this.#edgeSession = new Session(connector, {
+    this.#localCountsSession = new Session(connector, {
       settings: { statement_timeout: String(PUSH_TIMEOUT_MS) },
       timeoutMs: PUSH_TIMEOUT_MS * 2,
-      onOpen: async () => this.edge.reconnected(),
+      onOpen: async () => this.localCounts.reconnected(),
       random,
       monotonicMs,
     });
-    this.edge = new PostgresEdgeCounts(this.#edgeSession, this.#lookups, options.node);
-    this.feed = new PostgresFeed(connector, {
+    this.localCounts = new PostgresLocalCounts(this.#localCountsSession, this.#lookups, options.node);
+    this.freshness = new PostgresFreshness(connector, {
       staleMaxMs: options.staleMaxMs,
       clock,
       durability,
@@ -133,7 +133,7 @@ export class PostgresStorage implements Storage {
       ...options,
       clock,
       silence: () => this.#silence(),
-      isAlone: () => this.edge.isAlone,
+      isAlone: () => this.localCounts.isAlone,
     });
     this.#startedAtMs = options.nowMs();
   }
@@ -160,7 +160,7 @@ export class PostgresStorage implements Storage {
     }
     const storage = new PostgresStorage({ connector, durability, workspaceId }, options);
     try {
-      await storage.feed.start();
+      await storage.freshness.start();
       storage.#watchPrimary();
       return storage;
     } catch (error) {
@@ -172,7 +172,7 @@ export class PostgresStorage implements Storage {
   /** Why the database cannot be relied on; null while it can. */
   #silence(): string | null {
     const stuck = this.#lookups.isStuck ? 'The database leaves lookups of keys unanswered.' : null;
-    return this.durability.silence(this.feed) ?? stuck ?? this.durability.trouble;
+    return this.durability.silence(this.freshness) ?? stuck ?? this.durability.trouble;
   }
 
   get warnings(): readonly string[] {
@@ -225,7 +225,7 @@ export class PostgresStorage implements Storage {
       version,
       startedAtMs: this.#startedAtMs,
       syncLagMs,
-      feedAgeMs: Math.max(0, Math.round(this.feed.ageMs)),
+      freshnessAgeMs: Math.max(0, Math.round(this.freshness.ageMs)),
       clockOffsetMs: this.#clock.offsetMs,
     });
   }
@@ -243,8 +243,8 @@ export class PostgresStorage implements Storage {
     if (this.#watchTimer !== null) clearTimeout(this.#watchTimer);
     await this.ledger.close();
     await sayGoodbye(this.#pool, this.#options.node).catch(() => {});
-    await this.feed.close();
-    await this.#edgeSession.close();
+    await this.freshness.close();
+    await this.#localCountsSession.close();
     await Promise.all([this.#pool.close(), this.#lookups.close()]);
   }
 }

@@ -3,7 +3,7 @@ import { statSync } from 'node:fs';
 
 import { ALONE } from '../port/freshness.ts';
 import type { Imports } from '../port/imports.ts';
-import { type EdgeCounts, type Storage } from '../port/storage.ts';
+import { type LocalCounts, type Storage } from '../port/storage.ts';
 import type { Records } from '../port/records.ts';
 import { SqlImports } from '../sql/imports.ts';
 import { SqlRecords } from '../sql/records.ts';
@@ -11,7 +11,7 @@ import { SqlTallies } from '../sql/analytics/analytics.ts';
 import type { Tallies } from '../port/analytics.ts';
 import { attachAnalytics, prepareAnalytics } from './analytics/analyticsFile.ts';
 import { CommitNumberFile, refuseLostCommits } from './file/commitNumber.ts';
-import { SqliteEdgeCounts } from './local/localCounts.ts';
+import { SqliteLocalCounts } from './local/localCounts.ts';
 import { DirectLog } from './log/directLog.ts';
 import { toWriteFailure } from './file/writeFailure.ts';
 import { claimFolder, refuseCopy } from './file/folderNote.ts';
@@ -45,8 +45,8 @@ export class SqliteStorage implements Storage {
   readonly tallies: Tallies;
   readonly imports: Imports;
   readonly ledger: SqliteLedger;
-  readonly edge: EdgeCounts;
-  readonly feed = ALONE;
+  readonly localCounts: LocalCounts;
+  readonly freshness = ALONE;
   readonly workspaceId: string;
   readonly warnings: readonly string[] = [];
   readonly #db: Database;
@@ -79,11 +79,11 @@ export class SqliteStorage implements Storage {
     });
     this.imports = new SqlImports(reader);
     this.tallies = new SqlTallies(reader, new SqliteTallyWriter(db, this.#countsThread));
-    const edge = new SqliteEdgeCounts(db, this.#countsThread);
-    this.edge = edge;
+    const localCounts = new SqliteLocalCounts(db, this.#countsThread);
+    this.localCounts = localCounts;
     this.ledger = new SqliteLedger(db, writer, this.#direct, {
       ...options,
-      pruneEdge: (endedAtMs) => edge.prune(endedAtMs),
+      pruneLocalCounts: (endedAtMs) => localCounts.prune(endedAtMs),
       observe: {
         foldFailed: (reason) => options.observe.foldFailed(reason),
         noteFailed: (reason) => options.observe.noteFailed(reason),

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'bun:test';
 
 import { AppError } from '../../../src/core/errors.ts';
-import { Edge } from '../../../src/engine/local/localLimits.ts';
+import { LocalLimits } from '../../../src/engine/local/localLimits.ts';
 import type { LocalLeg, LocalOwner } from '../../../src/engine/local/localWindow.ts';
-import type { EdgeCount, LoadedCount } from '../../../src/storage/port/storage.ts';
+import type { LocalCount, LoadedCount } from '../../../src/storage/port/storage.ts';
 import { VirtualClock } from '../../support/clock.ts';
 
 const SECOND_MS = 1000;
@@ -12,7 +12,7 @@ const clock = new VirtualClock(0);
 
 /** Saved counts as a database keeps them. */
 class SavedCounts {
-  readonly rows = new Map<string, EdgeCount>();
+  readonly rows = new Map<string, LocalCount>();
   saves: number[] = [];
   loads = 0;
   failing = false;
@@ -21,7 +21,7 @@ class SavedCounts {
   isAlone = true;
   forgotten: () => void = () => {};
   /** What other nodes have admitted, told once. */
-  others: EdgeCount[] = [];
+  others: LocalCount[] = [];
 
   async load(owner: string): Promise<readonly LoadedCount[]> {
     this.loads++;
@@ -32,7 +32,7 @@ class SavedCounts {
     this.forgotten = listener;
   }
 
-  async sync(counts: readonly EdgeCount[]): Promise<readonly EdgeCount[]> {
+  async sync(counts: readonly LocalCount[]): Promise<readonly LocalCount[]> {
     if (this.failing) throw new Error('no space');
     this.saves.push(counts.length);
     for (const count of counts) this.rows.set(JSON.stringify([count.owner, count.name, count.durationMs]), count);
@@ -40,30 +40,30 @@ class SavedCounts {
   }
 }
 
-function make(maxOwners = 100): { edge: Edge; saved: SavedCounts } {
+function make(maxOwners = 100): { localLimits: LocalLimits; saved: SavedCounts } {
   const saved = new SavedCounts();
   clock.set(5_000);
-  return { edge: edgeOn(saved, maxOwners), saved };
+  return { localLimits: edgeOn(saved, maxOwners), saved };
 }
 
-function edgeOn(saved: SavedCounts, maxOwners = 100): Edge {
-  return new Edge(saved, { nowMs: clock.nowMs, maxOwners });
+function edgeOn(saved: SavedCounts, maxOwners = 100): LocalLimits {
+  return new LocalLimits(saved, { nowMs: clock.nowMs, maxOwners });
 }
 
-function ownerIn(edge: Edge, id = 'key_1'): LocalOwner {
-  const owner = edge.owner(id);
+function ownerIn(localLimits: LocalLimits, id = 'key_1'): LocalOwner {
+  const owner = localLimits.owner(id);
   if (owner === undefined) throw new Error(`${id} is not loaded`);
   return owner;
 }
 
 function legOf(
-  edge: Edge,
+  localLimits: LocalLimits,
   nowMs: number,
   fields: { cost?: number; limit?: number; name?: string; isAdHoc?: boolean } = {},
 ): LocalLeg {
   clock.set(nowMs);
-  const window = edge.window(
-    ownerIn(edge),
+  const window = localLimits.window(
+    ownerIn(localLimits),
     { name: fields.name ?? 'default', durationMs: SECOND_MS, isAdHoc: fields.isAdHoc ?? false },
     nowMs,
   );
@@ -81,168 +81,168 @@ async function codeOf(work: Promise<unknown>): Promise<string | null> {
 
 describe('local windows', () => {
   test('admit up to the limit, refuse the next until the window rolls, to the millisecond', async () => {
-    const { edge } = make();
-    await edge.load('key_1', 5_000);
+    const { localLimits } = make();
+    await localLimits.load('key_1', 5_000);
     for (let left = 2; left >= 0; left--) {
-      const leg = legOf(edge, 5_100);
-      expect(edge.allows(leg)).toBe(true);
-      edge.admit(leg);
-      expect(edge.left(leg)).toBe(left);
+      const leg = legOf(localLimits, 5_100);
+      expect(localLimits.allows(leg)).toBe(true);
+      localLimits.admit(leg);
+      expect(localLimits.left(leg)).toBe(left);
     }
-    expect(edge.allows(legOf(edge, 5_999))).toBe(false);
-    expect(edge.allows(legOf(edge, 5_999, { cost: 0 }))).toBe(true);
-    expect(edge.allows(legOf(edge, 5_999, { cost: 0, limit: 2 }))).toBe(false);
-    expect(legOf(edge, 6_000).resetAtMs).toBe(7_000);
-    expect(edge.allows(legOf(edge, 6_000))).toBe(true);
+    expect(localLimits.allows(legOf(localLimits, 5_999))).toBe(false);
+    expect(localLimits.allows(legOf(localLimits, 5_999, { cost: 0 }))).toBe(true);
+    expect(localLimits.allows(legOf(localLimits, 5_999, { cost: 0, limit: 2 }))).toBe(false);
+    expect(legOf(localLimits, 6_000).resetAtMs).toBe(7_000);
+    expect(localLimits.allows(legOf(localLimits, 6_000))).toBe(true);
   });
 
   test('who waits for something to save is told with the first count, and waits anew when all is saved', async () => {
-    const { edge } = make();
-    await edge.load('key_1', 5_000);
+    const { localLimits } = make();
+    await localLimits.load('key_1', 5_000);
     const told: string[] = [];
-    const wait = (name: string): void => void edge.untilUnsaved().then(() => told.push(name));
+    const wait = (name: string): void => void localLimits.untilUnsaved().then(() => told.push(name));
     const turn = (): Promise<void> => new Promise((go) => setImmediate(go));
     wait('first');
-    edge.admit(legOf(edge, 5_100, { cost: 0 }));
+    localLimits.admit(legOf(localLimits, 5_100, { cost: 0 }));
     await turn();
     expect(told).toEqual([]);
-    edge.admit(legOf(edge, 5_100));
+    localLimits.admit(legOf(localLimits, 5_100));
     await turn();
     expect(told).toEqual(['first']);
     // Not saved yet: there is nothing to wait for.
     wait('second');
     await turn();
     expect(told).toEqual(['first', 'second']);
-    await edge.sync();
+    await localLimits.sync();
     wait('third');
     await turn();
     expect(told).toEqual(['first', 'second']);
-    edge.admit(legOf(edge, 5_100));
+    localLimits.admit(legOf(localLimits, 5_100));
     await turn();
     expect(told).toEqual(['first', 'second', 'third']);
   });
 
   test('what is held counts against the limit, and is given back by a refusal', async () => {
-    const { edge } = make();
-    await edge.load('key_1', 5_000);
-    const [one, two] = [legOf(edge, 5_000), legOf(edge, 5_000, { cost: 2 })];
-    edge.hold(one);
-    edge.hold(two);
-    expect([edge.allows(legOf(edge, 5_000)), edge.left(one)]).toEqual([false, 0]);
-    edge.settle(two, false);
-    expect([edge.allows(legOf(edge, 5_000)), edge.left(one)]).toEqual([true, 2]);
-    edge.settle(one, true);
-    expect(edge.left(one)).toBe(2);
-    expect(edge.allows(legOf(edge, 5_000, { cost: 3 }))).toBe(false);
+    const { localLimits } = make();
+    await localLimits.load('key_1', 5_000);
+    const [one, two] = [legOf(localLimits, 5_000), legOf(localLimits, 5_000, { cost: 2 })];
+    localLimits.hold(one);
+    localLimits.hold(two);
+    expect([localLimits.allows(legOf(localLimits, 5_000)), localLimits.left(one)]).toEqual([false, 0]);
+    localLimits.settle(two, false);
+    expect([localLimits.allows(legOf(localLimits, 5_000)), localLimits.left(one)]).toEqual([true, 2]);
+    localLimits.settle(one, true);
+    expect(localLimits.left(one)).toBe(2);
+    expect(localLimits.allows(legOf(localLimits, 5_000, { cost: 3 }))).toBe(false);
   });
 
   test('a hold stays with its window: settled after the roll it neither counts nor frees anything in the new one', async () => {
-    const { edge } = make();
-    await edge.load('key_1', 5_000);
-    const [taken, refused] = [legOf(edge, 5_900), legOf(edge, 5_900)];
-    edge.hold(taken);
-    edge.hold(refused);
-    const next = legOf(edge, 6_000);
-    expect(edge.left(next)).toBe(3);
-    edge.hold(next);
-    edge.settle(taken, true);
-    edge.settle(refused, false);
-    expect(edge.left(next)).toBe(2);
-    edge.settle(next, true);
-    expect(edge.left(next)).toBe(2);
+    const { localLimits } = make();
+    await localLimits.load('key_1', 5_000);
+    const [taken, refused] = [legOf(localLimits, 5_900), legOf(localLimits, 5_900)];
+    localLimits.hold(taken);
+    localLimits.hold(refused);
+    const next = legOf(localLimits, 6_000);
+    expect(localLimits.left(next)).toBe(3);
+    localLimits.hold(next);
+    localLimits.settle(taken, true);
+    localLimits.settle(refused, false);
+    expect(localLimits.left(next)).toBe(2);
+    localLimits.settle(next, true);
+    expect(localLimits.left(next)).toBe(2);
   });
 
   test('names and durations are counted apart', async () => {
-    const { edge } = make();
-    await edge.load('key_1', 5_000);
-    edge.admit(legOf(edge, 5_000, { cost: 3 }));
-    expect(edge.allows(legOf(edge, 5_000, { name: 'other' }))).toBe(true);
+    const { localLimits } = make();
+    await localLimits.load('key_1', 5_000);
+    localLimits.admit(legOf(localLimits, 5_000, { cost: 3 }));
+    expect(localLimits.allows(legOf(localLimits, 5_000, { name: 'other' }))).toBe(true);
     expect(
-      edge.window(ownerIn(edge), { name: 'default', durationMs: 2 * SECOND_MS, isAdHoc: false }, 5_000),
+      localLimits.window(ownerIn(localLimits), { name: 'default', durationMs: 2 * SECOND_MS, isAdHoc: false }, 5_000),
     ).toMatchObject({ admitted: 0, resetAtMs: 6_000 });
   });
 
   test('one owner has at most 100 live ad-hoc windows beside its configured ones; ended ones make room', async () => {
-    const { edge } = make();
-    await edge.load('key_1', 5_000);
-    for (let i = 0; i < 51; i++) legOf(edge, 5_000, { name: `configured ${i}` });
-    for (let i = 0; i < 100; i++) legOf(edge, 5_000, { name: `n${i}`, isAdHoc: true });
+    const { localLimits } = make();
+    await localLimits.load('key_1', 5_000);
+    for (let i = 0; i < 51; i++) legOf(localLimits, 5_000, { name: `configured ${i}` });
+    for (let i = 0; i < 100; i++) legOf(localLimits, 5_000, { name: `n${i}`, isAdHoc: true });
     const oneMore = { name: 'one more', isAdHoc: true };
-    expect(() => legOf(edge, 5_000, oneMore)).toThrow('There are 100 live ad-hoc limits already');
-    expect(legOf(edge, 5_000, { name: 'n99', isAdHoc: true }).resetAtMs).toBe(6_000);
-    expect(legOf(edge, 6_000, oneMore).resetAtMs).toBe(7_000);
+    expect(() => legOf(localLimits, 5_000, oneMore)).toThrow('There are 100 live ad-hoc limits already');
+    expect(legOf(localLimits, 5_000, { name: 'n99', isAdHoc: true }).resetAtMs).toBe(6_000);
+    expect(legOf(localLimits, 6_000, oneMore).resetAtMs).toBe(7_000);
   });
 });
 
 describe('saving local counts', () => {
   test('writes what was admitted since the last time, and nothing that is only held', async () => {
-    const { edge, saved } = make();
-    await edge.load('key_1', 5_000);
-    edge.admit(legOf(edge, 5_000, { cost: 2 }));
-    edge.hold(legOf(edge, 5_000));
-    edge.admit(legOf(edge, 5_000, { cost: 0, name: 'peeked' }));
-    expect(edge.unsavedSize).toBe(1);
-    await edge.sync();
+    const { localLimits, saved } = make();
+    await localLimits.load('key_1', 5_000);
+    localLimits.admit(legOf(localLimits, 5_000, { cost: 2 }));
+    localLimits.hold(legOf(localLimits, 5_000));
+    localLimits.admit(legOf(localLimits, 5_000, { cost: 0, name: 'peeked' }));
+    expect(localLimits.unsavedSize).toBe(1);
+    await localLimits.sync();
     expect([...saved.rows.values()]).toEqual([
       { owner: 'key_1', name: 'default', durationMs: SECOND_MS, count: 2, resetAtMs: 6_000 },
     ]);
-    expect([saved.saves, edge.unsavedSize]).toEqual([[1], 0]);
+    expect([saved.saves, localLimits.unsavedSize]).toEqual([[1], 0]);
   });
 
   test('where nobody hears it nothing is written, until another node comes', async () => {
-    const { edge, saved } = make();
+    const { localLimits, saved } = make();
     saved.isShared = true;
-    await edge.load('key_1', 5_000);
-    edge.admit(legOf(edge, 5_000));
-    expect(await edge.syncIfHeard()).toBe(false);
+    await localLimits.load('key_1', 5_000);
+    localLimits.admit(legOf(localLimits, 5_000));
+    expect(await localLimits.syncIfHeard()).toBe(false);
     // Only the look whether one has come.
-    expect([saved.saves, edge.unsavedSize]).toEqual([[0], 1]);
+    expect([saved.saves, localLimits.unsavedSize]).toEqual([[0], 1]);
     saved.isAlone = false;
     saved.others = [{ owner: 'key_1', name: 'default', durationMs: SECOND_MS, count: 2, resetAtMs: 6_000 }];
-    expect(await edge.syncIfHeard()).toBe(true);
-    expect([saved.saves, edge.unsavedSize]).toEqual([[0, 0, 1], 0]);
-    expect(edge.allows(legOf(edge, 5_000))).toBe(false);
+    expect(await localLimits.syncIfHeard()).toBe(true);
+    expect([saved.saves, localLimits.unsavedSize]).toEqual([[0, 0, 1], 0]);
+    expect(localLimits.allows(legOf(localLimits, 5_000))).toBe(false);
   });
 
   test('on one machine a look whether somebody hears it asks nothing', async () => {
-    const { edge, saved } = make();
-    await edge.load('key_1', 5_000);
-    edge.admit(legOf(edge, 5_000));
-    expect([await edge.syncIfHeard(), saved.saves]).toEqual([false, []]);
+    const { localLimits, saved } = make();
+    await localLimits.load('key_1', 5_000);
+    localLimits.admit(legOf(localLimits, 5_000));
+    expect([await localLimits.syncIfHeard(), saved.saves]).toEqual([false, []]);
   });
 
   test('a save that fails is made up for by the next', async () => {
-    const { edge, saved } = make();
-    await edge.load('key_1', 5_000);
-    edge.admit(legOf(edge, 5_000));
+    const { localLimits, saved } = make();
+    await localLimits.load('key_1', 5_000);
+    localLimits.admit(legOf(localLimits, 5_000));
     saved.failing = true;
-    expect(await codeOf(edge.sync())).toBe('Error: no space');
-    edge.admit(legOf(edge, 5_000));
+    expect(await codeOf(localLimits.sync())).toBe('Error: no space');
+    localLimits.admit(legOf(localLimits, 5_000));
     saved.failing = false;
-    await edge.sync();
+    await localLimits.sync();
     expect([...saved.rows.values()]).toMatchObject([{ count: 2 }]);
   });
 
   test('many are written in slices of at most 1,000', async () => {
-    const { edge, saved } = make(3_000);
+    const { localLimits, saved } = make(3_000);
     for (let i = 0; i < 2_500; i++) {
-      await edge.load(`key_${i}`, 5_000);
-      const window = edge.window(
-        ownerIn(edge, `key_${i}`),
+      await localLimits.load(`key_${i}`, 5_000);
+      const window = localLimits.window(
+        ownerIn(localLimits, `key_${i}`),
         { name: 'a', durationMs: SECOND_MS, isAdHoc: false },
         5_000,
       );
-      edge.admit({ window, limit: 3, cost: 1, resetAtMs: window.resetAtMs });
+      localLimits.admit({ window, limit: 3, cost: 1, resetAtMs: window.resetAtMs });
     }
-    await edge.sync();
+    await localLimits.sync();
     expect([saved.saves, saved.rows.size]).toEqual([[1_000, 1_000, 500], 2_500]);
   });
 
   test('a new start goes on from what was saved in the running window, and from 0 in a later one', async () => {
-    const { edge, saved } = make();
-    await edge.load('key_1', 5_000);
-    edge.admit(legOf(edge, 5_000, { cost: 2 }));
-    await edge.sync();
+    const { localLimits, saved } = make();
+    await localLimits.load('key_1', 5_000);
+    localLimits.admit(legOf(localLimits, 5_000, { cost: 2 }));
+    await localLimits.sync();
     const same = edgeOn(saved);
     await same.load('key_1', 5_999);
     expect(same.left(legOf(same, 5_999))).toBe(1);
@@ -252,25 +252,25 @@ describe('saving local counts', () => {
   });
 
   test('a hold of an ended window, settled after its owner was forgotten, leaves the saved count of the running one', async () => {
-    const { edge, saved } = make();
-    await edge.load('key_1', 5_000);
-    const held = legOf(edge, 5_900);
-    edge.hold(held);
-    edge.forgetEnded(6_000, 10);
-    await edge.load('key_1', 6_000);
-    edge.admit(legOf(edge, 6_000, { cost: 3 }));
-    edge.settle(held, true);
-    await edge.sync();
+    const { localLimits, saved } = make();
+    await localLimits.load('key_1', 5_000);
+    const held = legOf(localLimits, 5_900);
+    localLimits.hold(held);
+    localLimits.forgetEnded(6_000, 10);
+    await localLimits.load('key_1', 6_000);
+    localLimits.admit(legOf(localLimits, 6_000, { cost: 3 }));
+    localLimits.settle(held, true);
+    await localLimits.sync();
     expect([...saved.rows.values()]).toMatchObject([{ count: 3, resetAtMs: 7_000 }]);
   });
 });
 
 describe('owners', () => {
   test('are read once, however many wait, and not again', async () => {
-    const { edge, saved } = make();
-    await Promise.all(Array.from({ length: 50 }, () => edge.load('key_1', 5_000)));
-    await edge.load('key_1', 5_000);
-    expect([saved.loads, edge.owner('key_1') !== undefined, edge.owner('key_2') !== undefined]).toEqual([
+    const { localLimits, saved } = make();
+    await Promise.all(Array.from({ length: 50 }, () => localLimits.load('key_1', 5_000)));
+    await localLimits.load('key_1', 5_000);
+    expect([saved.loads, localLimits.owner('key_1') !== undefined, localLimits.owner('key_2') !== undefined]).toEqual([
       1,
       true,
       false,
@@ -278,56 +278,56 @@ describe('owners', () => {
   });
 
   test('are as many as allowed: one more is refused, those that are counted go on', async () => {
-    const { edge } = make(2);
+    const { localLimits } = make(2);
     for (const owner of ['a', 'b']) {
-      await edge.load(owner, 5_000);
-      edge.window(ownerIn(edge, owner), { name: 'x', durationMs: SECOND_MS, isAdHoc: false }, 5_000);
+      await localLimits.load(owner, 5_000);
+      localLimits.window(ownerIn(localLimits, owner), { name: 'x', durationMs: SECOND_MS, isAdHoc: false }, 5_000);
     }
-    expect(await codeOf(edge.load('c', 5_000))).toBe('UNAVAILABLE');
-    expect(await codeOf(edge.load('a', 5_000))).toBeNull();
-    expect(await codeOf(edge.load('c', 6_000))).toBeNull();
+    expect(await codeOf(localLimits.load('c', 5_000))).toBe('UNAVAILABLE');
+    expect(await codeOf(localLimits.load('a', 5_000))).toBeNull();
+    expect(await codeOf(localLimits.load('c', 6_000))).toBeNull();
   });
 
   test('are no more than allowed when many come at the same time', async () => {
-    const { edge } = make(2);
-    const codes = await Promise.all(['a', 'b', 'c', 'd', 'e'].map((owner) => codeOf(edge.load(owner, 5_000))));
+    const { localLimits } = make(2);
+    const codes = await Promise.all(['a', 'b', 'c', 'd', 'e'].map((owner) => codeOf(localLimits.load(owner, 5_000))));
     expect(codes.filter((code) => code === null).length).toBe(2);
     expect(codes.filter((code) => code === 'UNAVAILABLE').length).toBe(3);
   });
 
   test('make room when their windows have ended, wherever the walk over them stands', async () => {
     for (const steps of [0, 1, 2, 3]) {
-      const { edge } = make(2);
+      const { localLimits } = make(2);
       for (const owner of ['a', 'b']) {
-        await edge.load(owner, 5_000);
-        edge.window(ownerIn(edge, owner), { name: 'x', durationMs: SECOND_MS, isAdHoc: false }, 5_000);
+        await localLimits.load(owner, 5_000);
+        localLimits.window(ownerIn(localLimits, owner), { name: 'x', durationMs: SECOND_MS, isAdHoc: false }, 5_000);
       }
-      edge.forgetEnded(5_000, steps);
-      expect([steps, await codeOf(edge.load('c', 6_000))]).toEqual([steps, null]);
+      localLimits.forgetEnded(5_000, steps);
+      expect([steps, await codeOf(localLimits.load('c', 6_000))]).toEqual([steps, null]);
     }
   });
 
   test('whose count is not saved yet are not forgotten', async () => {
-    const { edge, saved } = make();
-    await edge.load('key_1', 5_000);
-    edge.admit(legOf(edge, 5_000));
-    edge.forgetEnded(6_000, 10);
-    expect(edge.owner('key_1') !== undefined).toBe(true);
-    await edge.sync();
-    edge.forgetEnded(6_000, 10);
-    edge.forgetEnded(6_000, 10);
-    expect([edge.owner('key_1') !== undefined, saved.rows.size]).toEqual([false, 1]);
+    const { localLimits, saved } = make();
+    await localLimits.load('key_1', 5_000);
+    localLimits.admit(legOf(localLimits, 5_000));
+    localLimits.forgetEnded(6_000, 10);
+    expect(localLimits.owner('key_1') !== undefined).toBe(true);
+    await localLimits.sync();
+    localLimits.forgetEnded(6_000, 10);
+    localLimits.forgetEnded(6_000, 10);
+    expect([localLimits.owner('key_1') !== undefined, saved.rows.size]).toEqual([false, 1]);
   });
 });
 
 describe('saving when names come back and saves are lost', () => {
   test('an ended ad-hoc window that made room is not saved, and its name is saved once when it is opened again', async () => {
-    const { edge, saved } = make();
-    await edge.load('key_1', 5_000);
-    for (let i = 0; i < 100; i++) edge.admit(legOf(edge, 5_000, { name: `n${i}`, isAdHoc: true }));
-    edge.admit(legOf(edge, 6_000, { name: 'one more', isAdHoc: true }));
-    edge.admit(legOf(edge, 6_000, { name: 'n7', isAdHoc: true }));
-    await edge.sync();
+    const { localLimits, saved } = make();
+    await localLimits.load('key_1', 5_000);
+    for (let i = 0; i < 100; i++) localLimits.admit(legOf(localLimits, 5_000, { name: `n${i}`, isAdHoc: true }));
+    localLimits.admit(legOf(localLimits, 6_000, { name: 'one more', isAdHoc: true }));
+    localLimits.admit(legOf(localLimits, 6_000, { name: 'n7', isAdHoc: true }));
+    await localLimits.sync();
     expect([saved.saves, [...saved.rows.values()].map(({ name, resetAtMs }) => [name, resetAtMs])]).toEqual([
       [2],
       [
@@ -338,62 +338,64 @@ describe('saving when names come back and saves are lost', () => {
   });
 
   test('an ended window that made room, but not enough, is not counted in any more', async () => {
-    const { edge, saved } = make();
+    const { localLimits, saved } = make();
     const save = (name: string, durationMs: number, resetAtMs: number) =>
       saved.rows.set(name, { owner: 'key_1', name, durationMs, count: 1, resetAtMs });
     // More than may be made: those of configured limits are among them, which is seen when they are used.
     for (let i = 0; i < 120; i++) save(`n${i}`, 60 * SECOND_MS, 60_000);
     save('ended', SECOND_MS, 6_000);
-    await edge.load('key_1', 5_000);
-    edge.admit(legOf(edge, 5_000, { name: 'ended', isAdHoc: true }));
+    await localLimits.load('key_1', 5_000);
+    localLimits.admit(legOf(localLimits, 5_000, { name: 'ended', isAdHoc: true }));
     for (const name of ['one more', 'ended']) {
-      expect(() => legOf(edge, 6_000, { name, isAdHoc: true })).toThrow('There are 100 live ad-hoc limits already');
+      expect(() => legOf(localLimits, 6_000, { name, isAdHoc: true })).toThrow(
+        'There are 100 live ad-hoc limits already',
+      );
     }
   });
 
   test('nothing is left of an owner that was forgotten, whoever still has it', async () => {
-    const { edge } = make();
-    await edge.load('key_1', 5_000);
-    legOf(edge, 5_000);
-    const owner = ownerIn(edge);
-    edge.forgetEnded(6_000, 1);
+    const { localLimits } = make();
+    await localLimits.load('key_1', 5_000);
+    legOf(localLimits, 5_000);
+    const owner = ownerIn(localLimits);
+    localLimits.forgetEnded(6_000, 1);
     expect(owner).toEqual({ id: 'key_1', windows: [], last: null, isForgotten: true });
   });
 
   test('what was saved and may be gone is saved again', async () => {
-    const { edge, saved } = make();
-    await edge.load('key_1', 5_000);
-    edge.admit(legOf(edge, 5_000, { cost: 2 }));
-    await edge.sync();
+    const { localLimits, saved } = make();
+    await localLimits.load('key_1', 5_000);
+    localLimits.admit(legOf(localLimits, 5_000, { cost: 2 }));
+    await localLimits.sync();
     saved.rows.clear();
     saved.forgotten();
-    await edge.sync();
+    await localLimits.sync();
     expect([...saved.rows.values()]).toMatchObject([{ count: 2, resetAtMs: 6_000 }]);
   });
 
   test('owners are kept while there is room, and forgotten when they have ended and it becomes scarce', async () => {
-    const { edge } = make(3);
-    await edge.load('key_1', 5_000);
-    legOf(edge, 5_000);
-    edge.tidy(9_000, 10);
-    expect(edge.owner('key_1')).toBeDefined();
-    await edge.load('key_2', 5_000);
-    edge.tidy(9_000, 10);
-    expect(edge.owner('key_1')).toBeUndefined();
+    const { localLimits } = make(3);
+    await localLimits.load('key_1', 5_000);
+    legOf(localLimits, 5_000);
+    localLimits.tidy(9_000, 10);
+    expect(localLimits.owner('key_1')).toBeDefined();
+    await localLimits.load('key_2', 5_000);
+    localLimits.tidy(9_000, 10);
+    expect(localLimits.owner('key_1')).toBeUndefined();
   });
 
   test('where other nodes count too, an owner whose counts cannot be read begins at 0; alone it is refused', async () => {
-    const { edge, saved } = make();
+    const { localLimits, saved } = make();
     saved.load = () => Promise.reject(new Error('away'));
-    expect(await codeOf(edge.load('key_1', 5_000))).toBe('Error: away');
+    expect(await codeOf(localLimits.load('key_1', 5_000))).toBe('Error: away');
     saved.isShared = true;
-    await edge.load('key_1', 5_000);
-    expect(edge.left(legOf(edge, 5_000))).toBe(3);
+    await localLimits.load('key_1', 5_000);
+    expect(localLimits.left(legOf(localLimits, 5_000))).toBe(3);
   });
 });
 
 describe('what other nodes have counted', () => {
-  const sum = (count: number, resetAtMs: number, owner = 'key_1'): EdgeCount => ({
+  const sum = (count: number, resetAtMs: number, owner = 'key_1'): LocalCount => ({
     owner,
     name: 'default',
     durationMs: SECOND_MS,
@@ -401,63 +403,63 @@ describe('what other nodes have counted', () => {
     resetAtMs,
   });
 
-  async function learning(...sums: EdgeCount[]): Promise<Edge> {
-    const { edge, saved } = make();
-    await edge.load('key_1', 5_000);
-    legOf(edge, 5_000);
+  async function learning(...sums: LocalCount[]): Promise<LocalLimits> {
+    const { localLimits, saved } = make();
+    await localLimits.load('key_1', 5_000);
+    legOf(localLimits, 5_000);
     for (const each of sums) {
       saved.others = [each];
-      await edge.sync();
+      await localLimits.sync();
     }
-    return edge;
+    return localLimits;
   }
 
   test('counts against the limit, and is not saved as one of our own', async () => {
-    const { edge, saved } = make();
-    await edge.load('key_1', 5_000);
-    edge.admit(legOf(edge, 5_000));
+    const { localLimits, saved } = make();
+    await localLimits.load('key_1', 5_000);
+    localLimits.admit(legOf(localLimits, 5_000));
     saved.others = [sum(1, 6_000)];
-    await edge.sync();
-    expect(edge.left(legOf(edge, 5_000))).toBe(1);
-    edge.admit(legOf(edge, 5_000));
-    expect(edge.allows(legOf(edge, 5_000))).toBe(false);
-    await edge.sync();
+    await localLimits.sync();
+    expect(localLimits.left(legOf(localLimits, 5_000))).toBe(1);
+    localLimits.admit(legOf(localLimits, 5_000));
+    expect(localLimits.allows(legOf(localLimits, 5_000))).toBe(false);
+    await localLimits.sync();
     expect([...saved.rows.values()]).toMatchObject([{ count: 2 }]);
   });
 
   test('only grows within a window: an answer that was overtaken takes nothing back', async () => {
-    const edge = await learning(sum(2, 6_000), sum(1, 6_000));
-    expect(edge.left(legOf(edge, 5_000))).toBe(1);
+    const localLimits = await learning(sum(2, 6_000), sum(1, 6_000));
+    expect(localLimits.left(legOf(localLimits, 5_000))).toBe(1);
   });
 
   test('ends with its window', async () => {
-    const edge = await learning(sum(3, 6_000));
-    expect(edge.left(legOf(edge, 5_999))).toBe(0);
-    expect(edge.left(legOf(edge, 6_000))).toBe(3);
+    const localLimits = await learning(sum(3, 6_000));
+    expect(localLimits.left(legOf(localLimits, 5_999))).toBe(0);
+    expect(localLimits.left(legOf(localLimits, 6_000))).toBe(3);
   });
 
   test('of a node whose clock is ahead waits for the window it is about, and does not open the running one', async () => {
-    const edge = await learning(sum(3, 7_000));
-    expect(edge.left(legOf(edge, 5_999))).toBe(3);
-    expect(edge.left(legOf(edge, 6_000))).toBe(0);
+    const localLimits = await learning(sum(3, 7_000));
+    expect(localLimits.left(legOf(localLimits, 5_999))).toBe(3);
+    expect(localLimits.left(legOf(localLimits, 6_000))).toBe(0);
   });
 
   test('of an earlier window than the running one is too late', async () => {
-    const edge = await learning(sum(2, 6_000), sum(3, 5_000));
-    expect(edge.left(legOf(edge, 5_999))).toBe(1);
+    const localLimits = await learning(sum(2, 6_000), sum(3, 5_000));
+    expect(localLimits.left(legOf(localLimits, 5_999))).toBe(1);
   });
 
   test.each([false, true])(
     'of the running window comes before one of the next, in either order (%p)',
     async (isLast) => {
       const sums = [sum(2, 6_000), sum(3, 7_000)];
-      const edge = await learning(...(isLast ? sums.toReversed() : sums));
-      expect(edge.left(legOf(edge, 5_999))).toBe(1);
+      const localLimits = await learning(...(isLast ? sums.toReversed() : sums));
+      expect(localLimits.left(legOf(localLimits, 5_999))).toBe(1);
     },
   );
 
   test('of owners that are not counted here is left alone', async () => {
-    const edge = await learning(sum(3, 6_000, 'key_2'));
-    expect([edge.left(legOf(edge, 5_000)), edge.owner('key_2')]).toEqual([3, undefined]);
+    const localLimits = await learning(sum(3, 6_000, 'key_2'));
+    expect([localLimits.left(legOf(localLimits, 5_000)), localLimits.owner('key_2')]).toEqual([3, undefined]);
   });
 });

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test';
 
-import { Edge } from '../../../src/engine/local/localLimits.ts';
+import { LocalLimits } from '../../../src/engine/local/localLimits.ts';
 import { type LocalLeg, runningWindows, used } from '../../../src/engine/local/localWindow.ts';
-import type { EdgeCount, LoadedCount } from '../../../src/storage/port/storage.ts';
+import type { LocalCount, LoadedCount } from '../../../src/storage/port/storage.ts';
 import { VirtualClock } from '../../support/clock.ts';
 
 const DURATION_MS = 2_000;
@@ -16,15 +16,15 @@ const END_MS = 11_000_000;
 class Counts {
   isShared = true;
   isAlone = false;
-  saved: EdgeCount[] = [];
+  saved: LocalCount[] = [];
   loaded: LoadedCount[] = [];
-  sums: EdgeCount[] = [];
+  sums: LocalCount[] = [];
 
   async load(): Promise<readonly LoadedCount[]> {
     return this.loaded;
   }
 
-  async sync(counts: readonly EdgeCount[]): Promise<readonly EdgeCount[]> {
+  async sync(counts: readonly LocalCount[]): Promise<readonly LocalCount[]> {
     this.saved.push(...counts);
     return this.sums.splice(0);
   }
@@ -32,7 +32,7 @@ class Counts {
   onForgotten(): void {}
 }
 
-const counted = (count: number, resetAtMs: number): EdgeCount => ({
+const counted = (count: number, resetAtMs: number): LocalCount => ({
   owner: 'key_1',
   name: 'default',
   durationMs: DURATION_MS,
@@ -44,132 +44,132 @@ async function start(loaded: readonly LoadedCount[] = []) {
   const counts = new Counts();
   counts.loaded = [...loaded];
   const clock = new VirtualClock(NOW_MS);
-  const edge = new Edge(counts, { nowMs: clock.nowMs, maxOwners: 10 });
-  await edge.load('key_1', clock.nowMs());
+  const localLimits = new LocalLimits(counts, { nowMs: clock.nowMs, maxOwners: 10 });
+  await localLimits.load('key_1', clock.nowMs());
   const leg = (cost = 1, name = 'default', isAdHoc = false): LocalLeg => {
-    const owner = edge.owner('key_1');
+    const owner = localLimits.owner('key_1');
     if (owner === undefined) throw new Error('it is not loaded');
-    const window = edge.window(owner, { name, durationMs: DURATION_MS, isAdHoc }, clock.nowMs());
+    const window = localLimits.window(owner, { name, durationMs: DURATION_MS, isAdHoc }, clock.nowMs());
     return { window, limit: LIMIT, cost, resetAtMs: window.resetAtMs };
   };
-  return { counts, clock, edge, leg };
+  return { counts, clock, localLimits, leg };
 }
 
 describe('a local window that a clock ahead has made', () => {
   test('ends with the running one when the clock is back, and keeps its count until then', async () => {
-    const { clock, edge, leg } = await start();
+    const { clock, localLimits, leg } = await start();
     clock.advance(HOUR_MS);
-    edge.admit(leg(30));
+    localLimits.admit(leg(30));
     expect(leg().resetAtMs).toBe(END_MS + HOUR_MS);
     clock.advance(-HOUR_MS);
-    expect([leg().resetAtMs, edge.left(leg())]).toEqual([END_MS, LIMIT - 30]);
-    edge.admit(leg(20));
-    expect(edge.allows(leg())).toBe(false);
+    expect([leg().resetAtMs, localLimits.left(leg())]).toEqual([END_MS, LIMIT - 30]);
+    localLimits.admit(leg(20));
+    expect(localLimits.allows(leg())).toBe(false);
     clock.set(END_MS - 1);
-    expect(edge.allows(leg())).toBe(false);
+    expect(localLimits.allows(leg())).toBe(false);
     clock.set(END_MS);
-    expect([leg().resetAtMs, edge.left(leg())]).toEqual([END_MS + DURATION_MS, LIMIT]);
+    expect([leg().resetAtMs, localLimits.left(leg())]).toEqual([END_MS + DURATION_MS, LIMIT]);
   });
 
   test('does not open the window again that ran before the clock went ahead', async () => {
-    const { clock, edge, leg } = await start();
-    edge.admit(leg(LIMIT));
+    const { clock, localLimits, leg } = await start();
+    localLimits.admit(leg(LIMIT));
     for (let i = 0; i < 3; i++) {
       clock.advance(HOUR_MS);
-      edge.admit(leg());
+      localLimits.admit(leg());
       clock.advance(-HOUR_MS);
-      expect([leg().resetAtMs, edge.allows(leg())]).toEqual([END_MS, false]);
+      expect([leg().resetAtMs, localLimits.allows(leg())]).toEqual([END_MS, false]);
     }
     expect(leg().window.admitted).toBe(LIMIT + 3);
   });
 
   test('is the running one when the clock is set back without having been ahead: its count stands until the end of that', async () => {
-    const { clock, edge, leg } = await start();
-    edge.admit(leg(LIMIT));
+    const { clock, localLimits, leg } = await start();
+    localLimits.admit(leg(LIMIT));
     clock.set(END_MS - DURATION_MS - 1);
-    expect([leg().resetAtMs, edge.allows(leg())]).toEqual([END_MS - DURATION_MS, false]);
+    expect([leg().resetAtMs, localLimits.allows(leg())]).toEqual([END_MS - DURATION_MS, false]);
     clock.set(500);
-    expect([leg().resetAtMs, edge.allows(leg())]).toEqual([DURATION_MS, false]);
+    expect([leg().resetAtMs, localLimits.allows(leg())]).toEqual([DURATION_MS, false]);
     clock.set(DURATION_MS);
-    expect(edge.left(leg())).toBe(LIMIT);
+    expect(localLimits.left(leg())).toBe(LIMIT);
   });
 
   test('of which the whole is left within the duration is left as it is', async () => {
-    const { clock, edge, leg } = await start();
-    edge.admit(leg(LIMIT));
+    const { clock, localLimits, leg } = await start();
+    localLimits.admit(leg(LIMIT));
     clock.set(END_MS - DURATION_MS);
-    expect([leg().resetAtMs, leg().window.isUnsaved, edge.unsavedSize]).toEqual([END_MS, true, 1]);
+    expect([leg().resetAtMs, leg().window.isUnsaved, localLimits.unsavedSize]).toEqual([END_MS, true, 1]);
   });
 
   test('counts what was held as admitted: whether it was taken is never told to this window', async () => {
-    const { clock, edge, leg } = await start();
+    const { clock, localLimits, leg } = await start();
     clock.advance(HOUR_MS);
     const [taken, refused] = [leg(3), leg(4)];
-    edge.hold(taken);
-    edge.hold(refused);
+    localLimits.hold(taken);
+    localLimits.hold(refused);
     clock.advance(-HOUR_MS);
-    expect(edge.left(leg())).toBe(LIMIT - 7);
-    edge.settle(taken, true);
-    edge.settle(refused, false);
-    expect([edge.left(leg()), leg().window.held]).toEqual([LIMIT - 7, 0]);
+    expect(localLimits.left(leg())).toBe(LIMIT - 7);
+    localLimits.settle(taken, true);
+    localLimits.settle(refused, false);
+    expect([localLimits.left(leg()), leg().window.held]).toEqual([LIMIT - 7, 0]);
   });
 
   test('never gives more than the limit for a hold that was made before the clock went ahead', async () => {
-    const { clock, edge, leg } = await start();
+    const { clock, localLimits, leg } = await start();
     const held = leg(5);
-    edge.hold(held);
+    localLimits.hold(held);
     clock.advance(HOUR_MS);
     leg();
     clock.advance(-HOUR_MS);
     leg();
-    edge.settle(held, true);
-    expect([edge.left(leg()), leg().window.held]).toEqual([LIMIT - 5, 0]);
+    localLimits.settle(held, true);
+    expect([localLimits.left(leg()), leg().window.held]).toEqual([LIMIT - 5, 0]);
   });
 });
 
 describe('a local window that ends too late', () => {
   test('is saved with the end of the running one, and not again', async () => {
-    const { counts, clock, edge, leg } = await start();
+    const { counts, clock, localLimits, leg } = await start();
     clock.advance(HOUR_MS);
-    edge.admit(leg(30));
+    localLimits.admit(leg(30));
     clock.advance(-HOUR_MS);
-    await edge.sync();
+    await localLimits.sync();
     expect(counts.saved).toEqual([counted(30, END_MS)]);
     leg();
-    expect(edge.unsavedSize).toBe(0);
+    expect(localLimits.unsavedSize).toBe(0);
   });
 
   test('and was saved so is saved again as soon as it is seen', async () => {
-    const { counts, clock, edge, leg } = await start();
+    const { counts, clock, localLimits, leg } = await start();
     clock.advance(HOUR_MS);
-    edge.admit(leg(30));
-    await edge.sync();
+    localLimits.admit(leg(30));
+    await localLimits.sync();
     clock.advance(-HOUR_MS);
     leg();
-    await edge.sync();
+    await localLimits.sync();
     expect(counts.saved).toEqual([counted(30, END_MS + HOUR_MS), counted(30, END_MS)]);
   });
 
   test('is loaded with the end of the running one, and with what others have counted in it', async () => {
-    const { edge, leg } = await start([
+    const { localLimits, leg } = await start([
       { ...counted(0, END_MS - DURATION_MS), others: 17 },
       { ...counted(3, END_MS), others: 4 },
       { ...counted(20, END_MS + HOUR_MS), others: 2 },
     ]);
-    expect([leg().resetAtMs, edge.left(leg())]).toEqual([END_MS, LIMIT - 29]);
+    expect([leg().resetAtMs, localLimits.left(leg())]).toEqual([END_MS, LIMIT - 29]);
     expect(leg().window).toMatchObject({ admitted: 23, others: 6 });
   });
 
   test('is forgotten when the running one has ended', async () => {
-    const { clock, edge, leg } = await start();
+    const { clock, localLimits, leg } = await start();
     clock.advance(HOUR_MS);
     leg(0);
     clock.advance(-HOUR_MS);
-    edge.forgetEnded(NOW_MS, 1);
-    expect(edge.owner('key_1')).toBeDefined();
+    localLimits.forgetEnded(NOW_MS, 1);
+    expect(localLimits.owner('key_1')).toBeDefined();
     clock.set(END_MS);
-    edge.forgetEnded(END_MS, 2);
-    expect(edge.owner('key_1')).toBeUndefined();
+    localLimits.forgetEnded(END_MS, 2);
+    expect(localLimits.owner('key_1')).toBeUndefined();
   });
 
   test('and is an ad-hoc one makes place for others when the running one has ended', async () => {
@@ -185,42 +185,42 @@ describe('a local window that ends too late', () => {
 
 describe('what other nodes have counted in a window that ends too late', () => {
   test('counts in the running one, and does not hide what they count after it', async () => {
-    const { counts, clock, edge, leg } = await start();
+    const { counts, clock, localLimits, leg } = await start();
     leg();
     counts.sums = [counted(30, END_MS + HOUR_MS)];
-    await edge.sync();
-    expect(edge.left(leg())).toBe(LIMIT - 30);
+    await localLimits.sync();
+    expect(localLimits.left(leg())).toBe(LIMIT - 30);
     clock.set(END_MS);
-    expect(edge.left(leg())).toBe(LIMIT);
+    expect(localLimits.left(leg())).toBe(LIMIT);
     counts.sums = [counted(7, END_MS + DURATION_MS)];
-    await edge.sync();
-    expect(edge.left(leg())).toBe(LIMIT - 7);
+    await localLimits.sync();
+    expect(localLimits.left(leg())).toBe(LIMIT - 7);
   });
 
   test('and in one of this node that does so too counts in the running one with it', async () => {
-    const { counts, clock, edge, leg } = await start();
+    const { counts, clock, localLimits, leg } = await start();
     clock.advance(HOUR_MS);
-    edge.admit(leg(10));
+    localLimits.admit(leg(10));
     counts.sums = [counted(20, END_MS + HOUR_MS)];
-    await edge.sync();
-    expect(edge.left(leg())).toBe(LIMIT - 30);
+    await localLimits.sync();
+    expect(localLimits.left(leg())).toBe(LIMIT - 30);
     clock.advance(-HOUR_MS);
-    expect(edge.left(leg())).toBe(LIMIT - 30);
+    expect(localLimits.left(leg())).toBe(LIMIT - 30);
     counts.sums = [counted(25, END_MS)];
-    await edge.sync();
-    expect(edge.left(leg())).toBe(LIMIT - 35);
+    await localLimits.sync();
+    expect(localLimits.left(leg())).toBe(LIMIT - 35);
   });
 
   test('is learnt although this node has not touched its own since the clock is back', async () => {
-    const { counts, clock, edge, leg } = await start();
+    const { counts, clock, localLimits, leg } = await start();
     clock.advance(HOUR_MS);
     leg();
     counts.sums = [counted(20, END_MS + HOUR_MS)];
-    await edge.sync();
+    await localLimits.sync();
     clock.advance(-HOUR_MS);
     counts.sums = [counted(40, END_MS)];
-    await edge.sync();
-    expect(edge.left(leg())).toBe(LIMIT - 40);
+    await localLimits.sync();
+    expect(localLimits.left(leg())).toBe(LIMIT - 40);
   });
 
   test.each([
@@ -229,14 +229,14 @@ describe('what other nodes have counted in a window that ends too late', () => {
   ])(
     'is the next window, %p ms before it begins: a clock of another node may be a second ahead',
     async (beforeMs, leftNow, leftThen) => {
-      const { counts, clock, edge, leg } = await start();
+      const { counts, clock, localLimits, leg } = await start();
       clock.set(END_MS - beforeMs);
       leg();
       counts.sums = [counted(30, END_MS + DURATION_MS)];
-      await edge.sync();
-      expect(edge.left(leg())).toBe(leftNow);
+      await localLimits.sync();
+      expect(localLimits.left(leg())).toBe(leftNow);
       clock.set(END_MS);
-      expect(edge.left(leg())).toBe(leftThen);
+      expect(localLimits.left(leg())).toBe(leftThen);
     },
   );
 });

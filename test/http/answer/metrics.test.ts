@@ -103,14 +103,14 @@ describe('metrics', () => {
     const text = (cluster: ClusterGauges | null) => new HttpMetrics().text({ ...gauges, cluster });
     const among = {
       syncLagMs: 250,
-      feedAgeMs: 120,
+      freshnessAgeMs: 120,
       clockOffsetMs: -5_000,
       oldestTransactionMs: 61_000,
       durability: { fsync: true, synchronous_standby_names: false },
     };
-    expect(text(among).match(/^keystile_(?:sync|feed|clock|oldest|database).*$/gm)).toEqual([
+    expect(text(among).match(/^keystile_(?:sync|freshness|clock|oldest|database).*$/gm)).toEqual([
       'keystile_sync_lag_seconds 0.25',
-      'keystile_feed_age_seconds 0.12',
+      'keystile_freshness_age_seconds 0.12',
       'keystile_clock_offset_seconds -5',
       'keystile_oldest_transaction_seconds 61',
       'keystile_database_durability{setting="fsync"} 1',

@@ -198,7 +198,7 @@ describe('local counters of a namespace', () => {
       expect(await service.verify(key)).toMatchObject({ valid: true });
     }
     service.clock.advance(60_000);
-    await service.engine.edge.sync();
+    await service.engine.localLimits.sync();
     expect(await statuses(named(5), { async: true, namespace: 'three' })).toEqual([200, 200, 200, 200, 200]);
   });
 
@@ -207,7 +207,7 @@ describe('local counters of a namespace', () => {
     expect(await statuses(named(3), { async: true })).toEqual([200, 200, 200]);
     service.clock.advance(60_000);
     expect((await limit('another', { async: true })).status).toBe(503);
-    await service.engine.edge.sync();
+    await service.engine.localLimits.sync();
     expect(await statuses(named(3, 'new'), { async: true })).toEqual([200, 200, 200]);
     expect((await limit('another', { async: true })).status).toBe(503);
   });

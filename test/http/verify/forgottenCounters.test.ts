@@ -17,9 +17,9 @@ test('counters that were forgotten are looked up anew by every secret of a key: 
     };
     expect(await codes(old, old, old)).toEqual(['VALID', 'VALID', 'RATE_LIMITED']);
     service.clock.advance(MINUTE_MS);
-    await service.engine.edge.sync();
-    service.engine.edge.forgetEnded(service.clock.nowMs(), 1_000);
-    expect(service.engine.edge.owner(keyId)).toBeUndefined();
+    await service.engine.localLimits.sync();
+    service.engine.localLimits.forgetEnded(service.clock.nowMs(), 1_000);
+    expect(service.engine.localLimits.owner(keyId)).toBeUndefined();
     // One secret is seen for the first time, the other was counted under what is forgotten.
     expect(await codes(fresh, old, fresh, old)).toEqual(['VALID', 'VALID', 'RATE_LIMITED', 'RATE_LIMITED']);
   } finally {

@@ -21,28 +21,28 @@ test('a full disk: local limits are counted on; everything is saved when there i
   for (let i = 0; i < 300; i++) keys.push((await limited()).key);
   for (const key of keys) expect(await left(key)).toBe(9);
   await service.storage.setMaxPages(1);
-  expect(await service.engine.edge.sync().catch(String)).toStartWith(
+  expect(await service.engine.localLimits.sync().catch(String)).toStartWith(
     'StorageUnavailable: Local counts cannot be saved (SQLITE_FULL',
   );
   expect(await left(keys[0] ?? '')).toBe(8);
   await service.storage.setMaxPages(null);
-  await service.engine.edge.sync();
+  await service.engine.localLimits.sync();
   await service.restart();
   expect(await left(keys[0] ?? '')).toBe(7);
   for (const key of keys.slice(1)) expect(await left(key)).toBe(8);
 });
 
 test('counts that a thread had put together, and not written, are saved again by the next one', async () => {
-  const { edge, tallies } = service.storage;
+  const { localCounts, tallies } = service.storage;
   const count = (owner: string) => ({ owner, name: 'a', durationMs: 3_600_000, count: 5, resetAtMs: 1e14 });
   let forgotten = 0;
-  edge.onForgotten(() => forgotten++);
-  await edge.sync([count('first')], false);
+  localCounts.onForgotten(() => forgotten++);
+  await localCounts.sync([count('first')], false);
   using db = new Database(join(service.folder, 'analytics.db'));
   db.run('ALTER TABLE key_tallies RENAME TO away');
   expect(await tallies.prune('minute', 0).catch(String)).toContain('The analytics cannot be written');
   db.run('ALTER TABLE away RENAME TO key_tallies');
-  await edge.sync([count('second')], true);
+  await localCounts.sync([count('second')], true);
   expect(forgotten).toBe(1);
 });
 

@@ -85,7 +85,7 @@ describePort('ad-hoc limits of both modes', (world) => {
     const first = engineOn(world().storage);
     const key = await makeKey(first);
     await open(first, key, [...many(50, true), ...many(50, false)]);
-    await first.edge.sync();
+    await first.localLimits.sync();
     await world().reopen();
     await refusesBoth(engineOn(world().storage), key);
   });
@@ -120,7 +120,7 @@ describePort('ad-hoc limits of both modes', (world) => {
     const first = engineOn(world().storage);
     const key = await makeKey(first, { otherLimits: limits });
     expect(await ask(first, key, [])).toBe('VALID');
-    await first.edge.sync();
+    await first.localLimits.sync();
     await world().reopen();
     const engine = engineOn(world().storage);
     await open(engine, key, [...many(50, false), ...many(50, true)]);

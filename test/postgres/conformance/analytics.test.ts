@@ -65,13 +65,13 @@ describePort('tallies', (world) => {
     const { storage } = world();
     const add = (batch: number) => storage.tallies.add(TallyLists.of([tally({ lastAtMs: 1000 * batch })]), batch);
     for (const batch of [1, 1, 2, 1, 2, 3]) await add(batch);
-    expect(await sum(storage)).toEqual([row({ counts: counts(storage.edge.isShared ? 3 : 6) })]);
+    expect(await sum(storage)).toEqual([row({ counts: counts(storage.localCounts.isShared ? 3 : 6) })]);
   });
 
   test('nodes do not take each other for the same batch', async () => {
     const { storage } = world();
     await storage.tallies.add(TallyLists.of([tally()]), 1);
-    if (storage.edge.isShared) {
+    if (storage.localCounts.isShared) {
       const other = await world().afterCrash();
       await other.tallies.add(TallyLists.of([tally()]), 1);
     } else await storage.tallies.add(TallyLists.of([tally()]), 1);

@@ -121,7 +121,7 @@ for (const place of PLACES) {
 describePort('folding of tallies', (world) => {
   test('changes no sum, at any time, whoever folds and adds beside it', async () => {
     const { storage } = world();
-    const other = storage.edge.isShared ? await world().afterCrash() : storage;
+    const other = storage.localCounts.isShared ? await world().afterCrash() : storage;
     const seen: number[] = [];
     const look = async (from: Storage): Promise<void> => {
       const [row0] = await sum(from, { span: 'hour', keyIds: ['key_1'] });
@@ -167,7 +167,7 @@ describePort('folding of tallies', (world) => {
       await storage.tallies.add(TallyLists.of([tally({ keyId: 'key_1' }), tally({ keyId: '' })]), steps.length + 1);
     }
     // On one machine a step is larger: no one else waits for it.
-    expect(steps.length).toBe(storage.edge.isShared ? 12 : 1);
+    expect(steps.length).toBe(storage.localCounts.isShared ? 12 : 1);
     await foldAll(storage);
     expect(await sum(storage, { span: 'day', groupBy: ['key'] })).toEqual([
       row({ keyId: '', counts: counts(4_000 + steps.length) }),
@@ -193,7 +193,7 @@ describePort('folding of tallies', (world) => {
       expect(await sum(storage, { span: 'hour' })).toEqual([row({ counts: counts(slices, slices) })]);
     }
     // On one machine a step ends at a number of rows, and these are few.
-    expect(steps).toEqual(storage.edge.isShared ? [false, false, true] : [true]);
+    expect(steps).toEqual(storage.localCounts.isShared ? [false, false, true] : [true]);
     expect(await sum(storage, { groupBy: ['key'] })).toEqual([
       row({ keyId: '', counts: counts(0, slices) }),
       row({ keyId: 'key_0', counts: counts(slices / 2) }),

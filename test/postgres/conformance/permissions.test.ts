@@ -92,7 +92,7 @@ test('two nodes give one key permissions at the same time, and each sees what th
   const [gone] = await one.permissions.listPermissions(COMMAND_LINE);
   await one.permissions.deletePermission(COMMAND_LINE, gone?.id ?? '');
   expect(await codeOf(one, secret, 'p00')).toBe('INSUFFICIENT_PERMISSIONS');
-  await second.storage.feed.confirm();
+  await second.storage.freshness.confirm();
   expect(await codeOf(two, secret, 'p00')).toBe('INSUFFICIENT_PERMISSIONS');
   expect(await codeOf(two, secret, 'p01')).toBe('VALID');
 }, 60_000);

@@ -71,8 +71,8 @@ export class PostgresInDatabase implements OpenedStorage {
   static startAlone(clock: VirtualClock): Promise<PostgresInDatabase> {
     return PostgresInDatabase.start(clock, async (url, time) => {
       const storage = await open(url, time);
-      await storage.edge.sync([], true);
-      if (!storage.edge.isAlone) throw new Error('there is another node');
+      await storage.localCounts.sync([], true);
+      if (!storage.localCounts.isAlone) throw new Error('there is another node');
       return storage;
     });
   }

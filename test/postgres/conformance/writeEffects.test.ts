@@ -1,7 +1,7 @@
 import { describe, expect, setDefaultTimeout, test } from 'bun:test';
 
 import { until } from '../../../tools/cluster/wait.ts';
-import type { FeedChange } from '../../../src/storage/port/freshness.ts';
+import type { RecordChange } from '../../../src/storage/port/freshness.ts';
 import type { PostgresStorage } from '../../../src/storage/postgres/storage.ts';
 import { VirtualClock } from '../../support/clock.ts';
 import { open, postgresServer } from './postgres.ts';
@@ -16,7 +16,7 @@ interface Pair {
   readonly far: PostgresStorage;
   readonly clock: VirtualClock;
   /** What the far node has heard. */
-  readonly heard: readonly FeedChange[];
+  readonly heard: readonly RecordChange[];
   readonly query: (sql: string) => Promise<Record<string, unknown>[]>;
 }
 
@@ -26,8 +26,8 @@ async function withPair(work: (pair: Pair) => Promise<void>): Promise<void> {
   const url = await server.createDatabase();
   const clock = new VirtualClock('2026-03-15T12:00:00Z');
   const nodes = [await open(url, clock), await open(url, clock)] as const;
-  const heard: FeedChange[] = [];
-  nodes[1].feed.onChange((change) => heard.push(change));
+  const heard: RecordChange[] = [];
+  nodes[1].freshness.onChange((change) => heard.push(change));
   try {
     const query = (sql: string) => server.query(sql, new URL(url).pathname.slice(1));
     await work({ near: nodes[0], far: nodes[1], clock, heard, query });
@@ -37,7 +37,7 @@ async function withPair(work: (pair: Pair) => Promise<void>): Promise<void> {
   }
 }
 
-const touched = (...keys: string[]): FeedChange => ({
+const touched = (...keys: string[]): RecordChange => ({
   keys,
   apis: [],
   identities: [],
@@ -46,7 +46,7 @@ const touched = (...keys: string[]): FeedChange => ({
   rootKeys: false,
 });
 
-describe('the feed of a PostgreSQL database', () => {
+describe('the table of changes of a PostgreSQL database', () => {
   test('more events than nodes take in at once, of changes that touch nothing kept, are not heard of', async () => {
     await withPair(async ({ near, heard, query }) => {
       const events = Array.from({ length: 20 }, (_, i) => event(`ratelimit.limit ${i}`));
@@ -77,7 +77,7 @@ describe('the feed of a PostgreSQL database', () => {
     });
   });
 
-  test('digests do not stay: they are removed with the feed, and the events have none', async () => {
+  test('digests do not stay: they are removed with the numbered changes, and the events have none', async () => {
     await withPair(async ({ near, clock, query }) => {
       const writes = [{ kind: 'insertKey', key: key('key_1') }] as const;
       await near.ledger.apply({ writes, accounts: [], events: [event('key.create')] });

@@ -18,15 +18,15 @@ afterAll(async () => {
 });
 
 async function isAlone(storage: PostgresStorage): Promise<boolean> {
-  await storage.edge.sync([], true);
-  return storage.edge.isAlone;
+  await storage.localCounts.sync([], true);
+  return storage.localCounts.isAlone;
 }
 
 describe('a node that is alone', () => {
   test('knows it at every exchange: until another one says hello, and again when that one has gone', async () => {
     const [one, other] = [await lab.open(), await lab.open()];
     // Not before it has looked.
-    expect(one.edge.isAlone).toBe(false);
+    expect(one.localCounts.isAlone).toBe(false);
     await one.sayHello(null);
     expect(await isAlone(one)).toBe(true);
     await other.sayHello(null);
@@ -130,11 +130,11 @@ describe('local counts that were saved while nobody was there to be told', () =>
   async function together() {
     const [one, other] = [await lab.open(), await lab.open()];
     let again = 0;
-    one.edge.onForgotten(() => again++);
+    one.localCounts.onForgotten(() => again++);
     for (const storage of [one, other]) await storage.sayHello(null);
-    expect(await other.edge.sync([], true)).toEqual([]);
-    await one.edge.sync([counted(3)], true);
-    expect(await other.edge.sync([], true)).toEqual([counted(3)]);
+    expect(await other.localCounts.sync([], true)).toEqual([]);
+    await one.localCounts.sync([counted(3)], true);
+    expect(await other.localCounts.sync([], true)).toEqual([counted(3)]);
     return { one, other, timesAgain: () => again };
   }
 
@@ -143,16 +143,16 @@ describe('local counts that were saved while nobody was there to be told', () =>
     const before = await told();
     await unseenFor(600_000);
     expect(await isAlone(one)).toBe(true);
-    await one.edge.sync([counted(7)], true);
+    await one.localCounts.sync([counted(7)], true);
     expect(await told()).toEqual({ count: 7, pushed_at: before?.['pushed_at'] });
     await longAgo();
     expect(timesAgain()).toBe(0);
     await other.sayHello(null);
     expect(await isAlone(one)).toBe(false);
     expect(timesAgain()).toBe(1);
-    expect(await other.edge.sync([], true)).toEqual([]);
-    await one.edge.sync([counted(7)], true);
-    expect(await other.edge.sync([], true)).toEqual([counted(7)]);
+    expect(await other.localCounts.sync([], true)).toEqual([]);
+    await one.localCounts.sync([counted(7)], true);
+    expect(await other.localCounts.sync([], true)).toEqual([counted(7)]);
     expect(await isAlone(one)).toBe(false);
     expect(timesAgain()).toBe(1);
   });
@@ -162,8 +162,8 @@ describe('local counts that were saved while nobody was there to be told', () =>
     await longAgo();
     await unseenFor(590_000);
     expect(await isAlone(one)).toBe(true);
-    await one.edge.sync([counted(7)], true);
-    expect(await other.edge.sync([], true)).toEqual([counted(7)]);
+    await one.localCounts.sync([counted(7)], true);
+    expect(await other.localCounts.sync([], true)).toEqual([counted(7)]);
     expect(timesAgain()).toBe(0);
   });
 });
@@ -172,7 +172,7 @@ describe('a node that is not alone', () => {
   test('lets others go on beside a row that is held, and waits for that one for as long as it takes', async () => {
     const storage = await lab.open();
     const [held = 0, free = 0] = await openCounters(storage, 2, 10);
-    expect(storage.edge.isAlone).toBe(false);
+    expect(storage.localCounts.isAlone).toBe(false);
     const holder = await lab.client();
     await holder.query('BEGIN');
     await holder.query('UPDATE accounts SET value = 3 WHERE id = $1', [held]);

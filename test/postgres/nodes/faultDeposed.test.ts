@@ -69,7 +69,7 @@ describe('a node that is cut off together with a primary whose standby was promo
       return rows.length === 1;
     });
     await deleteElsewhere(standby, far, keyId);
-    await node.storage.feed.confirm();
+    await node.storage.freshness.confirm();
     expect(await node.verify(key)).toMatchObject({ valid: true });
   });
 });

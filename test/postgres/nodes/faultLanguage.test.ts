@@ -66,16 +66,16 @@ describe('a cancelled wait for the standby is known by its SQLSTATE, whatever la
 
   test('of a heartbeat: the node is stale a second later, however often someone cancels', async () => {
     await using german = await speakGerman('beating');
-    const { feed } = german.storage;
+    const { freshness } = german.storage;
     await pair.standby.kill();
-    while (feed.isFresh()) {
+    while (freshness.isFresh()) {
       const waiting = pair.untilWaiting('beating', BEAT);
       await pair.cancelWait(await waiting);
     }
     await pair.standbyBack();
     expect(german.translated()).toBeGreaterThan(0);
-    await feed.confirm();
-    expect(feed.isFresh()).toBe(true);
+    await freshness.confirm();
+    expect(freshness.isFresh()).toBe(true);
   });
 });
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'bun:test';
 import { PostgresServer } from '../../../tools/cluster/postgres.ts';
 import { until } from '../../../tools/cluster/wait.ts';
 import type { Spend } from '../../../src/core/spend.ts';
-import type { FeedChange } from '../../../src/storage/port/freshness.ts';
+import type { RecordChange } from '../../../src/storage/port/freshness.ts';
 import { openCounters, openStorage } from '../../support/cluster/faultLab.ts';
 
 const spendOf = (account: number): Spend => ({
@@ -26,8 +26,8 @@ describe('a standby was promoted while its primary goes on', () => {
     await using standby = await old.startStandby('second');
     const hosts = `postgres://postgres@${old.hostPort},${standby.hostPort}/postgres`;
     const node = await openStorage(hosts);
-    const heard: FeedChange[] = [];
-    node.feed.onChange((change) => heard.push(change));
+    const heard: RecordChange[] = [];
+    node.freshness.onChange((change) => heard.push(change));
     try {
       expect(await node.ledger.spend(spendOf(account))).toMatchObject({ legs: [{ left: 99 }] });
       await until('the standby has the spend', async () => (await valueOn(standby, account)) === 99);

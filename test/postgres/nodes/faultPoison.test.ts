@@ -119,7 +119,7 @@ describe('rows that someone has spoilt', () => {
       // Root keys are kept in memory: only a node that has not seen it reads the row.
       await lab.query('UPDATE change_counter SET number = number + 1');
       await lab.query(`INSERT INTO changes SELECT number, 0, '{}', true FROM change_counter`);
-      await maker.storage.feed.confirm();
+      await maker.storage.freshness.confirm();
       const answer = await maker.call('/v1/keys.getKey', { keyId: spoilt.keyId });
       expect([401, 403, 500]).toContain(answer.status);
       expect((await other.call('/v1/keys.getKey', { keyId: made.keyId })).status).toBe(200);

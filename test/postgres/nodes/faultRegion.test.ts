@@ -54,9 +54,9 @@ class Region implements AsyncDisposable {
 
   /** Tells what was counted here, and learns what was elsewhere; the first try may meet a connection that was cut. */
   sync(): Promise<void> {
-    const { edge } = this.node.composed.service.engine;
+    const { localLimits } = this.node.composed.service.engine;
     return until('the counts are told', () =>
-      edge.sync().then(
+      localLimits.sync().then(
         () => true,
         () => false,
       ),

@@ -64,7 +64,7 @@ test('where none is awaited, nothing is written', async () => {
   for (let i = 0; i < 3; i++) {
     node.clock.advance(10 * INTERVAL_MS);
     await node.pollOften();
-    await node.storage.feed.confirm();
+    await node.storage.freshness.confirm();
   }
   expect((await node.written()) - before).toBe(0);
 });

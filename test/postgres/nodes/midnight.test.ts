@@ -30,7 +30,7 @@ beforeAll(async () => {
     keys.set(name, made);
   }
   // From here on the node hears the time from spends and changes alone.
-  await node.storage.feed.close();
+  await node.storage.freshness.close();
 });
 
 afterAll(async () => {

@@ -77,8 +77,8 @@ describe('very many spends of one account', () => {
 describe('a row that someone holds for long', () => {
   test('does not keep a node that is alone from other spends', async () => {
     const [held = 0, free = 0] = await openCounters(storage, 2, 10);
-    await storage.edge.sync([], true);
-    expect(storage.edge.isAlone).toBe(true);
+    await storage.localCounts.sync([], true);
+    expect(storage.localCounts.isAlone).toBe(true);
     const holder = await lab.client();
     await holder.query('BEGIN');
     await holder.query('SELECT 1 FROM accounts WHERE id = $1 FOR UPDATE', [held]);

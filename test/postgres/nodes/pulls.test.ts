@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 
 import type { Client } from 'pg';
 
-import type { EdgeCount } from '../../../src/storage/port/storage.ts';
+import type { LocalCount } from '../../../src/storage/port/storage.ts';
 import { MAX_PULLED } from '../../../src/storage/postgres/local/localCounts.ts';
 import type { PostgresStorage } from '../../../src/storage/postgres/storage.ts';
 import { DatabaseClock } from '../../support/cluster/databaseClock.ts';
@@ -24,7 +24,7 @@ beforeEach(async () => {
   clock = await DatabaseClock.on(lab, timeAt(0));
   storage = await lab.open({ nowMs: () => NOON_MS });
   // The first pull looks back from its own time.
-  expect(await storage.edge.sync([], true)).toEqual([]);
+  expect(await storage.localCounts.sync([], true)).toEqual([]);
 });
 
 afterEach(async () => {
@@ -35,14 +35,14 @@ function timeAt(ms: number): string {
   return new Date(NOON_MS + ms).toISOString();
 }
 
-async function pullAt(ms: number): Promise<readonly EdgeCount[]> {
+async function pullAt(ms: number): Promise<readonly LocalCount[]> {
   await clock.set(timeAt(ms));
-  return storage.edge.sync([], true);
+  return storage.localCounts.sync([], true);
 }
 
-const ownersOf = (sums: readonly EdgeCount[]): string[] => sums.map(({ owner }) => owner);
+const ownersOf = (sums: readonly LocalCount[]): string[] => sums.map(({ owner }) => owner);
 
-const sum = (owner: string, count: number, resetAtMs = END_MS): EdgeCount => {
+const sum = (owner: string, count: number, resetAtMs = END_MS): LocalCount => {
   return { owner, name: 'default', durationMs: MINUTE_MS, count, resetAtMs };
 };
 
@@ -148,11 +148,11 @@ describe('a window that ends too late', () => {
   test('is loaded in the window in which it was pushed, and in no later one', async () => {
     await push(lab, { owner: 'key', count: 30, pushedAt: 10, resetAtMs: END_MS + HOUR_MS });
     await push(lab, { owner: 'key', count: 4, pushedAt: 20, node: 'another' });
-    await storage.edge.sync([sum('key', 2)], true);
-    expect(await storage.edge.load('key')).toEqual([{ ...sum('key', 2), others: 34 }]);
+    await storage.localCounts.sync([sum('key', 2)], true);
+    expect(await storage.localCounts.load('key')).toEqual([{ ...sum('key', 2), others: 34 }]);
     await clock.set(timeAt(MINUTE_MS));
     await push(lab, { owner: 'key', count: 5, pushedAt: MINUTE_MS, resetAtMs: END_MS + MINUTE_MS, node: 'third' });
-    const loaded = await storage.edge.load('key');
+    const loaded = await storage.localCounts.load('key');
     expect(loaded.toSorted((a, b) => a.resetAtMs - b.resetAtMs)).toEqual([
       { ...sum('key', 2), others: 4 },
       { ...sum('key', 0, END_MS + MINUTE_MS), others: 5 },

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'bun:test';
 import { EventEmitter } from 'node:events';
 
-import type { FeedChange } from '../../../src/storage/port/freshness.ts';
+import type { RecordChange } from '../../../src/storage/port/freshness.ts';
 import { StorageUnavailable } from '../../../src/storage/port/storage.ts';
 import { LedgerClock } from '../../../src/storage/postgres/ledger/ledgerClock.ts';
 import type { Connector } from '../../../src/storage/postgres/connection/connector.ts';
 import { Durability } from '../../../src/storage/postgres/connection/durability.ts';
-import { PostgresFeed } from '../../../src/storage/postgres/freshness/freshness.ts';
+import { PostgresFreshness } from '../../../src/storage/postgres/freshness/freshness.ts';
 import { VirtualClock } from '../../support/clock.ts';
 
 const HOUR_MS = 3_600_000;
@@ -30,12 +30,12 @@ class Line extends EventEmitter {
   async end(): Promise<void> {}
 }
 
-/** A machine with both its clocks, and a feed whose database it talks to. */
+/** A machine with both its clocks, and a freshness whose database it talks to. */
 class World implements AsyncDisposable {
   readonly wall = new VirtualClock('2026-03-15T12:00:00Z');
   readonly monotonic = new VirtualClock(70_000);
   readonly line = new Line();
-  readonly feed: PostgresFeed;
+  readonly freshness: PostgresFreshness;
 
   constructor() {
     const clocks = { monotonicMs: this.monotonic.nowMs, wallClockMs: this.wall.nowMs };
@@ -44,12 +44,12 @@ class World implements AsyncDisposable {
     // Chance says when it polls by itself: not during the test.
     const durability = new Durability(false);
     const options = { ...clocks, clock, durability, staleMaxMs: STALE_MAX_MS, random: () => 1e6 };
-    this.feed = new PostgresFeed(connector, options);
+    this.freshness = new PostgresFreshness(connector, options);
   }
 
   static async start(): Promise<World> {
     const world = new World();
-    const started = world.feed.start();
+    const started = world.freshness.start();
     await world.answer();
     await started;
     // The channel that it listens on makes it poll once more.
@@ -76,7 +76,7 @@ class World implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.feed.close();
+    await this.freshness.close();
     for (const poll of this.line.polls.splice(0)) poll.reject(new Error('closed'));
   }
 }
@@ -98,13 +98,13 @@ describe('waiting for a confirmation', () => {
   test('ends with the answer to one poll, however many wait', async () => {
     await using world = await World.start();
     world.pass(STALE_MAX_MS);
-    expect(world.feed.isFresh()).toBe(false);
-    const waiting = [world.feed.confirm(), world.feed.confirm(), world.feed.confirm()];
+    expect(world.freshness.isFresh()).toBe(false);
+    const waiting = [world.freshness.confirm(), world.freshness.confirm(), world.freshness.confirm()];
     await turn();
     expect(world.line.polls.length).toBe(1);
     await world.answer(() => world.pass(40));
     expect(await Promise.all(waiting.map(stateOf))).toEqual(['fresh', 'fresh', 'fresh']);
-    expect([world.feed.ageMs, world.feed.isFresh()]).toEqual([40, true]);
+    expect([world.freshness.ageMs, world.freshness.isFresh()]).toEqual([40, true]);
   });
 
   test.each([
@@ -113,22 +113,22 @@ describe('waiting for a confirmation', () => {
   ])('goes on when %s while the answer is under way: it tells of the time before', async (_, happens) => {
     await using world = await World.start();
     world.pass(STALE_MAX_MS);
-    const waiting = world.feed.confirm();
+    const waiting = world.freshness.confirm();
     await world.answer(() => happens(world));
-    expect([await stateOf(waiting), world.feed.isFresh()]).toEqual(['waits', false]);
+    expect([await stateOf(waiting), world.freshness.isFresh()]).toEqual(['waits', false]);
     await world.answer(() => world.pass(40));
-    expect([await stateOf(waiting), world.feed.ageMs]).toEqual(['fresh', 40]);
+    expect([await stateOf(waiting), world.freshness.ageMs]).toEqual(['fresh', 40]);
   });
 
   test('does not rely on a poll that was sent before the machine slept', async () => {
     await using world = await World.start();
-    const before = world.feed.confirm();
+    const before = world.freshness.confirm();
     await turn();
     world.wall.advance(HOUR_MS);
-    const after = world.feed.confirm();
+    const after = world.freshness.confirm();
     // Sent before the sleep, answered after it.
     await world.answer();
-    expect([await stateOf(after), world.feed.isFresh()]).toEqual(['waits', false]);
+    expect([await stateOf(after), world.freshness.isFresh()]).toEqual(['waits', false]);
     await world.answer();
     expect([await stateOf(before), await stateOf(after)]).toEqual(['fresh', 'fresh']);
   });
@@ -139,10 +139,10 @@ describe('waiting for a confirmation', () => {
       [STALE_MAX_MS, 2],
     ] as const) {
       await using world = await World.start();
-      void world.feed.confirm().catch(() => {});
+      void world.freshness.confirm().catch(() => {});
       await turn();
       world.pass(ageMs);
-      const waiting = world.feed.confirm();
+      const waiting = world.freshness.confirm();
       await world.answer();
       expect([ageMs, await stateOf(waiting)]).toEqual([ageMs, polls === 1 ? 'fresh' : 'waits']);
     }
@@ -151,7 +151,7 @@ describe('waiting for a confirmation', () => {
   test('is given up after five polls, when the clock is set during each of them', async () => {
     await using world = await World.start();
     world.pass(STALE_MAX_MS);
-    const waiting = world.feed.confirm();
+    const waiting = world.freshness.confirm();
     for (let i = 0; i < MAX_POLLS; i++) {
       expect([i, await stateOf(waiting)]).toEqual([i, 'waits']);
       await world.answer(() => world.wall.advance(HOUR_MS));
@@ -166,26 +166,26 @@ describe('waiting for a confirmation', () => {
 describe('knowledge', () => {
   test('is as old as the poll that confirmed it, from its sending', async () => {
     await using world = await World.start();
-    const waiting = world.feed.confirm();
+    const waiting = world.freshness.confirm();
     await world.answer(() => world.pass(300));
-    expect([await stateOf(waiting), world.feed.ageMs]).toEqual(['fresh', 300]);
+    expect([await stateOf(waiting), world.freshness.ageMs]).toEqual(['fresh', 300]);
     world.wall.advance(-HOUR_MS);
-    expect(world.feed.ageMs).toBe(300);
+    expect(world.freshness.ageMs).toBe(300);
     world.wall.advance(HOUR_MS + 500);
-    expect(world.feed.ageMs).toBe(800);
+    expect(world.freshness.ageMs).toBe(800);
   });
 });
 
 test('polls that overlap bring each change once, and nothing else is dropped', async () => {
   await using world = await World.start();
-  const heard: FeedChange['keys'][] = [];
-  world.feed.onChange(({ keys }) => heard.push(keys));
+  const heard: RecordChange['keys'][] = [];
+  world.freshness.onChange(({ keys }) => heard.push(keys));
   world.pass(STALE_MAX_MS);
-  const first = world.feed.confirm();
+  const first = world.freshness.confirm();
   await turn();
   // The first poll is too old for this one, which asks from the same number on.
   world.pass(STALE_MAX_MS);
-  const second = world.feed.confirm();
+  const second = world.freshness.confirm();
   await world.answer(undefined, [2, 3, 4]);
   await world.answer(undefined, [2, 3, 4, 5]);
   await Promise.all([first, second]);

@@ -70,7 +70,7 @@ describe('the clock of the ledger', () => {
     expect(world.errorMs).toBe(0);
   });
 
-  test('is not moved by a slow answer within what that leaves open, and is moved to its edge from outside', () => {
+  test('is not moved by a slow answer within what that leaves open, and is moved to its localLimits from outside', () => {
     const world = new World();
     world.ask(5, 5);
     world.ask(500, 0);

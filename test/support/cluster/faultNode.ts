@@ -98,7 +98,7 @@ export class FaultNode implements AsyncDisposable {
     const apiId = await (this.#apiId ??= this.#prepare());
     const { key, keyId } = await this.#ok('/v1/keys.createKey', { apiId, ...fields });
     // The first of them may be a question that was sent before.
-    for (let i = 0; i < 2; i++) await this.storage.feed.confirm();
+    for (let i = 0; i < 2; i++) await this.storage.freshness.confirm();
     return { key: String(key), keyId: String(keyId) };
   }
 

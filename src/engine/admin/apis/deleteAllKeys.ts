@@ -60,11 +60,11 @@ export class BulkDeletion {
    * spends another node could still decide from memory, but for those that nobody can change.
    */
   async writeDown(api: DoomedApi): Promise<number> {
-    const { records, edge } = this.#parts.storage;
+    const { records, localCounts } = this.#parts.storage;
     let count = 0;
     let stuck = '';
     for (;;) {
-      const left = await records.listKeysLeftBehind(api.id, edge.isShared ? SHARED_STEP : STEP);
+      const left = await records.listKeysLeftBehind(api.id, localCounts.isShared ? SHARED_STEP : STEP);
       const isDone = left.length > 0 && (await this.#writeDown(api, left));
       const done = isDone ? left.length : await this.#writeDownOneByOne(api, left);
       count += done;

@@ -1,6 +1,6 @@
 import { AppError } from '../../../core/errors.ts';
-import { feedChangeOf } from '../../../storage/port/writeEffects.ts';
-import type { FeedChange } from '../../../storage/port/freshness.ts';
+import { recordChangeOf } from '../../../storage/port/writeEffects.ts';
+import type { RecordChange } from '../../../storage/port/freshness.ts';
 import type { Change, ChangeOutcome, Ledger } from '../../../storage/port/storage.ts';
 
 /** How often a change is made anew from what another node left: of three that insist each wins one try in three. */
@@ -24,11 +24,11 @@ interface Turn {
 /** How management changes things: in one transaction, and from its answer on this node knows of it. */
 export class Changes {
   readonly #ledger: Ledger;
-  readonly #forget: (change: FeedChange) => void;
+  readonly #forget: (change: RecordChange) => void;
   /** By what is changed; there is one only while changes of it get in each other's way. */
   readonly #turns = new Map<string, Turn>();
 
-  constructor(ledger: Ledger, forget: (change: FeedChange) => void) {
+  constructor(ledger: Ledger, forget: (change: RecordChange) => void) {
     this.#ledger = ledger;
     this.#forget = forget;
   }
@@ -90,7 +90,7 @@ export class Changes {
     try {
       return await this.#ledger.apply(change);
     } finally {
-      const touched = feedChangeOf(change.writes);
+      const touched = recordChangeOf(change.writes);
       if (touched !== null) this.#forget(touched);
     }
   }

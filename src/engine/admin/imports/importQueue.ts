@@ -32,9 +32,9 @@ export class ImportQueue {
 
   /** Until nothing waits, or nothing can be done now. */
   async run(): Promise<void> {
-    const { imports, edge } = this.#parts.storage;
+    const { imports, localCounts } = this.#parts.storage;
     this.#isStopped = false;
-    while (this.#mayWait || edge.isShared) {
+    while (this.#mayWait || localCounts.isShared) {
       this.#mayWait = false;
       const waiting = await imports.listWaiting(STEP);
       if (waiting.length > 0) this.#mayWait = true;

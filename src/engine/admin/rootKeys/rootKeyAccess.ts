@@ -1,7 +1,7 @@
 import { AppError, notFound } from '../../../core/errors.ts';
 import type { RootKeyRecord } from '../../../core/records.ts';
 import { ALL_RIGHTS, type Deed, holdsRight, holdsRightSomewhere, rightTo } from '../../../core/rights.ts';
-import type { Feed } from '../../../storage/port/freshness.ts';
+import type { Freshness } from '../../../storage/port/freshness.ts';
 import type { Records } from '../../../storage/port/records.ts';
 import type { Actor } from '../change/actor.ts';
 
@@ -23,13 +23,13 @@ export interface Caller {
 /** Who calls, and what they may do. */
 export class Access {
   readonly #records: Records;
-  readonly #feed: Feed;
+  readonly #freshness: Freshness;
   readonly #known = new Map<string, Caller>();
   #changes = 0;
 
-  constructor(records: Records, feed: Feed) {
+  constructor(records: Records, freshness: Freshness) {
     this.#records = records;
-    this.#feed = feed;
+    this.#freshness = freshness;
   }
 
   /**
@@ -40,7 +40,7 @@ export class Access {
     if (digests.length === 0) {
       throw new AppError('UNAUTHORIZED', 'A root key is needed: send it as "Authorization: Bearer root_...".');
     }
-    if (!this.#feed.isFresh()) await this.#feed.confirm();
+    if (!this.#freshness.isFresh()) await this.#freshness.confirm();
     const caller = await this.#findAny(digests, nowMs);
     if (caller === null) throw new AppError('UNAUTHORIZED', 'This root key is unknown.');
     const { rootKey } = caller;

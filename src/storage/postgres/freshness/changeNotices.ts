@@ -1,7 +1,7 @@
 import { escapeLiteral } from 'pg';
 
-import { feedChangeOf } from '../../port/writeEffects.ts';
-import type { FeedChange } from '../../port/freshness.ts';
+import { recordChangeOf } from '../../port/writeEffects.ts';
+import type { RecordChange } from '../../port/freshness.ts';
 import type { Change } from '../../port/storage.ts';
 import type { AuditEvent } from '../../port/events.ts';
 
@@ -22,13 +22,13 @@ export interface Subjects {
  * no other change waits for a round trip of this node. Who touches nothing that is kept neither takes a number nor wakes anyone.
  */
 export function noteChange({ writes, events = [] }: Change, nowMs: number): string {
-  const feed = feedChangeOf(writes);
+  const changed = recordChangeOf(writes);
   // The counter first: events of changes with a number are then in the order of their commits as well.
-  return `${feed === null ? '' : numbered(feed, nowMs)} ${logged(events, nowMs)}`;
+  return `${changed === null ? '' : numbered(changed, nowMs)} ${logged(events, nowMs)}`;
 }
 
 /** One row, whatever the change is made of: nodes that find too many between two looks drop all they keep. */
-function numbered({ keys, rootKeys, ...others }: FeedChange, nowMs: number): string {
+function numbered({ keys, rootKeys, ...others }: RecordChange, nowMs: number): string {
   const { apis, identities, namespaces, rbac } = others;
   const subjects = JSON.stringify({ apis, identities, namespaces, rbac } satisfies Subjects);
   return `WITH next AS (UPDATE change_counter SET number = number + 1 RETURNING number),

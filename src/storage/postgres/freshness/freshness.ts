@@ -1,7 +1,7 @@
 import type { Client, QueryResult } from 'pg';
 
 import { ageMs, type Instant, instantOf, NEVER } from '../../../core/age.ts';
-import type { Feed, FeedChange } from '../../port/freshness.ts';
+import type { Freshness, RecordChange } from '../../port/freshness.ts';
 import { StorageUnavailable } from '../../port/storage.ts';
 import type { LedgerClock } from '../ledger/ledgerClock.ts';
 import { type Connector, withDeadline } from '../connection/connector.ts';
@@ -29,7 +29,7 @@ interface Poll {
   readonly done: Promise<boolean>;
 }
 
-export interface FeedOptions {
+export interface FreshnessOptions {
   readonly staleMaxMs: number;
   readonly clock: LedgerClock;
   readonly durability: Durability;
@@ -47,11 +47,11 @@ export interface FeedOptions {
  * whose standby still follows it can report as committed. The poll confirms when its heartbeat is acknowledged; the changes it
  * brings are applied before. Without a synchronous standby nothing can be proven, and nothing is written.
  */
-export class PostgresFeed implements Feed {
-  readonly #options: FeedOptions;
+export class PostgresFreshness implements Freshness {
+  readonly #options: FreshnessOptions;
   readonly #polling: Session;
   readonly #listening: Session;
-  readonly #listeners: ((change: FeedChange) => void)[] = [];
+  readonly #listeners: ((change: RecordChange) => void)[] = [];
   #seen: number | null = null;
   #timeline = 0;
   /** When the poll was sent that confirmed last. Not the latest that a clock ever showed: a clock that was ahead and is set back must not hide later sleep. */
@@ -66,7 +66,7 @@ export class PostgresFeed implements Feed {
   #listenTimer: ReturnType<typeof setTimeout> | null = null;
   #isClosed = false;
 
-  constructor(connector: Connector, options: FeedOptions) {
+  constructor(connector: Connector, options: FreshnessOptions) {
     this.#options = options;
     const { random, monotonicMs } = options;
     this.#polling = new Session(connector, {
@@ -133,7 +133,7 @@ export class PostgresFeed implements Feed {
     }
   }
 
-  onChange(listener: (change: FeedChange) => void): void {
+  onChange(listener: (change: RecordChange) => void): void {
     this.#listeners.push(listener);
   }
 

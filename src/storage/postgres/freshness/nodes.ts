@@ -11,7 +11,7 @@ export interface NodeRecord {
   /** How long ago it last exchanged local counts; null = never. */
   readonly syncLagMs: number | null;
   /** How old its knowledge of changes was. */
-  readonly feedAgeMs: number | null;
+  readonly freshnessAgeMs: number | null;
   /** The database's clock minus its own. */
   readonly clockOffsetMs: number;
 }
@@ -33,7 +33,7 @@ export async function sayHello(pool: Pool, node: Omit<NodeRecord, 'seenAtMs'>): 
         node.version,
         node.startedAtMs,
         node.syncLagMs,
-        node.feedAgeMs,
+        node.freshnessAgeMs,
         node.clockOffsetMs,
       ],
     }),
@@ -49,7 +49,7 @@ export async function listNodes(pool: Pool): Promise<{ nowMs: number; nodes: rea
   const { rows } = await asUnavailable(
     pool.query<NodeRecord & { now: number } & Record<string, unknown>>({
       text: `SELECT id, location, version, started_at_ms AS "startedAtMs", seen_at_ms AS "seenAtMs", sync_lag_ms AS "syncLagMs",
-          feed_age_ms AS "feedAgeMs", clock_offset_ms AS "clockOffsetMs", ledger_now_v1(NULL) AS now
+          feed_age_ms AS "freshnessAgeMs", clock_offset_ms AS "clockOffsetMs", ledger_now_v1(NULL) AS now
         FROM nodes ORDER BY location, id`,
     }),
   );

@@ -1,4 +1,4 @@
-import type { FeedChange } from '../../port/freshness.ts';
+import type { RecordChange } from '../../port/freshness.ts';
 import { DURABILITY_COLUMNS, type DurabilityFacts } from '../connection/durability.ts';
 import type { Subjects } from './changeNotices.ts';
 
@@ -30,7 +30,7 @@ export const POLL = `SELECT c.number AS last, ledger_now_v1(NULL) AS now, ${DURA
 /** A message in the log of the server and a commit behind it, about 100 bytes. No table: there is nothing to clean up behind it. */
 export const BEAT = `SELECT pg_logical_emit_message(true, 'keystile', '')`;
 
-export const ANYTHING: FeedChange = {
+export const ANYTHING: RecordChange = {
   keys: null,
   apis: [],
   identities: [],
@@ -39,7 +39,7 @@ export const ANYTHING: FeedChange = {
   rootKeys: true,
 };
 
-export function merged(changes: readonly ChangeRow[]): FeedChange {
+export function merged(changes: readonly ChangeRow[]): RecordChange {
   const subjects = changes.flatMap(({ subjects: text }) => (text === null ? [] : (JSON.parse(text) as Subjects)));
   return {
     keys: changes.flatMap(({ keys }) => keys),

@@ -12,7 +12,7 @@ import {
   type WindowName,
   type WindowPlace,
 } from '../../port/storage.ts';
-import { Later } from '../../port/deferred.ts';
+import { Deferred } from '../../port/deferred.ts';
 import { pauseBeforeAgain } from '../connection/retryPause.ts';
 import { type Claim, claimsOfChange, claimsOfSpend } from './locks.ts';
 import type { LedgerClock } from './ledgerClock.ts';
@@ -86,7 +86,7 @@ interface Item {
   /** Goes into batches of plain spends. */
   isPlain: boolean;
   tries: number;
-  readonly outcome: Later<Outcome>;
+  readonly outcome: Deferred<Outcome>;
 }
 
 type SpendItem = Item & { readonly spend: Spend };
@@ -179,8 +179,8 @@ export class PostgresLedger implements Ledger {
     return this.submit(spend).toPromise();
   }
 
-  submit(spend: Spend): Later<SpendOutcome> {
-    return this.#enqueue(spend, null, claimsOfSpend(spend), isPlain(spend)) as Later<SpendOutcome>;
+  submit(spend: Spend): Deferred<SpendOutcome> {
+    return this.#enqueue(spend, null, claimsOfSpend(spend), isPlain(spend)) as Deferred<SpendOutcome>;
   }
 
   findReplay(key: IdempotencyKey): Promise<SpendOutcome | null> {
@@ -188,7 +188,7 @@ export class PostgresLedger implements Ledger {
   }
 
   apply(change: Change): Promise<ChangeOutcome> {
-    return (this.#enqueue(null, change, claimsOfChange(change), false) as Later<ChangeOutcome>).toPromise();
+    return (this.#enqueue(null, change, claimsOfChange(change), false) as Deferred<ChangeOutcome>).toPromise();
   }
 
   /** Other nodes spend as well: what an account held a moment ago is not known to be true now. */
@@ -232,12 +232,12 @@ export class PostgresLedger implements Ledger {
     await Promise.all(this.#workers.map(({ lane }) => lane.close()));
   }
 
-  #enqueue(spend: Spend | null, change: Change | null, claims: Item['claims'], plain: boolean): Later<Outcome> {
-    if (this.#isClosed) return Later.failed(new StorageUnavailable('The database is closed.'));
+  #enqueue(spend: Spend | null, change: Change | null, claims: Item['claims'], plain: boolean): Deferred<Outcome> {
+    if (this.#isClosed) return Deferred.failed(new StorageUnavailable('The database is closed.'));
     if (this.#waiting >= this.#options.maxWaiting) {
-      return Later.failed(new StorageUnavailable('Too many requests are waiting for the ledger.'));
+      return Deferred.failed(new StorageUnavailable('Too many requests are waiting for the ledger.'));
     }
-    const outcome = new Later<Outcome>();
+    const outcome = new Deferred<Outcome>();
     this.#waiting++;
     this.#schedule();
     this.#queue.push({ spend, change, claims, queuedAtMs: this.#turnMs, isPlain: plain, tries: 0, outcome });

@@ -1,5 +1,5 @@
 import { AHEAD_MS } from '../../../core/window.ts';
-import type { EdgeCount, EdgeCounts, LoadedCount } from '../../port/storage.ts';
+import type { LocalCount, LocalCounts, LoadedCount } from '../../port/storage.ts';
 import { asUnavailable } from '../connection/databaseError.ts';
 import { GONE_AFTER_MS } from '../freshness/nodes.ts';
 import type { Pool } from '../connection/pool.ts';
@@ -40,7 +40,7 @@ interface LoadRow extends Record<string, unknown> {
  * What every node has let through, in one table: each node writes its own rows, as absolute numbers that only grow within a
  * window, and reads the sums of the others. No order of arrival, and no message twice, can make it count wrong.
  */
-export class PostgresEdgeCounts implements EdgeCounts {
+export class PostgresLocalCounts implements LocalCounts {
   readonly isShared = true;
   readonly #session: Session;
   readonly #node: string;
@@ -104,7 +104,7 @@ export class PostgresEdgeCounts implements EdgeCounts {
    * Where there is nobody to tell, what is saved keeps the time at which it was last told: within a window no index has to be
    * changed for it, and it takes half of the work. All of it is told when another node is seen.
    */
-  async sync(counts: readonly EdgeCount[], isLast: boolean): Promise<readonly EdgeCount[]> {
+  async sync(counts: readonly LocalCount[], isLast: boolean): Promise<readonly LocalCount[]> {
     this.#wasQuiet ||= this.#isQuiet && counts.length > 0;
     const { rows } = await asUnavailable(
       this.#session.query<SumRow>({

@@ -24,7 +24,7 @@ import { Committing } from './commitPath.ts';
 import type { DirectLog } from '../log/directLog.ts';
 import { isDamage, toWriteFailure, WriteFailure } from '../file/writeFailure.ts';
 import { Folding } from '../recovery/applyLog.ts';
-import { Later } from '../../port/deferred.ts';
+import { Deferred } from '../../port/deferred.ts';
 import { RecordRevisions } from './recordRevisions.ts';
 import { Replays } from './idempotency.ts';
 import type { SqliteThread } from '../thread/threadClient.ts';
@@ -42,7 +42,7 @@ export interface LedgerOptions {
   readonly maxWaiting: number;
   readonly idempotencyRetentionMs: number;
   /** Removes the local counts of windows that ended until then. */
-  readonly pruneEdge: (endedAtMs: number) => Promise<void>;
+  readonly pruneLocalCounts: (endedAtMs: number) => Promise<void>;
   readonly observe: LedgerObserver;
 }
 
@@ -60,7 +60,7 @@ type Outcome = SpendOutcome | ChangeOutcome | null;
 
 interface Item {
   readonly work: Work;
-  readonly answer: Later<Outcome>;
+  readonly answer: Deferred<Outcome>;
 }
 
 /**
@@ -140,7 +140,7 @@ export class SqliteLedger implements Ledger {
     return this.#enqueue<SpendOutcome>({ spend }).toPromise();
   }
 
-  submit(spend: Spend): Later<SpendOutcome> {
+  submit(spend: Spend): Deferred<SpendOutcome> {
     return this.#enqueue<SpendOutcome>({ spend });
   }
 
@@ -197,7 +197,7 @@ export class SqliteLedger implements Ledger {
       () => this.#windows.prune(endedAtMs),
       () =>
         this.#writer.call('write', [{ sql: 'DELETE FROM former_secrets WHERE until_ms <= $1', params: [endedAtMs] }]),
-      () => this.#options.pruneEdge(endedAtMs),
+      () => this.#options.pruneLocalCounts(endedAtMs),
     ];
     // Each by itself: one that fails does not keep the others.
     const failures: unknown[] = [];
@@ -213,15 +213,15 @@ export class SqliteLedger implements Ledger {
     await this.#folding.finish();
   }
 
-  #enqueue<T extends Outcome>(work: Work): Later<T> {
+  #enqueue<T extends Outcome>(work: Work): Deferred<T> {
     if (this.#writer.isBroken || this.#state === 'broken' || this.#state === 'closed') {
-      return Later.failed(new StorageUnavailable('The database is closed or has failed.'));
+      return Deferred.failed(new StorageUnavailable('The database is closed or has failed.'));
     }
     if (this.#waiting.length >= this.#options.maxWaiting) {
-      return Later.failed(new StorageUnavailable('Too many requests are waiting for the ledger.'));
+      return Deferred.failed(new StorageUnavailable('Too many requests are waiting for the ledger.'));
     }
-    const answer = new Later<T>();
-    this.#waiting.push({ work, answer: answer as unknown as Later<Outcome> });
+    const answer = new Deferred<T>();
+    this.#waiting.push({ work, answer: answer as unknown as Deferred<Outcome> });
     if (this.#state === 'idle') {
       this.#state = 'running';
       this.#idle = new Promise((done) => {

@@ -1,14 +1,14 @@
 import type { Connection } from '../analytics/foldCounts.ts';
 
 /** Counts by column: strings and a block of numbers are handed to a thread at a fraction of what objects cost. */
-export interface EdgeColumns {
+export interface LocalCountColumns {
   readonly owners: readonly string[];
   readonly names: readonly string[];
   /** durationMs, count and resetAtMs of each. */
   readonly numbers: Float64Array;
 }
 
-export const EDGE_NUMBERS = 3;
+export const LOCAL_COUNT_NUMBERS = 3;
 
 const SAVE = `INSERT INTO edge_counts (owner, name, duration_ms, count, reset_at_ms) VALUES ($1, $2, $3, $4, $5)
   ON CONFLICT (owner, name, duration_ms) DO UPDATE SET count = excluded.count, reset_at_ms = excluded.reset_at_ms`;
@@ -25,7 +25,7 @@ const REMOVE = 'DELETE FROM edge_counts WHERE owner = $1 AND name = $2 AND durat
  * Local counts on their way into the table. All of a round are written in one transaction and in the order of the table, so
  * that a page of it is written once: 1.4 µs for each of 100,000, where a thousand at a time, in any order, took 14.
  */
-export class EdgeRows {
+export class LocalCountRows {
   readonly #connection: Connection;
   readonly #waiting = new Map<
     string,
@@ -37,12 +37,12 @@ export class EdgeRows {
   }
 
   /** Written with the last of a round. When that fails they are forgotten: who sent them hears of it, and sends all again. */
-  save({ owners, names, numbers }: EdgeColumns, isLast: boolean): void {
+  save({ owners, names, numbers }: LocalCountColumns, isLast: boolean): void {
     for (let i = 0; i < owners.length; i++) {
       const [owner = '', name = ''] = [owners[i], names[i]];
-      const durationMs = numbers[i * EDGE_NUMBERS] ?? 0;
-      const count = numbers[i * EDGE_NUMBERS + 1] ?? 0;
-      const reset = numbers[i * EDGE_NUMBERS + 2] ?? 0;
+      const durationMs = numbers[i * LOCAL_COUNT_NUMBERS] ?? 0;
+      const count = numbers[i * LOCAL_COUNT_NUMBERS + 1] ?? 0;
+      const reset = numbers[i * LOCAL_COUNT_NUMBERS + 2] ?? 0;
       this.#waiting.set(`${owner}\0${name}\0${durationMs}`, [owner, name, durationMs, count, reset]);
     }
     if (isLast && this.#waiting.size > 0) this.#write();

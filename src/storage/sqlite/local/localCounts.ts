@@ -1,13 +1,13 @@
 import type { Database } from 'bun:sqlite';
 
-import { type EdgeCount, type EdgeCounts, type LoadedCount, StorageUnavailable } from '../../port/storage.ts';
-import { EDGE_NUMBERS, type EdgeColumns } from './localCountRows.ts';
+import { type LocalCount, type LocalCounts, type LoadedCount, StorageUnavailable } from '../../port/storage.ts';
+import { LOCAL_COUNT_NUMBERS, type LocalCountColumns } from './localCountRows.ts';
 import { toWriteFailure } from '../file/writeFailure.ts';
 import type { LazyThread } from '../thread/lazyThread.ts';
 import type { SqliteThread } from '../thread/threadClient.ts';
 
 /** Local counts are saved in analytics.db, by its thread: no spend waits for it, and without them verification goes on. */
-export class SqliteEdgeCounts implements EdgeCounts {
+export class SqliteLocalCounts implements LocalCounts {
   readonly isShared = false;
   readonly isAlone = true;
   readonly #thread: LazyThread;
@@ -33,7 +33,7 @@ export class SqliteEdgeCounts implements EdgeCounts {
     }
   }
 
-  async sync(counts: readonly EdgeCount[], isLast: boolean): Promise<readonly EdgeCount[]> {
+  async sync(counts: readonly LocalCount[], isLast: boolean): Promise<readonly LocalCount[]> {
     try {
       const thread = await this.#thread.get();
       const before = this.#last;
@@ -50,7 +50,7 @@ export class SqliteEdgeCounts implements EdgeCounts {
 
   /** Not by a thread that nothing else needs: what is left from before is removed when something is saved again. */
   async prune(endedAtMs: number): Promise<void> {
-    if (this.#thread.isStarted) await (await this.#thread.get()).call('pruneEdge', endedAtMs);
+    if (this.#thread.isStarted) await (await this.#thread.get()).call('pruneLocalCounts', endedAtMs);
   }
 
   onForgotten(listener: () => void): void {
@@ -58,12 +58,12 @@ export class SqliteEdgeCounts implements EdgeCounts {
   }
 }
 
-function toColumns(counts: readonly EdgeCount[]): EdgeColumns {
-  const numbers = new Float64Array(counts.length * EDGE_NUMBERS);
+function toColumns(counts: readonly LocalCount[]): LocalCountColumns {
+  const numbers = new Float64Array(counts.length * LOCAL_COUNT_NUMBERS);
   for (const [i, { durationMs, count, resetAtMs }] of counts.entries()) {
-    numbers[i * EDGE_NUMBERS] = durationMs;
-    numbers[i * EDGE_NUMBERS + 1] = count;
-    numbers[i * EDGE_NUMBERS + 2] = resetAtMs;
+    numbers[i * LOCAL_COUNT_NUMBERS] = durationMs;
+    numbers[i * LOCAL_COUNT_NUMBERS + 1] = count;
+    numbers[i * LOCAL_COUNT_NUMBERS + 2] = resetAtMs;
   }
   return { owners: counts.map(({ owner }) => owner), names: counts.map(({ name }) => name), numbers };
 }

@@ -6,7 +6,7 @@ import type { RecordWrite } from '../../port/records.ts';
 import type { Params, Statement as SqlStatement } from '../../sql/statement.ts';
 import { writeStatements } from '../../sql/writes.ts';
 import { openDurably } from '../file/openDatabase.ts';
-import { type EdgeColumns, EdgeRows } from '../local/localCountRows.ts';
+import { type LocalCountColumns, LocalCountRows } from '../local/localCountRows.ts';
 import { toWriteFailure, WriteFailure } from '../file/writeFailure.ts';
 import { toLog } from './logBytes.ts';
 import { ENTRY_LENGTH } from './accountEntry.ts';
@@ -63,7 +63,7 @@ export class Writer {
     statement: (sql: string) => this.#statement(sql),
     transaction: (work: () => void) => this.#transaction(work),
   };
-  readonly #edge = new EdgeRows(this.#connection);
+  readonly #localCounts = new LocalCountRows(this.#connection);
 
   constructor(options: WriterOptions) {
     this.#db = openDurably(options.path);
@@ -136,12 +136,12 @@ export class Writer {
     return removed < rows;
   }
 
-  saveEdge(counts: EdgeColumns, isLast: boolean): void {
-    this.#edge.save(counts, isLast);
+  saveEdge(counts: LocalCountColumns, isLast: boolean): void {
+    this.#localCounts.save(counts, isLast);
   }
 
-  pruneEdge(endedAtMs: number): void {
-    this.#edge.prune(endedAtMs);
+  pruneLocalCounts(endedAtMs: number): void {
+    this.#localCounts.prune(endedAtMs);
   }
 
   /** A block of account numbers, taken for good before the first of them is used. */

@@ -44,8 +44,8 @@ function carryOut(call: ThreadCall): unknown {
       return writer?.trim(...call.args);
     case 'saveEdge':
       return writer?.saveEdge(...call.args);
-    case 'pruneEdge':
-      return writer?.pruneEdge(...call.args);
+    case 'pruneLocalCounts':
+      return writer?.pruneLocalCounts(...call.args);
     case 'reserve':
       return writer?.reserve(...call.args);
     case 'noteCommit':

@@ -1,4 +1,4 @@
-import type { EdgeColumns } from '../local/localCountRows.ts';
+import type { LocalCountColumns } from '../local/localCountRows.ts';
 import { type FailureKind, WriteFailure } from '../file/writeFailure.ts';
 import type { Statement } from '../../sql/statement.ts';
 import { requireSpareFiles } from '../file/spareFiles.ts';
@@ -15,8 +15,8 @@ interface ThreadMethods {
   commit(commit: Commit): void;
   fold(numbers: Float64Array): void;
   trim(number: number, rows: number): boolean;
-  saveEdge(counts: EdgeColumns, isLast: boolean): void;
-  pruneEdge(endedAtMs: number): void;
+  saveEdge(counts: LocalCountColumns, isLast: boolean): void;
+  pruneLocalCounts(endedAtMs: number): void;
   reserve(count: number): number;
   noteCommit(path: string, text: string): void;
   setMaxPages(pages: number | null): void;
