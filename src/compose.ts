@@ -111,6 +111,7 @@ function assemble<S extends Storage>(storage: S, metrics: HttpMetrics, surroundi
       verificationsPerSecond: config.maxVerificationsPerSecond,
     },
     maxTagLists: config.analyticsTagLists,
+    countsVerifications: config.analytics,
     retention: { minute: config.analyticsMinutes, hour: config.analyticsHours, day: config.analyticsDays },
   });
   return {

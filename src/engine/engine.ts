@@ -40,6 +40,8 @@ export interface EngineOptions {
   /** Live counters of standalone limits in one namespace. */
   readonly maxLimitsPerNamespace: number;
   readonly quotas: QuotaLimits;
+  /** Verifications are counted for analytics. */
+  readonly countsVerifications: boolean;
   /** How long verifications stay counted. */
   readonly retention: Retention;
   /** Different tag lists that an api's verifications are counted under in a day. */
@@ -83,12 +85,14 @@ export class Engine {
       maxOwners: maxLocalOwners,
       maxPerGroup: options.maxLimitsPerNamespace,
     });
+    this.tally = new TallyBook(this.keyCache.packed, () => storage.ledger.nowMs(), new TagLists(options.maxTagLists));
     this.verifier = new Verifier({
       keys: this.keyCache,
       localLimits: this.localLimits,
       ledger: storage.ledger,
       freshness: storage.freshness,
       refills,
+      analytics: options.countsVerifications ? this.tally : null,
     });
     this.access = new Access(storage.records, storage.freshness);
     const parts: AdminParts = {
@@ -116,8 +120,6 @@ export class Engine {
       maxPerNamespace: options.maxLimitsPerNamespace,
       stoppedBecause: () => this.verifier.stoppedBecause,
     });
-    const tagLists = new TagLists(options.maxTagLists);
-    this.tally = new TallyBook(this.keyCache.packed, () => storage.ledger.nowMs(), tagLists);
     this.tallyFlush = new TallyFlush({
       book: this.tally,
       tallies: storage.tallies,

@@ -63,16 +63,18 @@ describe('an account whose row someone else holds', () => {
     const [held = 0, ...others] = accounts;
     const holder = await hold(lab, held);
     const done = new Finishing();
-    for (let i = 0; i < 5; i++) void done.add(`held ${i}`, storage.ledger.spend(spendOf(credits(held, 1))));
-    for (const account of others) void done.add(`other ${account}`, storage.ledger.spend(spendOf(credits(account, 1))));
+    for (let i = 0; i < 5; i++)
+      void done.add(`held ${i}`, Promise.resolve(storage.ledger.spend(spendOf(credits(held, 1)))));
+    for (const account of others)
+      void done.add(`other ${account}`, Promise.resolve(storage.ledger.spend(spendOf(credits(account, 1)))));
     await untilLocked(lab);
     // One after another, so that each is a batch of its own beside the one that waits.
     for (const account of others) {
-      await done.add(`later ${account}`, storage.ledger.spend(spendOf(credits(account, 1))));
+      await done.add(`later ${account}`, Promise.resolve(storage.ledger.spend(spendOf(credits(account, 1)))));
     }
     expect(done.order.filter((name) => name.startsWith('held'))).toEqual([]);
     expect(done.order.length).toBe(2 * others.length);
-    void done.add('held 5', storage.ledger.spend(spendOf(credits(held, 1))));
+    void done.add('held 5', Promise.resolve(storage.ledger.spend(spendOf(credits(held, 1)))));
     await Bun.sleep(1_000);
     expect(done.order.length).toBe(2 * others.length);
     await holder.query('COMMIT');
@@ -87,15 +89,20 @@ describe('an account whose row someone else holds', () => {
     const [held = 0, besides = 0, other = 0] = accounts;
     const holder = await hold(lab, held);
     const done = new Finishing();
-    void done.add('held', storage.ledger.spend(spendOf(credits(held, 1))));
-    void done.add('with another leg', storage.ledger.spend(spendOf(credits(besides, 1), credits(held, 1))));
-    void done.add('other', storage.ledger.spend(spendOf(credits(other, 1))));
+    void done.add('held', Promise.resolve(storage.ledger.spend(spendOf(credits(held, 1)))));
+    void done.add(
+      'with another leg',
+      Promise.resolve(storage.ledger.spend(spendOf(credits(besides, 1), credits(held, 1)))),
+    );
+    void done.add('other', Promise.resolve(storage.ledger.spend(spendOf(credits(other, 1)))));
     await done.all();
     expect(done.order[0]).toBe('other');
     expect(['held', 'with another leg', 'other'].map((name) => done.isTaken(name))).toEqual([false, false, true]);
     expect(await lab.values(accounts)).toEqual([START, START, START - 1]);
     await holder.query('ROLLBACK');
-    expect(await storage.ledger.spend(spendOf(credits(held, 1)))).toMatchObject({ legs: [{ left: START - 1 }] });
+    expect(await Promise.resolve(storage.ledger.spend(spendOf(credits(held, 1))))).toMatchObject({
+      legs: [{ left: START - 1 }],
+    });
   });
 
   test.concurrent('harms only itself: one that was held for a moment only is served, although both waited together', async () => {
@@ -104,8 +111,8 @@ describe('an account whose row someone else holds', () => {
     const [long = 0, short = 0] = accounts;
     const [longHolder, shortHolder] = [await hold(lab, long), await hold(lab, short)];
     const done = new Finishing();
-    void done.add('long', storage.ledger.spend(spendOf(credits(long, 1))));
-    void done.add('short', storage.ledger.spend(spendOf(credits(short, 1))));
+    void done.add('long', Promise.resolve(storage.ledger.spend(spendOf(credits(long, 1)))));
+    void done.add('short', Promise.resolve(storage.ledger.spend(spendOf(credits(short, 1)))));
     await untilLocked(lab);
     await shortHolder.query('COMMIT');
     await done.all();

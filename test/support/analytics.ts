@@ -6,7 +6,7 @@ import { PackedKeys } from '../../src/engine/cache/packedKeys.ts';
 import { TagLists } from '../../src/engine/analytics/tagLists.ts';
 import { TallyBook } from '../../src/engine/analytics/openCounts.ts';
 import { TallyFlush } from '../../src/engine/analytics/writeCounts.ts';
-import type { VerifyRequest } from '../../src/engine/verify/verifier.ts';
+import type { VerifyRequest } from '../../src/engine/verify/request.ts';
 import { StorageOutcomeUnknown, StorageUnavailable } from '../../src/storage/port/storage.ts';
 import type { Page } from '../../src/storage/port/records.ts';
 import type { Span, Tallies, TallyQuery, TallyRow } from '../../src/storage/port/analytics.ts';

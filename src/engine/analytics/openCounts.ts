@@ -5,7 +5,7 @@ import { OpenTally } from './openCount.ts';
 import type { PackedKeys } from '../cache/packedKeys.ts';
 import type { TagList, TagLists } from './tagLists.ts';
 import type { Verdict } from '../verify/verdict.ts';
-import type { VerifyRequest } from '../verify/verifier.ts';
+import type { VerifyRequest } from '../verify/request.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;

@@ -11,27 +11,27 @@ import { grantsFor, NO_PERMISSIONS, type PermissionQuery } from '../../core/perm
 import type { KeyEntry } from '../cache/keyEntry.ts';
 import { type AppliedLimit, accountOf } from './appliedLimits.ts';
 import type { NamespaceEntry } from '../standalone/namespaces.ts';
-import type { Counted } from './verifier.ts';
+import type { Counting } from './counting.ts';
 
 /**
  * The records that decided a verification, except those whose revision a leg of its spend names: the accounts of a record carry
  * its revision. Most keys have counters of their own and need no fence.
  */
-export function fencesOf(counted: Counted, strict: readonly AppliedLimit[]): readonly Fence[] {
-  const { entry, request } = counted;
+export function fencesOf(counting: Counting): readonly Fence[] {
+  const { entry, request, strict } = counting;
   const { credits, identity } = entry;
   const key = credits !== null || strict.some((limit) => !limit.ofIdentity && hasAccount(entry, limit));
   if (key && identity === null && request.permissions === null) return NO_FENCES;
   const ofIdentity = strict.some((limit) => limit.ofIdentity && hasAccount(entry, limit));
-  return fencesBeside(counted, { key, identity: ofIdentity || (identity !== null && identity.credits !== null) });
+  return fencesBeside(counting, { key, identity: ofIdentity || (identity !== null && identity.credits !== null) });
 }
 
 /** The records that decided a verification, all of them: where no leg names any. */
-export function everyFenceOf(counted: Counted): readonly Fence[] {
-  return fencesBeside(counted, { key: false, identity: false });
+export function everyFenceOf(counting: Counting): readonly Fence[] {
+  return fencesBeside(counting, { key: false, identity: false });
 }
 
-function fencesBeside({ entry, request }: Counted, isNamed: { key: boolean; identity: boolean }): readonly Fence[] {
+function fencesBeside({ entry, request }: Counting, isNamed: { key: boolean; identity: boolean }): readonly Fence[] {
   const { identity } = entry;
   const fences: Fence[] = [];
   if (!isNamed.key) fences.push(recordFence('key', entry.id, entry.revision));

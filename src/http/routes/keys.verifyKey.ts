@@ -2,7 +2,6 @@ import { Type } from 'typebox';
 
 import { MAX_VERIFY_BODY_BYTES } from '../../core/bounds.ts';
 import type { Verdict } from '../../engine/verify/verdict.ts';
-import type { VerifyRequest } from '../../engine/verify/verifier.ts';
 import { checkContentType, readBody } from '../request/body.ts';
 import { IdentityObject } from '../shapes/keyObject.ts';
 import { strict } from '../shapes/schemas.ts';
@@ -99,21 +98,15 @@ function decide(
   asker?.take(1);
   const decided = service.engine.verifier.verify(asked);
   return 'then' in decided
-    ? decided.then((verdict) => finish(service, asked, verdict, startedAt))
-    : finish(service, asked, decided, startedAt);
+    ? decided.then((verdict) => finish(service, verdict, startedAt))
+    : finish(service, decided, startedAt);
 }
 
-function finish(service: Service, asked: VerifyRequest, verdict: Verdict, startedAt: number): WireVerdict {
+function finish(service: Service, verdict: Verdict, startedAt: number): WireVerdict {
   const text = verdictText(verdict, service.requestIds.next());
   const headerLines = verdict.limits === null && !verdict.replayed ? '' : headerLinesOf(service, verdict);
   service.metrics.verified(verdict.code, service.monotonicMs() - startedAt);
-  countVerdict(service, asked, verdict);
   return { text, bytes: verdictBytes(verdict, text), headerLines };
-}
-
-/** For the analytics. */
-export function countVerdict({ config, engine }: Service, asked: VerifyRequest, verdict: Verdict): void {
-  if (config.analytics) engine.tally.count(asked, verdict);
 }
 
 function headerLinesOf(service: Service, verdict: Verdict): string {

@@ -2,7 +2,7 @@ import { Compile } from 'typebox/compile';
 import { Type } from 'typebox';
 
 import { MAX_BATCH_ITEMS, MAX_VERIFY_BATCH_BODY_BYTES } from '../../core/bounds.ts';
-import type { VerifyRequest } from '../../engine/verify/verifier.ts';
+import type { VerifyRequest } from '../../engine/verify/request.ts';
 import { type AnswerContext, errorBody, jsonText } from '../answer/answer.ts';
 import { checkContentType, readBodyStrictly } from '../request/body.ts';
 import { explain } from '../request/explain.ts';
@@ -13,7 +13,7 @@ import type { Peer, Service } from '../service.ts';
 import { verdictText } from '../verify/verdictText.ts';
 import { VerifyBody } from '../verify/verifyBody.ts';
 import { authenticateAsker, fullRequest, HttpCaller } from '../verify/verifyRequest.ts';
-import { countVerdict, VerdictObject, verifyKey } from './keys.verifyKey.ts';
+import { VerdictObject, verifyKey } from './keys.verifyKey.ts';
 
 const Body = strict({ keys: Type.Array(VerifyBody, { minItems: 1, maxItems: MAX_BATCH_ITEMS }) });
 const ErrorObject = Type.Object({ error: Type.Object({ code: Type.String(), message: Type.String() }) });
@@ -62,6 +62,5 @@ async function answerOne(service: Service, asked: VerifyRequest): Promise<string
   const startedAt = service.monotonicMs();
   const verdict = await service.engine.verifier.verify(asked);
   service.metrics.verified(verdict.code, service.monotonicMs() - startedAt);
-  countVerdict(service, asked, verdict);
   return verdictText(verdict, service.requestIds.next());
 }

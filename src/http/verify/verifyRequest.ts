@@ -4,7 +4,7 @@ import { DEFAULT_LIMIT_NAME } from '../../core/records.ts';
 import { holdsRight, holdsRightSomewhere } from '../../core/rights.ts';
 import { isSecretShaped } from '../../core/secret.ts';
 import type { LimitRequest } from '../../engine/verify/appliedLimits.ts';
-import type { Caller, VerifyRequest } from '../../engine/verify/verifier.ts';
+import type { Caller, VerifyRequest } from '../../engine/verify/request.ts';
 import { badFields } from '../shapes/keyFields.ts';
 import { toPermissionQuery } from './permissionQuery.ts';
 import type { Asking, HeaderLookup, Service } from '../service.ts';

@@ -63,9 +63,7 @@ export interface ClosedWindows {
  * items done one by one in arrival order (core/spend.ts) and one durable commit before any of its answers.
  */
 export interface Ledger {
-  spend(spend: Spend): Promise<SpendOutcome>;
-  /** The same for those who take up the outcome at once, in the turn in which it is known. */
-  submit(spend: Spend): PromiseLike<SpendOutcome>;
+  spend(spend: Spend): PromiseLike<SpendOutcome>;
   /** What a spend under this idempotency key was answered, in the order of the queue; null when there was none. */
   findReplay(key: IdempotencyKey): Promise<SpendOutcome | null>;
   apply(change: Change): Promise<ChangeOutcome>;

@@ -150,7 +150,7 @@ describe('rows of long lists', () => {
 });
 
 test('a list that its api cannot pay for takes none of the places', async () => {
-  const world = new TallyWorld(50, 100);
+  const world = new TallyWorld(50, 200);
   const key = world.keep(1);
   // Each costs a page beside its bytes: the savings end after a few.
   for (let n = 0; n < 1_000; n++) world.verify(key, { tags: tagOf(MAX_TAG_LIST_BYTES, `${n} `) });

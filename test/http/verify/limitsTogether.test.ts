@@ -126,11 +126,11 @@ describe('headers of a limited key', () => {
   test('count from the moment at which the ledger decided: a window that began meanwhile is not longer than it is', async () => {
     const { key } = await service.createKey({ ratelimit: { limit: 2, duration: 60_000, async: false } });
     const { ledger } = service.storage;
-    const submit = ledger.submit.bind(ledger);
+    const spend = ledger.spend.bind(ledger);
     service.clock.set(NOON_ONE - 100);
-    ledger.submit = (asked) => {
+    ledger.spend = (asked) => {
       service.clock.set(NOON_ONE + 100);
-      return submit(asked);
+      return spend(asked);
     };
     expect(shown(await call(key))).toEqual(['"default";q=2;w=60', '"default";r=1;t=60', null]);
   });

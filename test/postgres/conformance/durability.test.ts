@@ -28,8 +28,10 @@ async function live(storage: Storage): Promise<readonly number[]> {
     { kind: 'insertKey', key: key('key_1', { identityId: 'id_1', credits: { account: plain, refill: null } }) },
     { kind: 'insertRootKey', rootKey: rootKey('rk_1') },
   );
-  await Promise.all(Array.from({ length: 30 }, () => storage.ledger.spend(spendOf(credits(plain, 1)))));
-  await storage.ledger.spend(spendOf(strict(window, 4, 10), credits(plain, 10)));
+  await Promise.all(
+    Array.from({ length: 30 }, () => Promise.resolve(storage.ledger.spend(spendOf(credits(plain, 1))))),
+  );
+  await Promise.resolve(storage.ledger.spend(spendOf(strict(window, 4, 10), credits(plain, 10))));
   await storage.ledger.apply(change({ account: closed, expect: 1, close: true, refill: null, revision: 1 }));
   await storage.ledger.apply({
     writes: [{ kind: 'updateKey', key: key('key_1', { identityId: 'id_1', revision: 2 }), expect: 1 }],
@@ -64,16 +66,18 @@ describePort('durability', (world) => {
     const before = await everything(world().storage, accounts);
     const copy = await world().afterCrash();
     expect(await everything(copy, accounts)).toEqual(before);
-    const next = await copy.ledger.spend(spendOf(credits(accounts[0] ?? 0, 60, null, 2)));
+    const next = await Promise.resolve(copy.ledger.spend(spendOf(credits(accounts[0] ?? 0, 60, null, 2))));
     expect(next).toMatchObject({ status: 'taken', legs: [{ left: 0 }] });
-    expect((await copy.ledger.spend(spendOf(credits(accounts[1] ?? 0, 0)))).status).toBe('stale');
+    expect((await Promise.resolve(copy.ledger.spend(spendOf(credits(accounts[1] ?? 0, 0))))).status).toBe('stale');
   });
 
   test('an end in the middle of a stream of spends: what had been answered by then is there, to the unit', async () => {
     const { storage } = world();
     const account = await openCredits(storage, 1000);
     for (let round = 1; round <= 10; round++) {
-      await Promise.all(Array.from({ length: 10 }, () => storage.ledger.spend(spendOf(credits(account, 1)))));
+      await Promise.all(
+        Array.from({ length: 10 }, () => Promise.resolve(storage.ledger.spend(spendOf(credits(account, 1))))),
+      );
       const copy = await world().afterCrash();
       expect(await balanceOf(copy, account)).toBe(1000 - round * 10);
     }
@@ -93,7 +97,7 @@ describePort('durability', (world) => {
     const { storage } = world();
     const account = await openCredits(storage, 10);
     const before = await stateOf(storage, account);
-    const spending = storage.ledger.spend(spendOf(credits(account, 1)));
+    const spending = Promise.resolve(storage.ledger.spend(spendOf(credits(account, 1))));
     // Whoever does not know without asking says nothing.
     expect([undefined, before]).toContainEqual(storage.ledger.peek(account));
     await spending;
@@ -111,7 +115,9 @@ describePort('durability', (world) => {
     );
     await world().reopen();
     expect((await pending).filter(({ status }) => status === 'taken').length).toBe(50);
-    const refused = await storage.ledger.spend(spendOf(credits(account, 1))).catch((error: unknown) => error);
+    const refused = await Promise.resolve(storage.ledger.spend(spendOf(credits(account, 1)))).catch(
+      (error: unknown) => error,
+    );
     expect(refused).toBeInstanceOf(StorageUnavailable);
     expect(await balanceOf(world().storage, account)).toBe(50);
   });
@@ -125,7 +131,7 @@ describePort('durability', (world) => {
     const spent: Promise<unknown>[] = [];
     for (const account of accounts) {
       if (isDone) break;
-      spent.push(storage.ledger.spend(spendOf(credits(account, 1))));
+      spent.push(Promise.resolve(storage.ledger.spend(spendOf(credits(account, 1)))));
       await new Promise((turn) => setImmediate(turn));
     }
     await Promise.all([finding, ...spent]);

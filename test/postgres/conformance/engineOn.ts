@@ -21,6 +21,7 @@ export function engineOn(storage: Storage): Engine {
     maxLimitsPerNamespace: 100,
     maxTagLists: 100,
     quotas: { keys: null, apis: null, verificationsPerSecond: null },
+    countsVerifications: true,
     retention: { minute: 0, hour: 0, day: 0 },
   });
 }

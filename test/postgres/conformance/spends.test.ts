@@ -168,8 +168,8 @@ describePort('spends', (world) => {
     const { storage } = world();
     const account = await openCredits(storage, 5);
     const seen: string[] = [];
-    const take = (name: string) => storage.ledger.submit(spendOf(credits(account, 1))).then(() => seen.push(name));
-    const failing = storage.ledger.submit(spendOf(credits(account, 1))).then(() => {
+    const take = (name: string) => storage.ledger.spend(spendOf(credits(account, 1))).then(() => seen.push(name));
+    const failing = storage.ledger.spend(spendOf(credits(account, 1))).then(() => {
       seen.push('b');
       throw new Error('no');
     });
@@ -193,7 +193,7 @@ describePort('spends', (world) => {
       if (!isDone) setImmediate(turn);
     };
     const again = async (left: number): Promise<void> => {
-      await storage.ledger.submit(spendOf(credits(account, 1))).then(() => (left > 1 ? again(left - 1) : undefined));
+      await storage.ledger.spend(spendOf(credits(account, 1))).then(() => (left > 1 ? again(left - 1) : undefined));
     };
     setImmediate(turn);
     await again(20);

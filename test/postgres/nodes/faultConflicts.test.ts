@@ -52,7 +52,7 @@ afterAll(async () => {
   await lab[Symbol.asyncDispose]();
 });
 
-const spend = () => storage.ledger.spend(spendOf(credits(first, 1)));
+const spend = () => Promise.resolve(storage.ledger.spend(spendOf(credits(first, 1))));
 const add = () => storage.ledger.apply(change({ account: first, expect: 1, refill: null, add: 7, revision: 1 }));
 const balance = async (): Promise<number> => (await lab.values([first]))[0] ?? NaN;
 
@@ -101,7 +101,7 @@ describe('a batch whose commit fails', () => {
     const asked = { legs: [credits(first, 1)], fences: [], idempotency: idempotency(crypto.randomUUID()) };
     await failCommits('40001', BATCH_TRIES - 1);
     for (const replayed of [false, true]) {
-      const answer = await storage.ledger.spend(asked);
+      const answer = await Promise.resolve(storage.ledger.spend(asked));
       expect(answer).toMatchObject({ status: 'taken', replayed, legs: [{ left: START - 2 }] });
     }
     expect(await balance()).toBe(START - 2);
@@ -125,7 +125,9 @@ describe('a batch that is ended because two wait for each other', () => {
     // The other one waits for ever: it is the batch that has to give way.
     await other.query("BEGIN; SET LOCAL deadlock_timeout = '1h'");
     await other.query(hold, [third]);
-    const answer = storage.ledger.spend(spendOf(credits(first, 1), credits(second, 1), credits(third, 1)));
+    const answer = Promise.resolve(
+      storage.ledger.spend(spendOf(credits(first, 1), credits(second, 1), credits(third, 1))),
+    );
     const waits = "wait_event_type = 'Lock'";
     await untilBackend(lab, `application_name LIKE '${lab.database} %' AND ${waits}`);
     const inTheWay = other.query(hold, [first]);
@@ -161,7 +163,9 @@ describe('a batch that was committed, and of which the database says that it doe
       END $$`);
     const node = await own.open();
     const [account = 0] = await openCounters(node, 1, START);
-    const answers = await Promise.all([1, 2, 3].map(() => node.ledger.spend(spendOf(credits(account, 1)))));
+    const answers = await Promise.all(
+      [1, 2, 3].map(() => Promise.resolve(node.ledger.spend(spendOf(credits(account, 1))))),
+    );
     expect(answers.map(left)).toEqual([START - 1, START - 2, START - 3]);
     expect(await own.values([account])).toEqual([START - 3]);
     // One batch, or one for each of them.

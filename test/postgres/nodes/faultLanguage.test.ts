@@ -35,9 +35,9 @@ async function speakGerman(applicationName: string) {
 
 /** A spend whose wait for the standby is cancelled is not answered until the standby has it. */
 async function expectNotAnswered(storage: PostgresStorage, account: number, applicationName: string): Promise<void> {
-  await storage.ledger.spend(spendOf(credits(account, 1)));
+  await Promise.resolve(storage.ledger.spend(spendOf(credits(account, 1))));
   await pair.standby.kill();
-  const spend = storage.ledger.spend(spendOf(credits(account, 1)));
+  const spend = Promise.resolve(storage.ledger.spend(spendOf(credits(account, 1))));
   await pair.cancelWait(await pair.untilWaiting(applicationName, `NOT ${BEAT}`));
   const first = await firstOf(spend, pair.untilWaiting(applicationName, RESOLVE));
   await pair.standbyBack();

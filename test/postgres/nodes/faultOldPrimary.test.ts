@@ -29,11 +29,11 @@ describe('a standby was promoted while its primary goes on', () => {
     const heard: RecordChange[] = [];
     node.freshness.onChange((change) => heard.push(change));
     try {
-      expect(await node.ledger.spend(spendOf(account))).toMatchObject({ legs: [{ left: 99 }] });
+      expect(await Promise.resolve(node.ledger.spend(spendOf(account)))).toMatchObject({ legs: [{ left: 99 }] });
       await until('the standby has the spend', async () => (await valueOn(standby, account)) === 99);
       await standby.promote();
       await until('the node spends on the promoted server', async () => {
-        await node.ledger.spend(spendOf(account)).catch(() => null);
+        await Promise.resolve(node.ledger.spend(spendOf(account))).catch(() => null);
         return (await valueOn(standby, account)) < 99;
       });
       const leftBehind = await valueOn(old, account);
@@ -41,7 +41,7 @@ describe('a standby was promoted while its primary goes on', () => {
       await standby.query(
         `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'keystile %'`,
       );
-      for (let i = 0; i < 20; i++) await node.ledger.spend(spendOf(account)).catch(() => null);
+      for (let i = 0; i < 20; i++) await Promise.resolve(node.ledger.spend(spendOf(account))).catch(() => null);
       expect(await valueOn(old, account)).toBe(leftBehind);
       await until('the node has dropped what it remembers', () =>
         heard.some(({ keys, rootKeys }) => keys === null && rootKeys),

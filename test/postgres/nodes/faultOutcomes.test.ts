@@ -33,7 +33,8 @@ afterAll(async () => {
   await lab[Symbol.asyncDispose]();
 });
 
-const ask = (spend: Spend): Promise<Answer> => storage.ledger.spend(spend).catch((error: unknown) => error as Error);
+const ask = (spend: Spend): Promise<Answer> =>
+  Promise.resolve(storage.ledger.spend(spend)).catch((error: unknown) => error as Error);
 
 const isSpend = (bytes: Buffer): boolean => bytes.includes('take') || bytes.includes('spend');
 const isResolve = (bytes: Buffer): boolean => bytes.includes('ledger_resolve');

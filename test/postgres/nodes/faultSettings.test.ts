@@ -21,7 +21,7 @@ async function alter(server: PostgresServer, ...settings: readonly string[]): Pr
 async function spendAll({ ledger }: PostgresStorage, account: number): Promise<number> {
   let left = NaN;
   for (let i = 0; i < SPENDS; i++) {
-    const outcome = await ledger.spend(spendOf(credits(account, 1)));
+    const outcome = await Promise.resolve(ledger.spend(spendOf(credits(account, 1))));
     if (outcome.status !== 'taken') throw new Error(outcome.status);
     left = outcome.legs[0]?.left ?? NaN;
   }
@@ -69,7 +69,7 @@ test('a stronger synchronous_commit than needed is kept', async () => {
     const [account = 0] = await openCounters(storage, 1, SPENDS);
     // From here on the standby has everything on its disk, and shows none of it.
     await pair.standby.query('SELECT pg_wal_replay_pause()');
-    const spend = storage.ledger.spend(spendOf(credits(account, 1)));
+    const spend = Promise.resolve(storage.ledger.spend(spendOf(credits(account, 1))));
     const first = await firstOf(spend, pair.untilWaiting('applying', `query LIKE '%ledger_%'`));
     await pair.standby.query('SELECT pg_wal_replay_resume()');
     expect(first).toBe('event');

@@ -70,7 +70,7 @@ async function tryOften({ ledger }: PostgresStorage, accounts: readonly number[]
   for (let tries = 0; tries <= LANES; tries += accounts.length) {
     const spends: Promise<unknown>[] = [];
     for (const account of accounts) {
-      spends.push(ledger.spend(spendOf(credits(account, 1))).catch((error: unknown) => error));
+      spends.push(Promise.resolve(ledger.spend(spendOf(credits(account, 1)))).catch((error: unknown) => error));
       // In the next turn it is under way, and the next one takes another lane.
       await new Promise((resolve) => void setImmediate(resolve));
     }
@@ -97,9 +97,9 @@ describe('a primary that has lost its synchronous standby', () => {
   test('a spend whose wait was cancelled is answered when the standby has it, and not before', async () => {
     const storage = await open('cancelled');
     const [account = 0] = await openCounters(storage, 1, 10);
-    await storage.ledger.spend(spendOf(credits(account, 1)));
+    await Promise.resolve(storage.ledger.spend(spendOf(credits(account, 1))));
     await pair.standby.kill();
-    const spend = storage.ledger.spend(spendOf(credits(account, 1)));
+    const spend = Promise.resolve(storage.ledger.spend(spendOf(credits(account, 1))));
     await pair.cancelWait(await pair.untilWaiting('cancelled'));
     // It is there for all to see, and the node asks the lane, which has to wait for the standby as well.
     const resolving = pair.untilWaiting('cancelled', RESOLVE);
@@ -110,7 +110,9 @@ describe('a primary that has lost its synchronous standby', () => {
     expect(await firstOf(spend, pair.untilWaiting('cancelled', RESOLVE))).toBe('event');
     await pair.standbyBack();
     expect(await spend).toMatchObject({ status: 'taken', legs: [{ left: 8 }], replayed: false });
-    expect(await storage.ledger.spend(spendOf(credits(account, 1)))).toMatchObject({ legs: [{ left: 7 }] });
+    expect(await Promise.resolve(storage.ledger.spend(spendOf(credits(account, 1))))).toMatchObject({
+      legs: [{ left: 7 }],
+    });
   });
 
   test('a spend that only the primary has is not replayed to whoever asks again', async () => {
@@ -118,14 +120,16 @@ describe('a primary that has lost its synchronous standby', () => {
     const [account = 0] = await openCounters(storage, 1, 10);
     // By the lane that the retried one takes.
     for (const [i, { ledger }] of [storage, other].entries()) {
-      await ledger.spend({ legs: [credits(account, 1)], fences: [], idempotency: idempotency(`before ${i}`) });
+      await Promise.resolve(
+        ledger.spend({ legs: [credits(account, 1)], fences: [], idempotency: idempotency(`before ${i}`) }),
+      );
     }
     await pair.standby.kill();
     const spend = { legs: [credits(account, 1)], fences: [], idempotency: idempotency('retried') };
-    const first = storage.ledger.spend(spend);
+    const first = Promise.resolve(storage.ledger.spend(spend));
     await pair.cancelWait(await pair.untilWaiting('first'));
     await pair.untilWaiting('first', RESOLVE);
-    const again = other.ledger.spend(spend);
+    const again = Promise.resolve(other.ledger.spend(spend));
     const answered = await firstOf(again, pair.untilWaiting('retrying'));
     // Asked when a local limit is used up: what was charged before is answered as it was.
     const lookedUp = other.ledger.findReplay(spend.idempotency);

@@ -175,12 +175,8 @@ export class PostgresLedger implements Ledger {
     return this.#options.silence() ?? (isRecent ? this.#trouble : null);
   }
 
-  spend(spend: Spend): Promise<SpendOutcome> {
-    return this.submit(spend).toPromise();
-  }
-
-  submit(spend: Spend): Deferred<SpendOutcome> {
-    return this.#enqueue(spend, null, claimsOfSpend(spend), isPlain(spend)) as Deferred<SpendOutcome>;
+  spend(spend: Spend): PromiseLike<SpendOutcome> {
+    return this.#enqueue(spend, null, claimsOfSpend(spend), isPlain(spend)) as PromiseLike<SpendOutcome>;
   }
 
   findReplay(key: IdempotencyKey): Promise<SpendOutcome | null> {

@@ -136,11 +136,7 @@ export class SqliteLedger implements Ledger {
     return this.#trouble;
   }
 
-  spend(spend: Spend): Promise<SpendOutcome> {
-    return this.#enqueue<SpendOutcome>({ spend }).toPromise();
-  }
-
-  submit(spend: Spend): Deferred<SpendOutcome> {
+  spend(spend: Spend): PromiseLike<SpendOutcome> {
     return this.#enqueue<SpendOutcome>({ spend });
   }
 

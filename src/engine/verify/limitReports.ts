@@ -1,0 +1,44 @@
+import type { SpendOutcome } from '../../core/spend.ts';
+import type { LocalLimits } from '../local/localLimits.ts';
+import type { LocalLeg } from '../local/localWindow.ts';
+import type { AppliedLimit } from './appliedLimits.ts';
+import type { Counting } from './counting.ts';
+import type { LimitReport } from './verdict.ts';
+
+/** What the ledger has decided about the strict limits. */
+type Decided = SpendOutcome & { readonly status: 'taken' | 'refused' };
+
+/** Of the local limits alone: the ledger was not asked. `refusedBy` is the leg that refused; -1: none did. */
+export function localReports(
+  localLimits: LocalLimits,
+  limits: readonly AppliedLimit[],
+  local: readonly LocalLeg[],
+  refusedBy: number,
+): LimitReport[] {
+  const reports: LimitReport[] = [];
+  for (const limit of limits) {
+    const leg = limit.async ? local[reports.length] : undefined;
+    if (leg === undefined) continue;
+    const exceeded = reports.length === refusedBy;
+    reports.push({ limit, remaining: localLimits.left(leg), resetAtMs: leg.resetAtMs, exceeded });
+  }
+  return reports;
+}
+
+/** In the order of the limits: local ones as this node counts them, strict ones as the ledger answered. */
+export function allReports(localLimits: LocalLimits, { limits, local }: Counting, outcome: Decided): LimitReport[] {
+  const refusedBy = outcome.status === 'refused' ? outcome.by : -1;
+  const reports: LimitReport[] = [];
+  let [nextLocal, nextStrict] = [0, 0];
+  for (const limit of limits) {
+    if (limit.async) {
+      const leg = local[nextLocal++] as LocalLeg;
+      reports.push({ limit, remaining: localLimits.left(leg), resetAtMs: leg.resetAtMs, exceeded: false });
+    } else {
+      const result = outcome.legs[nextStrict];
+      const exceeded = nextStrict++ === refusedBy;
+      reports.push({ limit, remaining: result?.left ?? 0, resetAtMs: result?.resetAtMs ?? 0, exceeded });
+    }
+  }
+  return reports;
+}

@@ -1,0 +1,66 @@
+import type { Ledger } from '../../storage/port/storage.ts';
+import type { KeyCache } from '../cache/keyCache.ts';
+import type { KeyEntry } from '../cache/keyEntry.ts';
+import type { LocalLimits } from '../local/localLimits.ts';
+import { findWindow, type LocalLeg, type LocalOwner } from '../local/localWindow.ts';
+import type { AdHocLimits } from './adHocLimits.ts';
+import { type AppliedLimit, ownerOf } from './appliedLimits.ts';
+
+/** What a verification waits for before its local limits can be counted. */
+export type Preparation = () => Promise<void>;
+
+const NO_LEGS: readonly LocalLeg[] = [];
+
+/** Finds the windows of local limits. */
+export class LocalLegs {
+  readonly #keys: KeyCache;
+  readonly #localLimits: LocalLimits;
+  readonly #adHoc: AdHocLimits;
+  readonly #ledger: Ledger;
+
+  constructor(keys: KeyCache, localLimits: LocalLimits, adHoc: AdHocLimits, ledger: Ledger) {
+    this.#keys = keys;
+    this.#localLimits = localLimits;
+    this.#adHoc = adHoc;
+    this.#ledger = ledger;
+  }
+
+  /** One leg for each local limit, or what has to be waited for first: saved counts are loaded, or an ad-hoc limit needs room. */
+  of(entry: KeyEntry, limits: readonly AppliedLimit[], nowMs: number): readonly LocalLeg[] | Preparation {
+    let legs: LocalLeg[] | null = null;
+    for (const applied of limits) {
+      if (!applied.async) continue;
+      const owner = applied.ofIdentity ? this.#localLimits.owner(ownerOf(entry, applied)) : this.#ownOwner(entry);
+      if (owner === undefined) return this.#loading(ownerOf(entry, applied));
+      const isNew = applied.isAdHoc && findWindow(owner.windows, applied) === undefined;
+      if (isNew && !this.#adHoc.hasRoom(entry, nowMs)) return this.#makingRoom(entry);
+      const window = this.#localLimits.window(owner, applied, nowMs);
+      legs ??= [];
+      legs.push({ window, limit: applied.limit, cost: applied.cost, resetAtMs: window.resetAtMs });
+    }
+    return legs ?? NO_LEGS;
+  }
+
+  /** The first leg that has not enough left; -1: all have. */
+  firstRefusal(legs: readonly LocalLeg[]): number {
+    for (let i = 0; i < legs.length; i++) if (!this.#localLimits.allows(legs[i] as LocalLeg)) return i;
+    return -1;
+  }
+
+  // Not inside the loop above: a closure there would be allocated for every verification.
+  #loading(owner: string): Preparation {
+    return () => this.#localLimits.load(owner, this.#ledger.nowMs());
+  }
+
+  #makingRoom(entry: KeyEntry): Preparation {
+    return () => this.#adHoc.makeRoom(entry);
+  }
+
+  /** The key remembers its owner: a lookup by id among 100,000 owners costs more. */
+  #ownOwner(entry: KeyEntry): LocalOwner | undefined {
+    if (entry.local !== null && !entry.local.isForgotten) return entry.local;
+    const owner = this.#localLimits.owner(entry.id);
+    if (owner !== undefined) this.#keys.keepLocal(entry, owner);
+    return owner;
+  }
+}
