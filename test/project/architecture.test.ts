@@ -139,8 +139,8 @@ describe('architecture', () => {
     const named = real.filter((use) => !/\brandomBytes\(/.test(use) || /\bcrypto\b/.test(use));
     expect(named.filter((use) => !/\bperformance\.now\(\)/.test(use))).toEqual([]);
     expect(filesOf(named)).toEqual([
-      'storage/sqlite/log/directLog.ts',
       'storage/sqlite/ledger/ledger.ts',
+      'storage/sqlite/log/directLog.ts',
       'storage/sqlite/thread/thread.ts',
     ]);
   });
@@ -152,19 +152,19 @@ describe('architecture', () => {
       'http/front/fairTurns.ts',
       'serve/background.ts',
       'serve/listen.ts',
-      'storage/postgres/connection/retryPause.ts',
       'storage/postgres/connection/connector.ts',
+      'storage/postgres/connection/pool.ts',
+      'storage/postgres/connection/retryPause.ts',
       'storage/postgres/freshness/freshness.ts',
       'storage/postgres/ledger/committer.ts',
       'storage/postgres/ledger/ledger.ts',
-      'storage/postgres/connection/pool.ts',
       'storage/postgres/schema/migrate.ts',
       'storage/postgres/storage.ts',
       'storage/sqlite/file/commitNumber.ts',
-      'storage/sqlite/log/directLog.ts',
-      'storage/sqlite/recovery/applyLog.ts',
       'storage/sqlite/ledger/ledger.ts',
+      'storage/sqlite/log/directLog.ts',
       'storage/sqlite/log/writer.ts',
+      'storage/sqlite/recovery/applyLog.ts',
     ]);
   });
 
