@@ -124,7 +124,8 @@ export function learn(window: LocalWindow, sum: EdgeCount, nowMs: number): void 
   const runningEnd = windowEnd(nowMs, sum.durationMs);
   const resetAtMs = isFar ? runningEnd : sum.resetAtMs;
   const isKnown = resetAtMs === window.othersResetAtMs;
-  const isNewer = resetAtMs === runningEnd || (resetAtMs > window.othersResetAtMs && window.othersResetAtMs !== runningEnd);
+  const isNewer =
+    resetAtMs === runningEnd || (resetAtMs > window.othersResetAtMs && window.othersResetAtMs !== runningEnd);
   if (!isKnown && !isNewer) return;
   window.others = isKnown ? Math.max(window.others, sum.count) : sum.count;
   window.othersResetAtMs = resetAtMs;

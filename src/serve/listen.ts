@@ -34,7 +34,9 @@ export interface ListeningApi extends Listening {
 }
 
 export function listenApi(service: Service, size = roomWithoutLimit(service.config.maxConnections)): ListeningApi {
-  return service.config.httpServer === 'front' ? listenFront(service, new Room(size)) : listenRuntime(service, size.connections);
+  return service.config.httpServer === 'front'
+    ? listenFront(service, new Room(size))
+    : listenRuntime(service, size.connections);
 }
 
 /** The server of Keystile itself (ADR 13). */

@@ -138,8 +138,7 @@ const CHANGES: Readonly<Record<string, readonly [code: string, change: Change, c
   ],
   'the strict limit of the identity is lowered to what is used': [
     'RATE_LIMITED',
-    ({ identityId }) =>
-      changing.ok('identities.updateIdentity', { identityId, ratelimits: [{ ...STRICT, limit: 1 }] }),
+    ({ identityId }) => changing.ok('identities.updateIdentity', { identityId, ratelimits: [{ ...STRICT, limit: 1 }] }),
     has('identity', STRICT),
   ],
   'the key joins an identity without credits': [

@@ -447,11 +447,14 @@ describe('what other nodes have counted', () => {
     expect(edge.left(legOf(edge, 5_999))).toBe(1);
   });
 
-  test.each([false, true])('of the running window comes before one of the next, in either order (%p)', async (isLast) => {
-    const sums = [sum(2, 6_000), sum(3, 7_000)];
-    const edge = await learning(...(isLast ? sums.toReversed() : sums));
-    expect(edge.left(legOf(edge, 5_999))).toBe(1);
-  });
+  test.each([false, true])(
+    'of the running window comes before one of the next, in either order (%p)',
+    async (isLast) => {
+      const sums = [sum(2, 6_000), sum(3, 7_000)];
+      const edge = await learning(...(isLast ? sums.toReversed() : sums));
+      expect(edge.left(legOf(edge, 5_999))).toBe(1);
+    },
+  );
 
   test('of owners that are not counted here is left alone', async () => {
     const edge = await learning(sum(3, 6_000, 'key_2'));

@@ -150,7 +150,7 @@ describe('rows of long lists', () => {
 });
 
 test('a list that its api cannot pay for takes none of the places', async () => {
-  const world = new TallyWorld(50, 100);
+  const world = new TallyWorld(50, 200);
   const key = world.keep(1);
   // Each costs a page beside its bytes: the savings end after a few.
   for (let n = 0; n < 1_000; n++) world.verify(key, { tags: tagOf(MAX_TAG_LIST_BYTES, `${n} `) });
@@ -212,7 +212,9 @@ describe('memory', () => {
     const lists = new TagLists(1_000_000);
     const most = MAX_KNOWN_BYTES / MAX_TAG_LIST_BYTES;
     const ownOf = (count: number, api: (n: number) => string): number => {
-      const found = Array.from({ length: count }, (_, n) => lists.find(api(n), tagOf(MAX_TAG_LIST_BYTES, `${n}`), true));
+      const found = Array.from({ length: count }, (_, n) =>
+        lists.find(api(n), tagOf(MAX_TAG_LIST_BYTES, `${n}`), true),
+      );
       return found.filter(({ number }) => number !== 0).length;
     };
     // Large apis leave a quarter to the others.
