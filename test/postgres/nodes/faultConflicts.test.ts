@@ -104,6 +104,7 @@ describe('a batch whose commit fails', () => {
       const answer = await Promise.resolve(storage.ledger.spend(asked));
       expect(answer).toMatchObject({ status: 'taken', replayed, legs: [{ left: START - 2 }] });
     }
+    expect(await tried()).toBe(BATCH_TRIES);
     expect(await balance()).toBe(START - 2);
   });
 
@@ -113,6 +114,7 @@ describe('a batch whose commit fails', () => {
     const startedAtMs = performance.now();
     await spend();
     expect(performance.now() - startedAtMs).toBeGreaterThan(LONG_PAUSES_MS);
+    expect(await tried()).toBe(BATCH_TRIES);
   });
 });
 
@@ -168,9 +170,9 @@ describe('a batch that was committed, and of which the database says that it doe
     );
     expect(answers.map(left)).toEqual([START - 1, START - 2, START - 3]);
     expect(await own.values([account])).toEqual([START - 3]);
-    // One batch, or one for each of them.
-    const [row] = await own.query('SELECT last_value, is_called FROM fired');
-    expect(row?.['is_called']).toBe(true);
+    // One batch, or one for each of them: all answers came out of the doubt.
+    const [row] = await own.query('SELECT CASE WHEN is_called THEN last_value ELSE 0 END AS fired FROM fired');
+    expect([1, 2, 3]).toContain(Number(row?.['fired']));
   });
 });
 

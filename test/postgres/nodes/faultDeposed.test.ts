@@ -5,6 +5,8 @@ import { TcpProxy } from '../../../tools/cluster/proxy.ts';
 import { until } from '../../../tools/cluster/wait.ts';
 import { FaultNode } from '../../support/cluster/faultNode.ts';
 import { FaultPair } from '../../support/cluster/faultPair.ts';
+import type { LogFields } from '../../../src/log.ts';
+import { WarningWatch } from '../../../src/serve/warningWatch.ts';
 
 const STALE_MAX_MS = 1_000;
 const UNAVAILABLE = { status: 503, code: 'UNAVAILABLE', valid: false };
@@ -102,15 +104,24 @@ describe('a primary whose synchronous standby is away', () => {
     await until('the node answers', async () => (await node.verify(first.key)).valid);
   });
 
-  test.concurrent('an administrator who gives up on it finds that in readiness, where it stays a warning', async () => {
+  test.concurrent('an administrator who gives up on it finds that in readiness, metrics and log, where it stays a warning', async () => {
     await using pair = await FaultPair.start();
     await using world = await start(pair.primary, pair.standby);
     const warnings = async () => (await world.node.readiness()).body['warnings'];
+    const { storage } = world.node;
+    const logged: string[] = [];
+    const log = (_text: string, fields?: LogFields): void => void logged.push(String(fields?.['problem']));
+    const watch = new WarningWatch(storage.durability, { info: () => {}, warn: log, error: log });
+    watch.look();
     const usual = await warnings();
+    expect([storage.durability.facts.awaits_standby, logged.join()]).toEqual([true, String(usual)]);
     expect(String(usual)).not.toContain('synchronous_standby_names');
     await pair.standby.kill();
     await pair.primary.synchronousWith(null);
     await until('the node warns', async () => String(await warnings()).includes('synchronous_standby_names is empty'));
+    watch.look();
+    expect(storage.durability.facts.awaits_standby).toBe(false);
+    expect(logged.at(-1)).toContain('synchronous_standby_names is empty');
     await until('the node is ready', async () => (await world.node.readiness()).status === 200);
     expect(await world.node.verify(world.key)).toMatchObject({ valid: true });
     await pair.standbyBack();
