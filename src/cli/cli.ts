@@ -63,18 +63,18 @@ function unknownCommand(first: string, second: string | undefined): Failure {
   const names = COMMANDS.map(({ name }) => name);
   const written = second === undefined ? first : `${first} ${second}`;
   const near = nearestName(written, names) ?? nearestName(first, names);
-  const more = near === null ? '; keystile --help lists them all.' : `; did you mean "${near}"?`;
-  return misused(`There is no command ${JSON.stringify(written)}${more}`);
+  const more = near === null ? 'keystile --help lists them all.' : `Did you mean "${near}"?`;
+  return misused(`Unknown command ${JSON.stringify(written)}. ${more}`);
 }
 
 /** What was given is not shown: it may be a secret. */
 function checkOperands({ name, operands }: Command, given: number): void {
   const missing = operands[given];
   if (missing !== undefined && !missing.startsWith('['))
-    throw misused(`${name} needs ${missing}; see keystile ${name} --help.`);
+    throw misused(`${name} needs ${missing}. See keystile ${name} --help.`);
   if (given <= operands.length) return;
   const taken = operands.length === 0 ? 'nothing' : operands.join(' ');
-  throw misused(`${name} takes ${taken} beside its flags, not ${given} words; see keystile ${name} --help.`);
+  throw misused(`${name} takes ${taken} beside its flags, got ${given} words. See keystile ${name} --help.`);
 }
 
 function report(error: unknown, io: Io, isJson: boolean): number {
@@ -93,5 +93,5 @@ function toFailure(error: unknown): Failure {
   if (error instanceof AppError) return new Failure(EXIT.FAILED, [error.message], { code: error.code });
   if (TOLD.some((kind) => error instanceof kind)) return new Failure(EXIT.FAILED, [(error as Error).message]);
   const reason = error instanceof Error ? error.message : String(error);
-  return new Failure(EXIT.FAILED, [`Something went wrong here, which should not happen: ${reason}`]);
+  return new Failure(EXIT.FAILED, [`This is a bug in keystile: ${reason}`]);
 }

@@ -30,7 +30,7 @@ function readText(path: string): string {
     return readFileSync(path, 'utf8');
   } catch (error) {
     const reason = (error as { code?: string }).code ?? String(error);
-    throw new Failure(EXIT.CANNOT_START, [`--env-file names ${path}, which cannot be read (${reason}).`]);
+    throw new Failure(EXIT.CANNOT_START, [`The file ${path} of --env-file cannot be read (${reason}).`]);
   }
 }
 

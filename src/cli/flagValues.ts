@@ -1,5 +1,6 @@
 import { count, duration, type Kind } from '../config/kinds.ts';
 import { MAX_COUNT, MAX_WINDOW_MS, MIN_WINDOW_MS } from '../core/bounds.ts';
+import { repeatable } from '../core/errors.ts';
 import { misused } from './cliError.ts';
 import type { Flags } from './flags.ts';
 
@@ -17,7 +18,7 @@ function parsed<T>(flags: Flags, name: string, kind: Kind<T>): T | undefined {
   const text = flags.text(name);
   if (text === undefined) return undefined;
   const outcome = kind.parse(text);
-  if ('problem' in outcome) throw misused(`--${name} ${outcome.problem}.`);
+  if ('problem' in outcome) throw misused(`--${name} ${outcome.problem}, got ${repeatable(text)}.`);
   return outcome.value;
 }
 
@@ -29,7 +30,7 @@ export function timeFlag(flags: Flags, name: string): number | undefined {
   const text = flags.text(name);
   if (text === undefined) return undefined;
   const unixMs = parseTime(text);
-  if (unixMs === null) throw misused(`--${name} must be ${TIME_WORDS}.`);
+  if (unixMs === null) throw misused(`--${name} must be ${TIME_WORDS}, got ${repeatable(text)}.`);
   return unixMs;
 }
 
@@ -60,6 +61,6 @@ export function objectFlag(flags: Flags, name: string): object | undefined {
   }
   if (typeof value === 'object' && value !== null && !Array.isArray(value) && !isInfinite) return value;
   throw misused(
-    `--${name} must be a JSON object such as '{"plan":"free"}'${isInfinite ? ' with numbers that can be kept' : ''}.`,
+    `--${name} must be a JSON object such as '{"plan":"free"}'${isInfinite ? ' without numbers above 1.8e308' : ''}, got ${repeatable(text)}.`,
   );
 }

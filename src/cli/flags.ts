@@ -55,7 +55,7 @@ export function parseFlags(words: readonly string[], table: FlagTable): Parsed {
       const { name, attached } = splitFlag(word);
       const spec = findSpec(name, table);
       const values = given.get(name) ?? [];
-      if (values.length > 0 && spec.isRepeatable !== true) throw misused(`--${name} is given twice.`);
+      if (values.length > 0 && spec.isRepeatable !== true) throw misused(`--${name} is given twice. Give it once.`);
       given.set(name, [
         ...values,
         spec.value === null ? switchValue(name, attached) : (attached ?? valueAfter(name, words[++i])),
@@ -77,9 +77,7 @@ function findSpec(name: string, table: FlagTable): FlagSpec {
   if (spec !== undefined) return spec;
   const near = nearestName(name.replace(/^-+/, ''), Object.keys(table));
   const dashed = name.startsWith('-') ? name : `--${name}`;
-  throw misused(
-    `There is no flag ${dashed} here${near === null ? '; --help lists them all.' : `; did you mean --${near}?`}`,
-  );
+  throw misused(`Unknown flag ${dashed}. ${near === null ? '--help lists them all.' : `Did you mean --${near}?`}`);
 }
 
 function switchValue(name: string, attached: string | undefined): string {

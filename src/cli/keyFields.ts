@@ -1,3 +1,4 @@
+import { repeatable } from '../core/errors.ts';
 import { nearestName } from '../core/nearest.ts';
 import { misused } from './cliError.ts';
 import { countFlag, objectFlag, timeFlag, windowMsFlag } from './flagValues.ts';
@@ -29,7 +30,7 @@ export const KEY_FIELD_FLAGS: FlagTable = {
 /** The flags as fields of keys.createKey and keys.updateKey. */
 export function toKeyFields(flags: Flags): Record<string, unknown> {
   if (flags.has('owner') && flags.has('external-id'))
-    throw misused('--owner and --external-id are the same; give one of them.');
+    throw misused('--owner and --external-id mean the same. Give only one of them.');
   const ip = flags.list('ip');
   return withoutUndefined({
     name: flags.text('name'),
@@ -62,13 +63,14 @@ function splitRefill(flags: Flags): [string, number] | [] {
   const [, interval, amount] = /^(daily|monthly):(\d{1,15})$/.exec(text) ?? [];
   if (interval === undefined) throw misused('--refill must be daily:AMOUNT or monthly:AMOUNT, such as daily:100.');
   for (const part of ['refill-interval', 'refill-amount']) {
-    if (flags.has(part)) throw misused(`--refill and --${part} say the same; give one of them.`);
+    if (flags.has(part)) throw misused(`--refill and --${part} mean the same. Give only one of them.`);
   }
   return [interval, Number(amount)];
 }
 
 function toLimit(flags: Flags): Record<string, unknown> {
-  if (flags.has('async') && flags.has('strict')) throw misused('--async and --strict contradict each other.');
+  if (flags.has('async') && flags.has('strict'))
+    throw misused('--async and --strict exclude each other. Give only one of them.');
   return withoutUndefined({
     limit: countFlag(flags, 'limit'),
     duration: windowMsFlag(flags, 'duration'),
@@ -98,9 +100,12 @@ export function toClearedFields(words: readonly string[], set: object): Record<s
     const field = Object.hasOwn(CLEARABLE, word) ? CLEARABLE[word] : undefined;
     if (field === undefined) {
       const near = nearestName(word, CLEARABLE_WORDS);
-      throw misused(`--clear knows ${CLEARABLE_WORDS.join(', ')}${near === null ? '.' : `; did you mean ${near}?`}`);
+      throw misused(
+        `--clear must be one of ${CLEARABLE_WORDS.join(', ')}, got ${repeatable(word)}.${near === null ? '' : ` Did you mean ${near}?`}`,
+      );
     }
-    if (field in set) throw misused(`--clear ${word} contradicts the flag that sets it.`);
+    if (field in set)
+      throw misused(`--clear ${word} and the flag that sets it exclude each other. Give only one of them.`);
     cleared[field] = null;
   }
   return cleared;

@@ -99,7 +99,7 @@ function silentLog(): Log {
 export function noDatabase(config: Config, url: string): Failure {
   return failed(
     `No server answers at ${url}, and there is no database in ${config.data}.`,
-    'Start one with keystile serve, or say where it is with KEYSTILE_URL (a server) or KEYSTILE_DATA (a data folder).',
+    'Start a server with keystile serve, or set KEYSTILE_URL (a server) or KEYSTILE_DATA (a data folder).',
   );
 }
 

@@ -43,7 +43,7 @@ async function askOwner({ control }: Owner, command: RootKeyCommand): Promise<Ro
     response = await fetch('http://localhost/', { unix: control, method: 'POST', body: JSON.stringify(command) });
   } catch (error) {
     if (isNotSent(error)) return null;
-    throw failed('The server did not answer on its control socket. See with keystile root-key list what was done.');
+    throw failed('The server did not answer on its control socket. keystile root-key list shows what was done.');
   }
   const answer = (await response.json()) as RootKeyAnswer | { readonly error: string };
   if ('error' in answer) throw failed(answer.error);

@@ -13,7 +13,10 @@ export async function loadRootKey(io: Io, config: Config): Promise<string> {
   const typed = io.askSecret === null ? '' : (await io.askSecret('Root key: ')).trim();
   if (typed === '') throw failed('This needs a root key.', HOW_TO_GIVE_ROOT_KEY);
   // Other text does not fit into a header, and the runtime's error would show it.
-  if (!isSecretShaped(typed)) throw failed('A root key is printable ASCII; this is something else.');
+  if (!isSecretShaped(typed))
+    throw failed(
+      'A root key has only printable ASCII characters without spaces. Check that all of it was copied, and nothing else.',
+    );
   return typed;
 }
 

@@ -1,8 +1,8 @@
 import { parseBlock } from '../core/address.ts';
 import { isTimeZone } from '../core/calendar.ts';
 
-/** A value that was read, or the sentence that says what is wrong with it. */
-export type Parsed<T> = { readonly value: T } | { readonly problem: string };
+/** A value that was read, or what is wrong with it; `item`: the one of a list that is wrong. */
+export type Parsed<T> = { readonly value: T } | { readonly problem: string; readonly item?: string };
 
 export interface Kind<T> {
   /** How the documentation calls it. */
@@ -80,7 +80,7 @@ function list(label: string, isItem: (item: string) => boolean, problem: string)
     parse(value) {
       const items = value.split(',').map((item) => item.trim());
       const bad = items.find((item) => !isItem(item));
-      return bad === undefined ? { value: items } : wrong(`${problem}, not ${JSON.stringify(bad)}`);
+      return bad === undefined ? { value: items } : { problem, item: bad };
     },
   };
 }

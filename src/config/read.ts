@@ -1,5 +1,6 @@
 import { parseAddress } from '../core/address.ts';
 import { MIN_ROOT_KEY_LENGTH } from '../core/bounds.ts';
+import { repeatable } from '../core/errors.ts';
 import { nearestName } from '../core/nearest.ts';
 import { isSecretShaped } from '../core/secret.ts';
 import { type Config, flagName, type Setting, VARIABLES } from './variables.ts';
@@ -34,11 +35,19 @@ export function readConfig(sources: ConfigSources): ConfigReading {
     else {
       const parsed = VARIABLES[setting].kind.parse(text);
       if ('value' in parsed) config[setting] = parsed.value;
-      else problems.push(`${given?.from ?? VARIABLES[setting].name} ${parsed.problem}.`);
+      else
+        problems.push(
+          `${given?.from ?? VARIABLES[setting].name} ${parsed.problem}${gotOf(setting, parsed.item ?? text)}.`,
+        );
     }
   }
   problems.push(...contradictions(config as Partial<Config>));
   return { config: problems.length === 0 ? (config as Config) : null, problems, notes };
+}
+
+/** Shows what was given, unless it is a secret. */
+function gotOf(setting: Setting, text: string): string {
+  return 'isSecret' in VARIABLES[setting] || text === '' ? '' : `, got ${repeatable(text)}`;
 }
 
 /** Unknown names are problems; what Kubernetes sets for a Service called keystile is not meant for us. */
@@ -55,12 +64,12 @@ function usable(
   for (const [name, value] of Object.entries(environment)) {
     if (!name.startsWith('KEYSTILE_') || value === undefined) continue;
     if (/^KEYSTILE_(SERVICE|PORT)_/.test(name) || value.startsWith('tcp://')) {
-      notes.push(`${name} looks like one that Kubernetes sets for a Service; it is ignored.`);
+      notes.push(`${name} is ignored: Kubernetes sets such names for a Service.`);
     } else if (known.includes(name)) kept[name] = value;
     else {
       const near = nearestName(name, known);
       problems.push(
-        `${name} is no setting${near === null ? '' : `; did you mean ${near}?`}${near === null ? '.' : ''}`,
+        `Unknown setting ${name}. ${near === null ? 'docs/configuration.md lists them all.' : `Did you mean ${near}?`}`,
       );
     }
   }
@@ -80,14 +89,14 @@ function findText(
   const path = environment[`${name}_FILE`];
   if (path === undefined) return direct === undefined ? null : { text: direct, from: name };
   if (direct !== undefined) {
-    problems.push(`${name} and ${name}_FILE are both set; set one of them.`);
+    problems.push(`${name} and ${name}_FILE are both set. Set only one of them.`);
     return null;
   }
   try {
     return { text: sources.readFile(path).trim(), from: `${name}_FILE` };
   } catch (error) {
     problems.push(
-      `${name}_FILE names ${path}, which cannot be read (${(error as { code?: string }).code ?? String(error)}).`,
+      `The file ${path} of ${name}_FILE cannot be read (${(error as { code?: string }).code ?? String(error)}).`,
     );
     return null;
   }
@@ -101,7 +110,7 @@ function contradictions(config: Partial<Config>): string[] {
   }
   if (config.metricsToken === null && config.metricsHost !== undefined && !isLoopback(config.metricsHost)) {
     found.push(
-      'KEYSTILE_METRICS_HOST is no loopback address: set KEYSTILE_METRICS_TOKEN, so that not everyone can read the metrics.',
+      'KEYSTILE_METRICS_HOST is not a loopback address. Set KEYSTILE_METRICS_TOKEN too, so that not everyone can read the metrics.',
     );
   }
   return found;

@@ -59,32 +59,44 @@ describe('help', () => {
 
 describe('a command line that is not understood ends with 2 and says what was meant', () => {
   const CASES: readonly (readonly [string[], string])[] = [
-    [['sevre'], 'There is no command "sevre"; did you mean "serve"?'],
-    [['kye', 'list'], 'There is no command "kye list"; did you mean "key list"?'],
-    [['key', 'creat'], 'There is no command "key creat"; did you mean "key create"?'],
-    [['frobnicate'], 'There is no command "frobnicate"; keystile --help lists them all.'],
-    [['api', 'list', '--jsn'], 'There is no flag --jsn here; did you mean --json?'],
-    [['key', 'create', '--remainning=3'], 'There is no flag --remainning here; did you mean --remaining?'],
-    [['serve', '--prt', '1'], 'There is no flag --prt here; did you mean --port?'],
-    [['serve', '--frobnicate'], 'There is no flag --frobnicate here; --help lists them all.'],
-    [['serve', '-x'], 'There is no flag -x here; --help lists them all.'],
-    [['api', 'list', '--constructor'], 'There is no flag --constructor here; --help lists them all.'],
+    [['sevre'], 'Unknown command "sevre". Did you mean "serve"?'],
+    [['kye', 'list'], 'Unknown command "kye list". Did you mean "key list"?'],
+    [['key', 'creat'], 'Unknown command "key creat". Did you mean "key create"?'],
+    [['frobnicate'], 'Unknown command "frobnicate". keystile --help lists them all.'],
+    [['api', 'list', '--jsn'], 'Unknown flag --jsn. Did you mean --json?'],
+    [['key', 'create', '--remainning=3'], 'Unknown flag --remainning. Did you mean --remaining?'],
+    [['serve', '--prt', '1'], 'Unknown flag --prt. Did you mean --port?'],
+    [['serve', '--frobnicate'], 'Unknown flag --frobnicate. --help lists them all.'],
+    [['serve', '-x'], 'Unknown flag -x. --help lists them all.'],
+    [['api', 'list', '--constructor'], 'Unknown flag --constructor. --help lists them all.'],
     [['serve', '--port'], '--port needs a value.'],
     [['serve', '--port', '--json'], '--port needs a value.'],
-    [['serve', '--port', '1', '--port=2'], '--port is given twice.'],
+    [['serve', '--port', '1', '--port=2'], '--port is given twice. Give it once.'],
     [['api', 'list', '--json=yes'], '--json takes no value.'],
-    [['api', 'list', 'more'], 'api list takes nothing beside its flags, not 1 words; see keystile api list --help.'],
-    [['api', 'create'], 'api create needs NAME; see keystile api create --help.'],
-    [['key', 'get'], 'key get needs ID; see keystile key get --help.'],
-    [['key', 'create'], 'key create needs --api ID; keystile api list shows them.'],
-    [['key', 'list'], 'key list needs --api ID; keystile api list shows them.'],
-    [['key', 'update', 'key_1'], 'key update needs something to change; see keystile key update --help.'],
-    [['key', 'update', 'key_1', '--enable', '--disable'], '--enable and --disable contradict each other.'],
-    [['key', 'update', 'key_1', '--async', '--strict'], '--async and --strict contradict each other.'],
-    [['key', 'update', 'key_1', '--name', 'x', '--clear', 'name'], '--clear name contradicts the flag that sets it.'],
+    [['api', 'list', 'more'], 'api list takes nothing beside its flags, got 1 words. See keystile api list --help.'],
+    [['api', 'create'], 'api create needs NAME. See keystile api create --help.'],
+    [['key', 'get'], 'key get needs ID. See keystile key get --help.'],
+    [['key', 'create'], 'key create needs --api ID. keystile api list shows the ids.'],
+    [['key', 'list'], 'key list needs --api ID. keystile api list shows the ids.'],
+    [
+      ['key', 'update', 'key_1'],
+      'key update needs at least one flag that changes something. See keystile key update --help.',
+    ],
+    [
+      ['key', 'update', 'key_1', '--enable', '--disable'],
+      '--enable and --disable exclude each other. Give only one of them.',
+    ],
+    [
+      ['key', 'update', 'key_1', '--async', '--strict'],
+      '--async and --strict exclude each other. Give only one of them.',
+    ],
+    [
+      ['key', 'update', 'key_1', '--name', 'x', '--clear', 'name'],
+      '--clear name and the flag that sets it exclude each other. Give only one of them.',
+    ],
     [
       ['key', 'update', 'key_1', '--owner', 'a', '--external-id', 'b'],
-      '--owner and --external-id are the same; give one of them.',
+      '--owner and --external-id mean the same. Give only one of them.',
     ],
     [
       ['key', 'update', 'key_1', '--refill', 'weekly:3'],
@@ -92,23 +104,26 @@ describe('a command line that is not understood ends with 2 and says what was me
     ],
     [
       ['key', 'update', 'key_1', '--refill', 'daily:3', '--refill-amount', '4'],
-      '--refill and --refill-amount say the same; give one of them.',
+      '--refill and --refill-amount mean the same. Give only one of them.',
     ],
-    [['key', 'update', 'key_1', '--remaining', '-1'], '--remaining must be a whole number from 0 to 9007199254740991.'],
+    [
+      ['key', 'update', 'key_1', '--remaining', '-1'],
+      '--remaining must be a whole number from 0 to 9007199254740991, got "-1".',
+    ],
     [
       ['key', 'update', 'key_1', '--remaining', '9007199254740992'],
-      '--remaining must be a whole number from 0 to 9007199254740991.',
+      '--remaining must be a whole number from 0 to 9007199254740991, got "9007199254740992".',
     ],
     [
       ['key', 'update', 'key_1', '--duration', '5w'],
-      '--duration must be a duration from 1s to 366d, such as 250ms, 5s or 1h.',
+      '--duration must be a duration from 1s to 366d, such as 250ms, 5s or 1h, got "5w".',
     ],
-    [['key', 'update', 'key_1', '--meta', '[1]'], `--meta must be a JSON object such as '{"plan":"free"}'.`],
+    [['key', 'update', 'key_1', '--meta', '[1]'], `--meta must be a JSON object such as '{"plan":"free"}', got "[1]".`],
     [
       ['key', 'update', 'key_1', '--meta', '{"a":1e400}'],
-      `--meta must be a JSON object such as '{"plan":"free"}' with numbers that can be kept.`,
+      `--meta must be a JSON object such as '{"plan":"free"}' without numbers above 1.8e308, got ${JSON.stringify('{"a":1e400}')}.`,
     ],
-    [['root-key', 'create', '--expires', '2001-01-01'], '--expires lies in the past.'],
+    [['root-key', 'create', '--expires', '2001-01-01'], '--expires must be in the future.'],
     [['root-key', 'create', '--name='], '--name must have 1 to 256 characters.'],
     [['serve', '--json'], '--json goes with --show-config here; --log-format json is for the log.'],
   ];
@@ -158,7 +173,7 @@ test('--clear that is unknown names the nearest and what there is', async () => 
   const { code, err } = await run('key', 'update', 'key_1', '--clear', 'expire');
   expect([code, err]).toEqual([
     2,
-    '--clear knows name, owner, meta, expires, remaining, refill, limit, ip, environment; did you mean expires?\n',
+    '--clear must be one of name, owner, meta, expires, remaining, refill, limit, ip, environment, got "expire". Did you mean expires?\n',
   ]);
 });
 

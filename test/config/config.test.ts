@@ -55,10 +55,10 @@ describe('reading the configuration', () => {
     expect(config).toBeNull();
     expect([...found].sort()).toEqual([
       'KEYSTILE_HOST must not be empty.',
-      'KEYSTILE_HOSTT is no setting; did you mean KEYSTILE_HOST?',
-      'KEYSTILE_LOG_LEVEL must be one of debug, info, warn, error.',
-      'KEYSTILE_PORT must be a port, 0 to 65535.',
-      'KEYSTILE_TIMEZONE must be an IANA time zone such as Europe/Berlin.',
+      'KEYSTILE_LOG_LEVEL must be one of debug, info, warn, error, got "loud".',
+      'KEYSTILE_PORT must be a port, 0 to 65535, got "99999".',
+      'KEYSTILE_TIMEZONE must be an IANA time zone such as Europe/Berlin, got "Mars/Olympus".',
+      'Unknown setting KEYSTILE_HOSTT. Did you mean KEYSTILE_HOST?',
     ]);
   });
 
@@ -76,11 +76,13 @@ describe('reading the configuration', () => {
   });
 
   test('an unknown name is a problem; without a near one nothing is guessed', () => {
-    expect(problems({ KEYSTILE_COMPLETELY_DIFFERENT: '1' })).toEqual(['KEYSTILE_COMPLETELY_DIFFERENT is no setting.']);
-    expect(problems({ KEYSTILE_PEPPERS: 'x' })).toEqual([
-      'KEYSTILE_PEPPERS is no setting; did you mean KEYSTILE_PEPPER?',
+    expect(problems({ KEYSTILE_COMPLETELY_DIFFERENT: '1' })).toEqual([
+      'Unknown setting KEYSTILE_COMPLETELY_DIFFERENT. docs/configuration.md lists them all.',
     ]);
-    expect(problems({ KEYSTILE_HOST_FILE: '/x' })[0]).toStartWith('KEYSTILE_HOST_FILE is no setting');
+    expect(problems({ KEYSTILE_PEPPERS: 'x' })).toEqual([
+      'Unknown setting KEYSTILE_PEPPERS. Did you mean KEYSTILE_PEPPER?',
+    ]);
+    expect(problems({ KEYSTILE_HOST_FILE: '/x' })[0]).toStartWith('Unknown setting KEYSTILE_HOST_FILE');
   });
 
   test('what Kubernetes sets for a Service called keystile is passed over with a note each', () => {
@@ -94,7 +96,7 @@ describe('reading the configuration', () => {
     });
     expect(config?.port).toBe(7878);
     expect(notes.length).toBe(6);
-    expect(notes[0]).toBe('KEYSTILE_SERVICE_HOST looks like one that Kubernetes sets for a Service; it is ignored.');
+    expect(notes[0]).toBe('KEYSTILE_SERVICE_HOST is ignored: Kubernetes sets such names for a Service.');
   });
 
   test('a secret can stand in a file, without its line break', () => {
@@ -105,16 +107,16 @@ describe('reading the configuration', () => {
 
   test('a secret given in two ways, and a file that cannot be read, are problems', () => {
     expect(problems({ KEYSTILE_PEPPER: 'v1:0123456789abcdef', KEYSTILE_PEPPER_FILE: '/run/pepper' })).toEqual([
-      'KEYSTILE_PEPPER and KEYSTILE_PEPPER_FILE are both set; set one of them.',
+      'KEYSTILE_PEPPER and KEYSTILE_PEPPER_FILE are both set. Set only one of them.',
     ]);
     expect(problems({ KEYSTILE_ROOT_KEY_FILE: '/run/none' })).toEqual([
-      'KEYSTILE_ROOT_KEY_FILE names /run/none, which cannot be read (ENOENT).',
+      'The file /run/none of KEYSTILE_ROOT_KEY_FILE cannot be read (ENOENT).',
     ]);
   });
 
   test('a flag wins over the environment, and is named when it is wrong', () => {
     expect(read({ KEYSTILE_PORT: '1' }, { port: '2' }).config?.port).toBe(2);
-    expect(read({}, { port: 'x' }).problems).toEqual(['--port must be a port, 0 to 65535.']);
+    expect(read({}, { port: 'x' }).problems).toEqual(['--port must be a port, 0 to 65535, got "x".']);
     expect(flagName('logLevel')).toBe('--log-level');
   });
 
@@ -132,7 +134,7 @@ describe('reading the configuration', () => {
     '%s is no duration between 10 ms and a minute',
     (text) => {
       expect(problems({ KEYSTILE_SYNC_INTERVAL: text })).toEqual([
-        'KEYSTILE_SYNC_INTERVAL must be a duration from 10ms to 1m, such as 250ms, 5s or 1h.',
+        `KEYSTILE_SYNC_INTERVAL must be a duration from 10ms to 1m, such as 250ms, 5s or 1h, got "${text}".`,
       ]);
     },
   );

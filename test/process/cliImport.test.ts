@@ -178,11 +178,15 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
     });
 
     test.each([
-      [['import', '-'], 2, 'import needs --format csv or --format jsonl: the name does not tell.\n'],
-      [['import', 'keys.txt'], 2, 'import needs --format csv or --format jsonl: the name does not tell.\n'],
-      [['import', 'keys.csv', '--format', 'xml'], 2, '--format must be csv or jsonl.\n'],
+      [['import', '-'], 2, 'The name of the file does not tell its format. Give --format csv or --format jsonl.\n'],
+      [
+        ['import', 'keys.txt'],
+        2,
+        'The name of the file does not tell its format. Give --format csv or --format jsonl.\n',
+      ],
+      [['import', 'keys.csv', '--format', 'xml'], 2, '--format must be csv or jsonl, got "xml".\n'],
       [['import', '/nowhere/keys.csv'], 1, '/nowhere/keys.csv cannot be read (ENOENT).\n'],
-      [['import', PROJECT, '--format', 'csv'], 1, `${PROJECT} is no file.\n`],
+      [['import', PROJECT, '--format', 'csv'], 1, `${PROJECT} is not a file.\n`],
       [
         ['import', '-', '--format', 'csv', '--root-key', '-'],
         2,

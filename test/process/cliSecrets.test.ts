@@ -52,13 +52,16 @@ describe('secrets come from where others cannot see them', () => {
       expect(err).toMatch(/^This needs a root key\.\nSet KEYSTILE_ROOT_KEY or KEYSTILE_ROOT_KEY_FILE, or pipe it in/);
     }
     const odd = await bare(['api', 'list'], { typed: 'rööt_key_of_someone_else' });
-    expect([odd.code, odd.err]).toEqual([1, 'A root key is printable ASCII; this is something else.\n']);
+    expect([odd.code, odd.err]).toEqual([
+      1,
+      'A root key has only printable ASCII characters without spaces. Check that all of it was copied, and nothing else.\n',
+    ]);
   });
 
   test('a file that cannot be read is named', async () => {
     const missing = join(folder, 'missing');
     const { code, err } = await bare(['api', 'list'], { environment: { KEYSTILE_ROOT_KEY_FILE: missing } });
-    expect([code, err]).toEqual([78, `KEYSTILE_ROOT_KEY_FILE names ${missing}, which cannot be read (ENOENT).\n`]);
+    expect([code, err]).toEqual([78, `The file ${missing} of KEYSTILE_ROOT_KEY_FILE cannot be read (ENOENT).\n`]);
   });
 
   test('the key to verify: standard input, a pipe, the environment, an env file, a prompt, an argument', async () => {

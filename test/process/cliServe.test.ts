@@ -15,11 +15,11 @@ describe('keystile serve', () => {
     expect([code, out]).toEqual([78, '']);
     expect(err.split('\n').sort()).toEqual([
       '',
-      '--max-waiting must be a whole number from 1 to 1000000.',
-      '--port must be a port, 0 to 65535.',
-      'KEYSTILE_LOG_LEVEL must be one of debug, info, warn, error.',
-      'KEYSTILE_PRT is no setting; did you mean KEYSTILE_PORT?',
-      'KEYSTILE_TIMEZONE must be an IANA time zone such as Europe/Berlin.',
+      '--max-waiting must be a whole number from 1 to 1000000, got "0".',
+      '--port must be a port, 0 to 65535, got "70000".',
+      'KEYSTILE_LOG_LEVEL must be one of debug, info, warn, error, got "loud".',
+      'KEYSTILE_TIMEZONE must be an IANA time zone such as Europe/Berlin, got "Mars/Olympus".',
+      'Unknown setting KEYSTILE_PRT. Did you mean KEYSTILE_PORT?',
     ]);
   });
 
@@ -58,7 +58,7 @@ describe('keystile serve', () => {
     using folder = new TempFolder();
     const path = folder.join('bad.env');
     expect((await keystile(['serve', '--env-file', path])).err).toBe(
-      `--env-file names ${path}, which cannot be read (ENOENT).\n`,
+      `The file ${path} of --env-file cannot be read (ENOENT).\n`,
     );
     writeFileSync(path, 'KEYSTILE_PORT=1\nthe secret is hunter2\n');
     expect(await keystile(['serve', '--env-file', path])).toEqual({

@@ -262,10 +262,10 @@ describe('what stands in the way', () => {
     const { code, stdout, stderr } = await runToEnd({ settings });
     expect([code, stdout]).toEqual([78, '']);
     expect(stderr.trimEnd().split('\n').sort()).toEqual([
-      'KEYSTILE_LOG_LEVLE is no setting; did you mean KEYSTILE_LOG_LEVEL?',
-      'KEYSTILE_PORT must be a port, 0 to 65535.',
-      `KEYSTILE_ROOT_KEY_FILE names ${folder.join('absent')}, which cannot be read (ENOENT).`,
-      'KEYSTILE_TIMEZONE must be an IANA time zone such as Europe/Berlin.',
+      'KEYSTILE_PORT must be a port, 0 to 65535, got "99999".',
+      'KEYSTILE_TIMEZONE must be an IANA time zone such as Europe/Berlin, got "Mars/Olympus".',
+      `The file ${folder.join('absent')} of KEYSTILE_ROOT_KEY_FILE cannot be read (ENOENT).`,
+      'Unknown setting KEYSTILE_LOG_LEVLE. Did you mean KEYSTILE_LOG_LEVEL?',
     ]);
   });
 });

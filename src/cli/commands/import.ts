@@ -1,3 +1,4 @@
+import { repeatable } from '../../core/errors.ts';
 import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 
@@ -96,12 +97,13 @@ function withHint(error: unknown): unknown {
 }
 
 function toFormat(path: string, flags: Flags): Format {
-  const said = flags.text('format');
-  if (said === 'csv' || said === 'jsonl') return said;
-  if (said !== undefined) throw misused('--format must be csv or jsonl.');
+  const given = flags.text('format');
+  if (given === 'csv' || given === 'jsonl') return given;
+  if (given !== undefined) throw misused(`--format must be csv or jsonl, got ${repeatable(given)}.`);
   const extension = /\.(\w+)$/.exec(path)?.[1]?.toLowerCase() ?? '';
   const format = Object.hasOwn(EXTENSIONS, extension) ? EXTENSIONS[extension] : undefined;
-  if (format === undefined) throw misused('import needs --format csv or --format jsonl: the name does not tell.');
+  if (format === undefined)
+    throw misused('The name of the file does not tell its format. Give --format csv or --format jsonl.');
   return format;
 }
 
@@ -111,7 +113,7 @@ function checkReadable(path: string): void {
   } catch (error) {
     throw failed(`${path} cannot be read (${(error as { code?: string }).code ?? String(error)}).`);
   }
-  throw failed(`${path} is no file.`);
+  throw failed(`${path} is not a file.`);
 }
 
 /** Where the keys go: a server by its address, a data folder that no server owns by its path. */

@@ -23,7 +23,7 @@ export const keyCreate: Command = {
   ],
   async run(call) {
     const { io, flags, isJson } = call;
-    if (!flags.has('api')) throw misused('key create needs --api ID; keystile api list shows them.');
+    if (!flags.has('api')) throw misused('key create needs --api ID. keystile api list shows the ids.');
     const prefix = flags.text('prefix');
     const byteLength = countFlag(flags, 'byte-length');
     const body = {

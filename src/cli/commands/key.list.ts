@@ -31,7 +31,7 @@ export const keyList: Command = {
   ],
   async run(call) {
     const { io, flags, isJson } = call;
-    if (!flags.has('api')) throw misused('key list needs --api ID; keystile api list shows them.');
+    if (!flags.has('api')) throw misused('key list needs --api ID. keystile api list shows the ids.');
     const query = toQuery(flags);
     const page = await withService(call, (ask) =>
       flags.has('all') ? listAll(ask, query) : ask<Page>('apis.listKeys', query),

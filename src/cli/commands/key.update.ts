@@ -25,7 +25,7 @@ export const keyUpdate: Command = {
     const set = { ...toKeyFields(call.flags), ...toEnabled(call.flags) };
     const fields = { ...set, ...toClearedFields(call.flags.list('clear'), set) };
     if (Object.keys(fields).length === 0)
-      throw misused('key update needs something to change; see keystile key update --help.');
+      throw misused('key update needs at least one flag that changes something. See keystile key update --help.');
     await withService(call, (ask) => ask('keys.updateKey', { keyId, ...fields }));
     call.io.out(call.isJson ? jsonLine({ keyId }) : `Updated ${visible(keyId)}.\n`);
     return EXIT.OK;
@@ -33,7 +33,8 @@ export const keyUpdate: Command = {
 };
 
 function toEnabled(flags: Flags): { enabled?: boolean } {
-  if (flags.has('enable') && flags.has('disable')) throw misused('--enable and --disable contradict each other.');
+  if (flags.has('enable') && flags.has('disable'))
+    throw misused('--enable and --disable exclude each other. Give only one of them.');
   if (flags.has('enable')) return { enabled: true };
   return flags.has('disable') ? { enabled: false } : {};
 }

@@ -32,7 +32,7 @@ export const rootKeyCreate: Command = {
     if (name !== null && (name === '' || name.length > MAX_NAME_LENGTH))
       throw misused(`--name must have 1 to ${MAX_NAME_LENGTH} characters.`);
     const expiresAtMs = timeFlag(flags, 'expires') ?? null;
-    if (expiresAtMs !== null && expiresAtMs <= wallClockMs()) throw misused('--expires lies in the past.');
+    if (expiresAtMs !== null && expiresAtMs <= wallClockMs()) throw misused('--expires must be in the future.');
     const rights = flags.has('right') ? flags.list('right') : [ALL_RIGHTS];
     const { config } = await readSettings(io, flags);
     const answer = await askRootKeys(config, { command: 'create', input: { name, rights, expiresAtMs } });
