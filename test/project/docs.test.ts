@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-import { GENERATED, regenerate } from '../../tools/scripts/generatedDocs.ts';
+import { DRAWN, GENERATED, regenerate } from '../../tools/scripts/generatedDocs.ts';
 import { ROUTES } from '../../src/http/routes/routeTable.ts';
 
 const PAGES = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', ...markdownIn('docs'), ...markdownIn('docs/adr')];
@@ -15,9 +15,15 @@ function markdownIn(folder: string): string[] {
 
 describe('documentation', () => {
   for (const [path, make] of Object.entries(GENERATED)) {
-    test(`${path} says what the code says; otherwise: npm run docs`, () => {
+    test(`${path} equals its source; if not, run \`npm run docs\``, () => {
       const page = readFileSync(path, 'utf8');
       expect(page).toBe(regenerate(page, make()));
+    });
+  }
+
+  for (const [path, make] of Object.entries(DRAWN)) {
+    test(`${path} is drawn from its figures; if not, run \`npm run docs\``, () => {
+      expect(readFileSync(path, 'utf8')).toBe(make());
     });
   }
 
