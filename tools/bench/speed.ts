@@ -44,9 +44,16 @@ export function readSpeed(): Speed {
   return JSON.parse(readFileSync(SPEED_FILE, 'utf8')) as Speed;
 }
 
-export function writeSpeed({ machine, rows }: Speed): void {
-  const lines = rows.map((row) => `    ${JSON.stringify(row)}`).join(',\n');
-  writeFileSync(SPEED_FILE, `{\n  "machine": ${JSON.stringify(machine)},\n  "rows": [\n${lines}\n  ]\n}\n`);
+export function writeSpeed(speed: Speed): void {
+  writeFileSync(SPEED_FILE, speedText(speed));
+}
+
+/** One line for each row, written as the formatter writes JSON. */
+export function speedText({ machine, rows }: Speed): string {
+  const lines = rows.map(({ name, runs, p99 }) => {
+    return `    { "name": ${JSON.stringify(name)}, "runs": [${runs.join(', ')}], "p99": ${p99} }`;
+  });
+  return `{\n  "machine": ${JSON.stringify(machine)},\n  "rows": [\n${lines.join(',\n')}\n  ]\n}\n`;
 }
 
 /** The published figures with one more run of every row that was measured. */
