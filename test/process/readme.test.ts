@@ -66,7 +66,7 @@ test.each(PROGRAMS.map((program, i) => [i + 1, program]))(
     using folder = new TempFolder();
     await using server = await Server.start(folder);
     const { key } = await server.createKey({ prefix: 'demo' });
-    const program = String(shownProgram).replace('http://127.0.0.1:7878', server.url).replace('demo_...', key);
+    const program = shownProgram.replace('http://127.0.0.1:7878', server.url).replace('demo_...', key);
     // Beside the sources, so that packages are found.
     const file = join(PROJECT, `readme-example-${crypto.randomUUID()}.ts`);
     writeFileSync(file, program);

@@ -2,9 +2,9 @@ import { dots, element, line, linear, text } from '../regions/svg.ts';
 import { type Speed, titleOf } from './speed.ts';
 import { median } from './statistics.ts';
 
-const WIDTH = 860;
-const LEFT = 330;
-const RIGHT = 820;
+const WIDTH = 900;
+const LEFT = 370;
+const RIGHT = 860;
 const TOP = 64;
 const ROW = 34;
 const TICKS = [0, 0.25, 0.5, 0.75, 1, 1.25];
