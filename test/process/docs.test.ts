@@ -60,7 +60,8 @@ function script(blocks: readonly Block[], server: Server, api: string): { text: 
     writeFileSync(file, real);
     return `export ROOT api key keyId; '${process.execPath}' '${file}'`;
   });
-  const preamble = `ROOT='${server.rootKey}'\napi='${api}'\n`;
+  const keystile = `keystile() { '${process.execPath}' '${join(PROJECT, 'src/main.ts')}' "$@"; }`;
+  const preamble = `ROOT='${server.rootKey}'\napi='${api}'\n${keystile}\n`;
   return { text: preamble + steps.map((step) => `${step}\nstatus=$?; echo; echo "${END} $status"\n`).join(''), files };
 }
 
