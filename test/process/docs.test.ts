@@ -36,6 +36,15 @@ const PAGES = readdirSync(DOCS)
   .filter((name) => name.endsWith('.md'))
   .filter((page) => blocksOf(page).some(isRun));
 
+interface ErrorAnswer {
+  readonly error: { readonly code: string; readonly message: string };
+}
+
+/** The page shows that this fails. */
+function isError(answer: unknown): boolean {
+  return typeof answer === 'object' && answer !== null && 'error' in answer;
+}
+
 /** A line that tells where the output of one block ends, and how it ended. */
 const END = '--- end of block';
 
@@ -51,7 +60,8 @@ function script(blocks: readonly Block[], server: Server, api: string): { text: 
     writeFileSync(file, real);
     return `export ROOT api key keyId; '${process.execPath}' '${file}'`;
   });
-  const preamble = `ROOT='${server.rootKey}'\napi='${api}'\n`;
+  const keystile = `keystile() { '${process.execPath}' '${join(PROJECT, 'src/main.ts')}' "$@"; }`;
+  const preamble = `ROOT='${server.rootKey}'\napi='${api}'\n${keystile}\n`;
   return { text: preamble + steps.map((step) => `${step}\nstatus=$?; echo; echo "${END} $status"\n`).join(''), files };
 }
 
@@ -66,11 +76,8 @@ describe.each(PAGES.map((page) => [page]))('docs/%s', (page) => {
     for (const file of files) rmSync(file);
     for (const [i, { text, answer }] of blocks.entries()) {
       const output = outputs[i]?.replace(/^ \d+\n/, '') ?? '';
-      expect([text, /"error":|rror: /.exec(output)?.[0], outputs[i + 1]?.slice(0, 3)]).toEqual([
-        text,
-        undefined,
-        ' 0\n',
-      ]);
+      const failure = isError(answer) ? null : (/"error":|rror: /.exec(output)?.[0] ?? null);
+      expect([text, failure, outputs[i + 1]?.slice(0, 3)]).toEqual([text, null, ' 0\n']);
       if (answer === undefined) continue;
       const last = JSON.parse(
         output
@@ -80,6 +87,10 @@ describe.each(PAGES.map((page) => [page]))('docs/%s', (page) => {
           ?.replace(/^.*?\}(?=\{)/, '') ?? '',
       ) as object;
       expect([text, Object.keys(last).toSorted()]).toEqual([text, Object.keys(answer as object).toSorted()]);
+      if (isError(answer)) {
+        const { code, message } = (answer as ErrorAnswer).error;
+        expect((last as ErrorAnswer).error).toMatchObject({ code, message });
+      }
     }
   });
 });

@@ -8,14 +8,14 @@ import { paste } from './shell.ts';
 
 const README = readFileSync('README.md', 'utf8');
 
-/** Text that stands between these in the README. */
+/** The first group of the first match in the README. */
 function shown(pattern: RegExp): string {
   const found = pattern.exec(README)?.[1];
-  if (found === undefined) throw new Error(`the README shows nothing like ${pattern}`);
+  if (found === undefined) throw new Error(`The README has no match for ${pattern}.`);
   return found;
 }
 
-test('what the README shows for the pasted lines is what they print', async () => {
+test('the pasted lines print what the README shows', async () => {
   using folder = new TempFolder();
   await using server = await Server.start(folder, { settings: { KEYSTILE_ROOT_KEY: '' }, onTerminal: true });
   const lines = /another terminal:\n(.*)\nCtrl-C/s.exec(server.child.stdout)?.[1] ?? '';
@@ -23,7 +23,7 @@ test('what the README shows for the pasted lines is what they print', async () =
   expect(printed.trim()).toBe(shown(/```\n(\{"valid"[\s\S]*?)\n```/));
 });
 
-test('the verification that the README shows works with a key in the place of its dots', async () => {
+test('the curl line of the README verifies a key', async () => {
   using folder = new TempFolder();
   await using server = await Server.start(folder);
   const { key } = await server.createKey({ prefix: 'demo' });
@@ -51,19 +51,30 @@ test('the fields that the README shows make the keys that it describes', async (
   expect(await server.verify(strict.key)).toMatchObject({ ratelimits: [{ limit: 10, remaining: 9, async: false }] });
 });
 
-test('the program that the README shows verifies a key', async () => {
-  using folder = new TempFolder();
-  await using server = await Server.start(folder);
-  const { key } = await server.createKey({ prefix: 'demo' });
-  const program = shown(/```ts\n([\s\S]*?)```/)
-    .replace('http://127.0.0.1:7878', server.url)
-    .replace('demo_...', key);
-  const file = join(PROJECT, `readme-example-${crypto.randomUUID()}.ts`);
-  writeFileSync(file, `${program}\nconsole.log(result.code);\n`);
-  try {
-    const command = ['env', `ROOT_KEY=${server.rootKey}`, process.execPath, file];
-    expect((await runToEnd({ command })).stdout).toBe('VALID\n');
-  } finally {
-    rmSync(file);
-  }
+const PROGRAMS = [...README.matchAll(/```ts\n([\s\S]*?)```/g)].map((match) => match[1] ?? '');
+
+test('the README shows a program with fetch and one with the client library', () => {
+  expect(PROGRAMS.map((program) => [program.includes('fetch('), program.includes('@unkey/api')])).toEqual([
+    [true, false],
+    [false, true],
+  ]);
 });
+
+test.each(PROGRAMS.map((program, i) => [i + 1, program]))(
+  'program %d of the README verifies a key',
+  async (_, shownProgram) => {
+    using folder = new TempFolder();
+    await using server = await Server.start(folder);
+    const { key } = await server.createKey({ prefix: 'demo' });
+    const program = shownProgram.replace('http://127.0.0.1:7878', server.url).replace('demo_...', key);
+    // Beside the sources, so that packages are found.
+    const file = join(PROJECT, `readme-example-${crypto.randomUUID()}.ts`);
+    writeFileSync(file, program);
+    try {
+      const command = ['env', `ROOT_KEY=${server.rootKey}`, process.execPath, file];
+      expect((await runToEnd({ command })).stdout).toMatch(/(^|pass )VALID\n$/);
+    } finally {
+      rmSync(file);
+    }
+  },
+);

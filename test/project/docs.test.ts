@@ -2,7 +2,9 @@ import { describe, expect, test } from 'bun:test';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-import { GENERATED, regenerate } from '../../tools/scripts/generatedDocs.ts';
+import { readSpeed, speedText, withRun } from '../../tools/bench/speed.ts';
+import { DRAWN, GENERATED, regenerate } from '../../tools/scripts/generatedDocs.ts';
+import type { Results } from '../../tools/bench/goals.ts';
 import { ROUTES } from '../../src/http/routes/routeTable.ts';
 
 const PAGES = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', ...markdownIn('docs'), ...markdownIn('docs/adr')];
@@ -15,11 +17,35 @@ function markdownIn(folder: string): string[] {
 
 describe('documentation', () => {
   for (const [path, make] of Object.entries(GENERATED)) {
-    test(`${path} says what the code says; otherwise: npm run docs`, () => {
+    test(`${path} equals its source; if not, run \`npm run docs\``, () => {
       const page = readFileSync(path, 'utf8');
       expect(page).toBe(regenerate(page, make()));
     });
   }
+
+  for (const [path, make] of Object.entries(DRAWN)) {
+    test(`${path} is drawn from its figures; if not, run \`npm run docs\``, () => {
+      expect(readFileSync(path, 'utf8')).toBe(make());
+    });
+  }
+
+  test('docs/speed.json is written as `npm run bench -- --publish` writes it, which adds a run and keeps the newest five', () => {
+    const speed = readSpeed();
+    expect(readFileSync('docs/speed.json', 'utf8')).toBe(speedText(speed));
+    const spread = { median: 0.333, min: 0, max: 1 };
+    const comparison = { ratio: spread, p99Ratio: { ...spread, median: 2.26 } };
+    const results = { counters: [], postgres: { local: comparison, strict: comparison, strictCrowd: comparison } };
+    const published = withRun(speed, results as unknown as Results, 'another machine');
+    const strict = speed.rows.find(({ name }) => name === 'postgres-strict')?.runs ?? [];
+    expect(published.rows.find(({ name }) => name === 'postgres-strict')).toEqual({
+      name: 'postgres-strict',
+      runs: [...strict.slice(-4), 0.33],
+      p99: 2.3,
+    });
+    expect(published.rows.find(({ name }) => name === 'local')).toEqual(
+      speed.rows.find(({ name }) => name === 'local'),
+    );
+  });
 
   for (const page of PAGES) {
     test(`every link in ${page} leads somewhere`, () => {

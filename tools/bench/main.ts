@@ -18,6 +18,7 @@ import { measureOverload } from './overload.ts';
 import { measurePipelined } from './pipelined.ts';
 import { measurePostgres } from './postgres.ts';
 import { RequestPool } from './requests.ts';
+import { readSpeed, SPEED_FILE, withRun, writeSpeed } from './speed.ts';
 import { resultTables } from './table.ts';
 
 const KEYS = 100_000;
@@ -47,6 +48,10 @@ async function main(): Promise<void> {
   const path = join(RESULTS_FOLDER, 'latest.json');
   writeFileSync(path, `${JSON.stringify({ machine, pace: options.pace, ...results, goals }, null, 2)}\n`);
   console.log(`\nAll of it as JSON: ${path}`);
+  if (!options.isPublished) return;
+  const described = `${machine.processors} x ${machine.processor}, ${CONNECTIONS} connections, a flush takes ${machine.flushMs.toFixed(2)} ms`;
+  writeSpeed(withRun(readSpeed(), results, described));
+  console.log(`Added to ${SPEED_FILE}; \`npm run docs\` draws it.`);
 }
 
 function machineFacts(folder: string) {

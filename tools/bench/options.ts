@@ -22,15 +22,18 @@ const ONLY_WHEN_NAMED = 'crash';
 const DEFAULT_ROUNDS = '8';
 const DEFAULT_SECONDS = '0.6';
 
-export const USAGE = `npm run bench -- [--only ROW] [--rounds N] [--seconds S]
+export const USAGE = `npm run bench -- [--only ROW] [--rounds N] [--seconds S] [--publish]
   --only ROW     measure this row alone; may be given again. Rows: ${ROW_NAMES.join(', ')}
                  (${ONLY_WHEN_NAMED} only when named)
   --rounds N     rounds of each side (${DEFAULT_ROUNDS})
-  --seconds S    length of a round (${DEFAULT_SECONDS}); ${SERVICE_TIMES} times that for a service against a yardstick`;
+  --seconds S    length of a round (${DEFAULT_SECONDS}); ${SERVICE_TIMES} times that for a service against a yardstick
+  --publish      add this run to docs/speed.json; \`npm run docs\` then draws the plot and the table of the README`;
 
 export interface Options {
   readonly pace: Pace;
   readonly isWanted: (row: string) => boolean;
+  /** Adds the run to the published figures. */
+  readonly isPublished: boolean;
 }
 
 /** A wrong argument; the message says which. */
@@ -39,16 +42,24 @@ export class UsageError extends Error {
 }
 
 export function readOptions(args: readonly string[]): Options {
-  const { only, rounds, seconds } = parse(args);
+  const { only, rounds, seconds, publish } = parse(args);
   const unknown = only?.find((name) => !ROW_NAMES.includes(name));
   if (unknown !== undefined) throw new UsageError(`There is no row ${unknown}.`);
   return {
     pace: { rounds: atLeast(1, '--rounds', rounds), secondsPerRound: atLeast(0.1, '--seconds', seconds) },
     isWanted: (row) => (only === undefined ? row !== ONLY_WHEN_NAMED : only.includes(row)),
+    isPublished: publish,
   };
 }
 
-function parse(args: readonly string[]): { only?: string[] | undefined; rounds: string; seconds: string } {
+interface Flags {
+  readonly only?: string[] | undefined;
+  readonly rounds: string;
+  readonly seconds: string;
+  readonly publish: boolean;
+}
+
+function parse(args: readonly string[]): Flags {
   try {
     return parseArgs({
       args: [...args],
@@ -56,6 +67,7 @@ function parse(args: readonly string[]): { only?: string[] | undefined; rounds: 
         only: { type: 'string', multiple: true },
         rounds: { type: 'string', default: DEFAULT_ROUNDS },
         seconds: { type: 'string', default: DEFAULT_SECONDS },
+        publish: { type: 'boolean', default: false },
       },
     }).values;
   } catch (error) {

@@ -1,10 +1,18 @@
 import { configurationTable } from '../../src/config/show.ts';
 import { ERRORS } from '../../src/core/errors.ts';
+import { drawSpeed } from '../bench/plotSpeed.ts';
+import { readSpeed, speedTable } from '../bench/speed.ts';
 
-/** The parts of the documentation that are made from the code, between `<!-- made from ... -->` and `<!-- end -->`. */
+/** The parts of pages that are made from code or figures, between `<!-- made from ... -->` and `<!-- end -->`. */
 export const GENERATED: Readonly<Record<string, () => string>> = {
   'docs/configuration.md': configurationTable,
   'docs/errors.md': errorsTable,
+  'README.md': () => speedTable(readSpeed()),
+};
+
+/** Files that are made as a whole. */
+export const DRAWN: Readonly<Record<string, () => string>> = {
+  'docs/speed.svg': () => drawSpeed(readSpeed()),
 };
 
 function errorsTable(): string {
