@@ -140,16 +140,16 @@ function newId(system: System, kind: 'ws' | 'node' | 'folder'): string {
 
 /** Trouble is logged when it begins and when it ends, not once for every request that met it. */
 function observeLedger(metrics: HttpMetrics, log: Log): LedgerObserver {
-  let trouble: string | null = null;
+  let failure: string | null = null;
   return {
     committed(size, milliseconds) {
       metrics.committed(size, milliseconds);
-      if (trouble !== null) log.info('commits are possible again', { after: trouble });
-      trouble = null;
+      if (failure !== null) log.info('commits are possible again', { after: failure });
+      failure = null;
     },
     refused(reason) {
-      if (reason !== trouble) log.warn('commits are not possible', { reason });
-      trouble = reason;
+      if (reason !== failure) log.warn('commits are not possible', { reason });
+      failure = reason;
     },
     noteFailed: (reason) => log.warn('commit-number could not be written; it is tried again', { reason }),
     foldFailed: (reason) => log.warn('the log could not be folded into the tables; it is kept', { reason }),

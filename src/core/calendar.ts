@@ -114,13 +114,13 @@ function formatOf(timezone: string): Intl.DateTimeFormat {
     minute: 'numeric',
     second: 'numeric',
   });
-  makeRoom(formats, MAX_FORMATS);
+  dropOldest(formats, MAX_FORMATS);
   formats.set(timezone, format);
   return format;
 }
 
 /** Drops the entry that was made first: a wrong guess costs one computation, nothing else. */
-function makeRoom(cache: Map<string, unknown>, maxEntries: number): void {
+function dropOldest(cache: Map<string, unknown>, maxEntries: number): void {
   for (const oldest of cache.keys()) {
     if (cache.size < maxEntries) return;
     cache.delete(oldest);
@@ -172,7 +172,7 @@ export class Calendar {
 
   #addZone(timezone: string): (Epoch | undefined)[] {
     const epochs: (Epoch | undefined)[] = [];
-    makeRoom(this.#epochsByZone, MAX_ZONES);
+    dropOldest(this.#epochsByZone, MAX_ZONES);
     this.#epochsByZone.set(timezone, epochs);
     return epochs;
   }

@@ -49,36 +49,38 @@ export type Resource = keyof typeof RIGHTS;
 export type Action<R extends Resource = Resource> = (typeof RIGHTS)[R][number];
 
 /** One kind of thing that can be done, `resource.action`; on which one is said apart. */
-export type Deed = { [R in Resource]: `${R}.${Action<R>}` }[Resource];
+export type Operation = { [R in Resource]: `${R}.${Action<R>}` }[Resource];
 
-export const DEEDS: readonly Deed[] = Object.entries(RIGHTS).flatMap(([resource, actions]) =>
-  actions.map((action) => `${resource}.${action}` as Deed),
+export const OPERATIONS: readonly Operation[] = Object.entries(RIGHTS).flatMap(([resource, actions]) =>
+  actions.map((action) => `${resource}.${action}` as Operation),
 );
 
 export const ALL_RIGHTS = '*';
 
 const RIGHT_PATTERN = /^([a-z]+)\.(\*|[A-Za-z0-9_]{1,128})\.([a-z_]+)$/;
 
-/** The right to a deed on one thing, as a root key holds it. */
-export function rightTo(deed: Deed, id: string): string {
-  const [resource, action] = deed.split('.');
+/** The right to a operation on one thing, as a root key holds it. */
+export function rightTo(operation: Operation, id: string): string {
+  const [resource, action] = operation.split('.');
   return `${resource}.${id}.${action}`;
 }
 
-/** The deed is allowed on this thing (or, with `*`, on every one, as making a new one needs). */
-export function holdsRight(rights: readonly string[], deed: Deed, id: string): boolean {
-  return rights.includes(ALL_RIGHTS) || rights.includes(rightTo(deed, '*')) || rights.includes(rightTo(deed, id));
+/** The operation is allowed on this thing (or, with `*`, on every one, as making a new one needs). */
+export function holdsRight(rights: readonly string[], operation: Operation, id: string): boolean {
+  return (
+    rights.includes(ALL_RIGHTS) || rights.includes(rightTo(operation, '*')) || rights.includes(rightTo(operation, id))
+  );
 }
 
-/** The deed is allowed on at least one thing: the answer about another one is then "not found", not "not allowed". */
-export function holdsRightSomewhere(rights: readonly string[], deed: Deed): boolean {
-  return rights.some((right) => right === ALL_RIGHTS || deedOf(right) === deed);
+/** The operation is allowed on at least one thing: the answer about another one is then "not found", not "not allowed". */
+export function holdsRightSomewhere(rights: readonly string[], operation: Operation): boolean {
+  return rights.some((right) => right === ALL_RIGHTS || operationOf(right) === operation);
 }
 
-/** The ids on which a deed is allowed; null = all. */
-export function idsWithRight(rights: readonly string[], deed: Deed): string[] | null {
-  if (holdsRight(rights, deed, ALL_RIGHTS)) return null;
-  return rights.filter((right) => deedOf(right) === deed).map((right) => right.split('.')[1] ?? '');
+/** The ids on which a operation is allowed; null = all. */
+export function idsWithRight(rights: readonly string[], operation: Operation): string[] | null {
+  if (holdsRight(rights, operation, ALL_RIGHTS)) return null;
+  return rights.filter((right) => operationOf(right) === operation).map((right) => right.split('.')[1] ?? '');
 }
 
 /** Who holds these rights may hand out that one: it is among them, or among what they stand for. */
@@ -89,20 +91,20 @@ export function coversRight(rights: readonly string[], right: string): boolean {
 }
 
 /** Deeds that are about no single thing: a right to them on one would never be of use. */
-function isForAll(deed: string): boolean {
+function needsWildcard(operation: string): boolean {
   return /^rbac\.(create_|.*_key$)|^root\.read_audit$|^api\.create_api$|^identity\.create_identity$|^ratelimit\.create_namespace$/.test(
-    deed,
+    operation,
   );
 }
 
 export function isRight(text: string): boolean {
   if (text === ALL_RIGHTS) return true;
-  const deed = deedOf(text);
-  if (deed === null || !(DEEDS as readonly string[]).includes(deed)) return false;
-  return !isForAll(deed) || text.split('.')[1] === ALL_RIGHTS;
+  const operation = operationOf(text);
+  if (operation === null || !(OPERATIONS as readonly string[]).includes(operation)) return false;
+  return !needsWildcard(operation) || text.split('.')[1] === ALL_RIGHTS;
 }
 
-function deedOf(right: string): string | null {
+function operationOf(right: string): string | null {
   const parts = RIGHT_PATTERN.exec(right);
   return parts === null ? null : `${parts[1]}.${parts[3]}`;
 }

@@ -50,7 +50,7 @@ export type SpendOutcome =
   | { readonly status: 'failed'; readonly reason: string };
 
 /** What a charged spend leaves behind under its idempotency key. */
-export interface StoredReplay {
+export interface RememberedAnswer {
   readonly requestDigest: string;
   readonly legs: readonly LegResult[];
   readonly nowMs: number;
@@ -62,16 +62,16 @@ export interface LedgerView {
   holds(fence: Fence): boolean;
   account(id: number): AccountState | undefined;
   put(id: number, state: AccountState): void;
-  replay(key: IdempotencyKey): StoredReplay | undefined;
-  liveReplays(scope: string): number;
-  remember(key: IdempotencyKey, replay: StoredReplay): void;
+  rememberedAnswer(key: IdempotencyKey): RememberedAnswer | undefined;
+  liveIdempotencyKeys(scope: string): number;
+  remember(key: IdempotencyKey, answer: RememberedAnswer): void;
 }
 
 /**
  * The reference of the ledger: one spend against the state that the spends before it left. A batch means its spends
  * done by this function one by one in arrival order; every adapter is held to it by the conformance suite.
  */
-export function decideSpend(view: LedgerView, spend: Spend, nowMs: number, maxLiveReplays: number): SpendOutcome {
+export function decideSpend(view: LedgerView, spend: Spend, nowMs: number, maxLiveKeys: number): SpendOutcome {
   for (const fence of spend.fences) if (!view.holds(fence)) return { status: 'stale', nowMs, fence };
   const open: OpenLeg[] = [];
   for (const leg of spend.legs) {
@@ -79,8 +79,8 @@ export function decideSpend(view: LedgerView, spend: Spend, nowMs: number, maxLi
     if (stored === undefined || isStale(leg, stored, nowMs)) return { status: 'stale', nowMs, fence: null };
     open.push({ leg, stored, now: current(stored, leg.rule, nowMs) });
   }
-  const replayed = spend.idempotency === null ? null : findReplay(view, spend.idempotency, maxLiveReplays);
-  return replayed ?? takeLegs(view, spend, open, nowMs);
+  const answered = spend.idempotency === null ? null : findAnswer(view, spend.idempotency, maxLiveKeys);
+  return answered ?? takeLegs(view, spend, open, nowMs);
 }
 
 /** A leg with its account: as it is stored, and as it stands now (refilled, or in the running window). */
@@ -96,17 +96,17 @@ function isStale({ rule, revision }: Leg, stored: AccountState, nowMs: number): 
 }
 
 /** What was answered under this idempotency key, a conflict, or null when nothing was. */
-export function replayOf(view: LedgerView, key: IdempotencyKey): SpendOutcome | null {
-  const stored = view.replay(key);
+export function answerUnder(view: LedgerView, key: IdempotencyKey): SpendOutcome | null {
+  const stored = view.rememberedAnswer(key);
   if (stored === undefined) return null;
   if (stored.requestDigest !== key.requestDigest) return { status: 'conflict' };
   return { status: 'taken', legs: stored.legs, nowMs: stored.nowMs, replayed: true };
 }
 
-function findReplay(view: LedgerView, key: IdempotencyKey, maxLiveReplays: number): SpendOutcome | null {
-  const replayed = replayOf(view, key);
-  if (replayed !== null) return replayed;
-  return view.liveReplays(key.scope) >= maxLiveReplays ? { status: 'crowded' } : null;
+function findAnswer(view: LedgerView, key: IdempotencyKey, maxLiveKeys: number): SpendOutcome | null {
+  const answered = answerUnder(view, key);
+  if (answered !== null) return answered;
+  return view.liveIdempotencyKeys(key.scope) >= maxLiveKeys ? { status: 'crowded' } : null;
 }
 
 function takeLegs(view: LedgerView, spend: Spend, open: readonly OpenLeg[], nowMs: number): SpendOutcome {

@@ -1,27 +1,27 @@
 import { AppError } from '../core/errors.ts';
 import type { RecordChange } from '../storage/port/freshness.ts';
 import { StorageOutcomeUnknown, type Storage, StorageUnavailable } from '../storage/port/storage.ts';
-import { Access } from './admin/rootKeys/rootKeyAccess.ts';
+import { RootKeyAccess } from './admin/rootKeys/rootKeyAccess.ts';
 import { AnalyticsAdmin } from './admin/analytics/analyticsAdmin.ts';
 import { ApiAdmin } from './admin/apis/apiAdmin.ts';
 import { AuditLog } from './admin/audit/auditLog.ts';
-import { BulkDeletion } from './admin/apis/deleteAllKeys.ts';
-import { Changes } from './admin/change/applyChange.ts';
+import { DeleteAllKeys } from './admin/apis/deleteAllKeys.ts';
+import { ApplyChange } from './admin/change/applyChange.ts';
 import { IdentityAdmin } from './admin/identities/identityAdmin.ts';
 import { ImportQueue } from './admin/imports/importQueue.ts';
 import { ImportAdmin } from './admin/imports/importAdmin.ts';
-import { KeyAccessAdmin } from './admin/rbac/keyGrants.ts';
-import { KeyLife } from './admin/keys/deleteAndRotate.ts';
+import { KeyGrants } from './admin/rbac/keyGrants.ts';
+import { DeleteAndRotate } from './admin/keys/deleteAndRotate.ts';
 import { KeyAdmin } from './admin/keys/keyAdmin.ts';
-import type { AdminParts } from './admin/change/adminContext.ts';
+import type { AdminContext } from './admin/change/adminContext.ts';
 import { PermissionAdmin } from './admin/rbac/permissionAdmin.ts';
 import { type QuotaLimits, Quotas } from './admin/change/quotas.ts';
 import { RootKeyAdmin } from './admin/rootKeys/rootKeyAdmin.ts';
 import { LocalLimits } from './local/localLimits.ts';
 import { KeyCache } from './cache/keyCache.ts';
 import { PackedKeys } from './cache/packedKeys.ts';
-import { makeRatelimits, type Ratelimits } from './standalone/makeStandalone.ts';
-import { Refills } from './refill/refillPlans.ts';
+import { makeStandalone, type Standalone } from './standalone/makeStandalone.ts';
+import { RefillPlans } from './refill/refillPlans.ts';
 import { RefillSweep } from './refill/refillSweep.ts';
 import type { System } from './system.ts';
 import { TagLists } from './analytics/tagLists.ts';
@@ -55,12 +55,12 @@ export class Engine {
   readonly keyCache: KeyCache;
   readonly localLimits: LocalLimits;
   readonly verifier: Verifier;
-  readonly access: Access;
+  readonly rootKeyAccess: RootKeyAccess;
   readonly apis: ApiAdmin;
   readonly keys: KeyAdmin;
-  readonly keyLife: KeyLife;
-  readonly bulkDeletion: BulkDeletion;
-  readonly keyAccess: KeyAccessAdmin;
+  readonly deleteAndRotate: DeleteAndRotate;
+  readonly deleteAllKeys: DeleteAllKeys;
+  readonly keyGrants: KeyGrants;
   readonly permissions: PermissionAdmin;
   readonly identities: IdentityAdmin;
   readonly rootKeys: RootKeyAdmin;
@@ -68,7 +68,7 @@ export class Engine {
   readonly importQueue: ImportQueue;
   readonly auditLog: AuditLog;
   readonly verificationQuota: VerificationQuota;
-  readonly ratelimits: Ratelimits;
+  readonly standalone: Standalone;
   readonly sweep: RefillSweep;
   readonly tally: TallyBook;
   readonly tallyFlush: TallyFlush;
@@ -76,7 +76,7 @@ export class Engine {
 
   constructor(options: EngineOptions) {
     const { storage, system, defaultTimezone, maxCachedKeys, maxLocalOwners, quotas } = options;
-    const refills = new Refills();
+    const refills = new RefillPlans();
     this.storage = storage;
     this.system = system;
     this.keyCache = new KeyCache(storage.records, maxCachedKeys, new PackedKeys(system.textReader));
@@ -94,28 +94,28 @@ export class Engine {
       refills,
       analytics: options.countsVerifications ? this.tally : null,
     });
-    this.access = new Access(storage.records, storage.freshness);
-    const parts: AdminParts = {
+    this.rootKeyAccess = new RootKeyAccess(storage.records, storage.freshness);
+    const context: AdminContext = {
       storage,
       system,
       refills,
       defaultTimezone,
-      changes: new Changes(storage.ledger, (change) => this.#forget(change)),
+      changes: new ApplyChange(storage.ledger, (change) => this.#forget(change)),
       quotas: new Quotas(storage.records, quotas, () => storage.ledger.nowMs()),
     };
-    this.keys = new KeyAdmin(parts);
-    this.keyLife = new KeyLife(parts);
-    this.keyAccess = new KeyAccessAdmin(parts);
-    this.permissions = new PermissionAdmin(parts);
-    this.bulkDeletion = new BulkDeletion(parts);
-    this.apis = new ApiAdmin(parts, this.bulkDeletion);
-    this.identities = new IdentityAdmin(parts);
-    this.rootKeys = new RootKeyAdmin(parts);
-    this.importQueue = new ImportQueue(parts);
-    this.imports = new ImportAdmin(parts, this.importQueue);
+    this.keys = new KeyAdmin(context);
+    this.deleteAndRotate = new DeleteAndRotate(context);
+    this.keyGrants = new KeyGrants(context);
+    this.permissions = new PermissionAdmin(context);
+    this.deleteAllKeys = new DeleteAllKeys(context);
+    this.apis = new ApiAdmin(context, this.deleteAllKeys);
+    this.identities = new IdentityAdmin(context);
+    this.rootKeys = new RootKeyAdmin(context);
+    this.importQueue = new ImportQueue(context);
+    this.imports = new ImportAdmin(context, this.importQueue);
     this.auditLog = new AuditLog(storage.records);
     this.verificationQuota = new VerificationQuota(quotas.verificationsPerSecond);
-    this.ratelimits = makeRatelimits(parts, {
+    this.standalone = makeStandalone(context, {
       localLimits: this.localLimits,
       maxPerNamespace: options.maxLimitsPerNamespace,
       stoppedBecause: () => this.verifier.stoppedBecause,
@@ -127,7 +127,7 @@ export class Engine {
       sliceSize: SLICE,
       retention: options.retention,
     });
-    this.analytics = new AnalyticsAdmin(parts, () => this.tallyFlush.flush(), options.retention);
+    this.analytics = new AnalyticsAdmin(context, () => this.tallyFlush.flush(), options.retention);
     this.sweep = new RefillSweep(storage, refills);
     storage.freshness.onChange((change) => this.#forget(change));
   }
@@ -139,10 +139,10 @@ export class Engine {
     for (const apiId of apis) this.keyCache.dropApi(apiId);
     for (const apiId of keys === null ? [null] : apis) this.tally.forgetApi(apiId);
     for (const id of identities) this.keyCache.dropIdentity(id);
-    if (keys === null) this.ratelimits.namespaces.clear();
-    for (const subject of namespaces) this.ratelimits.namespaces.drop(subject);
+    if (keys === null) this.standalone.namespaces.clear();
+    for (const subject of namespaces) this.standalone.namespaces.drop(subject);
     if (rbac) this.keyCache.dropAccess();
-    if (rootKeys) this.access.forget();
+    if (rootKeys) this.rootKeyAccess.forget();
   }
 
   /** What has to be on disk before the process may go. */

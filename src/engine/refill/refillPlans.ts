@@ -3,7 +3,7 @@ import { Calendar } from '../../core/calendar.ts';
 import type { RefillRule } from '../../core/records.ts';
 
 /** Turns refill rules into the plans that the ledger understands. */
-export class Refills {
+export class RefillPlans {
   readonly #calendar = new Calendar();
 
   plan(rule: RefillRule, nowMs: number): RefillPlan {

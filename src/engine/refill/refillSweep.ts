@@ -1,6 +1,6 @@
 import type { CreditsRecord } from '../../core/records.ts';
 import type { DueCursor, Storage } from '../../storage/port/storage.ts';
-import type { Refills } from './refillPlans.ts';
+import type { RefillPlans } from './refillPlans.ts';
 
 /** Keys of one step: on one machine they are written in one commit, and the verifications go on between two steps. */
 const STEP = 200;
@@ -13,11 +13,11 @@ const SHARED_STEP = 2;
  */
 export class RefillSweep {
   readonly #storage: Storage;
-  readonly #refills: Refills;
+  readonly #refills: RefillPlans;
   readonly #step: number;
   #isStopped = false;
 
-  constructor(storage: Storage, refills: Refills) {
+  constructor(storage: Storage, refills: RefillPlans) {
     this.#storage = storage;
     this.#refills = refills;
     this.#step = storage.localCounts.isShared ? SHARED_STEP : STEP;

@@ -4,7 +4,7 @@ import { dropFirst } from '../cache/dropOldest.ts';
 import type { LocalLimits } from '../local/localLimits.ts';
 import type { KeyEntry } from '../cache/keyEntry.ts';
 import { type AppliedLimit, ownerOf } from './appliedLimits.ts';
-import { Lines } from '../admin/change/oneAtATime.ts';
+import { OneAtATime } from '../admin/change/oneAtATime.ts';
 import { liveAdHoc, tooManyAdHocLimits } from '../local/localWindow.ts';
 
 const MAX = MAX_ADHOC_LIMITS_PER_OWNER;
@@ -30,7 +30,7 @@ export class AdHocLimits {
   readonly #localLimits: LocalLimits;
   readonly #ledger: Ledger;
   readonly #counts = new Map<string, Count>();
-  readonly #lines = new Lines('Too many limits of one owner wait to be opened; nothing was spent.');
+  readonly #oneAtATime = new OneAtATime('Too many limits of one owner wait to be opened; nothing was spent.');
 
   constructor(localLimits: LocalLimits, ledger: Ledger) {
     this.#localLimits = localLimits;
@@ -38,7 +38,7 @@ export class AdHocLimits {
   }
 
   /** One more local one may be opened in this turn; otherwise it has to be asked for first. Refuses without asking when it can. */
-  hasRoom(entry: KeyEntry, nowMs: number): boolean {
+  mayOpenLocal(entry: KeyEntry, nowMs: number): boolean {
     let total = 0;
     let isKnown = true;
     for (const id of ownersOf(entry)) {
@@ -53,13 +53,13 @@ export class AdHocLimits {
   }
 
   /** Returns when there is room as far as is known; refuses when there is none. */
-  async makeRoom(entry: KeyEntry): Promise<void> {
-    await this.#lines.run(lineOf(entry), async () => {
+  async requireSpace(entry: KeyEntry): Promise<void> {
+    await this.#oneAtATime.run(queueOf(entry), async () => {
       await this.#count(entry);
-      if (this.hasRoom(entry, this.#ledger.nowMs())) return;
+      if (this.mayOpenLocal(entry, this.#ledger.nowMs())) return;
       await this.#closeEnded(entry);
       await this.#count(entry);
-      if (!this.hasRoom(entry, this.#ledger.nowMs())) throw tooManyAdHocLimits();
+      if (!this.mayOpenLocal(entry, this.#ledger.nowMs())) throw tooManyAdHocLimits();
     });
   }
 
@@ -73,7 +73,7 @@ export class AdHocLimits {
     const windows = strict.map(windowOf);
     const found = await Promise.all(windows.map(async (window) => window && this.#ledger.openWindow(window, 0)));
     for (const [i, window] of windows.entries()) {
-      if (window !== null) found[i] ??= await this.#lines.run(lineOf(entry), () => this.#open(entry, window));
+      if (window !== null) found[i] ??= await this.#oneAtATime.run(queueOf(entry), () => this.#open(entry, window));
     }
     return found;
   }
@@ -82,8 +82,8 @@ export class AdHocLimits {
   async #open(entry: KeyEntry, window: WindowName): Promise<number> {
     for (const isTidied of ownersOf(entry).length === 1 ? [false] : [false, true]) {
       if (isTidied) await this.#closeEnded(entry);
-      const room = MAX - (await this.#countBeside(entry, window.owner));
-      const account = room > 0 ? await this.#ledger.openWindow(window, room) : null;
+      const left = MAX - (await this.#countBeside(entry, window.owner));
+      const account = left > 0 ? await this.#ledger.openWindow(window, left) : null;
       if (account !== null) return account;
     }
     throw tooManyAdHocLimits();
@@ -143,7 +143,7 @@ function ownersOf({ id, identity, limits }: KeyEntry): readonly string[] {
   return limits === null ? [identity.id] : [id, identity.id];
 }
 
-function lineOf({ id, identity }: KeyEntry): string {
+function queueOf({ id, identity }: KeyEntry): string {
   return identity?.id ?? id;
 }
 

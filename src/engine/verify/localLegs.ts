@@ -33,7 +33,7 @@ export class LocalLegs {
       const owner = applied.ofIdentity ? this.#localLimits.owner(ownerOf(entry, applied)) : this.#ownOwner(entry);
       if (owner === undefined) return this.#loading(ownerOf(entry, applied));
       const isNew = applied.isAdHoc && findWindow(owner.windows, applied) === undefined;
-      if (isNew && !this.#adHoc.hasRoom(entry, nowMs)) return this.#makingRoom(entry);
+      if (isNew && !this.#adHoc.mayOpenLocal(entry, nowMs)) return this.#makingSpace(entry);
       const window = this.#localLimits.window(owner, applied, nowMs);
       legs ??= [];
       legs.push({ window, limit: applied.limit, cost: applied.cost, resetAtMs: window.resetAtMs });
@@ -52,8 +52,8 @@ export class LocalLegs {
     return () => this.#localLimits.load(owner, this.#ledger.nowMs());
   }
 
-  #makingRoom(entry: KeyEntry): Preparation {
-    return () => this.#adHoc.makeRoom(entry);
+  #makingSpace(entry: KeyEntry): Preparation {
+    return () => this.#adHoc.requireSpace(entry);
   }
 
   /** The key remembers its owner: a lookup by id among 100,000 owners costs more. */

@@ -5,7 +5,7 @@ import type { VerdictCode } from '../../core/verdictCodes.ts';
 import type { Ledger } from '../../storage/port/storage.ts';
 import type { KeyEntry } from '../cache/keyEntry.ts';
 import type { LocalLimits } from '../local/localLimits.ts';
-import type { Refills } from '../refill/refillPlans.ts';
+import type { RefillPlans } from '../refill/refillPlans.ts';
 import type { AppliedLimit } from './appliedLimits.ts';
 import type { Counting } from './counting.ts';
 import { allReports } from './limitReports.ts';
@@ -54,9 +54,9 @@ export function valid(key: KeyEntry, limits: readonly LimitReport[] | null, atMs
 export class Verdicts {
   readonly #localLimits: LocalLimits;
   readonly #ledger: Ledger;
-  readonly #refills: Refills;
+  readonly #refills: RefillPlans;
 
-  constructor(localLimits: LocalLimits, ledger: Ledger, refills: Refills) {
+  constructor(localLimits: LocalLimits, ledger: Ledger, refills: RefillPlans) {
     this.#localLimits = localLimits;
     this.#ledger = ledger;
     this.#refills = refills;

@@ -6,7 +6,7 @@ import type { TallyBook } from '../analytics/openCounts.ts';
 import type { KeyCache } from '../cache/keyCache.ts';
 import type { KeyEntry } from '../cache/keyEntry.ts';
 import type { LocalLimits } from '../local/localLimits.ts';
-import type { Refills } from '../refill/refillPlans.ts';
+import type { RefillPlans } from '../refill/refillPlans.ts';
 import { AdHocLimits } from './adHocLimits.ts';
 import { type AppliedLimit, appliedLimits } from './appliedLimits.ts';
 import { type Counting, hasCredits } from './counting.ts';
@@ -23,7 +23,7 @@ export interface VerifyContext {
   readonly localLimits: LocalLimits;
   readonly ledger: Ledger;
   readonly freshness: Freshness;
-  readonly refills: Refills;
+  readonly refills: RefillPlans;
   /** Counts every verdict; null = analytics are off. */
   readonly analytics: TallyBook | null;
 }
@@ -137,7 +137,7 @@ export class Verifier {
     if (refusedBy < 0) return this.#spend(counting);
     const reports = localReports(localLimits, limits, local, refusedBy);
     const refusal = this.#verdicts.refuse(entry, OVER_LOCAL_LIMIT, reports, nowMs);
-    return request.idempotency !== null && isExact ? this.#replayOr(refusal, counting) : refusal;
+    return request.idempotency !== null && isExact ? this.#earlierAnswerOr(refusal, counting) : refusal;
   }
 
   async #prepareAndCount(
@@ -190,14 +190,14 @@ export class Verifier {
   }
 
   /** A retry of what was charged already is answered as it was, although the local limit is used up by now. */
-  async #replayOr(refusal: Verdict, counting: Counting): Promise<Verdict> {
+  async #earlierAnswerOr(refusal: Verdict, counting: Counting): Promise<Verdict> {
     const { ledger } = this.#context;
     const { entry, request } = counting;
     if (request.idempotency === null) return refusal;
     // A key that may not pass any more gets no earlier answer.
     const check = await ledger.spend({ legs: [], fences: everyFenceOf(counting), idempotency: null });
     if (check.status === 'stale') return this.#decideAgain(counting);
-    const replayed = await ledger.findReplay({ scope: entry.id, ...request.idempotency });
+    const replayed = await ledger.findAnswer({ scope: entry.id, ...request.idempotency });
     return replayed === null ? refusal : this.#verdicts.of(counting, replayed);
   }
 

@@ -17,16 +17,16 @@ export interface KeyWithIdentity {
   readonly key: KeyRecord;
   readonly identity: IdentityRecord | null;
   /** Of the ids in the record those that still stand for something, with the permissions that the roles bring. */
-  readonly access: KeyAccess | null;
+  readonly permissions: KeyPermissions | null;
   /** Until when the secret that was asked for is valid, when it was replaced by another; null = it is the present one. */
   readonly secretUntilMs: number | null;
 }
 
 /** null stands for a key without roles and permissions. */
-export interface KeyAccess {
+export interface KeyPermissions {
   readonly roles: readonly { readonly id: string; readonly name: string }[];
   /** Direct ones. */
-  readonly permissions: readonly { readonly id: string; readonly name: string; readonly slug: string }[];
+  readonly direct: readonly { readonly id: string; readonly name: string; readonly slug: string }[];
   /** What the key holds, directly and through roles, each slug once, in the order of the slugs. */
   readonly grants: readonly Grant[];
   /** Roles of the key that are not among the others, because what they bring cannot be read; absent when there are none. */
@@ -172,7 +172,7 @@ export interface WordChange {
 }
 
 /** A key that is deleted together with others. */
-export interface DoomedKey {
+export interface KeyToDelete {
   readonly id: string;
   readonly expect: number;
   /** Digests under which nodes may know it. */
@@ -205,8 +205,8 @@ export type RecordWrite =
       readonly digests: readonly string[];
     }
   /** Many at once, of one api. */
-  | { readonly kind: 'retireKeys'; readonly keys: readonly DoomedKey[]; readonly deletedAtMs: number }
-  | { readonly kind: 'removeKeys'; readonly apiId: string; readonly keys: readonly DoomedKey[] }
+  | { readonly kind: 'retireKeys'; readonly keys: readonly KeyToDelete[]; readonly deletedAtMs: number }
+  | { readonly kind: 'removeKeys'; readonly apiId: string; readonly keys: readonly KeyToDelete[] }
   | { readonly kind: 'insertSecret'; readonly secret: FormerSecret }
   /** All former secrets of a key or root key. */
   | { readonly kind: 'endSecrets'; readonly owner: string }

@@ -49,13 +49,13 @@ export interface WindowName {
 }
 
 /** A window among those of its owner, which are looked at in the order of name and duration. */
-export type WindowPlace = Omit<WindowName, 'owner'>;
+export type WindowCursor = Omit<WindowName, 'owner'>;
 
 export interface ClosedWindows {
   readonly looked: number;
   readonly closed: number;
   /** Where to go on; null = the end was reached. */
-  readonly last: WindowPlace | null;
+  readonly last: WindowCursor | null;
 }
 
 /**
@@ -65,7 +65,7 @@ export interface ClosedWindows {
 export interface Ledger {
   spend(spend: Spend): PromiseLike<SpendOutcome>;
   /** What a spend under this idempotency key was answered, in the order of the queue; null when there was none. */
-  findReplay(key: IdempotencyKey): Promise<SpendOutcome | null>;
+  findAnswer(key: IdempotencyKey): Promise<SpendOutcome | null>;
   apply(change: Change): Promise<ChangeOutcome>;
   /** The account as it was last committed, when that is known here without asking anyone; undefined otherwise. */
   peek(account: number): AccountState | undefined;
@@ -82,7 +82,7 @@ export interface Ledger {
   /** Windows of an owner, counted no further than to `upTo`; ended ones are counted until they are removed. */
   countWindows(owner: string, upTo: number): Promise<number>;
   /** Looks at no more than `count` windows of an owner, after a place, and removes those that have ended. */
-  closeEndedWindows(owner: string, count: number, after: WindowPlace | null): Promise<ClosedWindows>;
+  closeEndedWindows(owner: string, count: number, after: WindowCursor | null): Promise<ClosedWindows>;
   /** Keys and identities whose refill is due and not yet written down, at most `limit`, in the order of their due time, after a cursor. */
   listDueRefills(dueUntilMs: number, limit: number, after: DueCursor | null): Promise<readonly DueRefill[]>;
   /** Removes idempotency keys past their retention, and windows and local counts that ended PRUNE_GRACE_MS ago. */
@@ -90,7 +90,7 @@ export interface Ledger {
   /** Spends and changes that wait now. */
   readonly waiting: number;
   /** Why the last commit was not possible; null while commits are. */
-  readonly trouble: string | null;
+  readonly commitFailure: string | null;
   /** The ledger's clock. */
   nowMs(): number;
 }

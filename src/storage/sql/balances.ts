@@ -9,7 +9,7 @@ export interface KnownAccounts {
 }
 
 /** Events that are about a counter tell its balance as the ledger saw it: null = there is none. */
-export function tellBalances(events: readonly AuditEvent[], known: KnownAccounts): readonly AuditEvent[] {
+export function withBalances(events: readonly AuditEvent[], known: KnownAccounts): readonly AuditEvent[] {
   return events.map((event) => {
     if (event.counter === undefined) return event;
     const was = known.before[event.counter];

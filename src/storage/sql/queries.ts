@@ -60,7 +60,7 @@ export interface Listing {
   readonly page: Statement;
 }
 
-interface ListingParts extends PageQuery {
+interface ListingInput extends PageQuery {
   readonly from: string;
   readonly select: string;
   readonly id: string;
@@ -108,11 +108,11 @@ export function overrideListing(namespaceId: string, query: PageQuery): Listing 
   return listing({ ...table('overrides'), where: 'namespace_id = $1', params: [namespaceId], ...query });
 }
 
-function table(name: string): Pick<ListingParts, 'from' | 'select' | 'id'> {
+function table(name: string): Pick<ListingInput, 'from' | 'select' | 'id'> {
   return { from: name, select: `SELECT * FROM ${name}`, id: 'id' };
 }
 
-function listing({ from, select, id, where, params, after, limit }: ListingParts): Listing {
+function listing({ from, select, id, where, params, after, limit }: ListingInput): Listing {
   const [next, last] = [params.length + 1, params.length + 2];
   return {
     total: { sql: `SELECT count(*) AS total FROM ${from} WHERE ${where}`, params },

@@ -12,7 +12,7 @@ interface Known {
  * How many keys a listing has in all, remembered until any record changes: counting a million takes a hundred times as long as
  * reading a page, and who goes through all pages would pay for it with each of them.
  */
-export class Totals {
+export class RememberedTotals {
   readonly #version: () => Promise<number>;
   readonly #known = new Map<string, Known>();
 

@@ -43,17 +43,17 @@ const MAX_PARAMS = 20_000;
 export function mergeInserts(statements: readonly WriteStatement[]): WriteStatement[] {
   const merged: WriteStatement[] = [];
   /** Where the rows of a table are collected. */
-  const places = new Map<string, number>();
+  const indexes = new Map<string, number>();
   for (const statement of statements) {
     const { insertInto, params } = statement;
-    const place = insertInto === undefined ? undefined : places.get(insertInto);
-    const before = place === undefined ? undefined : merged[place];
-    if (place === undefined || before === undefined || before.params.length + params.length > MAX_PARAMS) {
-      if (insertInto !== undefined) places.set(insertInto, merged.length);
+    const index = insertInto === undefined ? undefined : indexes.get(insertInto);
+    const before = index === undefined ? undefined : merged[index];
+    if (index === undefined || before === undefined || before.params.length + params.length > MAX_PARAMS) {
+      if (insertInto !== undefined) indexes.set(insertInto, merged.length);
       merged.push(statement);
     } else {
       const row = `(${placeholders(params.length, before.params.length + 1)})`;
-      merged[place] = { ...before, sql: `${before.sql}, ${row}`, params: [...before.params, ...params] };
+      merged[index] = { ...before, sql: `${before.sql}, ${row}`, params: [...before.params, ...params] };
     }
   }
   return merged;

@@ -3,7 +3,7 @@ import type { Actor } from '../change/actor.ts';
 
 type Facts = Readonly<Record<string, unknown>>;
 
-interface Deed {
+interface EventInput {
   /** `key.create`, `api.update`, ... */
   readonly action: string;
   readonly target: string;
@@ -17,14 +17,14 @@ interface Deed {
 }
 
 /** One entry of the audit log. Of a change only what differs is written down, before and after. */
-export function auditEvent(actor: Actor, { action, target, before, after, isWhole, counter }: Deed): AuditEvent {
+export function auditEvent(actor: Actor, { action, target, before, after, isWhole, counter }: EventInput): AuditEvent {
   const isChange = isWhole !== true && before !== null && after !== null;
   return {
     actor: actor.id,
     action,
     target,
-    before: before === null ? null : JSON.stringify(isChange ? without(before, after) : said(before)),
-    after: after === null ? null : JSON.stringify(isChange ? without(after, before) : said(after)),
+    before: before === null ? null : JSON.stringify(isChange ? differing(before, after) : membersSet(before)),
+    after: after === null ? null : JSON.stringify(isChange ? differing(after, before) : membersSet(after)),
     origin: actor.origin,
     requestId: actor.requestId,
     ...(counter === undefined || counter < 0 ? {} : { counter }),
@@ -32,15 +32,15 @@ export function auditEvent(actor: Actor, { action, target, before, after, isWhol
 }
 
 /** The members that are not the same in the other. */
-function without(facts: Facts, other: Facts): Facts {
-  const differing = Object.entries(facts).filter(
+function differing(facts: Facts, other: Facts): Facts {
+  const entries = Object.entries(facts).filter(
     ([name, value]) => JSON.stringify(value) !== JSON.stringify(other[name]),
   );
-  return Object.fromEntries(differing);
+  return Object.fromEntries(entries);
 }
 
 /** Of a whole thing what is not set is left out. */
-function said(facts: Facts): Facts {
+function membersSet(facts: Facts): Facts {
   return Object.fromEntries(Object.entries(facts).filter(([, value]) => !isNothing(value)));
 }
 

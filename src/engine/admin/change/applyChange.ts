@@ -6,27 +6,27 @@ import type { Change, ChangeOutcome, Ledger } from '../../../storage/port/storag
 /** How often a change is made anew from what another node left: of three that insist each wins one try in three. */
 const MAX_TRIES = 20;
 /** Changes of one thing that may wait for each other. */
-const MAX_WAITING_TURNS = 1000;
+const MAX_WAITING = 1000;
 
 type Done = ChangeOutcome & { status: 'done' };
 
-interface Made<T> {
+interface DraftedChange<T> {
   readonly change: Change;
   readonly answer: (done: Done) => T;
 }
 
 /** Those who wait for their turn to change one thing. */
-interface Turn {
+interface Queue {
   last: Promise<void>;
   waiting: number;
 }
 
 /** How management changes things: in one transaction, and from its answer on this node knows of it. */
-export class Changes {
+export class ApplyChange {
   readonly #ledger: Ledger;
   readonly #forget: (change: RecordChange) => void;
   /** By what is changed; there is one only while changes of it get in each other's way. */
-  readonly #turns = new Map<string, Turn>();
+  readonly #queues = new Map<string, Queue>();
 
   constructor(ledger: Ledger, forget: (change: RecordChange) => void) {
     this.#ledger = ledger;
@@ -37,18 +37,18 @@ export class Changes {
    * Reads, makes a change and applies it, again from the reading when something came in between: the fields that this
    * change names win, and what the other one wrote beside them stays.
    */
-  async apply<T>(make: () => Promise<Made<T>>): Promise<T> {
+  async apply<T>(make: () => Promise<DraftedChange<T>>): Promise<T> {
     const { change, answer } = await make();
     const target = targetOf(change);
-    if (!this.#turns.has(target)) {
+    if (!this.#queues.has(target)) {
       const outcome = await this.#send(change);
       if (outcome.status === 'done') return answer(outcome);
     }
-    return this.#inTurn(target, () => this.#insist(make));
+    return this.#inOrder(target, () => this.#applyAnew(make));
   }
 
   /** What other nodes change meanwhile can still come in between. */
-  async #insist<T>(make: () => Promise<Made<T>>): Promise<T> {
+  async #applyAnew<T>(make: () => Promise<DraftedChange<T>>): Promise<T> {
     for (let tries = 0; tries < MAX_TRIES; tries++) {
       const { change, answer } = await make();
       const outcome = await this.#send(change);
@@ -58,20 +58,20 @@ export class Changes {
   }
 
   /** One after the other: of many who change one thing at the same time each try would let only one through. */
-  async #inTurn<T>(target: string, work: () => Promise<T>): Promise<T> {
-    const turn = this.#turns.get(target) ?? { last: Promise.resolve(), waiting: 0 };
-    if (turn.waiting >= MAX_WAITING_TURNS) {
+  async #inOrder<T>(target: string, work: () => Promise<T>): Promise<T> {
+    const queue = this.#queues.get(target) ?? { last: Promise.resolve(), waiting: 0 };
+    if (queue.waiting >= MAX_WAITING) {
       throw new AppError('UNAVAILABLE', 'Too many changes of one thing are waiting; nothing was done.');
     }
-    this.#turns.set(target, turn);
-    turn.waiting++;
-    const mine = turn.last.then(work);
-    turn.last = mine.then(nothing, nothing);
+    this.#queues.set(target, queue);
+    queue.waiting++;
+    const mine = queue.last.then(work);
+    queue.last = mine.then(nothing, nothing);
     try {
       return await mine;
     } finally {
-      turn.waiting--;
-      if (turn.waiting === 0) this.#turns.delete(target);
+      queue.waiting--;
+      if (queue.waiting === 0) this.#queues.delete(target);
     }
   }
 

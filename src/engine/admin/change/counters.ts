@@ -1,7 +1,7 @@
 import type { AccountChange } from '../../../core/account.ts';
 import { AppError } from '../../../core/errors.ts';
 import type { CreditsRecord, LimitRecord, RefillRule } from '../../../core/records.ts';
-import type { Refills } from '../../refill/refillPlans.ts';
+import type { RefillPlans } from '../../refill/refillPlans.ts';
 import { type CounterPatch, isSameRule, isSameSchedule, toRefillRule, wantedLimits } from '../keys/keyInput.ts';
 
 /** What a key or an identity counts: its record holds the rules, the ledger the numbers. */
@@ -12,7 +12,7 @@ export interface Counters {
 }
 
 export interface CounterContext {
-  readonly refills: Refills;
+  readonly refills: RefillPlans;
   readonly nowMs: number;
   readonly defaultTimezone: string;
   /** Numbers for accounts that the change opens; it takes them from the front. */
@@ -57,7 +57,12 @@ export function touchAccounts(before: Counters, revision: number): AccountChange
 }
 
 /** The counters of what comes back: boundaries that passed meanwhile are applied, and the sweep looks at them again. */
-export function reviveAccounts(before: Counters, revision: number, refills: Refills, nowMs: number): AccountChange[] {
+export function reviveAccounts(
+  before: Counters,
+  revision: number,
+  refills: RefillPlans,
+  nowMs: number,
+): AccountChange[] {
   return accountsOf(before).map((account) => {
     const isCredits = account === before.credits?.account;
     const refill = isCredits ? refills.planOrNull(before.credits?.refill ?? null, nowMs) : null;
@@ -71,7 +76,7 @@ export function closeAccounts(before: Counters): AccountChange[] {
 }
 
 /** Where the account of the credits stands among the changes, before or after; -1 = nowhere. */
-export function creditsPlace(changes: readonly AccountChange[], before: Counters, after: Counters): number {
+export function creditsIndex(changes: readonly AccountChange[], before: Counters, after: Counters): number {
   return changes.findIndex(({ account }) => account === before.credits?.account || account === after.credits?.account);
 }
 

@@ -16,7 +16,7 @@ export interface QuotaLimits {
 export type Counted = 'keys' | 'apis' | 'namespaces';
 
 /** How many more there may be, and what to say of the next one. */
-export interface Room {
+export interface QuotaLeft {
   readonly count: number;
   readonly refusal: () => AppError;
 }
@@ -39,15 +39,15 @@ export class Quotas {
   }
 
   /** The room for more, counted no further than to `wanted`; null = no end. */
-  async room(what: Counted, wanted: number): Promise<Room | null> {
+  async left(what: Counted, wanted: number): Promise<QuotaLeft | null> {
     const counter = this.#counters[what];
-    return counter === null ? null : { count: await counter.room(wanted), refusal: () => counter.refusal(1) };
+    return counter === null ? null : { count: await counter.left(wanted), refusal: () => counter.refusal(1) };
   }
 
   /** Runs what makes so many; refused when there would be too many. */
-  async making<T>(what: Counted, count: number, work: () => Promise<T>): Promise<T> {
+  async creating<T>(what: Counted, count: number, work: () => Promise<T>): Promise<T> {
     const counter = this.#counters[what];
-    return counter === null ? work() : counter.making(count, work);
+    return counter === null ? work() : counter.creating(count, work);
   }
 }
 
@@ -70,7 +70,7 @@ class QuotaCounter {
     this.#nowMs = nowMs;
   }
 
-  async room(wanted: number): Promise<number> {
+  async left(wanted: number): Promise<number> {
     if (!this.#isRecent() || this.#isTooMuch(wanted)) await this.#recount();
     return Math.max(0, Math.min(wanted, this.#max - this.#counted - this.#made - this.#underWay));
   }
@@ -82,7 +82,7 @@ class QuotaCounter {
     );
   }
 
-  async making<T>(count: number, work: () => Promise<T>): Promise<T> {
+  async creating<T>(count: number, work: () => Promise<T>): Promise<T> {
     if (!this.#isRecent() || this.#isTooMuch(count)) await this.#recount();
     if (this.#isTooMuch(count)) throw this.refusal(count);
     this.#underWay += count;

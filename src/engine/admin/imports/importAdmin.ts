@@ -11,9 +11,9 @@ import {
 import type { Actor } from '../change/actor.ts';
 import { auditEvent } from '../audit/auditEvent.ts';
 import type { ImportQueue } from './importQueue.ts';
-import { type ImportedKey, KeyImporting, type ImportProblem, toWaitingKey } from './prepareImport.ts';
+import { type ImportedKey, PrepareImport, type ImportProblem, toWaitingKey } from './prepareImport.ts';
 import { emptyDraft } from '../keys/createKey.ts';
-import type { AdminParts } from '../change/adminContext.ts';
+import type { AdminContext } from '../change/adminContext.ts';
 
 /** Keys of one migration that may wait. */
 export const MAX_WAITING_KEYS = 1_000_000;
@@ -29,28 +29,28 @@ export interface Migration {
 
 /** Keys that were made elsewhere. */
 export class ImportAdmin {
-  readonly #parts: AdminParts;
-  readonly #importing: KeyImporting;
+  readonly #context: AdminContext;
+  readonly #prepareImport: PrepareImport;
   readonly #queue: ImportQueue;
 
-  constructor(parts: AdminParts, queue: ImportQueue) {
-    this.#parts = parts;
+  constructor(context: AdminContext, queue: ImportQueue) {
+    this.#context = context;
     this.#queue = queue;
-    this.#importing = new KeyImporting(parts);
+    this.#prepareImport = new PrepareImport(context);
   }
 
   /** All of them or none. Answers their ids, in order. */
   async create(actor: Actor, items: readonly ImportedKey[]): Promise<string[]> {
-    const { changes, quotas, system } = this.#parts;
+    const { changes, quotas, system } = this.#context;
     refuseHidden(actor, items);
-    requireAccessRights(actor, items);
+    requireGrantRights(actor, items);
     await this.#requireOwners(actor, items);
     const keys = items.map((item) => toWaitingKey(system, item));
-    return quotas.making('keys', keys.length, () =>
+    return quotas.creating('keys', keys.length, () =>
       changes.apply(async () => {
         const draft = emptyDraft();
-        const { keyIds, problems } = await this.#importing.draftKeys(draft, actor, { keys, room: null });
-        if (problems.length > 0) throw together(problems);
+        const { keyIds, problems } = await this.#prepareImport.draftKeys(draft, actor, { keys, quotaLeft: null });
+        if (problems.length > 0) throw asOneError(problems);
         return { change: draft, answer: () => keyIds };
       }),
     );
@@ -58,14 +58,18 @@ export class ImportAdmin {
 
   /** Durable when this returns; the keys are made behind the requests, each that can be. */
   async enqueue(actor: Actor, { migrationId, apiId, items }: Migration): Promise<void> {
-    const { changes, storage, system } = this.#parts;
+    const { changes, storage, system } = this.#context;
     requireOn(actor, 'api.create_key', apiId, 'api', apiId);
-    requireAccessRights(actor, items);
+    requireGrantRights(actor, items);
     await this.#requireOwners(actor, items);
     const keys = JSON.stringify(items.map((item) => toWaitingKey(system, item)));
     await changes.apply(async () => {
       if ((await storage.records.findApi(apiId)) === null) throw notFound('api', apiId);
-      refuseMore(await storage.imports.findProgress(migrationId), { migrationId, apiId, count: items.length });
+      refuseTooManyWaiting(await storage.imports.findProgress(migrationId), {
+        migrationId,
+        apiId,
+        count: items.length,
+      });
       const batch: ImportBatch = {
         id: makeId('imp', storage.ledger.nowMs(), system.randomBytes(ID_RANDOM_BYTES)),
         migrationId,
@@ -86,7 +90,7 @@ export class ImportAdmin {
 
   async progress(actor: Actor, migrationId: string): Promise<ImportProgress> {
     requireSomewhere(actor, 'api.create_key');
-    const found = await this.#parts.storage.imports.findProgress(migrationId);
+    const found = await this.#context.storage.imports.findProgress(migrationId);
     requireOn(actor, 'api.create_key', found?.apiId ?? '', 'migration', migrationId);
     if (found === null) throw notFound('migration', migrationId);
     return found;
@@ -96,7 +100,7 @@ export class ImportAdmin {
   async #requireOwners(actor: Actor, items: readonly ImportedKey[]): Promise<void> {
     if (mayNameAnyOwner(actor, 'api.create_key')) return;
     for (const externalId of new Set(items.flatMap(({ patch }) => patch.externalId ?? []))) {
-      const known = await this.#parts.storage.records.findIdentity(externalId);
+      const known = await this.#context.storage.records.findIdentity(externalId);
       requireOwner(actor, 'api.create_key', known?.id ?? null);
     }
   }
@@ -112,11 +116,11 @@ function refuseHidden(actor: Actor, items: readonly ImportedKey[]): void {
       problems.push({ index, error });
     }
   }
-  if (problems.length > 0) throw together(problems);
+  if (problems.length > 0) throw asOneError(problems);
 }
 
 /** Several problems as one error: the code of the first, and all that have the same. */
-function together(problems: readonly ImportProblem[]): AppError {
+function asOneError(problems: readonly ImportProblem[]): AppError {
   const code: ErrorCode = problems[0]?.error.code ?? 'BAD_REQUEST';
   const issues = problems
     .filter(({ error }) => error.code === code)
@@ -127,7 +131,7 @@ function together(problems: readonly ImportProblem[]): AppError {
 }
 
 /** Said at once, not of each key. */
-function requireAccessRights(actor: Actor, items: readonly ImportedKey[]): void {
+function requireGrantRights(actor: Actor, items: readonly ImportedKey[]): void {
   const names = (field: 'roles' | 'permissions') => items.some(({ patch }) => (patch[field]?.length ?? 0) > 0);
   if (names('roles')) requireEverywhere(actor, 'rbac.add_role_to_key');
   if (names('permissions')) requireEverywhere(actor, 'rbac.add_permission_to_key');
@@ -138,7 +142,7 @@ function withRightsToImport(actor: Actor): Actor {
   return { ...actor, rights: actor.rights.filter((right) => right === '*' || right.startsWith('rbac.*.')) };
 }
 
-function refuseMore(
+function refuseTooManyWaiting(
   known: ImportProgress | null,
   { migrationId, apiId, count }: { migrationId: string; apiId: string; count: number },
 ): void {

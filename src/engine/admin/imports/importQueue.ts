@@ -1,9 +1,9 @@
 import { AppError } from '../../../core/errors.ts';
 import type { FinishedBatch, ImportBatch } from '../../../storage/port/imports.ts';
 import type { Actor } from '../change/actor.ts';
-import { KeyImporting, type WaitingKey } from './prepareImport.ts';
+import { PrepareImport, type WaitingKey } from './prepareImport.ts';
 import { type Draft, emptyDraft } from '../keys/createKey.ts';
-import type { AdminParts } from '../change/adminContext.ts';
+import type { AdminContext } from '../change/adminContext.ts';
 
 /** Batches that are looked at in one step; each is a transaction of its own, and requests go on between two. */
 const STEP = 10;
@@ -19,20 +19,20 @@ const ENDED =
  * is done exactly once, whoever stops in the middle and however many nodes work on it.
  */
 export class ImportQueue {
-  readonly #parts: AdminParts;
-  readonly #importing: KeyImporting;
+  readonly #context: AdminContext;
+  readonly #prepareImport: PrepareImport;
   #isStopped = false;
   /** Alone, a process knows when there is nothing to look for; what it left before a stop is looked for once. */
   #mayWait = true;
 
-  constructor(parts: AdminParts) {
-    this.#parts = parts;
-    this.#importing = new KeyImporting(parts);
+  constructor(context: AdminContext) {
+    this.#context = context;
+    this.#prepareImport = new PrepareImport(context);
   }
 
   /** Until nothing waits, or nothing can be done now. */
   async run(): Promise<void> {
-    const { imports, localCounts } = this.#parts.storage;
+    const { imports, localCounts } = this.#context.storage;
     this.#isStopped = false;
     while (this.#mayWait || localCounts.isShared) {
       this.#mayWait = false;
@@ -61,24 +61,24 @@ export class ImportQueue {
     for (let tries = 0; tries < MAX_TRIES; tries++) {
       if (await this.#tryFinish(batch)) return true;
       // Another node may have been quicker.
-      const waiting = await this.#parts.storage.imports.listWaiting(STEP);
+      const waiting = await this.#context.storage.imports.listWaiting(STEP);
       if (!waiting.some(({ id }) => id === batch.id)) return true;
     }
     return false;
   }
 
   async #tryFinish(batch: ImportBatch): Promise<boolean> {
-    const { quotas, changes } = this.#parts;
+    const { quotas, changes } = this.#context;
     const read = readBatch(batch);
     if (read === null) return changes.tryOnce(finishing(batch, emptyDraft(), allOf(batch, UNREADABLE)));
     const actor = await this.#present(read.actor);
     if (actor === null) return changes.tryOnce(finishing(batch, emptyDraft(), allOf(batch, ENDED)));
     const draft = emptyDraft();
-    const room = await quotas.room('keys', read.keys.length);
-    const { keyIds, problems } = await this.#importing.draftKeys(draft, actor, { keys: read.keys, room });
+    const quotaLeft = await quotas.left('keys', read.keys.length);
+    const { keyIds, problems } = await this.#prepareImport.draftKeys(draft, actor, { keys: read.keys, quotaLeft });
     const errors = problems.map(({ index, error }) => ({ index: batch.first + index, message: error.message }));
     try {
-      return await quotas.making('keys', keyIds.length, () => changes.tryOnce(finishing(batch, draft, errors)));
+      return await quotas.creating('keys', keyIds.length, () => changes.tryOnce(finishing(batch, draft, errors)));
     } catch (error) {
       // The room was taken by others meanwhile: the next try finds how much is left.
       if (error instanceof AppError && error.code === 'PRECONDITION_FAILED') return false;
@@ -88,7 +88,7 @@ export class ImportQueue {
 
   /** Who enqueued it, with the rights of now; null when its root key was revoked or has expired since: it has none then. */
   async #present(actor: Actor): Promise<Actor | null> {
-    const { records, ledger } = this.#parts.storage;
+    const { records, ledger } = this.#context.storage;
     const rootKey = await records.findRootKey(actor.id);
     if (rootKey === null || rootKey.revokedAtMs !== null) return null;
     const { rights, expiresAtMs: untilMs } = rootKey;

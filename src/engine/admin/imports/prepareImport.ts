@@ -4,9 +4,9 @@ import { shownStart } from '../../../core/secret.ts';
 import type { System } from '../../system.ts';
 import type { Actor } from '../change/actor.ts';
 import type { KeyPatch } from '../keys/keyInput.ts';
-import { type Draft, KeyMaking, type KeySecret } from '../keys/createKey.ts';
-import type { AdminParts } from '../change/adminContext.ts';
-import type { Room } from '../change/quotas.ts';
+import { type Draft, CreateKey, type KeySecret } from '../keys/createKey.ts';
+import type { AdminContext } from '../change/adminContext.ts';
+import type { QuotaLeft } from '../change/quotas.ts';
 
 /** A key that was made elsewhere: its secret, or only the SHA-256 of it in base64. */
 export interface ImportedKey {
@@ -60,24 +60,24 @@ function startOf(prefix: string | null, plaintext: string | null): string {
 }
 
 /** Drafts keys that were made elsewhere. */
-export class KeyImporting {
-  readonly #parts: AdminParts;
-  readonly #making: KeyMaking;
+export class PrepareImport {
+  readonly #context: AdminContext;
+  readonly #createKey: CreateKey;
 
-  constructor(parts: AdminParts) {
-    this.#parts = parts;
-    this.#making = new KeyMaking(parts);
+  constructor(context: AdminContext) {
+    this.#context = context;
+    this.#createKey = new CreateKey(context);
   }
 
   /** Adds to a draft every key that can be made, and tells of the others why not. */
   async draftKeys(
     draft: Draft,
     actor: Actor,
-    { keys, room }: { keys: readonly WaitingKey[]; room: Room | null },
+    { keys, quotaLeft }: { keys: readonly WaitingKey[]; quotaLeft: QuotaLeft | null },
   ): Promise<{ keyIds: string[]; problems: ImportProblem[] }> {
     const apis = await this.#findApis(keys);
     const doubled = await this.#findDoubled(keys);
-    const known = await this.#making.readNamed(keys.map(({ patch }) => patch));
+    const known = await this.#createKey.readNamed(keys.map(({ patch }) => patch));
     const keyIds: string[] = [];
     const problems: ImportProblem[] = [];
     for (const [index, { apiId, patch, secret }] of keys.entries()) {
@@ -87,9 +87,9 @@ export class KeyImporting {
         if (api === undefined) throw notFound('api', apiId);
         const conflict = doubled.get(index);
         if (conflict !== undefined) throw new AppError('CONFLICT', conflict);
-        if (room !== null && keyIds.length >= room.count) throw room.refusal();
+        if (quotaLeft !== null && keyIds.length >= quotaLeft.count) throw quotaLeft.refusal();
         const input = { ...patch, secret, known, orFail: 'PRECONDITION_FAILED' as const };
-        keyIds.push((await this.#making.draftKey(draft, actor, api, input)).id);
+        keyIds.push((await this.#createKey.draftKey(draft, actor, api, input)).id);
       } catch (error) {
         if (!(error instanceof AppError)) throw error;
         takeBack(draft, before);
@@ -102,7 +102,7 @@ export class KeyImporting {
   async #findApis(keys: readonly WaitingKey[]): Promise<Map<string, ApiRecord>> {
     const found = new Map<string, ApiRecord>();
     for (const apiId of new Set(keys.map((key) => key.apiId))) {
-      const api = await this.#parts.storage.records.findApi(apiId);
+      const api = await this.#context.storage.records.findApi(apiId);
       if (api !== null) found.set(apiId, api);
     }
     return found;
@@ -111,7 +111,7 @@ export class KeyImporting {
   /** By their place, the keys that exist already or stand a second time in the list. */
   async #findDoubled(keys: readonly WaitingKey[]): Promise<Map<number, string>> {
     const digests = keys.flatMap(({ secret, olderDigests }) => [secret.digest, ...olderDigests]);
-    const taken = new Set(await this.#parts.storage.records.findTakenDigests(digests));
+    const taken = new Set(await this.#context.storage.records.findTakenDigests(digests));
     const doubled = new Map<number, string>();
     const seen = new Set<string>();
     for (const [index, { secret, olderDigests }] of keys.entries()) {

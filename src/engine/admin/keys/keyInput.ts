@@ -77,8 +77,8 @@ export function wantedLimits(before: readonly LimitRecord[], patch: CounterPatch
   const kept = before.filter(({ name }) =>
     name === DEFAULT_LIMIT_NAME ? patch.defaultLimit === undefined : patch.otherLimits === undefined,
   );
-  const said = [...(patch.defaultLimit ? [patch.defaultLimit] : []), ...(patch.otherLimits ?? [])];
-  const wanted = said.map(({ name, limit, durationMs, async }): LimitRecord => {
+  const given = [...(patch.defaultLimit ? [patch.defaultLimit] : []), ...(patch.otherLimits ?? [])];
+  const wanted = given.map(({ name, limit, durationMs, async }): LimitRecord => {
     const known = before.find((other) => other.name === name);
     return { name, limit, durationMs, async: async ?? known?.async ?? true, account: null };
   });

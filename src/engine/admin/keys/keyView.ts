@@ -1,7 +1,7 @@
 import type { AccountState } from '../../../core/account.ts';
 import type { CreditsRecord } from '../../../core/records.ts';
 import type { KeyWithIdentity } from '../../../storage/port/records.ts';
-import type { Refills } from '../../refill/refillPlans.ts';
+import type { RefillPlans } from '../../refill/refillPlans.ts';
 
 /** A counter as it stands now. */
 export interface CreditsView {
@@ -18,19 +18,19 @@ export interface KeyView extends CreditsView, Omit<KeyWithIdentity, 'secretUntil
 
 export interface ViewInput extends KeyWithIdentity {
   readonly state: AccountState | undefined;
-  readonly refills: Refills;
+  readonly refills: RefillPlans;
   readonly nowMs: number;
   readonly lastUsedAtMs: number | null;
 }
 
-export function viewKey({ key, identity, access, state, refills, nowMs, lastUsedAtMs }: ViewInput): KeyView {
-  return { key, identity, access, lastUsedAtMs, ...viewCredits(key.credits, state, refills, nowMs) };
+export function viewKey({ key, identity, permissions, state, refills, nowMs, lastUsedAtMs }: ViewInput): KeyView {
+  return { key, identity, permissions, lastUsedAtMs, ...viewCredits(key.credits, state, refills, nowMs) };
 }
 
 export function viewCredits(
   credits: CreditsRecord | null,
   state: AccountState | undefined,
-  refills: Refills,
+  refills: RefillPlans,
   nowMs: number,
 ): CreditsView {
   const refill = credits?.refill ?? null;

@@ -36,7 +36,7 @@ export class EffectivePermissions {
     const unknown = key.roleIds.filter((id) => !this.#ofRoles.has(id));
     if (unknown.length > 0) this.learn(await this.#records.findRoles({ ids: unknown, names: [] }));
     if (this.#count(key) <= MAX_EFFECTIVE_PERMISSIONS) return;
-    await this.#passOverDeleted(writes);
+    await this.#skipDeleted(writes);
     const count = this.#count(key);
     if (count > MAX_EFFECTIVE_PERMISSIONS) throw tooMany(count);
   }
@@ -55,7 +55,7 @@ export class EffectivePermissions {
   }
 
   /** Roles and keys keep the ids of what was deleted. */
-  async #passOverDeleted(writes: readonly RecordWrite[]): Promise<void> {
+  async #skipDeleted(writes: readonly RecordWrite[]): Promise<void> {
     const ids = [...this.#numbers.keys()].slice(this.#checked);
     this.#checked = this.#numbers.size;
     const stored = ids.length === 0 ? [] : await this.#records.findPermissions({ ids, names: [] });

@@ -1,12 +1,12 @@
 import { AppError, notFound } from '../../../core/errors.ts';
 import type { RootKeyRecord } from '../../../core/records.ts';
-import { ALL_RIGHTS, type Deed, holdsRight, holdsRightSomewhere, rightTo } from '../../../core/rights.ts';
+import { ALL_RIGHTS, type Operation, holdsRight, holdsRightSomewhere, rightTo } from '../../../core/rights.ts';
 import type { Freshness } from '../../../storage/port/freshness.ts';
 import type { Records } from '../../../storage/port/records.ts';
 import type { Actor } from '../change/actor.ts';
 
 /** What gives an owner to a key. */
-export type OwnerDeed = 'api.create_key' | 'api.update_key';
+export type OwnerOperation = 'api.create_key' | 'api.update_key';
 
 /** Root keys that are kept in memory; there are few, and a flood of wrong ones must not fill it. */
 const MAX_CACHED = 1000;
@@ -21,7 +21,7 @@ export interface Caller {
 }
 
 /** Who calls, and what they may do. */
-export class Access {
+export class RootKeyAccess {
   readonly #records: Records;
   readonly #freshness: Freshness;
   readonly #known = new Map<string, Caller>();
@@ -88,24 +88,24 @@ function earlier(one: number | null, other: number | null): number | null {
 }
 
 /** The right on all things of a kind, present and future: what making a new one needs. */
-export function requireEverywhere(actor: Actor, deed: Deed): void {
-  if (!holdsRight(actor.rights, deed, ALL_RIGHTS)) throw lacksRight(deed);
+export function requireEverywhere(actor: Actor, operation: Operation): void {
+  if (!holdsRight(actor.rights, operation, ALL_RIGHTS)) throw lacksRight(operation);
 }
 
 /** The right on some thing at least: checked before anything is looked up. */
-export function requireSomewhere(actor: Actor, deed: Deed): void {
-  if (!holdsRightSomewhere(actor.rights, deed)) throw lacksRight(deed);
+export function requireSomewhere(actor: Actor, operation: Operation): void {
+  if (!holdsRightSomewhere(actor.rights, operation)) throw lacksRight(operation);
 }
 
 /** What a root key has no right on looks as if it did not exist. `owner` is what the right is on, `id` what was asked for. */
-export function requireOn(actor: Actor, deed: Deed, owner: string, what: string, id: string | null): void {
-  requireSomewhere(actor, deed);
-  if (!holdsRight(actor.rights, deed, owner)) throw notFound(what, id);
+export function requireOn(actor: Actor, operation: Operation, owner: string, what: string, id: string | null): void {
+  requireSomewhere(actor, operation);
+  if (!holdsRight(actor.rights, operation, owner)) throw notFound(what, id);
 }
 
 /** A root key that may do this in every api, or may make identities, may name any identity as the owner of a key. */
-export function mayNameAnyOwner({ rights }: Actor, deed: OwnerDeed): boolean {
-  return holdsRight(rights, deed, ALL_RIGHTS) || holdsRight(rights, 'identity.create_identity', ALL_RIGHTS);
+export function mayNameAnyOwner({ rights }: Actor, operation: OwnerOperation): boolean {
+  return holdsRight(rights, operation, ALL_RIGHTS) || holdsRight(rights, 'identity.create_identity', ALL_RIGHTS);
 }
 
 /**
@@ -113,12 +113,12 @@ export function mayNameAnyOwner({ rights }: Actor, deed: OwnerDeed): boolean {
  * therefore needs a right on identities to name one: to make any, or to change this one. `identityId` null: there is none of
  * that name. The refusal is the same in both cases, so that it tells nothing of other apis' customers.
  */
-export function requireOwner(actor: Actor, deed: OwnerDeed, identityId: string | null): void {
-  if (mayNameAnyOwner(actor, deed)) return;
+export function requireOwner(actor: Actor, operation: OwnerOperation, identityId: string | null): void {
+  if (mayNameAnyOwner(actor, operation)) return;
   if (identityId !== null && holdsRight(actor.rights, 'identity.update_identity', identityId)) return;
   throw lacksRight('identity.create_identity');
 }
 
-function lacksRight(deed: Deed): AppError {
-  return new AppError('INSUFFICIENT_PERMISSIONS', `This root key lacks the right ${rightTo(deed, ALL_RIGHTS)}.`);
+function lacksRight(operation: Operation): AppError {
+  return new AppError('INSUFFICIENT_PERMISSIONS', `This root key lacks the right ${rightTo(operation, ALL_RIGHTS)}.`);
 }

@@ -2,7 +2,7 @@ import { MAX_LIVE_SECRETS, MAX_NAME_LENGTH, MIN_ROOT_KEY_LENGTH } from '../../..
 import { AppError, notFound, repeatable } from '../../../core/errors.ts';
 import { ID_RANDOM_BYTES, makeId } from '../../../core/ids.ts';
 import type { RootKeyRecord } from '../../../core/records.ts';
-import { coversRight, type Deed, idsWithRight, isRight } from '../../../core/rights.ts';
+import { coversRight, type Operation, idsWithRight, isRight } from '../../../core/rights.ts';
 import { isSecretShaped, makeSecret, shownStart } from '../../../core/secret.ts';
 import type { Storage } from '../../../storage/port/storage.ts';
 import type { RecordWrite } from '../../../storage/port/records.ts';
@@ -10,8 +10,8 @@ import type { System } from '../../system.ts';
 import { requireEverywhere, requireOn, requireSomewhere } from './rootKeyAccess.ts';
 import { type Actor, SYSTEM } from '../change/actor.ts';
 import { auditEvent } from '../audit/auditEvent.ts';
-import type { Changes } from '../change/applyChange.ts';
-import type { AdminParts } from '../change/adminContext.ts';
+import type { ApplyChange } from '../change/applyChange.ts';
+import type { AdminContext } from '../change/adminContext.ts';
 
 const PREFIX = 'root';
 const SECRET_BYTES = 24;
@@ -26,9 +26,9 @@ export interface NewRootKey {
 export class RootKeyAdmin {
   readonly #storage: Storage;
   readonly #system: System;
-  readonly #changes: Changes;
+  readonly #changes: ApplyChange;
 
-  constructor({ storage, system, changes }: AdminParts) {
+  constructor({ storage, system, changes }: AdminContext) {
     this.#storage = storage;
     this.#system = system;
     this.#changes = changes;
@@ -97,7 +97,7 @@ export class RootKeyAdmin {
       const known = await this.#load(actor, 'root.revoke_root_key', rootKeyId);
       if (known.revokedAtMs !== null) return { change: { writes: [], accounts: [] }, answer: () => undefined };
       const revokedAtMs = this.#storage.ledger.nowMs();
-      const facts = rootKeyFacts(known);
+      const facts = auditedRootKey(known);
       const event = auditEvent(actor, { action: 'rootKey.revoke', target: rootKeyId, before: facts, after: null });
       return {
         change: { writes: [{ kind: 'revokeRootKey', rootKeyId, revokedAtMs }], accounts: [], events: [event] },
@@ -130,8 +130,8 @@ export class RootKeyAdmin {
     });
   }
 
-  async #load(actor: Actor, deed: Deed, rootKeyId: string): Promise<RootKeyRecord> {
-    requireOn(actor, deed, rootKeyId, 'root key', rootKeyId);
+  async #load(actor: Actor, operation: Operation, rootKeyId: string): Promise<RootKeyRecord> {
+    requireOn(actor, operation, rootKeyId, 'root key', rootKeyId);
     const known = await this.#storage.records.findRootKey(rootKeyId);
     if (known === null) throw notFound('root key', rootKeyId);
     return known;
@@ -173,7 +173,7 @@ export class RootKeyAdmin {
       expiresAtMs: input.expiresAtMs,
       revokedAtMs: null,
     };
-    const after = rootKeyFacts(rootKey);
+    const after = auditedRootKey(rootKey);
     const event = auditEvent(actor, { action: 'rootKey.create', target: rootKey.id, before: null, after });
     await this.#changes.applyOnce({ writes: [{ kind: 'insertRootKey', rootKey }], accounts: [], events: [event] });
     return rootKey;
@@ -181,18 +181,18 @@ export class RootKeyAdmin {
 }
 
 /** Nobody hands out what they do not have. */
-function refuseMoreRights(actor: Actor, rights: readonly string[], deed: string): void {
+function refuseMoreRights(actor: Actor, rights: readonly string[], action: string): void {
   const lacking = rights.find((right) => isRight(right) && !coversRight(actor.rights, right));
   if (lacking === undefined) return;
-  throw new AppError('INSUFFICIENT_PERMISSIONS', `This root key lacks the right ${lacking}, so it cannot ${deed}.`);
+  throw new AppError('INSUFFICIENT_PERMISSIONS', `This root key lacks the right ${lacking}, so it cannot ${action}.`);
 }
 
 /** Nobody hands out what outlives them: an expiry could be put off for ever, from one root key to the next. */
-function refuseLongerLife({ untilMs }: Actor, expiresAtMs: number | null, deed: string): void {
+function refuseLongerLife({ untilMs }: Actor, expiresAtMs: number | null, action: string): void {
   if (untilMs === null || (expiresAtMs !== null && expiresAtMs <= untilMs)) return;
   throw new AppError(
     'INSUFFICIENT_PERMISSIONS',
-    `This root key is valid until ${untilMs} (unix milliseconds), so it cannot ${deed}.`,
+    `This root key is valid until ${untilMs} (unix milliseconds), so it cannot ${action}.`,
   );
 }
 
@@ -203,6 +203,6 @@ function refuseEnded({ id, revokedAtMs, expiresAtMs }: RootKeyRecord, nowMs: num
   throw new AppError('PRECONDITION_FAILED', `The root key ${id} ${how}; make another one.`);
 }
 
-function rootKeyFacts({ name, start, rights, expiresAtMs }: RootKeyRecord): Record<string, unknown> {
+function auditedRootKey({ name, start, rights, expiresAtMs }: RootKeyRecord): Record<string, unknown> {
   return { name, start, permissions: rights, expires: expiresAtMs };
 }
