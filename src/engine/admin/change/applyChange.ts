@@ -2,11 +2,10 @@ import { AppError } from '../../../core/errors.ts';
 import { recordChangeOf } from '../../../storage/port/writeEffects.ts';
 import type { RecordChange } from '../../../storage/port/freshness.ts';
 import type { Change, ChangeOutcome, Ledger } from '../../../storage/port/storage.ts';
+import { OneAtATime } from './oneAtATime.ts';
 
 /** How often a change is made anew from what another node left: of three that insist each wins one try in three. */
 const MAX_TRIES = 20;
-/** Changes of one thing that may wait for each other. */
-const MAX_WAITING = 1000;
 
 type Done = ChangeOutcome & { status: 'done' };
 
@@ -15,18 +14,11 @@ interface DraftedChange<T> {
   readonly answer: (done: Done) => T;
 }
 
-/** Those who wait for their turn to change one thing. */
-interface Queue {
-  last: Promise<void>;
-  waiting: number;
-}
-
 /** How management changes things: in one transaction, and from its answer on this node knows of it. */
 export class ApplyChange {
   readonly #ledger: Ledger;
   readonly #forget: (change: RecordChange) => void;
-  /** By what is changed; there is one only while changes of it get in each other's way. */
-  readonly #queues = new Map<string, Queue>();
+  readonly #queues = new OneAtATime('Too many changes of one thing are waiting; nothing was done.');
 
   constructor(ledger: Ledger, forget: (change: RecordChange) => void) {
     this.#ledger = ledger;
@@ -40,11 +32,11 @@ export class ApplyChange {
   async apply<T>(make: () => Promise<DraftedChange<T>>): Promise<T> {
     const { change, answer } = await make();
     const target = targetOf(change);
-    if (!this.#queues.has(target)) {
+    if (!this.#queues.isBusy(target)) {
       const outcome = await this.#send(change);
       if (outcome.status === 'done') return answer(outcome);
     }
-    return this.#inOrder(target, () => this.#applyAnew(make));
+    return this.#queues.run(target, () => this.#applyAnew(make));
   }
 
   /** What other nodes change meanwhile can still come in between. */
@@ -55,24 +47,6 @@ export class ApplyChange {
       if (outcome.status === 'done') return answer(outcome);
     }
     throw new AppError('UNAVAILABLE', 'This is being changed by others at the same time; nothing was done.');
-  }
-
-  /** One after the other: of many who change one thing at the same time each try would let only one through. */
-  async #inOrder<T>(target: string, work: () => Promise<T>): Promise<T> {
-    const queue = this.#queues.get(target) ?? { last: Promise.resolve(), waiting: 0 };
-    if (queue.waiting >= MAX_WAITING) {
-      throw new AppError('UNAVAILABLE', 'Too many changes of one thing are waiting; nothing was done.');
-    }
-    this.#queues.set(target, queue);
-    queue.waiting++;
-    const mine = queue.last.then(work);
-    queue.last = mine.then(nothing, nothing);
-    try {
-      return await mine;
-    } finally {
-      queue.waiting--;
-      if (queue.waiting === 0) this.#queues.delete(target);
-    }
   }
 
   /** A change that depends on nothing that was read. */
@@ -100,5 +74,3 @@ export class ApplyChange {
 function targetOf({ events = [] }: Change): string {
   return events.at(-1)?.target ?? '';
 }
-
-function nothing(): void {}

@@ -17,6 +17,11 @@ export class OneAtATime {
     this.#refusal = refusal;
   }
 
+  /** Work under this name is under way or waits. */
+  isBusy(name: string): boolean {
+    return this.#queues.has(name);
+  }
+
   async run<T>(name: string, work: () => Promise<T>): Promise<T> {
     const queue = this.#queues.get(name) ?? { last: Promise.resolve(), waiting: 0 };
     if (queue.waiting >= MAX_WAITING) throw new AppError('UNAVAILABLE', this.#refusal);
