@@ -9,7 +9,7 @@ import { auditEvent } from '../audit/auditEvent.ts';
 import { type DeleteAllKeys, nextGeneration } from './deleteAllKeys.ts';
 import type { AdminContext } from '../change/adminContext.ts';
 
-/** null clears, absent leaves. */
+/** null clears a field; an absent field stays as it is. */
 export interface ApiPatch {
   readonly name?: string;
   readonly defaultPrefix?: string | null;
@@ -44,30 +44,30 @@ export class ApiAdmin {
     return this.#load(actor, 'api.read_api', apiId);
   }
 
-  /** Only those that the root key may read. */
+  /** Only apis that the root key may read. */
   async list(actor: Actor, limit: number, after: string | null): Promise<Page<ApiRecord>> {
     requireSomewhere(actor, 'api.read_api');
     return this.#context.storage.records.listApis({ limit, after, ids: idsWithRight(actor.rights, 'api.read_api') });
   }
 
   async update(actor: Actor, apiId: string, patch: ApiPatch): Promise<void> {
-    // What names nothing changes nothing, and is not told.
+    // An empty patch changes nothing and writes no audit event.
     if (Object.keys(patch).length === 0) return void (await this.#load(actor, 'api.update_api', apiId));
     await this.#change(actor, 'api.update_api', apiId, 'api.update', (before) => ({ ...before, ...patch }));
   }
 
-  /** All keys of the api; answers how many there were. */
+  /** Deletes all keys of the api and answers how many there were. */
   deleteKeys(actor: Actor, apiId: string, permanent: boolean): Promise<number> {
     return this.#deleteAllKeys.deleteAll(actor, () => this.#load(actor, 'api.delete_key', apiId), permanent);
   }
 
-  /** The api and all its keys: from the answer on no verification finds them. */
+  /** Deletes the api and all its keys. After the answer, no verification finds them. */
   async delete(actor: Actor, apiId: string): Promise<void> {
     const api = await this.#change(actor, 'api.delete_api', apiId, 'api.delete', (before) => {
       if (before.isDeleteProtected) {
         throw new AppError('DELETE_PROTECTED', `The api ${apiId} is protected from deletion; update it first.`);
       }
-      // Nothing can bring it back: its keys need not be kept.
+      // A deleted api cannot be restored, so its keys are removed for good.
       return { ...nextGeneration(before, true), deletedAtMs: this.#context.storage.ledger.nowMs() };
     });
     await this.#deleteAllKeys.deleteLeftBehind(api);

@@ -6,18 +6,18 @@ import { auditEvent } from '../audit/auditEvent.ts';
 import { closeAccounts, retireAccounts } from '../change/counters.ts';
 import type { AdminContext } from '../change/adminContext.ts';
 
-/** Keys of one step: on one machine they are one commit. */
+/** Keys of one step. SQLite deletes them in one commit. */
 const STEP = 200;
-/** Where the database is shared, the counters of the keys are held for as long as the transaction takes. */
+/** On a shared database a step is smaller: its transaction locks the counters of its keys until it ends. */
 const SHARED_STEP = 50;
 
 type Found = KeyWithIdentity | PoisonedKey;
 type EmptiedApi = Pick<ApiRecord, 'id' | 'purgesBelow'>;
 
 /**
- * Deletes all keys of an api at once: the api begins another generation, in one small transaction, and no key of an older one
- * is found from then on. Then each is written down as deleted, which also ends what other nodes spend of it; should that
- * be cut short, the sweep goes on with it.
+ * Deletes all keys of an api at once. First, one small transaction begins a new generation of the api: from then on no key of an
+ * older generation is found. Then each of these keys is deleted in the tables, which also stops other nodes from spending on it.
+ * If the process stops in between, the sweep (`finish`) goes on.
  */
 export class DeleteAllKeys {
   readonly #context: AdminContext;
@@ -50,15 +50,15 @@ export class DeleteAllKeys {
     return this.deleteLeftBehind(api);
   }
 
-  /** Goes on with deletions that were cut short. */
+  /** Continues deletions that were interrupted. */
   async finish(): Promise<void> {
     for (const api of await this.#context.storage.records.listApisWithKeysLeftBehind())
       await this.deleteLeftBehind(api);
   }
 
   /**
-   * Goes through the keys that a deletion has left behind; answers how many it has written down. When it ends, none is left whose
-   * spends another node could still decide from memory, but for those that nobody can change.
+   * Deletes the keys of former generations that are still in the tables, and answers how many. When it ends, no other node can
+   * decide spends of these keys from memory any more, except of keys that cannot be changed.
    */
   async deleteLeftBehind(api: EmptiedApi): Promise<number> {
     const { records, localCounts } = this.#context.storage;
@@ -70,21 +70,22 @@ export class DeleteAllKeys {
       const done = isDone ? left.length : await this.#deleteOneByOne(api, left);
       count += done;
       if (left.length === 0) return count;
-      // Another node may be at it as well: then there are others left now. The same again cannot be changed; the next sweep tries.
+      // Another node may delete them at the same time; then the next step finds other keys. The same keys twice cannot be changed
+      // now: the next sweep tries again.
       const ids = left.map(idOf).join();
       if (done === 0 && ids === stuck) return count;
       stuck = done === 0 ? ids : '';
     }
   }
 
-  /** Another node or a single deletion may have come in between: it holds up that key alone. */
+  /** A key that another node or call changes at the same time fails alone, and does not hold up the others. */
   async #deleteOneByOne(api: EmptiedApi, left: readonly Found[]): Promise<number> {
     let done = 0;
     for (const found of left) if (await this.#deleteStep(api, [found])) done++;
     return done;
   }
 
-  /** Of a key that cannot be read the counters stay: nobody can name them. */
+  /** The counters of a key that cannot be read stay: their accounts are unknown. */
   async #deleteStep({ id: apiId, purgesBelow }: EmptiedApi, left: readonly Found[]): Promise<boolean> {
     const { changes, storage } = this.#context;
     const former = await storage.records.listFormerSecrets(left.map(idOf));
@@ -108,7 +109,7 @@ export class DeleteAllKeys {
 
 const FIRST_KEY = { externalId: null, search: null, limit: 1, after: null } as const;
 
-/** The api as it is when none of its keys until now counts any more. */
+/** The api in its next generation, to which none of its present keys belongs. */
 export function nextGeneration(api: ApiRecord, permanent: boolean): ApiRecord {
   const generation = api.generation + 1;
   return { ...api, generation, purgesBelow: permanent ? generation : api.purgesBelow };

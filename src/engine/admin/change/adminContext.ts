@@ -11,6 +11,6 @@ export interface AdminContext {
   readonly changes: ApplyChange;
   readonly refills: RefillPlans;
   readonly quotas: Quotas;
-  /** The zone of refills that name none. */
+  /** The time zone of a refill that names none. */
   readonly defaultTimezone: string;
 }

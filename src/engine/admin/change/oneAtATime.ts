@@ -1,6 +1,6 @@
 import { AppError } from '../../../core/errors.ts';
 
-/** Those who may wait in one line. */
+/** Callers that may wait under one name, including the one that runs. */
 const MAX_WAITING = 1000;
 
 interface Queue {
@@ -8,7 +8,7 @@ interface Queue {
   waiting: number;
 }
 
-/** Work that is done one at a time under each name: the next one sees what this one made, and a bound holds. */
+/** Runs work one at a time under each name, so that each run sees what the one before it made. */
 export class OneAtATime {
   readonly #queues = new Map<string, Queue>();
   readonly #refusal: string;
@@ -17,7 +17,7 @@ export class OneAtATime {
     this.#refusal = refusal;
   }
 
-  /** Work under this name is under way or waits. */
+  /** Work under this name runs or waits. */
   isBusy(name: string): boolean {
     return this.#queues.has(name);
   }

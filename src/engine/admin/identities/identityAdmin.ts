@@ -23,7 +23,7 @@ export interface IdentityPatch extends CounterPatch {
 
 export type IdentityReference = { readonly id: string } | { readonly externalId: string };
 
-/** An identity as a reader sees it: the record, and its counter. */
+/** An identity as a reader sees it: the record and its balance. */
 export interface IdentityView extends CreditsView {
   readonly identity: IdentityRecord;
 }
@@ -74,7 +74,7 @@ export class IdentityAdmin {
   async update(actor: Actor, reference: IdentityReference, patch: IdentityPatch): Promise<IdentityView> {
     const identity = await this.#context.changes.apply(async () => {
       const before = await this.#load(actor, 'identity.update_identity', reference);
-      // What names nothing changes nothing, and is not told.
+      // An empty patch changes nothing and writes no audit event.
       if (Object.keys(patch).length === 0) return { change: { writes: [], accounts: [] }, answer: () => before };
       const context = await this.#counterContext(patch);
       const { counters, accounts } = patchCounters(before, patch, context);
@@ -100,7 +100,7 @@ export class IdentityAdmin {
     return this.#view(identity);
   }
 
-  /** Its keys stay, without it. */
+  /** The keys of the identity stay, without an identity. */
   async delete(actor: Actor, id: string): Promise<void> {
     await this.#context.changes.apply(async () => {
       const before = await this.#load(actor, 'identity.delete_identity', { id });

@@ -15,19 +15,19 @@ import { type ImportedKey, PrepareImport, type ImportProblem, toWaitingKey } fro
 import { emptyDraft } from '../keys/createKey.ts';
 import type { AdminContext } from '../change/adminContext.ts';
 
-/** Keys of one migration that may wait. */
+/** Keys of one migration that may wait in the queue. */
 export const MAX_WAITING_KEYS = 1_000_000;
-/** Problems that stand in the message of an error; `issues` has all of them. */
+/** Problems that the message of an error names. `issues` has all of them. */
 const MAX_IN_MESSAGE = 10;
 
 export interface Migration {
-  /** Chosen by the caller: calls under the same one are one migration. */
+  /** Chosen by the caller. Calls with the same id belong to one migration. */
   readonly migrationId: string;
   readonly apiId: string;
   readonly items: readonly ImportedKey[];
 }
 
-/** Keys that were made elsewhere. */
+/** Imports keys that were made elsewhere. */
 export class ImportAdmin {
   readonly #context: AdminContext;
   readonly #prepareImport: PrepareImport;
@@ -39,7 +39,7 @@ export class ImportAdmin {
     this.#prepareImport = new PrepareImport(context);
   }
 
-  /** All of them or none. Answers their ids, in order. */
+  /** Imports all keys or none. Answers their ids in the order of the items. */
   async create(actor: Actor, items: readonly ImportedKey[]): Promise<string[]> {
     const { changes, quotas, system } = this.#context;
     refuseHidden(actor, items);
@@ -56,7 +56,7 @@ export class ImportAdmin {
     );
   }
 
-  /** Durable when this returns; the keys are made behind the requests, each that can be. */
+  /** The keys are durable in the queue when this returns. They are created in the background, each one that can be. */
   async enqueue(actor: Actor, { migrationId, apiId, items }: Migration): Promise<void> {
     const { changes, storage, system } = this.#context;
     requireOn(actor, 'api.create_key', apiId, 'api', apiId);
@@ -96,7 +96,7 @@ export class ImportAdmin {
     return found;
   }
 
-  /** The owners that keys name. Said at once; when the keys are made it is looked at again. */
+  /** The actor may name the owners of these keys. Checked at once, and again when the keys are created. */
   async #requireOwners(actor: Actor, items: readonly ImportedKey[]): Promise<void> {
     if (mayNameAnyOwner(actor, 'api.create_key')) return;
     for (const externalId of new Set(items.flatMap(({ patch }) => patch.externalId ?? []))) {
@@ -119,7 +119,7 @@ function refuseHidden(actor: Actor, items: readonly ImportedKey[]): void {
   if (problems.length > 0) throw asOneError(problems);
 }
 
-/** Several problems as one error: the code of the first, and all that have the same. */
+/** One error for several problems: the code of the first, and all problems with the same code. */
 function asOneError(problems: readonly ImportProblem[]): AppError {
   const code: ErrorCode = problems[0]?.error.code ?? 'BAD_REQUEST';
   const issues = problems
@@ -130,14 +130,14 @@ function asOneError(problems: readonly ImportProblem[]): AppError {
   return new AppError(code, [...told, ...more].join(' '), issues);
 }
 
-/** Said at once, not of each key. */
+/** The actor may give roles and permissions, if any key names some. Checked once, not for each key. */
 function requireGrantRights(actor: Actor, items: readonly ImportedKey[]): void {
   const names = (field: 'roles' | 'permissions') => items.some(({ patch }) => (patch[field]?.length ?? 0) > 0);
   if (names('roles')) requireEverywhere(actor, 'rbac.add_role_to_key');
   if (names('permissions')) requireEverywhere(actor, 'rbac.add_permission_to_key');
 }
 
-/** When the keys are made, the rights that the root key has then decide; a node of an older version looks at these. */
+/** The queue uses the rights that the root key has when the keys are created. A node of an older version uses these. */
 function withRightsToImport(actor: Actor): Actor {
   return { ...actor, rights: actor.rights.filter((right) => right === '*' || right.startsWith('rbac.*.')) };
 }

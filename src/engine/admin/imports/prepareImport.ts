@@ -8,33 +8,33 @@ import { type Draft, CreateKey, type KeySecret } from '../keys/createKey.ts';
 import type { AdminContext } from '../change/adminContext.ts';
 import type { QuotaLeft } from '../change/quotas.ts';
 
-/** A key that was made elsewhere: its secret, or only the SHA-256 of it in base64. */
+/** A key that was made elsewhere, with its secret or the secret's SHA-256 in base64. */
 export interface ImportedKey {
   readonly apiId: string;
   readonly patch: KeyPatch;
   readonly secret: { readonly plaintext: string } | { readonly sha256: string };
-  /** What it begins with; null = not told. */
+  /** What the secret begins with; null = not given. */
   readonly prefix: string | null;
-  /** What is shown of it; null = as its secret and prefix say. */
+  /** What lists show of the secret; null = taken from its secret and prefix. */
   readonly start: string | null;
 }
 
-/** The same without its secret: it can wait on disk. */
+/** The same key with a digest instead of its secret, so that it can wait on disk. */
 export interface WaitingKey {
   readonly apiId: string;
   readonly patch: KeyPatch;
   readonly secret: KeySecret;
-  /** What it may be known under from before a change of the pepper. */
+  /** Digests under older peppers, under which the key may exist already. */
   readonly olderDigests: readonly string[];
 }
 
-/** Why one of several keys cannot be made. */
+/** Why one of several keys cannot be created. */
 export interface ImportProblem {
   readonly index: number;
   readonly error: AppError;
 }
 
-/** Characters of a secret that are never shown. */
+/** Characters of a secret that `start` never shows. */
 const MIN_HIDDEN = 12;
 
 export function toWaitingKey(system: System, { apiId, patch, secret, prefix, start }: ImportedKey): WaitingKey {
@@ -51,7 +51,7 @@ export function toWaitingKey(system: System, { apiId, patch, secret, prefix, sta
   };
 }
 
-/** As of keys that are made here; of a short secret nothing but its prefix. */
+/** The same start as of a key that is made here. A short secret shows only its prefix. */
 function startOf(prefix: string | null, plaintext: string | null): string {
   const isPrefixed = prefix !== null && (plaintext === null || plaintext.startsWith(`${prefix}_`));
   const shown = plaintext === null ? '' : shownStart(isPrefixed ? prefix : null, plaintext);
@@ -59,7 +59,7 @@ function startOf(prefix: string | null, plaintext: string | null): string {
   return isPrefixed ? `${prefix}_` : '';
 }
 
-/** Drafts keys that were made elsewhere. */
+/** Prepares the records of imported keys. */
 export class PrepareImport {
   readonly #context: AdminContext;
   readonly #createKey: CreateKey;
@@ -69,7 +69,7 @@ export class PrepareImport {
     this.#createKey = new CreateKey(context);
   }
 
-  /** Adds to a draft every key that can be made, and tells of the others why not. */
+  /** Adds every key that can be created to the draft, and answers the problems of the others. */
   async draftKeys(
     draft: Draft,
     actor: Actor,
@@ -108,7 +108,7 @@ export class PrepareImport {
     return found;
   }
 
-  /** By their place, the keys that exist already or stand a second time in the list. */
+  /** By index: the conflict of each key that exists already or appears earlier in the list. */
   async #findDoubled(keys: readonly WaitingKey[]): Promise<Map<number, string>> {
     const digests = keys.flatMap(({ secret, olderDigests }) => [secret.digest, ...olderDigests]);
     const taken = new Set(await this.#context.storage.records.findTakenDigests(digests));
@@ -130,7 +130,7 @@ function lengthsOf({ writes, accounts, events }: Draft): Lengths {
   return { writes: writes.length, accounts: accounts.length, events: events.length };
 }
 
-/** What a key has put into the draft before it was found that it cannot be made. */
+/** Removes from the draft what a key added before it turned out that it cannot be created. */
 function takeBack(draft: Draft, { writes, accounts, events }: Lengths): void {
   draft.writes.length = writes;
   draft.accounts.length = accounts;

@@ -7,8 +7,8 @@ import {
 } from '../../../core/records.ts';
 
 /**
- * A key as the audit log tells of it: by the names of the API, roles and permissions by id; without its
- * secret, and without counters, which move without a change.
+ * A key as the audit log shows it. Fields have the names of the HTTP API; roles and permissions are ids. The secret is left out, and
+ * so are balances, which move without a change.
  */
 export function auditedKey(key: KeyRecord, identity: IdentityRecord | null): Record<string, unknown> {
   return {
@@ -27,7 +27,7 @@ export function auditedKey(key: KeyRecord, identity: IdentityRecord | null): Rec
   };
 }
 
-/** The rules of counters. */
+/** The rules of the credits and limits. */
 export function auditedCounters({ credits, limits }: Pick<KeyRecord, 'credits' | 'limits'>): Record<string, unknown> {
   const main = limits.find(({ name }) => name === DEFAULT_LIMIT_NAME);
   const others = limits.filter((limit) => limit !== main);

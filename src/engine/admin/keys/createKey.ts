@@ -25,22 +25,22 @@ import { type KnownReferences, type OrFail, ResolveReferences } from '../rbac/re
 export interface KeySecret {
   readonly digest: string;
   readonly start: string;
-  /** null = it was made elsewhere. */
+  /** null = the secret was made elsewhere. */
   readonly byteLength: number | null;
 }
 
-/** A change in the making. */
+/** A change that is being put together. */
 export interface Draft {
   readonly writes: RecordWrite[];
   readonly accounts: Change['accounts'][number][];
   readonly events: AuditEvent[];
 }
 
-/** The owner that a request names for a key. */
+/** The owner that a request names for a key, by `externalId`. */
 export interface NamedOwner {
   readonly externalId: string | null | undefined;
   readonly operation: OwnerOperation;
-  /** Id of the identity that the key belongs to; null = none. */
+  /** Id of the identity that the key belongs to now; null = none. */
   readonly present: string | null;
 }
 
@@ -50,7 +50,7 @@ interface GrantInput {
   readonly patch: KeyPatch;
   readonly before: GrantIds;
   readonly orFail?: OrFail;
-  /** What was read for several keys. */
+  /** Roles and permissions that were read for several keys at once. */
   readonly known?: KnownReferences;
 }
 
@@ -58,7 +58,7 @@ export function emptyDraft(): Draft {
   return { writes: [], accounts: [], events: [] };
 }
 
-/** Makes the records of new keys, and of what they bring with them. */
+/** Drafts the records of new keys, and of the identities, roles and permissions that are created with them. */
 export class CreateKey {
   readonly #context: AdminContext;
   readonly #references: ResolveReferences;
@@ -68,7 +68,7 @@ export class CreateKey {
     this.#references = new ResolveReferences(context);
   }
 
-  /** Adds a key to a draft; the roles and permissions of an import must exist. */
+  /** Adds a key to a draft. The roles and permissions of an imported key must exist. */
   async draftKey(
     draft: Draft,
     actor: Actor,
@@ -105,12 +105,12 @@ export class CreateKey {
     return key;
   }
 
-  /** What keys name that are made together, read once for all of them. */
+  /** Reads the roles and permissions that keys name, once for all keys that are created together. */
   readNamed(patches: readonly KeyPatch[]): Promise<KnownReferences> {
     return this.#references.read(patches);
   }
 
-  /** What is in the place of what the key has: who may take nothing away may not replace it. */
+  /** The ids of roles and permissions that replace the present ones. Replacing also needs the right to remove. */
   replacedGrants(
     draft: Draft,
     actor: Actor,
@@ -121,7 +121,7 @@ export class CreateKey {
     return this.#grants(draft, actor, { patch, before });
   }
 
-  /** The ids of the roles and permissions that a patch names; what it does not name is left out. */
+  /** The ids of the roles and permissions that a patch names. A field that it does not name is left out. */
   async #grants(
     draft: Draft,
     actor: Actor,
@@ -149,8 +149,8 @@ export class CreateKey {
   }
 
   /**
-   * The identity of this name, drafted when there is none yet; null for none, undefined when nothing was said. To name the
-   * owner that a key has already gives it nothing, and needs no right.
+   * The identity with this `externalId`, drafted when there is none yet. null = no owner; undefined = the request names none. Naming
+   * the present owner of a key gives it nothing new, and needs no right.
    */
   async identityFor(
     draft: Draft,
@@ -183,7 +183,7 @@ export class CreateKey {
   }
 }
 
-/** The plain fields of a key after a patch. */
+/** The key after a patch, without counters, owner, roles and permissions. */
 export function patched(before: KeyRecord, patch: KeyPatch): KeyRecord {
   return {
     ...before,

@@ -12,12 +12,12 @@ import { type Draft, emptyDraft } from './createKey.ts';
 import { KeyReader, readable } from './keyReader.ts';
 import type { AdminContext } from '../change/adminContext.ts';
 
-/** Random bytes of the secrets of rotated keys at the least. */
+/** Random bytes of a rotated secret when neither the key nor its api says how many. */
 const SECRET_BYTES = 16;
 
 type Found = KeyWithIdentity | PoisonedKey;
 
-/** The end of keys, their return, and their second secret. */
+/** Deletes, restores and rotates keys. */
 export class DeleteAndRotate {
   readonly #context: AdminContext;
   readonly #reader: KeyReader;
@@ -29,7 +29,7 @@ export class DeleteAndRotate {
 
   async delete(actor: Actor, keyId: string, permanent: boolean): Promise<void> {
     await this.#context.changes.apply(async () => {
-      // One that was deleted softly can still be removed for good.
+      // A softly deleted key can still be removed for good.
       const found = permanent
         ? await this.#reader.findAny(actor, 'api.delete_key', keyId)
         : await this.#reader.find(actor, 'api.delete_key', keyId);
@@ -44,14 +44,14 @@ export class DeleteAndRotate {
     });
   }
 
-  /** A softly deleted key comes back as it was; boundaries that passed meanwhile refill it. */
+  /** Restores a softly deleted key as it was. Boundaries that passed meanwhile refill it. */
   async restore(actor: Actor, keyId: string): Promise<void> {
     const { changes, storage, refills, quotas } = this.#context;
     await quotas.creating('keys', 1, () =>
       changes.apply(async () => {
         const { key: before, identity } = readable(await this.#reader.findAny(actor, 'api.update_key', keyId));
         const api = await storage.records.findApi(before.apiId);
-        // What is to be removed with all others is gone, although it may not be written down yet.
+        // A key that a deletion of all keys removes for good counts as gone, although its row may still exist.
         if (api === null || before.generation < api.purgesBelow) throw notFound('key', keyId);
         if (before.deletedAtMs === null && before.generation === api.generation) {
           throw new AppError('PRECONDITION_FAILED', `The key ${keyId} is not deleted.`);
@@ -85,7 +85,7 @@ export class DeleteAndRotate {
     );
   }
 
-  /** Another secret for the same key; the one until now is valid for `overlapMs` more. 0 ends all former ones at once. */
+  /** Gives the key another secret. The old secret stays valid for `overlapMs`; 0 ends all former secrets at once. */
   async rotate(actor: Actor, keyId: string, overlapMs: number): Promise<string> {
     const { changes, storage, system } = this.#context;
     return changes.apply(async () => {
@@ -132,7 +132,7 @@ export class DeleteAndRotate {
     draft.accounts.push(...retireAccounts(before, revision));
   }
 
-  /** A key that cannot be read can still be removed; what its counters were is not known, and nobody can name them. */
+  /** A key that cannot be read can still be removed. Its accounts are unknown and stay in the ledger, where nothing names them. */
   async #draftRemoval(draft: Draft, found: Found): Promise<void> {
     if ('poisoned' in found) {
       const { poisoned: id, apiId, revision: expect, secretDigest } = found;
@@ -148,13 +148,13 @@ export class DeleteAndRotate {
   }
 }
 
-/** What stands before the shown characters of the random part; an imported key may begin with anything. */
+/** The prefix in `start`, before the shown characters of the random part. An imported key may begin with anything: then null. */
 function prefixOf(start: string): string | null {
   const prefix = start.slice(0, Math.max(0, start.lastIndexOf('_')));
   return new RegExp(PREFIX_PATTERN).test(prefix) ? prefix : null;
 }
 
-/** For one more secret that is valid beside the newest. */
+/** Refuses one more former secret when the key has as many valid ones as allowed. */
 function refuseTooManySecrets(former: readonly FormerSecret[], keyId: string, nowMs: number): void {
   if (former.filter(({ untilMs }) => untilMs > nowMs).length < MAX_LIVE_SECRETS) return;
   throw new AppError(

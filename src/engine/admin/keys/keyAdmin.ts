@@ -29,7 +29,7 @@ export class KeyAdmin {
     this.#reader = new KeyReader(context);
   }
 
-  /** Makes a key; its secret is told this once. */
+  /** Creates a key. Its secret is shown this once. */
   async create(actor: Actor, input: NewKey): Promise<{ keyId: string; secret: string }> {
     const { changes, quotas, system } = this.#context;
     requireOn(actor, 'api.create_key', input.apiId, 'api', input.apiId);
@@ -51,13 +51,13 @@ export class KeyAdmin {
     return this.#view(await this.#reader.load(actor, 'api.read_key', keyId));
   }
 
-  /** The key that a secret belongs to, by the digests under which it may be stored. */
+  /** Finds the key of a secret, by the digests under which it may be stored. */
   async whoami(actor: Actor, digests: readonly string[]): Promise<KeyView> {
     const nowMs = this.#context.storage.ledger.nowMs();
     const found = (await this.#context.storage.records.findKeysByDigest(digests)).find((each) => each !== null);
     const isOver = found != null && !('poisoned' in found) && nowMs >= (found.secretUntilMs ?? Infinity);
     const key = found == null || isOver ? null : 'poisoned' in found ? { ...found, id: found.poisoned } : found.key;
-    // Who may not see the key learns nothing of it: only its secret was named, and its id is not told.
+    // A root key that may not see the key learns nothing about it: the error does not contain its id.
     const what = 'key with this secret';
     requireOn(actor, 'api.read_key', key?.apiId ?? '', what, null);
     if (key === null) throw notFound(what, null);
@@ -67,7 +67,7 @@ export class KeyAdmin {
   async update(actor: Actor, keyId: string, patch: KeyPatch, action = 'key.update'): Promise<void> {
     await this.#context.changes.apply(async () => {
       const { key: before, identity: owner } = await this.#reader.load(actor, 'api.update_key', keyId);
-      // What names nothing changes nothing, and is not told.
+      // An empty patch changes nothing and writes no audit event.
       if (Object.keys(patch).length === 0) return { change: emptyDraft(), answer: () => undefined };
       const draft = emptyDraft();
       const named = { externalId: patch.externalId, operation: 'api.update_key', present: before.identityId } as const;
@@ -94,7 +94,7 @@ export class KeyAdmin {
     });
   }
 
-  /** The counter alone; null = unlimited. Setting, like clearing, a counter that is not there yet changes the key. */
+  /** Changes only the balance; null = unlimited. Adding or removing the counter itself changes the key's record. */
   async updateRemaining(actor: Actor, keyId: string, input: RemainingChange): Promise<number | null> {
     const { key } = await this.#reader.load(actor, 'api.update_key', keyId);
     if (input.op === 'set' && (input.value === null || key.credits === null)) {
@@ -109,7 +109,7 @@ export class KeyAdmin {
     requireOn(actor, 'api.read_api', query.apiId, 'api', query.apiId);
     await this.#api(query.apiId);
     const page = await this.#context.storage.records.listKeys(query);
-    // One that cannot be read is left out of the page, not the page; asked for by itself, it says what is wrong.
+    // A key that cannot be read is left out of the page. `get` of that key says what is wrong.
     const items = page.items.flatMap((item) => ('poisoned' in item ? [] : item));
     return { keys: await this.#reader.view(items), total: page.total, cursor: page.cursor };
   }
@@ -148,7 +148,7 @@ export class KeyAdmin {
   }
 }
 
-/** What a change of its name or metadata means for the search. */
+/** The search words that a key gains and loses by a change of its name or metadata. */
 export function wordChange(before: KeyRecord, after: KeyRecord): WordChange {
   if (before.name === after.name && before.meta === after.meta) return { removed: [], added: [] };
   const [old, now] = [searchWords(before.name, before.meta), searchWords(after.name, after.meta)];

@@ -6,7 +6,7 @@ import type { Actor } from '../change/actor.ts';
 import { type KeyView, viewKey } from './keyView.ts';
 import type { AdminContext } from '../change/adminContext.ts';
 
-/** Finds keys for those who may see them. */
+/** Finds keys that the actor may see. */
 export class KeyReader {
   readonly #context: AdminContext;
 
@@ -14,22 +14,22 @@ export class KeyReader {
     this.#context = context;
   }
 
-  /** A live key that can be read. */
+  /** A key that is not deleted and whose record can be read. */
   async load(actor: Actor, operation: Operation, keyId: string): Promise<KeyWithIdentity> {
     return readable(await this.find(actor, operation, keyId));
   }
 
-  /** A live key. */
+  /** A key that is not deleted. */
   async find(actor: Actor, operation: Operation, keyId: string): Promise<KeyWithIdentity | PoisonedKey> {
     return visible(actor, operation, keyId, await this.#context.storage.records.findKey(keyId));
   }
 
-  /** A key that may be deleted. */
+  /** A key, also a softly deleted one. */
   async findAny(actor: Actor, operation: Operation, keyId: string): Promise<KeyWithIdentity | PoisonedKey> {
     return visible(actor, operation, keyId, await this.#context.storage.records.findAnyKey(keyId));
   }
 
-  /** Digests of former secrets under which nodes may know the key. */
+  /** Digests of former secrets, under which nodes may have cached the key. */
   async formerDigests(keyId: string): Promise<readonly string[]> {
     return (await this.#context.storage.records.listFormerSecrets([keyId])).map(({ digest }) => digest);
   }
@@ -56,7 +56,7 @@ function visible<T extends KeyWithIdentity | PoisonedKey>(
   keyId: string,
   found: T | null,
 ): T {
-  // Without a key there is no api to have a right on: an empty id is nobody's.
+  // An unknown key has no api. No root key has a right on an empty id.
   const apiId = found === null ? '' : 'poisoned' in found ? found.apiId : found.key.apiId;
   requireOn(actor, operation, apiId, 'key', keyId);
   if (found === null) throw notFound('key', keyId);

@@ -3,15 +3,15 @@ import type { CreditsRecord } from '../../../core/records.ts';
 import type { KeyWithIdentity } from '../../../storage/port/records.ts';
 import type { RefillPlans } from '../../refill/refillPlans.ts';
 
-/** A counter as it stands now. */
+/** Credits as they are now. */
 export interface CreditsView {
   readonly remaining: number | null;
-  /** The last boundary that refilled it; null when none has yet. */
+  /** The last boundary that refilled them; null = none yet. */
   readonly lastRefillAtMs: number | null;
   readonly nextRefillAtMs: number | null;
 }
 
-/** A key as a reader sees it: the record, and its counter. */
+/** A key as a reader sees it: the record and its balance. */
 export interface KeyView extends CreditsView, Omit<KeyWithIdentity, 'secretUntilMs'> {
   readonly lastUsedAtMs: number | null;
 }

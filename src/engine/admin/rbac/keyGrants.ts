@@ -53,7 +53,7 @@ const KINDS: Readonly<Record<GrantChange['kind'], Kind>> = {
   },
 };
 
-/** The roles and permissions of keys. Each change answers all that the key then has, in the order of their names. */
+/** Changes the roles and permissions of keys. Each change answers all that the key then has, sorted by name. */
 export class KeyGrants {
   readonly #context: AdminContext;
   readonly #reader: KeyReader;
@@ -73,13 +73,13 @@ export class KeyGrants {
     return this.#change(actor, 'set', change);
   }
 
-  /** What the key does not have is left out; what does not exist is an error. */
+  /** Ignores roles and permissions that the key does not have. One that does not exist at all is an error. */
   remove(actor: Actor, change: GrantChange): Promise<readonly Named[]> {
     const references = change.references.map((reference) => ({ ...reference, create: false }));
     return this.#change(actor, 'remove', { ...change, references });
   }
 
-  /** What changes nothing is not written: the key keeps its revision, and the audit log tells of changes only. */
+  /** A call that changes nothing writes nothing: the key keeps its revision, and no audit event is written. */
   async #change(actor: Actor, how: How, { kind, keyId, references }: GrantChange): Promise<readonly Named[]> {
     const { word, field, max, operations } = KINDS[kind];
     for (const operation of operations[how]) requireEverywhere(actor, operation);
@@ -115,13 +115,13 @@ export class KeyGrants {
   }
 }
 
-/** Also the roles that cannot be read: a change beside them keeps them. */
+/** Includes roles that cannot be read, so that a change of other roles keeps them. */
 function heldBy({ permissions }: KeyWithIdentity, kind: GrantChange['kind']): readonly Named[] {
   if (permissions === null) return [];
   return kind === 'permissions' ? permissions.direct : [...permissions.roles, ...(permissions.broken ?? [])];
 }
 
-/** Of what the key has only what still exists: ids of what was deleted are not written again. */
+/** `held` contains only what still exists, so ids of deleted roles and permissions are not written again. */
 function combined(how: How, held: readonly Named[], named: readonly Named[]): readonly Named[] {
   if (how === 'set') return named;
   const ids = new Set(named.map(({ id }) => id));

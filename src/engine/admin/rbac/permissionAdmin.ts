@@ -22,8 +22,8 @@ export type NewRole = Pick<RoleRecord, 'name' | 'description'>;
 export type RoleReference = { readonly id: string } | { readonly name: string };
 
 /**
- * What keys can be asked for, and the roles that bundle it. Keys and roles hold ids: what is deleted is gone from all of
- * them at once, because its id then stands for nothing, and never comes back under a new id.
+ * Manages permissions and the roles that bundle them. Keys and roles hold ids. So a deleted permission or role is gone from all of
+ * them at once, and does not come back when another one with its name is created.
  */
 export class PermissionAdmin {
   readonly #context: AdminContext;
@@ -84,7 +84,7 @@ export class PermissionAdmin {
     });
   }
 
-  /** With the permissions that it holds, in the order of their names. */
+  /** The role with its permissions, sorted by name. */
   async getRole(actor: Actor, roleId: string): Promise<{ role: RoleRecord; permissions: readonly Named[] }> {
     requireOn(actor, 'rbac.read_role', roleId, 'role', roleId);
     const role = readableRole(await this.#loadRole({ id: roleId }));
@@ -111,7 +111,7 @@ export class PermissionAdmin {
     });
   }
 
-  /** All that the role shall bring to the keys that have it; answers it in the order of the names. Mends one that cannot be read. */
+  /** Replaces all permissions of the role and answers them, sorted by name. This also repairs a role that cannot be read. */
   async setRolePermissions(
     actor: Actor,
     reference: RoleReference,
@@ -124,7 +124,7 @@ export class PermissionAdmin {
       const held = await this.#permissionsOf(before);
       const { records, writes, events } = await this.#references.permissions(actor, permissions);
       const answer = () => namedOf(records);
-      // What changes nothing is not written, and keys stay known.
+      // A call that changes nothing writes nothing, and keys stay in the cache.
       if (broken === null && isSameSet(held, records)) return { change: { writes: [], accounts: [] }, answer };
       const permissionIds = records.map(({ id }) => id);
       const role: RoleRecord = { ...before, permissionIds, revision: before.revision + 1 };
@@ -145,7 +145,7 @@ export class PermissionAdmin {
     });
   }
 
-  /** Those that still exist. */
+  /** The permissions of the role that still exist. */
   async #permissionsOf({ permissionIds }: RoleRecord): Promise<readonly PermissionRecord[]> {
     return this.#context.storage.records.findPermissions({ ids: permissionIds, names: [] });
   }

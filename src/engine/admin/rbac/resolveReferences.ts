@@ -12,17 +12,17 @@ import type { KeyPatch, RbacReference } from '../keys/keyInput.ts';
 import type { AdminContext } from '../change/adminContext.ts';
 import { RbacNames } from './rbacNames.ts';
 
-/** What references stand for, and what has to be written so that all of them do. */
+/** The records that references name, and the writes and events that create those that do not exist yet. */
 export interface Resolved<T> {
   readonly records: readonly T[];
   readonly writes: readonly RecordWrite[];
   readonly events: readonly AuditEvent[];
 }
 
-/** What to say of one that does not exist: a plain reference is NOT_FOUND, one in an import, which makes none, a precondition. */
+/** The error for a reference to nothing: NOT_FOUND, or PRECONDITION_FAILED in an import, which creates no roles or permissions. */
 export type OrFail = 'NOT_FOUND' | 'PRECONDITION_FAILED';
 
-/** What several references name, read at once. */
+/** The roles and permissions that several references name, read at once. */
 export interface KnownReferences {
   readonly roles: RbacNames<FoundRole>;
   readonly permissions: RbacNames<PermissionRecord>;
@@ -31,13 +31,13 @@ export interface KnownReferences {
 
 export interface Resolving {
   readonly orFail?: OrFail;
-  /** null = it is to be read. */
+  /** null = nothing was read yet. */
   readonly known?: KnownReferences | null;
-  /** A role that cannot be read can be taken away, and not given. */
+  /** Accepts roles that cannot be read. Such a role can be removed from a key, but not given to it. */
   readonly takesBroken?: boolean;
 }
 
-/** Finds, and makes where that is asked for, the roles and permissions that a request names. */
+/** Finds the roles and permissions that a request names, and creates those that it asks to create. */
 export class ResolveReferences {
   readonly #context: AdminContext;
 
@@ -97,7 +97,7 @@ export class ResolveReferences {
     };
   }
 
-  /** Once for all keys of an import. */
+  /** Reads roles and permissions once for all keys of an import. */
   async read(patches: readonly Pick<KeyPatch, 'roles' | 'permissions'>[]): Promise<KnownReferences> {
     const roles = await this.#findRoles(patches.flatMap((patch) => patch.roles ?? []));
     const permissions = await this.readPermissions(patches.flatMap((patch) => patch.permissions ?? []));
@@ -106,7 +106,7 @@ export class ResolveReferences {
     return { roles: new RbacNames(roles), permissions, effective };
   }
 
-  /** Those of them that there are, and whatever else has their names. */
+  /** The permissions that exist among them, and any others that use their names. */
   async readPermissions(references: readonly RbacReference[]): Promise<RbacNames<PermissionRecord>> {
     return new RbacNames(await this.#context.storage.records.findPermissions(namedBy(references)));
   }
@@ -119,7 +119,7 @@ export class ResolveReferences {
     return this.#context.storage.records.findRoles(namedBy(references));
   }
 
-  /** For so many more. */
+  /** Refuses `count` more when there would be too many. */
   async requireBelowMax(what: 'permissions' | 'roles', count: number): Promise<void> {
     if (count === 0) return;
     const { records } = this.#context.storage;
@@ -169,19 +169,19 @@ export function roleCreated(actor: Actor, { id, name, description }: RoleRecord)
   return auditEvent(actor, { action: 'role.create', target: id, before: null, after: { name, description } });
 }
 
-/** What cannot be read is not given to keys, nor shown. */
+/** A role that cannot be read is neither given to keys nor shown. */
 export function readableRole<T extends FoundRole>(role: T): T {
   if (role.broken === null) return role;
   throw new AppError('INTERNAL_SERVER_ERROR', `The stored role ${role.id} cannot be read: ${role.broken}.`);
 }
 
-/** Ids are ours to give: one that leads nowhere makes nothing, whatever stands beside it. */
+/** The name to create; null = create nothing. A reference with an unknown id never creates anything: the service chooses ids. */
 function nameToMake({ id, create }: RbacReference, name: string | undefined, orFail: OrFail): string | null {
   const isMade = create === true && id === undefined && orFail === 'NOT_FOUND';
   return isMade && name !== undefined ? name : null;
 }
 
-/** Where there is an id, nothing else counts. */
+/** In a reference with an id, name and slug are ignored. */
 function namedBy(references: readonly RbacReference[]): NamedQuery {
   const named = references.flatMap(({ id, name, slug }) => (id === undefined ? [name ?? [], slug ?? []].flat() : []));
   return { ids: references.flatMap(({ id }) => id ?? []), names: named };

@@ -22,7 +22,7 @@ export interface NewRootKey {
   readonly expiresAtMs: number | null;
 }
 
-/** Root keys: those that the start makes, that the command line manages, and that other root keys hand out. */
+/** Manages root keys: for the start of the service, for the command line, and for other root keys. */
 export class RootKeyAdmin {
   readonly #storage: Storage;
   readonly #system: System;
@@ -34,7 +34,7 @@ export class RootKeyAdmin {
     this.#changes = changes;
   }
 
-  /** Those that the actor may see, also the revoked ones. */
+  /** The root keys that the actor may see, including revoked ones. */
   async list(actor: Actor = SYSTEM): Promise<readonly RootKeyRecord[]> {
     requireSomewhere(actor, 'root.read_root_key');
     const ids = idsWithRight(actor.rights, 'root.read_root_key');
@@ -42,7 +42,7 @@ export class RootKeyAdmin {
     return ids === null ? all : all.filter(({ id }) => ids.includes(id));
   }
 
-  /** Makes a root key; its secret is told this once. */
+  /** Creates a root key. Its secret is shown this once. */
   async create(input: NewRootKey, actor: Actor = SYSTEM): Promise<{ rootKey: RootKeyRecord; secret: string }> {
     requireEverywhere(actor, 'root.create_root_key');
     refuseMoreRights(actor, input.rights, 'grant it');
@@ -57,12 +57,12 @@ export class RootKeyAdmin {
     return { rootKey: await this.#insert(secret, shownStart(PREFIX, secret), input, actor), secret };
   }
 
-  /** A secret for a root key that is still to be adopted. */
+  /** A secret for a root key that is created later, by `adoptFirst`. */
   newSecret(): string {
     return makeSecret(PREFIX, this.#system.randomBytes(SECRET_BYTES));
   }
 
-  /** Takes this secret where there is no root key at all. */
+  /** Creates the first root key, with this secret. */
   adoptFirst(secret: string): Promise<RootKeyRecord> {
     return this.#insert(
       secret,
@@ -72,7 +72,7 @@ export class RootKeyAdmin {
     );
   }
 
-  /** Takes a secret that the operator chose. One that is there already is left as it is; a revoked one is refused. */
+  /** Creates a root key with a secret that the operator chose. An existing one is left as it is; a revoked one is refused. */
   async adopt(secret: string): Promise<RootKeyRecord> {
     if (!isSecretShaped(secret) || secret.length < MIN_ROOT_KEY_LENGTH) {
       throw new AppError(
@@ -106,11 +106,11 @@ export class RootKeyAdmin {
     });
   }
 
-  /** Another secret for the same root key; the one until now is valid for `overlapMs` more. */
+  /** Gives the root key another secret. The old secret stays valid for `overlapMs`; 0 ends all former secrets at once. */
   async rotate(rootKeyId: string, overlapMs: number, actor: Actor): Promise<string> {
     return this.#changes.apply(async () => {
       const known = await this.#load(actor, 'root.create_root_key', rootKeyId);
-      // Who gets the new secret gets its rights, for as long as it lives.
+      // The caller gets the new secret, and with it the root key's rights until it expires.
       refuseMoreRights(actor, known.rights, `rotate ${rootKeyId}`);
       const nowMs = this.#storage.ledger.nowMs();
       refuseEnded(known, nowMs);
@@ -122,7 +122,7 @@ export class RootKeyAdmin {
         { kind: 'rotateRootKey', rootKeyId, expect: known.secretDigest, secretDigest, start },
       ];
       const former = { digest: known.secretDigest, owner: rootKeyId, untilMs: nowMs + overlapMs };
-      // Without an overlap every former secret ends: who asks for that has lost one.
+      // Without an overlap every former secret ends: the caller may have lost one.
       writes.push(overlapMs > 0 ? { kind: 'insertSecret', secret: former } : { kind: 'endSecrets', owner: rootKeyId });
       const [before, after] = [{ start: known.start }, { start, overlapMs }];
       const event = auditEvent(actor, { action: 'rootKey.rotate', target: rootKeyId, before, after });
@@ -180,14 +180,14 @@ export class RootKeyAdmin {
   }
 }
 
-/** Nobody hands out what they do not have. */
+/** A root key cannot give rights that it does not have. */
 function refuseMoreRights(actor: Actor, rights: readonly string[], action: string): void {
   const lacking = rights.find((right) => isRight(right) && !coversRight(actor.rights, right));
   if (lacking === undefined) return;
   throw new AppError('INSUFFICIENT_PERMISSIONS', `This root key lacks the right ${lacking}, so it cannot ${action}.`);
 }
 
-/** Nobody hands out what outlives them: an expiry could be put off for ever, from one root key to the next. */
+/** A root key cannot create one that is valid for longer: each could make its successor, and no expiry would ever take effect. */
 function refuseLongerLife({ untilMs }: Actor, expiresAtMs: number | null, action: string): void {
   if (untilMs === null || (expiresAtMs !== null && expiresAtMs <= untilMs)) return;
   throw new AppError(
