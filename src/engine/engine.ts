@@ -33,22 +33,22 @@ import { Verifier } from './verify/verifier.ts';
 export interface EngineOptions {
   readonly storage: Storage;
   readonly system: System;
-  /** The zone of refills that name none. */
+  /** The time zone of a refill that names none. */
   readonly defaultTimezone: string;
   readonly maxCachedKeys: number;
   readonly maxLocalOwners: number;
-  /** Live counters of standalone limits in one namespace. */
+  /** Strict counters of standalone limits in one namespace. */
   readonly maxLimitsPerNamespace: number;
   readonly quotas: QuotaLimits;
-  /** Verifications are counted for analytics. */
+  /** Counts verifications for analytics. */
   readonly countsVerifications: boolean;
-  /** How long verifications stay counted. */
+  /** How long the counts are kept. */
   readonly retention: Retention;
-  /** Different tag lists that an api's verifications are counted under in a day. */
+  /** Distinct tag lists of an api that are counted in one day. */
   readonly maxTagLists: number;
 }
 
-/** The service without a wire: everything that HTTP, the command line and the tests talk to. */
+/** The service without a wire format. HTTP, the command line and the tests call it. */
 export class Engine {
   readonly storage: Storage;
   readonly system: System;
@@ -132,7 +132,7 @@ export class Engine {
     storage.freshness.onChange((change) => this.#forget(change));
   }
 
-  /** Of what has changed nothing is used any more that was known before. */
+  /** Drops what this node has cached of changed records. */
   #forget({ keys, apis, identities, namespaces, rbac, rootKeys }: RecordChange): void {
     if (keys === null) this.keyCache.clear();
     else for (const digest of keys) this.keyCache.drop(digest);
@@ -145,7 +145,7 @@ export class Engine {
     if (rootKeys) this.rootKeyAccess.forget();
   }
 
-  /** What has to be on disk before the process may go. */
+  /** Saves what is only in memory, before the process ends. */
   async close(): Promise<void> {
     try {
       if (this.localLimits.unsavedSize > 0) await this.localLimits.sync();
@@ -155,7 +155,7 @@ export class Engine {
   }
 }
 
-/** The words in which a caller hears of trouble with the database. */
+/** The application error for a failure of the database; other errors stay as they are. */
 export function toAppError(error: unknown): unknown {
   if (error instanceof StorageUnavailable) return new AppError('UNAVAILABLE', error.message);
   if (error instanceof StorageOutcomeUnknown) return new AppError('OUTCOME_UNKNOWN', error.message);

@@ -9,7 +9,7 @@ import type { Actor } from '../admin/change/actor.ts';
 import { auditEvent } from '../admin/audit/auditEvent.ts';
 import type { AdminContext } from '../admin/change/adminContext.ts';
 
-/** How often it is looked again whether somebody else has made it. */
+/** How often the namespace is created and looked up again when another node interferes. */
 const MAX_TRIES = 5;
 
 interface NewNamespace {
@@ -17,7 +17,7 @@ interface NewNamespace {
   readonly event: AuditEvent;
 }
 
-/** Makes namespaces where they are first used. */
+/** Creates a namespace when it is first used. */
 export class CreateNamespace {
   readonly #context: AdminContext;
   readonly #namespaces: Namespaces;
@@ -28,7 +28,7 @@ export class CreateNamespace {
     this.#namespaces = namespaces;
   }
 
-  /** Once for all who wait for it; refused when there are as many as there may be. */
+  /** Creates the namespace once for all callers that wait for it. Refuses when there are as many namespaces as allowed. */
   async create(actor: Actor, name: string): Promise<NamespaceEntry> {
     let making = this.#creating.get(name);
     if (making === undefined) {
@@ -40,7 +40,7 @@ export class CreateNamespace {
     return making;
   }
 
-  /** What has to be written for a new one. */
+  /** The write and the audit event of a new namespace. */
   #draft(actor: Actor, name: string): NewNamespace {
     const { storage, system } = this.#context;
     const createdAtMs = storage.ledger.nowMs();
@@ -53,7 +53,7 @@ export class CreateNamespace {
   async #create(actor: Actor, name: string): Promise<NamespaceEntry> {
     for (let tries = 0; tries < MAX_TRIES; tries++) {
       const { write, event } = this.#draft(actor, name);
-      // Another node may have been first: then it is found.
+      // Another node may have created it first. Then the lookup finds that one.
       await this.#context.changes.tryOnce({ writes: [write], accounts: [], events: [event] });
       const found = await this.#namespaces.find(name);
       if (found !== null) return found;
@@ -62,12 +62,12 @@ export class CreateNamespace {
   }
 }
 
-/** Who may do this in a namespace that there is not may make it, if the right to make one is held too. */
+/** The actor may use any namespace in this way and may create namespaces. So it may create one that does not exist. */
 export function mayCreate(actor: Actor, operation: Operation): boolean {
   return [operation, 'ratelimit.create_namespace' as const].every((each) => holdsRight(actor.rights, each, ALL_RIGHTS));
 }
 
-/** The same for one that there is not and one that this root key may not see. */
+/** The same error for a namespace that does not exist and one that the root key may not see. */
 export function noNamespace(name: string): AppError {
   return new AppError('NOT_FOUND', `There is no namespace ${repeatable(name)}, or this root key may not see it.`);
 }

@@ -10,11 +10,11 @@ import { StrictWindows } from './strictWindows.ts';
 export interface StandaloneOptions {
   readonly localLimits: LocalLimits;
   readonly maxPerNamespace: number;
-  /** Why nothing may be answered any more; null while it may. */
+  /** Why the service has stopped answering; null while it answers. */
   readonly stoppedBecause: () => string | null;
 }
 
-/** Everything of standalone limits. */
+/** All parts of standalone limits. */
 export interface Standalone {
   readonly namespaces: Namespaces;
   readonly limits: StandaloneLimits;

@@ -24,17 +24,17 @@ export interface SetOverride {
 
 export type OverridePage = Page<OverrideRecord> & { readonly namespaceId: string };
 
-/** Other numbers for some identifiers of a namespace. */
+/** Manages overrides: other numbers for some identifiers of a namespace. */
 export class OverrideAdmin {
   readonly #context: AdminContext;
-  /** One at a time in each namespace. */
+  /** Overrides of one namespace are set one at a time, so that the bounds on their number hold. */
   readonly #oneAtATime = new OneAtATime('Too many overrides of this namespace wait to be set; nothing was done.');
 
   constructor(context: AdminContext) {
     this.#context = context;
   }
 
-  /** Makes it or changes the one that is there. A namespace is not made here: a mistyped name would be one that nobody uses. */
+  /** Creates or changes an override. It creates no namespace: a mistyped name would make one that nobody uses. */
   async set(actor: Actor, reference: NamespaceReference, numbers: OverrideNumbers): Promise<SetOverride> {
     const { id: namespaceId } = await this.#load(actor, 'ratelimit.set_override', reference);
     const setting = (): Promise<string> =>
@@ -83,7 +83,7 @@ export class OverrideAdmin {
     return this.#inserting(actor, namespace, numbers);
   }
 
-  /** Read only where there are so many overrides that it may be the bound. */
+  /** The overrides are read only when there are so many that the bound may be reached. */
   async #refuseTooManyPatterns(namespaceId: string, total: number): Promise<void> {
     if (total < MAX_PATTERNS_PER_NAMESPACE) return;
     const all = await this.#context.storage.records.listAllOverrides(namespaceId);

@@ -7,28 +7,28 @@ import type { LocalLimits } from '../local/localLimits.ts';
 import type { LocalLeg } from '../local/localWindow.ts';
 import type { StrictWindows } from './strictWindows.ts';
 
-/** The name under which an identifier's local windows are counted. */
+/** The name of an identifier's local windows. */
 const LOCAL_NAME = 'limit';
-/** Counters that were removed under the request are opened again this often, then the request gives up. */
+/** How often a request opens counters again that were removed meanwhile, before it gives up. */
 const MAX_REOPENS = 2;
-/** An owner that was forgotten before it could be used is loaded again this often. */
+/** How often a request loads local owners again that were forgotten before it used them. */
 const MAX_LOADS = 3;
 
-/** One limit to be taken, with the numbers that count for it. */
+/** One limit to take, with the numbers that apply after overrides. */
 export interface StandaloneLimit {
   readonly namespaceId: string;
   readonly identifier: string;
-  /** 0 blocks, whatever the cost. */
+  /** 0 blocks every request, whatever its cost. */
   readonly limit: number;
   readonly durationMs: number;
   readonly async: boolean;
   readonly cost: number;
-  /** The overrides that decided these numbers. */
+  /** Fences of the overrides that decided these numbers. */
   readonly fences: readonly Fence[];
 }
 
 export interface LimitResult {
-  /** It fits. What fits is taken only when all fit. */
+  /** The limit allows the request. It is taken only when all limits of the call allow it. */
   readonly success: boolean;
   readonly limit: number;
   readonly remaining: number;
@@ -39,17 +39,17 @@ export interface LimiterContext {
   readonly localLimits: LocalLimits;
   readonly ledger: Ledger;
   readonly windows: StrictWindows;
-  /** Why nothing may be answered any more; null while it may. */
+  /** Why the service has stopped answering; null while it answers. */
   readonly stoppedBecause: () => string | null;
 }
 
-/** Why nothing was decided and nothing taken: a strict counter was removed, or an override has changed. */
+/** Why nothing was decided or taken: a strict counter was removed, or an override has changed. */
 type Undecided = 'removed' | 'overridden';
 
-/** A limit while it is being decided: `left` before anything of the call is taken, and `leftAfter` it was. */
+/** A limit that is being decided. `left`: before the call takes anything. `leftAfter`: after it was taken. */
 interface Decision {
   readonly asked: StandaloneLimit;
-  /** Where it is counted; neither: it is blocked. */
+  /** Set for a local limit, `account` for a strict one. With neither, the limit blocks. */
   readonly local: LocalLeg | null;
   readonly account: number | null;
   fits: boolean;
@@ -59,8 +59,8 @@ interface Decision {
 }
 
 /**
- * Decides standalone limits, all or nothing. Local ones are checked in memory and held while one spend of the ledger decides
- * the strict ones; a refusal takes nothing anywhere. In the order of the call each limit sees what those before it take.
+ * Decides standalone limits, all or nothing. Local limits are checked in memory and held while one spend of the ledger decides the
+ * strict ones. A refusal takes nothing anywhere. Each limit sees what the limits before it in the call take.
  */
 export class StandaloneLimiter {
   readonly #context: LimiterContext;
@@ -69,7 +69,7 @@ export class StandaloneLimiter {
     this.#context = context;
   }
 
-  /** Null when an override has changed since the limits were worked out: nothing was taken. */
+  /** Null when an override has changed since the limits were read. Then nothing was taken. */
   async decide(limits: readonly StandaloneLimit[]): Promise<readonly LimitResult[] | null> {
     const stopped = this.#context.stoppedBecause();
     if (stopped !== null) throw new AppError('UNAVAILABLE', stopped);
@@ -83,7 +83,7 @@ export class StandaloneLimiter {
     throw new AppError('UNAVAILABLE', 'The counters of these limits are removed all the time; nothing was taken.');
   }
 
-  /** The accounts of strict limits; null for the others. */
+  /** The accounts of strict limits, in the order of the limits; null for the others. */
   #open(limits: readonly StandaloneLimit[]): Promise<readonly (number | null)[]> {
     return Promise.all(limits.map((asked) => this.#account(asked)));
   }
@@ -101,7 +101,7 @@ export class StandaloneLimiter {
     for (let loads = 0; loads <= MAX_LOADS; loads++) {
       const missing = [...owners].filter((owner) => localLimits.owner(owner) === undefined);
       if (missing.length === 0) {
-        // In one turn with what holds the local ones: a window that rolls in between would keep a hold for ever.
+        // In the same turn as the hold: if a window rolled in between, its hold would never be settled.
         const decisions = limits.map((asked, i) => this.#toDecision(asked, accounts[i] ?? null));
         return (await this.#take(decisions)) ?? decisions;
       }
@@ -122,17 +122,17 @@ export class StandaloneLimiter {
     return { ...blank, local: { window, limit, cost, resetAtMs }, resetAtMs };
   }
 
-  /** Null when the decisions are decided. */
+  /** Null when all decisions were made. */
   async #take(decisions: readonly Decision[]): Promise<Undecided | null> {
     const held = this.#holdLocal(decisions);
     const isOpen = decisions.every(({ fits }) => fits);
     const strict = decisions.filter(({ account }) => account !== null);
-    // What is refused already is not held while the ledger tells what is left of the others.
+    // After a refusal nothing is held while the ledger answers what is left of the strict limits.
     if (!isOpen || strict.length === 0) this.#settle(held, isOpen);
     if (strict.length === 0) return null;
     let outcome: SpendOutcome | null = null;
     try {
-      // Limits that are counted locally decide with the others whether anything is taken.
+      // Fences of local limits count too: every limit of the call decides whether anything is taken.
       const fences = decisions.flatMap(({ asked }) => asked.fences);
       const legs = strict.map((decision) => toLeg(decision, isOpen));
       outcome = await this.#context.ledger.spend({ legs, fences, idempotency: null });
@@ -162,7 +162,7 @@ export class StandaloneLimiter {
   }
 }
 
-/** Takes over what the ledger answered. Of a refusal it names the first leg that did not fit: the others are worked out. */
+/** Copies the ledger's answer into the decisions. A refusal names only the first leg that does not fit; the others are computed. */
 function learn(strict: readonly Decision[], outcome: SpendOutcome, isOpen: boolean): Undecided | null {
   if (outcome.status === 'stale') return outcome.fence === null ? 'removed' : 'overridden';
   if (outcome.status !== 'taken' && outcome.status !== 'refused') {
@@ -184,7 +184,7 @@ function learn(strict: readonly Decision[], outcome: SpendOutcome, isOpen: boole
   return null;
 }
 
-/** Of what is refused already the ledger is only asked what is left. */
+/** After a refusal the amount is 0: the ledger only answers what is left. */
 function toLeg({ asked, account }: Decision, isOpen: boolean): Leg {
   const { limit, durationMs, cost } = asked;
   return {
@@ -210,7 +210,7 @@ function isLocal({ async, limit }: StandaloneLimit): boolean {
   return async && limit > 0;
 }
 
-/** The identifiers of a namespace are one group of owners. */
+/** All identifiers of a namespace form one group of owners, which the part before the colon names. */
 function ownerOf({ namespaceId, identifier }: StandaloneLimit): string {
   return `${namespaceId}:${identifier}`;
 }

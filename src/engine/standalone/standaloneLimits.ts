@@ -11,10 +11,10 @@ import { auditEvent } from '../admin/audit/auditEvent.ts';
 import { mayCreate, type CreateNamespace, noNamespace } from './createNamespace.ts';
 import type { AdminContext } from '../admin/change/adminContext.ts';
 
-/** Overrides that changed under the request are read anew this often, then the request gives up. */
+/** How often a request reads overrides again that changed meanwhile, before it gives up. */
 const MAX_RELOADS = 2;
 
-/** What a limited request was about, for the audit log. */
+/** A resource that a limited request concerns, for the audit log. */
 export interface LimitedResource {
   readonly type: string;
   readonly id: string;
@@ -39,7 +39,7 @@ export interface StandaloneContext {
   readonly limiter: StandaloneLimiter;
 }
 
-/** Limits that belong to no key: who asks names a namespace and an identifier. */
+/** Limits that belong to no key. The caller names a namespace and an identifier. */
 export class StandaloneLimits {
   readonly #context: StandaloneContext;
 
@@ -47,11 +47,11 @@ export class StandaloneLimits {
     this.#context = context;
   }
 
-  /** Takes all or nothing; the results are in the order of the requests. */
+  /** Takes all limits or none. The results are in the order of the requests. */
   async limit(actor: Actor, requests: readonly StandaloneRequest[]): Promise<readonly LimitResult[]> {
     const { freshness } = this.#context.admin.storage;
     requireSomewhere(actor, 'ratelimit.limit');
-    // What is known here may be too old: asked once for all who wait.
+    // The cached overrides may be too old. Freshness asks the database once for all callers that wait.
     if (!freshness.isFresh()) await freshness.confirm();
     for (let reloads = 0; reloads <= MAX_RELOADS; reloads++) {
       const entries = await this.#entries(actor, [...new Set(requests.map(({ namespace }) => namespace))]);
@@ -66,7 +66,7 @@ export class StandaloneLimits {
     throw new AppError('UNAVAILABLE', 'The overrides of these limits change all the time; nothing was taken.');
   }
 
-  /** Nothing is made before it is clear that this root key may use all of them. */
+  /** Creates no namespace before it is certain that the root key may use all of them. */
   async #entries(actor: Actor, names: readonly string[]): Promise<ReadonlyMap<string, NamespaceEntry>> {
     const { namespaces, createNamespace: making } = this.#context;
     const found = await Promise.all(names.map((name) => namespaces.find(name)));
@@ -80,7 +80,7 @@ export class StandaloneLimits {
     return new Map(entries.map((entry) => [entry.name, entry]));
   }
 
-  /** The limits are decided by now: that their resources could not be written down does not undo them. */
+  /** Writes the resources to the audit log. The limits are decided by then: a failure here does not undo them. */
   async #writeDown(
     actor: Actor,
     requests: readonly StandaloneRequest[],
@@ -104,7 +104,7 @@ export class StandaloneLimits {
   }
 }
 
-/** An override replaces all numbers of the request but its cost. */
+/** An override replaces all numbers of the request except its cost. */
 function applied(request: StandaloneRequest, entry: NamespaceEntry | undefined): StandaloneLimit {
   if (entry === undefined) throw new Error('a namespace was not looked up');
   const { identifier, cost } = request;

@@ -7,7 +7,7 @@ import type { VerifyRequest } from './request.ts';
 export interface Counting {
   readonly entry: KeyEntry;
   readonly request: VerifyRequest;
-  /** How often the key was read anew for this verification. */
+  /** How often this verification has read the key again. */
   readonly reloads: number;
   readonly nowMs: number;
   /** All limits that apply, in the order in which they are reported. */
@@ -18,7 +18,7 @@ export interface Counting {
   readonly strict: readonly AppliedLimit[];
 }
 
-/** The credits of the key, or those that it shares with the other keys of its identity. */
+/** The key has credits of its own, or shares those of its identity. */
 export function hasCredits({ credits, identity }: KeyEntry): boolean {
   return credits !== null || (identity !== null && identity.credits !== null);
 }

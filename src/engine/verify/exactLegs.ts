@@ -10,7 +10,7 @@ const WITHOUT_REFILL: LegRule = { kind: 'credits', refill: null };
 
 /**
  * The legs of one spend, in the order of the pipeline: strict limits, then the credits of the key, then those of its identity.
- * `adHoc`: accounts of the ad-hoc limits among the strict ones.
+ * `adHoc`: the accounts of the ad-hoc limits among the strict ones, by index.
  */
 export function exactLegs(
   { entry, request, strict }: Counting,
