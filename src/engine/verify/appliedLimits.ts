@@ -30,10 +30,10 @@ export interface AppliedLimit {
 
 /** The parts of an answer that stay the same while the limit does. */
 export interface LimitWire {
-  /** The text before the number that is left: as the key's `ratelimit`, and as an item of `ratelimits`. */
+  /** The text before the number that is left, in `ratelimit` and in an item of `ratelimits`. */
   readonly ownHead: string;
   readonly itemHead: string;
-  /** The text after it, as an item of `ratelimits`. */
+  /** The end of an item of `ratelimits`. */
   readonly keptEnd: string;
   readonly exceededEnd: string;
   readonly isAscii: boolean;

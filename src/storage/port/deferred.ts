@@ -1,9 +1,9 @@
 type Handler<In, Out> = ((value: In) => Out | PromiseLike<Out>) | null | undefined;
 
 /**
- * What will be known later, for the one who waits for it. It can be awaited like a promise, but who waits is called in the
- * very moment in which it is known, before what made it known goes on. A promise is taken up in a turn of its own and made
- * for any number of them: the four between a verification and its answer were measured to cost 5 % of a counted one.
+ * A result that comes later, for one waiter. It can be awaited like a promise. Unlike a promise, it calls its waiter at once when
+ * the result comes, before `know` or `fail` returns. A promise calls back in a later microtask and serves any number of waiters: the
+ * four promises between a verification and its answer were measured to cost 5 % of a counted verification.
  */
 export class Deferred<T> implements PromiseLike<T> {
   #state: 'waiting' | 'known' | 'failed' = 'waiting';
@@ -11,7 +11,7 @@ export class Deferred<T> implements PromiseLike<T> {
   #failure: unknown = null;
   #onValue: Handler<T, unknown> = null;
   #onFailure: Handler<unknown, unknown> = null;
-  /** What becomes of it where someone waits. */
+  /** The result of the waiter's handlers; null while nobody waits. */
   #next: Deferred<unknown> | null = null;
 
   static failed<T>(failure: Error): Deferred<T> {
@@ -20,7 +20,7 @@ export class Deferred<T> implements PromiseLike<T> {
     return deferred;
   }
 
-  /** Once at the most. */
+  /** May be called once. */
   // oxlint-disable-next-line unicorn/no-thenable -- it is there to be awaited
   then<A = T, B = never>(onValue?: Handler<T, A>, onFailure?: Handler<unknown, B>): Deferred<A | B> {
     if (this.#next !== null) throw new Error('only one can wait for it');
@@ -32,7 +32,7 @@ export class Deferred<T> implements PromiseLike<T> {
     return next;
   }
 
-  /** This or `fail`, once. */
+  /** Sets the result. Either `know` or `fail` is called, once. */
   know(value: T): void {
     if (this.#state !== 'waiting') throw new Error('it is known already');
     this.#value = value;

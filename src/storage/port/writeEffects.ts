@@ -4,13 +4,13 @@ import type { OverrideRecord } from '../../core/records.ts';
 import type { RecordChange } from './freshness.ts';
 import type { KeyToDelete, RecordWrite } from './records.ts';
 
-/** What a write means beside its row. A kind of write that says nothing here does not compile. */
+/** The effects of a write besides its row. A kind of write without an entry in this file does not compile. */
 interface WriteEffects {
-  /** Names of records that nothing else in the queue may touch meanwhile; what has no revision is left to the database. */
+  /** Names of records that nothing else may use while the write is in flight. Other conflicts are left to the database. */
   readonly locks: readonly string[];
-  /** What nodes keep in memory and must drop. */
+  /** Cached records that all nodes must drop. */
   readonly drops: Partial<RecordChange>;
-  /** The fences that hold after it; every other revision of their records is broken. */
+  /** The fences that hold after the write. Fences of the same records with another revision are broken. */
   readonly revises: readonly Fence[];
 }
 
@@ -23,7 +23,7 @@ const EFFECTS: { readonly [K in RecordWrite['kind']]: EffectsOf<K> } = {
   updateApi: ({ api, endsKeys }) => ({
     locks: [`api ${api.id}`],
     drops: endsKeys ? { apis: [api.id] } : {},
-    // The call that ends the keys of an api answers after each of them was retired: their own fences break.
+    // The call that ends the keys of an api answers after each key was deleted. That breaks the fence of each key.
     revises: [],
   }),
   insertIdentity: ({ identity: { id, externalId, revision } }) => ({
@@ -41,7 +41,7 @@ const EFFECTS: { readonly [K in RecordWrite['kind']]: EffectsOf<K> } = {
     drops: { identities: [identityId] },
     revises: [recordFence('identity', identityId, ABSENT)],
   }),
-  // A new key ends what nodes remember of its digest: that there is none.
+  // A node may have cached that there is no key with this digest.
   insertKey: ({ key: { id, secretDigest, revision } }) => ({
     locks: [`key ${id}`],
     drops: { keys: [secretDigest] },
@@ -100,7 +100,7 @@ function deletedEffects(keys: readonly KeyToDelete[], revisionOf: (key: KeyToDel
 
 function overrideEffects(override: OverrideRecord, expectPatterns: number, revision: number): WriteEffects {
   const { id, namespaceId, identifier } = override;
-  // Its revision is ABSENT while there is no override, and something else while there is one.
+  // This fence has the revision ABSENT while there is no override, and another one while there is.
   const own = { ...noOverrideFence(namespaceId, identifier), revision };
   const patterns = isPattern(identifier) ? [patternsFence(namespaceId, expectPatterns + 1)] : [];
   return {
@@ -118,7 +118,7 @@ export function effectsOf<K extends RecordWrite['kind']>(write: Extract<RecordWr
   return (EFFECTS[write.kind] as EffectsOf<K>)(write);
 }
 
-/** What writes touch of what nodes keep in memory; null = nothing. */
+/** The cached records that these writes change; null = none. */
 export function recordChangeOf(writes: readonly RecordWrite[]): RecordChange | null {
   const drops = writes.map((write) => effectsOf(write).drops);
   const lists = {

@@ -9,9 +9,8 @@ const ROLES = { select: 'SELECT * FROM roles', column: 'id' };
 const PERMISSIONS = { select: 'SELECT * FROM permissions', column: 'id' };
 
 /**
- * Adds to keys what their roles and permissions stand for: two reads for all of them, and none for keys that have neither.
- * Ids of what was deleted meanwhile lead nowhere and are left out. A role that cannot be read harms the keys that have it, not
- * those that are read with them.
+ * Adds their roles and permissions to keys: two reads for all keys together, and none when no key has any. Ids of deleted roles and
+ * permissions are left out. A role that cannot be read affects only the keys that have it.
  */
 export async function withPermissions(
   reader: SqlReader,

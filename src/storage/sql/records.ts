@@ -50,15 +50,15 @@ import { RememberedTotals } from './rememberedTotals.ts';
 
 type FoundKey = KeyWithIdentity | PoisonedKey;
 
-/** Rows of the keys with these digests; how many are asked for at once is for the engine to say. */
+/** Finds the rows of keys with these digests. Each engine decides how many it reads at once. */
 export type KeyLookup = (digests: readonly string[]) => Promise<readonly KeyRow[]>;
 
 export interface RecordsContext {
   readonly reader: SqlReader;
-  /** For what verifications wait for. */
+  /** Reads that verifications wait for. */
   readonly lookups: SqlReader;
   readonly lookUp: KeyLookup;
-  /** A number that grows with every change of a record, by whomever. */
+  /** A number that grows with every change of a record by any node. */
   readonly version: () => Promise<number>;
 }
 

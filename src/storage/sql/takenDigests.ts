@@ -2,8 +2,8 @@ import { findAny } from './findAny.ts';
 import type { SqlReader } from './statement.ts';
 
 /**
- * Where a digest can stand. Former secrets come last: a rotation moves a digest there from one of the others, and a digest that
- * moves between two of these reads is then found twice, never missed.
+ * The columns that hold digests. Former secrets are read last: a rotation moves a digest there from one of the others. A digest that
+ * moves between two reads is then found twice, never missed.
  */
 const COLUMNS = [
   { select: 'SELECT secret_digest AS digest FROM keys', column: 'secret_digest' },
