@@ -73,7 +73,7 @@ export const MAX_TAG_LENGTH = 128;
 export const MAX_TAG_LIST_BYTES = 2_048;
 
 export const MAX_OVERLAP_MS = 30 * 24 * 60 * 60 * 1000;
-/** Former secrets of one key that are valid at one time. */
+/** Former secrets of one key that are valid at the same time. */
 export const MAX_LIVE_SECRETS = 10;
 
 export const MAX_RIGHTS = 1_000;

@@ -13,7 +13,7 @@ export interface Schedule {
 
 /**
  * The stretch between two boundaries: startMs <= t < nextMs. `number` counts local days (daily) or local months
- * (monthly) since 1970-01-01 and only grows with time. It grows by two where a zone leaves out a whole day.
+ * (monthly) since 1970-01-01 and only grows with time. It grows by two where a zone skips a whole day.
  */
 export interface Epoch {
   readonly number: number;

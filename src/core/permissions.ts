@@ -1,6 +1,6 @@
 /**
- * What a request asks of a key's permissions. Only the key's own permissions have wildcards: there, a `*` between dots stands for
- * one word, and a `*` at the end for one word or more. In a query, `*` is an ordinary character.
+ * What a request asks of a key's permissions. Only a permission that a key holds has wildcards: there, a `*` between dots stands
+ * for one word, and a `*` at the end for one word or more. In a query, `*` is an ordinary character.
  */
 export type PermissionQuery =
   | string
@@ -17,7 +17,7 @@ export interface Grant {
 
 /** All permissions of a key, direct and through roles, ready for queries. */
 export interface HeldPermissions {
-  /** By slug, those with wildcards too. */
+  /** By slug, including slugs with wildcards. */
   readonly grants: ReadonlyMap<string, Grant>;
   readonly shapes: readonly Shape[];
 }

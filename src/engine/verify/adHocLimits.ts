@@ -22,7 +22,7 @@ interface Count {
  * Bounds the number of ad-hoc limits of one key: local and strict ones together, its own and those of its identity.
  *
  * A local limit is opened in memory, in the turn of the request. That needs the number of strict ones, which is kept here.
- * A strict limit is opened by the database, which is told how many others may be opened.
+ * A strict limit is opened by the database, which is told how many strict ones the owner may have.
  * Opening or counting strict limits of one key or identity is done one at a time. Opening a strict one first forgets their number.
  * While the number is unknown, no local limit is opened; so none is opened while a strict one is being opened. The next request for
  * a new local limit waits for its turn in the same queue, and counts again.

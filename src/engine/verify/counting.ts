@@ -3,7 +3,7 @@ import type { LocalLeg } from '../local/localWindow.ts';
 import type { AppliedLimit } from './appliedLimits.ts';
 import type { VerifyRequest } from './request.ts';
 
-/** A verification that is being counted. */
+/** A verification whose record checks have passed, and whose limits and credits are being counted. */
 export interface Counting {
   readonly entry: KeyEntry;
   readonly request: VerifyRequest;

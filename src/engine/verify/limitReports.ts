@@ -5,7 +5,7 @@ import type { AppliedLimit } from './appliedLimits.ts';
 import type { Counting } from './counting.ts';
 import type { LimitReport } from './verdict.ts';
 
-/** What the ledger has decided about the strict limits. */
+/** An outcome in which the ledger has decided about the strict limits. */
 type Decided = SpendOutcome & { readonly status: 'taken' | 'refused' };
 
 /** Reports of the local limits alone, when the ledger is not asked. `refusedBy`: the leg that refused; -1 = none. */

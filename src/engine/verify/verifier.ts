@@ -197,8 +197,8 @@ export class Verifier {
     // A key whose records have changed gets no earlier answer: it may no longer be valid.
     const check = await ledger.spend({ legs: [], fences: everyFenceOf(counting), idempotency: null });
     if (check.status === 'stale') return this.#decideAgain(counting);
-    const replayed = await ledger.findAnswer({ scope: entry.id, ...request.idempotency });
-    return replayed === null ? refusal : this.#verdicts.of(counting, replayed);
+    const earlier = await ledger.findAnswer({ scope: entry.id, ...request.idempotency });
+    return earlier === null ? refusal : this.#verdicts.of(counting, earlier);
   }
 
   async #decideAgain({ entry, request, reloads }: Counting): Promise<Verdict> {

@@ -62,7 +62,7 @@ export interface RecordsContext {
   readonly version: () => Promise<number>;
 }
 
-/** The records of both engines. */
+/** Reads the records of both engines. */
 export class SqlRecords implements Records {
   readonly #reader: SqlReader;
   readonly #lookups: SqlReader;

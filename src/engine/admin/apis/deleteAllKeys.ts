@@ -36,8 +36,8 @@ export class DeleteAllKeys {
         updatedAtMs: storage.ledger.nowMs(),
         revision: before.revision + 1,
       };
-      const told = { keys, permanent };
-      const event = auditEvent(actor, { action: 'api.deleteKeys', target: after.id, before: null, after: told });
+      const deleted = { keys, permanent };
+      const event = auditEvent(actor, { action: 'api.deleteKeys', target: after.id, before: null, after: deleted });
       return {
         change: {
           writes: [{ kind: 'updateApi', api: after, expect: before.revision, endsKeys: true }],

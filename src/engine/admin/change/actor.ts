@@ -1,6 +1,6 @@
-/** Who asks for a change: a root key, or the program itself. */
+/** Who makes a change: a root key, the command line, or the service itself. */
 export interface Actor {
-  /** Id of the root key. */
+  /** Id of the root key, or `cli` or `system`. */
   readonly id: string;
   readonly rights: readonly string[];
   /** When its rights end; null = never. An actor cannot create a root key that is valid for longer. */

@@ -4,7 +4,7 @@ import type { System } from '../../system.ts';
 import type { ApplyChange } from './applyChange.ts';
 import type { Quotas } from './quotas.ts';
 
-/** What management works with. */
+/** What the classes of management work with. */
 export interface AdminContext {
   readonly storage: Storage;
   readonly system: System;

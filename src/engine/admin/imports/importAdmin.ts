@@ -125,9 +125,9 @@ function asOneError(problems: readonly ImportProblem[]): AppError {
   const issues = problems
     .filter(({ error }) => error.code === code)
     .map(({ index, error }) => ({ path: `[${index}]`, message: error.message }));
-  const told = issues.slice(0, MAX_IN_MESSAGE).map(({ path, message }) => `${path}: ${message}`);
-  const more = issues.length > told.length ? [`And ${issues.length - told.length} more.`] : [];
-  return new AppError(code, [...told, ...more].join(' '), issues);
+  const shown = issues.slice(0, MAX_IN_MESSAGE).map(({ path, message }) => `${path}: ${message}`);
+  const more = issues.length > shown.length ? [`And ${issues.length - shown.length} more.`] : [];
+  return new AppError(code, [...shown, ...more].join(' '), issues);
 }
 
 /** The actor may give roles and permissions, if any key names some. Checked once, not for each key. */

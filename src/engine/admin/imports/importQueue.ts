@@ -47,7 +47,7 @@ export class ImportQueue {
     }
   }
 
-  /** Something was enqueued. */
+  /** Keys were enqueued: the next run looks into the queue. */
   wake(): void {
     this.#mayWait = true;
   }

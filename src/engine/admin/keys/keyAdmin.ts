@@ -84,8 +84,8 @@ export class KeyAdmin {
         updatedAtMs: context.nowMs,
       };
       const counter = patch.remaining === undefined ? -1 : creditsIndex(accounts, before, key);
-      const told = identity === undefined ? owner : identity;
-      const facts = { before: auditedKey(before, owner), after: auditedKey(key, told) };
+      const newOwner = identity === undefined ? owner : identity;
+      const facts = { before: auditedKey(before, owner), after: auditedKey(key, newOwner) };
       draft.events.push(auditEvent(actor, { action, target: keyId, ...facts, counter }));
       const formerDigests = await this.#reader.formerDigests(keyId);
       const words = wordChange(before, key);

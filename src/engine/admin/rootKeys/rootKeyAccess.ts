@@ -51,7 +51,7 @@ export class RootKeyAccess {
     return caller;
   }
 
-  /** A root key was revoked, rotated or added. */
+  /** Forgets all root keys: one was revoked, rotated or created. */
   forget(): void {
     this.#known.clear();
     this.#changes++;
