@@ -23,30 +23,30 @@ export interface Surroundings {
 
 export interface EmbeddedSurroundings extends Surroundings {
   readonly folder: DataFolder;
-  /** The disk or the database file has failed: the process should say so and go. */
+  /** Called when the disk or the database file has failed. The process should report it and end. */
   readonly onBroken: (error: Error) => void;
-  /** For the benchmark: what a slower disk would add to every flush. */
+  /** For the benchmark: milliseconds that a slower disk would add to every flush. */
   readonly addedFlushMs?: number;
 }
 
 export interface NodeSurroundings extends Surroundings {
   readonly databaseUrl: string;
   readonly location: string;
-  /** Does not bring an older schema to the version of this program when false. */
+  /** False = does not migrate an older schema. */
   readonly upgrades?: boolean;
-  /** For tests: the ledger's time is the system's, not the database's. */
+  /** For tests: the ledger uses the system's clock, not the database's. */
   readonly isTimeVirtual?: boolean;
 }
 
-/** The whole service, ready to be asked. */
+/** The whole service, ready for requests. */
 export interface Composed<S extends Storage = Storage> {
   readonly service: Service;
   readonly storage: S;
-  /** Saves what lives in memory and closes the database. */
+  /** Saves what is only in memory and closes the database. */
   close(): Promise<void>;
 }
 
-/** The composition root: the one place where the parts are made and joined. Here on the embedded database. */
+/** The composition root: the one file that creates and connects all parts. This function uses the embedded database. */
 export async function compose(surroundings: EmbeddedSurroundings): Promise<Composed<SqliteStorage>> {
   const { config, folder, system, log } = surroundings;
   const metrics = new HttpMetrics();
@@ -71,7 +71,7 @@ export async function compose(surroundings: EmbeddedSurroundings): Promise<Compo
   return composed;
 }
 
-/** The same as one node of many, on PostgreSQL. */
+/** The same for one node of many, on PostgreSQL. */
 export async function composeNode(surroundings: NodeSurroundings): Promise<Composed<PostgresStorage>> {
   const { config, system, log, monotonicMs, databaseUrl, location } = surroundings;
   const metrics = new HttpMetrics();
@@ -128,7 +128,7 @@ function assemble<S extends Storage>(storage: S, metrics: HttpMetrics, surroundi
   };
 }
 
-/** From 0 to 1, with all the digits that a number holds. */
+/** A random number from 0 to below 1, with 53 random bits. */
 function randomFraction(system: System): number {
   const [high = 0, low = 0] = new Uint32Array(system.randomBytes(8).slice().buffer);
   return ((high >>> 5) * 2 ** 26 + (low >>> 6)) / 2 ** 53;
@@ -138,18 +138,18 @@ function newId(system: System, kind: 'ws' | 'node' | 'folder'): string {
   return makeId(kind, system.nowMs(), system.randomBytes(ID_RANDOM_BYTES));
 }
 
-/** Trouble is logged when it begins and when it ends, not once for every request that met it. */
+/** Logs a failure of commits when it begins and when it ends, not once for every request. */
 function observeLedger(metrics: HttpMetrics, log: Log): LedgerObserver {
-  let trouble: string | null = null;
+  let failure: string | null = null;
   return {
     committed(size, milliseconds) {
       metrics.committed(size, milliseconds);
-      if (trouble !== null) log.info('commits are possible again', { after: trouble });
-      trouble = null;
+      if (failure !== null) log.info('commits are possible again', { after: failure });
+      failure = null;
     },
     refused(reason) {
-      if (reason !== trouble) log.warn('commits are not possible', { reason });
-      trouble = reason;
+      if (reason !== failure) log.warn('commits are not possible', { reason });
+      failure = reason;
     },
     noteFailed: (reason) => log.warn('commit-number could not be written; it is tried again', { reason }),
     foldFailed: (reason) => log.warn('the log could not be folded into the tables; it is kept', { reason }),

@@ -11,7 +11,7 @@ export interface LogOptions {
   write(line: string): void;
 }
 
-/** Structured messages: a constant text and fields. A value can never forge a line, whatever it holds. */
+/** Structured messages: a constant text and fields. No value of a field can forge a line. */
 export class Log {
   readonly #options: LogOptions;
 
@@ -46,14 +46,14 @@ export class Log {
   }
 }
 
-/** Plain words as they are; anything else as JSON, where line breaks and terminal codes are escaped. */
+/** A plain word stays as it is. Anything else becomes JSON, which escapes line breaks and terminal codes. */
 function toText(value: LogFields[string]): string {
   const text = String(value);
   if (/^[\w.:/@+-]+$/.test(text)) return text;
   return quoted(text);
 }
 
-/** JSON in plain ASCII as far as a terminal is concerned: no control character is left as it is. */
+/** JSON without control characters, so that a terminal cannot misread it. */
 function quoted(value: unknown): string {
   return JSON.stringify(value).replaceAll(/[\u007f-\u009f\u2028\u2029]/g, (character) => {
     return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;

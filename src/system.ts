@@ -15,7 +15,7 @@ function randomBytes(length: number): Uint8Array {
   return crypto.getRandomValues(new Uint8Array(length));
 }
 
-/** Refuses to make secrets from a source that is visibly broken: stuck, or repeating itself after a fork. */
+/** Throws when the source of randomness is visibly broken: all bytes are equal, or it repeats itself. */
 export function checkRandomness(random: (length: number) => Uint8Array): void {
   const [a, b] = [random(32), random(32)];
   const isStuck = a.every((byte) => byte === a[0]) || a.every((byte, i) => byte === b[i]);
@@ -30,7 +30,7 @@ export class Digester {
     this.#peppers = peppers ?? [];
   }
 
-  /** What a new secret is stored under. */
+  /** The digest that a new secret is stored under. */
   digest(secret: string): string {
     return this.ofSha256(Bun.SHA256.hash(secret, 'base64'));
   }
@@ -39,13 +39,13 @@ export class Digester {
     return this.#peppers.length > 0;
   }
 
-  /** What it may have been stored under before: older peppers, or none. Empty when there is nothing else to try. */
+  /** Digests that the secret may have been stored under before: with older peppers, and without one. Empty when there are none. */
   older(secret: string): string[] {
     if (!this.hasOlder) return [];
     return this.olderOfSha256(Bun.SHA256.hash(secret, 'base64'));
   }
 
-  /** What a secret is stored under of which only the SHA-256 is known, in base64. */
+  /** The digest of a secret of which only the SHA-256 is known, in base64. */
   ofSha256(plain: string): string {
     const [newest] = this.#peppers;
     return newest === undefined ? plain : peppered(plain, newest);
@@ -61,7 +61,7 @@ function peppered(digest: string, { version, secret }: Pepper): string {
   return `${version}:${new Bun.CryptoHasher('sha256', secret).update(digest).digest('base64')}`;
 }
 
-/** For ids, which are read with every verification. */
+/** Reads ASCII text from packed memory. Every verification reads ids this way. */
 export function textReader(memory: ArrayBuffer): (start: number, end: number) => string {
   const bytes = Buffer.from(memory);
   return (start, end) => bytes.toString('latin1', start, end);

@@ -2,26 +2,26 @@ import { MAX_COUNT } from './bounds.ts';
 import { fits, windowEnd } from './window.ts';
 
 /**
- * An account is one exact counter of the ledger. Two kinds share one shape, so that a batch of them is one narrow table:
+ * An account is one exact counter of the ledger. Both kinds have the same fields, so one narrow table holds a batch of them:
  *
  *   credits:  value = balance,  mark = number of the refill epoch last applied (0 without a refill)
  *   window:   value = count,    mark = the instant at which the window ends (unix ms)
  *
- * Both marks only move up. States are immutable: a change makes a new one, which is how a failed batch is undone.
+ * A mark only moves up. A state is immutable: a change makes a new one, so a failed batch is undone by keeping the old ones.
  */
 export interface AccountState {
   readonly kind: 'credits' | 'window';
   readonly value: number;
   readonly mark: number;
-  /** When the next refill is due (unix ms): what the background sweep looks for. 0 = never. */
+  /** When the next refill is due (unix ms). The background sweep looks for it. 0 = never. */
   readonly dueAtMs: number;
-  /** Revision of the record this account belongs to; 0 = belongs to none (an ad-hoc window). */
+  /** Revision of the record that the account belongs to. 0 = it belongs to none (an ad-hoc window). */
   readonly revision: number;
 }
 
 /**
- * A refill as the ledger sees it: no calendar, only the running epoch's number and the instants between which it runs,
- * which the ledger holds against its own clock.
+ * A refill as the ledger sees it. It has no calendar: only the number of the running epoch, and the instants at which that epoch
+ * begins and ends. The ledger compares them with its own clock.
  */
 export interface RefillPlan {
   readonly epoch: number;
@@ -32,12 +32,12 @@ export interface RefillPlan {
   readonly max: number | null;
 }
 
-/** The plan was made for another epoch than the one the ledger's clock is in: ask again with a new one. */
+/** The ledger's clock is outside the epoch that the plan was made for. The caller makes a new plan and asks again. */
 export function isPlanStale(plan: RefillPlan | null, nowMs: number): boolean {
   return plan !== null && (nowMs < plan.startMs || nowMs >= plan.nextMs);
 }
 
-/** The state after all boundaries up to the plan's epoch. Never lowers a balance, never applies an epoch twice. */
+/** The state after all boundaries up to the plan's epoch. A refill never lowers a balance, and no epoch is applied twice. */
 export function refilled(state: AccountState, plan: RefillPlan | null): AccountState {
   if (plan === null || (plan.epoch <= state.mark && plan.nextMs <= state.dueAtMs)) return state;
   const passed = Math.max(0, plan.epoch - state.mark);
@@ -48,7 +48,7 @@ export function refilled(state: AccountState, plan: RefillPlan | null): AccountS
 function refillTarget(balance: number, passed: number, plan: RefillPlan): number {
   if (plan.mode === 'restore') return plan.amount;
   const ceiling = plan.max ?? MAX_COUNT;
-  // Compared by division: amount * passed can lie beyond 2^53 and would be rounded.
+  // A division, because amount * passed can exceed 2^53 and would be rounded.
   return passed > (ceiling - balance) / plan.amount ? ceiling : balance + plan.amount * passed;
 }
 
@@ -62,12 +62,12 @@ export type LegRule =
   | { readonly kind: 'credits'; readonly refill: RefillPlan | null }
   | { readonly kind: 'window'; readonly limit: number; readonly durationMs: number };
 
-/** The account as it stands now, before anything is taken. */
+/** The account at `nowMs`, before anything is taken: refilled, or in the running window. */
 export function current(state: AccountState, rule: LegRule, nowMs: number): AccountState {
   return rule.kind === 'credits' ? refilled(state, rule.refill) : rolled(state, rule.durationMs, nowMs);
 }
 
-/** The account after `amount` was taken, or null when it does not suffice. The guard is positive: take only if enough. */
+/** The account after `amount` was taken, or null when there is too little. The guard is positive: NaN takes nothing. */
 export function taken(state: AccountState, rule: LegRule, amount: number): AccountState | null {
   if (rule.kind === 'credits') {
     if (!(state.value >= amount)) return null;
@@ -77,37 +77,37 @@ export function taken(state: AccountState, rule: LegRule, amount: number): Accou
   return amount === 0 ? state : { ...state, value: state.value + amount };
 }
 
-/** What can still be used of the account. */
+/** How much of the account can still be used. */
 export function left(state: AccountState, rule: LegRule): number {
   return rule.kind === 'credits' ? state.value : Math.max(0, rule.limit - state.value);
 }
 
-/** A management change of one account, done in the same queue and the same commit as its record. */
+/** A management change of one account. It goes through the same queue and the same commit as the change of its record. */
 export interface AccountChange {
   readonly account: number;
-  /** The revision that the change was made from: another one makes it stale. Not looked at when it opens the account. */
+  /** The revision that the change was made from. Any other one makes the change stale. Ignored when the change opens the account. */
   readonly expect: number;
-  /** Makes the account; it must not exist yet. */
+  /** Opens the account, which must not exist yet. */
   readonly open?: 'credits' | 'window';
-  /** Removes it. */
+  /** Removes the account. */
   readonly close?: true;
-  /** Closes a window only if it has ended by then: one that runs again in the meantime must not lose its count. */
+  /** With `close`: closes a window only if it ends by this instant, so that a window that runs again keeps its count. */
   readonly endedByMs?: number;
-  /** The rule in force until now: its passed boundaries are applied first. */
+  /** The refill rule in force until now. Its passed boundaries are applied before the change. */
   readonly refill: RefillPlan | null;
   readonly set?: number;
-  /** Added, or taken away when negative; the result stays within 0 and 2^53-1. */
+  /** Added to the value; a negative number is subtracted. The result stays within 0 and 2^53-1. */
   readonly add?: number;
-  /** End of a new window, or the running epoch of a new rule: what has passed counts as applied, nothing refills at once. */
+  /** The end of a new window, or the running epoch of a new refill rule. A new rule refills at its next boundary, not at once. */
   readonly mark?: number;
-  /** When the sweep shall look again; 0 = never (no rule, or the key is deleted). */
+  /** When the sweep next looks at the account. 0 = never (no refill rule, or the key is deleted). */
   readonly dueAtMs?: number;
   readonly revision: number;
 }
 
 const EMPTY: AccountState = { kind: 'credits', value: 0, mark: 0, dueAtMs: 0, revision: 0 };
 
-/** The changed state, null when it is closed, or 'stale' when the change was made for another state of the world. */
+/** The changed state; null when the account is closed; 'stale' when the change does not fit the present state. */
 export function changed(
   state: AccountState | undefined,
   change: AccountChange,

@@ -1,7 +1,7 @@
-/** An address as its 16 bytes; an IPv4 address in its IPv6-mapped form, so that both compare in one way. */
+/** The 16 bytes of an address. An IPv4 address has its IPv6-mapped form, so that both kinds compare alike. */
 export type Address = Uint8Array;
 
-/** An allowed block: the first `bits` bits of `address` must agree. */
+/** A block of addresses: those whose first `bits` bits equal the first bits of `address`. */
 export interface AddressBlock {
   readonly address: Address;
   readonly bits: number;
@@ -16,7 +16,7 @@ function parseIpv4(text: string): readonly number[] | null {
   return bytes.every((byte) => byte <= 255) ? bytes : null;
 }
 
-/** Groups of four hex digits; the last one of an address may be written as IPv4. */
+/** Groups of up to four hex digits. The last group of an address may be written as IPv4. */
 function parseGroups(text: string, isEnd: boolean): number[] | null {
   if (text === '') return [];
   const groups: number[] = [];
@@ -32,7 +32,7 @@ function parseGroups(text: string, isEnd: boolean): number[] | null {
   return groups;
 }
 
-/** Null when the text is no address. Zone indexes (`fe80::1%eth0`) are no part of an address. */
+/** Null when the text is not an address. A zone index (`fe80::1%eth0`) is refused. */
 export function parseAddress(text: string): Address | null {
   const bytes = new Uint8Array(16);
   const v4 = parseIpv4(text);
@@ -52,7 +52,7 @@ export function parseAddress(text: string): Address | null {
   return bytes;
 }
 
-/** `10.0.0.0/8`, `2001:db8::/32`, or a single address. Null when it is none of these. */
+/** Parses `10.0.0.0/8`, `2001:db8::/32` or a single address. Null when the text is none of these. */
 export function parseBlock(text: string): AddressBlock | null {
   const [addressText = '', bitsText, ...rest] = text.split('/');
   const address = parseAddress(addressText);
@@ -73,7 +73,7 @@ export function inBlock(address: Address, block: AddressBlock): boolean {
   return ((address[whole] ?? 0) & mask) === ((block.address[whole] ?? 0) & mask);
 }
 
-/** As a person writes it; the longest run of zeros is not shortened. */
+/** The address as text. A run of zeros is not shortened to `::`. */
 export function showAddress(address: Address): string {
   const isV4 = address.slice(0, 10).every((byte) => byte === 0) && address[10] === 0xff && address[11] === 0xff;
   if (isV4) return address.slice(12).join('.');

@@ -2,8 +2,8 @@
 const ALPHABET = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz';
 
 /**
- * Encodes bytes as one big-endian number, padded to the width that the largest value of this length needs: equally long
- * inputs give equally long outputs, and no bit is lost or biased.
+ * Encodes bytes as one big-endian number, padded to the width of the largest value of this length. Inputs of equal length give
+ * outputs of equal length, and no bit is lost or biased.
  */
 export function base58(bytes: Uint8Array): string {
   const width = base58Length(bytes.length);
@@ -26,7 +26,7 @@ export function base58Length(byteLength: number): number {
   return Math.ceil((byteLength * 8) / Math.log2(58));
 }
 
-/** A non-negative integer in at least `width` characters; keeps the order of numbers in the order of strings. */
+/** Encodes a non-negative integer in at least `width` characters. Strings of one width sort like their numbers. */
 export function base58Number(value: number, width: number): string {
   let text = '';
   let rest = value;

@@ -11,9 +11,9 @@ export const MAX_ID_LENGTH = 128;
 export const MAX_META_BYTES = 16 * 1024;
 export const MAX_META_MEMBERS = 256;
 export const MAX_JSON_DEPTH = 32;
-/** Values in one body, at all depths together: more than any request can use. */
+/** Values in one body, at all depths together. No request needs as many. */
 export const MAX_JSON_VALUES = 200_000;
-/** Different names of members in one body. */
+/** Distinct member names in one body. */
 export const MAX_JSON_NAMES = 700;
 
 export const MIN_KEY_BYTES = 16;
@@ -29,7 +29,7 @@ export const MAX_ALLOWLIST_ENTRIES = 100;
 
 export const MIN_ROOT_KEY_LENGTH = 24;
 export const MAX_SECRET_LENGTH = 512;
-/** A secret that was made elsewhere: shorter ones can be guessed. */
+/** A shorter imported secret could be guessed. */
 export const MIN_IMPORTED_SECRET_LENGTH = 16;
 
 export const MAX_BODY_BYTES = 64 * 1024;
@@ -43,7 +43,7 @@ export const MAX_LIVE_IDEMPOTENCY_KEYS = 10_000;
 
 export const MAX_IMPORT_BODY_BYTES = 4 * 1024 * 1024;
 export const MAX_BATCH_ITEMS = 100;
-/** What as many single verifications may send. Nobody needs a root key for it, so it is not more. */
+/** As much as the same number of single verifications may send. Verifying needs no root key, so the bound is no higher. */
 export const MAX_VERIFY_BATCH_BODY_BYTES = MAX_BATCH_ITEMS * MAX_VERIFY_BODY_BYTES;
 
 export const MIN_EXTERNAL_ID_LENGTH = 3;
@@ -51,7 +51,7 @@ export const MAX_IDENTIFIER_LENGTH = 256;
 export const MAX_NAMESPACE_LENGTH = 128;
 export const MAX_NAMESPACES = 10_000;
 export const MAX_OVERRIDES_PER_NAMESPACE = 10_000;
-/** Those of them with `*`: an identifier is held against each. */
+/** Overrides with `*`. Each of them is compared with an identifier, so their bound is lower. */
 export const MAX_PATTERNS_PER_NAMESPACE = 1_000;
 export const MAX_STARS_PER_PATTERN = 10;
 export const MAX_RESOURCES = 10;
@@ -60,20 +60,20 @@ export const MAX_PERMISSION_LENGTH = 512;
 export const MAX_DESCRIPTION_LENGTH = 512;
 export const MAX_PERMISSIONS_PER_KEY = 1_000;
 export const MAX_ROLES_PER_KEY = 100;
-/** What one permission query may hold: permissions, `and`, `or` and null, at all depths together. */
+/** Permissions, `and`, `or` and null in one permission query, at all depths together. */
 export const MAX_QUERY_PARTS = 100;
-/** Those of its own and those of its roles, each once, when either is given to a key. */
+/** Distinct permissions of a key, its own and those of its roles. Checked when the key gets permissions or roles. */
 export const MAX_EFFECTIVE_PERMISSIONS = 2_000;
 export const MAX_PERMISSIONS = 10_000;
 export const MAX_ROLES = 1_000;
 
 export const MAX_TAGS = 10;
 export const MAX_TAG_LENGTH = 128;
-/** All tags of a verification as JSON (UTF-8). Longer lists count under `other`: an index of PostgreSQL takes 2,704 bytes. */
+/** Bytes of a verification's tags as JSON. A longer list is counted under `other`: a PostgreSQL index entry holds 2,704 bytes. */
 export const MAX_TAG_LIST_BYTES = 2_048;
 
 export const MAX_OVERLAP_MS = 30 * 24 * 60 * 60 * 1000;
-/** Former secrets of one key that are valid at one time. */
+/** Former secrets of one key that are valid at the same time. */
 export const MAX_LIVE_SECRETS = 10;
 
 export const MAX_RIGHTS = 1_000;

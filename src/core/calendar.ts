@@ -1,11 +1,11 @@
 /**
- * When credits come back. A boundary is the first instant of a local day; an epoch is the stretch from one boundary to
- * the next. Only `Intl` knows the zones here: Temporal is missing on Node 20 and in some browsers.
+ * The calendar of refills. A boundary is the first instant of a local day. An epoch is the stretch from one boundary to the next.
+ * Time zones come from `Intl`, because Temporal is missing on Node 20 and in some browsers.
  */
 
 export interface Schedule {
   readonly interval: 'daily' | 'monthly';
-  /** Day of the month, 1..31, clamped to the month's last day; monthly only, null = the first. */
+  /** Monthly only: the day of the month, 1..31, at most the month's last day. null = the first. */
   readonly refillDay: number | null;
   /** IANA zone name. */
   readonly timezone: string;
@@ -13,7 +13,7 @@ export interface Schedule {
 
 /**
  * The stretch between two boundaries: startMs <= t < nextMs. `number` counts local days (daily) or local months
- * (monthly) since 1970-01-01 and only grows with time. It grows by two where a zone leaves out a whole day.
+ * (monthly) since 1970-01-01 and only grows with time. It grows by two where a zone skips a whole day.
  */
 export interface Epoch {
   readonly number: number;
@@ -24,8 +24,8 @@ export interface Epoch {
 const MS_PER_DAY = 86_400_000;
 
 /**
- * No zone has been further than this from UTC since 1900 (-12 h to +14 h today), and none has changed its offset twice
- * within five days, so at most one change lies within this distance of a midnight.
+ * Since 1900 no zone has been further than this from UTC (-12 h to +14 h today), and no zone has changed its offset twice within
+ * five days. So at most one change of offset lies within this distance of a midnight.
  */
 const WIDEST_OFFSET_MS = 16 * 3_600_000;
 
@@ -55,7 +55,7 @@ function refillDayOf(schedule: Schedule, month: number): number {
   return Math.min(firstDayOf(month) + (schedule.refillDay ?? 1), firstDayOf(month + 1)) - 1;
 }
 
-/** Date.UTC carries months past December over into the years. */
+/** The first day of a month that is counted from 1970-01. Date.UTC turns months beyond December into years. */
 function firstDayOf(month: number): number {
   return Date.UTC(1970, month, 1) / MS_PER_DAY;
 }
@@ -63,21 +63,21 @@ function firstDayOf(month: number): number {
 /** The largest day whose first instant has passed. */
 function localDayAt(timezone: string, nowMs: number): number {
   let day = Math.floor((nowMs + offsetMsAt(timezone, nowMs)) / MS_PER_DAY);
-  // A clock set back over midnight shows the old day again, after the new one has begun.
+  // When local clocks are set back over midnight, they show the old day again although the new one has begun.
   while (firstInstantMs(timezone, day + 1) <= nowMs) day += 1;
   return day;
 }
 
-/** The earliest instant at which the local clock shows 00:00 of that day, or has jumped past it. */
+/** The earliest instant at which the local clock shows 00:00 of the day, or has jumped past it. */
 function firstInstantMs(timezone: string, day: number): number {
   const midnightMs = day * MS_PER_DAY;
   const before = offsetMsAt(timezone, midnightMs - WIDEST_OFFSET_MS);
-  // Of two midnights the one under the old offset comes first.
+  // Where a day has two midnights, the one under the old offset comes first.
   if (offsetMsAt(timezone, midnightMs - before) === before) return midnightMs - before;
   const after = offsetMsAt(timezone, midnightMs + WIDEST_OFFSET_MS);
   if (offsetMsAt(timezone, midnightMs - after) === after) return midnightMs - after;
 
-  // Neither offset gives a midnight, so the clock jumps over it: find the jump.
+  // Neither offset gives a midnight: the clock jumps over it. Find the jump.
   let stillBeforeMs = midnightMs - after;
   let jumpMs = midnightMs - before;
   while (jumpMs - stillBeforeMs > 1) {
@@ -114,13 +114,13 @@ function formatOf(timezone: string): Intl.DateTimeFormat {
     minute: 'numeric',
     second: 'numeric',
   });
-  makeRoom(formats, MAX_FORMATS);
+  dropOldest(formats, MAX_FORMATS);
   formats.set(timezone, format);
   return format;
 }
 
-/** Drops the entry that was made first: a wrong guess costs one computation, nothing else. */
-function makeRoom(cache: Map<string, unknown>, maxEntries: number): void {
+/** Drops the oldest entries. Dropping one that is still in use costs one computation. */
+function dropOldest(cache: Map<string, unknown>, maxEntries: number): void {
   for (const oldest of cache.keys()) {
     if (cache.size < maxEntries) return;
     cache.delete(oldest);
@@ -129,13 +129,13 @@ function makeRoom(cache: Map<string, unknown>, maxEntries: number): void {
 
 const ZONE_NAME = /^[A-Z][A-Za-z0-9_+-]*(\/[A-Z][A-Za-z0-9_+-]*)*$/;
 
-/** All IANA names of three capitals. Node 20 also takes ICU's own, such as AST for Anchorage and the SystemV names. */
+/** The IANA names of three capitals. Node 20 also accepts names of ICU, such as AST for Anchorage and the SystemV names. */
 const SHORT_NAMES = 'CET EET EST GMT HST MET MST PRC ROC ROK UCT UTC WET'.split(' ');
 
-/** Names that were found to be right: there are some hundred, and to ask for one takes 50 us. */
+/** Names that were checked and exist. There are a few hundred, and checking one takes 50 us. */
 const knownZones = new Set<string>();
 
-/** Exact IANA names; no offsets, no other spelling. (Node 20 hides the spelling of old names: there, case is free.) */
+/** Accepts exact IANA names; no offsets, no other spelling. Node 20 does not tell the spelling of old names: there, case is free. */
 export function isTimeZone(name: string): boolean {
   if (knownZones.has(name)) return true;
   const isKnown = isZoneOfRuntime(name);
@@ -156,14 +156,14 @@ function isZoneOfRuntime(name: string): boolean {
 
 /** Remembers the running epoch of each schedule, so that the hot path costs one Map lookup and two comparisons. */
 export class Calendar {
-  /** Per zone: slot 0 holds the daily epoch, slots 1..31 the monthly ones by refill day. No key has to be built. */
+  /** Per zone: slot 0 holds the daily epoch, slots 1..31 the monthly epochs by refill day. A lookup builds no key. */
   readonly #epochsByZone = new Map<string, (Epoch | undefined)[]>();
 
   epochAt(schedule: Schedule, nowMs: number): Epoch {
     const epochs = this.#epochsByZone.get(schedule.timezone) ?? this.#addZone(schedule.timezone);
     const slot = schedule.interval === 'daily' ? 0 : (schedule.refillDay ?? 1);
     const known = epochs[slot];
-    // Both ends, because a clock can be set back.
+    // Both ends are compared, because a clock can be set back.
     if (known !== undefined && known.startMs <= nowMs && nowMs < known.nextMs) return known;
     const epoch = epochAt(schedule, nowMs);
     epochs[slot] = epoch;
@@ -172,7 +172,7 @@ export class Calendar {
 
   #addZone(timezone: string): (Epoch | undefined)[] {
     const epochs: (Epoch | undefined)[] = [];
-    makeRoom(this.#epochsByZone, MAX_ZONES);
+    dropOldest(this.#epochsByZone, MAX_ZONES);
     this.#epochsByZone.set(timezone, epochs);
     return epochs;
   }

@@ -1,7 +1,7 @@
 import { looksLikeId } from './ids.ts';
 import { hasChecksum } from './secret.ts';
 
-/** The one table of application errors: code, HTTP status, and what it means in the words of the documentation. */
+/** The one table of application errors: code, HTTP status, and the sentence that the documentation shows. */
 export const ERRORS = {
   BAD_REQUEST: {
     status: 400,
@@ -54,7 +54,7 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS;
 
-/** One problem of a request body: where, and what. */
+/** One problem of a request body: where it is, and what is wrong. */
 export interface Issue {
   readonly path: string;
   readonly message: string;
@@ -74,8 +74,8 @@ export class AppError extends Error {
 }
 
 /**
- * An id is repeated only when it looks like one of ours: what else was sent in its place may be a secret. null: it was not
- * named by an id, and `what` says by what.
+ * The message repeats the id only when it looks like an id of this service: any other text may be a secret. With `id` null, the
+ * record was named by something else, which `what` tells.
  */
 export function notFound(what: string, id: string | null): AppError {
   const isShown = id !== null && looksLikeId(id) && !hasChecksum(id);
@@ -85,7 +85,7 @@ export function notFound(what: string, id: string | null): AppError {
 
 const MAX_REPEATED = 64;
 
-/** Text of a caller as a message may show it: quoted, short, and not at all when it has the checksum of a secret. */
+/** A caller's text as a message may show it: quoted, shortened, and left out when it has the checksum of a secret. */
 export function repeatable(text: string): string {
   return hasChecksum(text) ? '(a secret)' : JSON.stringify(text.slice(0, MAX_REPEATED));
 }

@@ -1,7 +1,7 @@
 /**
- * A record that decided a spend, and the revision it had then. The ledger reads the revision again inside the spend, without a
- * lock: a record that changed in between makes the spend stale. This is what makes a revocation immediate for everything exact,
- * whichever record decided.
+ * A record that decided a spend, and the revision that it had then. The ledger reads the revision again inside the spend, without
+ * a lock. A record that changed in between makes the spend stale. So a revocation is immediate for everything exact, whichever
+ * record decided.
  *
  *   key, identity, role, override   the record with this id has this revision
  *   permission                      the permission with this id exists (it never changes)
@@ -20,9 +20,9 @@ export type FenceKind = 'key' | 'identity' | 'role' | 'permission' | 'override' 
 
 export const NO_FENCES: readonly Fence[] = [];
 
-/** The revision of what does not exist. */
+/** The revision of a record that does not exist. */
 export const ABSENT = -1;
-/** The revision of what exists and never changes. */
+/** The revision of a record that exists and never changes. */
 const UNCHANGING = 0;
 
 export function recordFence(kind: 'key' | 'identity' | 'role' | 'override', id: string, revision: number): Fence {
@@ -41,7 +41,7 @@ export function patternsFence(namespaceId: string, revision: number): Fence {
   return { kind: 'patterns', id: namespaceId, name: '', revision };
 }
 
-/** Names the record; fences of one record with different revisions share it. */
+/** The name of the fenced record. Fences of one record with different revisions have the same name. */
 export function fencedRecord({ kind, id, name }: Pick<Fence, 'kind' | 'id' | 'name'>): string {
   return `${kind} ${id} ${name}`;
 }

@@ -1,11 +1,11 @@
 import { MAX_STARS_PER_PATTERN } from './bounds.ts';
 
-/** An identifier of overrides with `*`, which stands for any run of characters, also for none. */
+/** An override's identifier with `*`. A star stands for any run of characters, also for none. */
 export interface IdentifierPattern {
-  /** What stands before the first star and behind the last. */
+  /** The text before the first star, and the text after the last. */
   readonly first: string;
   readonly last: string;
-  /** What stands between stars. */
+  /** The texts between stars. */
   readonly between: readonly string[];
 }
 
@@ -13,7 +13,7 @@ export function isPattern(identifier: string): boolean {
   return identifier.includes('*');
 }
 
-/** So many stars that to hold an identifier against it takes long. */
+/** Comparing an identifier with a pattern of more stars takes too long. */
 export function hasTooManyStars(identifier: string): boolean {
   return identifier.split('*').length - 1 > MAX_STARS_PER_PATTERN;
 }
@@ -24,8 +24,8 @@ export function toPattern(identifier: string): IdentifierPattern {
 }
 
 /**
- * Each part is taken at its first occurrence behind the one before, which finds a match wherever there is one. Not a
- * regular expression: a pattern of many stars could keep one busy for very long.
+ * Each text is matched at its first occurrence after the one before. That finds a match wherever there is one. A regular
+ * expression could take very long on a pattern of many stars.
  */
 export function matchesPattern({ first, last, between }: IdentifierPattern, identifier: string): boolean {
   const end = identifier.length - last.length;

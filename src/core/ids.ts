@@ -15,23 +15,23 @@ export type IdPrefix =
   | 'ovr'
   | 'imp';
 
-/** 58^8 milliseconds reach the year 6032; the width stays fixed, so that ids sort by their time. */
+/** 58^8 milliseconds reach the year 6032. The width is fixed, so that ids sort by their time. */
 const TIME_WIDTH = 8;
 
-/** Random bytes behind the time: at a million ids within one millisecond a collision has a chance below 10^-11. */
+/** Random bytes after the time. With a million ids in one millisecond, the chance of a collision is below 10^-11. */
 export const ID_RANDOM_BYTES = 10;
 
-/** Begins as ids do. A secret can begin so too; its checksum tells them apart. */
+/** The text begins like an id. A secret can begin so too; its checksum tells them apart. */
 export function looksLikeId(text: string): boolean {
   return /^(key|api|id|rk|ws|perm|role|ns|ovr)_\w{1,64}$/.test(text);
 }
 
-/** What `makeId` makes, as a pattern. */
+/** A pattern of the ids that `makeId` makes. */
 export function idPattern(prefix: IdPrefix): string {
   return `^${prefix}_[1-9A-HJ-NP-Za-km-z]{${TIME_WIDTH + base58Length(ID_RANDOM_BYTES)}}$`;
 }
 
-/** `key_<time><random>`: time-ordered, so that an index grows at its end and a listing by id is a listing by age. */
+/** Makes `key_<time><random>`. Ids sort by time, so that an index grows at its end and a listing by id is one by age. */
 export function makeId(prefix: IdPrefix, nowMs: number, random: Uint8Array): string {
   return `${prefix}_${base58Number(Math.floor(nowMs), TIME_WIDTH)}${base58(random)}`;
 }

@@ -1,4 +1,4 @@
-/** How many edits may lie between what was written and what was meant. */
+/** Edits between the name that was written and the one that was meant. */
 const MAX_EDITS = 3;
 
 function editDistance(a: string, b: string): number {
@@ -15,8 +15,8 @@ function editDistance(a: string, b: string): number {
 }
 
 /**
- * The known name that was probably meant, or null when none is near. Only names of nearly the same length are compared:
- * what was written may be of any length, and each edit changes the length by one at most.
+ * The known name that was probably meant, or null when none is near. Each edit changes the length by one at most, so only names of
+ * nearly the same length are compared. The written name may have any length.
  */
 export function nearestName(written: string, known: readonly string[]): string | null {
   let best: string | null = null;

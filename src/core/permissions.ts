@@ -1,13 +1,13 @@
 /**
- * What a request may ask of a key's permissions. Wildcards count on the key's side only: in a held permission a `*` between
- * dots stands for one word, and at the end for one word or more. In a query a `*` is just a character.
+ * What a request asks of a key's permissions. Only a permission that a key holds has wildcards: there, a `*` between dots stands
+ * for one word, and a `*` at the end for one word or more. In a query, `*` is an ordinary character.
  */
 export type PermissionQuery =
   | string
   | { readonly and: readonly PermissionQuery[] }
   | { readonly or: readonly PermissionQuery[] };
 
-/** A permission that a key holds, and the records it holds it by. */
+/** A permission that a key holds, with the permission's record and the role that brings it. */
 export interface Grant {
   readonly slug: string;
   readonly permissionId: string;
@@ -15,19 +15,22 @@ export interface Grant {
   readonly role: { readonly id: string; readonly revision: number } | null;
 }
 
-/** What a key may do: its permissions, direct and through roles, ready to be asked. */
+/** All permissions of a key, direct and through roles, ready for queries. */
 export interface HeldPermissions {
-  /** By slug, those with wildcards too. */
+  /** By slug, including slugs with wildcards. */
   readonly grants: ReadonlyMap<string, Grant>;
   readonly shapes: readonly Shape[];
 }
 
-/** Wildcards that have as many words and a `*` in the same places: with `*` there, what is asked for is one of them or none. */
+/**
+ * All wildcards with the same number of words and a `*` at the same positions. One lookup answers for all of them: the permission
+ * that is asked for, with `*` at these positions, is one of them or none.
+ */
 interface Shape {
   readonly length: number;
-  /** Ends in `*`, which stands for one word or more. */
+  /** The last word is `*`, which stands for one word or more. */
   readonly isOpen: boolean;
-  /** Where there is a `*`. */
+  /** The positions of `*`. */
   readonly stars: readonly number[];
 }
 
@@ -53,7 +56,7 @@ export function satisfies(held: HeldPermissions, query: PermissionQuery): boolea
     : query.or.some((part) => satisfies(held, part));
 }
 
-/** The grants that make the answer yes: of alternatives only the first that is held. */
+/** The grants that satisfy the query. Of alternatives, only the first that the key holds. */
 export function grantsFor(held: HeldPermissions, query: PermissionQuery): readonly Grant[] {
   if (typeof query === 'string') {
     const grant = findGrant(held, query);
@@ -68,7 +71,7 @@ function holds(held: HeldPermissions, asked: string): boolean {
   return findGrant(held, asked) !== null;
 }
 
-/** However many wildcards a key has, they are of a few shapes: each shape is asked once. */
+/** A key may have many wildcards, but they have few shapes. Each shape takes one lookup. */
 function findGrant({ grants, shapes }: HeldPermissions, asked: string): Grant | null {
   const grant = grants.get(asked);
   if (grant !== undefined) return grant;

@@ -1,17 +1,17 @@
 import type { Schedule } from './calendar.ts';
 
-/** The records as they are stored. Times are unix milliseconds; what was not set is null. */
+/** The records as they are stored. Times are unix milliseconds. A field that is not set is null. */
 
 export interface RefillRule extends Schedule {
   readonly amount: number;
   readonly mode: 'restore' | 'add';
   /** Ceiling of `add`; null = 2^53-1. */
   readonly max: number | null;
-  /** When the rule was set: boundaries before it refilled nothing. */
+  /** When the rule was set. Boundaries before that instant refilled nothing. */
   readonly sinceMs: number;
 }
 
-/** A key's counter: the balance itself lives in the ledger, under this account. */
+/** The credits of a key or an identity. The ledger holds the balance, under this account. */
 export interface CreditsRecord {
   readonly account: number;
   readonly refill: RefillRule | null;
@@ -32,10 +32,10 @@ export interface KeyRecord {
   readonly identityId: string | null;
   readonly secretDigest: string;
   readonly start: string;
-  /** Random bytes of its secret, which the next one has too; null = it was imported. */
+  /** Random bytes of the secret. A rotated secret has as many. null = the key was imported. */
   readonly byteLength: number | null;
   readonly name: string | null;
-  /** JSON text of an object, null = none. Kept as text: verification never looks into it. */
+  /** JSON text of an object; null = none. It stays text, because verification never reads it. */
   readonly meta: string | null;
   readonly environment: string | null;
   readonly enabled: boolean;
@@ -43,19 +43,19 @@ export interface KeyRecord {
   readonly credits: CreditsRecord | null;
   readonly limits: readonly LimitRecord[];
   readonly ipAllowlist: readonly string[];
-  /** Of roles and permissions that were deleted meanwhile the ids may be left: they stand for nothing. */
+  /** May still contain ids of deleted roles and permissions. Such an id has no effect. */
   readonly roleIds: readonly string[];
   readonly permissionIds: readonly string[];
-  /** That of its api when the key was made or restored: when all keys of an api are deleted, the api begins another. */
+  /** The generation that its api had when the key was made or restored. Deleting all keys of an api begins a new generation. */
   readonly generation: number;
   readonly createdAtMs: number;
   readonly updatedAtMs: number | null;
   readonly deletedAtMs: number | null;
-  /** Grows with every change; a spend names the one it was decided under. */
+  /** Grows with every change. A spend names the revision that it was decided under. */
   readonly revision: number;
 }
 
-/** What a new key of an api gets when its creation does not say. */
+/** The limit that a new key of an api gets when its creation names none. */
 export interface DefaultLimit {
   readonly limit: number;
   readonly durationMs: number;
@@ -69,9 +69,9 @@ export interface ApiRecord {
   readonly defaultByteLength: number | null;
   readonly defaultLimit: DefaultLimit | null;
   readonly isDeleteProtected: boolean;
-  /** Only keys of this generation live. */
+  /** Keys of earlier generations are deleted. */
   readonly generation: number;
-  /** Keys of generations below this one are not to be kept. */
+  /** Keys of generations below this one are removed for good. */
   readonly purgesBelow: number;
   readonly createdAtMs: number;
   readonly updatedAtMs: number | null;
@@ -79,7 +79,7 @@ export interface ApiRecord {
   readonly revision: number;
 }
 
-/** A user, customer or organisation that keys belong to, with what all its keys share. */
+/** A user, customer or organisation that keys belong to, with the credits and limits that its keys share. */
 export interface IdentityRecord {
   readonly id: string;
   readonly externalId: string;
@@ -94,7 +94,7 @@ export interface IdentityRecord {
 export interface PermissionRecord {
   readonly id: string;
   readonly name: string;
-  /** What keys are asked for. */
+  /** The text that a verification asks for. */
   readonly slug: string;
   readonly description: string | null;
   readonly createdAtMs: number;
@@ -109,7 +109,7 @@ export interface RoleRecord {
   readonly revision: number;
 }
 
-/** Where identifiers of standalone limits live; two namespaces never meet. */
+/** A group of identifiers of standalone limits. The same identifier in two namespaces has separate counters. */
 export interface NamespaceRecord {
   readonly id: string;
   readonly name: string;
@@ -118,7 +118,7 @@ export interface NamespaceRecord {
   readonly createdAtMs: number;
 }
 
-/** Other numbers for one identifier, or for all that a pattern with `*` fits. */
+/** Other numbers for one identifier, or for all identifiers that a pattern with `*` matches. */
 export interface OverrideRecord {
   readonly id: string;
   readonly namespaceId: string;
@@ -142,10 +142,10 @@ export interface RootKeyRecord {
   readonly revokedAtMs: number | null;
 }
 
-/** The limit that `ratelimit` on a key stands for. */
+/** The name of the limit that a key's `ratelimit` sets. */
 export const DEFAULT_LIMIT_NAME = 'default';
 
-/** A key of which nothing is said. */
+/** A key without any settings. */
 export const BLANK_KEY: KeyRecord = {
   id: '',
   apiId: '',

@@ -1,6 +1,6 @@
 /**
- * Rights of a root key are strings `resource.id.action`, where id may be `*`; `*` alone is everything. A right on one
- * thing is never a right on another: what a root key may not see looks to it as if it did not exist.
+ * A right of a root key is a string `resource.id.action`, where the id may be `*`. The right `*` allows everything. A root key
+ * sees only what it has rights on; everything else answers NOT_FOUND.
  */
 export const RIGHTS = {
   api: [
@@ -48,61 +48,63 @@ export type Resource = keyof typeof RIGHTS;
 
 export type Action<R extends Resource = Resource> = (typeof RIGHTS)[R][number];
 
-/** One kind of thing that can be done, `resource.action`; on which one is said apart. */
-export type Deed = { [R in Resource]: `${R}.${Action<R>}` }[Resource];
+/** What a right allows, `resource.action`. The id says on which record. */
+export type Operation = { [R in Resource]: `${R}.${Action<R>}` }[Resource];
 
-export const DEEDS: readonly Deed[] = Object.entries(RIGHTS).flatMap(([resource, actions]) =>
-  actions.map((action) => `${resource}.${action}` as Deed),
+export const OPERATIONS: readonly Operation[] = Object.entries(RIGHTS).flatMap(([resource, actions]) =>
+  actions.map((action) => `${resource}.${action}` as Operation),
 );
 
 export const ALL_RIGHTS = '*';
 
 const RIGHT_PATTERN = /^([a-z]+)\.(\*|[A-Za-z0-9_]{1,128})\.([a-z_]+)$/;
 
-/** The right to a deed on one thing, as a root key holds it. */
-export function rightTo(deed: Deed, id: string): string {
-  const [resource, action] = deed.split('.');
+/** The right to do this on the record with this id. */
+export function rightTo(operation: Operation, id: string): string {
+  const [resource, action] = operation.split('.');
   return `${resource}.${id}.${action}`;
 }
 
-/** The deed is allowed on this thing (or, with `*`, on every one, as making a new one needs). */
-export function holdsRight(rights: readonly string[], deed: Deed, id: string): boolean {
-  return rights.includes(ALL_RIGHTS) || rights.includes(rightTo(deed, '*')) || rights.includes(rightTo(deed, id));
+/** The rights allow the operation on the record with this id. With `*`: on every record, which creating a new one needs. */
+export function holdsRight(rights: readonly string[], operation: Operation, id: string): boolean {
+  return (
+    rights.includes(ALL_RIGHTS) || rights.includes(rightTo(operation, '*')) || rights.includes(rightTo(operation, id))
+  );
 }
 
-/** The deed is allowed on at least one thing: the answer about another one is then "not found", not "not allowed". */
-export function holdsRightSomewhere(rights: readonly string[], deed: Deed): boolean {
-  return rights.some((right) => right === ALL_RIGHTS || deedOf(right) === deed);
+/** The rights allow the operation on at least one record. Asking about any other then answers NOT_FOUND, not a missing right. */
+export function holdsRightSomewhere(rights: readonly string[], operation: Operation): boolean {
+  return rights.some((right) => right === ALL_RIGHTS || operationOf(right) === operation);
 }
 
-/** The ids on which a deed is allowed; null = all. */
-export function idsWithRight(rights: readonly string[], deed: Deed): string[] | null {
-  if (holdsRight(rights, deed, ALL_RIGHTS)) return null;
-  return rights.filter((right) => deedOf(right) === deed).map((right) => right.split('.')[1] ?? '');
+/** The ids on which the rights allow the operation; null = all. */
+export function idsWithRight(rights: readonly string[], operation: Operation): string[] | null {
+  if (holdsRight(rights, operation, ALL_RIGHTS)) return null;
+  return rights.filter((right) => operationOf(right) === operation).map((right) => right.split('.')[1] ?? '');
 }
 
-/** Who holds these rights may hand out that one: it is among them, or among what they stand for. */
+/** A root key with these rights may grant `right`: it has the right itself, or one that includes it. */
 export function coversRight(rights: readonly string[], right: string): boolean {
   if (rights.includes(ALL_RIGHTS) || rights.includes(right)) return true;
   const [resource, , action] = right.split('.');
   return right !== ALL_RIGHTS && rights.includes(`${resource}.*.${action}`);
 }
 
-/** Deeds that are about no single thing: a right to them on one would never be of use. */
-function isForAll(deed: string): boolean {
+/** Operations that concern no single record. A right to them on one id would have no effect, so only `*` is a valid id. */
+function needsWildcard(operation: string): boolean {
   return /^rbac\.(create_|.*_key$)|^root\.read_audit$|^api\.create_api$|^identity\.create_identity$|^ratelimit\.create_namespace$/.test(
-    deed,
+    operation,
   );
 }
 
 export function isRight(text: string): boolean {
   if (text === ALL_RIGHTS) return true;
-  const deed = deedOf(text);
-  if (deed === null || !(DEEDS as readonly string[]).includes(deed)) return false;
-  return !isForAll(deed) || text.split('.')[1] === ALL_RIGHTS;
+  const operation = operationOf(text);
+  if (operation === null || !(OPERATIONS as readonly string[]).includes(operation)) return false;
+  return !needsWildcard(operation) || text.split('.')[1] === ALL_RIGHTS;
 }
 
-function deedOf(right: string): string | null {
+function operationOf(right: string): string | null {
   const parts = RIGHT_PATTERN.exec(right);
   return parts === null ? null : `${parts[1]}.${parts[3]}`;
 }

@@ -1,11 +1,11 @@
-/** Words of one key that can be searched for; what comes after them is not found. */
+/** Words of one key that can be found. Further words are not indexed. */
 const MAX_WORDS = 100;
-/** Longer words are found by their beginning. */
+/** A longer word is cut, and found by its beginning. */
 const MAX_WORD_LENGTH = 64;
-/** Words of one question. */
+/** Words of one search. */
 export const MAX_SEARCH_WORDS = 8;
 
-/** Text as it is compared: in small letters, cut at everything that is neither a letter nor a digit. */
+/** The words of a text: in lower case, split at everything that is neither a letter nor a digit. */
 export function wordsOf(text: string): string[] {
   return text
     .toLowerCase()
@@ -14,12 +14,12 @@ export function wordsOf(text: string): string[] {
     .map(cut);
 }
 
-/** Never in the middle of a character: half of one cannot be stored. */
+/** Never cuts inside a character: a half surrogate pair cannot be stored. */
 function cut(word: string): string {
   return word.length <= MAX_WORD_LENGTH ? word : Array.from(word).slice(0, MAX_WORD_LENGTH).join('');
 }
 
-/** The words by which a key is found: those of its name, then those of the texts and numbers in its metadata. */
+/** The words that find a key: first those of its name, then those of the texts and numbers in its metadata. */
 export function searchWords(name: string | null, meta: string | null): string[] {
   const found = new Set(wordsOf(name ?? ''));
   if (meta !== null) collect(JSON.parse(meta), found);
@@ -36,7 +36,7 @@ function collect(value: unknown, found: Set<string>): void {
   if (typeof value === 'object' && value !== null) for (const member of Object.values(value)) collect(member, found);
 }
 
-/** The end of the range in which all texts begin so: no text that does comes at or after it. */
+/** The end of the range of texts that begin with `prefix`. Every such text sorts before it. */
 export function endOfPrefix(prefix: string): string {
   return `${prefix}\u{10FFFF}`;
 }

@@ -1,7 +1,7 @@
 import { MAX_SECRET_LENGTH } from './bounds.ts';
 import { base58, base58Number } from './base58.ts';
 
-/** Characters of the random part that are kept for display. */
+/** Characters of the random part that `start` shows. */
 const SHOWN_CHARACTERS = 4;
 
 /** 58^6 > 2^32: six characters hold a CRC32. */
@@ -21,19 +21,19 @@ export function crc32(text: string): number {
   return (crc ^ 0xffffffff) >>> 0;
 }
 
-/** `<prefix>_<random><checksum>`; the checksum covers all that stands before it. */
+/** Makes `<prefix>_<random><checksum>`. The checksum covers everything before it. */
 export function makeSecret(prefix: string | null, random: Uint8Array): string {
   const body = (prefix === null ? '' : `${prefix}_`) + base58(random);
   return body + base58Number(crc32(body), CHECKSUM_LENGTH);
 }
 
-/** The prefix and the first characters of the random part: enough for a person to recognise a key, useless to use it. */
+/** The prefix and the first characters of the random part. A person recognises a key by it, and nobody can use it as one. */
 export function shownStart(prefix: string | null, secret: string): string {
   const prefixLength = prefix === null ? 0 : prefix.length + 1;
   return secret.slice(0, prefixLength + SHOWN_CHARACTERS);
 }
 
-/** True when the checksum fits: a secret made here and typed right. It never decides a verdict (imported keys have none). */
+/** The checksum fits: the secret was made here and typed right. It never decides a verdict, because imported keys have none. */
 export function hasChecksum(secret: string): boolean {
   if (secret.length > MAX_SECRET_LENGTH) return false;
   const body = secret.slice(0, -CHECKSUM_LENGTH);
@@ -41,8 +41,8 @@ export function hasChecksum(secret: string): boolean {
 }
 
 /**
- * Only printable ASCII of bounded length is ever digested: other text could be folded by an encoder (every lone
- * surrogate becomes EF BF BD) and two secrets would share a digest.
+ * Only printable ASCII of bounded length is ever digested. An encoder maps other texts to the same bytes (every lone surrogate
+ * becomes EF BF BD), and two secrets would share a digest.
  */
 export function isSecretShaped(secret: string): boolean {
   if (secret.length === 0 || secret.length > MAX_SECRET_LENGTH) return false;

@@ -1,4 +1,4 @@
-/** What a verification can be answered, in the order of the columns in which the outcomes are counted. */
+/** The codes of a verdict, in the order of the columns in which analytics counts them. */
 export const VERDICT_CODES = [
   'VALID',
   'NOT_FOUND',

@@ -1,27 +1,27 @@
 import { AppError } from '../core/errors.ts';
 import type { RecordChange } from '../storage/port/freshness.ts';
 import { StorageOutcomeUnknown, type Storage, StorageUnavailable } from '../storage/port/storage.ts';
-import { Access } from './admin/rootKeys/rootKeyAccess.ts';
+import { RootKeyAccess } from './admin/rootKeys/rootKeyAccess.ts';
 import { AnalyticsAdmin } from './admin/analytics/analyticsAdmin.ts';
 import { ApiAdmin } from './admin/apis/apiAdmin.ts';
 import { AuditLog } from './admin/audit/auditLog.ts';
-import { BulkDeletion } from './admin/apis/deleteAllKeys.ts';
-import { Changes } from './admin/change/applyChange.ts';
+import { DeleteAllKeys } from './admin/apis/deleteAllKeys.ts';
+import { ApplyChange } from './admin/change/applyChange.ts';
 import { IdentityAdmin } from './admin/identities/identityAdmin.ts';
 import { ImportQueue } from './admin/imports/importQueue.ts';
 import { ImportAdmin } from './admin/imports/importAdmin.ts';
-import { KeyAccessAdmin } from './admin/rbac/keyGrants.ts';
-import { KeyLife } from './admin/keys/deleteAndRotate.ts';
+import { KeyGrants } from './admin/rbac/keyGrants.ts';
+import { DeleteAndRotate } from './admin/keys/deleteAndRotate.ts';
 import { KeyAdmin } from './admin/keys/keyAdmin.ts';
-import type { AdminParts } from './admin/change/adminContext.ts';
+import type { AdminContext } from './admin/change/adminContext.ts';
 import { PermissionAdmin } from './admin/rbac/permissionAdmin.ts';
 import { type QuotaLimits, Quotas } from './admin/change/quotas.ts';
 import { RootKeyAdmin } from './admin/rootKeys/rootKeyAdmin.ts';
 import { LocalLimits } from './local/localLimits.ts';
 import { KeyCache } from './cache/keyCache.ts';
 import { PackedKeys } from './cache/packedKeys.ts';
-import { makeRatelimits, type Ratelimits } from './standalone/makeStandalone.ts';
-import { Refills } from './refill/refillPlans.ts';
+import { makeStandalone, type Standalone } from './standalone/makeStandalone.ts';
+import { RefillPlans } from './refill/refillPlans.ts';
 import { RefillSweep } from './refill/refillSweep.ts';
 import type { System } from './system.ts';
 import { TagLists } from './analytics/tagLists.ts';
@@ -33,34 +33,34 @@ import { Verifier } from './verify/verifier.ts';
 export interface EngineOptions {
   readonly storage: Storage;
   readonly system: System;
-  /** The zone of refills that name none. */
+  /** The time zone of a refill that names none. */
   readonly defaultTimezone: string;
   readonly maxCachedKeys: number;
   readonly maxLocalOwners: number;
-  /** Live counters of standalone limits in one namespace. */
+  /** Strict counters of standalone limits in one namespace. */
   readonly maxLimitsPerNamespace: number;
   readonly quotas: QuotaLimits;
-  /** Verifications are counted for analytics. */
+  /** Counts verifications for analytics. */
   readonly countsVerifications: boolean;
-  /** How long verifications stay counted. */
+  /** How long the counts are kept. */
   readonly retention: Retention;
-  /** Different tag lists that an api's verifications are counted under in a day. */
+  /** Distinct tag lists of an api that are counted in one day. */
   readonly maxTagLists: number;
 }
 
-/** The service without a wire: everything that HTTP, the command line and the tests talk to. */
+/** The service without a wire format. HTTP, the command line and the tests call it. */
 export class Engine {
   readonly storage: Storage;
   readonly system: System;
   readonly keyCache: KeyCache;
   readonly localLimits: LocalLimits;
   readonly verifier: Verifier;
-  readonly access: Access;
+  readonly rootKeyAccess: RootKeyAccess;
   readonly apis: ApiAdmin;
   readonly keys: KeyAdmin;
-  readonly keyLife: KeyLife;
-  readonly bulkDeletion: BulkDeletion;
-  readonly keyAccess: KeyAccessAdmin;
+  readonly deleteAndRotate: DeleteAndRotate;
+  readonly deleteAllKeys: DeleteAllKeys;
+  readonly keyGrants: KeyGrants;
   readonly permissions: PermissionAdmin;
   readonly identities: IdentityAdmin;
   readonly rootKeys: RootKeyAdmin;
@@ -68,7 +68,7 @@ export class Engine {
   readonly importQueue: ImportQueue;
   readonly auditLog: AuditLog;
   readonly verificationQuota: VerificationQuota;
-  readonly ratelimits: Ratelimits;
+  readonly standalone: Standalone;
   readonly sweep: RefillSweep;
   readonly tally: TallyBook;
   readonly tallyFlush: TallyFlush;
@@ -76,7 +76,7 @@ export class Engine {
 
   constructor(options: EngineOptions) {
     const { storage, system, defaultTimezone, maxCachedKeys, maxLocalOwners, quotas } = options;
-    const refills = new Refills();
+    const refills = new RefillPlans();
     this.storage = storage;
     this.system = system;
     this.keyCache = new KeyCache(storage.records, maxCachedKeys, new PackedKeys(system.textReader));
@@ -94,28 +94,28 @@ export class Engine {
       refills,
       analytics: options.countsVerifications ? this.tally : null,
     });
-    this.access = new Access(storage.records, storage.freshness);
-    const parts: AdminParts = {
+    this.rootKeyAccess = new RootKeyAccess(storage.records, storage.freshness);
+    const context: AdminContext = {
       storage,
       system,
       refills,
       defaultTimezone,
-      changes: new Changes(storage.ledger, (change) => this.#forget(change)),
+      changes: new ApplyChange(storage.ledger, (change) => this.#forget(change)),
       quotas: new Quotas(storage.records, quotas, () => storage.ledger.nowMs()),
     };
-    this.keys = new KeyAdmin(parts);
-    this.keyLife = new KeyLife(parts);
-    this.keyAccess = new KeyAccessAdmin(parts);
-    this.permissions = new PermissionAdmin(parts);
-    this.bulkDeletion = new BulkDeletion(parts);
-    this.apis = new ApiAdmin(parts, this.bulkDeletion);
-    this.identities = new IdentityAdmin(parts);
-    this.rootKeys = new RootKeyAdmin(parts);
-    this.importQueue = new ImportQueue(parts);
-    this.imports = new ImportAdmin(parts, this.importQueue);
+    this.keys = new KeyAdmin(context);
+    this.deleteAndRotate = new DeleteAndRotate(context);
+    this.keyGrants = new KeyGrants(context);
+    this.permissions = new PermissionAdmin(context);
+    this.deleteAllKeys = new DeleteAllKeys(context);
+    this.apis = new ApiAdmin(context, this.deleteAllKeys);
+    this.identities = new IdentityAdmin(context);
+    this.rootKeys = new RootKeyAdmin(context);
+    this.importQueue = new ImportQueue(context);
+    this.imports = new ImportAdmin(context, this.importQueue);
     this.auditLog = new AuditLog(storage.records);
     this.verificationQuota = new VerificationQuota(quotas.verificationsPerSecond);
-    this.ratelimits = makeRatelimits(parts, {
+    this.standalone = makeStandalone(context, {
       localLimits: this.localLimits,
       maxPerNamespace: options.maxLimitsPerNamespace,
       stoppedBecause: () => this.verifier.stoppedBecause,
@@ -127,25 +127,25 @@ export class Engine {
       sliceSize: SLICE,
       retention: options.retention,
     });
-    this.analytics = new AnalyticsAdmin(parts, () => this.tallyFlush.flush(), options.retention);
+    this.analytics = new AnalyticsAdmin(context, () => this.tallyFlush.flush(), options.retention);
     this.sweep = new RefillSweep(storage, refills);
     storage.freshness.onChange((change) => this.#forget(change));
   }
 
-  /** Of what has changed nothing is used any more that was known before. */
+  /** Drops what this node has cached of changed records. */
   #forget({ keys, apis, identities, namespaces, rbac, rootKeys }: RecordChange): void {
     if (keys === null) this.keyCache.clear();
     else for (const digest of keys) this.keyCache.drop(digest);
     for (const apiId of apis) this.keyCache.dropApi(apiId);
     for (const apiId of keys === null ? [null] : apis) this.tally.forgetApi(apiId);
     for (const id of identities) this.keyCache.dropIdentity(id);
-    if (keys === null) this.ratelimits.namespaces.clear();
-    for (const subject of namespaces) this.ratelimits.namespaces.drop(subject);
+    if (keys === null) this.standalone.namespaces.clear();
+    for (const subject of namespaces) this.standalone.namespaces.drop(subject);
     if (rbac) this.keyCache.dropAccess();
-    if (rootKeys) this.access.forget();
+    if (rootKeys) this.rootKeyAccess.forget();
   }
 
-  /** What has to be on disk before the process may go. */
+  /** Saves what is only in memory, before the process ends. */
   async close(): Promise<void> {
     try {
       if (this.localLimits.unsavedSize > 0) await this.localLimits.sync();
@@ -155,7 +155,7 @@ export class Engine {
   }
 }
 
-/** The words in which a caller hears of trouble with the database. */
+/** The application error for a failure of the database; other errors stay as they are. */
 export function toAppError(error: unknown): unknown {
   if (error instanceof StorageUnavailable) return new AppError('UNAVAILABLE', error.message);
   if (error instanceof StorageOutcomeUnknown) return new AppError('OUTCOME_UNKNOWN', error.message);

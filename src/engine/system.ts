@@ -1,14 +1,14 @@
 import type { TextReader } from './cache/packedRow.ts';
 
-/** What the engine takes from its surroundings: time, randomness and the digest of a new secret. */
+/** What the engine gets from outside: time, randomness and the digests of secrets. */
 export interface System {
   readonly nowMs: () => number;
   readonly randomBytes: (length: number) => Uint8Array;
-  /** What is stored of a secret, and what it is looked up by. */
+  /** The digest that a secret is stored and found by. */
   readonly digestSecret: (secret: string) => string;
-  /** What a secret may have been stored under before a change of the pepper. */
+  /** Digests that a secret may have been stored under before the pepper changed. */
   readonly olderDigests: (secret: string) => readonly string[];
-  /** The same of a secret of which only the SHA-256 is known, in base64. */
+  /** The same for a secret of which only the SHA-256 is known, in base64. */
   readonly digestOfSha256: (sha256: string) => string;
   readonly olderDigestsOfSha256: (sha256: string) => readonly string[];
   readonly textReader: TextReader;

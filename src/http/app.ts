@@ -163,7 +163,7 @@ function managementEndpoint(service: Service, managed: Route): Endpoint {
     async answer(request, peer, context) {
       const startedAt = service.monotonicMs();
       const { engine } = service;
-      const { rootKey, untilMs } = await engine.access.authenticate(
+      const { rootKey, untilMs } = await engine.rootKeyAccess.authenticate(
         service.rootDigests(request.headers),
         engine.storage.ledger.nowMs(),
       );

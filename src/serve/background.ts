@@ -65,7 +65,7 @@ export class Background {
       await engine.sweep.run();
     });
     this.#every(IMPORT_EVERY_MS, 'importing keys', () => engine.importQueue.run());
-    this.#every(SWEEP_EVERY_MS, 'finishing deletions', () => engine.bulkDeletion.finish());
+    this.#every(SWEEP_EVERY_MS, 'finishing deletions', () => engine.deleteAllKeys.finish());
     const { tallyFlush } = engine;
     this.#every(TALLY_EVERY_MS, 'writing analytics down', async () => {
       const pace = new TallyPace(this.#options.monotonicMs);

@@ -1,10 +1,10 @@
 import type { AccountState } from '../../src/core/account.ts';
-import type { LedgerView, SpendOutcome, StoredReplay } from '../../src/core/spend.ts';
+import type { LedgerView, SpendOutcome, RememberedAnswer } from '../../src/core/spend.ts';
 
 /** Plain maps. */
 export class View implements LedgerView {
   readonly accounts = new Map<number, AccountState>();
-  readonly replays = new Map<string, StoredReplay>();
+  readonly replays = new Map<string, RememberedAnswer>();
 
   /** No fences are drawn here. */
   holds(): boolean {
@@ -19,15 +19,15 @@ export class View implements LedgerView {
     this.accounts.set(id, state);
   }
 
-  replay({ scope, id }: { scope: string; id: string }): StoredReplay | undefined {
+  rememberedAnswer({ scope, id }: { scope: string; id: string }): RememberedAnswer | undefined {
     return this.replays.get(`${scope}/${id}`);
   }
 
-  liveReplays(scope: string): number {
+  liveIdempotencyKeys(scope: string): number {
     return [...this.replays.keys()].filter((name) => name.startsWith(`${scope}/`)).length;
   }
 
-  remember({ scope, id }: { scope: string; id: string }, replay: StoredReplay): void {
+  remember({ scope, id }: { scope: string; id: string }, replay: RememberedAnswer): void {
     this.replays.set(`${scope}/${id}`, replay);
   }
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test';
 
 import {
   coversRight,
-  DEEDS,
+  OPERATIONS,
   holdsRight,
   holdsRightSomewhere,
   idsWithRight,
@@ -11,12 +11,12 @@ import {
 } from '../../src/core/rights.ts';
 
 describe('rights', () => {
-  test('`*` holds every deed on everything', () => {
-    for (const deed of DEEDS) {
-      expect(holdsRight(['*'], deed, 'api_1')).toBe(true);
-      expect(holdsRight(['*'], deed, '*')).toBe(true);
-      expect(holdsRightSomewhere(['*'], deed)).toBe(true);
-      expect(idsWithRight(['*'], deed)).toBeNull();
+  test('`*` holds every operation on everything', () => {
+    for (const operation of OPERATIONS) {
+      expect(holdsRight(['*'], operation, 'api_1')).toBe(true);
+      expect(holdsRight(['*'], operation, '*')).toBe(true);
+      expect(holdsRightSomewhere(['*'], operation)).toBe(true);
+      expect(idsWithRight(['*'], operation)).toBeNull();
     }
   });
 
@@ -28,9 +28,9 @@ describe('rights', () => {
     expect(holdsRight(rights, 'api.read_key', '')).toBe(false);
   });
 
-  test('a right to one deed is none to another, on nothing', () => {
-    for (const held of DEEDS) {
-      for (const asked of DEEDS) {
+  test('a right to one operation is none to another, on nothing', () => {
+    for (const held of OPERATIONS) {
+      for (const asked of OPERATIONS) {
         expect(holdsRight([rightTo(held, '*')], asked, 'id_1')).toBe(held === asked);
         expect(holdsRight([rightTo(held, 'id_1')], asked, 'id_1')).toBe(held === asked);
         expect(holdsRightSomewhere([rightTo(held, 'id_1')], asked)).toBe(held === asked);
@@ -39,10 +39,10 @@ describe('rights', () => {
   });
 
   test('no rights hold nothing', () => {
-    for (const deed of DEEDS) {
-      expect(holdsRight([], deed, 'api_1')).toBe(false);
-      expect(holdsRightSomewhere([], deed)).toBe(false);
-      expect(idsWithRight([], deed)).toEqual([]);
+    for (const operation of OPERATIONS) {
+      expect(holdsRight([], operation, 'api_1')).toBe(false);
+      expect(holdsRightSomewhere([], operation)).toBe(false);
+      expect(idsWithRight([], operation)).toEqual([]);
     }
   });
 
@@ -52,7 +52,7 @@ describe('rights', () => {
     expect(idsWithRight(['api.api_1.x.read_key'], 'api.read_key')).toEqual([]);
   });
 
-  test('the ids of a right are those that are named, and of that deed alone', () => {
+  test('the ids of a right are those that are named, and of that operation alone', () => {
     const rights = ['api.api_1.read_key', 'api.api_2.read_key', 'api.api_3.read_api', 'identity.api_4.read_identity'];
     expect(idsWithRight(rights, 'api.read_key')).toEqual(['api_1', 'api_2']);
     expect(idsWithRight([...rights, 'api.*.read_key'], 'api.read_key')).toBeNull();
@@ -69,7 +69,7 @@ describe('rights', () => {
       [['api.api_1.read_key'], 'api.*.read_key', false],
       [['api.*.read_key'], 'api.*.update_key', false],
       [['api.*.read_key'], '*', false],
-      [DEEDS.map((deed) => rightTo(deed, '*')), '*', false],
+      [OPERATIONS.map((operation) => rightTo(operation, '*')), '*', false],
       [[], 'api.*.read_key', false],
     ] as const) {
       expect([rights, right, coversRight(rights, right)]).toEqual([rights, right, isCovered] as never);
@@ -77,7 +77,12 @@ describe('rights', () => {
   });
 
   test('what is a right and what is none', () => {
-    for (const right of ['*', 'api.*.create_api', 'api.api_1.verify_key', ...DEEDS.map((deed) => rightTo(deed, '*'))]) {
+    for (const right of [
+      '*',
+      'api.*.create_api',
+      'api.api_1.verify_key',
+      ...OPERATIONS.map((operation) => rightTo(operation, '*')),
+    ]) {
       expect([right, isRight(right)]).toEqual([right, true]);
     }
     const wrong = [

@@ -124,7 +124,7 @@ export class TallyWorld {
   /** A key that is packed; apis take turns. */
   pack(number: number): KeyEntry {
     const record = { ...BLANK_KEY, id: keyIdOf(number), apiId: `api_${(number % 2) + 1}`, revision: 1 };
-    this.packed.add(digestOf(number), { key: record, identity: null, access: null, secretUntilMs: null });
+    this.packed.add(digestOf(number), { key: record, identity: null, permissions: null, secretUntilMs: null });
     return this.packed.get(digestOf(number)) as KeyEntry;
   }
 
@@ -133,7 +133,7 @@ export class TallyWorld {
     const key = { ...BLANK_KEY, id: keyIdOf(number), apiId: `api_${(number % 2) + 1}`, name: 'a name', revision: 1 };
     const identity =
       identityId === null ? null : toIdentityEntry({ ...BLANK_IDENTITY, id: identityId, externalId: identityId });
-    return toKeyEntry({ key, identity: null, access: null, secretUntilMs: null }, key.apiId, identity);
+    return toKeyEntry({ key, identity: null, permissions: null, secretUntilMs: null }, key.apiId, identity);
   }
 
   verify(key: KeyEntry | null, asked: Asked = {}): void {

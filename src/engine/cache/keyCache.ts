@@ -173,7 +173,7 @@ export class KeyCache {
       return this.#ask(digest);
     }
     if (found !== null && 'poisoned' in found) return this.#refuse(digest, found.poisoned, found.reason);
-    const [broken] = found?.access?.broken ?? [];
+    const [broken] = found?.permissions?.broken ?? [];
     if (found && broken) return this.#refuse(digest, found.key.id, `${broken.id}: ${broken.reason}`);
     if (found === null) this.#keepUnknown(digest);
     const entry = found === null ? null : this.#toEntry(found);

@@ -93,7 +93,7 @@ export function toIdentityEntry({ id, externalId, meta, credits, limits, revisio
   return { id, externalId, meta, credits, limits: applied, revision, isDropped: false };
 }
 
-export function toExtras({ key, access, secretUntilMs }: KeyWithIdentity): KeyExtras | null {
+export function toExtras({ key, permissions: access, secretUntilMs }: KeyWithIdentity): KeyExtras | null {
   const { name, meta, environment, ipAllowlist } = key;
   const isPlain = name === null && meta === null && environment === null && ipAllowlist.length === 0;
   if (isPlain && access === null && secretUntilMs === null) return null;
@@ -107,7 +107,7 @@ export function toExtras({ key, access, secretUntilMs }: KeyWithIdentity): KeyEx
   };
 }
 
-function toEntryAccess({ roles, grants }: NonNullable<KeyWithIdentity['access']>): EntryAccess {
+function toEntryAccess({ roles, grants }: NonNullable<KeyWithIdentity['permissions']>): EntryAccess {
   const permissions = grants.map(({ slug }) => slug);
   return { roles: roles.map(({ name }) => name), permissions, held: holdPermissions(grants) };
 }

@@ -2,8 +2,8 @@ import { type AccountState, refilled, type RefillPlan } from '../../core/account
 import { Calendar } from '../../core/calendar.ts';
 import type { RefillRule } from '../../core/records.ts';
 
-/** Turns refill rules into the plans that the ledger understands. */
-export class Refills {
+/** Makes the ledger's refill plans from refill rules. */
+export class RefillPlans {
   readonly #calendar = new Calendar();
 
   plan(rule: RefillRule, nowMs: number): RefillPlan {
@@ -22,7 +22,7 @@ export class Refills {
     return rule === null ? null : this.plan(rule, nowMs);
   }
 
-  /** The balance that a reader sees: what is stored, and what has come due since. */
+  /** The balance that a reader sees: the stored value with all refills that are due. */
   balance(state: AccountState, rule: RefillRule | null, nowMs: number): number {
     return refilled(state, this.planOrNull(rule, nowMs)).value;
   }

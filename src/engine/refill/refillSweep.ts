@@ -1,29 +1,29 @@
 import type { CreditsRecord } from '../../core/records.ts';
 import type { DueCursor, Storage } from '../../storage/port/storage.ts';
-import type { Refills } from './refillPlans.ts';
+import type { RefillPlans } from './refillPlans.ts';
 
-/** Keys of one step: on one machine they are written in one commit, and the verifications go on between two steps. */
+/** Keys of one step. SQLite writes them in one commit, and verifications continue between two steps. */
 const STEP = 200;
-/** Where the database is shared and may be far, each is a transaction of its own: management shall not wait behind many. */
+/** On a shared database, which may be far away, each key is a transaction of its own. Management must not wait behind many. */
 const SHARED_STEP = 2;
 
 /**
- * Writes down refills of keys and identities that nobody touches, so that a person who reads the table sees the numbers that a
- * verification would see. Nothing depends on it: every touch applies what has passed.
+ * Writes the refills of keys and identities that nobody uses, so that the table shows the same numbers as a verification. Nothing
+ * depends on it: every use of an account applies the boundaries that have passed.
  */
 export class RefillSweep {
   readonly #storage: Storage;
-  readonly #refills: Refills;
+  readonly #refills: RefillPlans;
   readonly #step: number;
   #isStopped = false;
 
-  constructor(storage: Storage, refills: Refills) {
+  constructor(storage: Storage, refills: RefillPlans) {
     this.#storage = storage;
     this.#refills = refills;
     this.#step = storage.localCounts.isShared ? SHARED_STEP : STEP;
   }
 
-  /** One pass over all that is due; answers how many refills it wrote. */
+  /** Goes once over all due refills. Answers how many it wrote. */
   async run(): Promise<number> {
     const dueUntilMs = this.#storage.ledger.nowMs();
     let written = 0;
@@ -31,7 +31,7 @@ export class RefillSweep {
     this.#isStopped = false;
     while (!this.#isStopped) {
       const due = await this.#storage.ledger.listDueRefills(dueUntilMs, this.#step, after);
-      // Each by itself: one that fails is found again by the next pass, and holds up nobody.
+      // Each refill by itself: one that fails holds up no other, and the next run finds it again.
       const results = await Promise.allSettled(due.map(({ owner }) => this.#writeDown(owner)));
       written += results.filter((result) => result.status === 'fulfilled' && result.value).length;
       if (due.length < this.#step) break;
@@ -40,12 +40,12 @@ export class RefillSweep {
     return written;
   }
 
-  /** Ends a pass after the step that it is in. */
+  /** Ends a run after its present step. */
   stop(): void {
     this.#isStopped = true;
   }
 
-  /** False when there is nothing to write. */
+  /** False when there was nothing to write, or the change was stale. */
   async #writeDown(owner: string): Promise<boolean> {
     const { ledger } = this.#storage;
     const found = await this.#find(owner);

@@ -1,15 +1,15 @@
 import { AppError, repeatable } from '../../core/errors.ts';
 import { ID_RANDOM_BYTES, makeId } from '../../core/ids.ts';
 import type { NamespaceRecord } from '../../core/records.ts';
-import { ALL_RIGHTS, type Deed, holdsRight } from '../../core/rights.ts';
+import { ALL_RIGHTS, type Operation, holdsRight } from '../../core/rights.ts';
 import type { AuditEvent } from '../../storage/port/events.ts';
 import type { RecordWrite } from '../../storage/port/records.ts';
 import type { NamespaceEntry, Namespaces } from './namespaces.ts';
 import type { Actor } from '../admin/change/actor.ts';
 import { auditEvent } from '../admin/audit/auditEvent.ts';
-import type { AdminParts } from '../admin/change/adminContext.ts';
+import type { AdminContext } from '../admin/change/adminContext.ts';
 
-/** How often it is looked again whether somebody else has made it. */
+/** How often the namespace is created and looked up again when another node interferes. */
 const MAX_TRIES = 5;
 
 interface NewNamespace {
@@ -17,32 +17,32 @@ interface NewNamespace {
   readonly event: AuditEvent;
 }
 
-/** Makes namespaces where they are first used. */
-export class NamespaceMaking {
-  readonly #parts: AdminParts;
+/** Creates a namespace when it is first used. */
+export class CreateNamespace {
+  readonly #context: AdminContext;
   readonly #namespaces: Namespaces;
-  readonly #making = new Map<string, Promise<NamespaceEntry>>();
+  readonly #creating = new Map<string, Promise<NamespaceEntry>>();
 
-  constructor(parts: AdminParts, namespaces: Namespaces) {
-    this.#parts = parts;
+  constructor(context: AdminContext, namespaces: Namespaces) {
+    this.#context = context;
     this.#namespaces = namespaces;
   }
 
-  /** Once for all who wait for it; refused when there are as many as there may be. */
-  async make(actor: Actor, name: string): Promise<NamespaceEntry> {
-    let making = this.#making.get(name);
+  /** Creates the namespace once for all callers that wait for it. Refuses when there are as many namespaces as allowed. */
+  async create(actor: Actor, name: string): Promise<NamespaceEntry> {
+    let making = this.#creating.get(name);
     if (making === undefined) {
-      making = this.#parts.quotas
-        .making('namespaces', 1, () => this.#make(actor, name))
-        .finally(() => this.#making.delete(name));
-      this.#making.set(name, making);
+      making = this.#context.quotas
+        .creating('namespaces', 1, () => this.#create(actor, name))
+        .finally(() => this.#creating.delete(name));
+      this.#creating.set(name, making);
     }
     return making;
   }
 
-  /** What has to be written for a new one. */
+  /** The write and the audit event of a new namespace. */
   #draft(actor: Actor, name: string): NewNamespace {
-    const { storage, system } = this.#parts;
+    const { storage, system } = this.#context;
     const createdAtMs = storage.ledger.nowMs();
     const id = makeId('ns', createdAtMs, system.randomBytes(ID_RANDOM_BYTES));
     const namespace: NamespaceRecord = { id, name, patternsRevision: 0, createdAtMs };
@@ -50,11 +50,11 @@ export class NamespaceMaking {
     return { write: { kind: 'insertNamespace', namespace }, event };
   }
 
-  async #make(actor: Actor, name: string): Promise<NamespaceEntry> {
+  async #create(actor: Actor, name: string): Promise<NamespaceEntry> {
     for (let tries = 0; tries < MAX_TRIES; tries++) {
       const { write, event } = this.#draft(actor, name);
-      // Another node may have been first: then it is found.
-      await this.#parts.changes.tryOnce({ writes: [write], accounts: [], events: [event] });
+      // Another node may have created it first. Then the lookup finds that one.
+      await this.#context.changes.tryOnce({ writes: [write], accounts: [], events: [event] });
       const found = await this.#namespaces.find(name);
       if (found !== null) return found;
     }
@@ -62,12 +62,12 @@ export class NamespaceMaking {
   }
 }
 
-/** Who may do this in a namespace that there is not may make it, if the right to make one is held too. */
-export function mayMake(actor: Actor, deed: Deed): boolean {
-  return [deed, 'ratelimit.create_namespace' as const].every((each) => holdsRight(actor.rights, each, ALL_RIGHTS));
+/** The actor may use any namespace in this way and may create namespaces. So it may create one that does not exist. */
+export function mayCreate(actor: Actor, operation: Operation): boolean {
+  return [operation, 'ratelimit.create_namespace' as const].every((each) => holdsRight(actor.rights, each, ALL_RIGHTS));
 }
 
-/** The same for one that there is not and one that this root key may not see. */
+/** The same error for a namespace that does not exist and one that the root key may not see. */
 export function noNamespace(name: string): AppError {
   return new AppError('NOT_FOUND', `There is no namespace ${repeatable(name)}, or this root key may not see it.`);
 }

@@ -1,36 +1,36 @@
-import { NamespaceMaking } from './createNamespace.ts';
+import { CreateNamespace } from './createNamespace.ts';
 import { OverrideAdmin } from './overrideAdmin.ts';
-import type { AdminParts } from '../admin/change/adminContext.ts';
+import type { AdminContext } from '../admin/change/adminContext.ts';
 import { StandaloneLimits } from './standaloneLimits.ts';
 import type { LocalLimits } from '../local/localLimits.ts';
-import { Limiter } from './standaloneLimiter.ts';
+import { StandaloneLimiter } from './standaloneLimiter.ts';
 import { Namespaces } from './namespaces.ts';
 import { StrictWindows } from './strictWindows.ts';
 
-export interface RatelimitsOptions {
+export interface StandaloneOptions {
   readonly localLimits: LocalLimits;
   readonly maxPerNamespace: number;
-  /** Why nothing may be answered any more; null while it may. */
+  /** Why the service has stopped answering; null while it answers. */
   readonly stoppedBecause: () => string | null;
 }
 
-/** Everything of standalone limits. */
-export interface Ratelimits {
+/** All parts of standalone limits. */
+export interface Standalone {
   readonly namespaces: Namespaces;
   readonly limits: StandaloneLimits;
   readonly overrides: OverrideAdmin;
 }
 
-export function makeRatelimits(admin: AdminParts, options: RatelimitsOptions): Ratelimits {
+export function makeStandalone(admin: AdminContext, options: StandaloneOptions): Standalone {
   const { localLimits, maxPerNamespace, stoppedBecause } = options;
   const { ledger, records } = admin.storage;
   const windows = new StrictWindows({ ledger, maxPerNamespace, isShared: admin.storage.localCounts.isShared });
-  const limiter = new Limiter({ localLimits, ledger, windows, stoppedBecause });
+  const limiter = new StandaloneLimiter({ localLimits, ledger, windows, stoppedBecause });
   const namespaces = new Namespaces(records);
-  const making = new NamespaceMaking(admin, namespaces);
+  const making = new CreateNamespace(admin, namespaces);
   return {
     namespaces,
-    limits: new StandaloneLimits({ admin, namespaces, making, limiter }),
+    limits: new StandaloneLimits({ admin, namespaces, createNamespace: making, limiter }),
     overrides: new OverrideAdmin(admin),
   };
 }

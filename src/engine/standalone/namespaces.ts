@@ -4,16 +4,16 @@ import { type IdentifierPattern, isPattern, matchesPattern, toPattern } from '..
 import type { NamespaceRecord, OverrideRecord } from '../../core/records.ts';
 import type { Records } from '../../storage/port/records.ts';
 
-/** Overrides that are kept in memory with their namespaces, of all together. */
+/** Overrides kept in memory, of all namespaces together. */
 const MAX_OVERRIDES = 200_000;
-/** Namespaces that may be read at one time; one more is refused at once. */
+/** Namespaces that are read at the same time. One more is refused at once. */
 const MAX_LOADS = 1_000;
 
-/** A namespace with its overrides, ready to be asked. */
+/** A namespace with its overrides, ready for lookups. */
 export interface NamespaceEntry {
   readonly id: string;
   readonly name: string;
-  /** See NamespaceRecord. Read before the overrides: never newer than they are. */
+  /** See NamespaceRecord. It is read before the overrides, so it is never newer than they are. */
   readonly patternsRevision: number;
   readonly exact: ReadonlyMap<string, OverrideRecord>;
   /** The longest first. */
@@ -22,17 +22,19 @@ export interface NamespaceEntry {
 
 interface Load {
   readonly name: string;
-  /** Known from the moment on at which its overrides are read. */
+  /** Set when the namespace was found and its overrides are being read; null before. */
   id: string | null;
   entry: Promise<NamespaceEntry | null>;
 }
 
 /**
- * Namespaces that were used, by name. A name is in one of these states:
+ * Keeps namespaces that were used, by name. A name is in one of these states:
  *
- *   absent --find--> loading --found--> kept    --drop--> absent
- *                            --not there--> absent
- *   loading --drop--> absent: who waits already gets what was read, nobody who asks from now on does, and it is not kept
+ *   absent  --find-->      loading
+ *   loading --found-->     kept
+ *   loading --not found--> absent
+ *   kept    --drop-->      absent
+ *   loading --drop-->      absent   callers that wait already get what is read; it is not kept, and later callers read again
  */
 export class Namespaces {
   readonly #records: Records;
@@ -45,22 +47,22 @@ export class Namespaces {
     this.#records = records;
   }
 
-  /** null: there is none of this name. */
+  /** null: there is no namespace with this name. */
   async find(name: string): Promise<NamespaceEntry | null> {
     return this.#kept.get(name) ?? (this.#loads.get(name) ?? this.#begin(name)).entry;
   }
 
-  /** By id or by name: it was made, or its overrides have changed. */
+  /** Forgets a namespace, by id or by name: it was created, or its overrides have changed. */
   drop(subject: string): void {
     this.#remove(this.#names.get(subject) ?? '');
     this.#remove(subject);
-    // One whose overrides are not being read yet will read them as they are now.
+    // A load that has no id yet has not begun to read overrides, so it will read the present ones.
     for (const load of this.#loads.values()) {
       if (load.name === subject || load.id === subject) this.#loads.delete(load.name);
     }
   }
 
-  /** Anything may have changed. */
+  /** Forgets everything: any namespace may have changed. */
   clear(): void {
     this.#kept.clear();
     this.#names.clear();
@@ -108,7 +110,7 @@ export class Namespaces {
   }
 }
 
-/** The override that counts for an identifier: its own, else that of the longest pattern that it fits. */
+/** The override of an identifier: its own, otherwise that of the longest pattern that matches. */
 export function overrideFor({ exact, patterns }: NamespaceEntry, identifier: string): OverrideRecord | null {
   return exact.get(identifier) ?? patterns.find((pattern) => matchesPattern(pattern, identifier))?.override ?? null;
 }
@@ -120,7 +122,7 @@ function toEntry(
   const patterns = overrides
     .filter(({ identifier }) => isPattern(identifier))
     .map((override) => ({ ...toPattern(override.identifier), override }))
-    // Two of the same length: in the order of their text, so that all nodes choose the same.
+    // Patterns of the same length are sorted by their text, so that all nodes choose the same one.
     .sort((a, b) => byLength(a.override.identifier, b.override.identifier));
   const exact = new Map(
     overrides.filter(({ identifier }) => !isPattern(identifier)).map((override) => [override.identifier, override]),

@@ -3,15 +3,15 @@ import { AppError, notFound, repeatable } from '../../core/errors.ts';
 import { isPattern } from '../../core/identifierPattern.ts';
 import { ID_RANDOM_BYTES, makeId } from '../../core/ids.ts';
 import type { NamespaceRecord, OverrideRecord } from '../../core/records.ts';
-import { type Deed, holdsRight } from '../../core/rights.ts';
+import { type Operation, holdsRight } from '../../core/rights.ts';
 import type { Change } from '../../storage/port/storage.ts';
 import type { Page, PageQuery } from '../../storage/port/records.ts';
-import { Lines } from '../admin/change/oneAtATime.ts';
+import { OneAtATime } from '../admin/change/oneAtATime.ts';
 import { requireSomewhere } from '../admin/rootKeys/rootKeyAccess.ts';
 import type { Actor } from '../admin/change/actor.ts';
 import { auditEvent } from '../admin/audit/auditEvent.ts';
 import { noNamespace } from './createNamespace.ts';
-import type { AdminParts } from '../admin/change/adminContext.ts';
+import type { AdminContext } from '../admin/change/adminContext.ts';
 
 export type NamespaceReference = { readonly id: string } | { readonly name: string };
 
@@ -24,24 +24,24 @@ export interface SetOverride {
 
 export type OverridePage = Page<OverrideRecord> & { readonly namespaceId: string };
 
-/** Other numbers for some identifiers of a namespace. */
+/** Manages overrides: other numbers for some identifiers of a namespace. */
 export class OverrideAdmin {
-  readonly #parts: AdminParts;
-  /** One at a time in each namespace. */
-  readonly #lines = new Lines('Too many overrides of this namespace wait to be set; nothing was done.');
+  readonly #context: AdminContext;
+  /** Overrides of one namespace are set one at a time, so that the bounds on their number hold. */
+  readonly #oneAtATime = new OneAtATime('Too many overrides of this namespace wait to be set; nothing was done.');
 
-  constructor(parts: AdminParts) {
-    this.#parts = parts;
+  constructor(context: AdminContext) {
+    this.#context = context;
   }
 
-  /** Makes it or changes the one that is there. A namespace is not made here: a mistyped name would be one that nobody uses. */
+  /** Creates or changes an override. It creates no namespace: a mistyped name would make one that nobody uses. */
   async set(actor: Actor, reference: NamespaceReference, numbers: OverrideNumbers): Promise<SetOverride> {
     const { id: namespaceId } = await this.#load(actor, 'ratelimit.set_override', reference);
     const setting = (): Promise<string> =>
-      this.#parts.changes.apply(async () =>
+      this.#context.changes.apply(async () =>
         this.#setting(actor, await this.#load(actor, 'ratelimit.set_override', reference), numbers),
       );
-    return { overrideId: await this.#lines.run(namespaceId, setting), namespaceId };
+    return { overrideId: await this.#oneAtATime.run(namespaceId, setting), namespaceId };
   }
 
   async get(actor: Actor, reference: NamespaceReference, identifier: string): Promise<OverrideRecord> {
@@ -51,14 +51,14 @@ export class OverrideAdmin {
 
   async list(actor: Actor, reference: NamespaceReference, query: PageQuery): Promise<OverridePage> {
     const namespace = await this.#load(actor, 'ratelimit.read_override', reference);
-    return { namespaceId: namespace.id, ...(await this.#parts.storage.records.listOverrides(namespace.id, query)) };
+    return { namespaceId: namespace.id, ...(await this.#context.storage.records.listOverrides(namespace.id, query)) };
   }
 
   async delete(actor: Actor, reference: NamespaceReference, identifier: string): Promise<void> {
-    await this.#parts.changes.apply(async () => {
+    await this.#context.changes.apply(async () => {
       const namespace = await this.#load(actor, 'ratelimit.delete_override', reference);
       const override = await this.#loadOverride(namespace, identifier);
-      const facts = overrideFacts(override);
+      const facts = auditedOverride(override);
       const event = auditEvent(actor, { action: 'override.delete', target: override.id, before: facts, after: null });
       const write = { kind: 'removeOverride', override, expectPatterns: namespace.patternsRevision } as const;
       return { change: { writes: [write], accounts: [], events: [event] }, answer: () => undefined };
@@ -66,12 +66,12 @@ export class OverrideAdmin {
   }
 
   async #setting(actor: Actor, namespace: NamespaceRecord, numbers: OverrideNumbers): Promise<Setting> {
-    const { records, ledger } = this.#parts.storage;
+    const { records, ledger } = this.#context.storage;
     const before = await records.findOverride(namespace.id, numbers.identifier);
     if (before !== null) {
       const revised = { updatedAtMs: ledger.nowMs(), revision: before.revision + 1 };
       const override: OverrideRecord = { ...before, ...numbers, ...revised };
-      const [was, is] = [overrideFacts(before), overrideFacts(override)];
+      const [was, is] = [auditedOverride(before), auditedOverride(override)];
       const event = auditEvent(actor, { action: 'override.update', target: before.id, before: was, after: is });
       const expected = { expect: before.revision, expectPatterns: namespace.patternsRevision };
       const write = { kind: 'updateOverride', override, ...expected } as const;
@@ -79,42 +79,42 @@ export class OverrideAdmin {
     }
     const { total } = await records.listOverrides(namespace.id, { limit: 1, after: null });
     if (total >= MAX_OVERRIDES_PER_NAMESPACE) throw tooManyOverrides();
-    if (isPattern(numbers.identifier)) await this.#requireRoomForPattern(namespace.id, total);
+    if (isPattern(numbers.identifier)) await this.#refuseTooManyPatterns(namespace.id, total);
     return this.#inserting(actor, namespace, numbers);
   }
 
-  /** Read only where there are so many overrides that it may be the bound. */
-  async #requireRoomForPattern(namespaceId: string, total: number): Promise<void> {
+  /** The overrides are read only when there are so many that the bound may be reached. */
+  async #refuseTooManyPatterns(namespaceId: string, total: number): Promise<void> {
     if (total < MAX_PATTERNS_PER_NAMESPACE) return;
-    const all = await this.#parts.storage.records.listAllOverrides(namespaceId);
+    const all = await this.#context.storage.records.listAllOverrides(namespaceId);
     if (all.filter(({ identifier }) => isPattern(identifier)).length >= MAX_PATTERNS_PER_NAMESPACE) {
       throw tooManyPatterns();
     }
   }
 
   #inserting(actor: Actor, namespace: NamespaceRecord, numbers: OverrideNumbers): Setting {
-    const { storage, system } = this.#parts;
+    const { storage, system } = this.#context;
     const createdAtMs = storage.ledger.nowMs();
     const id = makeId('ovr', createdAtMs, system.randomBytes(ID_RANDOM_BYTES));
     const made = { createdAtMs, updatedAtMs: null, revision: 0 };
     const override: OverrideRecord = { id, namespaceId: namespace.id, ...numbers, ...made };
-    const after = overrideFacts(override);
+    const after = auditedOverride(override);
     const event = auditEvent(actor, { action: 'override.create', target: id, before: null, after });
     const write = { kind: 'insertOverride', override, expectPatterns: namespace.patternsRevision } as const;
     return { change: { writes: [write], accounts: [], events: [event] }, answer: () => id };
   }
 
-  async #load(actor: Actor, deed: Deed, reference: NamespaceReference): Promise<NamespaceRecord> {
-    const { records } = this.#parts.storage;
-    requireSomewhere(actor, deed);
+  async #load(actor: Actor, operation: Operation, reference: NamespaceReference): Promise<NamespaceRecord> {
+    const { records } = this.#context.storage;
+    requireSomewhere(actor, operation);
     const found =
       'id' in reference ? await records.findNamespaceById(reference.id) : await records.findNamespace(reference.name);
-    if (found === null || !holdsRight(actor.rights, deed, found.id)) throw missing(reference);
+    if (found === null || !holdsRight(actor.rights, operation, found.id)) throw missing(reference);
     return found;
   }
 
   async #loadOverride(namespace: NamespaceRecord, identifier: string): Promise<OverrideRecord> {
-    const found = await this.#parts.storage.records.findOverride(namespace.id, identifier);
+    const found = await this.#context.storage.records.findOverride(namespace.id, identifier);
     if (found !== null) return found;
     throw new AppError('NOT_FOUND', `There is no override for ${repeatable(identifier)} in this namespace.`);
   }
@@ -134,7 +134,7 @@ function tooManyOverrides(): AppError {
   return new AppError('PRECONDITION_FAILED', `This namespace has ${most}.`);
 }
 
-function overrideFacts(override: Omit<OverrideRecord, 'id'>): Record<string, unknown> {
+function auditedOverride(override: Omit<OverrideRecord, 'id'>): Record<string, unknown> {
   const { namespaceId, identifier, limit, durationMs, async } = override;
   return { namespaceId, identifier, limit, duration: durationMs, async };
 }

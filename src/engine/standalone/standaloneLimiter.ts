@@ -7,49 +7,49 @@ import type { LocalLimits } from '../local/localLimits.ts';
 import type { LocalLeg } from '../local/localWindow.ts';
 import type { StrictWindows } from './strictWindows.ts';
 
-/** The name under which an identifier's local windows are counted. */
+/** The name of an identifier's local windows. */
 const LOCAL_NAME = 'limit';
-/** Counters that were removed under the request are opened again this often, then the request gives up. */
+/** How often a request opens counters again that were removed meanwhile, before it gives up. */
 const MAX_REOPENS = 2;
-/** An owner that was forgotten before it could be used is loaded again this often. */
+/** How often a request loads local owners again that were forgotten before it used them. */
 const MAX_LOADS = 3;
 
-/** One limit to be taken, with the numbers that count for it. */
+/** One limit to take, with the numbers that apply after overrides. */
 export interface StandaloneLimit {
   readonly namespaceId: string;
   readonly identifier: string;
-  /** 0 blocks, whatever the cost. */
+  /** 0 blocks every request, whatever its cost. */
   readonly limit: number;
   readonly durationMs: number;
   readonly async: boolean;
   readonly cost: number;
-  /** The overrides that decided these numbers. */
+  /** Fences of the overrides that decided these numbers. */
   readonly fences: readonly Fence[];
 }
 
 export interface LimitResult {
-  /** It fits. What fits is taken only when all fit. */
+  /** The limit allows the request. It is taken only when all limits of the call allow it. */
   readonly success: boolean;
   readonly limit: number;
   readonly remaining: number;
   readonly resetAtMs: number;
 }
 
-export interface LimiterParts {
+export interface LimiterContext {
   readonly localLimits: LocalLimits;
   readonly ledger: Ledger;
   readonly windows: StrictWindows;
-  /** Why nothing may be answered any more; null while it may. */
+  /** Why the service has stopped answering; null while it answers. */
   readonly stoppedBecause: () => string | null;
 }
 
-/** Why nothing was decided and nothing taken: a strict counter was removed, or an override has changed. */
+/** Why nothing was decided or taken: a strict counter was removed, or an override has changed. */
 type Undecided = 'removed' | 'overridden';
 
-/** A limit while it is being decided: `left` before anything of the call is taken, and `leftAfter` it was. */
-interface Part {
+/** A limit that is being decided. `left`: before the call takes anything. `leftAfter`: after it was taken. */
+interface Decision {
   readonly asked: StandaloneLimit;
-  /** Where it is counted; neither: it is blocked. */
+  /** Set for a local limit, `account` for a strict one. With neither, the limit blocks. */
   readonly local: LocalLeg | null;
   readonly account: number | null;
   fits: boolean;
@@ -59,59 +59,59 @@ interface Part {
 }
 
 /**
- * Decides standalone limits, all or nothing. Local ones are checked in memory and held while one spend of the ledger decides
- * the strict ones; a refusal takes nothing anywhere. In the order of the call each limit sees what those before it take.
+ * Decides standalone limits, all or nothing. Local limits are checked in memory and held while one spend of the ledger decides the
+ * strict ones. A refusal takes nothing anywhere. Each limit sees what the limits before it in the call take.
  */
-export class Limiter {
-  readonly #parts: LimiterParts;
+export class StandaloneLimiter {
+  readonly #context: LimiterContext;
 
-  constructor(parts: LimiterParts) {
-    this.#parts = parts;
+  constructor(context: LimiterContext) {
+    this.#context = context;
   }
 
-  /** Null when an override has changed since the limits were worked out: nothing was taken. */
+  /** Null when an override has changed since the limits were read. Then nothing was taken. */
   async decide(limits: readonly StandaloneLimit[]): Promise<readonly LimitResult[] | null> {
-    const stopped = this.#parts.stoppedBecause();
+    const stopped = this.#context.stoppedBecause();
     if (stopped !== null) throw new AppError('UNAVAILABLE', stopped);
     for (let opened = 0; opened <= MAX_REOPENS; opened++) {
       const accounts = await this.#open(limits);
-      const parts = await this.#decideOn(limits, accounts);
-      if (parts === 'overridden') return null;
-      if (parts !== 'removed') return toResults(parts);
-      for (const asked of limits) if (isStrict(asked)) this.#parts.windows.forget(asked);
+      const decisions = await this.#decideOn(limits, accounts);
+      if (decisions === 'overridden') return null;
+      if (decisions !== 'removed') return toResults(decisions);
+      for (const asked of limits) if (isStrict(asked)) this.#context.windows.forget(asked);
     }
     throw new AppError('UNAVAILABLE', 'The counters of these limits are removed all the time; nothing was taken.');
   }
 
-  /** The accounts of strict limits; null for the others. */
+  /** The accounts of strict limits, in the order of the limits; null for the others. */
   #open(limits: readonly StandaloneLimit[]): Promise<readonly (number | null)[]> {
     return Promise.all(limits.map((asked) => this.#account(asked)));
   }
 
   async #account(asked: StandaloneLimit): Promise<number | null> {
-    return isStrict(asked) ? this.#parts.windows.account(asked) : null;
+    return isStrict(asked) ? this.#context.windows.account(asked) : null;
   }
 
   async #decideOn(
     limits: readonly StandaloneLimit[],
     accounts: readonly (number | null)[],
-  ): Promise<readonly Part[] | Undecided> {
-    const { localLimits, ledger } = this.#parts;
+  ): Promise<readonly Decision[] | Undecided> {
+    const { localLimits, ledger } = this.#context;
     const owners = new Set(limits.filter(isLocal).map(ownerOf));
     for (let loads = 0; loads <= MAX_LOADS; loads++) {
       const missing = [...owners].filter((owner) => localLimits.owner(owner) === undefined);
       if (missing.length === 0) {
-        // In one turn with what holds the local ones: a window that rolls in between would keep a hold for ever.
-        const parts = limits.map((asked, i) => this.#toPart(asked, accounts[i] ?? null));
-        return (await this.#take(parts)) ?? parts;
+        // In the same turn as the hold: if a window rolled in between, its hold would never be settled.
+        const decisions = limits.map((asked, i) => this.#toDecision(asked, accounts[i] ?? null));
+        return (await this.#take(decisions)) ?? decisions;
       }
       await Promise.all(missing.map((owner) => localLimits.load(owner, ledger.nowMs())));
     }
     throw new AppError('UNAVAILABLE', 'This node counts as many local limits as it may.');
   }
 
-  #toPart(asked: StandaloneLimit, account: number | null): Part {
-    const { localLimits, ledger } = this.#parts;
+  #toDecision(asked: StandaloneLimit, account: number | null): Decision {
+    const { localLimits, ledger } = this.#context;
     const { limit, durationMs, cost } = asked;
     const nowMs = ledger.nowMs();
     const blank = { asked, account, fits: limit > 0, left: 0, leftAfter: 0 };
@@ -122,48 +122,48 @@ export class Limiter {
     return { ...blank, local: { window, limit, cost, resetAtMs }, resetAtMs };
   }
 
-  /** Null when the parts are decided. */
-  async #take(parts: readonly Part[]): Promise<Undecided | null> {
-    const held = this.#holdLocal(parts);
-    const isOpen = parts.every(({ fits }) => fits);
-    const strict = parts.filter(({ account }) => account !== null);
-    // What is refused already is not held while the ledger tells what is left of the others.
+  /** Null when all decisions were made. */
+  async #take(decisions: readonly Decision[]): Promise<Undecided | null> {
+    const held = this.#holdLocal(decisions);
+    const isOpen = decisions.every(({ fits }) => fits);
+    const strict = decisions.filter(({ account }) => account !== null);
+    // After a refusal nothing is held while the ledger answers what is left of the strict limits.
     if (!isOpen || strict.length === 0) this.#settle(held, isOpen);
     if (strict.length === 0) return null;
     let outcome: SpendOutcome | null = null;
     try {
-      // Limits that are counted locally decide with the others whether anything is taken.
-      const fences = parts.flatMap(({ asked }) => asked.fences);
-      const legs = strict.map((part) => toLeg(part, isOpen));
-      outcome = await this.#parts.ledger.spend({ legs, fences, idempotency: null });
+      // Fences of local limits count too: every limit of the call decides whether anything is taken.
+      const fences = decisions.flatMap(({ asked }) => asked.fences);
+      const legs = strict.map((decision) => toLeg(decision, isOpen));
+      outcome = await this.#context.ledger.spend({ legs, fences, idempotency: null });
     } finally {
       if (isOpen) this.#settle(held, outcome?.status === 'taken');
     }
     return learn(strict, outcome, isOpen);
   }
 
-  #holdLocal(parts: readonly Part[]): readonly LocalLeg[] {
-    const { localLimits } = this.#parts;
-    for (const part of parts) if (part.local !== null) part.left = localLimits.left(part.local);
+  #holdLocal(decisions: readonly Decision[]): readonly LocalLeg[] {
+    const { localLimits } = this.#context;
+    for (const decision of decisions) if (decision.local !== null) decision.left = localLimits.left(decision.local);
     const held: LocalLeg[] = [];
-    for (const part of parts) {
-      if (part.local === null) continue;
-      part.fits = localLimits.allows(part.local);
-      if (!part.fits) continue;
-      localLimits.hold(part.local);
-      held.push(part.local);
-      part.leftAfter = localLimits.left(part.local);
+    for (const decision of decisions) {
+      if (decision.local === null) continue;
+      decision.fits = localLimits.allows(decision.local);
+      if (!decision.fits) continue;
+      localLimits.hold(decision.local);
+      held.push(decision.local);
+      decision.leftAfter = localLimits.left(decision.local);
     }
     return held;
   }
 
   #settle(held: readonly LocalLeg[], isTaken: boolean): void {
-    for (const leg of held) this.#parts.localLimits.settle(leg, isTaken);
+    for (const leg of held) this.#context.localLimits.settle(leg, isTaken);
   }
 }
 
-/** Takes over what the ledger answered. Of a refusal it names the first leg that did not fit: the others are worked out. */
-function learn(strict: readonly Part[], outcome: SpendOutcome, isOpen: boolean): Undecided | null {
+/** Copies the ledger's answer into the decisions. A refusal names only the first leg that does not fit; the others are computed. */
+function learn(strict: readonly Decision[], outcome: SpendOutcome, isOpen: boolean): Undecided | null {
   if (outcome.status === 'stale') return outcome.fence === null ? 'removed' : 'overridden';
   if (outcome.status !== 'taken' && outcome.status !== 'refused') {
     const reason = outcome.status === 'failed' ? outcome.reason : outcome.status;
@@ -171,21 +171,21 @@ function learn(strict: readonly Part[], outcome: SpendOutcome, isOpen: boolean):
   }
   const refusedBy = outcome.status === 'refused' ? outcome.by : -1;
   const taken = new Map<number, number>();
-  for (const [i, part] of strict.entries()) {
+  for (const [i, decision] of strict.entries()) {
     const { left = 0, resetAtMs = 0 } = outcome.legs[i] ?? {};
-    part.left = left;
-    part.leftAfter = left;
-    part.resetAtMs = resetAtMs;
+    decision.left = left;
+    decision.leftAfter = left;
+    decision.resetAtMs = resetAtMs;
     if (isOpen && refusedBy < 0) continue;
-    const before = taken.get(part.account ?? 0) ?? 0;
-    part.fits = i !== refusedBy && before + part.asked.cost <= left;
-    if (part.fits) taken.set(part.account ?? 0, before + part.asked.cost);
+    const before = taken.get(decision.account ?? 0) ?? 0;
+    decision.fits = i !== refusedBy && before + decision.asked.cost <= left;
+    if (decision.fits) taken.set(decision.account ?? 0, before + decision.asked.cost);
   }
   return null;
 }
 
-/** Of what is refused already the ledger is only asked what is left. */
-function toLeg({ asked, account }: Part, isOpen: boolean): Leg {
+/** After a refusal the amount is 0: the ledger only answers what is left. */
+function toLeg({ asked, account }: Decision, isOpen: boolean): Leg {
   const { limit, durationMs, cost } = asked;
   return {
     account: account ?? 0,
@@ -195,9 +195,9 @@ function toLeg({ asked, account }: Part, isOpen: boolean): Leg {
   };
 }
 
-function toResults(parts: readonly Part[]): LimitResult[] {
-  const isTaken = parts.every(({ fits }) => fits);
-  return parts.map(({ asked, fits, left, leftAfter, resetAtMs }) => {
+function toResults(decisions: readonly Decision[]): LimitResult[] {
+  const isTaken = decisions.every(({ fits }) => fits);
+  return decisions.map(({ asked, fits, left, leftAfter, resetAtMs }) => {
     return { success: fits, limit: asked.limit, remaining: isTaken ? leftAfter : left, resetAtMs };
   });
 }
@@ -210,7 +210,7 @@ function isLocal({ async, limit }: StandaloneLimit): boolean {
   return async && limit > 0;
 }
 
-/** The identifiers of a namespace are one group of owners. */
+/** All identifiers of a namespace form one group of owners, which the part before the colon names. */
 function ownerOf({ namespaceId, identifier }: StandaloneLimit): string {
   return `${namespaceId}:${identifier}`;
 }

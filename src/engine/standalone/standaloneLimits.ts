@@ -3,18 +3,18 @@ import { holdsRight } from '../../core/rights.ts';
 import { StorageOutcomeUnknown, StorageUnavailable } from '../../storage/port/storage.ts';
 import type { AuditEvent } from '../../storage/port/events.ts';
 import { overrideFences } from '../verify/fences.ts';
-import type { Limiter, LimitResult, StandaloneLimit } from './standaloneLimiter.ts';
+import type { StandaloneLimiter, LimitResult, StandaloneLimit } from './standaloneLimiter.ts';
 import { type NamespaceEntry, type Namespaces, overrideFor } from './namespaces.ts';
 import { requireSomewhere } from '../admin/rootKeys/rootKeyAccess.ts';
 import type { Actor } from '../admin/change/actor.ts';
 import { auditEvent } from '../admin/audit/auditEvent.ts';
-import { mayMake, type NamespaceMaking, noNamespace } from './createNamespace.ts';
-import type { AdminParts } from '../admin/change/adminContext.ts';
+import { mayCreate, type CreateNamespace, noNamespace } from './createNamespace.ts';
+import type { AdminContext } from '../admin/change/adminContext.ts';
 
-/** Overrides that changed under the request are read anew this often, then the request gives up. */
+/** How often a request reads overrides again that changed meanwhile, before it gives up. */
 const MAX_RELOADS = 2;
 
-/** What a limited request was about, for the audit log. */
+/** A resource that a limited request concerns, for the audit log. */
 export interface LimitedResource {
   readonly type: string;
   readonly id: string;
@@ -32,55 +32,55 @@ export interface StandaloneRequest {
   readonly resources: readonly LimitedResource[];
 }
 
-export interface StandaloneParts {
-  readonly admin: AdminParts;
+export interface StandaloneContext {
+  readonly admin: AdminContext;
   readonly namespaces: Namespaces;
-  readonly making: NamespaceMaking;
-  readonly limiter: Limiter;
+  readonly createNamespace: CreateNamespace;
+  readonly limiter: StandaloneLimiter;
 }
 
-/** Limits that belong to no key: who asks names a namespace and an identifier. */
+/** Limits that belong to no key. The caller names a namespace and an identifier. */
 export class StandaloneLimits {
-  readonly #parts: StandaloneParts;
+  readonly #context: StandaloneContext;
 
-  constructor(parts: StandaloneParts) {
-    this.#parts = parts;
+  constructor(context: StandaloneContext) {
+    this.#context = context;
   }
 
-  /** Takes all or nothing; the results are in the order of the requests. */
+  /** Takes all limits or none. The results are in the order of the requests. */
   async limit(actor: Actor, requests: readonly StandaloneRequest[]): Promise<readonly LimitResult[]> {
-    const { freshness } = this.#parts.admin.storage;
+    const { freshness } = this.#context.admin.storage;
     requireSomewhere(actor, 'ratelimit.limit');
-    // What is known here may be too old: asked once for all who wait.
+    // The cached overrides may be too old. Freshness asks the database once for all callers that wait.
     if (!freshness.isFresh()) await freshness.confirm();
     for (let reloads = 0; reloads <= MAX_RELOADS; reloads++) {
       const entries = await this.#entries(actor, [...new Set(requests.map(({ namespace }) => namespace))]);
       const limits = requests.map((request) => applied(request, entries.get(request.namespace)));
-      const results = await this.#parts.limiter.decide(limits);
+      const results = await this.#context.limiter.decide(limits);
       if (results !== null) {
         await this.#writeDown(actor, requests, limits, results);
         return results;
       }
-      for (const { id } of entries.values()) this.#parts.namespaces.drop(id);
+      for (const { id } of entries.values()) this.#context.namespaces.drop(id);
     }
     throw new AppError('UNAVAILABLE', 'The overrides of these limits change all the time; nothing was taken.');
   }
 
-  /** Nothing is made before it is clear that this root key may use all of them. */
+  /** Creates no namespace before it is certain that the root key may use all of them. */
   async #entries(actor: Actor, names: readonly string[]): Promise<ReadonlyMap<string, NamespaceEntry>> {
-    const { namespaces, making } = this.#parts;
+    const { namespaces, createNamespace: making } = this.#context;
     const found = await Promise.all(names.map((name) => namespaces.find(name)));
     for (const [i, name] of names.entries()) {
       const entry = found[i] ?? null;
       const isAllowed =
-        entry === null ? mayMake(actor, 'ratelimit.limit') : holdsRight(actor.rights, 'ratelimit.limit', entry.id);
+        entry === null ? mayCreate(actor, 'ratelimit.limit') : holdsRight(actor.rights, 'ratelimit.limit', entry.id);
       if (!isAllowed) throw noNamespace(name);
     }
-    const entries = await Promise.all(names.map(async (name, i) => found[i] ?? making.make(actor, name)));
+    const entries = await Promise.all(names.map(async (name, i) => found[i] ?? making.create(actor, name)));
     return new Map(entries.map((entry) => [entry.name, entry]));
   }
 
-  /** The limits are decided by now: that their resources could not be written down does not undo them. */
+  /** Writes the resources to the audit log. The limits are decided by then: a failure here does not undo them. */
   async #writeDown(
     actor: Actor,
     requests: readonly StandaloneRequest[],
@@ -96,7 +96,7 @@ export class StandaloneLimits {
     });
     if (events.length === 0) return;
     try {
-      await this.#parts.admin.changes.applyOnce({ writes: [], accounts: [], events });
+      await this.#context.admin.changes.applyOnce({ writes: [], accounts: [], events });
     } catch (error) {
       if (!(error instanceof StorageUnavailable)) throw error;
       throw new StorageOutcomeUnknown('The limit was decided and counted, but not written to the audit log.');
@@ -104,7 +104,7 @@ export class StandaloneLimits {
   }
 }
 
-/** An override replaces all numbers of the request but its cost. */
+/** An override replaces all numbers of the request except its cost. */
 function applied(request: StandaloneRequest, entry: NamespaceEntry | undefined): StandaloneLimit {
   if (entry === undefined) throw new Error('a namespace was not looked up');
   const { identifier, cost } = request;

@@ -1,23 +1,23 @@
 import { AppError } from '../../core/errors.ts';
-import type { ClosedWindows, Ledger, WindowName, WindowPlace } from '../../storage/port/storage.ts';
+import type { ClosedWindows, Ledger, WindowName, WindowCursor } from '../../storage/port/storage.ts';
 import { dropFirst } from '../cache/dropOldest.ts';
 
-/** Accounts that are remembered, so that a counter is asked for by name once only. */
+/** Accounts kept in memory, so that each counter is looked up by name only once. */
 const MAX_KNOWN = 100_000;
-/** Namespaces whose counters are counted at one time. */
-const MAX_ROOMS = 10_000;
-/** The database counts the counters of a namespace once in this time at the most. */
+/** Namespaces whose number of counters is kept in memory. */
+const MAX_COUNTED = 10_000;
+/** The shortest time between two counts of a namespace's counters by the database. */
 const COUNT_EVERY_MS = 1_000;
-/** One that was found full is counted more seldom: a million takes SQLite 80 ms, in which nothing else is answered. */
+/** A full namespace is counted less often. Counting a million takes SQLite 80 ms, during which nothing else is answered. */
 const COUNT_FULL_EVERY_MS = 10_000;
-/** Counters that are looked at in one step when there is no place for a new one. */
+/** Counters that one step checks when the namespace is full. */
 const CLOSE_STEP = 1_000;
-/** A step that found less than half of them ended is the last one for this time. */
+/** After a step that found fewer than half of its counters ended, no other step begins for this long. */
 const CLOSE_EVERY_MS = 1_000;
-/** How often a place that was made is tried for: others may take it first. */
+/** How often a request tries again after ended counters were closed: other requests may use the space first. */
 const MAX_TRIES = 3;
-/** Where others open counters too, it counts again when this node has taken such a part of the room that was left. */
-const PART_OF_ROOM = 1 / 16;
+/** On a shared database, the namespace is counted again when this node has used this share of the space that was left. */
+const RECOUNT_SHARE = 1 / 16;
 
 export interface StrictWindow {
   readonly namespaceId: string;
@@ -33,15 +33,15 @@ export interface StrictWindowsOptions {
 }
 
 /**
- * The accounts of strict standalone limits, and how many there may be. What is remembered here can be removed from the
- * database when its window has ended: a spend on it is then stale, and it is forgotten and asked for again. A namespace that
- * is full goes on with the counters that it has, and those whose window has ended make place for new ones.
+ * Finds the accounts of strict standalone limits, and bounds their number per namespace. When its window has ended, a counter can be
+ * removed from the database although it is kept here. A spend on it is then stale: the caller forgets it and asks again. A full
+ * namespace keeps its counters, and those whose window has ended make space for new ones.
  */
 export class StrictWindows {
   readonly #options: StrictWindowsOptions;
   readonly #known = new Map<string, number>();
   readonly #opening = new Map<string, Promise<number>>();
-  readonly #rooms = new Map<string, Room>();
+  readonly #counts = new Map<string, WindowCount>();
 
   constructor(options: StrictWindowsOptions) {
     this.#options = options;
@@ -65,11 +65,11 @@ export class StrictWindows {
 
   async #open({ namespaceId, identifier, durationMs }: StrictWindow, name: string): Promise<number> {
     const window = { owner: namespaceId, name: identifier, durationMs };
-    const room = this.#roomOf(namespaceId);
-    if (room.mustBeCounted()) await room.count();
-    let account = await this.#openIn(room, window);
-    for (let tries = 0; account === null && tries < MAX_TRIES && (await room.makePlace()); tries++) {
-      account = await this.#openIn(room, window);
+    const count = this.#countOf(namespaceId);
+    if (count.mustBeCounted()) await count.count();
+    let account = await this.#openIfSpace(count, window);
+    for (let tries = 0; account === null && tries < MAX_TRIES && (await count.closeEnded()); tries++) {
+      account = await this.#openIfSpace(count, window);
     }
     if (account === null) throw tooManyCounters(this.#options.maxPerNamespace);
     if (this.#known.size >= MAX_KNOWN) dropFirst(this.#known);
@@ -77,46 +77,46 @@ export class StrictWindows {
     return account;
   }
 
-  /** 0: one that is there is found, and none is made. */
-  #openIn(room: Room, window: WindowName): Promise<number | null> {
+  /** Without space, `max` is 0: an existing counter is found, and none is opened. */
+  #openIfSpace(count: WindowCount, window: WindowName): Promise<number | null> {
     const { ledger } = this.#options;
-    return room.hasPlace() ? room.taking(() => ledger.openWindow(window, null)) : ledger.openWindow(window, 0);
+    return count.hasSpace() ? count.opening(() => ledger.openWindow(window, null)) : ledger.openWindow(window, 0);
   }
 
-  #roomOf(namespaceId: string): Room {
-    const known = this.#rooms.get(namespaceId);
+  #countOf(namespaceId: string): WindowCount {
+    const known = this.#counts.get(namespaceId);
     if (known !== undefined) return known;
-    if (this.#rooms.size >= MAX_ROOMS) dropFirst(this.#rooms);
-    const room = new Room(namespaceId, this.#options);
-    this.#rooms.set(namespaceId, room);
-    return room;
+    if (this.#counts.size >= MAX_COUNTED) dropFirst(this.#counts);
+    const count = new WindowCount(namespaceId, this.#options);
+    this.#counts.set(namespaceId, count);
+    return count;
   }
 }
 
-/** How many counters a namespace has: what the database counted, what was opened here since, and what was closed here. */
-class Room {
+/** How many counters a namespace has: what the database counted, plus those opened here since, minus those closed here. */
+class WindowCount {
   readonly #namespaceId: string;
   readonly #options: StrictWindowsOptions;
   #counted = 0;
   #countedAtMs: number | null = null;
-  /** Since the last count began. */
+  /** Opened since the last count began. */
   #opened = 0;
   #underWay = 0;
   #counting: Promise<void> | null = null;
-  #counts = 0;
-  /** Since the last count. Others may close and open as well: who opens no more than it closed adds nothing. */
+  #timesCounted = 0;
+  /** Closed since the last count. Other nodes may close and open too. A node that opens no more than it closed adds nothing. */
   #closed = 0;
   #closing: Promise<void> | null = null;
   #nextCloseAtMs = 0;
-  /** Where the next step begins. */
-  #closedTo: WindowPlace | null = null;
+  /** Where the next closing step begins; null = at the first counter. */
+  #closedTo: WindowCursor | null = null;
 
   constructor(namespaceId: string, options: StrictWindowsOptions) {
     this.#namespaceId = namespaceId;
     this.#options = options;
   }
 
-  hasPlace(): boolean {
+  hasSpace(): boolean {
     return this.#counted + this.#opened + this.#underWay - this.#closed < this.#options.maxPerNamespace;
   }
 
@@ -124,32 +124,32 @@ class Room {
     if (this.#countedAtMs === null) return true;
     const ageMs = this.#options.ledger.nowMs() - this.#countedAtMs;
     const wasLeft = this.#options.maxPerNamespace - this.#counted;
-    // Alone it need not be counted to know what is left, and what ends keeps it nearly full for as long as it is flooded.
-    const wasFull = wasLeft <= (this.#options.isShared ? 0 : this.#options.maxPerNamespace * PART_OF_ROOM);
-    // A clock that was set back makes the count old, too.
+    // A process alone knows what is left without counting. Under a flood, ended counters keep the namespace nearly full.
+    const wasFull = wasLeft <= (this.#options.isShared ? 0 : this.#options.maxPerNamespace * RECOUNT_SHARE);
+    // A clock that is set back makes the count old, too.
     if (ageMs >= 0 && ageMs < (wasFull ? COUNT_FULL_EVERY_MS : COUNT_EVERY_MS)) return false;
-    return !this.hasPlace() || (this.#options.isShared && this.#opened > wasLeft * PART_OF_ROOM);
+    return !this.hasSpace() || (this.#options.isShared && this.#opened > wasLeft * RECOUNT_SHARE);
   }
 
-  /** Asked once for all who wait. */
+  /** Counts once for all callers that wait. */
   async count(): Promise<void> {
     this.#counting ??= this.#countNow().finally(() => (this.#counting = null));
     await this.#counting;
   }
 
-  /** Removes ended counters, once for all who wait; true when there is a place now. */
-  async makePlace(): Promise<boolean> {
-    if (this.hasPlace()) return true;
+  /** Removes ended counters, once for all callers that wait. True when there is space now. */
+  async closeEnded(): Promise<boolean> {
+    if (this.hasSpace()) return true;
     const waitMs = this.#nextCloseAtMs - this.#options.ledger.nowMs();
-    // A clock that was set back does not make it wait for longer.
+    // A clock that is set back does not prolong the wait.
     if (this.#closing === null && waitMs > 0 && waitMs <= CLOSE_EVERY_MS) return false;
-    this.#closing ??= this.#closeSome().finally(() => (this.#closing = null));
+    this.#closing ??= this.#closeEndedNow().finally(() => (this.#closing = null));
     await this.#closing;
-    return this.hasPlace();
+    return this.hasSpace();
   }
 
-  /** One that was there already is taken for a new one until the next count: that is never too little. */
-  async taking(open: () => Promise<number | null>): Promise<number | null> {
+  /** Runs `open` and adds one to the count. An existing counter is added too, until the next count, so the sum is never too low. */
+  async opening(open: () => Promise<number | null>): Promise<number | null> {
     this.#underWay++;
     try {
       return await open();
@@ -159,22 +159,22 @@ class Room {
     }
   }
 
-  /** What is opened while the database counts may be in the count or not: it is added. */
+  /** Counters that are opened while the database counts may be in its count or not. They are added. */
   async #countNow(): Promise<void> {
     const openedBefore = this.#opened;
     const startedAtMs = this.#options.ledger.nowMs();
     this.#counted = await this.#options.ledger.countWindows(this.#namespaceId, this.#options.maxPerNamespace);
     this.#opened -= openedBefore;
     this.#closed = 0;
-    this.#counts++;
+    this.#timesCounted++;
     this.#countedAtMs = startedAtMs;
   }
 
   /**
-   * One step, and another one from the beginning when it came to the end without having found any. As long as half of those
-   * that are looked at have ended, a counter that is opened pays for two; otherwise it is not looked again for a while.
+   * Makes one step, and another one from the beginning when the first reached the end without closing any. While at least half of the
+   * checked counters have ended, each opened counter costs two checks at most. Otherwise the next step waits for CLOSE_EVERY_MS.
    */
-  async #closeSome(): Promise<void> {
+  async #closeEndedNow(): Promise<void> {
     const from = this.#closedTo;
     let step = await this.#closeStep();
     if (step.closed === 0 && from !== null && this.#closedTo === null) step = await this.#closeStep();
@@ -182,11 +182,12 @@ class Room {
   }
 
   async #closeStep(): Promise<ClosedWindows> {
-    const counts = this.#counts;
+    const counts = this.#timesCounted;
     const step = await this.#options.ledger.closeEndedWindows(this.#namespaceId, CLOSE_STEP, this.#closedTo);
     this.#closedTo = step.last;
-    // A count that ended meanwhile may know of it already. And there may be more than were counted: the bound was lowered.
-    if (counts === this.#counts) this.#closed = Math.min(this.#closed + step.closed, this.#counted + this.#opened);
+    // A count that ended meanwhile may include this step. And more may be closed than were counted, if the bound was lowered.
+    if (counts === this.#timesCounted)
+      this.#closed = Math.min(this.#closed + step.closed, this.#counted + this.#opened);
     return step;
   }
 }

@@ -4,13 +4,13 @@ import { dropFirst } from '../cache/dropOldest.ts';
 import type { LocalLimits } from '../local/localLimits.ts';
 import type { KeyEntry } from '../cache/keyEntry.ts';
 import { type AppliedLimit, ownerOf } from './appliedLimits.ts';
-import { Lines } from '../admin/change/oneAtATime.ts';
+import { OneAtATime } from '../admin/change/oneAtATime.ts';
 import { liveAdHoc, tooManyAdHocLimits } from '../local/localWindow.ts';
 
 const MAX = MAX_ADHOC_LIMITS_PER_OWNER;
-/** Owners whose strict ones are counted at one time. */
+/** Owners whose number of strict ad-hoc limits is kept in memory. */
 const MAX_COUNTED = 10_000;
-/** Where other nodes open strict ones too, a count is good for so long. */
+/** How long a count is used on a shared database, where other nodes open strict limits too. */
 const SHARED_COUNT_MS = 1_000;
 
 interface Count {
@@ -19,26 +19,27 @@ interface Count {
 }
 
 /**
- * How many ad-hoc limits there may be through one key: local and strict ones together, its own and those of its identity.
+ * Bounds the number of ad-hoc limits of one key: local and strict ones together, its own and those of its identity.
  *
- * Local ones stand in memory and are opened in the turn of the request, by the number of strict ones that is known here.
- * Strict ones are opened by the database, which is told how many others there are. Whoever opens a strict one, or counts them,
- * stands in one line with all who do so for the same key or identity. First of all it forgets the number: until it is counted
- * again, at the end of that line, no local one is opened, and so none is opened while a strict one is under way.
+ * A local limit is opened in memory, in the turn of the request. That needs the number of strict ones, which is kept here.
+ * A strict limit is opened by the database, which is told how many strict ones the owner may have.
+ * Opening or counting strict limits of one key or identity is done one at a time. Opening a strict one first forgets their number.
+ * While the number is unknown, no local limit is opened; so none is opened while a strict one is being opened. The next request for
+ * a new local limit waits for its turn in the same queue, and counts again.
  */
 export class AdHocLimits {
   readonly #localLimits: LocalLimits;
   readonly #ledger: Ledger;
   readonly #counts = new Map<string, Count>();
-  readonly #lines = new Lines('Too many limits of one owner wait to be opened; nothing was spent.');
+  readonly #oneAtATime = new OneAtATime('Too many limits of one owner wait to be opened; nothing was spent.');
 
   constructor(localLimits: LocalLimits, ledger: Ledger) {
     this.#localLimits = localLimits;
     this.#ledger = ledger;
   }
 
-  /** One more local one may be opened in this turn; otherwise it has to be asked for first. Refuses without asking when it can. */
-  hasRoom(entry: KeyEntry, nowMs: number): boolean {
+  /** One more local limit may be opened in this turn. False: `requireSpace` first. Throws when the limits in memory alone are too many. */
+  mayOpenLocal(entry: KeyEntry, nowMs: number): boolean {
     let total = 0;
     let isKnown = true;
     for (const id of ownersOf(entry)) {
@@ -52,20 +53,20 @@ export class AdHocLimits {
     return isKnown && total < MAX;
   }
 
-  /** Returns when there is room as far as is known; refuses when there is none. */
-  async makeRoom(entry: KeyEntry): Promise<void> {
-    await this.#lines.run(lineOf(entry), async () => {
+  /** Counts the limits again, and closes ended ones if there is no space. Throws when there is still none. */
+  async requireSpace(entry: KeyEntry): Promise<void> {
+    await this.#oneAtATime.run(queueOf(entry), async () => {
       await this.#count(entry);
-      if (this.hasRoom(entry, this.#ledger.nowMs())) return;
+      if (this.mayOpenLocal(entry, this.#ledger.nowMs())) return;
       await this.#closeEnded(entry);
       await this.#count(entry);
-      if (!this.hasRoom(entry, this.#ledger.nowMs())) throw tooManyAdHocLimits();
+      if (!this.mayOpenLocal(entry, this.#ledger.nowMs())) throw tooManyAdHocLimits();
     });
   }
 
   /**
-   * The accounts of the ad-hoc ones among strict limits, which are opened if there are none; null for the others. One after the
-   * other: the first that is refused is the last that is asked for.
+   * The accounts of the ad-hoc limits among the strict ones; null for the others. Missing accounts are opened one after the other: a
+   * refusal opens no further ones.
    */
   async accounts(entry: KeyEntry, strict: readonly AppliedLimit[]): Promise<(number | null)[]> {
     const windowOf = (limit: AppliedLimit): WindowName | null =>
@@ -73,17 +74,17 @@ export class AdHocLimits {
     const windows = strict.map(windowOf);
     const found = await Promise.all(windows.map(async (window) => window && this.#ledger.openWindow(window, 0)));
     for (const [i, window] of windows.entries()) {
-      if (window !== null) found[i] ??= await this.#lines.run(lineOf(entry), () => this.#open(entry, window));
+      if (window !== null) found[i] ??= await this.#oneAtATime.run(queueOf(entry), () => this.#open(entry, window));
     }
     return found;
   }
 
-  /** The database closes what has ended of this owner; of another one it is closed when there is no room. */
+  /** `openWindow` closes ended windows of this owner by itself. Those of the other owner are closed here when there is no space. */
   async #open(entry: KeyEntry, window: WindowName): Promise<number> {
     for (const isTidied of ownersOf(entry).length === 1 ? [false] : [false, true]) {
       if (isTidied) await this.#closeEnded(entry);
-      const room = MAX - (await this.#countBeside(entry, window.owner));
-      const account = room > 0 ? await this.#ledger.openWindow(window, room) : null;
+      const left = MAX - (await this.#countBeside(entry, window.owner));
+      const account = left > 0 ? await this.#ledger.openWindow(window, left) : null;
       if (account !== null) return account;
     }
     throw tooManyAdHocLimits();
@@ -93,7 +94,7 @@ export class AdHocLimits {
     const count = this.#counts.get(id);
     if (count === undefined) return null;
     const ageMs = nowMs - count.atMs;
-    // A clock that was set back makes a count old, too.
+    // A clock that is set back makes a count old, too.
     return !this.#localLimits.isShared || (ageMs >= 0 && ageMs < SHARED_COUNT_MS) ? count.strict : null;
   }
 
@@ -106,7 +107,7 @@ export class AdHocLimits {
     }
   }
 
-  /** A node that is cut off goes on with its local limits: it opens no strict ones itself. */
+  /** Without a database, a node of several continues with its local limits and the last count. It opens no strict limits then. */
   async #countStrict(id: string): Promise<number> {
     try {
       return await this.#ledger.countWindows(id, MAX);
@@ -116,11 +117,11 @@ export class AdHocLimits {
     }
   }
 
-  /** All but the strict ones of this owner, which the database counts. */
+  /** All ad-hoc limits except the strict ones of this owner, which the database counts when it opens one. */
   async #countBeside(entry: KeyEntry, owner: string): Promise<number> {
     const ids = ownersOf(entry);
     for (const id of ids) await this.#localLimits.load(id, this.#ledger.nowMs());
-    // From here on no local one is opened.
+    // From here on no local limit is opened.
     this.#counts.delete(owner);
     const nowMs = this.#ledger.nowMs();
     let others = 0;
@@ -137,13 +138,13 @@ export class AdHocLimits {
   }
 }
 
-/** Only a limit of the key itself, asked for with another duration, counts for a key that has an identity. */
+/** For a key with an identity, ad-hoc limits count for the identity. Only a limit of the key with another duration counts for the key. */
 function ownersOf({ id, identity, limits }: KeyEntry): readonly string[] {
   if (identity === null) return [id];
   return limits === null ? [identity.id] : [id, identity.id];
 }
 
-function lineOf({ id, identity }: KeyEntry): string {
+function queueOf({ id, identity }: KeyEntry): string {
   return identity?.id ?? id;
 }
 

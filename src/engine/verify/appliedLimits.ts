@@ -2,7 +2,7 @@ import { AppError, repeatable } from '../../core/errors.ts';
 import { DEFAULT_LIMIT_NAME, type LimitRecord } from '../../core/records.ts';
 import type { KeyEntry } from '../cache/keyEntry.ts';
 
-/** What a request says of one limit. */
+/** One limit as a request names it. */
 export interface LimitRequest {
   readonly name: string;
   readonly cost?: number;
@@ -18,32 +18,32 @@ export interface AppliedLimit {
   readonly durationMs: number;
   readonly async: boolean;
   readonly cost: number;
-  /** Counts for the identity of the key, not for the key. */
+  /** The limit counts for the identity of the key, not for the key. */
   readonly ofIdentity: boolean;
-  /** Not a counter of a configured limit: such counters are bounded in number. */
+  /** Its counter is not that of a configured limit. The number of such counters is bounded. */
   readonly isAdHoc: boolean;
-  /** Account of a configured strict limit (`accountOf`); null: local, or an ad-hoc one whose account is asked for by name. */
+  /** Account of a configured strict limit (see `accountOf`). null: a local limit, or an ad-hoc one whose account is found by name. */
   readonly account: number | null;
-  /** What the wire layer made of it; made once, on the first answer. */
+  /** Text of answers, made once by the wire layer, on the first answer. */
   wire: LimitWire | null;
 }
 
-/** The parts of an answer that are the same as long as the limit is. */
+/** The parts of an answer that stay the same while the limit does. */
 export interface LimitWire {
-  /** Up to what is left of it: as the key's limit, and as one of its limits. */
+  /** The text before the number that is left, in `ratelimit` and in an item of `ratelimits`. */
   readonly ownHead: string;
   readonly itemHead: string;
-  /** How it ends as one of its limits. */
+  /** The end of an item of `ratelimits`. */
   readonly keptEnd: string;
   readonly exceededEnd: string;
   readonly isAscii: boolean;
-  /** The header that says what is granted, and the other one up to what is left of it. */
+  /** The header with the limit, and the other header up to the number that is left. */
   readonly linesHead: string;
 }
 
 const NONE: readonly AppliedLimit[] = [];
 
-/** A limit that runs as it is configured: kept with the key, and not made anew for every verification. */
+/** A limit as it is configured. It is kept with the key, not made again for every verification. */
 export function asConfigured({ name, limit, durationMs, async, account }: LimitRecord): AppliedLimit {
   return { name, limit, durationMs, async, cost: 1, ofIdentity: false, isAdHoc: false, account, wire: null };
 }
@@ -54,14 +54,14 @@ export function ownerOf(entry: KeyEntry, { ofIdentity }: AppliedLimit): string {
 }
 
 export function accountOf({ accountsFrom }: KeyEntry, { account }: AppliedLimit): number | null {
-  // Limits of an identity are counted from nothing, and so is a key that has one: it is not packed.
+  // A key with an identity is not packed, so its accounts and those of the identity start from 0.
   return account === null ? null : accountsFrom + account;
 }
 
 /**
- * Which limits apply: all limits of the key, always; those of its identity when the request names them. For one name the
- * request's own numbers count, else the key's, else the identity's. Limit and duration together make an ad-hoc limit, which
- * counts for the identity if the key has one; one of them alone replaces that part of the configured limit.
+ * The limits that apply: always all limits of the key, and those of its identity that the request names. For one name, the numbers of
+ * the request go before those of the key, and these before those of the identity. A request with limit and duration makes an ad-hoc
+ * limit, which counts for the identity if the key has one. One of the two alone replaces that number of the configured limit.
  */
 export function appliedLimits(entry: KeyEntry, requested: readonly LimitRequest[] | null): readonly AppliedLimit[] {
   if (requested === null) return entry.limits ?? NONE;
@@ -87,7 +87,7 @@ function asRequested(entry: KeyEntry, request: LimitRequest, limit: AppliedLimit
     limit: request.limit ?? limit.limit,
     durationMs,
     cost: request.cost ?? 1,
-    // With another duration it is another counter: an ad-hoc one.
+    // Another duration is another counter: an ad-hoc one.
     isAdHoc: durationMs !== limit.durationMs,
     account: durationMs === limit.durationMs ? limit.account : null,
     wire: null,
@@ -97,7 +97,7 @@ function asRequested(entry: KeyEntry, request: LimitRequest, limit: AppliedLimit
 function adHoc(entry: KeyEntry, request: LimitRequest, limit: AppliedLimit | null): AppliedLimit {
   const async = limit?.async ?? request.async ?? true;
   const ofIdentity = entry.identity !== null;
-  // The same owner, name, duration and mode: the same counter as the one that is configured there.
+  // With the owner, name, duration and mode of a configured limit, it uses the counter of that limit.
   const own = ofIdentity ? identityLimit(entry, request.name) : limit;
   const isOwn = own !== null && own.durationMs === request.durationMs && own.async === async;
   return {

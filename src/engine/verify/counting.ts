@@ -3,11 +3,11 @@ import type { LocalLeg } from '../local/localWindow.ts';
 import type { AppliedLimit } from './appliedLimits.ts';
 import type { VerifyRequest } from './request.ts';
 
-/** A verification that is being counted. */
+/** A verification whose record checks have passed, and whose limits and credits are being counted. */
 export interface Counting {
   readonly entry: KeyEntry;
   readonly request: VerifyRequest;
-  /** How often the key was read anew for this verification. */
+  /** How often this verification has read the key again. */
   readonly reloads: number;
   readonly nowMs: number;
   /** All limits that apply, in the order in which they are reported. */
@@ -18,7 +18,7 @@ export interface Counting {
   readonly strict: readonly AppliedLimit[];
 }
 
-/** The credits of the key, or those that it shares with the other keys of its identity. */
+/** The key has credits of its own, or shares those of its identity. */
 export function hasCredits({ credits, identity }: KeyEntry): boolean {
   return credits !== null || (identity !== null && identity.credits !== null);
 }

@@ -2,7 +2,7 @@ import type { LegRule } from '../../core/account.ts';
 import type { CreditsRecord } from '../../core/records.ts';
 import type { Leg } from '../../core/spend.ts';
 import type { KeyEntry } from '../cache/keyEntry.ts';
-import type { Refills } from '../refill/refillPlans.ts';
+import type { RefillPlans } from '../refill/refillPlans.ts';
 import { accountOf, type AppliedLimit } from './appliedLimits.ts';
 import type { Counting } from './counting.ts';
 
@@ -10,12 +10,12 @@ const WITHOUT_REFILL: LegRule = { kind: 'credits', refill: null };
 
 /**
  * The legs of one spend, in the order of the pipeline: strict limits, then the credits of the key, then those of its identity.
- * `adHoc`: accounts of the ad-hoc limits among the strict ones.
+ * `adHoc`: the accounts of the ad-hoc limits among the strict ones, by index.
  */
 export function exactLegs(
   { entry, request, strict }: Counting,
   adHoc: readonly (number | null)[] | null,
-  refills: Refills,
+  refills: RefillPlans,
   nowMs: number,
 ): readonly Leg[] {
   const legs: Leg[] = [];
@@ -40,7 +40,7 @@ function creditLeg(
   { account, refill }: CreditsRecord,
   amount: number,
   revision: number,
-  refills: Refills,
+  refills: RefillPlans,
   nowMs: number,
 ): Leg {
   const rule: LegRule = refill === null ? WITHOUT_REFILL : { kind: 'credits', refill: refills.plan(refill, nowMs) };

@@ -14,8 +14,8 @@ import type { NamespaceEntry } from '../standalone/namespaces.ts';
 import type { Counting } from './counting.ts';
 
 /**
- * The records that decided a verification, except those whose revision a leg of its spend names: the accounts of a record carry
- * its revision. Most keys have counters of their own and need no fence.
+ * The records that decided a verification, except those whose revision a leg of its spend names: every account carries the revision
+ * of its record. Most keys have counters of their own and need no fence.
  */
 export function fencesOf(counting: Counting): readonly Fence[] {
   const { entry, request, strict } = counting;
@@ -26,7 +26,7 @@ export function fencesOf(counting: Counting): readonly Fence[] {
   return fencesBeside(counting, { key, identity: ofIdentity || (identity !== null && identity.credits !== null) });
 }
 
-/** The records that decided a verification, all of them: where no leg names any. */
+/** All records that decided a verification, for a spend without legs. */
 export function everyFenceOf(counting: Counting): readonly Fence[] {
   return fencesBeside(counting, { key: false, identity: false });
 }
@@ -40,7 +40,7 @@ function fencesBeside({ entry, request }: Counting, isNamed: { key: boolean; ide
   return fences;
 }
 
-/** An ad-hoc limit has a window of its own, which names no record. */
+/** False for an ad-hoc limit: its window belongs to no record. */
 function hasAccount(entry: KeyEntry, limit: AppliedLimit): boolean {
   return accountOf(entry, limit) !== null;
 }
@@ -54,11 +54,14 @@ function permissionFences(entry: KeyEntry, query: PermissionQuery): Fence[] {
   ]);
 }
 
-/** What decided the numbers of a standalone limit: the override of its identifier, or that there is none and which patterns there are. */
+/**
+ * The records that decided the numbers of a standalone limit: the override of its identifier; without one, the fact that there is
+ * none, and the patterns of the namespace.
+ */
 export function overrideFences({ id, exact, patternsRevision }: NamespaceEntry, identifier: string): readonly Fence[] {
   const override = exact.get(identifier);
   if (override !== undefined) return [recordFence('override', override.id, override.revision)];
   const patterns = patternsFence(id, patternsRevision);
-  // An identifier with a star can only have a pattern of the same text.
+  // The own override of an identifier with a star would be a pattern, which the patterns fence covers.
   return isPattern(identifier) ? [patterns] : [noOverrideFence(id, identifier), patterns];
 }

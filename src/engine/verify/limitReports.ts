@@ -5,10 +5,10 @@ import type { AppliedLimit } from './appliedLimits.ts';
 import type { Counting } from './counting.ts';
 import type { LimitReport } from './verdict.ts';
 
-/** What the ledger has decided about the strict limits. */
+/** An outcome in which the ledger has decided about the strict limits. */
 type Decided = SpendOutcome & { readonly status: 'taken' | 'refused' };
 
-/** Of the local limits alone: the ledger was not asked. `refusedBy` is the leg that refused; -1: none did. */
+/** Reports of the local limits alone, when the ledger is not asked. `refusedBy`: the leg that refused; -1 = none. */
 export function localReports(
   localLimits: LocalLimits,
   limits: readonly AppliedLimit[],
@@ -25,7 +25,7 @@ export function localReports(
   return reports;
 }
 
-/** In the order of the limits: local ones as this node counts them, strict ones as the ledger answered. */
+/** Reports of all limits, in their order: local limits as this node counts them, strict limits as the ledger answered. */
 export function allReports(localLimits: LocalLimits, { limits, local }: Counting, outcome: Decided): LimitReport[] {
   const refusedBy = outcome.status === 'refused' ? outcome.by : -1;
   const reports: LimitReport[] = [];

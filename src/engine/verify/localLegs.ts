@@ -6,7 +6,7 @@ import { findWindow, type LocalLeg, type LocalOwner } from '../local/localWindow
 import type { AdHocLimits } from './adHocLimits.ts';
 import { type AppliedLimit, ownerOf } from './appliedLimits.ts';
 
-/** What a verification waits for before its local limits can be counted. */
+/** Work that a verification waits for before its local limits can be counted. */
 export type Preparation = () => Promise<void>;
 
 const NO_LEGS: readonly LocalLeg[] = [];
@@ -25,7 +25,7 @@ export class LocalLegs {
     this.#ledger = ledger;
   }
 
-  /** One leg for each local limit, or what has to be waited for first: saved counts are loaded, or an ad-hoc limit needs room. */
+  /** One leg for each local limit; or what to wait for first: loading saved counts, or space for an ad-hoc limit. */
   of(entry: KeyEntry, limits: readonly AppliedLimit[], nowMs: number): readonly LocalLeg[] | Preparation {
     let legs: LocalLeg[] | null = null;
     for (const applied of limits) {
@@ -33,7 +33,7 @@ export class LocalLegs {
       const owner = applied.ofIdentity ? this.#localLimits.owner(ownerOf(entry, applied)) : this.#ownOwner(entry);
       if (owner === undefined) return this.#loading(ownerOf(entry, applied));
       const isNew = applied.isAdHoc && findWindow(owner.windows, applied) === undefined;
-      if (isNew && !this.#adHoc.hasRoom(entry, nowMs)) return this.#makingRoom(entry);
+      if (isNew && !this.#adHoc.mayOpenLocal(entry, nowMs)) return this.#makingSpace(entry);
       const window = this.#localLimits.window(owner, applied, nowMs);
       legs ??= [];
       legs.push({ window, limit: applied.limit, cost: applied.cost, resetAtMs: window.resetAtMs });
@@ -41,22 +41,22 @@ export class LocalLegs {
     return legs ?? NO_LEGS;
   }
 
-  /** The first leg that has not enough left; -1: all have. */
+  /** The index of the first leg that has not enough left; -1 = none. */
   firstRefusal(legs: readonly LocalLeg[]): number {
     for (let i = 0; i < legs.length; i++) if (!this.#localLimits.allows(legs[i] as LocalLeg)) return i;
     return -1;
   }
 
-  // Not inside the loop above: a closure there would be allocated for every verification.
+  // A method of its own: a closure inside the loop above would be allocated for every verification.
   #loading(owner: string): Preparation {
     return () => this.#localLimits.load(owner, this.#ledger.nowMs());
   }
 
-  #makingRoom(entry: KeyEntry): Preparation {
-    return () => this.#adHoc.makeRoom(entry);
+  #makingSpace(entry: KeyEntry): Preparation {
+    return () => this.#adHoc.requireSpace(entry);
   }
 
-  /** The key remembers its owner: a lookup by id among 100,000 owners costs more. */
+  /** The key keeps its owner, because a lookup by id among 100,000 owners costs more. */
   #ownOwner(entry: KeyEntry): LocalOwner | undefined {
     if (entry.local !== null && !entry.local.isForgotten) return entry.local;
     const owner = this.#localLimits.owner(entry.id);

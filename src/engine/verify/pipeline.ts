@@ -17,7 +17,7 @@ export interface CountCheck {
 }
 
 /**
- * The whole verification, from an unknown key to credits. The first row that refuses decides the code, and then nothing is counted.
+ * The whole verification, from an unknown key to credits. The first row that refuses decides the code. A refusal counts nothing.
  * Local limits are counted in memory (localLegs.ts); strict limits and credits are one spend of the ledger (exactLegs.ts).
  */
 export const PIPELINE: readonly (RecordCheck | CountCheck)[] = [

@@ -2,7 +2,7 @@ import { AppError } from '../../core/errors.ts';
 
 const WINDOW_MS = 1000;
 
-/** How many keys each root key may verify in a second on this node, where verifying needs a root key. */
+/** Bounds the keys that each root key verifies in a second on this node, where verifying needs a root key. */
 export class VerificationQuota {
   /** null = no quota. */
   readonly #max: number | null;
@@ -13,7 +13,7 @@ export class VerificationQuota {
     this.#max = max;
   }
 
-  /** Takes so many, or none and refuses. Only the running second is kept in mind. */
+  /** Takes `count` verifications, or throws and takes none. Only the running second is counted. */
   take(rootKeyId: string, count: number, nowMs: number): void {
     if (this.#max === null) return;
     if (count > this.#max) throw tooLong(count, this.#max);
@@ -31,7 +31,7 @@ export class VerificationQuota {
   }
 }
 
-/** Waiting does not help. */
+/** A list that exceeds the quota by itself: waiting does not help. */
 function tooLong(count: number, max: number): AppError {
   return new AppError(
     'RATE_LIMITED',

@@ -5,13 +5,13 @@ import type { VerdictCode } from '../../core/verdictCodes.ts';
 import type { Ledger } from '../../storage/port/storage.ts';
 import type { KeyEntry } from '../cache/keyEntry.ts';
 import type { LocalLimits } from '../local/localLimits.ts';
-import type { Refills } from '../refill/refillPlans.ts';
+import type { RefillPlans } from '../refill/refillPlans.ts';
 import type { AppliedLimit } from './appliedLimits.ts';
 import type { Counting } from './counting.ts';
 import { allReports } from './limitReports.ts';
 import { codeOfCount } from './pipeline.ts';
 
-/** A limit that ran, after this verification. */
+/** A limit that was checked, as it is after this verification. */
 export interface LimitReport {
   readonly limit: AppliedLimit;
   readonly remaining: number;
@@ -19,18 +19,18 @@ export interface LimitReport {
   readonly exceeded: boolean;
 }
 
-/** The answer to "may it pass?". A value, never an exception. */
+/** The answer to a verification. It is a value, never an exception. */
 export interface Verdict {
   readonly code: VerdictCode;
-  /** null when there is no such key. */
+  /** null for an unknown key. */
   readonly key: KeyEntry | null;
-  /** Credits after this verification; null when the key has none, or they are not known without asking. */
+  /** Credits after this verification; null when the key has none, or this node does not know them without asking the database. */
   readonly remaining: number | null;
-  /** null when none ran. */
+  /** null when no limit was checked. */
   readonly limits: readonly LimitReport[] | null;
-  /** Answered before under the same idempotency key, and not charged again. */
+  /** The answer was given before under the same idempotency key. Nothing was charged again. */
   readonly replayed: boolean;
-  /** When it was decided; 0 = of no known key. */
+  /** When the verdict was decided; 0 for an unknown key. */
   readonly atMs: number;
 }
 
@@ -50,29 +50,29 @@ export function valid(key: KeyEntry, limits: readonly LimitReport[] | null, atMs
   return { code: 'VALID', key, remaining: null, limits, replayed: false, atMs };
 }
 
-/** Makes verdicts of what the pipeline and the ledger have decided. */
+/** Makes verdicts from what the pipeline and the ledger decided. */
 export class Verdicts {
   readonly #localLimits: LocalLimits;
   readonly #ledger: Ledger;
-  readonly #refills: Refills;
+  readonly #refills: RefillPlans;
 
-  constructor(localLimits: LocalLimits, ledger: Ledger, refills: Refills) {
+  constructor(localLimits: LocalLimits, ledger: Ledger, refills: RefillPlans) {
     this.#localLimits = localLimits;
     this.#ledger = ledger;
     this.#refills = refills;
   }
 
-  /** A refusal before the ledger is asked takes nothing. It tells the balance where that is known without asking. */
+  /** A refusal without asking the ledger takes nothing. It shows the balance if this node knows it. */
   refuse(entry: KeyEntry, code: VerdictCode, limits: readonly LimitReport[] | null, nowMs: number): Verdict {
     const own = this.#peek(entry.credits, nowMs);
     const shared = this.#peek(entry.identity?.credits ?? null, nowMs);
-    // One that is not known could be the smaller one: then nothing is told.
+    // If either balance is unknown, it could be the smaller one. Then the verdict shows none.
     const isKnown = own !== undefined && shared !== undefined;
     const remaining = !isKnown ? null : own === null || shared === null ? (own ?? shared) : Math.min(own, shared);
     return { code, key: entry, remaining, limits, replayed: false, atMs: nowMs };
   }
 
-  /** Of an outcome of the ledger that is not stale. */
+  /** The verdict of a ledger outcome that is not stale. */
   of(counting: Counting, outcome: SpendOutcome): Verdict {
     const { entry } = counting;
     switch (outcome.status) {
@@ -85,7 +85,7 @@ export class Verdicts {
           remaining: leastLeft(outcome.legs, counting.strict.length),
           limits: counting.limits.length === 0 ? null : allReports(this.#localLimits, counting, outcome),
           replayed,
-          // The ledger decides later than it is asked. An earlier answer is given now.
+          // A spend is decided at the ledger's time. A remembered answer counts at the time of this request.
           atMs: replayed ? counting.nowMs : outcome.nowMs,
         };
       }
@@ -103,7 +103,7 @@ export class Verdicts {
     }
   }
 
-  /** The balance where it is known without asking; null: there is no counter, undefined: it is not known. */
+  /** The balance if this node knows it. null = there are no credits; undefined = unknown. */
   #peek(credits: CreditsRecord | null, nowMs: number): number | null | undefined {
     if (credits === null) return null;
     const state = this.#ledger.peek(credits.account);
@@ -116,7 +116,7 @@ function codeOf({ strict }: Counting, outcome: SpendOutcome): VerdictCode {
   return outcome.by < strict.length ? OVER_STRICT_LIMIT : OUT_OF_CREDITS;
 }
 
-/** What is left of the credits, whose legs come after those of the limits; null where there are none. */
+/** The smallest balance among the legs from `first` on, which are those of credits; null = there are none. */
 function leastLeft(legs: readonly LegResult[], first: number): number | null {
   let least: number | null = null;
   for (let i = first; i < legs.length; i++) {

@@ -6,7 +6,7 @@ import type { TallyBook } from '../analytics/openCounts.ts';
 import type { KeyCache } from '../cache/keyCache.ts';
 import type { KeyEntry } from '../cache/keyEntry.ts';
 import type { LocalLimits } from '../local/localLimits.ts';
-import type { Refills } from '../refill/refillPlans.ts';
+import type { RefillPlans } from '../refill/refillPlans.ts';
 import { AdHocLimits } from './adHocLimits.ts';
 import { type AppliedLimit, appliedLimits } from './appliedLimits.ts';
 import { type Counting, hasCredits } from './counting.ts';
@@ -23,7 +23,7 @@ export interface VerifyContext {
   readonly localLimits: LocalLimits;
   readonly ledger: Ledger;
   readonly freshness: Freshness;
-  readonly refills: Refills;
+  readonly refills: RefillPlans;
   /** Counts every verdict; null = analytics are off. */
   readonly analytics: TallyBook | null;
 }
@@ -31,12 +31,12 @@ export interface VerifyContext {
 const NO_LIMITS: readonly AppliedLimit[] = [];
 const OVER_LOCAL_LIMIT = codeOfCount('local limits');
 
-/** A record or refill epoch that changes under the request is read anew this often, then the request gives up. */
+/** How often a request reads a key again whose record or refill epoch changed meanwhile, before it gives up. */
 const MAX_RELOADS = 2;
 
 /**
- * The one entrance to a verification. It finds the key, asks the pipeline (pipeline.ts) and counts the verdict for analytics. Where
- * nothing exact is asked, it answers in the same turn, with no I/O.
+ * The one entrance to a verification. It finds the key, runs the pipeline (pipeline.ts) and counts the verdict for analytics. When a
+ * cached key has neither strict limits nor credits, it answers in the same turn, without I/O.
  */
 export class Verifier {
   readonly #context: VerifyContext;
@@ -53,7 +53,7 @@ export class Verifier {
     this.#verdicts = new Verdicts(localLimits, ledger, refills);
   }
 
-  /** From now on every question is refused: nothing may be called valid any more. */
+  /** Refuses every request from now on: no key may be called valid any more. */
   stop(reason: string): void {
     this.#stopped = reason;
   }
@@ -82,7 +82,7 @@ export class Verifier {
     return this.#context.freshness.isFresh() ? this.#decideCached(request) : this.#confirmAndDecide(request);
   }
 
-  /** What is cached may be too old. Freshness asks the database once for all who wait, never once for each key. */
+  /** The cache may be too old. Freshness asks the database once for all requests that wait, not once per key. */
   async #confirmAndDecide(request: VerifyRequest): Promise<Verdict> {
     await this.#context.freshness.confirm();
     return this.#decideCached(request);
@@ -120,7 +120,7 @@ export class Verifier {
     return this.#count(entry, request, reloads, nowMs);
   }
 
-  /** Local limits are counted from memory. When they allow it, the ledger decides about strict limits and credits. */
+  /** Checks local limits in memory. When they allow the request, the ledger decides strict limits and credits. */
   #count(entry: KeyEntry, request: VerifyRequest, reloads: number, nowMs: number): Verdict | PromiseLike<Verdict> {
     const { localLimits } = this.#context;
     const limits = appliedLimits(entry, request.limits);
@@ -137,7 +137,7 @@ export class Verifier {
     if (refusedBy < 0) return this.#spend(counting);
     const reports = localReports(localLimits, limits, local, refusedBy);
     const refusal = this.#verdicts.refuse(entry, OVER_LOCAL_LIMIT, reports, nowMs);
-    return request.idempotency !== null && isExact ? this.#replayOr(refusal, counting) : refusal;
+    return request.idempotency !== null && isExact ? this.#earlierAnswerOr(refusal, counting) : refusal;
   }
 
   async #prepareAndCount(
@@ -189,16 +189,16 @@ export class Verifier {
     return outcome.status === 'stale' ? this.#decideAgain(counting) : this.#verdicts.of(counting, outcome);
   }
 
-  /** A retry of what was charged already is answered as it was, although the local limit is used up by now. */
-  async #replayOr(refusal: Verdict, counting: Counting): Promise<Verdict> {
+  /** A retry of a charged request gets its earlier answer, although the local limit is used up by now. */
+  async #earlierAnswerOr(refusal: Verdict, counting: Counting): Promise<Verdict> {
     const { ledger } = this.#context;
     const { entry, request } = counting;
     if (request.idempotency === null) return refusal;
-    // A key that may not pass any more gets no earlier answer.
+    // A key whose records have changed gets no earlier answer: it may no longer be valid.
     const check = await ledger.spend({ legs: [], fences: everyFenceOf(counting), idempotency: null });
     if (check.status === 'stale') return this.#decideAgain(counting);
-    const replayed = await ledger.findReplay({ scope: entry.id, ...request.idempotency });
-    return replayed === null ? refusal : this.#verdicts.of(counting, replayed);
+    const earlier = await ledger.findAnswer({ scope: entry.id, ...request.idempotency });
+    return earlier === null ? refusal : this.#verdicts.of(counting, earlier);
   }
 
   async #decideAgain({ entry, request, reloads }: Counting): Promise<Verdict> {
@@ -208,7 +208,7 @@ export class Verifier {
       throw new AppError('UNAVAILABLE', `The key ${entry.id} ${why}; nothing was spent.`);
     }
     for (const digest of digestsOf(request)) keys.drop(digest);
-    // Unless another request has read it anew already.
+    // Drops the identity only if no other request has read it again already.
     if (entry.identity !== null) keys.dropIdentityOf(entry.identity);
     return this.#findAndDecide(request, reloads + 1);
   }

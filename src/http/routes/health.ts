@@ -26,7 +26,9 @@ export const readiness = {
   summary: 'The service can answer; otherwise 503 with the reasons.',
   response: strict({ ready: Type.Boolean(), reasons: Type.Array(Text), warnings: Type.Array(Text) }),
   handle(engine: Engine, context: AnswerContext): Response {
-    const reasons = [engine.verifier.stoppedBecause, engine.storage.ledger.trouble].filter((reason) => reason !== null);
+    const reasons = [engine.verifier.stoppedBecause, engine.storage.ledger.commitFailure].filter(
+      (reason) => reason !== null,
+    );
     const ready = reasons.length === 0;
     return jsonAnswer({ ready, reasons, warnings: engine.storage.warnings }, context, ready ? 200 : 503);
   },

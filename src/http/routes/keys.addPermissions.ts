@@ -17,6 +17,6 @@ export const addPermissions = defineRoute({
   errors: ['NOT_FOUND', 'CONFLICT', 'PRECONDITION_FAILED'],
   async handle(engine, actor, { keyId, permissions }) {
     const references = toReferences(permissions, 'permissions');
-    return engine.keyAccess.add(actor, { kind: 'permissions', keyId, references });
+    return engine.keyGrants.add(actor, { kind: 'permissions', keyId, references });
   },
 });

@@ -17,6 +17,6 @@ export const addRoles = defineRoute({
   errors: ['NOT_FOUND', 'PRECONDITION_FAILED'],
   async handle(engine, actor, { keyId, roles }) {
     const references = toReferences(roles, 'roles');
-    return engine.keyAccess.add(actor, { kind: 'roles', keyId, references });
+    return engine.keyGrants.add(actor, { kind: 'roles', keyId, references });
   },
 });

@@ -13,7 +13,7 @@ export const deleteKey = defineRoute({
   example: { request: { keyId: 'key_1Jm8ZtYh4mRr6GjK8uTx3S' }, response: {} },
   errors: ['NOT_FOUND'],
   async handle(engine, actor, { keyId, permanent = false }) {
-    await engine.keyLife.delete(actor, keyId, permanent);
+    await engine.deleteAndRotate.delete(actor, keyId, permanent);
     return {};
   },
 });

@@ -16,7 +16,7 @@ export const removePermissions = defineRoute({
   errors: ['NOT_FOUND'],
   async handle(engine, actor, { keyId, permissions }) {
     const references = toReferences(permissions, 'permissions');
-    await engine.keyAccess.remove(actor, { kind: 'permissions', keyId, references });
+    await engine.keyGrants.remove(actor, { kind: 'permissions', keyId, references });
     return {};
   },
 });

@@ -16,7 +16,7 @@ export const removeRoles = defineRoute({
   errors: ['NOT_FOUND'],
   async handle(engine, actor, { keyId, roles }) {
     const references = toReferences(roles, 'roles');
-    await engine.keyAccess.remove(actor, { kind: 'roles', keyId, references });
+    await engine.keyGrants.remove(actor, { kind: 'roles', keyId, references });
     return {};
   },
 });

@@ -17,6 +17,6 @@ export const setPermissions = defineRoute({
   errors: ['NOT_FOUND', 'CONFLICT', 'PRECONDITION_FAILED'],
   async handle(engine, actor, { keyId, permissions }) {
     const references = toReferences(permissions, 'permissions');
-    return engine.keyAccess.set(actor, { kind: 'permissions', keyId, references });
+    return engine.keyGrants.set(actor, { kind: 'permissions', keyId, references });
   },
 });

@@ -17,6 +17,6 @@ export const setRoles = defineRoute({
   errors: ['NOT_FOUND', 'PRECONDITION_FAILED'],
   async handle(engine, actor, { keyId, roles }) {
     const references = toReferences(roles, 'roles');
-    return engine.keyAccess.set(actor, { kind: 'roles', keyId, references });
+    return engine.keyGrants.set(actor, { kind: 'roles', keyId, references });
   },
 });

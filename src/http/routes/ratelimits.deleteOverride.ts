@@ -12,7 +12,7 @@ export const deleteOverride = defineRoute({
   example: { request: { namespaceName: 'email.outbound', identifier: '*@example.com' }, response: {} },
   errors: ['NOT_FOUND'],
   async handle(engine, actor, { identifier, ...body }) {
-    await engine.ratelimits.overrides.delete(actor, toNamespaceReference(body), identifier);
+    await engine.standalone.overrides.delete(actor, toNamespaceReference(body), identifier);
     return {};
   },
 });

@@ -20,7 +20,7 @@ export const limit = defineRoute({
     const issues: Issue[] = [];
     const request = toStandaloneRequest(body, '', issues);
     if (issues.length > 0) throw badFields(issues);
-    const [result] = await engine.ratelimits.limits.limit(actor, [request]);
+    const [result] = await engine.standalone.limits.limit(actor, [request]);
     if (result === undefined) throw new Error('a limit was not decided');
     return toLimitAnswer(result);
   },

@@ -37,7 +37,7 @@ export const listOverrides = defineRoute({
   errors: ['NOT_FOUND'],
   async handle(engine, actor, { limit = MAX_PAGE_SIZE, cursor = null, ...body }) {
     const query = { limit, after: cursor };
-    const page = await engine.ratelimits.overrides.list(actor, toNamespaceReference(body), query);
+    const page = await engine.standalone.overrides.list(actor, toNamespaceReference(body), query);
     const overrides = page.items.map(toOverrideObject);
     const { namespaceId, total } = page;
     return { namespaceId, overrides, total, ...(page.cursor === null ? {} : { cursor: page.cursor }) };

@@ -35,7 +35,7 @@ export const multiLimit = defineRoute({
     const issues: Issue[] = [];
     const requests = limits.map((each, i) => toStandaloneRequest(each, `limits[${i}].`, issues));
     if (issues.length > 0) throw badFields(issues);
-    const results = await engine.ratelimits.limits.limit(actor, requests);
+    const results = await engine.standalone.limits.limit(actor, requests);
     return { success: results.every(({ success }) => success), results: results.map(toLimitAnswer) };
   },
 });

@@ -32,6 +32,6 @@ export const setOverride = defineRoute({
       throw badFields([{ path: 'identifier', message }]);
     }
     const numbers = { identifier, limit, durationMs: duration, async };
-    return engine.ratelimits.overrides.set(actor, toNamespaceReference(body), numbers);
+    return engine.standalone.overrides.set(actor, toNamespaceReference(body), numbers);
   },
 });

@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import { MAX_RIGHTS } from '../../core/bounds.ts';
 import { type Issue, repeatable } from '../../core/errors.ts';
 import { nearestName } from '../../core/nearest.ts';
-import { ALL_RIGHTS, DEEDS, isRight, rightTo } from '../../core/rights.ts';
+import { ALL_RIGHTS, OPERATIONS, isRight, rightTo } from '../../core/rights.ts';
 import { MAX_ISSUES } from '../request/explain.ts';
 import { badFields } from '../shapes/keyFields.ts';
 import { defineRoute } from './route.ts';
@@ -47,7 +47,7 @@ export const createRootKey = defineRoute({
 function notRight(text: string, path: string): Issue {
   const near = nearestName(
     text,
-    DEEDS.map((deed) => rightTo(deed, ALL_RIGHTS)),
+    OPERATIONS.map((operation) => rightTo(operation, ALL_RIGHTS)),
   );
   const hint = near === null ? 'rights look like "api.*.create_key"' : `did you mean ${JSON.stringify(near)}?`;
   return { path, message: `${path}: ${repeatable(text)} is no right; ${hint}` };

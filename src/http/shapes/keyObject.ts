@@ -50,7 +50,7 @@ export const KeyObject = strict({
 });
 
 export function toKeyObject(view: KeyView, workspaceId: string): object {
-  const { key, identity, access, remaining, lastUsedAtMs } = view;
+  const { key, identity, permissions, remaining, lastUsedAtMs } = view;
   const others = key.limits.filter(({ name }) => name !== DEFAULT_LIMIT_NAME);
   const main = key.limits.find(({ name }) => name === DEFAULT_LIMIT_NAME);
   return {
@@ -68,8 +68,8 @@ export function toKeyObject(view: KeyView, workspaceId: string): object {
     ...toRefillObject(key.credits, view),
     ...(main === undefined ? {} : { ratelimit: toRatelimit(main) }),
     ...(others.length === 0 ? {} : { ratelimits: others.map(toNamedRatelimit) }),
-    roles: access?.roles.map(({ name }) => name) ?? [],
-    permissions: access?.grants.map(({ slug }) => slug) ?? [],
+    roles: permissions?.roles.map(({ name }) => name) ?? [],
+    permissions: permissions?.grants.map(({ slug }) => slug) ?? [],
     enabled: key.enabled,
     ...(key.environment === null ? {} : { environment: key.environment }),
     ...(key.ipAllowlist.length === 0 ? {} : { ipAllowlist: key.ipAllowlist }),

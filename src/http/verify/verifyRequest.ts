@@ -126,7 +126,7 @@ export interface Asker {
 }
 
 export async function authenticateAsker({ engine, rootDigests }: Service, headers: HeaderLookup): Promise<Asker> {
-  const { rootKey } = await engine.access.authenticate(rootDigests(headers), engine.storage.ledger.nowMs());
+  const { rootKey } = await engine.rootKeyAccess.authenticate(rootDigests(headers), engine.storage.ledger.nowMs());
   if (!holdsRightSomewhere(rootKey.rights, 'api.verify_key')) {
     throw new AppError('INSUFFICIENT_PERMISSIONS', 'This root key lacks the right api.*.verify_key.');
   }

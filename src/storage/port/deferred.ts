@@ -1,72 +1,72 @@
-type Taker<In, Out> = ((value: In) => Out | PromiseLike<Out>) | null | undefined;
+type Handler<In, Out> = ((value: In) => Out | PromiseLike<Out>) | null | undefined;
 
 /**
- * What will be known later, for the one who waits for it. It can be awaited like a promise, but who waits is called in the
- * very moment in which it is known, before what made it known goes on. A promise is taken up in a turn of its own and made
- * for any number of them: the four between a verification and its answer were measured to cost 5 % of a counted one.
+ * A result that comes later, for one waiter. It can be awaited like a promise. Unlike a promise, it calls its waiter at once when
+ * the result comes, before `know` or `fail` returns. A promise calls back in a later microtask and serves any number of waiters: the
+ * four promises between a verification and its answer were measured to cost 5 % of a counted verification.
  */
 export class Deferred<T> implements PromiseLike<T> {
   #state: 'waiting' | 'known' | 'failed' = 'waiting';
   #value: T | null = null;
   #failure: unknown = null;
-  #onValue: Taker<T, unknown> = null;
-  #onFailure: Taker<unknown, unknown> = null;
-  /** What becomes of it where someone waits. */
+  #onValue: Handler<T, unknown> = null;
+  #onFailure: Handler<unknown, unknown> = null;
+  /** The result of the waiter's handlers; null while nobody waits. */
   #next: Deferred<unknown> | null = null;
 
   static failed<T>(failure: Error): Deferred<T> {
-    const later = new Deferred<T>();
-    later.fail(failure);
-    return later;
+    const deferred = new Deferred<T>();
+    deferred.fail(failure);
+    return deferred;
   }
 
-  /** Once at the most. */
+  /** May be called once. */
   // oxlint-disable-next-line unicorn/no-thenable -- it is there to be awaited
-  then<A = T, B = never>(onValue?: Taker<T, A>, onFailure?: Taker<unknown, B>): Deferred<A | B> {
+  then<A = T, B = never>(onValue?: Handler<T, A>, onFailure?: Handler<unknown, B>): Deferred<A | B> {
     if (this.#next !== null) throw new Error('only one can wait for it');
     const next = new Deferred<A | B>();
     this.#next = next as Deferred<unknown>;
     this.#onValue = onValue;
     this.#onFailure = onFailure;
-    if (this.#state !== 'waiting') this.#tell();
+    if (this.#state !== 'waiting') this.#notify();
     return next;
   }
 
-  /** This or `fail`, once. */
+  /** Sets the result. Either `know` or `fail` is called, once. */
   know(value: T): void {
     if (this.#state !== 'waiting') throw new Error('it is known already');
     this.#value = value;
     this.#state = 'known';
-    this.#tell();
+    this.#notify();
   }
 
   fail(failure: unknown): void {
     if (this.#state !== 'waiting') throw new Error('it is known already');
     this.#failure = failure;
     this.#state = 'failed';
-    this.#tell();
+    this.#notify();
   }
 
   toPromise(): Promise<T> {
     return new Promise((resolve, reject) => void this.then(resolve, reject));
   }
 
-  #tell(): void {
+  #notify(): void {
     const next = this.#next;
     if (next === null) return;
     const isKnown = this.#state === 'known';
-    const taker = isKnown ? this.#onValue : this.#onFailure;
-    const told = isKnown ? this.#value : this.#failure;
-    if (taker === null || taker === undefined) return isKnown ? next.know(told) : next.fail(told);
+    const handler = isKnown ? this.#onValue : this.#onFailure;
+    const result = isKnown ? this.#value : this.#failure;
+    if (handler === null || handler === undefined) return isKnown ? next.know(result) : next.fail(result);
     try {
-      next.#follow((taker as (told: unknown) => unknown)(told));
+      next.#follow((handler as (result: unknown) => unknown)(result));
     } catch (failure) {
       next.fail(failure);
     }
   }
 
   #follow(result: T | PromiseLike<T>): void {
-    if (!isAwaited(result)) return this.know(result);
+    if (!isThenable(result)) return this.know(result);
     void result.then(
       (value: T) => this.know(value),
       (failure: unknown) => this.fail(failure),
@@ -74,6 +74,6 @@ export class Deferred<T> implements PromiseLike<T> {
   }
 }
 
-function isAwaited<T>(result: T | PromiseLike<T>): result is PromiseLike<T> {
+function isThenable<T>(result: T | PromiseLike<T>): result is PromiseLike<T> {
   return typeof result === 'object' && result !== null && 'then' in result;
 }

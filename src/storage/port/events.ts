@@ -1,15 +1,15 @@
-/** What was done, for the audit log. Secrets and their digests never stand in it. */
+/** An event of the audit log. It never contains a secret or a digest. */
 export interface AuditEvent {
-  /** Id of the root key, or who else it was: `cli`, `system`. */
+  /** Id of the root key, or `cli` or `system`. */
   readonly actor: string;
   /** `key.create`, `api.update`, ... */
   readonly action: string;
-  /** Id of what was changed. */
+  /** Id of the changed record. */
   readonly target: string;
-  /** JSON of an object, null = there was nothing, there is nothing left. */
+  /** JSON of an object. null in `before` = the record is new; null in `after` = it is gone. */
   readonly before: string | null;
   readonly after: string | null;
-  /** Place of a counter among the accounts of the change: its balance before and after is told as `remaining`. */
+  /** Index of an account of the change. The ledger adds its balance before and after as `remaining`. */
   readonly counter?: number;
   /** The address of the caller. */
   readonly origin: string | null;
@@ -23,7 +23,7 @@ export interface StoredEvent extends AuditEvent {
 
 export interface EventQuery {
   readonly limit: number;
-  /** Number of the last event of the page before. */
+  /** Number of the last event of the previous page. */
   readonly before: number | null;
   readonly actor: string | null;
   readonly action: string | null;

@@ -1,23 +1,23 @@
-/** What has changed: what was kept of it must go. */
+/** Records that have changed. A node drops what it has cached of them. */
 export interface RecordChange {
-  /** Keys, by the digests of their secrets; null = anything may have changed. */
+  /** Keys, by the digests of their secrets; null = any record may have changed. */
   readonly keys: readonly string[] | null;
   readonly apis: readonly string[];
   readonly identities: readonly string[];
   readonly namespaces: readonly string[];
-  /** Roles or permissions stand for something else. */
+  /** A role or permission has changed. */
   readonly rbac: boolean;
   readonly rootKeys: boolean;
 }
 
-/** What other nodes change on the same database. */
+/** Tells whether the cache may still be used, and which records other nodes change. */
 export interface Freshness {
-  /** False when a change may be unknown here for longer than allowed: nothing that is kept in memory may be used. */
+  /** False when this node may have missed a change for longer than allowed. Then nothing cached may be used. */
   isFresh(): boolean;
-  /** Asks now, shared by all who wait. When it is done, the node is fresh. Rejects when that is not so in time. */
+  /** Asks the database, once for all callers that wait. Then the node is fresh. Rejects when that takes too long. */
   confirm(): Promise<void>;
   onChange(listener: (change: RecordChange) => void): void;
 }
 
-/** The freshness of a process that makes all changes itself. */
+/** For a process that makes all changes itself: its cache is always fresh. */
 export const ALONE: Freshness = { isFresh: () => true, confirm: () => Promise.resolve(), onChange() {} };

@@ -1,14 +1,14 @@
-/** Keys of one call that wait to be imported, as the wire brought them. */
+/** Keys of one call that wait to be imported. */
 export interface ImportBatch {
   readonly id: string;
   readonly migrationId: string;
   readonly apiId: string;
-  /** Place of the first key among all of the migration. */
+  /** Index of the first key among all keys of the migration. */
   readonly first: number;
   readonly count: number;
-  /** JSON. */
+  /** JSON of the keys, with digests instead of secrets. */
   readonly keys: string;
-  /** JSON of who asked for it. */
+  /** JSON of the actor that enqueued the keys. */
   readonly actor: string;
 }
 
@@ -28,9 +28,9 @@ export interface ImportProgress {
   readonly errors: readonly { readonly index: number; readonly message: string }[];
 }
 
-/** Imports that were promised: what was enqueued is there after a restart. */
+/** The import queue. An enqueued key is still there after a restart. */
 export interface Imports {
   findProgress(migrationId: string): Promise<ImportProgress | null>;
-  /** The oldest that wait. */
+  /** The oldest batches that wait. */
   listWaiting(limit: number): Promise<readonly ImportBatch[]>;
 }

@@ -12,28 +12,28 @@ import type { Grant } from '../../core/permissions.ts';
 import type { FinishedBatch, ImportBatch } from './imports.ts';
 import type { EventQuery, StoredEvent } from './events.ts';
 
-/** A key together with what its verification needs of other records. */
+/** A key with the records that its verification needs. */
 export interface KeyWithIdentity {
   readonly key: KeyRecord;
   readonly identity: IdentityRecord | null;
-  /** Of the ids in the record those that still stand for something, with the permissions that the roles bring. */
-  readonly access: KeyAccess | null;
-  /** Until when the secret that was asked for is valid, when it was replaced by another; null = it is the present one. */
+  /** Roles and permissions of the key that still exist; null = none. */
+  readonly permissions: KeyPermissions | null;
+  /** Until when a former secret is valid that the key was found by; null = it was found by its present secret. */
   readonly secretUntilMs: number | null;
 }
 
-/** null stands for a key without roles and permissions. */
-export interface KeyAccess {
+/** The roles and permissions of a key. */
+export interface KeyPermissions {
   readonly roles: readonly { readonly id: string; readonly name: string }[];
-  /** Direct ones. */
-  readonly permissions: readonly { readonly id: string; readonly name: string; readonly slug: string }[];
-  /** What the key holds, directly and through roles, each slug once, in the order of the slugs. */
+  /** Permissions that the key has itself, not through a role. */
+  readonly direct: readonly { readonly id: string; readonly name: string; readonly slug: string }[];
+  /** All permissions, direct and through roles, each slug once, sorted by slug. */
   readonly grants: readonly Grant[];
-  /** Roles of the key that are not among the others, because what they bring cannot be read; absent when there are none. */
+  /** Roles of the key whose permissions cannot be read. They are not in `roles`. Absent = none. */
   readonly broken?: readonly BrokenRole[];
 }
 
-/** What the key may do is not known: it can be changed and deleted, and a verification of it fails. */
+/** A role whose permissions cannot be read. A key with it can be changed and deleted, but its verification fails. */
 export interface BrokenRole {
   readonly id: string;
   readonly name: string;
@@ -41,32 +41,32 @@ export interface BrokenRole {
 }
 
 export interface FoundRole extends RoleRecord {
-  /** Why its permissions cannot be read, of which there are none then; null = they can. */
+  /** Why its permissions cannot be read; `permissionIds` is empty then. null = they can be read. */
   readonly broken: string | null;
 }
 
-/** Roles or permissions that a request names. */
+/** Finds roles or permissions by id or by name. */
 export interface NamedQuery {
   readonly ids: readonly string[];
-  /** Of permissions: names or slugs. */
+  /** For permissions: names or slugs. */
   readonly names: readonly string[];
 }
 
-/** A secret that was replaced and is still valid. */
+/** A secret that was replaced by rotation. It is valid until `untilMs`. */
 export interface FormerSecret {
   readonly digest: string;
-  /** The key or root key. */
+  /** Id of the key or root key. */
   readonly owner: string;
   readonly untilMs: number;
 }
 
 export interface FoundRootKey {
   readonly rootKey: RootKeyRecord;
-  /** Until when the secret that was asked for is valid, when it was replaced by another; null = it is the present one. */
+  /** Until when a former secret is valid that the root key was found by; null = it was found by its present secret. */
   readonly secretUntilMs: number | null;
 }
 
-/** A stored key that cannot be read: it fails alone, naming itself. */
+/** A stored key that cannot be read. Only requests for this key fail, and their errors name it. */
 export interface PoisonedKey {
   readonly poisoned: string;
   readonly apiId: string;
@@ -79,24 +79,24 @@ export interface PoisonedKey {
 export interface Page<T> {
   readonly items: readonly T[];
   readonly total: number;
-  /** Where the next page begins; null on the last one. */
+  /** Where the next page begins; null on the last page. */
   readonly cursor: string | null;
 }
 
 export interface KeyQuery {
   readonly apiId: string;
   readonly externalId: string | null;
-  /** Keys whose `start` begins so, or that have words in their name or metadata that begin as these words do. */
+  /** Finds keys whose `start` begins with this text, or whose name and metadata have a word that begins with each of its words. */
   readonly search: string | null;
   readonly limit: number;
-  /** Id of the last item of the page before. */
+  /** Id of the last item of the previous page. */
   readonly after: string | null;
 }
 
 export interface ApiQuery {
   readonly limit: number;
   readonly after: string | null;
-  /** Only these; null = all. */
+  /** Only apis with these ids; null = all. */
   readonly ids: readonly string[] | null;
 }
 
@@ -106,24 +106,24 @@ export interface PageQuery {
 }
 
 /**
- * Reads see every change that was answered before they were asked. Softly deleted keys, keys of a deleted api and those of a
- * former generation are not found, nor are deleted apis.
+ * A read sees every change that was answered before the read began. It finds no deleted api, no softly deleted key, no key of a
+ * deleted api and no key of a former generation, except where a method says so.
  */
 export interface Records {
-  /** One lookup for many waiting verifications, answers in the order of the questions. */
+  /** One lookup for many waiting verifications. The answers are in the order of the digests. */
   findKeysByDigest(digests: readonly string[]): Promise<readonly (KeyWithIdentity | PoisonedKey | null)[]>;
   findKey(keyId: string): Promise<KeyWithIdentity | PoisonedKey | null>;
-  /** Also a deleted one, as long as its api is there. */
+  /** Finds a deleted key too, while its api exists. */
   findAnyKey(keyId: string): Promise<KeyWithIdentity | PoisonedKey | null>;
-  /** Which of these digests belong to a key or root key, also a deleted or revoked one, or are former secrets that are not pruned yet. */
+  /** Those of the digests that are in use: by a key or root key, also a deleted or revoked one, or by a former secret not yet pruned. */
   findTakenDigests(digests: readonly string[]): Promise<readonly string[]>;
-  /** Former secrets of keys or root keys that are not pruned yet. */
+  /** Former secrets of these keys or root keys that are not pruned yet. */
   listFormerSecrets(owners: readonly string[]): Promise<readonly FormerSecret[]>;
-  /** Keys of an api that were deleted with all others and are not yet written down as such, at most `limit`. */
+  /** Keys of former generations of an api that are not yet deleted in the tables, at most `limit`. */
   listKeysLeftBehind(apiId: string, limit: number): Promise<readonly (KeyWithIdentity | PoisonedKey)[]>;
-  /** Apis, live or deleted, that have such keys. */
+  /** Apis, also deleted ones, that have such keys. */
   listApisWithKeysLeftBehind(): Promise<readonly Pick<ApiRecord, 'id' | 'purgesBelow'>[]>;
-  /** Live ones, counted no further than to `upTo`. */
+  /** Counts keys that are not deleted, up to `upTo`. */
   countKeys(upTo: number): Promise<number>;
   countApis(upTo: number): Promise<number>;
   countNamespaces(upTo: number): Promise<number>;
@@ -136,25 +136,25 @@ export interface Records {
   findIdentityById(id: string): Promise<IdentityRecord | null>;
   listIdentities(query: PageQuery): Promise<Page<IdentityRecord>>;
 
-  /** In the order of their names. */
+  /** Sorted by name. */
   listPermissions(): Promise<readonly PermissionRecord[]>;
-  /** Without those that cannot be read. */
+  /** Sorted by name, without roles that cannot be read. */
   listRoles(): Promise<readonly RoleRecord[]>;
-  /** Those that there are, each once, in no order. */
+  /** The permissions that exist, each once, in no particular order. */
   findPermissions(named: NamedQuery): Promise<readonly PermissionRecord[]>;
   findRoles(named: NamedQuery): Promise<readonly FoundRole[]>;
-  /** Counted no further than to `upTo`. */
+  /** Counts permissions, up to `upTo`. */
   countPermissions(upTo: number): Promise<number>;
   countRoles(upTo: number): Promise<number>;
 
   findNamespace(name: string): Promise<NamespaceRecord | null>;
   findNamespaceById(id: string): Promise<NamespaceRecord | null>;
   findOverride(namespaceId: string, identifier: string): Promise<OverrideRecord | null>;
-  /** All of them, bounded by their maximum. */
+  /** All overrides of a namespace; at most MAX_OVERRIDES_PER_NAMESPACE. */
   listAllOverrides(namespaceId: string): Promise<readonly OverrideRecord[]>;
   listOverrides(namespaceId: string, query: PageQuery): Promise<Page<OverrideRecord>>;
 
-  /** Under its present secret, or a former one that is valid at this instant. */
+  /** Finds a root key by its present secret, or by a former one that is valid at `nowMs`. */
   findRootKeyByDigest(digest: string, nowMs: number): Promise<FoundRootKey | null>;
   findRootKey(rootKeyId: string): Promise<RootKeyRecord | null>;
   listRootKeys(): Promise<readonly RootKeyRecord[]>;
@@ -165,25 +165,25 @@ export interface Records {
   listEvents(query: EventQuery): Promise<{ readonly events: readonly StoredEvent[]; readonly cursor: number | null }>;
 }
 
-/** Words that a key gains or loses in the index of the search. */
+/** Words that a key gains or loses in the search index. */
 export interface WordChange {
   readonly removed: readonly string[];
   readonly added: readonly string[];
 }
 
-/** A key that is deleted together with others. */
-export interface DoomedKey {
+/** A key that is deleted with all keys of its api. */
+export interface KeyToDelete {
   readonly id: string;
   readonly expect: number;
-  /** Digests under which nodes may know it. */
+  /** Digests under which nodes may have cached it. */
   readonly digests: readonly string[];
   readonly words: readonly string[];
 }
 
-/** One row to write. `expect` is the revision the change was made from: another one in the database refuses the change. */
+/** One row to write. `expect` is the revision that the change was made from. A different one in the database refuses the change. */
 export type RecordWrite =
   | { readonly kind: 'insertApi'; readonly api: ApiRecord }
-  /** `endsKeys`: the keys that it had until now are not found any more. */
+  /** `endsKeys`: the present keys of the api are deleted by this write. */
   | { readonly kind: 'updateApi'; readonly api: ApiRecord; readonly expect: number; readonly endsKeys: boolean }
   | { readonly kind: 'insertIdentity'; readonly identity: IdentityRecord }
   | { readonly kind: 'updateIdentity'; readonly identity: IdentityRecord; readonly expect: number }
@@ -194,7 +194,7 @@ export type RecordWrite =
       readonly key: KeyRecord;
       readonly expect: number;
       readonly words?: WordChange;
-      /** Digests under which nodes may know the key, beside the one in the record. */
+      /** Further digests under which nodes may have cached the key, besides the one in the record. */
       readonly formerDigests?: readonly string[];
     }
   | {
@@ -204,11 +204,11 @@ export type RecordWrite =
       readonly words?: readonly string[];
       readonly digests: readonly string[];
     }
-  /** Many at once, of one api. */
-  | { readonly kind: 'retireKeys'; readonly keys: readonly DoomedKey[]; readonly deletedAtMs: number }
-  | { readonly kind: 'removeKeys'; readonly apiId: string; readonly keys: readonly DoomedKey[] }
+  /** Deletes many keys of one api softly; `removeKeys` removes them for good. */
+  | { readonly kind: 'retireKeys'; readonly keys: readonly KeyToDelete[]; readonly deletedAtMs: number }
+  | { readonly kind: 'removeKeys'; readonly apiId: string; readonly keys: readonly KeyToDelete[] }
   | { readonly kind: 'insertSecret'; readonly secret: FormerSecret }
-  /** All former secrets of a key or root key. */
+  /** Ends all former secrets of a key or root key. */
   | { readonly kind: 'endSecrets'; readonly owner: string }
   | { readonly kind: 'insertPermission'; readonly permission: PermissionRecord }
   | { readonly kind: 'removePermission'; readonly permissionId: string }
@@ -216,7 +216,7 @@ export type RecordWrite =
   | { readonly kind: 'updateRole'; readonly role: RoleRecord; readonly expect: number }
   | { readonly kind: 'removeRole'; readonly roleId: string; readonly expect: number }
   | { readonly kind: 'insertNamespace'; readonly namespace: NamespaceRecord }
-  /** `expectPatterns`: the revision of the namespace's patterns; it grows when the identifier is a pattern. */
+  /** `expectPatterns`: the revision of the namespace's patterns. A write of a pattern raises it. */
   | { readonly kind: 'insertOverride'; readonly override: OverrideRecord; readonly expectPatterns: number }
   | {
       readonly kind: 'updateOverride';

@@ -7,8 +7,8 @@ import type { RecordWrite, Records } from './records.ts';
 import type { Tallies } from './analytics.ts';
 
 /**
- * What the engine needs of a database. Arguments and answers are plain data, so that a worker thread, another process or
- * a remote node can stand behind it. Every adapter passes test/postgres/conformance with nothing skipped.
+ * What the engine needs of a database. Arguments and answers are plain data, so that an adapter can use a worker thread, another
+ * process or a remote node. Every adapter passes test/postgres/conformance with nothing skipped.
  */
 export interface Storage {
   readonly records: Records;
@@ -17,15 +17,15 @@ export interface Storage {
   readonly freshness: Freshness;
   readonly tallies: Tallies;
   readonly imports: Imports;
-  /** One per installation, made with the database. */
+  /** One id per installation, created with the database. */
   readonly workspaceId: string;
-  /** What makes answers less safe than they could be, and may be meant: shown, and nothing is refused for it. */
+  /** Settings of the database that weaken a promise and may be intended. They are shown; nothing is refused because of them. */
   readonly warnings: readonly string[];
-  /** Every request that was answered is durable by then. */
+  /** Every answered request is durable when this returns. */
   close(): Promise<void>;
 }
 
-/** A management change: records and counters in one transaction, in the same queue as the spends. */
+/** A management change. Records and counters change in one transaction, which waits in the same queue as the spends. */
 export interface Change {
   readonly writes: readonly RecordWrite[];
   readonly accounts: readonly AccountChange[];
@@ -35,62 +35,63 @@ export interface Change {
 export type ChangeOutcome =
   /** The accounts after the change, in its order; null = closed. */
   | { readonly status: 'done'; readonly accounts: readonly (AccountState | null)[]; readonly nowMs: number }
-  /** Made from an older record, for another refill epoch, or something of the same name came first: read and try again. */
+  /** Made from an older record or for another refill epoch, or a record of the same name came first. Read and try again. */
   | { readonly status: 'stale'; readonly nowMs: number };
 
-/** What has ended is kept for so long: a clock that ran ahead and is set back must find its windows again. */
+/** How long ended windows are kept. A clock that ran ahead and is set back must find its windows again. */
 export const PRUNE_GRACE_MS = 2 * 24 * 60 * 60 * 1000;
 
 export interface WindowName {
-  /** The key or identity that it counts for. */
+  /** Id of the key or identity that the window counts for. */
   readonly owner: string;
   readonly name: string;
   readonly durationMs: number;
 }
 
-/** A window among those of its owner, which are looked at in the order of name and duration. */
-export type WindowPlace = Omit<WindowName, 'owner'>;
+/** A position among the windows of an owner, which are sorted by name and duration. */
+export type WindowCursor = Omit<WindowName, 'owner'>;
 
 export interface ClosedWindows {
+  /** Windows that were checked. */
   readonly looked: number;
   readonly closed: number;
-  /** Where to go on; null = the end was reached. */
-  readonly last: WindowPlace | null;
+  /** Where the next call continues; null = the end was reached. */
+  readonly last: WindowCursor | null;
 }
 
 /**
- * The exact part. Spends and changes that arrive while a commit is under way form the next batch; a batch means its
- * items done one by one in arrival order (core/spend.ts) and one durable commit before any of its answers.
+ * The exact and durable part. Spends and changes that arrive during a commit form the next batch. A batch has the same result as its
+ * items carried out one by one in arrival order (core/spend.ts). It is answered after one durable commit.
  */
 export interface Ledger {
   spend(spend: Spend): PromiseLike<SpendOutcome>;
-  /** What a spend under this idempotency key was answered, in the order of the queue; null when there was none. */
-  findReplay(key: IdempotencyKey): Promise<SpendOutcome | null>;
+  /** The remembered answer under this idempotency key, after all spends that were queued before; null = none. */
+  findAnswer(key: IdempotencyKey): Promise<SpendOutcome | null>;
   apply(change: Change): Promise<ChangeOutcome>;
-  /** The account as it was last committed, when that is known here without asking anyone; undefined otherwise. */
+  /** The account as it was last committed, if this node knows it without I/O; undefined otherwise. */
   peek(account: number): AccountState | undefined;
-  /** The accounts as they were last committed; undefined = there is none. No refill is applied. */
+  /** The accounts as they were last committed; undefined = the account does not exist. No refill is applied. */
   read(accounts: readonly number[]): Promise<readonly (AccountState | undefined)[]>;
-  /** Numbers for new accounts, never given twice. */
+  /** Numbers for new accounts. No number is given twice. */
   reserveAccounts(count: number): Promise<readonly number[]>;
   /**
-   * The account of an ad-hoc strict window, made on first use. `null` when its owner has as many live ones as allowed;
-   * `max` null: not looked at; 0: one that is there is found, and none is made. An ended window may be removed at any
-   * time: a spend on it then answers `stale`.
+   * The account of an ad-hoc strict window, opened on first use. Answers null when the owner has `max` windows that have not ended.
+   * `max` null = no bound; 0 = finds an existing window and opens none. An ended window may be removed at any time; a spend on it then
+   * answers `stale`.
    */
   openWindow(window: WindowName, max: number | null): Promise<number | null>;
-  /** Windows of an owner, counted no further than to `upTo`; ended ones are counted until they are removed. */
+  /** Counts the windows of an owner, up to `upTo`. An ended window counts until it is removed. */
   countWindows(owner: string, upTo: number): Promise<number>;
-  /** Looks at no more than `count` windows of an owner, after a place, and removes those that have ended. */
-  closeEndedWindows(owner: string, count: number, after: WindowPlace | null): Promise<ClosedWindows>;
-  /** Keys and identities whose refill is due and not yet written down, at most `limit`, in the order of their due time, after a cursor. */
+  /** Checks at most `count` windows of an owner, after a cursor, and removes those that have ended. */
+  closeEndedWindows(owner: string, count: number, after: WindowCursor | null): Promise<ClosedWindows>;
+  /** Keys and identities whose refill is due and not yet written, sorted by due time, after a cursor, at most `limit`. */
   listDueRefills(dueUntilMs: number, limit: number, after: DueCursor | null): Promise<readonly DueRefill[]>;
   /** Removes idempotency keys past their retention, and windows and local counts that ended PRUNE_GRACE_MS ago. */
   prune(): Promise<void>;
-  /** Spends and changes that wait now. */
+  /** Number of spends and changes that wait now. */
   readonly waiting: number;
-  /** Why the last commit was not possible; null while commits are. */
-  readonly trouble: string | null;
+  /** Why the last commit failed; null while commits succeed. */
+  readonly commitFailure: string | null;
   /** The ledger's clock. */
   nowMs(): number;
 }
@@ -101,7 +102,7 @@ export interface DueCursor {
 }
 
 export interface DueRefill extends DueCursor {
-  /** The key or identity. */
+  /** Id of the key or identity. */
   readonly owner: string;
 }
 
@@ -110,34 +111,34 @@ export interface LocalCount extends WindowName {
   readonly resetAtMs: number;
 }
 
-/** A local window as its owner is first seen: what this node has saved of it, and what the others have. */
+/** A local window when its owner is loaded: the count that this node has saved, and the sum of the other nodes. */
 export interface LoadedCount extends LocalCount {
   readonly others: number;
 }
 
-/** Local counts: saved behind the request, read when their owner is first seen. */
+/** Saved counts of local limits. They are saved in the background, and loaded when their owner is first used. */
 export interface LocalCounts {
   /** Other nodes may count on the same database. */
   readonly isShared: boolean;
-  /** At the last exchange there was no other. */
+  /** The last exchange found no other node. */
   readonly isAlone: boolean;
   load(owner: string): Promise<readonly LoadedCount[]>;
   /**
-   * Saves what this node has admitted, as absolute numbers: saying it twice changes nothing. Answers the sums of the other
-   * nodes, of windows in which one of them has admitted more since the last time; with `isLast` false more of the same
-   * exchange follows, and nothing is answered.
+   * Saves the counts that this node has admitted, as absolute numbers: saving twice changes nothing. Answers the sums of the other
+   * nodes, for windows in which one of them has admitted more since the last exchange. With `isLast` false, more counts of the same
+   * exchange follow, and the answer is empty.
    */
   sync(counts: readonly LocalCount[], isLast: boolean): Promise<readonly LocalCount[]>;
-  /** Hears that what was saved may be gone, or that not all nodes have heard of it: everything has to be saved again. */
+  /** Calls the listener when saved counts may be lost, or not all nodes have received them. Then everything is saved again. */
   onForgotten(listener: () => void): void;
 }
 
-/** The database cannot be asked, and nothing was done. */
+/** The database is not available. Nothing was done. */
 export class StorageUnavailable extends Error {
   override readonly name = 'StorageUnavailable';
 }
 
-/** The commit was sent and its fate is not known. */
+/** The commit was sent, and its outcome is unknown. */
 export class StorageOutcomeUnknown extends Error {
   override readonly name = 'StorageOutcomeUnknown';
 }

@@ -2,81 +2,81 @@ import { ABSENT, type Fence, noOverrideFence, patternsFence, permissionFence, re
 import { isPattern } from '../../core/identifierPattern.ts';
 import type { OverrideRecord } from '../../core/records.ts';
 import type { RecordChange } from './freshness.ts';
-import type { DoomedKey, RecordWrite } from './records.ts';
+import type { KeyToDelete, RecordWrite } from './records.ts';
 
-/** What a write means beside its row. A kind of write that says nothing here does not compile. */
+/** The effects of a write besides its row. A kind of write without an entry in this file does not compile. */
 interface WriteEffects {
-  /** Names of records that nothing else in the queue may touch meanwhile; what has no revision is left to the database. */
-  readonly claims: readonly string[];
-  /** What nodes keep in memory and must drop. */
+  /** Names of records that nothing else may use while the write is in flight. Other conflicts are left to the database. */
+  readonly locks: readonly string[];
+  /** Cached records that all nodes must drop. */
   readonly drops: Partial<RecordChange>;
-  /** The fences that hold after it; every other revision of their records is broken. */
+  /** The fences that hold after the write. Fences of the same records with another revision are broken. */
   readonly revises: readonly Fence[];
 }
 
 type EffectsOf<K extends RecordWrite['kind']> = (write: Extract<RecordWrite, { kind: K }>) => WriteEffects;
 
-const NOTHING: WriteEffects = { claims: [], drops: {}, revises: [] };
+const NOTHING: WriteEffects = { locks: [], drops: {}, revises: [] };
 
 const EFFECTS: { readonly [K in RecordWrite['kind']]: EffectsOf<K> } = {
-  insertApi: ({ api }) => ({ ...NOTHING, claims: [`api ${api.id}`] }),
+  insertApi: ({ api }) => ({ ...NOTHING, locks: [`api ${api.id}`] }),
   updateApi: ({ api, endsKeys }) => ({
-    claims: [`api ${api.id}`],
+    locks: [`api ${api.id}`],
     drops: endsKeys ? { apis: [api.id] } : {},
-    // The call that ends the keys of an api answers after each of them was retired: their own fences break.
+    // The call that ends the keys of an api answers after each key was deleted. That breaks the fence of each key.
     revises: [],
   }),
   insertIdentity: ({ identity: { id, externalId, revision } }) => ({
-    claims: [`identity ${externalId}`],
+    locks: [`identity ${externalId}`],
     drops: {},
     revises: [recordFence('identity', id, revision)],
   }),
   updateIdentity: ({ identity: { id, externalId, revision } }) => ({
-    claims: [`identity ${externalId}`],
+    locks: [`identity ${externalId}`],
     drops: { identities: [id] },
     revises: [recordFence('identity', id, revision)],
   }),
   removeIdentity: ({ identityId }) => ({
-    claims: [],
+    locks: [],
     drops: { identities: [identityId] },
     revises: [recordFence('identity', identityId, ABSENT)],
   }),
-  // A new key ends what nodes remember of its digest: that there is none.
+  // A node may have cached that there is no key with this digest.
   insertKey: ({ key: { id, secretDigest, revision } }) => ({
-    claims: [`key ${id}`],
+    locks: [`key ${id}`],
     drops: { keys: [secretDigest] },
     revises: [recordFence('key', id, revision)],
   }),
   updateKey: ({ key, formerDigests = [] }) => ({
-    claims: [`key ${key.id}`],
+    locks: [`key ${key.id}`],
     drops: { keys: [key.secretDigest, ...formerDigests] },
     revises: [recordFence('key', key.id, key.revision)],
   }),
   removeKey: ({ key, digests }) => ({
-    claims: [`key ${key.id}`],
+    locks: [`key ${key.id}`],
     drops: { keys: digests },
     revises: [recordFence('key', key.id, ABSENT)],
   }),
-  retireKeys: ({ keys }) => doomed(keys, ({ expect }) => expect + 1),
-  removeKeys: ({ keys }) => doomed(keys, () => ABSENT),
+  retireKeys: ({ keys }) => deletedEffects(keys, ({ expect }) => expect + 1),
+  removeKeys: ({ keys }) => deletedEffects(keys, () => ABSENT),
   // Former secrets change together with their key or root key.
   insertSecret: () => NOTHING,
   endSecrets: () => NOTHING,
   insertPermission: ({ permission }) => ({ ...NOTHING, revises: [permissionFence(permission.id)] }),
   removePermission: ({ permissionId }) => ({
-    claims: [],
+    locks: [],
     drops: { rbac: true },
     revises: [{ ...permissionFence(permissionId), revision: ABSENT }],
   }),
   insertRole: ({ role }) => ({ ...NOTHING, revises: [recordFence('role', role.id, role.revision)] }),
   updateRole: ({ role }) => ({
-    claims: [],
+    locks: [],
     drops: { rbac: true },
     revises: [recordFence('role', role.id, role.revision)],
   }),
-  removeRole: ({ roleId }) => ({ claims: [], drops: { rbac: true }, revises: [recordFence('role', roleId, ABSENT)] }),
+  removeRole: ({ roleId }) => ({ locks: [], drops: { rbac: true }, revises: [recordFence('role', roleId, ABSENT)] }),
   insertNamespace: ({ namespace: { id, name, patternsRevision } }) => ({
-    claims: [],
+    locks: [],
     drops: { namespaces: [id, name] },
     revises: [patternsFence(id, patternsRevision)],
   }),
@@ -90,9 +90,9 @@ const EFFECTS: { readonly [K in RecordWrite['kind']]: EffectsOf<K> } = {
   finishImport: () => NOTHING,
 };
 
-function doomed(keys: readonly DoomedKey[], revisionOf: (key: DoomedKey) => number): WriteEffects {
+function deletedEffects(keys: readonly KeyToDelete[], revisionOf: (key: KeyToDelete) => number): WriteEffects {
   return {
-    claims: keys.map(({ id }) => `key ${id}`),
+    locks: keys.map(({ id }) => `key ${id}`),
     drops: { keys: keys.flatMap(({ digests }) => digests) },
     revises: keys.map((key) => recordFence('key', key.id, revisionOf(key))),
   };
@@ -100,25 +100,25 @@ function doomed(keys: readonly DoomedKey[], revisionOf: (key: DoomedKey) => numb
 
 function overrideEffects(override: OverrideRecord, expectPatterns: number, revision: number): WriteEffects {
   const { id, namespaceId, identifier } = override;
-  // Its revision is ABSENT while there is no override, and something else while there is one.
+  // This fence has the revision ABSENT while there is no override, and another one while there is.
   const own = { ...noOverrideFence(namespaceId, identifier), revision };
   const patterns = isPattern(identifier) ? [patternsFence(namespaceId, expectPatterns + 1)] : [];
   return {
-    claims: [],
+    locks: [],
     drops: { namespaces: [namespaceId] },
     revises: [recordFence('override', id, revision), own, ...patterns],
   };
 }
 
 function rootKeyEffects(id: string): WriteEffects {
-  return { claims: [`root key ${id}`], drops: { rootKeys: true }, revises: [] };
+  return { locks: [`root key ${id}`], drops: { rootKeys: true }, revises: [] };
 }
 
 export function effectsOf<K extends RecordWrite['kind']>(write: Extract<RecordWrite, { kind: K }>): WriteEffects {
   return (EFFECTS[write.kind] as EffectsOf<K>)(write);
 }
 
-/** What writes touch of what nodes keep in memory; null = nothing. */
+/** The cached records that these writes change; null = none. */
 export function recordChangeOf(writes: readonly RecordWrite[]): RecordChange | null {
   const drops = writes.map((write) => effectsOf(write).drops);
   const lists = {

@@ -1,15 +1,15 @@
 import { type AccountState, type AccountChange, refilled } from '../../core/account.ts';
 import type { AuditEvent } from '../port/events.ts';
 
-/** What the ledger knows of a change: each account before it and after it, in its order. */
+/** The accounts of a change, before and after it, in the order of the change. */
 export interface KnownAccounts {
   readonly changes: readonly AccountChange[];
   readonly before: readonly (AccountState | undefined)[];
   readonly after: readonly (AccountState | null)[];
 }
 
-/** Events that are about a counter tell its balance as the ledger saw it: null = there is none. */
-export function tellBalances(events: readonly AuditEvent[], known: KnownAccounts): readonly AuditEvent[] {
+/** Adds the balance before and after to events that name a counter, as the ledger saw it; null = there is no counter. */
+export function withBalances(events: readonly AuditEvent[], known: KnownAccounts): readonly AuditEvent[] {
   return events.map((event) => {
     if (event.counter === undefined) return event;
     const was = known.before[event.counter];

@@ -1,7 +1,7 @@
 import { isTimeZone } from '../../core/calendar.ts';
 import type { CreditsRecord, LimitRecord } from '../../core/records.ts';
 
-/** What columns hold as JSON or as numbers, checked as it is read: one that cannot be read is a row that cannot. */
+/** Reads and checks columns that hold JSON or numbers. A column that cannot be read makes its row unreadable. */
 
 const NO_LIMITS: readonly LimitRecord[] = [];
 const NO_TEXTS: readonly string[] = [];
@@ -29,7 +29,7 @@ export function readCredits(text: string | null): CreditsRecord | null {
   return credits;
 }
 
-/** Zones that were seen to exist: asking the calendar takes longer than reading the rest of a key. */
+/** Time zones that were checked and exist. Asking the calendar takes longer than reading the rest of a key. */
 const knownZones = new Set(['UTC']);
 
 function isKnownZone(zone: unknown): boolean {

@@ -1,8 +1,8 @@
 import type { FenceKind } from '../../core/fence.ts';
 
 /**
- * Where the revision of a fenced record stands, by kind: a query with one column, and no row where the record does not exist.
- * `id` and `name` are SQL. Each is one look into a unique index.
+ * By kind of fence: a query for the revision of the fenced record. It has one column, and no row when the record does not exist.
+ * `id` and `name` are SQL expressions. Each query is one lookup in a unique index.
  */
 export const FENCED_REVISION: Readonly<Record<FenceKind, (id: string, name: string) => string>> = {
   key: (id) => `SELECT r.revision FROM keys r WHERE r.id = ${id}`,

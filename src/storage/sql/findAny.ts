@@ -1,10 +1,10 @@
 import { byAny } from './queries.ts';
 import type { SqlReader } from './statement.ts';
 
-/** Values of one IN (...). */
+/** Values in one IN (...). */
 const MAX_IN = 500;
 
-/** Rows by one of any number of values: as few statements as the engines take. */
+/** Finds the rows whose column has one of the values, in as few statements as the engines allow. */
 export async function findAny<T>(
   reader: SqlReader,
   { select, column }: { readonly select: string; readonly column: string },

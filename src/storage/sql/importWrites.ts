@@ -1,10 +1,10 @@
 import type { FinishedBatch, ImportBatch } from '../port/imports.ts';
 import { remove, type WriteStatement } from './statement.ts';
 
-/** Problems of one import that are kept; the others are only counted. */
+/** Errors of one import that are kept. Further errors are only counted. */
 const MAX_IMPORT_ERRORS = 1000;
 
-/** The counter is raised first: its row is then held, and two calls at the same time get places one after the other. */
+/** Raising the counter first locks its row, so two calls at the same time get consecutive ranges of indexes. */
 export function enqueueImport({ id, migrationId, apiId, count, keys, actor }: ImportBatch): WriteStatement[] {
   return [
     {
@@ -26,7 +26,7 @@ export function enqueueImport({ id, migrationId, apiId, count, keys, actor }: Im
   ];
 }
 
-/** Who removes the batch has finished it: nobody else can. */
+/** Removing the batch makes it finished. Only one transaction can remove it. */
 export function finishImport({ id, migrationId, done, errors }: FinishedBatch): WriteStatement[] {
   return [
     remove('import_batches', { id }),

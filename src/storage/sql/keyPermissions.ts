@@ -1,5 +1,5 @@
 import type { Grant } from '../../core/permissions.ts';
-import type { KeyAccess, KeyWithIdentity, PoisonedKey } from '../port/records.ts';
+import type { KeyPermissions, KeyWithIdentity, PoisonedKey } from '../port/records.ts';
 import { findAny } from './findAny.ts';
 import type { ReadKey } from './keyRows.ts';
 import { type PermissionRow, type RoleRow, toFoundRole } from './rows.ts';
@@ -9,11 +9,10 @@ const ROLES = { select: 'SELECT * FROM roles', column: 'id' };
 const PERMISSIONS = { select: 'SELECT * FROM permissions', column: 'id' };
 
 /**
- * Adds to keys what their roles and permissions stand for: two reads for all of them, and none for keys that have neither.
- * Ids of what was deleted meanwhile lead nowhere and are left out. A role that cannot be read harms the keys that have it, not
- * those that are read with them.
+ * Adds their roles and permissions to keys: two reads for all keys together, and none when no key has any. Ids of deleted roles and
+ * permissions are left out. A role that cannot be read affects only the keys that have it.
  */
-export async function withAccess(
+export async function withPermissions(
   reader: SqlReader,
   keys: readonly (ReadKey | PoisonedKey)[],
 ): Promise<(KeyWithIdentity | PoisonedKey)[]> {
@@ -24,15 +23,15 @@ export async function withAccess(
   const permissionIds = new Set(readable.flatMap((key) => key.permissionIds));
   for (const role of roles.values()) for (const id of role.permissionIds) permissionIds.add(id);
   const rows = await findAny<PermissionRow>(reader, PERMISSIONS, [...permissionIds]);
-  const permissions = new Map(rows.map(({ id, name, slug }) => [id, { id, name, slug }]));
+  const permissionById = new Map(rows.map(({ id, name, slug }) => [id, { id, name, slug }]));
   return keys.map((each) => {
     if ('poisoned' in each) return each;
     const held = each.key.roleIds.flatMap((id) => roles.get(id) ?? []);
-    const direct = each.key.permissionIds.flatMap((id) => permissions.get(id) ?? []);
-    if (held.length === 0 && direct.length === 0) return { ...each, access: null };
+    const direct = each.key.permissionIds.flatMap((id) => permissionById.get(id) ?? []);
+    if (held.length === 0 && direct.length === 0) return { ...each, permissions: null };
     const grants = new Map<string, Grant>();
     const grant = (id: string, role: Grant['role']): void => {
-      const slug = permissions.get(id)?.slug;
+      const slug = permissionById.get(id)?.slug;
       if (slug !== undefined && !grants.has(slug)) grants.set(slug, { slug, permissionId: id, role });
     };
     for (const id of each.key.permissionIds) grant(id, null);
@@ -40,13 +39,13 @@ export async function withAccess(
       const role = { id: roleId, revision };
       for (const id of brought) grant(id, role);
     }
-    const access: KeyAccess = {
+    const found: KeyPermissions = {
       roles: held.flatMap(({ id, name, broken }) => (broken === null ? { id, name } : [])).toSorted(byName),
-      permissions: direct.toSorted(byName),
+      direct: direct.toSorted(byName),
       grants: [...grants.values()].toSorted(bySlug),
     };
     const broken = held.flatMap(({ id, name, broken: reason }) => (reason === null ? [] : { id, name, reason }));
-    return { ...each, access: broken.length === 0 ? access : { ...access, broken } };
+    return { ...each, permissions: broken.length === 0 ? found : { ...found, broken } };
   });
 }
 

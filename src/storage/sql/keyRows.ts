@@ -2,7 +2,7 @@ import type { IdentityRecord, KeyRecord } from '../../core/records.ts';
 import type { PoisonedKey } from '../port/records.ts';
 import { readCredits, readInstant, readLimits, readMeta, readTexts } from './columns.ts';
 
-/** A key as the tables of both engines hold it, joined with its identity. */
+/** A row of the keys table of both engines, joined with its identity. */
 export interface KeyRow {
   id: string;
   api_id: string;
@@ -33,7 +33,7 @@ export interface KeyRow {
   identity_updated_at_ms: number | null;
   identity_revision: number | null;
   secret_until_ms: number | null;
-  /** The secret that was asked for, where it is not the present one. */
+  /** The digest that was asked for, if it is that of a former secret. */
   asked_digest?: string;
 }
 
@@ -63,14 +63,14 @@ function readKey(row: KeyRow): KeyRecord {
   };
 }
 
-/** A key with its identity; what its roles and permissions stand for is read apart. */
+/** A key with its identity. Its roles and permissions are read separately. */
 export interface ReadKey {
   readonly key: KeyRecord;
   readonly identity: IdentityRecord | null;
   readonly secretUntilMs: number | null;
 }
 
-/** A row that cannot be read harms its own key only, and says so by the key's id. */
+/** A row that cannot be read affects only its own key, and the error names the key's id. */
 export function toReadKey(row: KeyRow): ReadKey | PoisonedKey {
   try {
     return { key: readKey(row), identity: readJoinedIdentity(row), secretUntilMs: row.secret_until_ms };

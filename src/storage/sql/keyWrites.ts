@@ -1,9 +1,9 @@
 import type { KeyRecord } from '../../core/records.ts';
-import type { DoomedKey } from '../port/records.ts';
+import type { KeyToDelete } from '../port/records.ts';
 import { insert, listText, type Params, placeholders, type WriteStatement } from './statement.ts';
 
-/** The rows with these ids and revisions; PostgreSQL takes a parameter in VALUES for text. */
-function among(keys: readonly DoomedKey[], first: number): { sql: string; params: Params } {
+/** Selects the rows with these ids and revisions. The cast is needed because PostgreSQL takes a parameter in VALUES for text. */
+function among(keys: readonly KeyToDelete[], first: number): { sql: string; params: Params } {
   const rows = keys.map((_, i) => `($${first + i * 2}, CAST($${first + i * 2 + 1} AS bigint))`);
   return {
     sql: `(id, revision) IN (VALUES ${rows.join(', ')})`,
@@ -11,7 +11,7 @@ function among(keys: readonly DoomedKey[], first: number): { sql: string; params
   };
 }
 
-export function retireKeys(keys: readonly DoomedKey[], deletedAtMs: number): WriteStatement {
+export function retireKeys(keys: readonly KeyToDelete[], deletedAtMs: number): WriteStatement {
   const { sql, params } = among(keys, 2);
   return {
     sql: `UPDATE keys SET deleted_at_ms = $1, updated_at_ms = $1, revision = revision + 1 WHERE ${sql}`,
@@ -20,7 +20,7 @@ export function retireKeys(keys: readonly DoomedKey[], deletedAtMs: number): Wri
   };
 }
 
-export function removeKeys(apiId: string, keys: readonly DoomedKey[]): WriteStatement[] {
+export function removeKeys(apiId: string, keys: readonly KeyToDelete[]): WriteStatement[] {
   const { sql, params } = among(keys, 1);
   const ids = keys.map(({ id }) => id);
   const words = keys.flatMap(({ id, words: all }) => all.map((word): [string, string] => [word, id]));
@@ -34,7 +34,7 @@ export function removeKeys(apiId: string, keys: readonly DoomedKey[]): WriteStat
   ];
 }
 
-/** Words of one statement, of many keys. */
+/** Words in one statement, of many keys. */
 const WORDS_PER_STATEMENT = 5_000;
 
 function removePairs(apiId: string, pairs: readonly (readonly [word: string, keyId: string])[]): WriteStatement {
@@ -50,7 +50,7 @@ export function insertWords({ id, apiId }: { id: string; apiId: string }, words:
   return words.map((word) => insert('key_words', { api_id: apiId, key_id: id, word }));
 }
 
-/** A word may be there already: a program that knows of no words can have changed the name in between. */
+/** A word may exist already: a program of an older version, which has no search index, can have changed the name in between. */
 export function addWords({ id, apiId }: { id: string; apiId: string }, words: readonly string[]): WriteStatement[] {
   if (words.length === 0) return [];
   const rows = words.map((_, i) => `($1, $2, $${i + 3})`);

@@ -8,18 +8,18 @@ export const KEY_SELECT = `SELECT k.*, i.external_id, i.meta AS identity_meta, i
     i.revision AS identity_revision, NULL AS secret_until_ms
   FROM keys k LEFT JOIN identities i ON i.id = k.identity_id LEFT JOIN apis a ON a.id = k.api_id`;
 
-/** As above, for a secret that was replaced: `f` is its row. */
+/** The same for a former secret, whose row is `f`. */
 export const FORMER_KEY_SELECT = KEY_SELECT.replace(
   'NULL AS secret_until_ms',
   'f.until_ms AS secret_until_ms, f.digest AS asked_digest',
 ).replace('FROM keys k', 'FROM former_secrets f JOIN keys k ON k.id = f.owner');
 
-/** Not deleted, neither alone nor with all keys of its api. */
+/** The key is not deleted, neither alone nor with all keys of its api. */
 export const IS_LIVE = 'k.deleted_at_ms IS NULL AND k.generation = coalesce(a.generation, k.generation)';
 
 export const FIND_KEY = `${KEY_SELECT} WHERE k.id = $1 AND ${IS_LIVE}`;
 export const FIND_ANY_KEY = `${KEY_SELECT} WHERE k.id = $1 AND a.deleted_at_ms IS NULL`;
-/** The index keys_of_generation leads to the keys of former generations. */
+/** Uses the index keys_of_generation. */
 export const KEYS_LEFT_BEHIND = `${KEY_SELECT}
   WHERE k.api_id = $1 AND k.deleted_at_ms IS NULL AND k.generation < a.generation ORDER BY k.generation, k.id LIMIT $2`;
 export const APIS_WITH_KEYS_LEFT_BEHIND = `SELECT a.id, a.purges_below FROM apis a WHERE a.generation > 0 AND EXISTS (
@@ -49,18 +49,18 @@ export const FIND_IMPORT = 'SELECT * FROM imports WHERE id = $1';
 export const IMPORT_ERRORS = 'SELECT place, message FROM import_errors WHERE migration_id = $1 ORDER BY place';
 export const WAITING_IMPORTS = 'SELECT * FROM import_batches ORDER BY id LIMIT $1';
 
-/** Rows of a table by one of several values. */
+/** Selects the rows whose column has one of the values. */
 export function byAny(select: string, column: string, values: readonly string[]): Statement {
   return { sql: `${select} WHERE ${column} IN (${placeholders(values.length)})`, params: [...values] };
 }
 
-/** A page and how many there are in all: two statements with the same conditions. */
+/** Two statements with the same conditions: the total number of rows, and one page of them. */
 export interface Listing {
   readonly total: Statement;
   readonly page: Statement;
 }
 
-interface ListingParts extends PageQuery {
+interface ListingInput extends PageQuery {
   readonly from: string;
   readonly select: string;
   readonly id: string;
@@ -68,7 +68,7 @@ interface ListingParts extends PageQuery {
   readonly params: Params;
 }
 
-/** Pages by id over the indexes keys_of_generation or keys_of_owner: a later page costs what the first one does. */
+/** Pages by id over the index keys_of_generation or keys_of_owner. A later page costs as much as the first. */
 export function keyListing({ apiId, externalId, search, after, limit }: KeyQuery): Listing {
   const params: Params = [apiId];
   const add = (value: string): string => `$${params.push(value)}`;
@@ -81,7 +81,7 @@ export function keyListing({ apiId, externalId, search, after, limit }: KeyQuery
   return listing({ from: 'keys k', select: KEY_SELECT, id: 'k.id', where, params, after, limit });
 }
 
-/** Ids of keys whose start begins so, and of those that have a word for each word of the question. */
+/** Ids of keys whose `start` begins with the search, and of keys that have a word for each of its words. */
 function searched(search: string, add: (value: string) => string): string {
   const inRange = (column: string, prefix: string): string =>
     `${column} >= ${add(prefix)} AND ${column} < ${add(endOfPrefix(prefix))}`;
@@ -108,17 +108,17 @@ export function overrideListing(namespaceId: string, query: PageQuery): Listing 
   return listing({ ...table('overrides'), where: 'namespace_id = $1', params: [namespaceId], ...query });
 }
 
-function table(name: string): Pick<ListingParts, 'from' | 'select' | 'id'> {
+function table(name: string): Pick<ListingInput, 'from' | 'select' | 'id'> {
   return { from: name, select: `SELECT * FROM ${name}`, id: 'id' };
 }
 
-function listing({ from, select, id, where, params, after, limit }: ListingParts): Listing {
+function listing({ from, select, id, where, params, after, limit }: ListingInput): Listing {
   const [next, last] = [params.length + 1, params.length + 2];
   return {
     total: { sql: `SELECT count(*) AS total FROM ${from} WHERE ${where}`, params },
     page: {
       sql: `${select} WHERE ${where} AND ${id} > $${next} ORDER BY ${id} LIMIT $${last}`,
-      // One more than asked for: it tells whether there is a next page.
+      // One row more than asked for tells whether there is a next page.
       params: [...params, after ?? '', limit + 1],
     },
   };
@@ -129,7 +129,7 @@ export function toPage<T extends { id: string }>(rows: readonly T[], limit: numb
   return { items, total, cursor: rows.length > limit ? (items.at(-1)?.id ?? null) : null };
 }
 
-/** Newest first, by the number; each filter has an index that ends with it. */
+/** Newest first, by number. Each filter has an index that ends with the number. */
 export function eventListing(query: EventQuery): Statement {
   const params: Params = [];
   const conditions = ['TRUE'];

@@ -21,7 +21,7 @@ import type {
   PoisonedKey,
   Records,
 } from '../port/records.ts';
-import { withAccess } from './keyPermissions.ts';
+import { withPermissions } from './keyPermissions.ts';
 import { findAny } from './findAny.ts';
 import * as queries from './queries.ts';
 import { findPermissions, findRoles } from './rolesAndPermissions.ts';
@@ -46,39 +46,39 @@ import {
 } from './rows.ts';
 import type { Params, SqlReader } from './statement.ts';
 import { findTakenDigests } from './takenDigests.ts';
-import { Totals } from './rememberedTotals.ts';
+import { RememberedTotals } from './rememberedTotals.ts';
 
 type FoundKey = KeyWithIdentity | PoisonedKey;
 
-/** Rows of the keys with these digests; how many are asked for at once is for the engine to say. */
+/** Finds the rows of keys with these digests. Each engine decides how many it reads at once. */
 export type KeyLookup = (digests: readonly string[]) => Promise<readonly KeyRow[]>;
 
-export interface RecordsParts {
+export interface RecordsContext {
   readonly reader: SqlReader;
-  /** For what verifications wait for. */
+  /** Reads that verifications wait for. */
   readonly lookups: SqlReader;
   readonly lookUp: KeyLookup;
-  /** A number that grows with every change of a record, by whomever. */
+  /** A number that grows with every change of a record by any node. */
   readonly version: () => Promise<number>;
 }
 
-/** The records of both engines. */
+/** Reads the records of both engines. */
 export class SqlRecords implements Records {
   readonly #reader: SqlReader;
   readonly #lookups: SqlReader;
   readonly #lookUp: KeyLookup;
-  readonly #totals: Totals;
+  readonly #totals: RememberedTotals;
 
-  constructor({ reader, lookups, lookUp, version }: RecordsParts) {
+  constructor({ reader, lookups, lookUp, version }: RecordsContext) {
     this.#reader = reader;
     this.#lookups = lookups;
     this.#lookUp = lookUp;
-    this.#totals = new Totals(version);
+    this.#totals = new RememberedTotals(version);
   }
 
   async findKeysByDigest(digests: readonly string[]): Promise<readonly (FoundKey | null)[]> {
     const rows = await this.#lookUp(digests);
-    const keys = await withAccess(this.#lookups, rows.map(toReadKey));
+    const keys = await withPermissions(this.#lookups, rows.map(toReadKey));
     const found = new Map(rows.map((row, i) => [row.asked_digest ?? row.secret_digest, keys[i] as FoundKey]));
     return digests.map((digest) => found.get(digest) ?? null);
   }
@@ -128,7 +128,7 @@ export class SqlRecords implements Records {
     const { total, page } = queries.keyListing(query);
     const count = await this.#totals.find(total, () => this.#count(total.sql, total.params));
     const found = queries.toPage(await this.#reader.scan<KeyRow>(page), query.limit, count);
-    return { ...found, items: await withAccess(this.#reader, found.items.map(toReadKey)) };
+    return { ...found, items: await withPermissions(this.#reader, found.items.map(toReadKey)) };
   }
 
   async findApi(apiId: string): Promise<ApiRecord | null> {
@@ -227,7 +227,7 @@ export class SqlRecords implements Records {
   }
 
   async #keys(sql: string, params: Params): Promise<readonly FoundKey[]> {
-    return withAccess(this.#reader, (await this.#find<KeyRow>(sql, params)).map(toReadKey));
+    return withPermissions(this.#reader, (await this.#find<KeyRow>(sql, params)).map(toReadKey));
   }
 
   #find<T>(sql: string, params: Params): Promise<T[]> {

@@ -1,6 +1,6 @@
 import type { Statement } from './statement.ts';
 
-/** Listings whose totals are remembered. */
+/** Totals kept in memory. */
 const MAX_TOTALS = 1000;
 
 interface Known {
@@ -9,10 +9,10 @@ interface Known {
 }
 
 /**
- * How many keys a listing has in all, remembered until any record changes: counting a million takes a hundred times as long as
- * reading a page, and who goes through all pages would pay for it with each of them.
+ * The total number of keys of each listing, kept until any record changes. Counting a million keys takes a hundred times as long as
+ * reading a page, and a caller that reads all pages would wait for it with each of them.
  */
-export class Totals {
+export class RememberedTotals {
   readonly #version: () => Promise<number>;
   readonly #known = new Map<string, Known>();
 
@@ -22,7 +22,7 @@ export class Totals {
 
   async find({ sql, params }: Statement, count: () => Promise<number>): Promise<number> {
     const name = JSON.stringify([sql, params]);
-    // Read before the count: what changes meanwhile makes the next one count again.
+    // The version is read before the count, so that a change during the count makes the next call count again.
     const version = await this.#version();
     const known = this.#known.get(name);
     if (known?.version === version) return known.total;

@@ -3,7 +3,7 @@ import type { FoundRole, NamedQuery } from '../port/records.ts';
 import { type PermissionRow, type RoleRow, toFoundRole, toPermission } from './rows.ts';
 import { placeholders, type SqlReader, type Statement } from './statement.ts';
 
-/** Values of one statement. */
+/** Values in one statement. */
 const MAX_VALUES = 500;
 
 export async function findPermissions(reader: SqlReader, named: NamedQuery): Promise<readonly PermissionRecord[]> {
@@ -18,11 +18,11 @@ export async function findRoles(reader: SqlReader, named: NamedQuery): Promise<r
 
 interface Named {
   readonly table: string;
-  /** Columns of which each is unique. */
+  /** The columns that are searched. Each is unique. */
   readonly texts: readonly string[];
 }
 
-/** Point reads by unique indexes. What takes several statements may take long: verifications do not wait for it. */
+/** Reads rows by unique indexes. Several statements may take long; then they run where verifications do not wait for them. */
 async function readNamed<T extends { id: string }>(
   reader: SqlReader,
   { ids, names }: NamedQuery,
@@ -39,7 +39,7 @@ async function readNamed<T extends { id: string }>(
 }
 
 function statementsFor(table: string, columns: readonly string[], values: readonly string[]): Statement[] {
-  // Sorted, not put into a Set: texts can be chosen that all fall into one place of it, and an import may name 100,000.
+  // Sorting, because a caller can choose texts that all collide in a Set, and an import may name 100,000.
   const all = values.toSorted().filter((value, i, sorted) => i === 0 || value !== sorted[i - 1]);
   const statements: Statement[] = [];
   for (let i = 0; i < all.length; i += MAX_VALUES) {

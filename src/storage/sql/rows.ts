@@ -11,9 +11,9 @@ import type { StoredEvent } from '../port/events.ts';
 import type { FoundRole } from '../port/records.ts';
 import { readTexts } from './columns.ts';
 
-/** Rows as the tables of both engines hold them, and the records they stand for. */
+/** Rows of the tables of both engines, and the records that they become. */
 
-/** One row that cannot be read is left out of a list, not the list; asked for by itself, it fails. */
+/** Leaves rows that cannot be read out of a list. Asking for such a record by itself fails. */
 export function readableOf<R, T>(rows: readonly R[], toRecord: (row: R) => T): T[] {
   return rows.flatMap((row) => {
     try {
@@ -81,7 +81,7 @@ export function toRole({ permissions, created_at_ms, ...row }: RoleRow): RoleRec
   return { ...row, permissionIds: readTexts(permissions, 'permissions'), createdAtMs: created_at_ms };
 }
 
-/** Its name is taken, and it can be named, also when its permissions cannot be read. */
+/** A role whose permissions cannot be read still exists: its name is taken, and a request can name it. */
 export function toFoundRole(row: RoleRow): FoundRole {
   try {
     return { ...toRole(row), broken: null };

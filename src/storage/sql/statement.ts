@@ -1,6 +1,6 @@
 /**
- * The management statements, in the SQL that both engines speak: parameters are $1, $2, ... in the order of their first use,
- * numbers are integers, structures are JSON text. What must be fast or exact is written by each engine for itself.
+ * Management statements in the SQL that both engines understand. Parameters are $1, $2, ... in the order of their first use. Numbers
+ * are integers, structures are JSON text. Each engine has its own statements where speed or exactness needs it.
  */
 export type Params = (string | number | null)[];
 
@@ -9,19 +9,19 @@ export interface Statement {
   readonly params: Params;
 }
 
-/** A part of a change. */
+/** One statement of a change. */
 export interface WriteStatement extends Statement {
-  /** Rows that it must change, or the change is refused; null = any number. */
+  /** The number of rows that it must change; any other number refuses the change. null = any number is right. */
   readonly expects: number | null;
-  /** Of a plain insert of one row: what stands before its values. Those of one table can be sent as one. */
+  /** For a plain insert of one row: the text before VALUES. Inserts with the same text can be sent as one statement. */
   readonly insertInto?: string;
 }
 
-/** How an engine reads: on what its writes have left. */
+/** How an engine reads. A read sees all writes before it. */
 export interface SqlReader {
-  /** A few rows by an index. */
+  /** Reads a few rows by an index. */
   find<T>(statement: Statement): Promise<T[]>;
-  /** What may take long: verifications do not wait for it. */
+  /** Runs a statement that may take long. Verifications do not wait for it. */
   scan<T>(statement: Statement): Promise<T[]>;
 }
 
@@ -36,30 +36,30 @@ export function insert(table: string, columns: Readonly<Record<string, Params[nu
   return { sql, params: Object.values(columns), expects: null, insertInto };
 }
 
-/** Parameters of one statement; engines have a maximum of their own above it. */
+/** Parameters in one statement. The maximum of each engine is higher. */
 const MAX_PARAMS = 20_000;
 
-/** The same with the rows of each table inserted at once, in the place of the first: fewer round trips to a far database. */
+/** Merges the inserts of each table into the first of them. That saves round trips to a far database. */
 export function mergeInserts(statements: readonly WriteStatement[]): WriteStatement[] {
   const merged: WriteStatement[] = [];
-  /** Where the rows of a table are collected. */
-  const places = new Map<string, number>();
+  /** By table: the index of the statement that collects its rows. */
+  const indexes = new Map<string, number>();
   for (const statement of statements) {
     const { insertInto, params } = statement;
-    const place = insertInto === undefined ? undefined : places.get(insertInto);
-    const before = place === undefined ? undefined : merged[place];
-    if (place === undefined || before === undefined || before.params.length + params.length > MAX_PARAMS) {
-      if (insertInto !== undefined) places.set(insertInto, merged.length);
+    const index = insertInto === undefined ? undefined : indexes.get(insertInto);
+    const before = index === undefined ? undefined : merged[index];
+    if (index === undefined || before === undefined || before.params.length + params.length > MAX_PARAMS) {
+      if (insertInto !== undefined) indexes.set(insertInto, merged.length);
       merged.push(statement);
     } else {
       const row = `(${placeholders(params.length, before.params.length + 1)})`;
-      merged[place] = { ...before, sql: `${before.sql}, ${row}`, params: [...before.params, ...params] };
+      merged[index] = { ...before, sql: `${before.sql}, ${row}`, params: [...before.params, ...params] };
     }
   }
   return merged;
 }
 
-/** Sets columns of the one row that fits. */
+/** Sets columns of the one row that has the values of `where`. */
 export function update(
   table: string,
   columns: Readonly<Record<string, Params[number]>>,
@@ -81,7 +81,7 @@ export function remove(table: string, where: Readonly<Record<string, Params[numb
   };
 }
 
-/** JSON of a list, null when it is empty. */
+/** JSON of a list; null for an empty list. */
 export function listText(list: readonly unknown[]): string | null {
   return list.length === 0 ? null : JSON.stringify(list);
 }

@@ -2,10 +2,10 @@ import { findAny } from './findAny.ts';
 import type { SqlReader } from './statement.ts';
 
 /**
- * Where a digest can stand. Former secrets come last: a rotation moves a digest there from one of the others, and a digest that
- * moves between two of these reads is then found twice, never missed.
+ * The columns that hold digests. Former secrets are read last: a rotation moves a digest there from one of the others. A digest that
+ * moves between two reads is then found twice, never missed.
  */
-const PLACES = [
+const COLUMNS = [
   { select: 'SELECT secret_digest AS digest FROM keys', column: 'secret_digest' },
   { select: 'SELECT secret_digest AS digest FROM root_keys', column: 'secret_digest' },
   { select: 'SELECT digest FROM former_secrets', column: 'digest' },
@@ -13,8 +13,8 @@ const PLACES = [
 
 export async function findTakenDigests(reader: SqlReader, digests: readonly string[]): Promise<string[]> {
   const taken: string[] = [];
-  for (const place of PLACES) {
-    taken.push(...(await findAny<{ digest: string }>(reader, place, digests)).map(({ digest }) => digest));
+  for (const column of COLUMNS) {
+    taken.push(...(await findAny<{ digest: string }>(reader, column, digests)).map(({ digest }) => digest));
   }
   return taken;
 }

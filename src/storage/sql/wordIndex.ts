@@ -1,6 +1,6 @@
 import { searchWords } from '../../core/search.ts';
 
-/** What the words of a key are made from. */
+/** The columns of a key that its search words come from. */
 export interface NamedRow {
   id: string;
   api_id: string;
@@ -8,11 +8,11 @@ export interface NamedRow {
   meta: string | null;
 }
 
-/** Keys that have words, by id; for filling the index of the search when it is new. */
+/** Keys that have words, by id. Used to fill a new search index. */
 export const NAMED_KEYS = `SELECT id, api_id, name, meta FROM keys
   WHERE (name IS NOT NULL OR meta IS NOT NULL) AND id > $1 ORDER BY id LIMIT $2`;
 
-/** The words of a stored key; none when its row cannot be read. */
+/** The words of a stored key. When its metadata cannot be read, only those of its name. */
 export function storedWords({ name, meta }: NamedRow): string[] {
   try {
     return searchWords(name, meta);

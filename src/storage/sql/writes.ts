@@ -7,7 +7,7 @@ import { insert, listText, type Params, remove, update, type WriteStatement } fr
 
 type Columns = Record<string, Params[number]>;
 
-/** A write as statements, to be run one after the other in the transaction of their change. */
+/** The statements of a write. They run one after the other, in the transaction of the change. */
 export function writeStatements(write: RecordWrite): readonly WriteStatement[] {
   switch (write.kind) {
     case 'insertApi':
@@ -147,7 +147,7 @@ function overrideColumns(override: OverrideRecord): Columns {
   };
 }
 
-/** Which overrides with wildcards there are is decided on as a whole: a new one may fit identifiers that had none. */
+/** All patterns of a namespace share one revision, because a new pattern may match identifiers that had no override. */
 function revisePatterns(write: {
   readonly override: OverrideRecord;
   readonly expectPatterns: number;

@@ -194,7 +194,7 @@ test('a key with more to it than fits is not packed', () => {
   for (const fields of refused) expect(packed.add(digestOf(1), found({ ...BLANK, ...fields }))).toBe(false);
   for (const fields of [
     { identity: identity('id_1', 'user') },
-    { access: { roles: [{ id: 'role_1', name: 'admin' }], permissions: [], grants: [] } },
+    { permissions: { roles: [{ id: 'role_1', name: 'admin' }], direct: [], grants: [] } },
     { secretUntilMs: 1 },
   ]) {
     expect(packed.add(digestOf(1), found(BLANK, fields))).toBe(false);

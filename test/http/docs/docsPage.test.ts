@@ -63,7 +63,7 @@ test('where one right is enough it says or, elsewhere and', () => {
 test('createKey and updateKey name the rights that roles and permissions need', () => {
   const named = (id: string): string[] =>
     [...section(id).matchAll(/<code>(rbac\.[^<]+)<\/code>/g)].map(([, name = '']) => name);
-  const right = (deed: string) => `rbac.*.${deed}`;
+  const right = (operation: string) => `rbac.*.${operation}`;
   const given = ['add_role_to_key', 'add_permission_to_key', 'create_role', 'create_permission'];
   expect(named('keys.createKey').sort()).toEqual(given.map(right).sort());
   const taken = ['remove_role_from_key', 'remove_permission_from_key'];

@@ -1,4 +1,4 @@
-import { DEEDS, isRight, rightTo } from '../../../src/core/rights.ts';
+import { OPERATIONS, isRight, rightTo } from '../../../src/core/rights.ts';
 import type { Route } from '../../../src/http/routes/route.ts';
 import type { TestService } from '../../support/service.ts';
 import type { Node } from './wrongValues.ts';
@@ -198,7 +198,7 @@ export function rightOn(right: string, things: Things): string {
 /** Every right there is, on these things alone where a right can be on one thing, and on all where it cannot. */
 export function allRightsOn({ apiId, identityId, namespaceId }: Things): string[] {
   const owners: Readonly<Record<string, string>> = { api: apiId, identity: identityId, ratelimit: namespaceId };
-  const on = DEEDS.map((deed) => rightTo(deed, owners[deed.split('.')[0] ?? ''] ?? '*'));
+  const on = OPERATIONS.map((operation) => rightTo(operation, owners[operation.split('.')[0] ?? ''] ?? '*'));
   // What is about no single thing can only be held for all.
   return on.filter(isRight);
 }

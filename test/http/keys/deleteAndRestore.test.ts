@@ -145,7 +145,7 @@ describe('apis.deleteKeys', () => {
     expect((await service.call('/v1/keys.getKey', { keyId })).status).toBe(404);
     expect((await service.ok('/v1/apis.listKeys', { apiId })).total).toBe(0);
     expect(await service.engine.storage.records.listApisWithKeysLeftBehind()).toHaveLength(1);
-    await service.engine.bulkDeletion.finish();
+    await service.engine.deleteAllKeys.finish();
     expect(await service.engine.storage.records.listApisWithKeysLeftBehind()).toEqual([]);
     await service.ok('/v1/keys.restoreKey', { keyId });
     expect(await service.verify(key)).toMatchObject({ valid: true, remaining: 4 });

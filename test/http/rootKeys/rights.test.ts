@@ -2,7 +2,7 @@ import { Database } from 'bun:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
 
-import { type Deed, DEEDS, rightTo } from '../../../src/core/rights.ts';
+import { type Operation, OPERATIONS, rightTo } from '../../../src/core/rights.ts';
 import type { Route } from '../../../src/http/routes/route.ts';
 import { ROUTES } from '../../../src/http/routes/routeTable.ts';
 import { TestService } from '../../support/service.ts';
@@ -47,11 +47,11 @@ afterAll(async () => {
 const headersOf = (headers: Headers): [string, string][] =>
   [...headers].filter(([name]) => name !== 'keystile-request-id');
 
-/** The deed of a right as the documentation shows it. */
-const deedOf = (right: string): Deed => right.replace(/\.[^.]+\./, '.') as Deed;
+/** The operation of a right as the documentation shows it. */
+const operationOf = (right: string): Operation => right.replace(/\.[^.]+\./, '.') as Operation;
 
 /** Rights that only some requests of a route need: what such a request names, which is not there and is not made. */
-const NEEDED_FOR: Partial<Record<Deed, Partial<Things>>> = {
+const NEEDED_FOR: Partial<Record<Operation, Partial<Things>>> = {
   'ratelimit.create_namespace': { namespaceName: 'a.new.namespace' },
 };
 /** Where each of the rights is enough; the first one is named when all of them are lacking. */
@@ -113,10 +113,12 @@ describe.each(ALL)('%s', (path, route) => {
 
   test('a root key with every right but the one that is needed is a 403 that names it', async () => {
     expect(route.rights.length).toBeGreaterThan(0);
-    const deeds = route.rights.map(deedOf);
-    for (const needed of ONE_OF.includes(path) ? deeds.slice(0, 1) : deeds) {
-      const lacking = ONE_OF.includes(path) ? deeds : [needed];
-      const held = DEEDS.filter((deed) => !lacking.includes(deed)).map((deed) => rightTo(deed, '*'));
+    const operations = route.rights.map(operationOf);
+    for (const needed of ONE_OF.includes(path) ? operations.slice(0, 1) : operations) {
+      const lacking = ONE_OF.includes(path) ? operations : [needed];
+      const held = OPERATIONS.filter((operation) => !lacking.includes(operation)).map((operation) =>
+        rightTo(operation, '*'),
+      );
       const rootKey = (await make(held)).secret;
       const before = storedIn(service.folder);
       const answer = await service.call(path, realRequest(route, { ...mine, ...NEEDED_FOR[needed] }), { rootKey });

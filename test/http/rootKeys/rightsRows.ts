@@ -1,4 +1,4 @@
-import { DEEDS, type Deed, holdsRight, holdsRightSomewhere, rightTo } from '../../../src/core/rights.ts';
+import { OPERATIONS, type Operation, holdsRight, holdsRightSomewhere, rightTo } from '../../../src/core/rights.ts';
 import type { FieldRights } from '../../../src/http/shapes/fieldRights.ts';
 import type { Route } from '../../../src/http/routes/route.ts';
 import { ROUTES } from '../../../src/http/routes/routeTable.ts';
@@ -109,7 +109,8 @@ export const KINDS: Readonly<Record<string, (mine: Things, other: Things) => rea
   'that verifies': () => ['api.*.verify_key'],
   'that verifies in this api': ({ apiId }) => [`api.${apiId}.verify_key`],
   'that verifies in another api': (_mine, { apiId }) => [`api.${apiId}.verify_key`],
-  'that reads': () => DEEDS.filter((deed) => deed.includes('.read_')).map((deed) => rightTo(deed, '*')),
+  'that reads': () =>
+    OPERATIONS.filter((operation) => operation.includes('.read_')).map((operation) => rightTo(operation, '*')),
   'of identities': () => every('identity', '*'),
   'of roles and permissions': () => every('rbac', '*'),
   'of limits': () => every('ratelimit', '*'),
@@ -118,8 +119,10 @@ export const KINDS: Readonly<Record<string, (mine: Things, other: Things) => rea
 };
 
 function every(resource: string, id: string): string[] {
-  const deeds = DEEDS.filter((deed) => deed.startsWith(`${resource}.`) && (id === '*' || deed !== 'api.create_api'));
-  return deeds.map((deed) => rightTo(deed, id));
+  const operations = OPERATIONS.filter(
+    (operation) => operation.startsWith(`${resource}.`) && (id === '*' || operation !== 'api.create_api'),
+  );
+  return operations.map((operation) => rightTo(operation, id));
 }
 
 function keyMaking(apiId: string): string[] {
@@ -127,11 +130,11 @@ function keyMaking(apiId: string): string[] {
 }
 
 /** The rights that are needed beside those of the fields, on these things. */
-function needed({ needs }: Row, mine: Things): { deed: Deed; id: string }[] {
+function needed({ needs }: Row, mine: Things): { operation: Operation; id: string }[] {
   return needs.rights.map((right) => {
     const [resource = '', place = '', action = ''] = right.split('.');
     const id = place === '*' ? place : mine[place.slice(1, -1) as keyof Things];
-    return { deed: `${resource}.${action}` as Deed, id };
+    return { operation: `${resource}.${action}` as Operation, id };
   });
 }
 
@@ -141,9 +144,9 @@ function needed({ needs }: Row, mine: Things): { deed: Deed; id: string }[] {
  */
 export function outcomeOf(row: Row, rights: readonly string[], mine: Things): Outcome {
   const all = needed(row, mine);
-  const isHeld = ({ deed, id }: { deed: Deed; id: string }) => holdsRight(rights, deed, id);
-  const isHeldSomewhere = ({ deed, id }: { deed: Deed; id: string }) =>
-    id === '*' ? holdsRight(rights, deed, id) : holdsRightSomewhere(rights, deed);
+  const isHeld = ({ operation, id }: { operation: Operation; id: string }) => holdsRight(rights, operation, id);
+  const isHeldSomewhere = ({ operation, id }: { operation: Operation; id: string }) =>
+    id === '*' ? holdsRight(rights, operation, id) : holdsRightSomewhere(rights, operation);
   const isAllowed = row.needs.isOneEnough ? all.some(isHeld) : all.every(isHeld);
   const isKnown = row.needs.isOneEnough ? all.some(isHeldSomewhere) : all.every(isHeldSomewhere);
   if (!isKnown) return 403;

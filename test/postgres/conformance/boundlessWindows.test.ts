@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 
 import { MAX_ADHOC_LIMITS_PER_OWNER } from '../../../src/core/bounds.ts';
-import { PRUNE_GRACE_MS, type Storage, type WindowPlace } from '../../../src/storage/port/storage.ts';
+import { PRUNE_GRACE_MS, type Storage, type WindowCursor } from '../../../src/storage/port/storage.ts';
 import { describePort } from './adapters.ts';
 import { spendOf, strict } from './samples.ts';
 
@@ -71,7 +71,7 @@ describePort('windows of an owner without a bound, and their count', (world) => 
     for (const name of ['c', 'a', 'é', 'b']) await open(storage, name, null);
     await ledger.openWindow({ owner: 'ns_1', name: 'a', durationMs: MINUTE_MS / 2 }, null);
     clock.advance(MINUTE_MS);
-    const close = (after: WindowPlace | null) => ledger.closeEndedWindows('ns_1', 2, after);
+    const close = (after: WindowCursor | null) => ledger.closeEndedWindows('ns_1', 2, after);
     const first = { name: 'a', durationMs: MINUTE_MS };
     expect(await close(first)).toEqual({ looked: 2, closed: 2, last: { name: 'c', durationMs: MINUTE_MS } });
     expect(await close(null)).toEqual({ looked: 2, closed: 2, last: first });

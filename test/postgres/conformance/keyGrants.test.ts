@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 
 import type { KeyRecord } from '../../../src/core/records.ts';
 import type { Storage } from '../../../src/storage/port/storage.ts';
-import type { KeyAccess } from '../../../src/storage/port/records.ts';
+import type { KeyPermissions } from '../../../src/storage/port/records.ts';
 import { describePort } from './adapters.ts';
 import { api, EVERY_KEY, found, key, permission, role, write } from './samples.ts';
 
@@ -27,12 +27,12 @@ async function fill(storage: Storage, fields: Partial<KeyRecord>): Promise<KeyRe
 }
 
 /** What a key is granted, by the slugs alone. */
-function bySlugs<T extends object>({ grants, ...access }: T & Pick<KeyAccess, 'grants'>) {
-  return { ...access, slugs: grants.map(({ slug }) => slug) };
+function bySlugs<T extends object>({ grants, ...others }: T & Pick<KeyPermissions, 'grants'>) {
+  return { ...others, slugs: grants.map(({ slug }) => slug) };
 }
 
 /** The same in every way in which a key can be found. */
-async function accessOf(storage: Storage) {
+async function permissionsOf(storage: Storage) {
   const { records } = storage;
   const [byDigest] = await records.findKeysByDigest(['digest of key_1']);
   const ways = [
@@ -40,7 +40,7 @@ async function accessOf(storage: Storage) {
     await records.findKey('key_1'),
     await records.findAnyKey('key_1'),
     (await records.listKeys(EVERY_KEY)).items[0],
-  ].map((each) => (each != null && 'key' in each ? each.access : undefined));
+  ].map((each) => (each != null && 'key' in each ? each.permissions : undefined));
   for (const way of ways) expect(way).toEqual(ways[0]);
   return ways[0] == null ? null : bySlugs(ways[0]);
 }
@@ -52,34 +52,34 @@ describePort('what a key may do', (world) => {
   test('direct permissions and those of its roles, each slug once, in the order of names and slugs', async () => {
     const fields = { permissionIds: ['perm_1', 'perm_2'], roleIds: ['role_1', 'role_2'] };
     const made = await fill(world().storage, fields);
-    const access = {
+    const permissions = {
       roles: [named(CLERK), named(EDITOR)],
-      permissions: [whole(WRITE), whole(READ)],
+      direct: [whole(WRITE), whole(READ)],
       slugs: ['billing.pay', 'documents.read', 'documents.write'],
     };
-    expect(await accessOf(world().storage)).toEqual(access);
+    expect(await permissionsOf(world().storage)).toEqual(permissions);
     await world().reopen();
-    expect(await accessOf(world().storage)).toEqual(access);
+    expect(await permissionsOf(world().storage)).toEqual(permissions);
     const grants = [
       { slug: 'billing.pay', permissionId: 'perm_3', role: { id: 'role_2', revision: 1 } },
       { slug: 'documents.read', permissionId: 'perm_1', role: null },
       { slug: 'documents.write', permissionId: 'perm_2', role: null },
     ];
-    const { roles, permissions } = access;
+    const { roles, direct } = permissions;
     expect(await world().storage.records.findKey('key_1')).toEqual(
-      found(made, { access: { roles, permissions, grants } }),
+      found(made, { permissions: { roles, direct, grants } }),
     );
   });
 
-  test('a key without roles and permissions has no access, beside one that has', async () => {
+  test('a key without roles and permissions has none, beside one that has', async () => {
     const { storage } = world();
     await fill(storage, { roleIds: ['role_1'] });
     expect(await storage.records.findKeysByDigest(['digest of key_2', 'digest of key_1'])).toMatchObject([
-      { access: null },
+      { permissions: null },
       {
-        access: {
+        permissions: {
           roles: [named(EDITOR)],
-          permissions: [],
+          direct: [],
           grants: [{ slug: 'documents.read' }, { slug: 'documents.write' }],
         },
       },
@@ -93,27 +93,27 @@ describePort('what a key may do', (world) => {
       { kind: 'insertRole', role: role('role_1', 'empty') },
       { kind: 'insertKey', key: key('key_1', { roleIds: ['role_1'] }) },
     );
-    expect(await accessOf(storage)).toEqual({ roles: [{ id: 'role_1', name: 'empty' }], permissions: [], slugs: [] });
+    expect(await permissionsOf(storage)).toEqual({ roles: [{ id: 'role_1', name: 'empty' }], direct: [], slugs: [] });
   });
 
   test('a deleted permission is gone from keys and from roles, though their records still name it', async () => {
     const { storage } = world();
     await fill(storage, { permissionIds: ['perm_1', 'perm_3'], roleIds: ['role_1'] });
     await write(storage, { kind: 'removePermission', permissionId: 'perm_1' });
-    expect(await accessOf(storage)).toEqual({
+    expect(await permissionsOf(storage)).toEqual({
       roles: [named(EDITOR)],
-      permissions: [whole(PAY)],
+      direct: [whole(PAY)],
       slugs: ['billing.pay', 'documents.write'],
     });
     expect((await write(storage, { kind: 'removePermission', permissionId: 'perm_1' })).status).toBe('stale');
   });
 
-  test('a deleted role takes its permissions along; with nothing left there is no access', async () => {
+  test('a deleted role takes its permissions along; with nothing left there are none', async () => {
     const { storage } = world();
     const made = await fill(storage, { roleIds: ['role_1'] });
     expect((await write(storage, { kind: 'removeRole', roleId: 'role_1', expect: 0 })).status).toBe('stale');
     expect((await write(storage, { kind: 'removeRole', roleId: 'role_1', expect: 1 })).status).toBe('done');
-    expect(await accessOf(storage)).toBeNull();
+    expect(await permissionsOf(storage)).toBeNull();
     expect(await storage.records.findKey('key_1')).toEqual(found(made));
   });
 
@@ -123,19 +123,19 @@ describePort('what a key may do', (world) => {
     const after = { ...EDITOR, name: 'chief', permissionIds: ['perm_3'], revision: 2 };
     expect((await write(storage, { kind: 'updateRole', role: after, expect: 2 })).status).toBe('stale');
     expect((await write(storage, { kind: 'updateRole', role: after, expect: 1 })).status).toBe('done');
-    expect(await accessOf(storage)).toEqual({
+    expect(await permissionsOf(storage)).toEqual({
       roles: [{ id: 'role_1', name: 'chief' }],
-      permissions: [],
+      direct: [],
       slugs: ['billing.pay'],
     });
   });
 
-  test('a key that is left behind is listed with its access', async () => {
+  test('a key that is left behind is listed with its permissions', async () => {
     const { storage } = world();
     await write(storage, { kind: 'insertApi', api: api('api_1', { generation: 1 }) });
     await fill(storage, { permissionIds: ['perm_1'] });
     expect(await storage.records.listKeysLeftBehind('api_1', 1)).toMatchObject([
-      { access: { permissions: [whole(READ)], grants: [{ slug: 'documents.read' }] } },
+      { permissions: { direct: [whole(READ)], grants: [{ slug: 'documents.read' }] } },
     ]);
   });
 
@@ -145,18 +145,18 @@ describePort('what a key may do', (world) => {
     await write(storage, ...all.map((each) => ({ kind: 'insertPermission' as const, permission: each })));
     const permissionIds = all.map(({ id }) => id).toReversed();
     await write(storage, { kind: 'insertKey', key: key('key_1', { permissionIds }) });
-    const access = await accessOf(storage);
-    expect(access?.slugs).toEqual(all.map(({ slug }) => slug));
-    expect(access?.permissions).toEqual(all.map(whole));
+    const permissions = await permissionsOf(storage);
+    expect(permissions?.slugs).toEqual(all.map(({ slug }) => slug));
+    expect(permissions?.direct).toEqual(all.map(whole));
   });
 
   test('a stored role that cannot be read stands apart from the others, with the reason, for its own keys alone', async () => {
     const { storage } = world();
     await fill(storage, { roleIds: ['role_1', 'role_2'] });
     await write(storage, { kind: 'updateRole', role: BROKEN, expect: 1 });
-    expect(await accessOf(storage)).toEqual({
+    expect(await permissionsOf(storage)).toEqual({
       roles: [named(CLERK)],
-      permissions: [],
+      direct: [],
       slugs: ['billing.pay', 'documents.read'],
       broken: [{ ...named(EDITOR), reason: 'permissions cannot be read' }],
     });
@@ -167,7 +167,7 @@ describePort('what a key may do', (world) => {
     const { storage } = world();
     await fill(storage, { roleIds: ['role_1'] });
     await write(storage, { kind: 'updateRole', role: BROKEN, expect: 1 });
-    expect(await accessOf(storage)).toMatchObject({ roles: [], permissions: [], slugs: [], broken: [named(EDITOR)] });
+    expect(await permissionsOf(storage)).toMatchObject({ roles: [], direct: [], slugs: [], broken: [named(EDITOR)] });
   });
 });
 

@@ -33,10 +33,10 @@ async function codeOf(engine: Engine, secretDigest: string, permissions: Permiss
 const NAMES = Array.from({ length: 20 }, (_, i) => `p${String(i).padStart(2, '0')}`);
 
 const add = (engine: Engine, keyId: string, name: string) =>
-  engine.keyAccess.add(COMMAND_LINE, { kind: 'permissions', keyId, references: [{ name, create: true }] });
+  engine.keyGrants.add(COMMAND_LINE, { kind: 'permissions', keyId, references: [{ name, create: true }] });
 
 const namesHeld = async (engine: Engine, keyId: string): Promise<string[]> =>
-  (await engine.keyAccess.add(COMMAND_LINE, { kind: 'permissions', keyId, references: [] })).map(({ name }) => name);
+  (await engine.keyGrants.add(COMMAND_LINE, { kind: 'permissions', keyId, references: [] })).map(({ name }) => name);
 
 describePort('permissions and roles', (world) => {
   test('adds at the same time lose nothing, and counters go on', async () => {
@@ -61,7 +61,7 @@ describePort('permissions and roles', (world) => {
     const engine = engineOn(world().storage);
     const { keyId, secret } = await makeKey(engine);
     const id = await engine.permissions.createRole(COMMAND_LINE, { name: 'editor', description: null });
-    await engine.keyAccess.set(COMMAND_LINE, { kind: 'roles', keyId, references: [{ id }] });
+    await engine.keyGrants.set(COMMAND_LINE, { kind: 'roles', keyId, references: [{ id }] });
     expect(await codeOf(engine, secret, 'd.read')).toBe('INSUFFICIENT_PERMISSIONS');
     const references = [{ name: 'd.*', create: true }];
     await engine.permissions.setRolePermissions(COMMAND_LINE, { name: 'editor' }, references);

@@ -6,7 +6,7 @@ import {
   type LedgerView,
   type Spend,
   type SpendOutcome,
-  type StoredReplay,
+  type RememberedAnswer,
 } from '../../../src/core/spend.ts';
 import type { Change, ChangeOutcome } from '../../../src/storage/port/storage.ts';
 
@@ -16,7 +16,7 @@ export class ReferenceLedger implements LedgerView {
   readonly apiIds = new Set<string>();
   /** Of the one role that a scenario changes. */
   roleRevision = 0;
-  readonly #replays = new Map<string, StoredReplay>();
+  readonly #replays = new Map<string, RememberedAnswer>();
   readonly #maxLiveReplays: number;
 
   constructor(maxLiveReplays: number) {
@@ -61,15 +61,15 @@ export class ReferenceLedger implements LedgerView {
     this.accounts.set(id, state);
   }
 
-  replay({ scope, id }: IdempotencyKey): StoredReplay | undefined {
+  rememberedAnswer({ scope, id }: IdempotencyKey): RememberedAnswer | undefined {
     return this.#replays.get(JSON.stringify([scope, id]));
   }
 
-  liveReplays(scope: string): number {
+  liveIdempotencyKeys(scope: string): number {
     return [...this.#replays.keys()].filter((name) => (JSON.parse(name) as string[])[0] === scope).length;
   }
 
-  remember({ scope, id }: IdempotencyKey, replay: StoredReplay): void {
+  remember({ scope, id }: IdempotencyKey, replay: RememberedAnswer): void {
     this.#replays.set(JSON.stringify([scope, id]), replay);
   }
 }

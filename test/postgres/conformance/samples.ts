@@ -43,7 +43,7 @@ export function key(id: string, fields: Partial<KeyRecord> = {}): KeyRecord {
 
 /** A key as it is found that has no identity, roles or permissions, by its present secret. */
 export function found(record: KeyRecord, fields: Partial<KeyWithIdentity> = {}): KeyWithIdentity {
-  return { key: record, identity: null, access: null, secretUntilMs: null, ...fields };
+  return { key: record, identity: null, permissions: null, secretUntilMs: null, ...fields };
 }
 
 /** All keys of the api that samples are in. */

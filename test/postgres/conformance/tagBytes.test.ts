@@ -55,7 +55,7 @@ function keyOf(number: number): KeyEntry {
   const id = `key_${Bun.SHA256.hash(String(number), 'hex').slice(0, 22)}`;
   const identity = { ...BLANK_IDENTITY, id: `id_${String(number).padStart(22, '0')}`, externalId: id };
   return toKeyEntry(
-    { key: { ...BLANK_KEY, id, apiId, revision: 1 }, identity: null, access: null, secretUntilMs: null },
+    { key: { ...BLANK_KEY, id, apiId, revision: 1 }, identity: null, permissions: null, secretUntilMs: null },
     apiId,
     toIdentityEntry(identity),
   );

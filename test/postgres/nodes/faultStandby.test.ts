@@ -132,7 +132,7 @@ describe('a primary that has lost its synchronous standby', () => {
     const again = Promise.resolve(other.ledger.spend(spend));
     const answered = await firstOf(again, pair.untilWaiting('retrying'));
     // Asked when a local limit is used up: what was charged before is answered as it was.
-    const lookedUp = other.ledger.findReplay(spend.idempotency);
+    const lookedUp = other.ledger.findAnswer(spend.idempotency);
     const found = await firstOf(lookedUp, pair.untilWaiting('retrying', `query LIKE '%replays%'`));
     await pair.standbyBack();
     expect(await first).toMatchObject({ status: 'taken', legs: [{ left: 7 }] });

@@ -18,7 +18,7 @@ import {
   timesOf,
 } from './timeRange.ts';
 import { KeyReader } from '../keys/keyReader.ts';
-import type { AdminParts } from '../change/adminContext.ts';
+import type { AdminContext } from '../change/adminContext.ts';
 
 export const GROUPS = [...TIME_GROUPS, 'key', 'identity', 'tag', 'tags'] as const;
 export type Group = (typeof GROUPS)[number];
@@ -48,7 +48,7 @@ export class AnalyticsAdmin {
   readonly #flush: () => Promise<void>;
   readonly #retention: Retention;
 
-  constructor(parts: AdminParts, flush: () => Promise<void>, retention: Retention) {
+  constructor(parts: AdminContext, flush: () => Promise<void>, retention: Retention) {
     this.#storage = parts.storage;
     this.#reader = new KeyReader(parts);
     this.#flush = flush;

@@ -1,15 +1,15 @@
 import { AppError, notFound } from '../../../core/errors.ts';
 import { ID_RANDOM_BYTES, makeId } from '../../../core/ids.ts';
 import { type ApiRecord, BLANK_API, type DefaultLimit } from '../../../core/records.ts';
-import { type Deed, idsWithRight } from '../../../core/rights.ts';
+import { type Operation, idsWithRight } from '../../../core/rights.ts';
 import type { Page } from '../../../storage/port/records.ts';
 import { requireEverywhere, requireOn, requireSomewhere } from '../rootKeys/rootKeyAccess.ts';
 import type { Actor } from '../change/actor.ts';
 import { auditEvent } from '../audit/auditEvent.ts';
-import { type BulkDeletion, nextGeneration } from './deleteAllKeys.ts';
-import type { AdminParts } from '../change/adminContext.ts';
+import { type DeleteAllKeys, nextGeneration } from './deleteAllKeys.ts';
+import type { AdminContext } from '../change/adminContext.ts';
 
-/** null clears, absent leaves. */
+/** null clears a field; an absent field stays as it is. */
 export interface ApiPatch {
   readonly name?: string;
   readonly defaultPrefix?: string | null;
@@ -19,22 +19,22 @@ export interface ApiPatch {
 }
 
 export class ApiAdmin {
-  readonly #parts: AdminParts;
-  readonly #bulkDeletion: BulkDeletion;
+  readonly #context: AdminContext;
+  readonly #deleteAllKeys: DeleteAllKeys;
 
-  constructor(parts: AdminParts, bulkDeletion: BulkDeletion) {
-    this.#parts = parts;
-    this.#bulkDeletion = bulkDeletion;
+  constructor(context: AdminContext, deleteAllKeys: DeleteAllKeys) {
+    this.#context = context;
+    this.#deleteAllKeys = deleteAllKeys;
   }
 
   async create(actor: Actor, name: string): Promise<ApiRecord> {
-    const { storage, system, changes, quotas } = this.#parts;
+    const { storage, system, changes, quotas } = this.#context;
     requireEverywhere(actor, 'api.create_api');
     const nowMs = storage.ledger.nowMs();
     const id = makeId('api', nowMs, system.randomBytes(ID_RANDOM_BYTES));
     const api: ApiRecord = { ...BLANK_API, id, name, createdAtMs: nowMs };
-    const event = auditEvent(actor, { action: 'api.create', target: id, before: null, after: apiFacts(api) });
-    await quotas.making('apis', 1, () =>
+    const event = auditEvent(actor, { action: 'api.create', target: id, before: null, after: auditedApi(api) });
+    await quotas.creating('apis', 1, () =>
       changes.applyOnce({ writes: [{ kind: 'insertApi', api }], accounts: [], events: [event] }),
     );
     return api;
@@ -44,48 +44,48 @@ export class ApiAdmin {
     return this.#load(actor, 'api.read_api', apiId);
   }
 
-  /** Only those that the root key may read. */
+  /** Only apis that the root key may read. */
   async list(actor: Actor, limit: number, after: string | null): Promise<Page<ApiRecord>> {
     requireSomewhere(actor, 'api.read_api');
-    return this.#parts.storage.records.listApis({ limit, after, ids: idsWithRight(actor.rights, 'api.read_api') });
+    return this.#context.storage.records.listApis({ limit, after, ids: idsWithRight(actor.rights, 'api.read_api') });
   }
 
   async update(actor: Actor, apiId: string, patch: ApiPatch): Promise<void> {
-    // What names nothing changes nothing, and is not told.
+    // An empty patch changes nothing and writes no audit event.
     if (Object.keys(patch).length === 0) return void (await this.#load(actor, 'api.update_api', apiId));
     await this.#change(actor, 'api.update_api', apiId, 'api.update', (before) => ({ ...before, ...patch }));
   }
 
-  /** All keys of the api; answers how many there were. */
+  /** Deletes all keys of the api and answers how many there were. */
   deleteKeys(actor: Actor, apiId: string, permanent: boolean): Promise<number> {
-    return this.#bulkDeletion.deleteAllOf(actor, () => this.#load(actor, 'api.delete_key', apiId), permanent);
+    return this.#deleteAllKeys.deleteAll(actor, () => this.#load(actor, 'api.delete_key', apiId), permanent);
   }
 
-  /** The api and all its keys: from the answer on no verification finds them. */
+  /** Deletes the api and all its keys. After the answer, no verification finds them. */
   async delete(actor: Actor, apiId: string): Promise<void> {
     const api = await this.#change(actor, 'api.delete_api', apiId, 'api.delete', (before) => {
       if (before.isDeleteProtected) {
         throw new AppError('DELETE_PROTECTED', `The api ${apiId} is protected from deletion; update it first.`);
       }
-      // Nothing can bring it back: its keys need not be kept.
-      return { ...nextGeneration(before, true), deletedAtMs: this.#parts.storage.ledger.nowMs() };
+      // A deleted api cannot be restored, so its keys are removed for good.
+      return { ...nextGeneration(before, true), deletedAtMs: this.#context.storage.ledger.nowMs() };
     });
-    await this.#bulkDeletion.writeDown(api);
+    await this.#deleteAllKeys.deleteLeftBehind(api);
   }
 
   #change(
     actor: Actor,
-    deed: Deed,
+    operation: Operation,
     apiId: string,
     action: string,
     make: (before: ApiRecord) => ApiRecord,
   ): Promise<ApiRecord> {
-    const { storage, changes } = this.#parts;
+    const { storage, changes } = this.#context;
     return changes.apply(async () => {
-      const before = await this.#load(actor, deed, apiId);
+      const before = await this.#load(actor, operation, apiId);
       const api = { ...make(before), updatedAtMs: storage.ledger.nowMs(), revision: before.revision + 1 };
-      const after = api.deletedAtMs === null ? apiFacts(api) : null;
-      const event = auditEvent(actor, { action, target: apiId, before: apiFacts(before), after });
+      const after = api.deletedAtMs === null ? auditedApi(api) : null;
+      const event = auditEvent(actor, { action, target: apiId, before: auditedApi(before), after });
       return {
         change: {
           writes: [{ kind: 'updateApi', api, expect: before.revision, endsKeys: api.deletedAtMs !== null }],
@@ -97,15 +97,15 @@ export class ApiAdmin {
     });
   }
 
-  async #load(actor: Actor, deed: Deed, apiId: string): Promise<ApiRecord> {
-    requireOn(actor, deed, apiId, 'api', apiId);
-    const api = await this.#parts.storage.records.findApi(apiId);
+  async #load(actor: Actor, operation: Operation, apiId: string): Promise<ApiRecord> {
+    requireOn(actor, operation, apiId, 'api', apiId);
+    const api = await this.#context.storage.records.findApi(apiId);
     if (api === null) throw notFound('api', apiId);
     return api;
   }
 }
 
-function apiFacts(api: ApiRecord): Record<string, unknown> {
+function auditedApi(api: ApiRecord): Record<string, unknown> {
   const { name, defaultPrefix, defaultByteLength, defaultLimit, isDeleteProtected } = api;
   const { limit, durationMs, async } = defaultLimit ?? {};
   const defaultRatelimit = defaultLimit === null ? null : { limit, duration: durationMs, async };

@@ -3,44 +3,44 @@ import type { Actor } from '../change/actor.ts';
 
 type Facts = Readonly<Record<string, unknown>>;
 
-interface Deed {
+interface EventInput {
   /** `key.create`, `api.update`, ... */
   readonly action: string;
   readonly target: string;
-  /** null: there was nothing, or there is nothing left. */
+  /** null: the record did not exist before, or does not exist afterwards. */
   readonly before: Facts | null;
   readonly after: Facts | null;
-  /** Both are told as they are, not what differs. */
+  /** Writes `before` and `after` completely, not only the members that differ. */
   readonly isWhole?: true;
-  /** Place of the counter whose balance is told. */
+  /** Index of the counter whose balance the ledger adds; negative or absent = none. See AuditEvent. */
   readonly counter?: number;
 }
 
-/** One entry of the audit log. Of a change only what differs is written down, before and after. */
-export function auditEvent(actor: Actor, { action, target, before, after, isWhole, counter }: Deed): AuditEvent {
+/** Makes one entry of the audit log. For a change, it holds only the members that differ, before and after. */
+export function auditEvent(actor: Actor, { action, target, before, after, isWhole, counter }: EventInput): AuditEvent {
   const isChange = isWhole !== true && before !== null && after !== null;
   return {
     actor: actor.id,
     action,
     target,
-    before: before === null ? null : JSON.stringify(isChange ? without(before, after) : said(before)),
-    after: after === null ? null : JSON.stringify(isChange ? without(after, before) : said(after)),
+    before: before === null ? null : JSON.stringify(isChange ? differing(before, after) : membersSet(before)),
+    after: after === null ? null : JSON.stringify(isChange ? differing(after, before) : membersSet(after)),
     origin: actor.origin,
     requestId: actor.requestId,
     ...(counter === undefined || counter < 0 ? {} : { counter }),
   };
 }
 
-/** The members that are not the same in the other. */
-function without(facts: Facts, other: Facts): Facts {
-  const differing = Object.entries(facts).filter(
+/** The members whose value differs in the other. */
+function differing(facts: Facts, other: Facts): Facts {
+  const entries = Object.entries(facts).filter(
     ([name, value]) => JSON.stringify(value) !== JSON.stringify(other[name]),
   );
-  return Object.fromEntries(differing);
+  return Object.fromEntries(entries);
 }
 
-/** Of a whole thing what is not set is left out. */
-function said(facts: Facts): Facts {
+/** The members that are set: not null, and not an empty list or object. */
+function membersSet(facts: Facts): Facts {
   return Object.fromEntries(Object.entries(facts).filter(([, value]) => !isNothing(value)));
 }
 

@@ -3,7 +3,7 @@ import type { Records } from '../../../storage/port/records.ts';
 import { requireEverywhere } from '../rootKeys/rootKeyAccess.ts';
 import type { Actor } from '../change/actor.ts';
 
-/** What was done, for those who may know. */
+/** Reads the audit log. */
 export class AuditLog {
   readonly #records: Records;
 
@@ -11,7 +11,7 @@ export class AuditLog {
     this.#records = records;
   }
 
-  /** Newest first. It tells of all apis: the right to it is on everything. */
+  /** Newest first. The log covers all apis, so reading it needs the right on everything. */
   async list(
     actor: Actor,
     query: EventQuery,

@@ -1,17 +1,17 @@
-/** Who asks for a change: a root key, or the program itself. */
+/** Who makes a change: a root key, the command line, or the service itself. */
 export interface Actor {
-  /** Id of the root key. */
+  /** Id of the root key, or `cli` or `system`. */
   readonly id: string;
   readonly rights: readonly string[];
-  /** When its rights end; null = never. Nobody hands out what lives longer. */
+  /** When its rights end; null = never. An actor cannot create a root key that is valid for longer. */
   readonly untilMs: number | null;
   /** The address that the request came from. */
   readonly origin: string | null;
   readonly requestId: string | null;
 }
 
-/** What the service does of itself, at its start and behind the requests. */
+/** The service itself, at its start and in the background. */
 export const SYSTEM: Actor = { id: 'system', rights: ['*'], untilMs: null, origin: null, requestId: null };
 
-/** The owner of the data folder, through the command line. */
+/** The owner of the data folder, who uses the command line. */
 export const COMMAND_LINE: Actor = { id: 'cli', rights: ['*'], untilMs: null, origin: null, requestId: null };

@@ -1,16 +1,16 @@
 import type { Storage } from '../../../storage/port/storage.ts';
-import type { Refills } from '../../refill/refillPlans.ts';
+import type { RefillPlans } from '../../refill/refillPlans.ts';
 import type { System } from '../../system.ts';
-import type { Changes } from './applyChange.ts';
+import type { ApplyChange } from './applyChange.ts';
 import type { Quotas } from './quotas.ts';
 
-/** What management works with. */
-export interface AdminParts {
+/** What the classes of management work with. */
+export interface AdminContext {
   readonly storage: Storage;
   readonly system: System;
-  readonly changes: Changes;
-  readonly refills: Refills;
+  readonly changes: ApplyChange;
+  readonly refills: RefillPlans;
   readonly quotas: Quotas;
-  /** The zone of refills that name none. */
+  /** The time zone of a refill that names none. */
   readonly defaultTimezone: string;
 }

@@ -2,31 +2,25 @@ import { AppError } from '../../../core/errors.ts';
 import { recordChangeOf } from '../../../storage/port/writeEffects.ts';
 import type { RecordChange } from '../../../storage/port/freshness.ts';
 import type { Change, ChangeOutcome, Ledger } from '../../../storage/port/storage.ts';
+import { OneAtATime } from './oneAtATime.ts';
 
-/** How often a change is made anew from what another node left: of three that insist each wins one try in three. */
+/** How often a change is made again after another node came first. Of three nodes that compete, each wins one try in three. */
 const MAX_TRIES = 20;
-/** Changes of one thing that may wait for each other. */
-const MAX_WAITING_TURNS = 1000;
 
 type Done = ChangeOutcome & { status: 'done' };
 
-interface Made<T> {
+/** A change, and the answer that its caller gets once it is done. */
+interface DraftedChange<T> {
   readonly change: Change;
   readonly answer: (done: Done) => T;
 }
 
-/** Those who wait for their turn to change one thing. */
-interface Turn {
-  last: Promise<void>;
-  waiting: number;
-}
-
-/** How management changes things: in one transaction, and from its answer on this node knows of it. */
-export class Changes {
+/** Applies management changes. Each is one transaction. Before it is answered, this node drops what it has cached of the records. */
+export class ApplyChange {
   readonly #ledger: Ledger;
   readonly #forget: (change: RecordChange) => void;
-  /** By what is changed; there is one only while changes of it get in each other's way. */
-  readonly #turns = new Map<string, Turn>();
+  /** By target. Without it, each round of many changes of one record would let only one through. */
+  readonly #queues = new OneAtATime('Too many changes of one thing are waiting; nothing was done.');
 
   constructor(ledger: Ledger, forget: (change: RecordChange) => void) {
     this.#ledger = ledger;
@@ -34,21 +28,21 @@ export class Changes {
   }
 
   /**
-   * Reads, makes a change and applies it, again from the reading when something came in between: the fields that this
-   * change names win, and what the other one wrote beside them stays.
+   * Reads the records, makes the change and applies it. When another change came in between, it starts again from reading. So the
+   * fields that this change names win, and the other fields keep what the other change wrote.
    */
-  async apply<T>(make: () => Promise<Made<T>>): Promise<T> {
+  async apply<T>(make: () => Promise<DraftedChange<T>>): Promise<T> {
     const { change, answer } = await make();
     const target = targetOf(change);
-    if (!this.#turns.has(target)) {
+    if (!this.#queues.isBusy(target)) {
       const outcome = await this.#send(change);
       if (outcome.status === 'done') return answer(outcome);
     }
-    return this.#inTurn(target, () => this.#insist(make));
+    return this.#queues.run(target, () => this.#applyAnew(make));
   }
 
-  /** What other nodes change meanwhile can still come in between. */
-  async #insist<T>(make: () => Promise<Made<T>>): Promise<T> {
+  /** Runs one at a time on this node. A change by another node can still come in between. */
+  async #applyAnew<T>(make: () => Promise<DraftedChange<T>>): Promise<T> {
     for (let tries = 0; tries < MAX_TRIES; tries++) {
       const { change, answer } = await make();
       const outcome = await this.#send(change);
@@ -57,35 +51,17 @@ export class Changes {
     throw new AppError('UNAVAILABLE', 'This is being changed by others at the same time; nothing was done.');
   }
 
-  /** One after the other: of many who change one thing at the same time each try would let only one through. */
-  async #inTurn<T>(target: string, work: () => Promise<T>): Promise<T> {
-    const turn = this.#turns.get(target) ?? { last: Promise.resolve(), waiting: 0 };
-    if (turn.waiting >= MAX_WAITING_TURNS) {
-      throw new AppError('UNAVAILABLE', 'Too many changes of one thing are waiting; nothing was done.');
-    }
-    this.#turns.set(target, turn);
-    turn.waiting++;
-    const mine = turn.last.then(work);
-    turn.last = mine.then(nothing, nothing);
-    try {
-      return await mine;
-    } finally {
-      turn.waiting--;
-      if (turn.waiting === 0) this.#turns.delete(target);
-    }
-  }
-
-  /** A change that depends on nothing that was read. */
+  /** Applies a change that does not depend on anything that was read. */
   async applyOnce(change: Change): Promise<void> {
     await this.apply(async () => ({ change, answer: () => undefined }));
   }
 
-  /** One try: false when something came in between. */
+  /** Tries once. False when another change came in between. */
   async tryOnce(change: Change): Promise<boolean> {
     return (await this.#send(change)).status === 'done';
   }
 
-  /** Also when it is not known what became of it: what is kept in memory may be old then. */
+  /** The cache is dropped also when the outcome is unknown: the change may have happened. */
   async #send(change: Change): Promise<ChangeOutcome> {
     try {
       return await this.#ledger.apply(change);
@@ -96,9 +72,7 @@ export class Changes {
   }
 }
 
-/** What the change is about, as the audit log tells it: of several things the last, for which the others were made. */
+/** The target of the last audit event. A change creates the other records for the sake of that one. */
 function targetOf({ events = [] }: Change): string {
   return events.at(-1)?.target ?? '';
 }
-
-function nothing(): void {}

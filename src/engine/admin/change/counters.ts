@@ -1,10 +1,10 @@
 import type { AccountChange } from '../../../core/account.ts';
 import { AppError } from '../../../core/errors.ts';
 import type { CreditsRecord, LimitRecord, RefillRule } from '../../../core/records.ts';
-import type { Refills } from '../../refill/refillPlans.ts';
+import type { RefillPlans } from '../../refill/refillPlans.ts';
 import { type CounterPatch, isSameRule, isSameSchedule, toRefillRule, wantedLimits } from '../keys/keyInput.ts';
 
-/** What a key or an identity counts: its record holds the rules, the ledger the numbers. */
+/** The credits and limits of a key or an identity. The record holds the rules, the ledger the numbers. */
 export interface Counters {
   readonly credits: CreditsRecord | null;
   readonly limits: readonly LimitRecord[];
@@ -12,10 +12,10 @@ export interface Counters {
 }
 
 export interface CounterContext {
-  readonly refills: Refills;
+  readonly refills: RefillPlans;
   readonly nowMs: number;
   readonly defaultTimezone: string;
-  /** Numbers for accounts that the change opens; it takes them from the front. */
+  /** Numbers for accounts that the change opens. It takes them from the front. */
   readonly freeAccounts: number[];
 }
 
@@ -24,14 +24,14 @@ export interface CounterChange {
   readonly accounts: readonly AccountChange[];
 }
 
-/** Accounts that a patch opens at the most. */
+/** The most accounts that a patch can open. */
 export function newAccountsNeeded(patch: CounterPatch): number {
   return 1 + (patch.defaultLimit ? 1 : 0) + (patch.otherLimits?.length ?? 0);
 }
 
 /**
- * The counters after a patch. Every account that stays gets the new revision, so that a spend decided under the old record
- * is refused by the ledger.
+ * The counters after a patch. Every account that stays gets the new revision, so that the ledger refuses a spend that was decided
+ * under the old record.
  */
 export function patchCounters(before: Counters, patch: CounterPatch, context: CounterContext): CounterChange {
   const revision = before.revision + 1;
@@ -40,7 +40,7 @@ export function patchCounters(before: Counters, patch: CounterPatch, context: Co
   return { counters: { credits, limits, revision }, accounts: [...ofCredits, ...ofLimits] };
 }
 
-/** The counters of what is softly deleted: they stay as they are, and the sweep passes them by. */
+/** For a soft deletion: the counters keep their values, and the refill sweep skips them. */
 export function retireAccounts(before: Counters, revision: number): AccountChange[] {
   return accountsOf(before).map((account) => ({
     account,
@@ -51,13 +51,18 @@ export function retireAccounts(before: Counters, revision: number): AccountChang
   }));
 }
 
-/** The counters of what changes without them: they go on under its next revision. */
+/** For a change of other fields: the counters keep their values under the next revision. */
 export function touchAccounts(before: Counters, revision: number): AccountChange[] {
   return accountsOf(before).map((account) => ({ account, expect: before.revision, refill: null, revision }));
 }
 
-/** The counters of what comes back: boundaries that passed meanwhile are applied, and the sweep looks at them again. */
-export function reviveAccounts(before: Counters, revision: number, refills: Refills, nowMs: number): AccountChange[] {
+/** For a restored key: passed boundaries are applied, and the refill sweep includes the counters again. */
+export function reviveAccounts(
+  before: Counters,
+  revision: number,
+  refills: RefillPlans,
+  nowMs: number,
+): AccountChange[] {
   return accountsOf(before).map((account) => {
     const isCredits = account === before.credits?.account;
     const refill = isCredits ? refills.planOrNull(before.credits?.refill ?? null, nowMs) : null;
@@ -70,8 +75,8 @@ export function closeAccounts(before: Counters): AccountChange[] {
   return accountsOf(before).map((account) => ({ account, expect, close: true, refill: null, revision: 0 }));
 }
 
-/** Where the account of the credits stands among the changes, before or after; -1 = nowhere. */
-export function creditsPlace(changes: readonly AccountChange[], before: Counters, after: Counters): number {
+/** The index of the change to the credits' account, before or after the patch; -1 = none. */
+export function creditsIndex(changes: readonly AccountChange[], before: Counters, after: Counters): number {
   return changes.findIndex(({ account }) => account === before.credits?.account || account === after.credits?.account);
 }
 
@@ -113,7 +118,7 @@ function wantedRefill(before: RefillRule | null, patch: CounterPatch, context: C
   return before !== null && isSameRule(before, rule) ? before : rule;
 }
 
-/** A strict window goes on under its account while name, duration and mode stay; otherwise it ends and a new one begins. */
+/** A strict limit keeps its account and its running window while name, duration and mode stay. Otherwise it gets a new account. */
 function patchLimits(
   before: Counters,
   patch: CounterPatch,

@@ -2,28 +2,28 @@ import { MAX_NAMESPACES } from '../../../core/bounds.ts';
 import { AppError } from '../../../core/errors.ts';
 import type { Records } from '../../../storage/port/records.ts';
 
-/** How long a count of the database is relied on; what is made here meanwhile is added to it. */
+/** How long a count of the database is used. What this process creates meanwhile is added to it. */
 const KEPT_MS = 1000;
 
 export interface QuotaLimits {
   /** null = no quota. */
   readonly keys: number | null;
   readonly apis: number | null;
-  /** Of one root key on one node. */
+  /** Per root key and node. */
   readonly verificationsPerSecond: number | null;
 }
 
 export type Counted = 'keys' | 'apis' | 'namespaces';
 
-/** How many more there may be, and what to say of the next one. */
-export interface Room {
+/** How many more records may be created, and the error for the one after them. */
+export interface QuotaLeft {
   readonly count: number;
   readonly refusal: () => AppError;
 }
 
 /**
- * How much this installation may hold. Counted in the database, and between two counts by what this process makes: alone it is
- * never exceeded; several nodes can together exceed it by what the others make within a second.
+ * How many records this installation may hold. The database counts them; between two counts, this process adds what it creates. A
+ * process alone never exceeds a quota. Several nodes can exceed it by what the other nodes create within a second.
  */
 export class Quotas {
   readonly #counters: Readonly<Record<Counted, QuotaCounter | null>>;
@@ -38,16 +38,16 @@ export class Quotas {
     };
   }
 
-  /** The room for more, counted no further than to `wanted`; null = no end. */
-  async room(what: Counted, wanted: number): Promise<Room | null> {
+  /** How many more may be created, at most `wanted`; null = no quota. */
+  async left(what: Counted, wanted: number): Promise<QuotaLeft | null> {
     const counter = this.#counters[what];
-    return counter === null ? null : { count: await counter.room(wanted), refusal: () => counter.refusal(1) };
+    return counter === null ? null : { count: await counter.left(wanted), refusal: () => counter.refusal(1) };
   }
 
-  /** Runs what makes so many; refused when there would be too many. */
-  async making<T>(what: Counted, count: number, work: () => Promise<T>): Promise<T> {
+  /** Runs work that creates `count` records, or refuses when there would be too many. */
+  async creating<T>(what: Counted, count: number, work: () => Promise<T>): Promise<T> {
     const counter = this.#counters[what];
-    return counter === null ? work() : counter.making(count, work);
+    return counter === null ? work() : counter.creating(count, work);
   }
 }
 
@@ -58,7 +58,7 @@ class QuotaCounter {
   readonly #nowMs: () => number;
   #counted = 0;
   #countedAtMs = -Infinity;
-  /** Under way, or made since the last count began. */
+  /** Created since the last count began. */
   #made = 0;
   #underWay = 0;
   #counting: Promise<void> | null = null;
@@ -70,7 +70,7 @@ class QuotaCounter {
     this.#nowMs = nowMs;
   }
 
-  async room(wanted: number): Promise<number> {
+  async left(wanted: number): Promise<number> {
     if (!this.#isRecent() || this.#isTooMuch(wanted)) await this.#recount();
     return Math.max(0, Math.min(wanted, this.#max - this.#counted - this.#made - this.#underWay));
   }
@@ -82,7 +82,7 @@ class QuotaCounter {
     );
   }
 
-  async making<T>(count: number, work: () => Promise<T>): Promise<T> {
+  async creating<T>(count: number, work: () => Promise<T>): Promise<T> {
     if (!this.#isRecent() || this.#isTooMuch(count)) await this.#recount();
     if (this.#isTooMuch(count)) throw this.refusal(count);
     this.#underWay += count;
@@ -99,7 +99,7 @@ class QuotaCounter {
     return this.#counted + this.#made + this.#underWay + count > this.#max;
   }
 
-  /** A clock that was set back makes the count old, too. */
+  /** A clock that is set back makes the count old, too. */
   #isRecent(): boolean {
     const ageMs = this.#nowMs() - this.#countedAtMs;
     return ageMs >= 0 && ageMs < KEPT_MS;
@@ -110,7 +110,7 @@ class QuotaCounter {
     await this.#counting;
   }
 
-  /** What is made while the database counts may be in the count or not: it is added, which is never too little. */
+  /** Records that are created while the database counts may be in its count or not. They are added, so the sum is never too low. */
   async #countNow(): Promise<void> {
     const madeBefore = this.#made;
     const startedAtMs = this.#nowMs();

@@ -1,21 +1,21 @@
 import { AppError, notFound, repeatable } from '../../../core/errors.ts';
 import { ID_RANDOM_BYTES, makeId } from '../../../core/ids.ts';
 import { BLANK_IDENTITY, type IdentityRecord } from '../../../core/records.ts';
-import type { Deed } from '../../../core/rights.ts';
+import type { Operation } from '../../../core/rights.ts';
 import { requireEverywhere, requireOn } from '../rootKeys/rootKeyAccess.ts';
 import type { Actor } from '../change/actor.ts';
 import { auditEvent } from '../audit/auditEvent.ts';
 import {
-  creditsPlace,
+  creditsIndex,
   closeAccounts,
   type CounterContext,
   newAccountsNeeded,
   patchCounters,
 } from '../change/counters.ts';
-import { counterFacts } from '../keys/auditedKey.ts';
+import { auditedCounters } from '../keys/auditedKey.ts';
 import type { CounterPatch } from '../keys/keyInput.ts';
 import { type CreditsView, viewCredits } from '../keys/keyView.ts';
-import type { AdminParts } from '../change/adminContext.ts';
+import type { AdminContext } from '../change/adminContext.ts';
 
 export interface IdentityPatch extends CounterPatch {
   readonly meta?: string | null;
@@ -23,32 +23,32 @@ export interface IdentityPatch extends CounterPatch {
 
 export type IdentityReference = { readonly id: string } | { readonly externalId: string };
 
-/** An identity as a reader sees it: the record, and its counter. */
+/** An identity as a reader sees it: the record and its balance. */
 export interface IdentityView extends CreditsView {
   readonly identity: IdentityRecord;
 }
 
 export class IdentityAdmin {
-  readonly #parts: AdminParts;
+  readonly #context: AdminContext;
 
-  constructor(parts: AdminParts) {
-    this.#parts = parts;
+  constructor(context: AdminContext) {
+    this.#context = context;
   }
 
   async create(actor: Actor, externalId: string, patch: IdentityPatch): Promise<string> {
-    const { storage, system, changes } = this.#parts;
+    const { storage, system, changes } = this.#context;
     requireEverywhere(actor, 'identity.create_identity');
     return changes.apply(async () => {
       if ((await storage.records.findIdentity(externalId)) !== null) {
         throw new AppError('CONFLICT', `There is an identity with the externalId ${repeatable(externalId)} already.`);
       }
-      const context = await this.#context(patch);
+      const context = await this.#counterContext(patch);
       const id = makeId('id', context.nowMs, system.randomBytes(ID_RANDOM_BYTES));
       const blank: IdentityRecord = { ...BLANK_IDENTITY, id, externalId, createdAtMs: context.nowMs };
       const { counters, accounts } = patchCounters(blank, patch, context);
       const { credits, limits, revision } = counters;
       const identity = { ...blank, credits, limits, revision, meta: patch.meta ?? null };
-      const after = withRemaining(identityFacts(identity), patch);
+      const after = withRemaining(auditedIdentity(identity), patch);
       const event = auditEvent(actor, { action: 'identity.create', target: id, before: null, after });
       return {
         change: { writes: [{ kind: 'insertIdentity', identity }], accounts, events: [event] },
@@ -67,16 +67,16 @@ export class IdentityAdmin {
     after: string | null,
   ): Promise<{ identities: IdentityView[]; total: number; cursor: string | null }> {
     requireEverywhere(actor, 'identity.read_identity');
-    const page = await this.#parts.storage.records.listIdentities({ limit, after });
+    const page = await this.#context.storage.records.listIdentities({ limit, after });
     return { identities: await this.#views(page.items), total: page.total, cursor: page.cursor };
   }
 
   async update(actor: Actor, reference: IdentityReference, patch: IdentityPatch): Promise<IdentityView> {
-    const identity = await this.#parts.changes.apply(async () => {
+    const identity = await this.#context.changes.apply(async () => {
       const before = await this.#load(actor, 'identity.update_identity', reference);
-      // What names nothing changes nothing, and is not told.
+      // An empty patch changes nothing and writes no audit event.
       if (Object.keys(patch).length === 0) return { change: { writes: [], accounts: [] }, answer: () => before };
-      const context = await this.#context(patch);
+      const context = await this.#counterContext(patch);
       const { counters, accounts } = patchCounters(before, patch, context);
       const meta = patch.meta === undefined ? before.meta : patch.meta;
       const { credits, limits, revision } = counters;
@@ -84,9 +84,9 @@ export class IdentityAdmin {
       const event = auditEvent(actor, {
         action: 'identity.update',
         target: before.id,
-        before: identityFacts(before),
-        after: identityFacts(after),
-        counter: patch.remaining === undefined ? -1 : creditsPlace(accounts, before, after),
+        before: auditedIdentity(before),
+        after: auditedIdentity(after),
+        counter: patch.remaining === undefined ? -1 : creditsIndex(accounts, before, after),
       });
       return {
         change: {
@@ -100,11 +100,11 @@ export class IdentityAdmin {
     return this.#view(identity);
   }
 
-  /** Its keys stay, without it. */
+  /** The keys of the identity stay, without an identity. */
   async delete(actor: Actor, id: string): Promise<void> {
-    await this.#parts.changes.apply(async () => {
+    await this.#context.changes.apply(async () => {
       const before = await this.#load(actor, 'identity.delete_identity', { id });
-      const facts = identityFacts(before);
+      const facts = auditedIdentity(before);
       const event = auditEvent(actor, { action: 'identity.delete', target: id, before: facts, after: null });
       return {
         change: {
@@ -117,15 +117,15 @@ export class IdentityAdmin {
     });
   }
 
-  async #load(actor: Actor, deed: Deed, reference: IdentityReference): Promise<IdentityRecord> {
-    const { records } = this.#parts.storage;
+  async #load(actor: Actor, operation: Operation, reference: IdentityReference): Promise<IdentityRecord> {
+    const { records } = this.#context.storage;
     const found =
       'id' in reference
         ? await records.findIdentityById(reference.id)
         : await records.findIdentity(reference.externalId);
     const asked = 'id' in reference ? reference.id : null;
     const what = asked === null ? 'identity with this externalId' : 'identity';
-    requireOn(actor, deed, found?.id ?? '', what, asked);
+    requireOn(actor, operation, found?.id ?? '', what, asked);
     if (found === null) throw notFound(what, asked);
     return found;
   }
@@ -135,7 +135,7 @@ export class IdentityAdmin {
   }
 
   async #views(identities: readonly IdentityRecord[]): Promise<IdentityView[]> {
-    const { storage, refills } = this.#parts;
+    const { storage, refills } = this.#context;
     const accounts = identities.flatMap(({ credits }) => credits?.account ?? []);
     const states = accounts.length === 0 ? [] : await storage.ledger.read(accounts);
     const stateOf = new Map(accounts.map((account, i) => [account, states[i]]));
@@ -146,16 +146,16 @@ export class IdentityAdmin {
     });
   }
 
-  async #context(patch: CounterPatch): Promise<CounterContext> {
-    const { storage, refills, defaultTimezone } = this.#parts;
+  async #counterContext(patch: CounterPatch): Promise<CounterContext> {
+    const { storage, refills, defaultTimezone } = this.#context;
     const freeAccounts = [...(await storage.ledger.reserveAccounts(newAccountsNeeded(patch)))];
     return { refills, nowMs: storage.ledger.nowMs(), defaultTimezone, freeAccounts };
   }
 }
 
-function identityFacts(identity: IdentityRecord): Record<string, unknown> {
+function auditedIdentity(identity: IdentityRecord): Record<string, unknown> {
   const { externalId, meta } = identity;
-  return { externalId, meta: meta === null ? {} : (JSON.parse(meta) as object), ...counterFacts(identity) };
+  return { externalId, meta: meta === null ? {} : (JSON.parse(meta) as object), ...auditedCounters(identity) };
 }
 
 function withRemaining(facts: Record<string, unknown>, { remaining }: CounterPatch): Record<string, unknown> {

@@ -11,61 +11,65 @@ import {
 import type { Actor } from '../change/actor.ts';
 import { auditEvent } from '../audit/auditEvent.ts';
 import type { ImportQueue } from './importQueue.ts';
-import { type ImportedKey, KeyImporting, type ImportProblem, toWaitingKey } from './prepareImport.ts';
+import { type ImportedKey, PrepareImport, type ImportProblem, toWaitingKey } from './prepareImport.ts';
 import { emptyDraft } from '../keys/createKey.ts';
-import type { AdminParts } from '../change/adminContext.ts';
+import type { AdminContext } from '../change/adminContext.ts';
 
-/** Keys of one migration that may wait. */
+/** Keys of one migration that may wait in the queue. */
 export const MAX_WAITING_KEYS = 1_000_000;
-/** Problems that stand in the message of an error; `issues` has all of them. */
+/** Problems that the message of an error names. `issues` has all of them. */
 const MAX_IN_MESSAGE = 10;
 
 export interface Migration {
-  /** Chosen by the caller: calls under the same one are one migration. */
+  /** Chosen by the caller. Calls with the same id belong to one migration. */
   readonly migrationId: string;
   readonly apiId: string;
   readonly items: readonly ImportedKey[];
 }
 
-/** Keys that were made elsewhere. */
+/** Imports keys that were made elsewhere. */
 export class ImportAdmin {
-  readonly #parts: AdminParts;
-  readonly #importing: KeyImporting;
+  readonly #context: AdminContext;
+  readonly #prepareImport: PrepareImport;
   readonly #queue: ImportQueue;
 
-  constructor(parts: AdminParts, queue: ImportQueue) {
-    this.#parts = parts;
+  constructor(context: AdminContext, queue: ImportQueue) {
+    this.#context = context;
     this.#queue = queue;
-    this.#importing = new KeyImporting(parts);
+    this.#prepareImport = new PrepareImport(context);
   }
 
-  /** All of them or none. Answers their ids, in order. */
+  /** Imports all keys or none. Answers their ids in the order of the items. */
   async create(actor: Actor, items: readonly ImportedKey[]): Promise<string[]> {
-    const { changes, quotas, system } = this.#parts;
+    const { changes, quotas, system } = this.#context;
     refuseHidden(actor, items);
-    requireAccessRights(actor, items);
+    requireGrantRights(actor, items);
     await this.#requireOwners(actor, items);
     const keys = items.map((item) => toWaitingKey(system, item));
-    return quotas.making('keys', keys.length, () =>
+    return quotas.creating('keys', keys.length, () =>
       changes.apply(async () => {
         const draft = emptyDraft();
-        const { keyIds, problems } = await this.#importing.draftKeys(draft, actor, { keys, room: null });
-        if (problems.length > 0) throw together(problems);
+        const { keyIds, problems } = await this.#prepareImport.draftKeys(draft, actor, { keys, quotaLeft: null });
+        if (problems.length > 0) throw asOneError(problems);
         return { change: draft, answer: () => keyIds };
       }),
     );
   }
 
-  /** Durable when this returns; the keys are made behind the requests, each that can be. */
+  /** The keys are durable in the queue when this returns. They are created in the background, each one that can be. */
   async enqueue(actor: Actor, { migrationId, apiId, items }: Migration): Promise<void> {
-    const { changes, storage, system } = this.#parts;
+    const { changes, storage, system } = this.#context;
     requireOn(actor, 'api.create_key', apiId, 'api', apiId);
-    requireAccessRights(actor, items);
+    requireGrantRights(actor, items);
     await this.#requireOwners(actor, items);
     const keys = JSON.stringify(items.map((item) => toWaitingKey(system, item)));
     await changes.apply(async () => {
       if ((await storage.records.findApi(apiId)) === null) throw notFound('api', apiId);
-      refuseMore(await storage.imports.findProgress(migrationId), { migrationId, apiId, count: items.length });
+      refuseTooManyWaiting(await storage.imports.findProgress(migrationId), {
+        migrationId,
+        apiId,
+        count: items.length,
+      });
       const batch: ImportBatch = {
         id: makeId('imp', storage.ledger.nowMs(), system.randomBytes(ID_RANDOM_BYTES)),
         migrationId,
@@ -86,17 +90,17 @@ export class ImportAdmin {
 
   async progress(actor: Actor, migrationId: string): Promise<ImportProgress> {
     requireSomewhere(actor, 'api.create_key');
-    const found = await this.#parts.storage.imports.findProgress(migrationId);
+    const found = await this.#context.storage.imports.findProgress(migrationId);
     requireOn(actor, 'api.create_key', found?.apiId ?? '', 'migration', migrationId);
     if (found === null) throw notFound('migration', migrationId);
     return found;
   }
 
-  /** The owners that keys name. Said at once; when the keys are made it is looked at again. */
+  /** The actor may name the owners of these keys. Checked at once, and again when the keys are created. */
   async #requireOwners(actor: Actor, items: readonly ImportedKey[]): Promise<void> {
     if (mayNameAnyOwner(actor, 'api.create_key')) return;
     for (const externalId of new Set(items.flatMap(({ patch }) => patch.externalId ?? []))) {
-      const known = await this.#parts.storage.records.findIdentity(externalId);
+      const known = await this.#context.storage.records.findIdentity(externalId);
       requireOwner(actor, 'api.create_key', known?.id ?? null);
     }
   }
@@ -112,33 +116,33 @@ function refuseHidden(actor: Actor, items: readonly ImportedKey[]): void {
       problems.push({ index, error });
     }
   }
-  if (problems.length > 0) throw together(problems);
+  if (problems.length > 0) throw asOneError(problems);
 }
 
-/** Several problems as one error: the code of the first, and all that have the same. */
-function together(problems: readonly ImportProblem[]): AppError {
+/** One error for several problems: the code of the first, and all problems with the same code. */
+function asOneError(problems: readonly ImportProblem[]): AppError {
   const code: ErrorCode = problems[0]?.error.code ?? 'BAD_REQUEST';
   const issues = problems
     .filter(({ error }) => error.code === code)
     .map(({ index, error }) => ({ path: `[${index}]`, message: error.message }));
-  const told = issues.slice(0, MAX_IN_MESSAGE).map(({ path, message }) => `${path}: ${message}`);
-  const more = issues.length > told.length ? [`And ${issues.length - told.length} more.`] : [];
-  return new AppError(code, [...told, ...more].join(' '), issues);
+  const shown = issues.slice(0, MAX_IN_MESSAGE).map(({ path, message }) => `${path}: ${message}`);
+  const more = issues.length > shown.length ? [`And ${issues.length - shown.length} more.`] : [];
+  return new AppError(code, [...shown, ...more].join(' '), issues);
 }
 
-/** Said at once, not of each key. */
-function requireAccessRights(actor: Actor, items: readonly ImportedKey[]): void {
+/** The actor may give roles and permissions, if any key names some. Checked once, not for each key. */
+function requireGrantRights(actor: Actor, items: readonly ImportedKey[]): void {
   const names = (field: 'roles' | 'permissions') => items.some(({ patch }) => (patch[field]?.length ?? 0) > 0);
   if (names('roles')) requireEverywhere(actor, 'rbac.add_role_to_key');
   if (names('permissions')) requireEverywhere(actor, 'rbac.add_permission_to_key');
 }
 
-/** When the keys are made, the rights that the root key has then decide; a node of an older version looks at these. */
+/** The queue uses the rights that the root key has when the keys are created. A node of an older version uses these. */
 function withRightsToImport(actor: Actor): Actor {
   return { ...actor, rights: actor.rights.filter((right) => right === '*' || right.startsWith('rbac.*.')) };
 }
 
-function refuseMore(
+function refuseTooManyWaiting(
   known: ImportProgress | null,
   { migrationId, apiId, count }: { migrationId: string; apiId: string; count: number },
 ): void {

@@ -1,13 +1,13 @@
 import { AppError } from '../../../core/errors.ts';
 import type { FinishedBatch, ImportBatch } from '../../../storage/port/imports.ts';
 import type { Actor } from '../change/actor.ts';
-import { KeyImporting, type WaitingKey } from './prepareImport.ts';
+import { PrepareImport, type WaitingKey } from './prepareImport.ts';
 import { type Draft, emptyDraft } from '../keys/createKey.ts';
-import type { AdminParts } from '../change/adminContext.ts';
+import type { AdminContext } from '../change/adminContext.ts';
 
-/** Batches that are looked at in one step; each is a transaction of its own, and requests go on between two. */
+/** Batches read in one step. Each is a transaction of its own, and requests are served between two. */
 const STEP = 10;
-/** How often a batch is made anew from what others have changed meanwhile, before its next turn. */
+/** How often a batch that others keep changing is tried, before it waits for the next run. */
 const MAX_TRIES = 5;
 
 const UNREADABLE = 'What was stored cannot be read.';
@@ -15,24 +15,24 @@ const ENDED =
   'The root key that enqueued this key was revoked or has expired since; enqueue it again with another one.';
 
 /**
- * Makes the keys that wait. A batch leaves the queue in the transaction that makes its keys, and only one can take it out: each
- * is done exactly once, whoever stops in the middle and however many nodes work on it.
+ * Creates the keys that wait in the queue. A batch leaves the queue in the same transaction that creates its keys, and only one
+ * node can remove it. So each batch is done exactly once, even if a process stops halfway or several nodes work on the queue.
  */
 export class ImportQueue {
-  readonly #parts: AdminParts;
-  readonly #importing: KeyImporting;
+  readonly #context: AdminContext;
+  readonly #prepareImport: PrepareImport;
   #isStopped = false;
-  /** Alone, a process knows when there is nothing to look for; what it left before a stop is looked for once. */
+  /** A process alone knows when the queue is empty. It starts with true, to find what an earlier process left. */
   #mayWait = true;
 
-  constructor(parts: AdminParts) {
-    this.#parts = parts;
-    this.#importing = new KeyImporting(parts);
+  constructor(context: AdminContext) {
+    this.#context = context;
+    this.#prepareImport = new PrepareImport(context);
   }
 
-  /** Until nothing waits, or nothing can be done now. */
+  /** Runs until the queue is empty, or nothing in it can be done now. */
   async run(): Promise<void> {
-    const { imports, localCounts } = this.#parts.storage;
+    const { imports, localCounts } = this.#context.storage;
     this.#isStopped = false;
     while (this.#mayWait || localCounts.isShared) {
       this.#mayWait = false;
@@ -47,12 +47,12 @@ export class ImportQueue {
     }
   }
 
-  /** Something was enqueued. */
+  /** Keys were enqueued: the next run looks into the queue. */
   wake(): void {
     this.#mayWait = true;
   }
 
-  /** Ends a run after the batch that it is at. */
+  /** Ends a run after its present batch. */
   stop(): void {
     this.#isStopped = true;
   }
@@ -60,35 +60,35 @@ export class ImportQueue {
   async #finish(batch: ImportBatch): Promise<boolean> {
     for (let tries = 0; tries < MAX_TRIES; tries++) {
       if (await this.#tryFinish(batch)) return true;
-      // Another node may have been quicker.
-      const waiting = await this.#parts.storage.imports.listWaiting(STEP);
+      // Another node may have done it.
+      const waiting = await this.#context.storage.imports.listWaiting(STEP);
       if (!waiting.some(({ id }) => id === batch.id)) return true;
     }
     return false;
   }
 
   async #tryFinish(batch: ImportBatch): Promise<boolean> {
-    const { quotas, changes } = this.#parts;
+    const { quotas, changes } = this.#context;
     const read = readBatch(batch);
     if (read === null) return changes.tryOnce(finishing(batch, emptyDraft(), allOf(batch, UNREADABLE)));
     const actor = await this.#present(read.actor);
     if (actor === null) return changes.tryOnce(finishing(batch, emptyDraft(), allOf(batch, ENDED)));
     const draft = emptyDraft();
-    const room = await quotas.room('keys', read.keys.length);
-    const { keyIds, problems } = await this.#importing.draftKeys(draft, actor, { keys: read.keys, room });
+    const quotaLeft = await quotas.left('keys', read.keys.length);
+    const { keyIds, problems } = await this.#prepareImport.draftKeys(draft, actor, { keys: read.keys, quotaLeft });
     const errors = problems.map(({ index, error }) => ({ index: batch.first + index, message: error.message }));
     try {
-      return await quotas.making('keys', keyIds.length, () => changes.tryOnce(finishing(batch, draft, errors)));
+      return await quotas.creating('keys', keyIds.length, () => changes.tryOnce(finishing(batch, draft, errors)));
     } catch (error) {
-      // The room was taken by others meanwhile: the next try finds how much is left.
+      // Other calls have used up the quota meanwhile. The next try finds how much is left.
       if (error instanceof AppError && error.code === 'PRECONDITION_FAILED') return false;
       throw error;
     }
   }
 
-  /** Who enqueued it, with the rights of now; null when its root key was revoked or has expired since: it has none then. */
+  /** The actor that enqueued the batch, with its present rights; null when its root key was revoked or has expired. */
   async #present(actor: Actor): Promise<Actor | null> {
-    const { records, ledger } = this.#parts.storage;
+    const { records, ledger } = this.#context.storage;
     const rootKey = await records.findRootKey(actor.id);
     if (rootKey === null || rootKey.revokedAtMs !== null) return null;
     const { rights, expiresAtMs: untilMs } = rootKey;
@@ -96,7 +96,7 @@ export class ImportQueue {
   }
 }
 
-/** First of all the batch is taken out: who finds it gone has written nothing else. */
+/** The first write removes the batch. If another node has removed it, the transaction fails before it writes anything else. */
 function finishing({ id, migrationId, count }: ImportBatch, draft: Draft, errors: FinishedBatch['errors']): Draft {
   const finished: FinishedBatch = { id, migrationId, done: count - errors.length, errors };
   return { ...draft, writes: [{ kind: 'finishImport', batch: finished }, ...draft.writes] };
@@ -110,7 +110,7 @@ function readBatch({ keys, actor }: ImportBatch): { keys: readonly WaitingKey[];
   }
 }
 
-/** The whole batch has failed for one reason. */
+/** The same error for each key of the batch. */
 function allOf({ first, count }: ImportBatch, message: string): FinishedBatch['errors'] {
   return Array.from({ length: count }, (_, i) => ({ index: first + i, message }));
 }

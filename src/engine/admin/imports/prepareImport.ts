@@ -4,37 +4,37 @@ import { shownStart } from '../../../core/secret.ts';
 import type { System } from '../../system.ts';
 import type { Actor } from '../change/actor.ts';
 import type { KeyPatch } from '../keys/keyInput.ts';
-import { type Draft, KeyMaking, type KeySecret } from '../keys/createKey.ts';
-import type { AdminParts } from '../change/adminContext.ts';
-import type { Room } from '../change/quotas.ts';
+import { type Draft, CreateKey, type KeySecret } from '../keys/createKey.ts';
+import type { AdminContext } from '../change/adminContext.ts';
+import type { QuotaLeft } from '../change/quotas.ts';
 
-/** A key that was made elsewhere: its secret, or only the SHA-256 of it in base64. */
+/** A key that was made elsewhere, with its secret or the secret's SHA-256 in base64. */
 export interface ImportedKey {
   readonly apiId: string;
   readonly patch: KeyPatch;
   readonly secret: { readonly plaintext: string } | { readonly sha256: string };
-  /** What it begins with; null = not told. */
+  /** What the secret begins with; null = not given. */
   readonly prefix: string | null;
-  /** What is shown of it; null = as its secret and prefix say. */
+  /** What lists show of the secret; null = taken from its secret and prefix. */
   readonly start: string | null;
 }
 
-/** The same without its secret: it can wait on disk. */
+/** The same key with a digest instead of its secret, so that it can wait on disk. */
 export interface WaitingKey {
   readonly apiId: string;
   readonly patch: KeyPatch;
   readonly secret: KeySecret;
-  /** What it may be known under from before a change of the pepper. */
+  /** Digests under older peppers, under which the key may exist already. */
   readonly olderDigests: readonly string[];
 }
 
-/** Why one of several keys cannot be made. */
+/** Why one of several keys cannot be created. */
 export interface ImportProblem {
   readonly index: number;
   readonly error: AppError;
 }
 
-/** Characters of a secret that are never shown. */
+/** Characters of a secret that `start` never shows. */
 const MIN_HIDDEN = 12;
 
 export function toWaitingKey(system: System, { apiId, patch, secret, prefix, start }: ImportedKey): WaitingKey {
@@ -51,7 +51,7 @@ export function toWaitingKey(system: System, { apiId, patch, secret, prefix, sta
   };
 }
 
-/** As of keys that are made here; of a short secret nothing but its prefix. */
+/** The same start as of a key that is made here. A short secret shows only its prefix. */
 function startOf(prefix: string | null, plaintext: string | null): string {
   const isPrefixed = prefix !== null && (plaintext === null || plaintext.startsWith(`${prefix}_`));
   const shown = plaintext === null ? '' : shownStart(isPrefixed ? prefix : null, plaintext);
@@ -59,25 +59,25 @@ function startOf(prefix: string | null, plaintext: string | null): string {
   return isPrefixed ? `${prefix}_` : '';
 }
 
-/** Drafts keys that were made elsewhere. */
-export class KeyImporting {
-  readonly #parts: AdminParts;
-  readonly #making: KeyMaking;
+/** Prepares the records of imported keys. */
+export class PrepareImport {
+  readonly #context: AdminContext;
+  readonly #createKey: CreateKey;
 
-  constructor(parts: AdminParts) {
-    this.#parts = parts;
-    this.#making = new KeyMaking(parts);
+  constructor(context: AdminContext) {
+    this.#context = context;
+    this.#createKey = new CreateKey(context);
   }
 
-  /** Adds to a draft every key that can be made, and tells of the others why not. */
+  /** Adds every key that can be created to the draft, and answers the problems of the others. */
   async draftKeys(
     draft: Draft,
     actor: Actor,
-    { keys, room }: { keys: readonly WaitingKey[]; room: Room | null },
+    { keys, quotaLeft }: { keys: readonly WaitingKey[]; quotaLeft: QuotaLeft | null },
   ): Promise<{ keyIds: string[]; problems: ImportProblem[] }> {
     const apis = await this.#findApis(keys);
     const doubled = await this.#findDoubled(keys);
-    const known = await this.#making.readNamed(keys.map(({ patch }) => patch));
+    const known = await this.#createKey.readNamed(keys.map(({ patch }) => patch));
     const keyIds: string[] = [];
     const problems: ImportProblem[] = [];
     for (const [index, { apiId, patch, secret }] of keys.entries()) {
@@ -87,9 +87,9 @@ export class KeyImporting {
         if (api === undefined) throw notFound('api', apiId);
         const conflict = doubled.get(index);
         if (conflict !== undefined) throw new AppError('CONFLICT', conflict);
-        if (room !== null && keyIds.length >= room.count) throw room.refusal();
+        if (quotaLeft !== null && keyIds.length >= quotaLeft.count) throw quotaLeft.refusal();
         const input = { ...patch, secret, known, orFail: 'PRECONDITION_FAILED' as const };
-        keyIds.push((await this.#making.draftKey(draft, actor, api, input)).id);
+        keyIds.push((await this.#createKey.draftKey(draft, actor, api, input)).id);
       } catch (error) {
         if (!(error instanceof AppError)) throw error;
         takeBack(draft, before);
@@ -102,16 +102,16 @@ export class KeyImporting {
   async #findApis(keys: readonly WaitingKey[]): Promise<Map<string, ApiRecord>> {
     const found = new Map<string, ApiRecord>();
     for (const apiId of new Set(keys.map((key) => key.apiId))) {
-      const api = await this.#parts.storage.records.findApi(apiId);
+      const api = await this.#context.storage.records.findApi(apiId);
       if (api !== null) found.set(apiId, api);
     }
     return found;
   }
 
-  /** By their place, the keys that exist already or stand a second time in the list. */
+  /** By index: the conflict of each key that exists already or appears earlier in the list. */
   async #findDoubled(keys: readonly WaitingKey[]): Promise<Map<number, string>> {
     const digests = keys.flatMap(({ secret, olderDigests }) => [secret.digest, ...olderDigests]);
-    const taken = new Set(await this.#parts.storage.records.findTakenDigests(digests));
+    const taken = new Set(await this.#context.storage.records.findTakenDigests(digests));
     const doubled = new Map<number, string>();
     const seen = new Set<string>();
     for (const [index, { secret, olderDigests }] of keys.entries()) {
@@ -130,7 +130,7 @@ function lengthsOf({ writes, accounts, events }: Draft): Lengths {
   return { writes: writes.length, accounts: accounts.length, events: events.length };
 }
 
-/** What a key has put into the draft before it was found that it cannot be made. */
+/** Removes from the draft what a key added before it turned out that it cannot be created. */
 function takeBack(draft: Draft, { writes, accounts, events }: Lengths): void {
   draft.writes.length = writes;
   draft.accounts.length = accounts;

@@ -7,10 +7,10 @@ import {
 } from '../../../core/records.ts';
 
 /**
- * A key as the audit log tells of it: by the names of the API, roles and permissions by id; without its
- * secret, and without counters, which move without a change.
+ * A key as the audit log shows it. Fields have the names of the HTTP API; roles and permissions are ids. The secret is left out, and
+ * so are balances, which move without a change.
  */
-export function keyFacts(key: KeyRecord, identity: IdentityRecord | null): Record<string, unknown> {
+export function auditedKey(key: KeyRecord, identity: IdentityRecord | null): Record<string, unknown> {
   return {
     apiId: key.apiId,
     start: key.start,
@@ -20,28 +20,28 @@ export function keyFacts(key: KeyRecord, identity: IdentityRecord | null): Recor
     environment: key.environment,
     enabled: key.enabled,
     expires: key.expiresAtMs,
-    ...counterFacts(key),
+    ...auditedCounters(key),
     ipAllowlist: key.ipAllowlist,
     roles: key.roleIds,
     permissions: key.permissionIds,
   };
 }
 
-/** The rules of counters. */
-export function counterFacts({ credits, limits }: Pick<KeyRecord, 'credits' | 'limits'>): Record<string, unknown> {
+/** The rules of the credits and limits. */
+export function auditedCounters({ credits, limits }: Pick<KeyRecord, 'credits' | 'limits'>): Record<string, unknown> {
   const main = limits.find(({ name }) => name === DEFAULT_LIMIT_NAME);
   const others = limits.filter((limit) => limit !== main);
   return {
-    refill: credits?.refill == null ? null : refillFacts(credits.refill),
-    ratelimit: main === undefined ? null : limitFacts(main),
-    ratelimits: others.map((limit) => ({ name: limit.name, ...limitFacts(limit) })),
+    refill: credits?.refill == null ? null : auditedRefill(credits.refill),
+    ratelimit: main === undefined ? null : auditedLimit(main),
+    ratelimits: others.map((limit) => ({ name: limit.name, ...auditedLimit(limit) })),
   };
 }
 
-function refillFacts({ interval, amount, refillDay, timezone, mode, max }: RefillRule): object {
+function auditedRefill({ interval, amount, refillDay, timezone, mode, max }: RefillRule): object {
   return { interval, amount, refillDay, timezone, mode, max };
 }
 
-function limitFacts({ limit, durationMs, async }: LimitRecord): { limit: number; duration: number; async: boolean } {
+function auditedLimit({ limit, durationMs, async }: LimitRecord): { limit: number; duration: number; async: boolean } {
   return { limit, duration: durationMs, async };
 }

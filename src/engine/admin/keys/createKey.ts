@@ -12,80 +12,80 @@ import { searchWords } from '../../../core/search.ts';
 import type { Change } from '../../../storage/port/storage.ts';
 import type { AuditEvent } from '../../../storage/port/events.ts';
 import type { RecordWrite } from '../../../storage/port/records.ts';
-import { type OwnerDeed, requireEverywhere, requireOwner } from '../rootKeys/rootKeyAccess.ts';
+import { type OwnerOperation, requireEverywhere, requireOwner } from '../rootKeys/rootKeyAccess.ts';
 import type { Actor } from '../change/actor.ts';
 import { auditEvent } from '../audit/auditEvent.ts';
 import { type CounterContext, newAccountsNeeded, patchCounters } from '../change/counters.ts';
 import { EffectivePermissions } from '../rbac/effectivePermissions.ts';
-import { keyFacts } from './auditedKey.ts';
+import { auditedKey } from './auditedKey.ts';
 import type { KeyPatch, LimitInput } from './keyInput.ts';
-import type { AdminParts } from '../change/adminContext.ts';
-import { type KnownAccess, type OrFail, RbacReferences } from '../rbac/resolveReferences.ts';
+import type { AdminContext } from '../change/adminContext.ts';
+import { type KnownReferences, type OrFail, ResolveReferences } from '../rbac/resolveReferences.ts';
 
 export interface KeySecret {
   readonly digest: string;
   readonly start: string;
-  /** null = it was made elsewhere. */
+  /** null = the secret was made elsewhere. */
   readonly byteLength: number | null;
 }
 
-/** A change in the making. */
+/** A change that is being put together. */
 export interface Draft {
   readonly writes: RecordWrite[];
   readonly accounts: Change['accounts'][number][];
   readonly events: AuditEvent[];
 }
 
-/** The owner that a request names for a key. */
+/** The owner that a request names for a key, by `externalId`. */
 export interface NamedOwner {
   readonly externalId: string | null | undefined;
-  readonly deed: OwnerDeed;
-  /** Id of the identity that the key belongs to; null = none. */
+  readonly operation: OwnerOperation;
+  /** Id of the identity that the key belongs to now; null = none. */
   readonly present: string | null;
 }
 
-type AccessIds = Pick<KeyRecord, 'roleIds' | 'permissionIds'>;
+type GrantIds = Pick<KeyRecord, 'roleIds' | 'permissionIds'>;
 
-interface AccessInput {
+interface GrantInput {
   readonly patch: KeyPatch;
-  readonly before: AccessIds;
+  readonly before: GrantIds;
   readonly orFail?: OrFail;
-  /** What was read for several keys. */
-  readonly known?: KnownAccess;
+  /** Roles and permissions that were read for several keys at once. */
+  readonly known?: KnownReferences;
 }
 
 export function emptyDraft(): Draft {
   return { writes: [], accounts: [], events: [] };
 }
 
-/** Makes the records of new keys, and of what they bring with them. */
-export class KeyMaking {
-  readonly #parts: AdminParts;
-  readonly #rbac: RbacReferences;
+/** Drafts the records of new keys, and of the identities, roles and permissions that are created with them. */
+export class CreateKey {
+  readonly #context: AdminContext;
+  readonly #references: ResolveReferences;
 
-  constructor(parts: AdminParts) {
-    this.#parts = parts;
-    this.#rbac = new RbacReferences(parts);
+  constructor(context: AdminContext) {
+    this.#context = context;
+    this.#references = new ResolveReferences(context);
   }
 
-  /** Adds a key to a draft; the roles and permissions of an import must exist. */
+  /** Adds a key to a draft. The roles and permissions of an imported key must exist. */
   async draftKey(
     draft: Draft,
     actor: Actor,
     api: ApiRecord,
-    input: KeyPatch & { secret: KeySecret; orFail?: OrFail; known?: KnownAccess },
+    input: KeyPatch & { secret: KeySecret; orFail?: OrFail; known?: KnownReferences },
   ): Promise<KeyRecord> {
-    const { storage, system } = this.#parts;
+    const { storage, system } = this.#context;
     const nowMs = storage.ledger.nowMs();
     const patch = withDefaults(input, api);
-    const owner = { externalId: patch.externalId, deed: 'api.create_key', present: null } as const;
+    const owner = { externalId: patch.externalId, operation: 'api.create_key', present: null } as const;
     const identity = await this.identityFor(draft, actor, owner);
-    const context = await this.context(newAccountsNeeded(patch));
+    const context = await this.counterContext(newAccountsNeeded(patch));
     const { counters, accounts } = patchCounters({ credits: null, limits: [], revision: 0 }, patch, context);
     const key: KeyRecord = {
       ...patched(BLANK_KEY, patch),
       ...counters,
-      ...(await this.#access(draft, actor, { ...input, patch, before: BLANK_KEY })),
+      ...(await this.#grants(draft, actor, { ...input, patch, before: BLANK_KEY })),
       id: makeId('key', nowMs, system.randomBytes(ID_RANDOM_BYTES)),
       apiId: api.id,
       generation: api.generation,
@@ -98,42 +98,42 @@ export class KeyMaking {
     draft.writes.push({ kind: 'insertKey', key, words: searchWords(key.name, key.meta) });
     draft.accounts.push(...accounts);
     const after = {
-      ...keyFacts(key, identity ?? null),
+      ...auditedKey(key, identity ?? null),
       ...(patch.remaining == null ? {} : { remaining: patch.remaining }),
     };
     draft.events.push(auditEvent(actor, { action: 'key.create', target: key.id, before: null, after }));
     return key;
   }
 
-  /** What keys name that are made together, read once for all of them. */
-  readNamed(patches: readonly KeyPatch[]): Promise<KnownAccess> {
-    return this.#rbac.read(patches);
+  /** Reads the roles and permissions that keys name, once for all keys that are created together. */
+  readNamed(patches: readonly KeyPatch[]): Promise<KnownReferences> {
+    return this.#references.read(patches);
   }
 
-  /** What is in the place of what the key has: who may take nothing away may not replace it. */
-  replacedAccess(
+  /** The ids of roles and permissions that replace the present ones. Replacing also needs the right to remove. */
+  replacedGrants(
     draft: Draft,
     actor: Actor,
-    { patch, before }: { patch: KeyPatch; before: AccessIds },
-  ): Promise<Partial<AccessIds>> {
+    { patch, before }: { patch: KeyPatch; before: GrantIds },
+  ): Promise<Partial<GrantIds>> {
     if (patch.roles !== undefined) requireEverywhere(actor, 'rbac.remove_role_from_key');
     if (patch.permissions !== undefined) requireEverywhere(actor, 'rbac.remove_permission_from_key');
-    return this.#access(draft, actor, { patch, before });
+    return this.#grants(draft, actor, { patch, before });
   }
 
-  /** The ids of the roles and permissions that a patch names; what it does not name is left out. */
-  async #access(
+  /** The ids of the roles and permissions that a patch names. A field that it does not name is left out. */
+  async #grants(
     draft: Draft,
     actor: Actor,
-    { patch: { roles, permissions }, before, orFail, known }: AccessInput,
-  ): Promise<Partial<AccessIds>> {
+    { patch: { roles, permissions }, before, orFail, known }: GrantInput,
+  ): Promise<Partial<GrantIds>> {
     if (roles != null && roles.length > 0) requireEverywhere(actor, 'rbac.add_role_to_key');
     if (permissions != null && permissions.length > 0) requireEverywhere(actor, 'rbac.add_permission_to_key');
     if (roles === undefined && permissions === undefined) return {};
     const resolving = { orFail: orFail ?? 'NOT_FOUND', known: known ?? null };
-    const ofRoles = roles === undefined ? null : await this.#rbac.roles(actor, roles ?? [], resolving);
+    const ofRoles = roles === undefined ? null : await this.#references.roles(actor, roles ?? [], resolving);
     const ofPermissions =
-      permissions === undefined ? null : await this.#rbac.permissions(actor, permissions ?? [], resolving);
+      permissions === undefined ? null : await this.#references.permissions(actor, permissions ?? [], resolving);
     for (const resolved of [ofRoles, ofPermissions]) {
       draft.writes.push(...(resolved?.writes ?? []));
       draft.events.push(...(resolved?.events ?? []));
@@ -142,29 +142,29 @@ export class KeyMaking {
       ...(ofRoles === null ? {} : { roleIds: ofRoles.records.map(({ id }) => id) }),
       ...(ofPermissions === null ? {} : { permissionIds: ofPermissions.records.map(({ id }) => id) }),
     };
-    const effective = known?.effective ?? new EffectivePermissions(this.#parts.storage.records);
+    const effective = known?.effective ?? new EffectivePermissions(this.#context.storage.records);
     effective.learn(ofRoles?.records ?? []);
     await effective.check({ ...before, ...ids }, draft.writes);
     return ids;
   }
 
   /**
-   * The identity of this name, drafted when there is none yet; null for none, undefined when nothing was said. To name the
-   * owner that a key has already gives it nothing, and needs no right.
+   * The identity with this `externalId`, drafted when there is none yet. null = no owner; undefined = the request names none. Naming
+   * the present owner of a key gives it nothing new, and needs no right.
    */
   async identityFor(
     draft: Draft,
     actor: Actor,
-    { externalId, deed, present }: NamedOwner,
+    { externalId, operation, present }: NamedOwner,
   ): Promise<IdentityRecord | null | undefined> {
     if (externalId === undefined || externalId === null) return externalId;
-    const { storage, system } = this.#parts;
+    const { storage, system } = this.#context;
     const drafted = draft.writes.find(
       (write) => write.kind === 'insertIdentity' && write.identity.externalId === externalId,
     );
     if (drafted?.kind === 'insertIdentity') return drafted.identity;
     const known = await storage.records.findIdentity(externalId);
-    if (known === null || known.id !== present) requireOwner(actor, deed, known?.id ?? null);
+    if (known === null || known.id !== present) requireOwner(actor, operation, known?.id ?? null);
     if (known !== null) return known;
     const nowMs = storage.ledger.nowMs();
     const id = makeId('id', nowMs, system.randomBytes(ID_RANDOM_BYTES));
@@ -176,14 +176,14 @@ export class KeyMaking {
     return identity;
   }
 
-  async context(newAccounts: number): Promise<CounterContext> {
-    const { storage, refills, defaultTimezone } = this.#parts;
+  async counterContext(newAccounts: number): Promise<CounterContext> {
+    const { storage, refills, defaultTimezone } = this.#context;
     const freeAccounts = [...(await storage.ledger.reserveAccounts(newAccounts))];
     return { refills, nowMs: storage.ledger.nowMs(), defaultTimezone, freeAccounts };
   }
 }
 
-/** The plain fields of a key after a patch. */
+/** The key after a patch, without counters, owner, roles and permissions. */
 export function patched(before: KeyRecord, patch: KeyPatch): KeyRecord {
   return {
     ...before,

@@ -7,34 +7,34 @@ import type { FormerSecret, KeyWithIdentity, PoisonedKey } from '../../../storag
 import type { Actor } from '../change/actor.ts';
 import { auditEvent } from '../audit/auditEvent.ts';
 import { closeAccounts, retireAccounts, reviveAccounts, touchAccounts } from '../change/counters.ts';
-import { keyFacts } from './auditedKey.ts';
+import { auditedKey } from './auditedKey.ts';
 import { type Draft, emptyDraft } from './createKey.ts';
 import { KeyReader, readable } from './keyReader.ts';
-import type { AdminParts } from '../change/adminContext.ts';
+import type { AdminContext } from '../change/adminContext.ts';
 
-/** Random bytes of the secrets of rotated keys at the least. */
+/** Random bytes of a rotated secret when neither the key nor its api says how many. */
 const SECRET_BYTES = 16;
 
 type Found = KeyWithIdentity | PoisonedKey;
 
-/** The end of keys, their return, and their second secret. */
-export class KeyLife {
-  readonly #parts: AdminParts;
+/** Deletes, restores and rotates keys. */
+export class DeleteAndRotate {
+  readonly #context: AdminContext;
   readonly #reader: KeyReader;
 
-  constructor(parts: AdminParts) {
-    this.#parts = parts;
-    this.#reader = new KeyReader(parts);
+  constructor(context: AdminContext) {
+    this.#context = context;
+    this.#reader = new KeyReader(context);
   }
 
   async delete(actor: Actor, keyId: string, permanent: boolean): Promise<void> {
-    await this.#parts.changes.apply(async () => {
-      // One that was deleted softly can still be removed for good.
+    await this.#context.changes.apply(async () => {
+      // A softly deleted key can still be removed for good.
       const found = permanent
         ? await this.#reader.findAny(actor, 'api.delete_key', keyId)
         : await this.#reader.find(actor, 'api.delete_key', keyId);
       const draft = emptyDraft();
-      const facts = 'poisoned' in found ? {} : keyFacts(found.key, found.identity);
+      const facts = 'poisoned' in found ? {} : auditedKey(found.key, found.identity);
       if (permanent) await this.#draftRemoval(draft, found);
       else await this.#draftDeletion(draft, readable(found));
       draft.events.push(
@@ -44,14 +44,14 @@ export class KeyLife {
     });
   }
 
-  /** A softly deleted key comes back as it was; boundaries that passed meanwhile refill it. */
+  /** Restores a softly deleted key as it was. Boundaries that passed meanwhile refill it. */
   async restore(actor: Actor, keyId: string): Promise<void> {
-    const { changes, storage, refills, quotas } = this.#parts;
-    await quotas.making('keys', 1, () =>
+    const { changes, storage, refills, quotas } = this.#context;
+    await quotas.creating('keys', 1, () =>
       changes.apply(async () => {
         const { key: before, identity } = readable(await this.#reader.findAny(actor, 'api.update_key', keyId));
         const api = await storage.records.findApi(before.apiId);
-        // What is to be removed with all others is gone, although it may not be written down yet.
+        // A key that a deletion of all keys removes for good counts as gone, although its row may still exist.
         if (api === null || before.generation < api.purgesBelow) throw notFound('key', keyId);
         if (before.deletedAtMs === null && before.generation === api.generation) {
           throw new AppError('PRECONDITION_FAILED', `The key ${keyId} is not deleted.`);
@@ -71,7 +71,12 @@ export class KeyLife {
             writes: [{ kind: 'updateKey', key, expect: before.revision, formerDigests }],
             accounts: reviveAccounts(before, revision, refills, nowMs),
             events: [
-              auditEvent(actor, { action: 'key.restore', target: keyId, before: null, after: keyFacts(key, identity) }),
+              auditEvent(actor, {
+                action: 'key.restore',
+                target: keyId,
+                before: null,
+                after: auditedKey(key, identity),
+              }),
             ],
           },
           answer: () => undefined,
@@ -80,15 +85,15 @@ export class KeyLife {
     );
   }
 
-  /** Another secret for the same key; the one until now is valid for `overlapMs` more. 0 ends all former ones at once. */
+  /** Gives the key another secret. The old secret stays valid for `overlapMs`; 0 ends all former secrets at once. */
   async rotate(actor: Actor, keyId: string, overlapMs: number): Promise<string> {
-    const { changes, storage, system } = this.#parts;
+    const { changes, storage, system } = this.#context;
     return changes.apply(async () => {
       await this.#reader.find(actor, 'api.create_key', keyId);
       const { key: before } = await this.#reader.load(actor, 'api.update_key', keyId);
       const nowMs = storage.ledger.nowMs();
       const former = await storage.records.listFormerSecrets([keyId]);
-      if (overlapMs > 0) requireRoom(former, keyId, nowMs);
+      if (overlapMs > 0) refuseTooManySecrets(former, keyId, nowMs);
       const api = await storage.records.findApi(before.apiId);
       const prefix = prefixOf(before.start) ?? api?.defaultPrefix ?? null;
       const byteLength = before.byteLength ?? api?.defaultByteLength ?? SECRET_BYTES;
@@ -119,7 +124,7 @@ export class KeyLife {
   }
 
   async #draftDeletion(draft: Draft, { key: before }: KeyWithIdentity): Promise<void> {
-    const nowMs = this.#parts.storage.ledger.nowMs();
+    const nowMs = this.#context.storage.ledger.nowMs();
     const revision = before.revision + 1;
     const key: KeyRecord = { ...before, deletedAtMs: nowMs, updatedAtMs: nowMs, revision };
     const formerDigests = await this.#reader.formerDigests(before.id);
@@ -127,7 +132,7 @@ export class KeyLife {
     draft.accounts.push(...retireAccounts(before, revision));
   }
 
-  /** A key that cannot be read can still be removed; what its counters were is not known, and nobody can name them. */
+  /** A key that cannot be read can still be removed. Its accounts are unknown and stay in the ledger, where nothing names them. */
   async #draftRemoval(draft: Draft, found: Found): Promise<void> {
     if ('poisoned' in found) {
       const { poisoned: id, apiId, revision: expect, secretDigest } = found;
@@ -143,14 +148,14 @@ export class KeyLife {
   }
 }
 
-/** What stands before the shown characters of the random part; an imported key may begin with anything. */
+/** The prefix in `start`, before the shown characters of the random part. An imported key may begin with anything: then null. */
 function prefixOf(start: string): string | null {
   const prefix = start.slice(0, Math.max(0, start.lastIndexOf('_')));
   return new RegExp(PREFIX_PATTERN).test(prefix) ? prefix : null;
 }
 
-/** For one more secret that is valid beside the newest. */
-function requireRoom(former: readonly FormerSecret[], keyId: string, nowMs: number): void {
+/** Refuses one more former secret when the key has as many valid ones as allowed. */
+function refuseTooManySecrets(former: readonly FormerSecret[], keyId: string, nowMs: number): void {
   if (former.filter(({ untilMs }) => untilMs > nowMs).length < MAX_LIVE_SECRETS) return;
   throw new AppError(
     'PRECONDITION_FAILED',

@@ -6,34 +6,34 @@ import type { KeyQuery, KeyWithIdentity, WordChange } from '../../../storage/por
 import { requireOn } from '../rootKeys/rootKeyAccess.ts';
 import type { Actor } from '../change/actor.ts';
 import { auditEvent } from '../audit/auditEvent.ts';
-import { creditsPlace, newAccountsNeeded, patchCounters } from '../change/counters.ts';
-import { keyFacts } from './auditedKey.ts';
+import { creditsIndex, newAccountsNeeded, patchCounters } from '../change/counters.ts';
+import { auditedKey } from './auditedKey.ts';
 import type { KeyPatch, NewKey } from './keyInput.ts';
-import { byteLengthFor, emptyDraft, KeyMaking, patched } from './createKey.ts';
+import { byteLengthFor, emptyDraft, CreateKey, patched } from './createKey.ts';
 import { KeyReader } from './keyReader.ts';
 import type { KeyView } from './keyView.ts';
-import type { AdminParts } from '../change/adminContext.ts';
+import type { AdminContext } from '../change/adminContext.ts';
 
 export type RemainingChange =
   | { readonly op: 'set'; readonly value: number | null }
   | { readonly op: 'increment' | 'decrement'; readonly value: number };
 
 export class KeyAdmin {
-  readonly #parts: AdminParts;
-  readonly #making: KeyMaking;
+  readonly #context: AdminContext;
+  readonly #createKey: CreateKey;
   readonly #reader: KeyReader;
 
-  constructor(parts: AdminParts) {
-    this.#parts = parts;
-    this.#making = new KeyMaking(parts);
-    this.#reader = new KeyReader(parts);
+  constructor(context: AdminContext) {
+    this.#context = context;
+    this.#createKey = new CreateKey(context);
+    this.#reader = new KeyReader(context);
   }
 
-  /** Makes a key; its secret is told this once. */
+  /** Creates a key. Its secret is shown this once. */
   async create(actor: Actor, input: NewKey): Promise<{ keyId: string; secret: string }> {
-    const { changes, quotas, system } = this.#parts;
+    const { changes, quotas, system } = this.#context;
     requireOn(actor, 'api.create_key', input.apiId, 'api', input.apiId);
-    return quotas.making('keys', 1, () =>
+    return quotas.creating('keys', 1, () =>
       changes.apply(async () => {
         const api = await this.#api(input.apiId);
         const prefix = input.prefix ?? api.defaultPrefix;
@@ -41,7 +41,7 @@ export class KeyAdmin {
         const secret = makeSecret(prefix, system.randomBytes(byteLength));
         const draft = emptyDraft();
         const stored = { digest: system.digestSecret(secret), start: shownStart(prefix, secret), byteLength };
-        const key = await this.#making.draftKey(draft, actor, api, { ...input, secret: stored });
+        const key = await this.#createKey.draftKey(draft, actor, api, { ...input, secret: stored });
         return { change: draft, answer: () => ({ keyId: key.id, secret }) };
       }),
     );
@@ -51,13 +51,13 @@ export class KeyAdmin {
     return this.#view(await this.#reader.load(actor, 'api.read_key', keyId));
   }
 
-  /** The key that a secret belongs to, by the digests under which it may be stored. */
+  /** Finds the key of a secret, by the digests under which it may be stored. */
   async whoami(actor: Actor, digests: readonly string[]): Promise<KeyView> {
-    const nowMs = this.#parts.storage.ledger.nowMs();
-    const found = (await this.#parts.storage.records.findKeysByDigest(digests)).find((each) => each !== null);
+    const nowMs = this.#context.storage.ledger.nowMs();
+    const found = (await this.#context.storage.records.findKeysByDigest(digests)).find((each) => each !== null);
     const isOver = found != null && !('poisoned' in found) && nowMs >= (found.secretUntilMs ?? Infinity);
     const key = found == null || isOver ? null : 'poisoned' in found ? { ...found, id: found.poisoned } : found.key;
-    // Who may not see the key learns nothing of it: only its secret was named, and its id is not told.
+    // A root key that may not see the key learns nothing about it: the error does not contain its id.
     const what = 'key with this secret';
     requireOn(actor, 'api.read_key', key?.apiId ?? '', what, null);
     if (key === null) throw notFound(what, null);
@@ -65,27 +65,27 @@ export class KeyAdmin {
   }
 
   async update(actor: Actor, keyId: string, patch: KeyPatch, action = 'key.update'): Promise<void> {
-    await this.#parts.changes.apply(async () => {
+    await this.#context.changes.apply(async () => {
       const { key: before, identity: owner } = await this.#reader.load(actor, 'api.update_key', keyId);
-      // What names nothing changes nothing, and is not told.
+      // An empty patch changes nothing and writes no audit event.
       if (Object.keys(patch).length === 0) return { change: emptyDraft(), answer: () => undefined };
       const draft = emptyDraft();
-      const named = { externalId: patch.externalId, deed: 'api.update_key', present: before.identityId } as const;
-      const identity = await this.#making.identityFor(draft, actor, named);
+      const named = { externalId: patch.externalId, operation: 'api.update_key', present: before.identityId } as const;
+      const identity = await this.#createKey.identityFor(draft, actor, named);
       const identityId = identity === undefined ? before.identityId : (identity?.id ?? null);
-      const context = await this.#making.context(newAccountsNeeded(patch));
+      const context = await this.#createKey.counterContext(newAccountsNeeded(patch));
       const { counters, accounts } = patchCounters(before, patch, context);
       draft.accounts.push(...accounts);
       const key: KeyRecord = {
         ...patched(before, patch),
         ...counters,
-        ...(await this.#making.replacedAccess(draft, actor, { patch, before })),
+        ...(await this.#createKey.replacedGrants(draft, actor, { patch, before })),
         identityId,
         updatedAtMs: context.nowMs,
       };
-      const counter = patch.remaining === undefined ? -1 : creditsPlace(accounts, before, key);
-      const told = identity === undefined ? owner : identity;
-      const facts = { before: keyFacts(before, owner), after: keyFacts(key, told) };
+      const counter = patch.remaining === undefined ? -1 : creditsIndex(accounts, before, key);
+      const newOwner = identity === undefined ? owner : identity;
+      const facts = { before: auditedKey(before, owner), after: auditedKey(key, newOwner) };
       draft.events.push(auditEvent(actor, { action, target: keyId, ...facts, counter }));
       const formerDigests = await this.#reader.formerDigests(keyId);
       const words = wordChange(before, key);
@@ -94,7 +94,7 @@ export class KeyAdmin {
     });
   }
 
-  /** The counter alone; null = unlimited. Setting, like clearing, a counter that is not there yet changes the key. */
+  /** Changes only the balance; null = unlimited. Adding or removing the counter itself changes the key's record. */
   async updateRemaining(actor: Actor, keyId: string, input: RemainingChange): Promise<number | null> {
     const { key } = await this.#reader.load(actor, 'api.update_key', keyId);
     if (input.op === 'set' && (input.value === null || key.credits === null)) {
@@ -108,8 +108,8 @@ export class KeyAdmin {
     requireOn(actor, 'api.read_key', query.apiId, 'api', query.apiId);
     requireOn(actor, 'api.read_api', query.apiId, 'api', query.apiId);
     await this.#api(query.apiId);
-    const page = await this.#parts.storage.records.listKeys(query);
-    // One that cannot be read is left out of the page, not the page; asked for by itself, it says what is wrong.
+    const page = await this.#context.storage.records.listKeys(query);
+    // A key that cannot be read is left out of the page. `get` of that key says what is wrong.
     const items = page.items.flatMap((item) => ('poisoned' in item ? [] : item));
     return { keys: await this.#reader.view(items), total: page.total, cursor: page.cursor };
   }
@@ -119,7 +119,7 @@ export class KeyAdmin {
     keyId: string,
     by: { readonly set: number } | { readonly add: number },
   ): Promise<number> {
-    const { storage, refills, changes } = this.#parts;
+    const { storage, refills, changes } = this.#context;
     return changes.apply(async () => {
       const { key } = await this.#reader.load(actor, 'api.update_key', keyId);
       if (key.credits === null) {
@@ -138,7 +138,7 @@ export class KeyAdmin {
   }
 
   async #api(apiId: string): Promise<ApiRecord> {
-    const api = await this.#parts.storage.records.findApi(apiId);
+    const api = await this.#context.storage.records.findApi(apiId);
     if (api === null) throw notFound('api', apiId);
     return api;
   }
@@ -148,7 +148,7 @@ export class KeyAdmin {
   }
 }
 
-/** What a change of its name or metadata means for the search. */
+/** The search words that a key gains and loses by a change of its name or metadata. */
 export function wordChange(before: KeyRecord, after: KeyRecord): WordChange {
   if (before.name === after.name && before.meta === after.meta) return { removed: [], added: [] };
   const [old, now] = [searchWords(before.name, before.meta), searchWords(after.name, after.meta)];

@@ -1,7 +1,7 @@
 import { AppError, repeatable } from '../../../core/errors.ts';
 import { DEFAULT_LIMIT_NAME, type LimitRecord, type RefillRule } from '../../../core/records.ts';
 
-/** What a caller may say of a key. On creation null and absent mean the same; on update null clears, absent leaves. */
+/** The fields of a key that a caller may set. On creation, null and absent mean the same. On update, null clears and absent keeps. */
 
 export interface RefillInput {
   readonly interval: 'daily' | 'monthly';
@@ -16,11 +16,11 @@ export interface LimitInput {
   readonly name: string;
   readonly limit: number;
   readonly durationMs: number;
-  /** null: not said. A new limit is then local, a known one keeps its mode. */
+  /** null = not given. A new limit is then local, and an existing one keeps its mode. */
   readonly async: boolean | null;
 }
 
-/** What is counted for a key or an identity. */
+/** Credits and limits of a key or an identity. */
 export interface CounterPatch {
   readonly remaining?: number | null;
   readonly refill?: RefillInput | null;
@@ -30,7 +30,7 @@ export interface CounterPatch {
   readonly otherLimits?: readonly LimitInput[] | null;
 }
 
-/** A role or permission by its id or its name; `create` makes it when there is none of that name. */
+/** Names a role or permission by id, name or slug. With `create`, it is created when there is none. */
 export interface RbacReference {
   readonly id?: string;
   readonly name?: string;
@@ -46,14 +46,14 @@ export interface KeyPatch extends CounterPatch {
   readonly enabled?: boolean;
   readonly expiresAtMs?: number | null;
   readonly ipAllowlist?: readonly string[] | null;
-  /** All that the key shall have. */
+  /** Replaces all roles of the key; `permissions` replaces all its direct permissions. */
   readonly roles?: readonly RbacReference[] | null;
   readonly permissions?: readonly RbacReference[] | null;
 }
 
 export interface NewKey extends KeyPatch {
   readonly apiId: string;
-  /** null: as the api says. */
+  /** null = the default of the api. */
   readonly prefix: string | null;
   readonly byteLength: number | null;
 }
@@ -62,7 +62,7 @@ export function toRefillRule(input: RefillInput, defaultTimezone: string, nowMs:
   return { ...input, timezone: input.timezone ?? defaultTimezone, sinceMs: nowMs };
 }
 
-/** The rules have the same boundaries: then the running epoch goes on, whatever else changes. */
+/** Both rules have the same boundaries. Then the running epoch continues, whatever else changes. */
 export function isSameSchedule(a: RefillRule | null, b: RefillRule | null): boolean {
   if (a === null || b === null) return a === b;
   return a.interval === b.interval && a.refillDay === b.refillDay && a.timezone === b.timezone;
@@ -72,13 +72,13 @@ export function isSameRule(a: RefillRule, b: RefillRule): boolean {
   return isSameSchedule(a, b) && a.amount === b.amount && a.mode === b.mode && a.max === b.max;
 }
 
-/** The limits after a patch, as they should be: the accounts of strict ones are settled afterwards. */
+/** The limits after a patch. The accounts of strict limits are assigned afterwards. */
 export function wantedLimits(before: readonly LimitRecord[], patch: CounterPatch): LimitRecord[] {
   const kept = before.filter(({ name }) =>
     name === DEFAULT_LIMIT_NAME ? patch.defaultLimit === undefined : patch.otherLimits === undefined,
   );
-  const said = [...(patch.defaultLimit ? [patch.defaultLimit] : []), ...(patch.otherLimits ?? [])];
-  const wanted = said.map(({ name, limit, durationMs, async }): LimitRecord => {
+  const given = [...(patch.defaultLimit ? [patch.defaultLimit] : []), ...(patch.otherLimits ?? [])];
+  const wanted = given.map(({ name, limit, durationMs, async }): LimitRecord => {
     const known = before.find((other) => other.name === name);
     return { name, limit, durationMs, async: async ?? known?.async ?? true, account: null };
   });

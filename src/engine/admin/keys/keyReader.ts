@@ -1,41 +1,41 @@
 import { AppError, notFound } from '../../../core/errors.ts';
-import type { Deed } from '../../../core/rights.ts';
+import type { Operation } from '../../../core/rights.ts';
 import type { KeyWithIdentity, PoisonedKey } from '../../../storage/port/records.ts';
 import { requireOn } from '../rootKeys/rootKeyAccess.ts';
 import type { Actor } from '../change/actor.ts';
 import { type KeyView, viewKey } from './keyView.ts';
-import type { AdminParts } from '../change/adminContext.ts';
+import type { AdminContext } from '../change/adminContext.ts';
 
-/** Finds keys for those who may see them. */
+/** Finds keys that the actor may see. */
 export class KeyReader {
-  readonly #parts: AdminParts;
+  readonly #context: AdminContext;
 
-  constructor(parts: AdminParts) {
-    this.#parts = parts;
+  constructor(context: AdminContext) {
+    this.#context = context;
   }
 
-  /** A live key that can be read. */
-  async load(actor: Actor, deed: Deed, keyId: string): Promise<KeyWithIdentity> {
-    return readable(await this.find(actor, deed, keyId));
+  /** A key that is not deleted and whose record can be read. */
+  async load(actor: Actor, operation: Operation, keyId: string): Promise<KeyWithIdentity> {
+    return readable(await this.find(actor, operation, keyId));
   }
 
-  /** A live key. */
-  async find(actor: Actor, deed: Deed, keyId: string): Promise<KeyWithIdentity | PoisonedKey> {
-    return visible(actor, deed, keyId, await this.#parts.storage.records.findKey(keyId));
+  /** A key that is not deleted. */
+  async find(actor: Actor, operation: Operation, keyId: string): Promise<KeyWithIdentity | PoisonedKey> {
+    return visible(actor, operation, keyId, await this.#context.storage.records.findKey(keyId));
   }
 
-  /** A key that may be deleted. */
-  async findAny(actor: Actor, deed: Deed, keyId: string): Promise<KeyWithIdentity | PoisonedKey> {
-    return visible(actor, deed, keyId, await this.#parts.storage.records.findAnyKey(keyId));
+  /** A key, also a softly deleted one. */
+  async findAny(actor: Actor, operation: Operation, keyId: string): Promise<KeyWithIdentity | PoisonedKey> {
+    return visible(actor, operation, keyId, await this.#context.storage.records.findAnyKey(keyId));
   }
 
-  /** Digests of former secrets under which nodes may know the key. */
+  /** Digests of former secrets, under which nodes may have cached the key. */
   async formerDigests(keyId: string): Promise<readonly string[]> {
-    return (await this.#parts.storage.records.listFormerSecrets([keyId])).map(({ digest }) => digest);
+    return (await this.#context.storage.records.listFormerSecrets([keyId])).map(({ digest }) => digest);
   }
 
   async view(keys: readonly KeyWithIdentity[]): Promise<KeyView[]> {
-    const { storage, refills } = this.#parts;
+    const { storage, refills } = this.#context;
     const accounts = keys.flatMap(({ key }) => key.credits?.account ?? []);
     const [states, uses] = await Promise.all([
       accounts.length === 0 ? [] : storage.ledger.read(accounts),
@@ -50,10 +50,15 @@ export class KeyReader {
   }
 }
 
-function visible<T extends KeyWithIdentity | PoisonedKey>(actor: Actor, deed: Deed, keyId: string, found: T | null): T {
-  // Without a key there is no api to have a right on: an empty id is nobody's.
+function visible<T extends KeyWithIdentity | PoisonedKey>(
+  actor: Actor,
+  operation: Operation,
+  keyId: string,
+  found: T | null,
+): T {
+  // An unknown key has no api. No root key has a right on an empty id.
   const apiId = found === null ? '' : 'poisoned' in found ? found.apiId : found.key.apiId;
-  requireOn(actor, deed, apiId, 'key', keyId);
+  requireOn(actor, operation, apiId, 'key', keyId);
   if (found === null) throw notFound('key', keyId);
   return found;
 }

@@ -1,36 +1,36 @@
 import type { AccountState } from '../../../core/account.ts';
 import type { CreditsRecord } from '../../../core/records.ts';
 import type { KeyWithIdentity } from '../../../storage/port/records.ts';
-import type { Refills } from '../../refill/refillPlans.ts';
+import type { RefillPlans } from '../../refill/refillPlans.ts';
 
-/** A counter as it stands now. */
+/** Credits as they are now. */
 export interface CreditsView {
   readonly remaining: number | null;
-  /** The last boundary that refilled it; null when none has yet. */
+  /** The last boundary that refilled them; null = none yet. */
   readonly lastRefillAtMs: number | null;
   readonly nextRefillAtMs: number | null;
 }
 
-/** A key as a reader sees it: the record, and its counter. */
+/** A key as a reader sees it: the record and its balance. */
 export interface KeyView extends CreditsView, Omit<KeyWithIdentity, 'secretUntilMs'> {
   readonly lastUsedAtMs: number | null;
 }
 
 export interface ViewInput extends KeyWithIdentity {
   readonly state: AccountState | undefined;
-  readonly refills: Refills;
+  readonly refills: RefillPlans;
   readonly nowMs: number;
   readonly lastUsedAtMs: number | null;
 }
 
-export function viewKey({ key, identity, access, state, refills, nowMs, lastUsedAtMs }: ViewInput): KeyView {
-  return { key, identity, access, lastUsedAtMs, ...viewCredits(key.credits, state, refills, nowMs) };
+export function viewKey({ key, identity, permissions, state, refills, nowMs, lastUsedAtMs }: ViewInput): KeyView {
+  return { key, identity, permissions, lastUsedAtMs, ...viewCredits(key.credits, state, refills, nowMs) };
 }
 
 export function viewCredits(
   credits: CreditsRecord | null,
   state: AccountState | undefined,
-  refills: Refills,
+  refills: RefillPlans,
   nowMs: number,
 ): CreditsView {
   const refill = credits?.refill ?? null;

@@ -4,39 +4,39 @@ import type { KeyRecord, RoleRecord } from '../../../core/records.ts';
 import type { Records, RecordWrite } from '../../../storage/port/records.ts';
 
 /**
- * How many permissions keys would have, their own and those of their roles: for one request, or for all keys of an import.
- * Permissions are numbered, so that a hundred keys with a hundred large roles each are counted without a set of texts for each.
+ * Counts the permissions that keys would have, their own and those of their roles; for one request, or for all keys of an import.
+ * Permissions get numbers, so that counting a hundred keys with a hundred large roles each needs no set of texts per key.
  */
 export class EffectivePermissions {
   readonly #records: Records;
-  /** Of permissions, by their ids. */
+  /** The number of each permission, by its id. */
   readonly #numbers = new Map<string, number>();
   readonly #ofRoles = new Map<string, readonly number[]>();
-  /** By number: the last count that has met the permission; Infinity = there is none, and no count takes it. */
+  /** By number: the last count that included the permission. Infinity = the permission was deleted and is never counted. */
   readonly #metIn: number[] = [];
   #counts = 0;
-  /** Numbers below it are known to stand for a permission, or for none. */
+  /** For numbers below this one it is known whether the permission still exists. */
   #checked = 0;
 
   constructor(records: Records) {
     this.#records = records;
   }
 
-  /** What was read already is not read again. */
+  /** Takes over roles that were read already. */
   learn(roles: readonly RoleRecord[]): void {
     for (const { id, permissionIds } of roles) {
       if (!this.#ofRoles.has(id)) this.#ofRoles.set(id, this.#numbersOf(permissionIds));
     }
   }
 
-  /** Refuses a key with too many; `writes` make what is not stored yet. */
+  /** Refuses a key with too many permissions. `writes` contains permissions that are not stored yet. */
   async check(key: Pick<KeyRecord, 'roleIds' | 'permissionIds'>, writes: readonly RecordWrite[]): Promise<void> {
-    // Those of its own are bounded lower.
+    // Direct permissions alone have a lower bound of their own.
     if (key.roleIds.length === 0) return;
     const unknown = key.roleIds.filter((id) => !this.#ofRoles.has(id));
     if (unknown.length > 0) this.learn(await this.#records.findRoles({ ids: unknown, names: [] }));
     if (this.#count(key) <= MAX_EFFECTIVE_PERMISSIONS) return;
-    await this.#passOverDeleted(writes);
+    await this.#skipDeleted(writes);
     const count = this.#count(key);
     if (count > MAX_EFFECTIVE_PERMISSIONS) throw tooMany(count);
   }
@@ -54,8 +54,8 @@ export class EffectivePermissions {
     return count;
   }
 
-  /** Roles and keys keep the ids of what was deleted. */
-  async #passOverDeleted(writes: readonly RecordWrite[]): Promise<void> {
+  /** Roles and keys keep the ids of deleted permissions. Such ids do not count. */
+  async #skipDeleted(writes: readonly RecordWrite[]): Promise<void> {
     const ids = [...this.#numbers.keys()].slice(this.#checked);
     this.#checked = this.#numbers.size;
     const stored = ids.length === 0 ? [] : await this.#records.findPermissions({ ids, names: [] });

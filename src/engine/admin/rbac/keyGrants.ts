@@ -1,7 +1,7 @@
 import { MAX_PERMISSIONS_PER_KEY, MAX_ROLES_PER_KEY } from '../../../core/bounds.ts';
 import { AppError } from '../../../core/errors.ts';
 import type { KeyRecord } from '../../../core/records.ts';
-import type { Deed } from '../../../core/rights.ts';
+import type { Operation } from '../../../core/rights.ts';
 import type { KeyWithIdentity } from '../../../storage/port/records.ts';
 import { requireEverywhere } from '../rootKeys/rootKeyAccess.ts';
 import type { Actor } from '../change/actor.ts';
@@ -11,11 +11,11 @@ import { EffectivePermissions } from './effectivePermissions.ts';
 import type { RbacReference } from '../keys/keyInput.ts';
 import { emptyDraft } from '../keys/createKey.ts';
 import { KeyReader } from '../keys/keyReader.ts';
-import type { AdminParts } from '../change/adminContext.ts';
-import { RbacReferences } from './resolveReferences.ts';
+import type { AdminContext } from '../change/adminContext.ts';
+import { ResolveReferences } from './resolveReferences.ts';
 import { isSameSet, type Named, namedOf } from './rbacNames.ts';
 
-export interface KeyAccessChange {
+export interface GrantChange {
   readonly kind: 'permissions' | 'roles';
   readonly keyId: string;
   readonly references: readonly RbacReference[];
@@ -27,15 +27,15 @@ interface Kind {
   readonly word: string;
   readonly field: 'permissionIds' | 'roleIds';
   readonly max: number;
-  readonly deeds: Readonly<Record<How, readonly [Deed, ...Deed[]]>>;
+  readonly operations: Readonly<Record<How, readonly [Operation, ...Operation[]]>>;
 }
 
-const KINDS: Readonly<Record<KeyAccessChange['kind'], Kind>> = {
+const KINDS: Readonly<Record<GrantChange['kind'], Kind>> = {
   permissions: {
     word: 'Permissions',
     field: 'permissionIds',
     max: MAX_PERMISSIONS_PER_KEY,
-    deeds: {
+    operations: {
       add: ['rbac.add_permission_to_key'],
       set: ['rbac.add_permission_to_key', 'rbac.remove_permission_from_key'],
       remove: ['rbac.remove_permission_from_key'],
@@ -45,7 +45,7 @@ const KINDS: Readonly<Record<KeyAccessChange['kind'], Kind>> = {
     word: 'Roles',
     field: 'roleIds',
     max: MAX_ROLES_PER_KEY,
-    deeds: {
+    operations: {
       add: ['rbac.add_role_to_key'],
       set: ['rbac.add_role_to_key', 'rbac.remove_role_from_key'],
       remove: ['rbac.remove_role_from_key'],
@@ -53,37 +53,37 @@ const KINDS: Readonly<Record<KeyAccessChange['kind'], Kind>> = {
   },
 };
 
-/** The roles and permissions of keys. Each change answers all that the key then has, in the order of their names. */
-export class KeyAccessAdmin {
-  readonly #parts: AdminParts;
+/** Changes the roles and permissions of keys. Each change answers all that the key then has, sorted by name. */
+export class KeyGrants {
+  readonly #context: AdminContext;
   readonly #reader: KeyReader;
-  readonly #references: RbacReferences;
+  readonly #references: ResolveReferences;
 
-  constructor(parts: AdminParts) {
-    this.#parts = parts;
-    this.#reader = new KeyReader(parts);
-    this.#references = new RbacReferences(parts);
+  constructor(context: AdminContext) {
+    this.#context = context;
+    this.#reader = new KeyReader(context);
+    this.#references = new ResolveReferences(context);
   }
 
-  add(actor: Actor, change: KeyAccessChange): Promise<readonly Named[]> {
+  add(actor: Actor, change: GrantChange): Promise<readonly Named[]> {
     return this.#change(actor, 'add', change);
   }
 
-  set(actor: Actor, change: KeyAccessChange): Promise<readonly Named[]> {
+  set(actor: Actor, change: GrantChange): Promise<readonly Named[]> {
     return this.#change(actor, 'set', change);
   }
 
-  /** What the key does not have is left out; what does not exist is an error. */
-  remove(actor: Actor, change: KeyAccessChange): Promise<readonly Named[]> {
+  /** Ignores roles and permissions that the key does not have. One that does not exist at all is an error. */
+  remove(actor: Actor, change: GrantChange): Promise<readonly Named[]> {
     const references = change.references.map((reference) => ({ ...reference, create: false }));
     return this.#change(actor, 'remove', { ...change, references });
   }
 
-  /** What changes nothing is not written: the key keeps its revision, and the audit log tells of changes only. */
-  async #change(actor: Actor, how: How, { kind, keyId, references }: KeyAccessChange): Promise<readonly Named[]> {
-    const { word, field, max, deeds } = KINDS[kind];
-    for (const deed of deeds[how]) requireEverywhere(actor, deed);
-    return this.#parts.changes.apply(async () => {
+  /** A call that changes nothing writes nothing: the key keeps its revision, and no audit event is written. */
+  async #change(actor: Actor, how: How, { kind, keyId, references }: GrantChange): Promise<readonly Named[]> {
+    const { word, field, max, operations } = KINDS[kind];
+    for (const operation of operations[how]) requireEverywhere(actor, operation);
+    return this.#context.changes.apply(async () => {
       const found = await this.#reader.load(actor, 'api.update_key', keyId);
       const held = heldBy(found, kind);
       const { records, writes, events } = await this.#references[kind](actor, references, {
@@ -94,7 +94,7 @@ export class KeyAccessAdmin {
       if (isSameSet(held, wanted)) return { change: { writes: [], accounts: [] }, answer };
       if (wanted.length > max) throw tooMany(kind, max, wanted.length);
       const key = this.#changed(found.key, { [field]: wanted.map(({ id }) => id) });
-      if (how !== 'remove') await new EffectivePermissions(this.#parts.storage.records).check(key, writes);
+      if (how !== 'remove') await new EffectivePermissions(this.#context.storage.records).check(key, writes);
       const event = auditEvent(actor, {
         action: `key.${how}${word}`,
         target: keyId,
@@ -111,17 +111,17 @@ export class KeyAccessAdmin {
   }
 
   #changed(before: KeyRecord, ids: Partial<Pick<KeyRecord, 'permissionIds' | 'roleIds'>>): KeyRecord {
-    return { ...before, ...ids, updatedAtMs: this.#parts.storage.ledger.nowMs(), revision: before.revision + 1 };
+    return { ...before, ...ids, updatedAtMs: this.#context.storage.ledger.nowMs(), revision: before.revision + 1 };
   }
 }
 
-/** Also the roles that cannot be read: a change beside them keeps them. */
-function heldBy({ access }: KeyWithIdentity, kind: KeyAccessChange['kind']): readonly Named[] {
-  if (access === null) return [];
-  return kind === 'permissions' ? access.permissions : [...access.roles, ...(access.broken ?? [])];
+/** Includes roles that cannot be read, so that a change of other roles keeps them. */
+function heldBy({ permissions }: KeyWithIdentity, kind: GrantChange['kind']): readonly Named[] {
+  if (permissions === null) return [];
+  return kind === 'permissions' ? permissions.direct : [...permissions.roles, ...(permissions.broken ?? [])];
 }
 
-/** Of what the key has only what still exists: ids of what was deleted are not written again. */
+/** `held` contains only what still exists, so ids of deleted roles and permissions are not written again. */
 function combined(how: How, held: readonly Named[], named: readonly Named[]): readonly Named[] {
   if (how === 'set') return named;
   const ids = new Set(named.map(({ id }) => id));

@@ -1,16 +1,16 @@
 import { notFound } from '../../../core/errors.ts';
 import type { PermissionRecord, RoleRecord } from '../../../core/records.ts';
-import type { Deed } from '../../../core/rights.ts';
+import type { Operation } from '../../../core/rights.ts';
 import type { FoundRole } from '../../../storage/port/records.ts';
 import { requireEverywhere, requireOn } from '../rootKeys/rootKeyAccess.ts';
 import type { Actor } from '../change/actor.ts';
 import { auditEvent } from '../audit/auditEvent.ts';
 import type { RbacReference } from '../keys/keyInput.ts';
-import type { AdminParts } from '../change/adminContext.ts';
+import type { AdminContext } from '../change/adminContext.ts';
 import {
   permissionCreated,
-  permissionFacts,
-  RbacReferences,
+  auditedPermission,
+  ResolveReferences,
   readableRole,
   roleCreated,
   unknownReference,
@@ -22,24 +22,24 @@ export type NewRole = Pick<RoleRecord, 'name' | 'description'>;
 export type RoleReference = { readonly id: string } | { readonly name: string };
 
 /**
- * What keys can be asked for, and the roles that bundle it. Keys and roles hold ids: what is deleted is gone from all of
- * them at once, because its id then stands for nothing, and never comes back under a new id.
+ * Manages permissions and the roles that bundle them. Keys and roles hold ids. So a deleted permission or role is gone from all of
+ * them at once, and does not come back when another one with its name is created.
  */
 export class PermissionAdmin {
-  readonly #parts: AdminParts;
-  readonly #references: RbacReferences;
+  readonly #context: AdminContext;
+  readonly #references: ResolveReferences;
 
-  constructor(parts: AdminParts) {
-    this.#parts = parts;
-    this.#references = new RbacReferences(parts);
+  constructor(context: AdminContext) {
+    this.#context = context;
+    this.#references = new ResolveReferences(context);
   }
 
   async createPermission(actor: Actor, fields: NewPermission): Promise<string> {
     requireEverywhere(actor, 'rbac.create_permission');
-    return this.#parts.changes.apply(async () => {
+    return this.#context.changes.apply(async () => {
       const known = await this.#references.readPermissions([{ name: fields.name, slug: fields.slug }]);
       const permission = this.#references.newPermission(actor, fields, known);
-      await this.#references.requireRoom('permissions', 1);
+      await this.#references.requireBelowMax('permissions', 1);
       return {
         change: {
           writes: [{ kind: 'insertPermission', permission }],
@@ -57,12 +57,12 @@ export class PermissionAdmin {
 
   async listPermissions(actor: Actor): Promise<readonly PermissionRecord[]> {
     requireEverywhere(actor, 'rbac.read_permission');
-    return this.#parts.storage.records.listPermissions();
+    return this.#context.storage.records.listPermissions();
   }
 
   async deletePermission(actor: Actor, permissionId: string): Promise<void> {
-    await this.#parts.changes.apply(async () => {
-      const before = permissionFacts(await this.#loadPermission(actor, 'rbac.delete_permission', permissionId));
+    await this.#context.changes.apply(async () => {
+      const before = auditedPermission(await this.#loadPermission(actor, 'rbac.delete_permission', permissionId));
       const event = auditEvent(actor, { action: 'permission.delete', target: permissionId, before, after: null });
       return {
         change: { writes: [{ kind: 'removePermission', permissionId }], accounts: [], events: [event] },
@@ -73,10 +73,10 @@ export class PermissionAdmin {
 
   async createRole(actor: Actor, fields: NewRole): Promise<string> {
     requireEverywhere(actor, 'rbac.create_role');
-    return this.#parts.changes.apply(async () => {
+    return this.#context.changes.apply(async () => {
       const known = await this.#references.readRoles([{ name: fields.name }]);
       const role = this.#references.newRole(actor, fields, known);
-      await this.#references.requireRoom('roles', 1);
+      await this.#references.requireBelowMax('roles', 1);
       return {
         change: { writes: [{ kind: 'insertRole', role }], accounts: [], events: [roleCreated(actor, role)] },
         answer: () => role.id,
@@ -84,23 +84,23 @@ export class PermissionAdmin {
     });
   }
 
-  /** With the permissions that it holds, in the order of their names. */
+  /** The role with its permissions, sorted by name. */
   async getRole(actor: Actor, roleId: string): Promise<{ role: RoleRecord; permissions: readonly Named[] }> {
     requireOn(actor, 'rbac.read_role', roleId, 'role', roleId);
     const role = readableRole(await this.#loadRole({ id: roleId }));
     const ids = role.permissionIds;
-    const held = ids.length === 0 ? [] : await this.#parts.storage.records.findPermissions({ ids, names: [] });
+    const held = ids.length === 0 ? [] : await this.#context.storage.records.findPermissions({ ids, names: [] });
     return { role, permissions: namedOf(held) };
   }
 
   async listRoles(actor: Actor): Promise<readonly RoleRecord[]> {
     requireEverywhere(actor, 'rbac.read_role');
-    return this.#parts.storage.records.listRoles();
+    return this.#context.storage.records.listRoles();
   }
 
   async deleteRole(actor: Actor, roleId: string): Promise<void> {
     requireOn(actor, 'rbac.delete_role', roleId, 'role', roleId);
-    await this.#parts.changes.apply(async () => {
+    await this.#context.changes.apply(async () => {
       const { name, description, permissionIds, revision } = await this.#loadRole({ id: roleId });
       const before = { name, description, permissionIds };
       const event = auditEvent(actor, { action: 'role.delete', target: roleId, before, after: null });
@@ -111,7 +111,7 @@ export class PermissionAdmin {
     });
   }
 
-  /** All that the role shall bring to the keys that have it; answers it in the order of the names. Mends one that cannot be read. */
+  /** Replaces all permissions of the role and answers them, sorted by name. This also repairs a role that cannot be read. */
   async setRolePermissions(
     actor: Actor,
     reference: RoleReference,
@@ -119,12 +119,12 @@ export class PermissionAdmin {
   ): Promise<readonly Named[]> {
     requireEverywhere(actor, 'rbac.add_permission_to_role');
     requireEverywhere(actor, 'rbac.remove_permission_from_role');
-    return this.#parts.changes.apply(async () => {
+    return this.#context.changes.apply(async () => {
       const { broken, ...before } = await this.#loadRole(reference);
       const held = await this.#permissionsOf(before);
       const { records, writes, events } = await this.#references.permissions(actor, permissions);
       const answer = () => namedOf(records);
-      // What changes nothing is not written, and keys stay known.
+      // A call that changes nothing writes nothing, and keys stay in the cache.
       if (broken === null && isSameSet(held, records)) return { change: { writes: [], accounts: [] }, answer };
       const permissionIds = records.map(({ id }) => id);
       const role: RoleRecord = { ...before, permissionIds, revision: before.revision + 1 };
@@ -145,14 +145,14 @@ export class PermissionAdmin {
     });
   }
 
-  /** Those that still exist. */
+  /** The permissions of the role that still exist. */
   async #permissionsOf({ permissionIds }: RoleRecord): Promise<readonly PermissionRecord[]> {
-    return this.#parts.storage.records.findPermissions({ ids: permissionIds, names: [] });
+    return this.#context.storage.records.findPermissions({ ids: permissionIds, names: [] });
   }
 
-  async #loadPermission(actor: Actor, deed: Deed, permissionId: string): Promise<PermissionRecord> {
-    requireOn(actor, deed, permissionId, 'permission', permissionId);
-    const [found] = await this.#parts.storage.records.findPermissions({ ids: [permissionId], names: [] });
+  async #loadPermission(actor: Actor, operation: Operation, permissionId: string): Promise<PermissionRecord> {
+    requireOn(actor, operation, permissionId, 'permission', permissionId);
+    const [found] = await this.#context.storage.records.findPermissions({ ids: [permissionId], names: [] });
     if (found === undefined) throw notFound('permission', permissionId);
     return found;
   }

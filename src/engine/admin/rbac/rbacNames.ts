@@ -7,7 +7,7 @@ interface Nameable {
   readonly slug?: string;
 }
 
-/** Roles or permissions by what a request may call them. */
+/** Finds roles or permissions by id, name or slug. */
 export class RbacNames<T extends Nameable> {
   readonly #byId = new Map<string, T>();
   readonly #byName = new Map<string, T>();
@@ -24,8 +24,8 @@ export class RbacNames<T extends Nameable> {
   }
 
   /**
-   * An id goes before a slug, a slug before a name; what is given as a name may also be a slug. Two nodes that make
-   * permissions in the same instant can make one's name the other's slug: the name is then meant.
+   * An id goes before a slug, a slug before a name. A given name may also be a slug. Two nodes that create permissions at the same
+   * instant can use one text as a name and as a slug; then the name wins.
    */
   find({ id, name = '', slug }: RbacReference): T | undefined {
     if (id !== undefined) return this.#byId.get(id);
@@ -33,7 +33,7 @@ export class RbacNames<T extends Nameable> {
     return this.#byName.get(name) ?? this.#bySlug.get(name);
   }
 
-  /** Someone has it as a name or as a slug: as either it would be ambiguous. */
+  /** The text is a name or a slug already. A second use, as either, would be ambiguous. */
   isTaken(text: string): boolean {
     return this.#byName.has(text) || this.#bySlug.has(text);
   }
@@ -45,12 +45,12 @@ export interface Named {
   readonly name: string;
 }
 
-/** In the order of their names. */
+/** Ids and names, sorted by name. */
 export function namedOf(records: readonly Named[]): readonly Named[] {
   return records.map(({ id, name }) => ({ id, name })).toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** Neither holds one twice. */
+/** Both lists contain the same records. Neither may contain one twice. */
 export function isSameSet(some: readonly Named[], others: readonly Named[]): boolean {
   const ids = new Set(some.map(({ id }) => id));
   return some.length === others.length && others.every(({ id }) => ids.has(id));

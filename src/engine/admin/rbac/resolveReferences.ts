@@ -9,21 +9,21 @@ import type { Actor } from '../change/actor.ts';
 import { auditEvent } from '../audit/auditEvent.ts';
 import { EffectivePermissions } from './effectivePermissions.ts';
 import type { KeyPatch, RbacReference } from '../keys/keyInput.ts';
-import type { AdminParts } from '../change/adminContext.ts';
+import type { AdminContext } from '../change/adminContext.ts';
 import { RbacNames } from './rbacNames.ts';
 
-/** What references stand for, and what has to be written so that all of them do. */
+/** The records that references name, and the writes and events that create those that do not exist yet. */
 export interface Resolved<T> {
   readonly records: readonly T[];
   readonly writes: readonly RecordWrite[];
   readonly events: readonly AuditEvent[];
 }
 
-/** What to say of one that does not exist: a plain reference is NOT_FOUND, one in an import, which makes none, a precondition. */
+/** The error for a reference to nothing: NOT_FOUND, or PRECONDITION_FAILED in an import, which creates no roles or permissions. */
 export type OrFail = 'NOT_FOUND' | 'PRECONDITION_FAILED';
 
-/** What several references name, read at once. */
-export interface KnownAccess {
+/** The roles and permissions that several references name, read at once. */
+export interface KnownReferences {
   readonly roles: RbacNames<FoundRole>;
   readonly permissions: RbacNames<PermissionRecord>;
   readonly effective: EffectivePermissions;
@@ -31,18 +31,18 @@ export interface KnownAccess {
 
 export interface Resolving {
   readonly orFail?: OrFail;
-  /** null = it is to be read. */
-  readonly known?: KnownAccess | null;
-  /** A role that cannot be read can be taken away, and not given. */
+  /** null = nothing was read yet. */
+  readonly known?: KnownReferences | null;
+  /** Accepts roles that cannot be read. Such a role can be removed from a key, but not given to it. */
   readonly takesBroken?: boolean;
 }
 
-/** Finds, and makes where that is asked for, the roles and permissions that a request names. */
-export class RbacReferences {
-  readonly #parts: AdminParts;
+/** Finds the roles and permissions that a request names, and creates those that it asks to create. */
+export class ResolveReferences {
+  readonly #context: AdminContext;
 
-  constructor(parts: AdminParts) {
-    this.#parts = parts;
+  constructor(context: AdminContext) {
+    this.#context = context;
   }
 
   async permissions(
@@ -63,7 +63,7 @@ export class RbacReferences {
       made.push(permission);
       return permission;
     });
-    await this.requireRoom('permissions', made.length);
+    await this.requireBelowMax('permissions', made.length);
     return {
       records: unique(records),
       writes: made.map((permission) => ({ kind: 'insertPermission', permission })),
@@ -89,7 +89,7 @@ export class RbacReferences {
       made.push(role);
       return role;
     });
-    await this.requireRoom('roles', made.length);
+    await this.requireBelowMax('roles', made.length);
     return {
       records: unique(records),
       writes: made.map((role) => ({ kind: 'insertRole', role })),
@@ -97,18 +97,18 @@ export class RbacReferences {
     };
   }
 
-  /** Once for all keys of an import. */
-  async read(patches: readonly Pick<KeyPatch, 'roles' | 'permissions'>[]): Promise<KnownAccess> {
+  /** Reads roles and permissions once for all keys of an import. */
+  async read(patches: readonly Pick<KeyPatch, 'roles' | 'permissions'>[]): Promise<KnownReferences> {
     const roles = await this.#findRoles(patches.flatMap((patch) => patch.roles ?? []));
     const permissions = await this.readPermissions(patches.flatMap((patch) => patch.permissions ?? []));
-    const effective = new EffectivePermissions(this.#parts.storage.records);
+    const effective = new EffectivePermissions(this.#context.storage.records);
     effective.learn(roles);
     return { roles: new RbacNames(roles), permissions, effective };
   }
 
-  /** Those of them that there are, and whatever else has their names. */
+  /** The permissions that exist among them, and any others that use their names. */
   async readPermissions(references: readonly RbacReference[]): Promise<RbacNames<PermissionRecord>> {
-    return new RbacNames(await this.#parts.storage.records.findPermissions(namedBy(references)));
+    return new RbacNames(await this.#context.storage.records.findPermissions(namedBy(references)));
   }
 
   async readRoles(references: readonly RbacReference[]): Promise<RbacNames<FoundRole>> {
@@ -116,13 +116,13 @@ export class RbacReferences {
   }
 
   #findRoles(references: readonly RbacReference[]): Promise<readonly FoundRole[]> {
-    return this.#parts.storage.records.findRoles(namedBy(references));
+    return this.#context.storage.records.findRoles(namedBy(references));
   }
 
-  /** For so many more. */
-  async requireRoom(what: 'permissions' | 'roles', count: number): Promise<void> {
+  /** Refuses `count` more when there would be too many. */
+  async requireBelowMax(what: 'permissions' | 'roles', count: number): Promise<void> {
     if (count === 0) return;
-    const { records } = this.#parts.storage;
+    const { records } = this.#context.storage;
     const max = what === 'roles' ? MAX_ROLES : MAX_PERMISSIONS;
     const held = what === 'roles' ? await records.countRoles(max) : await records.countPermissions(max);
     if (held + count > max) throw tooManyHeld(what, max);
@@ -138,7 +138,7 @@ export class RbacReferences {
     if (taken !== undefined) {
       throw new AppError('CONFLICT', `There is a permission with the name or slug ${repeatable(taken)} already.`);
     }
-    return { id: this.#id('perm'), ...fields, createdAtMs: this.#parts.storage.ledger.nowMs() };
+    return { id: this.#id('perm'), ...fields, createdAtMs: this.#context.storage.ledger.nowMs() };
   }
 
   newRole(actor: Actor, fields: Pick<RoleRecord, 'name' | 'description'>, known: RbacNames<FoundRole>): RoleRecord {
@@ -146,22 +146,22 @@ export class RbacReferences {
     if (known.isTaken(fields.name)) {
       throw new AppError('CONFLICT', `There is a role with the name ${repeatable(fields.name)} already.`);
     }
-    const createdAtMs = this.#parts.storage.ledger.nowMs();
+    const createdAtMs = this.#context.storage.ledger.nowMs();
     return { id: this.#id('role'), ...fields, permissionIds: [], createdAtMs, revision: 0 };
   }
 
   #id(prefix: 'perm' | 'role'): string {
-    const { storage, system } = this.#parts;
+    const { storage, system } = this.#context;
     return makeId(prefix, storage.ledger.nowMs(), system.randomBytes(ID_RANDOM_BYTES));
   }
 }
 
-export function permissionFacts({ name, slug, description }: PermissionRecord): Record<string, unknown> {
+export function auditedPermission({ name, slug, description }: PermissionRecord): Record<string, unknown> {
   return { name, slug, description };
 }
 
 export function permissionCreated(actor: Actor, permission: PermissionRecord): AuditEvent {
-  const after = permissionFacts(permission);
+  const after = auditedPermission(permission);
   return auditEvent(actor, { action: 'permission.create', target: permission.id, before: null, after });
 }
 
@@ -169,19 +169,19 @@ export function roleCreated(actor: Actor, { id, name, description }: RoleRecord)
   return auditEvent(actor, { action: 'role.create', target: id, before: null, after: { name, description } });
 }
 
-/** What cannot be read is not given to keys, nor shown. */
+/** A role that cannot be read is neither given to keys nor shown. */
 export function readableRole<T extends FoundRole>(role: T): T {
   if (role.broken === null) return role;
   throw new AppError('INTERNAL_SERVER_ERROR', `The stored role ${role.id} cannot be read: ${role.broken}.`);
 }
 
-/** Ids are ours to give: one that leads nowhere makes nothing, whatever stands beside it. */
+/** The name to create; null = create nothing. A reference with an unknown id never creates anything: the service chooses ids. */
 function nameToMake({ id, create }: RbacReference, name: string | undefined, orFail: OrFail): string | null {
   const isMade = create === true && id === undefined && orFail === 'NOT_FOUND';
   return isMade && name !== undefined ? name : null;
 }
 
-/** Where there is an id, nothing else counts. */
+/** In a reference with an id, name and slug are ignored. */
 function namedBy(references: readonly RbacReference[]): NamedQuery {
   const named = references.flatMap(({ id, name, slug }) => (id === undefined ? [name ?? [], slug ?? []].flat() : []));
   return { ids: references.flatMap(({ id }) => id ?? []), names: named };

@@ -1,27 +1,27 @@
 import { AppError, notFound } from '../../../core/errors.ts';
 import type { RootKeyRecord } from '../../../core/records.ts';
-import { ALL_RIGHTS, type Deed, holdsRight, holdsRightSomewhere, rightTo } from '../../../core/rights.ts';
+import { ALL_RIGHTS, type Operation, holdsRight, holdsRightSomewhere, rightTo } from '../../../core/rights.ts';
 import type { Freshness } from '../../../storage/port/freshness.ts';
 import type { Records } from '../../../storage/port/records.ts';
 import type { Actor } from '../change/actor.ts';
 
-/** What gives an owner to a key. */
-export type OwnerDeed = 'api.create_key' | 'api.update_key';
+/** Operations that give a key an owner. */
+export type OwnerOperation = 'api.create_key' | 'api.update_key';
 
-/** Root keys that are kept in memory; there are few, and a flood of wrong ones must not fill it. */
+/** Root keys kept in memory. There are few of them. The bound keeps the memory small whatever callers send. */
 const MAX_CACHED = 1000;
 
-/** A root key under one of its secrets. */
+/** A root key, found by one of its secrets. */
 export interface Caller {
   readonly rootKey: RootKeyRecord;
-  /** When a replaced secret ends; null = it is the present one. */
+  /** When a former secret ends; null = it is the present secret. */
   readonly secretUntilMs: number | null;
-  /** When this caller ends, by its expiry or by the end of its secret; null = never. */
+  /** When the root key expires or its former secret ends, whichever is first; null = never. */
   readonly untilMs: number | null;
 }
 
-/** Who calls, and what they may do. */
-export class Access {
+/** Authenticates root keys. */
+export class RootKeyAccess {
   readonly #records: Records;
   readonly #freshness: Freshness;
   readonly #known = new Map<string, Caller>();
@@ -33,8 +33,8 @@ export class Access {
   }
 
   /**
-   * The root key, if it is good now; the message of the error tells what is wrong with it. A secret that belongs to no root key
-   * is unknown, whatever else it may belong to: nobody learns here that an API key exists.
+   * The root key of a secret, if it is valid now. Otherwise the error says what is wrong. The secret of an API key is an unknown
+   * root key: the answer does not reveal that the API key exists.
    */
   async authenticate(digests: readonly string[], nowMs: number): Promise<Caller> {
     if (digests.length === 0) {
@@ -51,7 +51,7 @@ export class Access {
     return caller;
   }
 
-  /** A root key was revoked, rotated or added. */
+  /** Forgets all root keys: one was revoked, rotated or created. */
   forget(): void {
     this.#known.clear();
     this.#changes++;
@@ -67,7 +67,7 @@ export class Access {
     return null;
   }
 
-  /** What was read while root keys changed is used, but not kept: it may be from before the change. */
+  /** A root key that was read while root keys changed may be outdated. It is used once, but not kept. */
   async #find(digest: string, nowMs: number): Promise<Caller | null> {
     const changes = this.#changes;
     const found = await this.#records.findRootKeyByDigest(digest, nowMs);
@@ -81,44 +81,44 @@ export class Access {
   }
 }
 
-/** Of two ends the first; null = never. */
+/** The earlier of two instants; null = never. */
 function earlier(one: number | null, other: number | null): number | null {
   if (one === null || other === null) return one ?? other;
   return Math.min(one, other);
 }
 
-/** The right on all things of a kind, present and future: what making a new one needs. */
-export function requireEverywhere(actor: Actor, deed: Deed): void {
-  if (!holdsRight(actor.rights, deed, ALL_RIGHTS)) throw lacksRight(deed);
+/** Requires the right on all records of a kind, present and future. Creating a record needs it. */
+export function requireEverywhere(actor: Actor, operation: Operation): void {
+  if (!holdsRight(actor.rights, operation, ALL_RIGHTS)) throw lacksRight(operation);
 }
 
-/** The right on some thing at least: checked before anything is looked up. */
-export function requireSomewhere(actor: Actor, deed: Deed): void {
-  if (!holdsRightSomewhere(actor.rights, deed)) throw lacksRight(deed);
+/** Requires the right on at least one record. Checked before anything is looked up. */
+export function requireSomewhere(actor: Actor, operation: Operation): void {
+  if (!holdsRightSomewhere(actor.rights, operation)) throw lacksRight(operation);
 }
 
-/** What a root key has no right on looks as if it did not exist. `owner` is what the right is on, `id` what was asked for. */
-export function requireOn(actor: Actor, deed: Deed, owner: string, what: string, id: string | null): void {
-  requireSomewhere(actor, deed);
-  if (!holdsRight(actor.rights, deed, owner)) throw notFound(what, id);
+/** Requires the right on one record; without it, the answer is NOT_FOUND. `owner`: the id in the right. `id`: what was asked for. */
+export function requireOn(actor: Actor, operation: Operation, owner: string, what: string, id: string | null): void {
+  requireSomewhere(actor, operation);
+  if (!holdsRight(actor.rights, operation, owner)) throw notFound(what, id);
 }
 
-/** A root key that may do this in every api, or may make identities, may name any identity as the owner of a key. */
-export function mayNameAnyOwner({ rights }: Actor, deed: OwnerDeed): boolean {
-  return holdsRight(rights, deed, ALL_RIGHTS) || holdsRight(rights, 'identity.create_identity', ALL_RIGHTS);
+/** A root key that may do this in every api, or may create identities, may name any identity as the owner of a key. */
+export function mayNameAnyOwner({ rights }: Actor, operation: OwnerOperation): boolean {
+  return holdsRight(rights, operation, ALL_RIGHTS) || holdsRight(rights, 'identity.create_identity', ALL_RIGHTS);
 }
 
 /**
- * Identities belong to no api, and a key of an identity reads its metadata and spends what it has. A root key of single apis
- * therefore needs a right on identities to name one: to make any, or to change this one. `identityId` null: there is none of
- * that name. The refusal is the same in both cases, so that it tells nothing of other apis' customers.
+ * Identities belong to no api, and a key of an identity reads its metadata and spends its credits. Therefore a root key of single
+ * apis needs a right on identities to name one: to create any, or to change this one. `identityId` null: there is no identity with
+ * that `externalId`. The refusal is the same in both cases, so that it reveals nothing about customers of other apis.
  */
-export function requireOwner(actor: Actor, deed: OwnerDeed, identityId: string | null): void {
-  if (mayNameAnyOwner(actor, deed)) return;
+export function requireOwner(actor: Actor, operation: OwnerOperation, identityId: string | null): void {
+  if (mayNameAnyOwner(actor, operation)) return;
   if (identityId !== null && holdsRight(actor.rights, 'identity.update_identity', identityId)) return;
   throw lacksRight('identity.create_identity');
 }
 
-function lacksRight(deed: Deed): AppError {
-  return new AppError('INSUFFICIENT_PERMISSIONS', `This root key lacks the right ${rightTo(deed, ALL_RIGHTS)}.`);
+function lacksRight(operation: Operation): AppError {
+  return new AppError('INSUFFICIENT_PERMISSIONS', `This root key lacks the right ${rightTo(operation, ALL_RIGHTS)}.`);
 }

@@ -2,7 +2,7 @@ import { MAX_LIVE_SECRETS, MAX_NAME_LENGTH, MIN_ROOT_KEY_LENGTH } from '../../..
 import { AppError, notFound, repeatable } from '../../../core/errors.ts';
 import { ID_RANDOM_BYTES, makeId } from '../../../core/ids.ts';
 import type { RootKeyRecord } from '../../../core/records.ts';
-import { coversRight, type Deed, idsWithRight, isRight } from '../../../core/rights.ts';
+import { coversRight, type Operation, idsWithRight, isRight } from '../../../core/rights.ts';
 import { isSecretShaped, makeSecret, shownStart } from '../../../core/secret.ts';
 import type { Storage } from '../../../storage/port/storage.ts';
 import type { RecordWrite } from '../../../storage/port/records.ts';
@@ -10,8 +10,8 @@ import type { System } from '../../system.ts';
 import { requireEverywhere, requireOn, requireSomewhere } from './rootKeyAccess.ts';
 import { type Actor, SYSTEM } from '../change/actor.ts';
 import { auditEvent } from '../audit/auditEvent.ts';
-import type { Changes } from '../change/applyChange.ts';
-import type { AdminParts } from '../change/adminContext.ts';
+import type { ApplyChange } from '../change/applyChange.ts';
+import type { AdminContext } from '../change/adminContext.ts';
 
 const PREFIX = 'root';
 const SECRET_BYTES = 24;
@@ -22,19 +22,19 @@ export interface NewRootKey {
   readonly expiresAtMs: number | null;
 }
 
-/** Root keys: those that the start makes, that the command line manages, and that other root keys hand out. */
+/** Manages root keys: for the start of the service, for the command line, and for other root keys. */
 export class RootKeyAdmin {
   readonly #storage: Storage;
   readonly #system: System;
-  readonly #changes: Changes;
+  readonly #changes: ApplyChange;
 
-  constructor({ storage, system, changes }: AdminParts) {
+  constructor({ storage, system, changes }: AdminContext) {
     this.#storage = storage;
     this.#system = system;
     this.#changes = changes;
   }
 
-  /** Those that the actor may see, also the revoked ones. */
+  /** The root keys that the actor may see, including revoked ones. */
   async list(actor: Actor = SYSTEM): Promise<readonly RootKeyRecord[]> {
     requireSomewhere(actor, 'root.read_root_key');
     const ids = idsWithRight(actor.rights, 'root.read_root_key');
@@ -42,7 +42,7 @@ export class RootKeyAdmin {
     return ids === null ? all : all.filter(({ id }) => ids.includes(id));
   }
 
-  /** Makes a root key; its secret is told this once. */
+  /** Creates a root key. Its secret is shown this once. */
   async create(input: NewRootKey, actor: Actor = SYSTEM): Promise<{ rootKey: RootKeyRecord; secret: string }> {
     requireEverywhere(actor, 'root.create_root_key');
     refuseMoreRights(actor, input.rights, 'grant it');
@@ -57,12 +57,12 @@ export class RootKeyAdmin {
     return { rootKey: await this.#insert(secret, shownStart(PREFIX, secret), input, actor), secret };
   }
 
-  /** A secret for a root key that is still to be adopted. */
+  /** A secret for a root key that is created later, by `adoptFirst`. */
   newSecret(): string {
     return makeSecret(PREFIX, this.#system.randomBytes(SECRET_BYTES));
   }
 
-  /** Takes this secret where there is no root key at all. */
+  /** Creates the first root key, with this secret. */
   adoptFirst(secret: string): Promise<RootKeyRecord> {
     return this.#insert(
       secret,
@@ -72,7 +72,7 @@ export class RootKeyAdmin {
     );
   }
 
-  /** Takes a secret that the operator chose. One that is there already is left as it is; a revoked one is refused. */
+  /** Creates a root key with a secret that the operator chose. An existing one is left as it is; a revoked one is refused. */
   async adopt(secret: string): Promise<RootKeyRecord> {
     if (!isSecretShaped(secret) || secret.length < MIN_ROOT_KEY_LENGTH) {
       throw new AppError(
@@ -97,7 +97,7 @@ export class RootKeyAdmin {
       const known = await this.#load(actor, 'root.revoke_root_key', rootKeyId);
       if (known.revokedAtMs !== null) return { change: { writes: [], accounts: [] }, answer: () => undefined };
       const revokedAtMs = this.#storage.ledger.nowMs();
-      const facts = rootKeyFacts(known);
+      const facts = auditedRootKey(known);
       const event = auditEvent(actor, { action: 'rootKey.revoke', target: rootKeyId, before: facts, after: null });
       return {
         change: { writes: [{ kind: 'revokeRootKey', rootKeyId, revokedAtMs }], accounts: [], events: [event] },
@@ -106,11 +106,11 @@ export class RootKeyAdmin {
     });
   }
 
-  /** Another secret for the same root key; the one until now is valid for `overlapMs` more. */
+  /** Gives the root key another secret. The old secret stays valid for `overlapMs`; 0 ends all former secrets at once. */
   async rotate(rootKeyId: string, overlapMs: number, actor: Actor): Promise<string> {
     return this.#changes.apply(async () => {
       const known = await this.#load(actor, 'root.create_root_key', rootKeyId);
-      // Who gets the new secret gets its rights, for as long as it lives.
+      // The caller gets the new secret, and with it the root key's rights until it expires.
       refuseMoreRights(actor, known.rights, `rotate ${rootKeyId}`);
       const nowMs = this.#storage.ledger.nowMs();
       refuseEnded(known, nowMs);
@@ -122,7 +122,7 @@ export class RootKeyAdmin {
         { kind: 'rotateRootKey', rootKeyId, expect: known.secretDigest, secretDigest, start },
       ];
       const former = { digest: known.secretDigest, owner: rootKeyId, untilMs: nowMs + overlapMs };
-      // Without an overlap every former secret ends: who asks for that has lost one.
+      // Without an overlap every former secret ends: the caller may have lost one.
       writes.push(overlapMs > 0 ? { kind: 'insertSecret', secret: former } : { kind: 'endSecrets', owner: rootKeyId });
       const [before, after] = [{ start: known.start }, { start, overlapMs }];
       const event = auditEvent(actor, { action: 'rootKey.rotate', target: rootKeyId, before, after });
@@ -130,8 +130,8 @@ export class RootKeyAdmin {
     });
   }
 
-  async #load(actor: Actor, deed: Deed, rootKeyId: string): Promise<RootKeyRecord> {
-    requireOn(actor, deed, rootKeyId, 'root key', rootKeyId);
+  async #load(actor: Actor, operation: Operation, rootKeyId: string): Promise<RootKeyRecord> {
+    requireOn(actor, operation, rootKeyId, 'root key', rootKeyId);
     const known = await this.#storage.records.findRootKey(rootKeyId);
     if (known === null) throw notFound('root key', rootKeyId);
     return known;
@@ -173,26 +173,26 @@ export class RootKeyAdmin {
       expiresAtMs: input.expiresAtMs,
       revokedAtMs: null,
     };
-    const after = rootKeyFacts(rootKey);
+    const after = auditedRootKey(rootKey);
     const event = auditEvent(actor, { action: 'rootKey.create', target: rootKey.id, before: null, after });
     await this.#changes.applyOnce({ writes: [{ kind: 'insertRootKey', rootKey }], accounts: [], events: [event] });
     return rootKey;
   }
 }
 
-/** Nobody hands out what they do not have. */
-function refuseMoreRights(actor: Actor, rights: readonly string[], deed: string): void {
+/** A root key cannot give rights that it does not have. */
+function refuseMoreRights(actor: Actor, rights: readonly string[], action: string): void {
   const lacking = rights.find((right) => isRight(right) && !coversRight(actor.rights, right));
   if (lacking === undefined) return;
-  throw new AppError('INSUFFICIENT_PERMISSIONS', `This root key lacks the right ${lacking}, so it cannot ${deed}.`);
+  throw new AppError('INSUFFICIENT_PERMISSIONS', `This root key lacks the right ${lacking}, so it cannot ${action}.`);
 }
 
-/** Nobody hands out what outlives them: an expiry could be put off for ever, from one root key to the next. */
-function refuseLongerLife({ untilMs }: Actor, expiresAtMs: number | null, deed: string): void {
+/** A root key cannot create one that is valid for longer: each could make its successor, and no expiry would ever take effect. */
+function refuseLongerLife({ untilMs }: Actor, expiresAtMs: number | null, action: string): void {
   if (untilMs === null || (expiresAtMs !== null && expiresAtMs <= untilMs)) return;
   throw new AppError(
     'INSUFFICIENT_PERMISSIONS',
-    `This root key is valid until ${untilMs} (unix milliseconds), so it cannot ${deed}.`,
+    `This root key is valid until ${untilMs} (unix milliseconds), so it cannot ${action}.`,
   );
 }
 
@@ -203,6 +203,6 @@ function refuseEnded({ id, revokedAtMs, expiresAtMs }: RootKeyRecord, nowMs: num
   throw new AppError('PRECONDITION_FAILED', `The root key ${id} ${how}; make another one.`);
 }
 
-function rootKeyFacts({ name, start, rights, expiresAtMs }: RootKeyRecord): Record<string, unknown> {
+function auditedRootKey({ name, start, rights, expiresAtMs }: RootKeyRecord): Record<string, unknown> {
   return { name, start, permissions: rights, expires: expiresAtMs };
 }

@@ -10,7 +10,7 @@ import {
   StorageOutcomeUnknown,
   StorageUnavailable,
   type WindowName,
-  type WindowPlace,
+  type WindowCursor,
 } from '../../port/storage.ts';
 import { Deferred } from '../../port/deferred.ts';
 import { pauseBeforeAgain } from '../connection/retryPause.ts';
@@ -170,7 +170,7 @@ export class PostgresLedger implements Ledger {
   }
 
   /** Trouble that did not come again is over: nobody sends spends to a node that says it is not ready. */
-  get trouble(): string | null {
+  get commitFailure(): string | null {
     const isRecent = this.#options.monotonicMs() - this.#troubleAtMs < TROUBLE_MS;
     return this.#options.silence() ?? (isRecent ? this.#trouble : null);
   }
@@ -179,7 +179,7 @@ export class PostgresLedger implements Ledger {
     return this.#enqueue(spend, null, claimsOfSpend(spend), isPlain(spend)) as PromiseLike<SpendOutcome>;
   }
 
-  findReplay(key: IdempotencyKey): Promise<SpendOutcome | null> {
+  findAnswer(key: IdempotencyKey): Promise<SpendOutcome | null> {
     return this.#management.findReplay(key);
   }
 
@@ -208,7 +208,7 @@ export class PostgresLedger implements Ledger {
     return this.#management.countWindows(owner, upTo);
   }
 
-  closeEndedWindows(owner: string, count: number, after: WindowPlace | null): Promise<ClosedWindows> {
+  closeEndedWindows(owner: string, count: number, after: WindowCursor | null): Promise<ClosedWindows> {
     return this.#management.closeEndedWindows(owner, count, after);
   }
 

@@ -13,5 +13,5 @@ export function claimsOfSpend({ legs, idempotency }: Spend): Claim[] {
 }
 
 export function claimsOfChange({ accounts, writes }: Change): Claim[] {
-  return [...accounts.map(({ account }) => account), ...writes.flatMap((write) => effectsOf(write).claims)];
+  return [...accounts.map(({ account }) => account), ...writes.flatMap((write) => effectsOf(write).locks)];
 }

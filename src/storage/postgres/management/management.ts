@@ -9,9 +9,9 @@ import {
   StorageOutcomeUnknown,
   StorageUnavailable,
   type WindowName,
-  type WindowPlace,
+  type WindowCursor,
 } from '../../port/storage.ts';
-import { tellBalances } from '../../sql/balances.ts';
+import { withBalances } from '../../sql/balances.ts';
 import { mergeInserts } from '../../sql/statement.ts';
 import { writeStatements } from '../../sql/writes.ts';
 import { type AccountRow, readStates, toNumbers, toState, writeAccounts } from '../ledger/accountRows.ts';
@@ -146,7 +146,7 @@ export class Management {
     return rows[0]?.total ?? 0;
   }
 
-  async closeEndedWindows(owner: string, count: number, after: WindowPlace | null): Promise<ClosedWindows> {
+  async closeEndedWindows(owner: string, count: number, after: WindowCursor | null): Promise<ClosedWindows> {
     const values = [owner, after?.name ?? '', after?.durationMs ?? 0, count, this.#clock.said];
     const { rows } = await this.#read<ClosedRow>(CLOSE_ENDED, values);
     const [row] = rows;
@@ -195,7 +195,7 @@ export class Management {
       }
       await writeAccounts(ask, change.accounts, after);
       isCommitting = true;
-      const events = tellBalances(change.events ?? [], { changes: change.accounts, before, after });
+      const events = withBalances(change.events ?? [], { changes: change.accounts, before, after });
       await ask(`${noteChange({ ...change, events }, nowMs)} COMMIT`);
       return { status: 'done', accounts: after, nowMs };
     } catch (error) {

@@ -7,7 +7,7 @@ import {
   type ClosedWindows,
   StorageUnavailable,
   type WindowName,
-  type WindowPlace,
+  type WindowCursor,
 } from '../../port/storage.ts';
 import type { SqliteChange } from './batch.ts';
 
@@ -71,13 +71,13 @@ export class AdHocWindows {
   }
 
   /** Of one owner, in slices: each that ended is an item in the queue of the ledger. */
-  async closeOf(owner: string, count: number, after: WindowPlace | null): Promise<ClosedWindows> {
+  async closeOf(owner: string, count: number, after: WindowCursor | null): Promise<ClosedWindows> {
     const rows = this.#db
       .query(
         `SELECT name, duration_ms AS durationMs, account FROM adhoc_windows
          WHERE owner = ? AND (name, duration_ms) > (?, ?) ORDER BY name, duration_ms LIMIT ?`,
       )
-      .all(owner, after?.name ?? '', after?.durationMs ?? 0, count) as (WindowPlace & { account: number })[];
+      .all(owner, after?.name ?? '', after?.durationMs ?? 0, count) as (WindowCursor & { account: number })[];
     let closed = 0;
     for (let from = 0; from < rows.length; from += PRUNE_STEP) {
       closed += await this.#closeEnded(rows.slice(from, from + PRUNE_STEP), this.#ledger.nowMs());

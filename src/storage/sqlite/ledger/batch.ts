@@ -4,14 +4,14 @@ import {
   decideSpend,
   type IdempotencyKey,
   type LedgerView,
-  replayOf,
+  answerUnder,
   type Spend,
   type SpendOutcome,
-  type StoredReplay,
+  type RememberedAnswer,
 } from '../../../core/spend.ts';
 import { effectsOf } from '../../port/writeEffects.ts';
 import type { Change, ChangeOutcome } from '../../port/storage.ts';
-import { tellBalances } from '../../sql/balances.ts';
+import { withBalances } from '../../sql/balances.ts';
 import type { Accounts } from './accounts.ts';
 import { BatchRevisions, type RecordRevisions } from './recordRevisions.ts';
 import type { Replays, Rotation } from './idempotency.ts';
@@ -39,7 +39,7 @@ export interface Committed {
 /** What a batch has decided on top of the committed state. Nothing outside sees it before it is durable. */
 export class Batch implements LedgerView {
   readonly accounts = new Map<number, AccountState | null>();
-  readonly replays = new Map<string, { key: IdempotencyKey; replay: StoredReplay }>();
+  readonly replays = new Map<string, { key: IdempotencyKey; replay: RememberedAnswer }>();
   readonly #newReplaysOf = new Map<string, number>();
   readonly #writes: SqliteChange['writes'][number][] = [];
   readonly #events: EventRow[] = [];
@@ -64,7 +64,7 @@ export class Batch implements LedgerView {
   decide(work: Work): SpendOutcome | ChangeOutcome | null {
     if ('spend' in work) return decideSpend(this, work.spend, this.#nowMs, this.#maxLiveReplays);
     if ('change' in work) return this.#applyChange(work.change);
-    if ('lookUp' in work) return replayOf(this, work.lookUp);
+    if ('lookUp' in work) return answerUnder(this, work.lookUp);
     this.#mustRotate = this.rotation.empties;
     return null;
   }
@@ -119,15 +119,15 @@ export class Batch implements LedgerView {
     this.accounts.set(id, state);
   }
 
-  replay(key: IdempotencyKey): StoredReplay | undefined {
+  rememberedAnswer(key: IdempotencyKey): RememberedAnswer | undefined {
     return this.replays.get(replayName(key))?.replay ?? this.#committedReplays.find(key);
   }
 
-  liveReplays(scope: string): number {
+  liveIdempotencyKeys(scope: string): number {
     return this.#committedReplays.live(scope) + (this.#newReplaysOf.get(scope) ?? 0);
   }
 
-  remember(key: IdempotencyKey, replay: StoredReplay): void {
+  remember(key: IdempotencyKey, replay: RememberedAnswer): void {
     this.replays.set(replayName(key), { key, replay });
     this.#newReplaysOf.set(key.scope, (this.#newReplaysOf.get(key.scope) ?? 0) + 1);
   }
@@ -146,7 +146,7 @@ export class Batch implements LedgerView {
     for (const [i, { account }] of change.accounts.entries()) this.accounts.set(account, after[i] ?? null);
     this.#writes.push(...change.writes);
     for (const write of change.writes) if (!isWindowWrite(write)) this.revisions.revise(effectsOf(write).revises);
-    const events = tellBalances(change.events ?? [], { changes: change.accounts, before, after });
+    const events = withBalances(change.events ?? [], { changes: change.accounts, before, after });
     for (const event of events) this.#events.push({ ...event, atMs: this.#nowMs });
     return { status: 'done', accounts: after, nowMs: this.#nowMs };
   }

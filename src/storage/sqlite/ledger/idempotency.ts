@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite';
 
-import type { IdempotencyKey, StoredReplay } from '../../../core/spend.ts';
+import type { IdempotencyKey, RememberedAnswer } from '../../../core/spend.ts';
 
 /** Scopes whose number of live replays is remembered; beyond it they are counted again. */
 const MAX_COUNTED_SCOPES = 10_000;
@@ -36,10 +36,13 @@ export class Replays {
     this.#running = noted === null ? null : (JSON.parse(noted.value) as Running);
   }
 
-  find(key: IdempotencyKey): StoredReplay | undefined {
+  find(key: IdempotencyKey): RememberedAnswer | undefined {
     const row = this.#select.get(key.scope, key.id) as ReplayRowRead | null;
     if (row === null) return undefined;
-    return { requestDigest: row.request_digest, ...(JSON.parse(row.outcome) as Omit<StoredReplay, 'requestDigest'>) };
+    return {
+      requestDigest: row.request_digest,
+      ...(JSON.parse(row.outcome) as Omit<RememberedAnswer, 'requestDigest'>),
+    };
   }
 
   live(scope: string): number {

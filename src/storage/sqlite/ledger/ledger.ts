@@ -14,7 +14,7 @@ import {
   StorageOutcomeUnknown,
   StorageUnavailable,
   type WindowName,
-  type WindowPlace,
+  type WindowCursor,
 } from '../../port/storage.ts';
 import { AccountNumbers } from './accountNumbers.ts';
 import { Accounts } from './accounts.ts';
@@ -132,7 +132,7 @@ export class SqliteLedger implements Ledger {
     return this.#waiting.length;
   }
 
-  get trouble(): string | null {
+  get commitFailure(): string | null {
     return this.#trouble;
   }
 
@@ -140,7 +140,7 @@ export class SqliteLedger implements Ledger {
     return this.#enqueue<SpendOutcome>({ spend });
   }
 
-  findReplay(key: IdempotencyKey): Promise<SpendOutcome | null> {
+  findAnswer(key: IdempotencyKey): Promise<SpendOutcome | null> {
     return this.#enqueue<SpendOutcome | null>({ lookUp: key }).toPromise();
   }
 
@@ -168,7 +168,7 @@ export class SqliteLedger implements Ledger {
     return this.#windows.count(owner, upTo);
   }
 
-  closeEndedWindows(owner: string, count: number, after: WindowPlace | null): Promise<ClosedWindows> {
+  closeEndedWindows(owner: string, count: number, after: WindowCursor | null): Promise<ClosedWindows> {
     return this.#windows.closeOf(owner, count, after);
   }
 
