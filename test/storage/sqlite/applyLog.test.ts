@@ -8,6 +8,7 @@ import { WriteFailure } from '../../../src/storage/sqlite/file/writeFailure.ts';
 import { Folding } from '../../../src/storage/sqlite/recovery/applyLog.ts';
 import type { SqliteThread } from '../../../src/storage/sqlite/thread/threadClient.ts';
 import { Writer } from '../../../src/storage/sqlite/log/writer.ts';
+import { plainCommit } from './plainCommit.ts';
 import { TempFolder } from '../../process/process.ts';
 
 const ACCOUNTS = 7;
@@ -46,7 +47,7 @@ afterEach(() => {
 /** A commit after which this account has this balance. */
 function spend(id: number, balance: number): void {
   const states = new Map([[id, { kind: 'credits' as const, value: balance, mark: 0, dueAtMs: 0, revision: 1 }]]);
-  writer.commitAccounts(++number, toEntries(states));
+  writer.commit(plainCommit(++number, toEntries(states)));
   accounts.adopt(states);
   balances[id - 1] = balance;
 }

@@ -88,20 +88,22 @@ export class Batch implements LedgerView {
   }
 
   toCommit(number: number): Commit {
-    const replays: ReplayRow[] = [];
-    for (const { key, replay } of this.replays.values()) {
-      const { requestDigest, ...outcome } = replay;
-      replays.push({ scope: key.scope, id: key.id, requestDigest, outcome: JSON.stringify(outcome) });
-    }
     return {
       number,
       accounts: toEntries(this.accounts),
       writes: this.#writes,
-      replays,
       events: this.#events,
-      rotates: this.rotates,
-      rotation: this.rotation,
+      remembered: this.rotates ? { rotation: this.rotation, answers: this.#answers() } : null,
     };
+  }
+
+  #answers(): ReplayRow[] {
+    return Array.from(this.replays.values(), ({ key, replay: { requestDigest, ...outcome } }) => ({
+      scope: key.scope,
+      id: key.id,
+      requestDigest,
+      outcome: JSON.stringify(outcome),
+    }));
   }
 
   holds(fence: Fence): boolean {

@@ -1,7 +1,7 @@
 import type { Batch } from './batch.ts';
 import type { DirectLog } from '../log/directLog.ts';
-import { toEntries } from '../log/accountEntry.ts';
 import { toWriteFailure } from '../file/writeFailure.ts';
+import type { Commit } from '../log/writer.ts';
 import type { SqliteThread } from '../thread/threadClient.ts';
 
 /** A flush that takes longer, in the mean, is not waited for by the thread that answers. */
@@ -18,7 +18,7 @@ const MAX_AWAY = 100_000;
 const MAX_IN_A_ROW = 256;
 
 /** What of the writer's thread is used here. */
-export type CommitThread = Pick<SqliteThread, 'call' | 'commitAccounts' | 'isIdle' | 'breakDown'>;
+export type CommitThread = Pick<SqliteThread, 'call' | 'isIdle' | 'breakDown'>;
 
 /**
  * Where a batch is committed. The thread of the writer holds up nobody, but to wake it and to be woken again costs as much as a
@@ -41,11 +41,12 @@ export class Committing {
 
   /** Fails with a WriteFailure. */
   async commit(batch: Batch, number: number): Promise<void> {
-    if (!batch.isPlain) return this.#writer.call('commit', batch.toCommit(number));
-    const accounts = toEntries(batch.accounts);
-    if (this.#mayCommitHere && this.#commitHere(number, accounts)) return;
+    const commit = batch.toCommit(number);
+    if (batch.isPlain && this.#mayCommitHere && this.#commitHere(commit)) return;
     this.#inARow = 0;
-    this.#learn(await this.#writer.commitAccounts(number, accounts));
+    const tookMs = await this.#writer.call('commit', commit);
+    // A batch with records to write takes longer than its flush.
+    if (batch.isPlain) this.#learn(tookMs);
   }
 
   get #mayCommitHere(): boolean {
@@ -53,7 +54,7 @@ export class Committing {
   }
 
   /** False: another program holds the database, and the thread has the time to wait for it. */
-  #commitHere(number: number, accounts: Float64Array): boolean {
+  #commitHere({ number, accounts }: Commit): boolean {
     try {
       this.#learn(this.#direct.append(number, accounts));
     } catch (error) {

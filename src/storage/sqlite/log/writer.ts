@@ -40,10 +40,14 @@ export interface Commit {
   /** What they are after it, AccountEntry after AccountEntry. */
   readonly accounts: Float64Array;
   readonly writes: readonly (RecordWrite | WindowWrite)[];
-  readonly replays: readonly ReplayRow[];
   readonly events: readonly EventRow[];
-  readonly rotates: boolean;
+  /** Null: the batch remembers no answers, and its partitions stay as they are. */
+  readonly remembered: RememberedAnswers | null;
+}
+
+export interface RememberedAnswers {
   readonly rotation: Rotation;
+  readonly answers: readonly ReplayRow[];
 }
 
 export interface WriterOptions {
@@ -75,21 +79,10 @@ export class Writer {
   commit(commit: Commit): void {
     this.#transaction(() => {
       for (const write of commit.writes) this.#write(write);
-      if (commit.rotates) this.#rotate(commit.rotation);
-      for (const replay of commit.replays) {
-        this.#run(
-          `INSERT INTO replays_${commit.rotation.running.partition} (scope, id, request_digest, outcome) VALUES (?, ?, ?, ?)`,
-          [replay.scope, replay.id, replay.requestDigest, replay.outcome],
-        );
-      }
+      if (commit.remembered !== null) this.#remember(commit.remembered);
       for (const event of commit.events) this.#noteEvent(event);
-      this.#log(commit.number, commit.accounts);
+      this.#run('INSERT INTO ledger_log (number, entries) VALUES (?, ?)', [commit.number, toLog(commit.accounts)]);
     });
-  }
-
-  /** A batch that has spent, and nothing else. */
-  commitAccounts(number: number, accounts: Float64Array): void {
-    this.#transaction(() => this.#log(number, accounts));
   }
 
   write(statements: readonly SqlStatement[]): number[] {
@@ -191,8 +184,17 @@ export class Writer {
     }
   }
 
-  #log(number: number, accounts: Float64Array): void {
-    this.#run('INSERT INTO ledger_log (number, entries) VALUES (?, ?)', [number, toLog(accounts)]);
+  #remember({ rotation, answers }: RememberedAnswers): void {
+    this.#rotate(rotation);
+    const table = `replays_${rotation.running.partition}`;
+    for (const { scope, id, requestDigest, outcome } of answers) {
+      this.#run(`INSERT INTO ${table} (scope, id, request_digest, outcome) VALUES (?, ?, ?, ?)`, [
+        scope,
+        id,
+        requestDigest,
+        outcome,
+      ]);
+    }
   }
 
   #noteEvent({ atMs, actor, action, target, before, after, origin, requestId }: EventRow): void {

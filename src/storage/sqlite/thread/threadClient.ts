@@ -12,7 +12,8 @@ export type ThreadStart =
 /** What a thread can be asked, and what it answers. */
 interface ThreadMethods {
   start(options: ThreadStart): void;
-  commit(commit: Commit): void;
+  /** Answers how many milliseconds it took. */
+  commit(commit: Commit): number;
   fold(numbers: Float64Array): void;
   trim(number: number, rows: number): boolean;
   saveEdge(counts: LocalCountColumns, isLast: boolean): void;
@@ -34,10 +35,7 @@ type Method = keyof ThreadMethods;
 
 export type ThreadCall = { [M in Method]: { readonly method: M; readonly args: Parameters<ThreadMethods[M]> } }[Method];
 
-/** True: it was done, and there is nothing to answer. A number: how many milliseconds a commit took. */
 export type ThreadReply =
-  | true
-  | number
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly kind: FailureKind; readonly message: string };
 
@@ -92,23 +90,11 @@ export class SqliteThread {
     method: M,
     ...args: Parameters<ThreadMethods[M]>
   ): Promise<ReturnType<ThreadMethods[M]>> {
-    return (await this.#post({ method, args })) as ReturnType<ThreadMethods[M]>;
-  }
-
-  /** A commit of nothing but accounts; answers how many milliseconds it took. A block of numbers by itself is handed over at half of what an object costs. */
-  async commitAccounts(number: number, accounts: Float64Array): Promise<number> {
-    const message = new Float64Array(1 + accounts.length);
-    message[0] = number;
-    message.set(accounts, 1);
-    return (await this.#post(message)) as number;
-  }
-
-  #post(message: { readonly method: Method; readonly args: readonly unknown[] } | Float64Array): Promise<unknown> {
-    if (this.#dead !== null) return Promise.reject(this.#dead);
+    if (this.#dead !== null) throw this.#dead;
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     this.#waiters.push({ resolve, reject });
-    this.#worker.postMessage(message);
-    return promise;
+    this.#worker.postMessage({ method, args });
+    return (await promise) as ReturnType<ThreadMethods[M]>;
   }
 
   async close(): Promise<void> {
@@ -120,8 +106,6 @@ export class SqliteThread {
 
   #receive(reply: ThreadReply): void {
     const waiter = this.#waiters.shift();
-    if (reply === true) return waiter?.resolve(undefined);
-    if (typeof reply === 'number') return waiter?.resolve(reply);
     if (reply.ok) waiter?.resolve(reply.value);
     else waiter?.reject(new WriteFailure(reply.kind, reply.message));
     if (!reply.ok && reply.kind === 'broken') this.#fail(new WriteFailure('broken', reply.message));
@@ -132,7 +116,7 @@ export class SqliteThread {
     if (this.#dead !== null) return;
     // Ended as it is, it would bring the log into the database first: a second flush after one that has failed.
     this.#worker.onmessage = (event: MessageEvent<ThreadReply>) => {
-      if (typeof event.data === 'object' && !event.data.ok) this.#worker.terminate();
+      if (!event.data.ok) this.#worker.terminate();
     };
     this.#worker.postMessage({ method: 'letGo', args: [] });
     this.#fail(failure, false);
