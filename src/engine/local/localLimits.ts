@@ -7,7 +7,6 @@ import {
   dropEndedAdHoc,
   endsTooLate,
   findWindow,
-  isOf,
   learn,
   type LocalLeg,
   type LocalLimit,
@@ -82,11 +81,7 @@ export class LocalLimits {
 
   /** The running window of a limit. `endsTooLate` is written out: each verification comes by here. */
   window(owner: LocalOwner, limit: LocalLimit, nowMs: number): LocalWindow {
-    let window = owner.last;
-    if (window === null || !isOf(window, limit)) {
-      window = findWindow(owner.windows, limit) ?? this.#open(owner, limit, nowMs);
-      owner.last = window;
-    }
+    const window = findWindow(owner.windows, limit) ?? this.#open(owner, limit, nowMs);
     if (!limit.isAdHoc) window.isAdHoc = false;
     if (nowMs >= window.resetAtMs) roll(window, nowMs);
     else if (window.resetAtMs - nowMs > window.durationMs) this.#endInTime(window, nowMs);
@@ -175,7 +170,6 @@ export class LocalLimits {
       owner.isForgotten = true;
       // Keys may remember it for as long as they are not used.
       owner.windows.length = 0;
-      owner.last = null;
       this.#owners.delete(id);
       this.#groups.remove(id);
     }
@@ -199,7 +193,7 @@ export class LocalLimits {
       const saved = await this.#read(owner);
       // Read anew: a window may have ended, and the next one been saved, while this was waited for.
       const windows = runningWindows(saved, this.#nowMs());
-      this.#owners.set(owner, { id: owner, windows, last: null, isForgotten: false });
+      this.#owners.set(owner, { id: owner, windows, isForgotten: false });
     } finally {
       if (!this.#owners.has(owner)) this.#groups.remove(owner);
     }

@@ -44,8 +44,6 @@ export interface LocalLeg {
 export interface LocalOwner {
   readonly id: string;
   readonly windows: LocalWindow[];
-  /** The one of them that was used last, mostly the only one: found without a look into the list. */
-  last: LocalWindow | null;
   /** Nothing is counted here any more: it has to be looked up, or loaded, anew. */
   isForgotten: boolean;
 }
@@ -105,7 +103,7 @@ export function findWindow(
   return undefined;
 }
 
-export function isOf(window: LocalWindow, { name, durationMs }: Omit<LocalLimit, 'isAdHoc'>): boolean {
+function isOf(window: LocalWindow, { name, durationMs }: Omit<LocalLimit, 'isAdHoc'>): boolean {
   return window.durationMs === durationMs && window.name === name;
 }
 
@@ -175,13 +173,11 @@ export function liveAdHoc(owner: LocalOwner, configured: readonly ConfiguredLimi
 }
 
 /** Lets go of ad-hoc windows that have ended. */
-export function dropEndedAdHoc(owner: LocalOwner, nowMs: number): void {
-  const { windows } = owner;
+export function dropEndedAdHoc({ windows }: LocalOwner, nowMs: number): void {
   for (let i = windows.length - 1; i >= 0; i--) {
     const window = windows[i];
     if (window?.isAdHoc !== true || window.resetAtMs > nowMs || window.held > 0) continue;
     windows.splice(i, 1);
-    if (owner.last === window) owner.last = null;
     // What has ended need not be saved; under the same name another one may be saved soon.
     window.isUnsaved = false;
   }

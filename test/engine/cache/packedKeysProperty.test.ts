@@ -140,7 +140,7 @@ test('keys that are dropped and read again all the time are found, and so are th
 
 test('the counters that a key remembers are its own, through all growing and repacking', () => {
   const packed = new PackedKeys(textReader);
-  const ownerOf = (number: number): LocalOwner => ({ id: idOf(number), windows: [], last: null, isForgotten: false });
+  const ownerOf = (number: number): LocalOwner => ({ id: idOf(number), windows: [], isForgotten: false });
   const add = (number: number, limits: KeyRecord['limits']): void => {
     packed.add(digestOf(number), found({ ...BLANK, id: idOf(number), limits }));
     packed.keepLocal(packed.get(digestOf(number))?.place ?? -1, ownerOf(number));
