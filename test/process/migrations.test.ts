@@ -3,7 +3,7 @@ import { describe, expect, test } from 'bun:test';
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 
 import { attachAnalytics, prepareAnalytics, takeOverCounts } from '../../src/storage/sqlite/analytics/analyticsFile.ts';
-import { migrate, readSchemaVersion, SCHEMA_VERSION } from '../../src/storage/sqlite/file/schema.ts';
+import { migrate, readSchemaVersion, SCHEMA_VERSION } from '../../src/storage/sqlite/file/migrate.ts';
 import { checkAdditions } from '../support/fixtures/additions.ts';
 import { copyFixture, fixtureVersions, type MadeKey } from '../support/fixtures/databases.ts';
 import { TestService } from '../support/service.ts';

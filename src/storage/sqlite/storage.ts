@@ -19,7 +19,7 @@ import { type DataFolder, FolderError } from './file/dataFolder.ts';
 import { type LedgerObserver, SqliteLedger } from './ledger/ledger.ts';
 import { LazyThread } from './thread/lazyThread.ts';
 import { SqliteReader } from './thread/reader.ts';
-import { migrate, readSchemaVersion, SCHEMA_VERSION } from './file/schema.ts';
+import { migrate, readSchemaVersion, SCHEMA_VERSION } from './file/migrate.ts';
 import { SqliteTallyWriter } from './analytics/countWriter.ts';
 import { SqliteThread } from './thread/threadClient.ts';
 import { configure } from './file/openDatabase.ts';
