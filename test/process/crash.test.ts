@@ -167,7 +167,7 @@ describe('kill -9 while local limits are counted', () => {
   /** What stands in the file, which the process has open. */
   function savedCount(folder: TempFolder): number {
     using db = new Database(folder.join('data', 'analytics.db'), { readonly: true });
-    return db.query('SELECT coalesce(sum(count), 0) FROM edge_counts').values()[0]?.[0] as number;
+    return db.query('SELECT coalesce(sum(count), 0) FROM local_counts').values()[0]?.[0] as number;
   }
 
   test('what was counted is saved behind the requests, also after a while in which nothing was', async () => {

@@ -29,7 +29,7 @@ beforeEach(() => {
   const path = folder.join('keystile.db');
   db = new Database(path, { create: true });
   configure(db);
-  db.run('CREATE TABLE ledger_log (number INTEGER PRIMARY KEY, entries ANY NOT NULL) STRICT');
+  db.run('CREATE TABLE ledger_log (number INTEGER PRIMARY KEY, entries BLOB NOT NULL) STRICT');
   db.run('CREATE TABLE accounts (id INTEGER PRIMARY KEY, kind, value, mark, due_at_ms, revision)');
   db.run('CREATE TABLE installation (name TEXT PRIMARY KEY, value TEXT)');
   writer = new Writer({ path, addedFlushMs: 0 });

@@ -13,7 +13,7 @@ const COMMIT = new Float64Array([1, 0, 5, 0, 0, 1]);
 function makeDatabase(path: string): Database {
   const db = new Database(path, { create: true });
   configure(db);
-  db.run('CREATE TABLE ledger_log (number INTEGER PRIMARY KEY, entries ANY NOT NULL) STRICT');
+  db.run('CREATE TABLE ledger_log (number INTEGER PRIMARY KEY, entries BLOB NOT NULL) STRICT');
   return db;
 }
 

@@ -1,25 +1,44 @@
-export const SCHEMA_V1 = `
+/** Everything but analytics and local counts, which analytics.db holds (analyticsFile.ts). */
+export const SCHEMA = `
   CREATE TABLE installation (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
 
   CREATE TABLE apis (
     id TEXT PRIMARY KEY,
     name TEXT NOT NULL,
-    created_at_ms INTEGER NOT NULL
+    default_prefix TEXT,
+    default_byte_length INTEGER,
+    default_limit TEXT,
+    delete_protected INTEGER NOT NULL DEFAULT 0,
+    -- Deleting all keys of an api raises its generation. Keys of older generations are removed afterwards.
+    generation INTEGER NOT NULL DEFAULT 0,
+    purges_below INTEGER NOT NULL DEFAULT 0,
+    created_at_ms INTEGER NOT NULL,
+    updated_at_ms INTEGER,
+    deleted_at_ms INTEGER,
+    revision INTEGER NOT NULL DEFAULT 0
   ) STRICT, WITHOUT ROWID;
 
   CREATE TABLE identities (
     id TEXT PRIMARY KEY,
     external_id TEXT NOT NULL UNIQUE,
     meta TEXT,
-    created_at_ms INTEGER NOT NULL
+    credits TEXT,
+    credits_account INTEGER,
+    limits TEXT,
+    created_at_ms INTEGER NOT NULL,
+    updated_at_ms INTEGER,
+    revision INTEGER NOT NULL DEFAULT 0
   ) STRICT, WITHOUT ROWID;
+  CREATE INDEX identities_by_credits ON identities (credits_account) WHERE credits_account IS NOT NULL;
 
   CREATE TABLE keys (
     id TEXT PRIMARY KEY,
     api_id TEXT NOT NULL,
+    generation INTEGER NOT NULL DEFAULT 0,
     identity_id TEXT,
     secret_digest TEXT NOT NULL UNIQUE,
     start TEXT NOT NULL,
+    byte_length INTEGER,
     name TEXT,
     meta TEXT,
     environment TEXT,
@@ -29,14 +48,27 @@ export const SCHEMA_V1 = `
     credits_account INTEGER,
     limits TEXT,
     ip_allowlist TEXT,
+    roles TEXT,
+    permissions TEXT,
     created_at_ms INTEGER NOT NULL,
     updated_at_ms INTEGER,
     deleted_at_ms INTEGER,
     revision INTEGER NOT NULL
   ) STRICT;
-  CREATE INDEX keys_of_api ON keys (api_id, id) WHERE deleted_at_ms IS NULL;
-  CREATE INDEX keys_of_identity ON keys (api_id, identity_id, id) WHERE deleted_at_ms IS NULL;
+  CREATE INDEX keys_of_generation ON keys (api_id, generation, id) WHERE deleted_at_ms IS NULL;
+  CREATE INDEX keys_of_owner ON keys (api_id, generation, identity_id, id) WHERE deleted_at_ms IS NULL;
+  CREATE INDEX keys_by_start ON keys (api_id, start, id) WHERE deleted_at_ms IS NULL;
   CREATE INDEX keys_by_credits ON keys (credits_account) WHERE credits_account IS NOT NULL;
+
+  -- Words of names and metadata, for the search.
+  CREATE TABLE key_words (
+    api_id TEXT NOT NULL, word TEXT NOT NULL, key_id TEXT NOT NULL, PRIMARY KEY (api_id, word, key_id)
+  ) STRICT, WITHOUT ROWID;
+
+  -- Secrets that a rotation replaced, valid until their overlap ends.
+  CREATE TABLE former_secrets (digest TEXT PRIMARY KEY, owner TEXT NOT NULL, until_ms INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+  CREATE INDEX former_secrets_of_owner ON former_secrets (owner, until_ms);
+  CREATE INDEX former_secrets_ended ON former_secrets (until_ms);
 
   CREATE TABLE root_keys (
     id TEXT PRIMARY KEY,
@@ -49,7 +81,46 @@ export const SCHEMA_V1 = `
     revoked_at_ms INTEGER
   ) STRICT, WITHOUT ROWID;
 
-  -- The exact counters, folded behind the log. The guards of core/spend are backed by these constraints.
+  CREATE TABLE permissions (
+    id TEXT PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    slug TEXT NOT NULL UNIQUE,
+    description TEXT,
+    created_at_ms INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE roles (
+    id TEXT PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    description TEXT,
+    permissions TEXT,
+    created_at_ms INTEGER NOT NULL,
+    revision INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+
+  -- patterns_revision grows with every change of an override whose identifier is a pattern (core/fence.ts).
+  CREATE TABLE namespaces (
+    id TEXT PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    created_at_ms INTEGER NOT NULL,
+    patterns_revision INTEGER NOT NULL DEFAULT 0
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE overrides (
+    id TEXT PRIMARY KEY,
+    namespace_id TEXT NOT NULL,
+    identifier TEXT NOT NULL,
+    max_count INTEGER NOT NULL,
+    duration_ms INTEGER NOT NULL,
+    async INTEGER NOT NULL,
+    created_at_ms INTEGER NOT NULL,
+    updated_at_ms INTEGER,
+    revision INTEGER NOT NULL DEFAULT 0,
+    UNIQUE (namespace_id, identifier)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX overrides_of_namespace ON overrides (namespace_id, id);
+
+  -- The exact counters. The log is applied to this table behind the commits. These constraints back the guards of core/spend.ts.
   CREATE TABLE accounts (
     id INTEGER PRIMARY KEY,
     kind INTEGER NOT NULL CHECK (kind IN (0, 1)),
@@ -60,8 +131,8 @@ export const SCHEMA_V1 = `
   ) STRICT;
   CREATE INDEX accounts_due ON accounts (due_at_ms, id) WHERE due_at_ms > 0;
 
-  -- One row a commit: the accounts it changed, as they were after it. Replayed at start, removed when folded.
-  CREATE TABLE ledger_log (number INTEGER PRIMARY KEY, entries TEXT NOT NULL) STRICT;
+  -- One row a commit: the accounts it changed, as they were after it (logBytes.ts). Read at the start, removed when applied.
+  CREATE TABLE ledger_log (number INTEGER PRIMARY KEY, entries BLOB NOT NULL) STRICT;
 
   CREATE TABLE adhoc_windows (
     owner TEXT NOT NULL,
@@ -71,23 +142,46 @@ export const SCHEMA_V1 = `
     PRIMARY KEY (owner, name, duration_ms)
   ) STRICT, WITHOUT ROWID;
 
-  CREATE TABLE edge_counts (
-    owner TEXT NOT NULL,
-    name TEXT NOT NULL,
-    duration_ms INTEGER NOT NULL,
-    count INTEGER NOT NULL,
-    reset_at_ms INTEGER NOT NULL,
-    PRIMARY KEY (owner, name, duration_ms)
+  -- Answers under idempotency keys, in two partitions by time. Emptying a whole partition needs no search and leaves no holes.
+  CREATE TABLE idempotency_0 (
+    scope TEXT NOT NULL, id TEXT NOT NULL, request_digest TEXT NOT NULL, outcome TEXT NOT NULL,
+    PRIMARY KEY (scope, id)
   ) STRICT, WITHOUT ROWID;
-  CREATE INDEX edge_counts_ended ON edge_counts (reset_at_ms);
+  CREATE TABLE idempotency_1 (
+    scope TEXT NOT NULL, id TEXT NOT NULL, request_digest TEXT NOT NULL, outcome TEXT NOT NULL,
+    PRIMARY KEY (scope, id)
+  ) STRICT, WITHOUT ROWID;
 
-  -- Two partitions by time: the older one is emptied as a whole, which costs no search and leaves no holes.
-  CREATE TABLE replays_0 (
-    scope TEXT NOT NULL, id TEXT NOT NULL, request_digest TEXT NOT NULL, outcome TEXT NOT NULL,
-    PRIMARY KEY (scope, id)
+  -- The audit log. Rows are only added, in the transaction of the change.
+  CREATE TABLE events (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    at_ms INTEGER NOT NULL,
+    actor TEXT NOT NULL,
+    action TEXT NOT NULL,
+    target TEXT NOT NULL,
+    before_json TEXT,
+    after_json TEXT,
+    origin TEXT,
+    request_id TEXT
+  ) STRICT;
+  CREATE INDEX events_by_actor ON events (actor, number);
+  CREATE INDEX events_by_action ON events (action, number);
+  CREATE INDEX events_by_target ON events (target, number);
+  CREATE INDEX events_by_time ON events (at_ms);
+
+  CREATE TABLE imports (
+    id TEXT PRIMARY KEY, api_id TEXT NOT NULL, queued INTEGER NOT NULL, done INTEGER NOT NULL, failed INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;
-  CREATE TABLE replays_1 (
-    scope TEXT NOT NULL, id TEXT NOT NULL, request_digest TEXT NOT NULL, outcome TEXT NOT NULL,
-    PRIMARY KEY (scope, id)
+  CREATE TABLE import_batches (
+    id TEXT PRIMARY KEY,
+    migration_id TEXT NOT NULL,
+    api_id TEXT NOT NULL,
+    first_place INTEGER NOT NULL,
+    size INTEGER NOT NULL,
+    keys TEXT NOT NULL,
+    actor TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE import_errors (
+    migration_id TEXT NOT NULL, place INTEGER NOT NULL, message TEXT NOT NULL, PRIMARY KEY (migration_id, place)
   ) STRICT, WITHOUT ROWID;
   `;

@@ -85,7 +85,7 @@ export class Accounts {
   replay(): number {
     const rows = this.#db.query('SELECT number, entries FROM ledger_log ORDER BY number').iterate() as Iterable<{
       number: number;
-      entries: Uint8Array | string;
+      entries: Uint8Array;
     }>;
     let last = 0;
     for (const { number, entries } of rows) {
@@ -189,7 +189,7 @@ function isEqual(a: Float64Array, atA: number, b: Float64Array, atB: number): bo
   return true;
 }
 
-function readRow(number: number, entries: Uint8Array | string): Float64Array {
+function readRow(number: number, entries: Uint8Array): Float64Array {
   try {
     return fromLog(entries);
   } catch (error) {

@@ -27,10 +27,10 @@ export class Replays {
     this.#retentionMs = retentionMs;
     const columns = 'SELECT request_digest, outcome FROM';
     const where = 'WHERE scope = ?1 AND id = ?2';
-    this.#select = db.query(`${columns} replays_0 ${where} UNION ALL ${columns} replays_1 ${where}`);
-    this.#count = db.query(`SELECT (SELECT count(*) FROM replays_0 WHERE scope = ?1) +
-      (SELECT count(*) FROM replays_1 WHERE scope = ?1) AS live`);
-    const noted = db.query("SELECT value FROM installation WHERE name = 'replay_partition'").get() as {
+    this.#select = db.query(`${columns} idempotency_0 ${where} UNION ALL ${columns} idempotency_1 ${where}`);
+    this.#count = db.query(`SELECT (SELECT count(*) FROM idempotency_0 WHERE scope = ?1) +
+      (SELECT count(*) FROM idempotency_1 WHERE scope = ?1) AS live`);
+    const noted = db.query("SELECT value FROM installation WHERE name = 'idempotency_partition'").get() as {
       value: string;
     } | null;
     this.#running = noted === null ? null : (JSON.parse(noted.value) as Running);

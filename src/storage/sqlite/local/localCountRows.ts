@@ -10,16 +10,16 @@ export interface LocalCountColumns {
 
 export const LOCAL_COUNT_NUMBERS = 3;
 
-const SAVE = `INSERT INTO edge_counts (owner, name, duration_ms, count, reset_at_ms) VALUES ($1, $2, $3, $4, $5)
+const SAVE = `INSERT INTO local_counts (owner, name, duration_ms, count, reset_at_ms) VALUES ($1, $2, $3, $4, $5)
   ON CONFLICT (owner, name, duration_ms) DO UPDATE SET count = excluded.count, reset_at_ms = excluded.reset_at_ms`;
 
 type Place = [owner: string, name: string, durationMs: number];
 
 /** Rows that one step of pruning looks at. */
 const PRUNE_STEP = 5_000;
-const STEP = `SELECT owner, name, duration_ms, reset_at_ms FROM edge_counts
+const STEP = `SELECT owner, name, duration_ms, reset_at_ms FROM local_counts
   WHERE (owner, name, duration_ms) > ($1, $2, $3) ORDER BY owner, name, duration_ms LIMIT $4`;
-const REMOVE = 'DELETE FROM edge_counts WHERE owner = $1 AND name = $2 AND duration_ms = $3';
+const REMOVE = 'DELETE FROM local_counts WHERE owner = $1 AND name = $2 AND duration_ms = $3';
 
 /**
  * Local counts on their way into the table. All of a round are written in one transaction and in the order of the table, so

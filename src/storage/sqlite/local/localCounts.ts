@@ -20,7 +20,7 @@ export class SqliteLocalCounts implements LocalCounts {
   constructor(db: Database, thread: LazyThread) {
     this.#thread = thread;
     this.#select = db.query(
-      'SELECT owner, name, duration_ms AS durationMs, count, reset_at_ms AS resetAtMs, 0 AS others FROM edge_counts WHERE owner = ?',
+      'SELECT owner, name, duration_ms AS durationMs, count, reset_at_ms AS resetAtMs, 0 AS others FROM local_counts WHERE owner = ?',
     );
   }
 
@@ -40,7 +40,7 @@ export class SqliteLocalCounts implements LocalCounts {
       this.#last = thread;
       // What another one had put together, and not written, is gone with it.
       if (before !== null && before !== thread) this.#forgotten();
-      await thread.call('saveEdge', toColumns(counts), isLast);
+      await thread.call('saveLocalCounts', toColumns(counts), isLast);
     } catch (error) {
       this.#forgotten();
       throw new StorageUnavailable(`Local counts cannot be saved (${toWriteFailure(error).message}).`);

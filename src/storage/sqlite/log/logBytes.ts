@@ -1,4 +1,4 @@
-import { type AccountEntry, ENTRY_LENGTH, isCount } from './accountEntry.ts';
+import { ENTRY_LENGTH, isCount } from './accountEntry.ts';
 
 /** How a number is written: nothing, 4 bytes or 8. Two bits for each, behind two for the kind, stand before the numbers of an entry. */
 const ZERO = 0;
@@ -16,8 +16,8 @@ let room = new DataView(new ArrayBuffer(64 * MAX_ENTRY_BYTES));
 
 /**
  * A block of entries as it stands in the log, good until the next is made. Most numbers are small or 0: a commit of 60
- * credits has 840 bytes instead of 2,880, so that several share a page of the database and fewer pages are flushed. Made
- * into text, as before, they took a third of the time of the commit.
+ * credits has 840 bytes instead of 2,880, so that several share a page of the database and fewer pages are flushed. As
+ * JSON they took a third of the time of the commit.
  */
 export function toLog(numbers: Float64Array): Uint8Array {
   const most = (numbers.length / ENTRY_LENGTH) * MAX_ENTRY_BYTES;
@@ -48,9 +48,8 @@ export function toLog(numbers: Float64Array): Uint8Array {
   return new Uint8Array(room.buffer, 0, end);
 }
 
-/** AccountEntry after AccountEntry. What older programs have left in the log is JSON of AccountEntry[]. */
-export function fromLog(logged: Uint8Array | string): Float64Array {
-  if (typeof logged === 'string') return new Float64Array((JSON.parse(logged) as AccountEntry[]).flat());
+/** AccountEntry after AccountEntry. */
+export function fromLog(logged: Uint8Array): Float64Array {
   const view = new DataView(logged.buffer, logged.byteOffset, logged.byteLength);
   const numbers = new Float64Array(Math.ceil(view.byteLength / MARK_BYTES) * ENTRY_LENGTH);
   let end = 0;

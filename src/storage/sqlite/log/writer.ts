@@ -129,7 +129,7 @@ export class Writer {
     return removed < rows;
   }
 
-  saveEdge(counts: LocalCountColumns, isLast: boolean): void {
+  saveLocalCounts(counts: LocalCountColumns, isLast: boolean): void {
     this.#localCounts.save(counts, isLast);
   }
 
@@ -186,7 +186,7 @@ export class Writer {
 
   #remember({ rotation, answers }: RememberedAnswers): void {
     this.#rotate(rotation);
-    const table = `replays_${rotation.running.partition}`;
+    const table = `idempotency_${rotation.running.partition}`;
     for (const { scope, id, requestDigest, outcome } of answers) {
       this.#run(`INSERT INTO ${table} (scope, id, request_digest, outcome) VALUES (?, ?, ?, ?)`, [
         scope,
@@ -207,8 +207,8 @@ export class Writer {
 
   #rotate({ running, empties, isDue }: Rotation): void {
     if (!isDue) return;
-    if (empties) this.#db.run(`DELETE FROM replays_${running.partition}`);
-    this.#put('replay_partition', JSON.stringify(running));
+    if (empties) this.#db.run(`DELETE FROM idempotency_${running.partition}`);
+    this.#put('idempotency_partition', JSON.stringify(running));
   }
 
   #transaction(work: () => void): void {

@@ -42,8 +42,8 @@ function carryOut(call: ThreadCall): unknown {
       return writer?.fold(...call.args);
     case 'trim':
       return writer?.trim(...call.args);
-    case 'saveEdge':
-      return writer?.saveEdge(...call.args);
+    case 'saveLocalCounts':
+      return writer?.saveLocalCounts(...call.args);
     case 'pruneLocalCounts':
       return writer?.pruneLocalCounts(...call.args);
     case 'reserve':

@@ -16,7 +16,7 @@ interface ThreadMethods {
   commit(commit: Commit): number;
   fold(numbers: Float64Array): void;
   trim(number: number, rows: number): boolean;
-  saveEdge(counts: LocalCountColumns, isLast: boolean): void;
+  saveLocalCounts(counts: LocalCountColumns, isLast: boolean): void;
   pruneLocalCounts(endedAtMs: number): void;
   reserve(count: number): number;
   noteCommit(path: string, text: string): void;
