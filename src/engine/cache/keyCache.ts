@@ -1,6 +1,6 @@
 import { AppError } from '../../core/errors.ts';
 import type { KeyWithIdentity, PoisonedKey, Records } from '../../storage/port/records.ts';
-import { dropFirst } from './dropOldest.ts';
+import { dropFirst } from '../dropFirst.ts';
 import type { LocalOwner } from '../local/localWindow.ts';
 import { type IdentityEntry, type KeyEntry, toIdentityEntry, toKeyEntry } from './keyEntry.ts';
 import type { PackedKeys } from './packedKeys.ts';

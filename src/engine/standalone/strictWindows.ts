@@ -1,6 +1,6 @@
 import { AppError } from '../../core/errors.ts';
 import type { ClosedWindows, Ledger, WindowName, WindowPlace } from '../../storage/port/storage.ts';
-import { dropFirst } from '../cache/dropOldest.ts';
+import { dropFirst } from '../dropFirst.ts';
 
 /** Accounts that are remembered, so that a counter is asked for by name once only. */
 const MAX_KNOWN = 100_000;
