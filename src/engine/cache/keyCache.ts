@@ -2,8 +2,13 @@ import { AppError } from '../../core/errors.ts';
 import type { KeyWithIdentity, PoisonedKey, Records } from '../../storage/port/records.ts';
 import { dropFirst } from '../dropFirst.ts';
 import type { LocalOwner } from '../local/localWindow.ts';
-import { type IdentityEntry, type KeyEntry, toIdentityEntry, toKeyEntry } from './keyEntry.ts';
-import type { PackedKeys } from './packedKeys.ts';
+import type { TextReader } from '../system.ts';
+import type { CachedEntry } from './cachedEntry.ts';
+import type { KeyCounts } from './keyCounts.ts';
+import type { IdentityEntry, KeyEntry } from './keyEntry.ts';
+import { toIdentityEntry, toKeyEntry } from './makeEntry.ts';
+import { PackedKeys } from './packedKeys.ts';
+import { Question } from './question.ts';
 
 /** Digests of unknown keys that are remembered, so that a flood of one wrong key asks the database once. */
 const MAX_UNKNOWN = 10_000;
@@ -22,13 +27,6 @@ interface Lookup {
   changed: boolean;
 }
 
-/** What was dropped while a question was under way: of that its answer may be from before the change. */
-interface Question {
-  readonly apis: Set<string>;
-  readonly identities: Set<string>;
-  access: boolean;
-}
-
 /**
  * Keys that were seen, by the digest of their secret. A digest is in one of these states:
  *
@@ -42,9 +40,9 @@ interface Question {
 export class KeyCache {
   readonly #records: Records;
   readonly #maxKeys: number;
-  readonly packed: PackedKeys;
+  readonly #packed: PackedKeys;
   /** Keys that have more to them than fits in a packed row. */
-  readonly #entries = new Map<string, KeyEntry>();
+  readonly #entries = new Map<string, CachedEntry>();
   readonly #unknown = new Set<string>();
   readonly #lookups = new Map<string, Lookup>();
   readonly #apiIds = new Map<string, string>();
@@ -55,14 +53,19 @@ export class KeyCache {
   hits = 0;
   misses = 0;
 
-  constructor(records: Records, maxKeys: number, packed: PackedKeys) {
-    this.packed = packed;
+  constructor(records: Records, maxKeys: number, textReader: TextReader) {
+    this.#packed = new PackedKeys(textReader);
     this.#records = records;
     this.#maxKeys = maxKeys;
   }
 
   get size(): number {
-    return this.packed.size + this.#entries.size;
+    return this.#packed.size + this.#entries.size;
+  }
+
+  /** How often keys were valid, for analytics. */
+  get counts(): KeyCounts {
+    return this.#packed;
   }
 
   get lookupsWaiting(): number {
@@ -71,7 +74,7 @@ export class KeyCache {
 
   /** Without any I/O: the key, null when it is known not to exist, undefined when it has to be looked up. */
   peek(digest: string): KeyEntry | null | undefined {
-    const entry = this.packed.get(digest) ?? this.#entries.get(digest);
+    const entry = this.#packed.get(digest) ?? this.#entries.get(digest);
     if (entry === undefined) return this.#unknown.has(digest) ? null : undefined;
     if (entry.identity?.isDropped) {
       this.#entries.delete(digest);
@@ -96,13 +99,14 @@ export class KeyCache {
 
   /** The key remembers where its local limits are counted. */
   keepLocal(entry: KeyEntry, owner: LocalOwner): void {
-    if (entry.place < 0) entry.local = owner;
-    else this.packed.keepLocal(entry.place, owner);
+    const cached = entry as CachedEntry;
+    if (cached.place < 0) cached.local = owner;
+    else this.#packed.keepLocal(cached, owner);
   }
 
   /** The key was made, changed or removed: nobody who asks from now on gets what was known before. */
   drop(digest: string): void {
-    this.packed.delete(digest);
+    this.#packed.delete(digest);
     this.#entries.delete(digest);
     this.#unknown.delete(digest);
     const lookup = this.#lookups.get(digest);
@@ -111,7 +115,7 @@ export class KeyCache {
 
   /** Keys of this api were deleted, all of them. */
   dropApi(apiId: string): void {
-    this.packed.dropApi(apiId);
+    this.#packed.dropApi(apiId);
     for (const [digest, entry] of this.#entries) if (entry.apiId === apiId) this.#entries.delete(digest);
     for (const question of this.#questions) question.apis.add(apiId);
   }
@@ -136,7 +140,7 @@ export class KeyCache {
 
   /** Anything may have changed. */
   clear(): void {
-    this.packed.clear();
+    this.#packed.clear();
     this.#entries.clear();
     this.#identities.clear();
     this.#unknown.clear();
@@ -151,7 +155,7 @@ export class KeyCache {
   async #readAsked(): Promise<void> {
     if (this.#asking.length === 0 || this.#questions.size >= MAX_QUESTIONS) return;
     const digests = this.#asking.splice(0, MAX_ASKED);
-    const question: Question = { apis: new Set(), identities: new Set(), access: false };
+    const question = new Question();
     this.#questions.add(question);
     void this.#readAsked();
     try {
@@ -168,7 +172,7 @@ export class KeyCache {
 
   #receive(digest: string, found: KeyWithIdentity | PoisonedKey | null, question: Question): void {
     const lookup = this.#lookups.get(digest);
-    if (lookup?.changed || hasChanged(found, question)) {
+    if (lookup?.changed || question.hasChanged(found)) {
       if (lookup !== undefined) lookup.changed = false;
       return this.#ask(digest);
     }
@@ -186,7 +190,7 @@ export class KeyCache {
     this.#finish(digest)?.reject(new AppError('INTERNAL_SERVER_ERROR', message));
   }
 
-  #toEntry(found: KeyWithIdentity): KeyEntry {
+  #toEntry(found: KeyWithIdentity): CachedEntry {
     const identity = found.identity === null ? null : this.#sharedIdentity(found.identity);
     return toKeyEntry(found, this.#shared(found.key.apiId), identity);
   }
@@ -214,10 +218,10 @@ export class KeyCache {
     return lookup;
   }
 
-  #keep(digest: string, found: KeyWithIdentity, entry: KeyEntry): void {
-    if (!this.packed.add(digest, found)) this.#entries.set(digest, entry);
+  #keep(digest: string, found: KeyWithIdentity, entry: CachedEntry): void {
+    if (!this.#packed.add(digest, found)) this.#entries.set(digest, entry);
     if (this.size <= this.#maxKeys) return;
-    if (this.packed.size > this.#entries.size) this.packed.dropOldest();
+    if (this.#packed.size > this.#entries.size) this.#packed.dropOldest();
     else dropFirst(this.#entries);
   }
 
@@ -234,16 +238,4 @@ export class KeyCache {
     this.#apiIds.set(apiId, apiId);
     return apiId;
   }
-}
-
-/** Something that the answer holds was dropped while it was on its way. */
-function hasChanged(found: KeyWithIdentity | PoisonedKey | null, { apis, identities, access }: Question): boolean {
-  if (found === null) return false;
-  if ('poisoned' in found) return apis.has(found.apiId) || access;
-  const identityId = found.key.identityId;
-  return (
-    apis.has(found.key.apiId) ||
-    (identityId !== null && identities.has(identityId)) ||
-    (access && (found.key.roleIds.length > 0 || found.key.permissionIds.length > 0))
-  );
 }

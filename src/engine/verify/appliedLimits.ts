@@ -1,6 +1,6 @@
 import { AppError, repeatable } from '../../core/errors.ts';
-import { DEFAULT_LIMIT_NAME, type LimitRecord } from '../../core/records.ts';
-import type { KeyEntry } from '../cache/keyEntry.ts';
+import { DEFAULT_LIMIT_NAME } from '../../core/records.ts';
+import type { KeyEntry, LimitAccount } from '../cache/keyEntry.ts';
 
 /** What a request says of one limit. */
 export interface LimitRequest {
@@ -23,7 +23,7 @@ export interface AppliedLimit {
   /** Not a counter of a configured limit: such counters are bounded in number. */
   readonly isAdHoc: boolean;
   /** Account of a configured strict limit (`accountOf`); null: local, or an ad-hoc one whose account is asked for by name. */
-  readonly account: number | null;
+  readonly account: LimitAccount | null;
   /** What the wire layer made of it; made once, on the first answer. */
   wire: LimitWire | null;
 }
@@ -43,19 +43,9 @@ export interface LimitWire {
 
 const NONE: readonly AppliedLimit[] = [];
 
-/** A limit that runs as it is configured: kept with the key, and not made anew for every verification. */
-export function asConfigured({ name, limit, durationMs, async, account }: LimitRecord): AppliedLimit {
-  return { name, limit, durationMs, async, cost: 1, ofIdentity: false, isAdHoc: false, account, wire: null };
-}
-
 /** The key or identity that a limit counts for. */
 export function ownerOf(entry: KeyEntry, { ofIdentity }: AppliedLimit): string {
   return ofIdentity ? (entry.identity?.id ?? entry.id) : entry.id;
-}
-
-export function accountOf({ accountsFrom }: KeyEntry, { account }: AppliedLimit): number | null {
-  // Limits of an identity are counted from nothing, and so is a key that has one: it is not packed.
-  return account === null ? null : accountsFrom + account;
 }
 
 /**
