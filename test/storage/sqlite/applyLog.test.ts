@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test } from 'bun:test';
 
 import { Accounts } from '../../../src/storage/sqlite/ledger/accounts.ts';
 import { configure } from '../../../src/storage/sqlite/file/openDatabase.ts';
-import { toEntries } from '../../../src/storage/sqlite/log/accountEntry.ts';
+import { toEntries } from '../../../src/storage/sqlite/log/loggedAccount.ts';
 import { WriteFailure } from '../../../src/storage/sqlite/file/writeFailure.ts';
 import { Folding } from '../../../src/storage/sqlite/recovery/applyLog.ts';
 import type { SqliteThread } from '../../../src/storage/sqlite/thread/threadClient.ts';

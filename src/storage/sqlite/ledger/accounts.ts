@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite';
 
 import type { AccountState } from '../../../core/account.ts';
-import { ENTRY_LENGTH, readEntry, writeEntry } from '../log/accountEntry.ts';
+import { ENTRY_LENGTH, readEntry, writeEntry } from '../log/loggedAccount.ts';
 import { FolderError } from '../file/dataFolder.ts';
 import { fromLog } from '../log/logBytes.ts';
 

@@ -15,7 +15,7 @@ import { tellBalances } from '../../sql/balances.ts';
 import type { Accounts } from './accounts.ts';
 import { BatchRevisions, type RecordRevisions } from './recordRevisions.ts';
 import type { Replays, Rotation } from './idempotency.ts';
-import { isCount, toEntries } from '../log/accountEntry.ts';
+import { isCount, toEntries } from '../log/loggedAccount.ts';
 import type { Commit, EventRow, ReplayRow, WindowWrite } from '../log/writer.ts';
 
 /** A change of this adapter may also name ad-hoc windows. */

@@ -1,4 +1,4 @@
-import { ENTRY_LENGTH, isCount } from './accountEntry.ts';
+import { ENTRY_LENGTH, isCount } from './loggedAccount.ts';
 
 /** How a number is written: nothing, 4 bytes or 8. Two bits for each, behind two for the kind, stand before the numbers of an entry. */
 const ZERO = 0;

@@ -9,7 +9,7 @@ import { openDurably } from '../file/openDatabase.ts';
 import { type LocalCountColumns, LocalCountRows } from '../local/localCountRows.ts';
 import { toWriteFailure, WriteFailure } from '../file/writeFailure.ts';
 import { toLog } from './logBytes.ts';
-import { ENTRY_LENGTH } from './accountEntry.ts';
+import { ENTRY_LENGTH } from './loggedAccount.ts';
 import type { Rotation } from '../ledger/idempotency.ts';
 import { foldTallies, unpackSlices } from '../analytics/foldCounts.ts';
 
