@@ -183,7 +183,7 @@ describe('architecture', () => {
       'storage/postgres/schema/migrate.ts',
       'storage/postgres/storage.ts',
       'storage/sqlite/file/commitNumber.ts',
-      'storage/sqlite/ledger/ledger.ts',
+      'storage/sqlite/ledger/batchQueue.ts',
       'storage/sqlite/log/directLog.ts',
       'storage/sqlite/log/writer.ts',
       'storage/sqlite/recovery/applyLog.ts',

@@ -4,6 +4,7 @@ import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { Accounts } from '../../../src/storage/sqlite/ledger/accounts.ts';
 import { configure } from '../../../src/storage/sqlite/file/openDatabase.ts';
 import { toEntries } from '../../../src/storage/sqlite/log/loggedAccount.ts';
+import { replayLog } from '../../../src/storage/sqlite/recovery/replayLog.ts';
 import { WriteFailure } from '../../../src/storage/sqlite/file/writeFailure.ts';
 import { Folding } from '../../../src/storage/sqlite/recovery/applyLog.ts';
 import type { SqliteThread } from '../../../src/storage/sqlite/thread/threadClient.ts';
@@ -69,7 +70,7 @@ function folding(rest: () => Promise<void>): Folding {
 /** What a start would find now. */
 function afterCrash(): unknown[] {
   const found = new Accounts(db);
-  found.replay();
+  replayLog(db, found);
   return Array.from({ length: ACCOUNTS }, (_, i) => found.get(i + 1)?.value);
 }
 

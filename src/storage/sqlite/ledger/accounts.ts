@@ -2,8 +2,6 @@ import type { Database } from 'bun:sqlite';
 
 import type { AccountState } from '../../../core/account.ts';
 import { ENTRY_LENGTH, readEntry, writeEntry } from '../log/loggedAccount.ts';
-import { FolderError } from '../file/dataFolder.ts';
-import { fromLog } from '../log/logBytes.ts';
 
 /**
  * Accounts of one page. Numbers are given one after the other, so keys made together are counted together. With pages of
@@ -48,14 +46,12 @@ interface AccountRow {
  * equal to disk. An unfolded account is never dropped.
  */
 export class Accounts {
-  readonly #db: Database;
   readonly #maxPages: number;
   readonly #pages = new Map<number, Page>();
   #unfolded = 0;
   readonly #select;
 
   constructor(db: Database, maxPages = MAX_PAGES) {
-    this.#db = db;
     this.#maxPages = maxPages;
     this.#select = db.query('SELECT kind, value, mark, due_at_ms, revision FROM accounts WHERE id = ?');
   }
@@ -81,22 +77,12 @@ export class Accounts {
     }
   }
 
-  /** Reads the tail of the log; answers the number of its last commit. */
-  replay(): number {
-    const rows = this.#db.query('SELECT number, entries FROM ledger_log ORDER BY number').iterate() as Iterable<{
-      number: number;
-      entries: Uint8Array;
-    }>;
-    let last = 0;
-    for (const { number, entries } of rows) {
-      last = number;
-      const logged = readRow(number, entries);
-      for (let at = 0; at < logged.length; at += ENTRY_LENGTH) {
-        const id = logged[at] ?? 0;
-        copyEntry(logged, at, this.#touch(id).numbers, placeOf(id));
-      }
+  /** The same, as the log holds them. */
+  adoptLogged(logged: Float64Array): void {
+    for (let at = 0; at < logged.length; at += ENTRY_LENGTH) {
+      const id = logged[at] ?? 0;
+      copyEntry(logged, at, this.#touch(id).numbers, placeOf(id));
     }
-    return last;
   }
 
   /** What is to be folded, in the order of the table: neighbours share a page of it, which is written once. */
@@ -187,13 +173,4 @@ function copyEntry(from: Float64Array, at: number, to: Float64Array, place: numb
 function isEqual(a: Float64Array, atA: number, b: Float64Array, atB: number): boolean {
   for (let i = 0; i < ENTRY_LENGTH; i++) if (a[atA + i] !== b[atB + i]) return false;
   return true;
-}
-
-function readRow(number: number, entries: Uint8Array): Float64Array {
-  try {
-    return fromLog(entries);
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new FolderError(`Row ${number} of the ledger's log cannot be read (${reason}).`);
-  }
 }

@@ -20,21 +20,17 @@ import { AccountNumbers } from './accountNumbers.ts';
 import { Accounts } from './accounts.ts';
 import { AdHocWindows } from './adHocWindows.ts';
 import { Batch, type Work } from './batch.ts';
+import { BatchQueue } from './batchQueue.ts';
 import { Committing } from './commitPath.ts';
+import { readDueRefills } from './dueRefills.ts';
 import type { DirectLog } from '../log/directLog.ts';
 import { isDamage, toWriteFailure, WriteFailure } from '../file/writeFailure.ts';
 import { Folding } from '../recovery/applyLog.ts';
+import { replayLog } from '../recovery/replayLog.ts';
 import { Deferred } from '../../port/deferred.ts';
 import { RecordRevisions } from './recordRevisions.ts';
 import { Replays } from './idempotency.ts';
 import type { SqliteThread } from '../thread/threadClient.ts';
-
-/** Items of one commit at the most: bounds its time and the size of its log row. */
-const MAX_BATCH = 2048;
-/** With so many new items a turn of the event loop is followed by another, before they are decided. */
-const CROWD = 4;
-/** Turns that are waited for at the most. */
-const MAX_TURNS = 4;
 
 export interface LedgerOptions {
   readonly nowMs: () => number;
@@ -85,12 +81,11 @@ export class SqliteLedger implements Ledger {
   readonly #folding: Folding;
   readonly #windows: AdHocWindows;
   readonly #numbers: AccountNumbers;
-  #waiting: Item[] = [];
-  #state: 'idle' | 'running' | 'broken' | 'closed' = 'idle';
+  readonly #queue = new BatchQueue<Item>((items) => this.#runUnlessBroken(items));
+  #state: 'open' | 'broken' | 'closed' = 'open';
   #number: number;
   #trouble: string | null = null;
   #recordChanges = 0;
-  #idle: Promise<void> = Promise.resolve();
 
   constructor(db: Database, writer: SqliteThread, direct: DirectLog, options: LedgerOptions) {
     this.#db = db;
@@ -100,7 +95,7 @@ export class SqliteLedger implements Ledger {
     this.#accounts = new Accounts(db);
     this.#revisions = new RecordRevisions(db);
     this.#replays = new Replays(db, options.idempotencyRetentionMs);
-    this.#number = Math.max(this.#accounts.replay(), readFoldedTo(db));
+    this.#number = replayLog(db, this.#accounts);
     this.#numbers = new AccountNumbers(writer);
     this.#windows = new AdHocWindows(db, {
       nowMs: () => this.nowMs(),
@@ -129,7 +124,7 @@ export class SqliteLedger implements Ledger {
   }
 
   get waiting(): number {
-    return this.#waiting.length;
+    return this.#queue.length;
   }
 
   get trouble(): string | null {
@@ -175,15 +170,7 @@ export class SqliteLedger implements Ledger {
   async listDueRefills(dueUntilMs: number, limit: number, after: DueCursor | null): Promise<readonly DueRefill[]> {
     // The index knows what is folded. Once for a pass: what the pass itself writes lies behind its cursor.
     if (after === null) await this.#folding.catchUp();
-    const rows = this.#db
-      .query(
-        `SELECT a.id AS account, a.due_at_ms AS dueAtMs, coalesce(k.id, i.id) AS owner
-         FROM accounts a LEFT JOIN keys k ON k.credits_account = a.id LEFT JOIN identities i ON i.credits_account = a.id
-         WHERE coalesce(k.id, i.id) IS NOT NULL AND a.due_at_ms > 0 AND a.due_at_ms <= ?1 AND (a.due_at_ms, a.id) > (?2, ?3)
-         ORDER BY a.due_at_ms, a.id LIMIT ?4`,
-      )
-      .all(dueUntilMs, after?.dueAtMs ?? 0, after?.account ?? 0, limit) as DueRefill[];
-    return rows;
+    return readDueRefills(this.#db, dueUntilMs, limit, after);
   }
 
   async prune(): Promise<void> {
@@ -204,50 +191,29 @@ export class SqliteLedger implements Ledger {
   /** Waits for what is under way, folds the log and lets nothing more in. */
   async close(): Promise<void> {
     if (this.#writer.isBroken) return;
-    while (this.#waiting.length > 0 || this.#state === 'running') await this.#idle;
+    await this.#queue.untilIdle();
     this.#state = 'closed';
     await this.#folding.finish();
   }
 
   #enqueue<T extends Outcome>(work: Work): Deferred<T> {
-    if (this.#writer.isBroken || this.#state === 'broken' || this.#state === 'closed') {
+    if (this.#writer.isBroken || this.#state !== 'open') {
       return Deferred.failed(new StorageUnavailable('The database is closed or has failed.'));
     }
-    if (this.#waiting.length >= this.#options.maxWaiting) {
+    if (this.#queue.length >= this.#options.maxWaiting) {
       return Deferred.failed(new StorageUnavailable('Too many requests are waiting for the ledger.'));
     }
     const answer = new Deferred<T>();
-    this.#waiting.push({ work, answer: answer as unknown as Deferred<Outcome> });
-    if (this.#state === 'idle') {
-      this.#state = 'running';
-      this.#idle = new Promise((done) => {
-        // After the sockets that are readable in this turn: they join the first batch.
-        setImmediate(() => this.#begin(0, MAX_TURNS, done));
-      });
-    }
+    this.#queue.add({ work, answer: answer as unknown as Deferred<Outcome> });
     return answer;
   }
 
-  /** What arrives while a crowd is read joins its batch: a flush for 64 costs little more than one for 32. */
-  #begin(seen: number, turnsLeft: number, done: () => void): void {
-    const waiting = this.#waiting.length;
-    if (waiting - seen < CROWD || turnsLeft === 0) void this.#drain().then(done);
-    else setImmediate(() => this.#begin(waiting, turnsLeft - 1, done));
+  async #runUnlessBroken(items: readonly Item[]): Promise<void> {
+    if (this.#state === 'broken') failAll(items, new StorageUnavailable('The database has failed.'));
+    else await this.#run(items);
   }
 
-  async #drain(): Promise<void> {
-    while (this.#waiting.length > 0) {
-      const items = this.#waiting.length <= MAX_BATCH ? this.#waiting : this.#waiting.slice(0, MAX_BATCH);
-      this.#waiting = items === this.#waiting ? [] : this.#waiting.slice(MAX_BATCH);
-      if (this.#state === 'broken') failAll(items, new StorageUnavailable('The database has failed.'));
-      else await this.#run(items);
-      // What an answer has brought with it is not decided before others had their turn: they may need no commit.
-      if (this.#waiting.length > 0) await new Promise((go) => setImmediate(go));
-    }
-    if (this.#state === 'running') this.#state = 'idle';
-  }
-
-  /** Decides and commits; never throws: every item is answered in here. */
+  /** Decides and commits. Never throws: every item is answered in here. */
   async #run(items: readonly Item[]): Promise<void> {
     const committed = { accounts: this.#accounts, replays: this.#replays, revisions: this.#revisions };
     const batch = new Batch(committed, this.nowMs(), MAX_LIVE_IDEMPOTENCY_KEYS);
@@ -331,9 +297,4 @@ export class SqliteLedger implements Ledger {
 
 function failAll(items: readonly Item[], error: Error): void {
   for (const item of items) item.answer.fail(error);
-}
-
-function readFoldedTo(db: Database): number {
-  const row = db.query("SELECT value FROM installation WHERE name = 'folded_to'").get() as { value: string } | null;
-  return row === null ? 0 : Number(row.value);
 }

@@ -124,7 +124,7 @@ export class Writer {
         'DELETE FROM ledger_log WHERE number IN (SELECT number FROM ledger_log WHERE number <= ? ORDER BY number LIMIT ?)',
         [number, rows],
       );
-      this.#put('folded_to', String(number));
+      this.#put('applied_to', String(number));
     });
     return removed < rows;
   }
