@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'bun:test';
 
 import { Batch } from '../../../src/storage/sqlite/ledger/batch.ts';
-import { Committing } from '../../../src/storage/sqlite/ledger/commitPath.ts';
+import { CommitPath } from '../../../src/storage/sqlite/ledger/commitPath.ts';
 import type { Commit } from '../../../src/storage/sqlite/log/writer.ts';
 import { WriteFailure } from '../../../src/storage/sqlite/file/writeFailure.ts';
 
@@ -14,7 +14,7 @@ let tookMs = QUICK_MS;
 let failure: WriteFailure | null = null;
 let isIdle = true;
 let number = 0;
-let committing: Committing;
+let committing: CommitPath;
 
 beforeEach(() => {
   went = [];
@@ -40,11 +40,11 @@ beforeEach(() => {
       return tookMs;
     },
   };
-  committing = new Committing(thread, direct);
+  committing = new CommitPath(thread, direct);
 });
 
 function batch(): Batch {
-  const made = new Batch({ replays: { rotation: () => ({ empties: false }) } } as never, 0, 0);
+  const made = new Batch({ idempotency: { rotation: () => ({ empties: false }) } } as never, 0, 0);
   made.put(1, { kind: 'credits', value: 1, mark: 0, dueAtMs: 0, revision: 1 });
   return made;
 }
@@ -136,8 +136,8 @@ describe('a batch that only spends', () => {
 
 test('a batch with more to it always goes through the thread', async () => {
   await here(100);
-  const more = new Batch({ replays: { rotation: () => ({ empties: true }) } } as never, 0, 0);
-  more.decide({ rotateReplays: true });
+  const more = new Batch({ idempotency: { rotation: () => ({ empties: true }) } } as never, 0, 0);
+  more.decide({ rotateIdempotency: true });
   await committing.commit(more, ++number);
   expect(went.at(-1)).toBe('commit 101');
 });

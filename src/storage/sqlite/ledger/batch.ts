@@ -14,9 +14,9 @@ import type { Change, ChangeOutcome } from '../../port/storage.ts';
 import { tellBalances } from '../../sql/balances.ts';
 import type { Accounts } from './accounts.ts';
 import { BatchRevisions, type RecordRevisions } from './recordRevisions.ts';
-import type { Replays, Rotation } from './idempotency.ts';
-import { isCount, toEntries } from '../log/loggedAccount.ts';
-import type { Commit, EventRow, ReplayRow, WindowWrite } from '../log/writer.ts';
+import type { Idempotency, Rotation } from './idempotency.ts';
+import { isCount, toLoggedAccounts } from '../log/loggedAccount.ts';
+import type { Commit, EventRow, AnswerRow, WindowWrite } from '../log/writer.ts';
 
 /** A change of this adapter may also name ad-hoc windows. */
 export type SqliteChange = Omit<Change, 'writes'> & {
@@ -27,58 +27,59 @@ export type Work =
   | { readonly spend: Spend }
   | { readonly change: SqliteChange }
   | { readonly lookUp: IdempotencyKey }
-  | { readonly rotateReplays: true };
+  | { readonly rotateIdempotency: true };
 
-/** What is durable, as it is kept in memory. */
+/** What is durable, as memory has it. */
 export interface Committed {
   readonly accounts: Accounts;
-  readonly replays: Replays;
+  readonly idempotency: Idempotency;
   readonly revisions: RecordRevisions;
 }
 
-/** What a batch has decided on top of the committed state. Nothing outside sees it before it is durable. */
+/** What a batch has decided, on top of the committed state. Nobody else sees it before it is durable. */
 export class Batch implements LedgerView {
   readonly accounts = new Map<number, AccountState | null>();
-  readonly replays = new Map<string, { key: IdempotencyKey; replay: StoredReplay }>();
-  readonly #newReplaysOf = new Map<string, number>();
+  /** Answers to remember under idempotency keys. */
+  readonly answers = new Map<string, { key: IdempotencyKey; replay: StoredReplay }>();
+  readonly #newAnswersOf = new Map<string, number>();
   readonly #writes: SqliteChange['writes'][number][] = [];
   readonly #events: EventRow[] = [];
   readonly #committed: Accounts;
-  readonly #committedReplays: Replays;
+  readonly #idempotency: Idempotency;
   readonly #nowMs: number;
   readonly revisions: BatchRevisions;
   #mustRotate = false;
-  readonly #maxLiveReplays: number;
-  /** Where this batch's replays go. */
+  readonly #maxLiveAnswers: number;
+  /** Which partition the answers of this batch go to. */
   readonly rotation: Rotation;
 
-  constructor({ accounts, replays, revisions }: Committed, nowMs: number, maxLiveReplays: number) {
+  constructor({ accounts, idempotency, revisions }: Committed, nowMs: number, maxLiveAnswers: number) {
     this.#committed = accounts;
-    this.#committedReplays = replays;
+    this.#idempotency = idempotency;
     this.revisions = new BatchRevisions(revisions);
     this.#nowMs = nowMs;
-    this.#maxLiveReplays = maxLiveReplays;
-    this.rotation = replays.rotation(nowMs);
+    this.#maxLiveAnswers = maxLiveAnswers;
+    this.rotation = idempotency.rotation(nowMs);
   }
 
   decide(work: Work): SpendOutcome | ChangeOutcome | null {
-    if ('spend' in work) return decideSpend(this, work.spend, this.#nowMs, this.#maxLiveReplays);
+    if ('spend' in work) return decideSpend(this, work.spend, this.#nowMs, this.#maxLiveAnswers);
     if ('change' in work) return this.#applyChange(work.change);
     if ('lookUp' in work) return replayOf(this, work.lookUp);
     this.#mustRotate = this.rotation.empties;
     return null;
   }
 
-  /** The replays' partitions are made ready with this batch. */
+  /** This batch makes the partitions of idempotency ready. */
   get rotates(): boolean {
-    return this.#mustRotate || this.replays.size > 0;
+    return this.#mustRotate || this.answers.size > 0;
   }
 
   get isEmpty(): boolean {
     return this.accounts.size === 0 && this.isPlain;
   }
 
-  /** It changes accounts at the most. */
+  /** It only spends: no records, no events, no remembered answers. */
   get isPlain(): boolean {
     return !this.rotates && this.#writes.length === 0 && this.#events.length === 0;
   }
@@ -90,15 +91,15 @@ export class Batch implements LedgerView {
   toCommit(number: number): Commit {
     return {
       number,
-      accounts: toEntries(this.accounts),
+      accounts: toLoggedAccounts(this.accounts),
       writes: this.#writes,
       events: this.#events,
-      remembered: this.rotates ? { rotation: this.rotation, answers: this.#answers() } : null,
+      remembered: this.rotates ? { rotation: this.rotation, answers: this.#answerRows() } : null,
     };
   }
 
-  #answers(): ReplayRow[] {
-    return Array.from(this.replays.values(), ({ key, replay: { requestDigest, ...outcome } }) => ({
+  #answerRows(): AnswerRow[] {
+    return Array.from(this.answers.values(), ({ key, replay: { requestDigest, ...outcome } }) => ({
       scope: key.scope,
       id: key.id,
       requestDigest,
@@ -115,26 +116,26 @@ export class Batch implements LedgerView {
     return own === undefined ? this.#committed.get(id) : (own ?? undefined);
   }
 
-  /** The guards of the table, before the commit: a state that it would refuse must not be answered. */
+  /** Checks what the table checks, before the commit: a state that the table refuses must not be answered. */
   put(id: number, state: AccountState): void {
     if (!isSound(state)) throw new Error(`account ${id} would get an impossible state`);
     this.accounts.set(id, state);
   }
 
   replay(key: IdempotencyKey): StoredReplay | undefined {
-    return this.replays.get(replayName(key))?.replay ?? this.#committedReplays.find(key);
+    return this.answers.get(answerName(key))?.replay ?? this.#idempotency.find(key);
   }
 
   liveReplays(scope: string): number {
-    return this.#committedReplays.live(scope) + (this.#newReplaysOf.get(scope) ?? 0);
+    return this.#idempotency.live(scope) + (this.#newAnswersOf.get(scope) ?? 0);
   }
 
   remember(key: IdempotencyKey, replay: StoredReplay): void {
-    this.replays.set(replayName(key), { key, replay });
-    this.#newReplaysOf.set(key.scope, (this.#newReplaysOf.get(key.scope) ?? 0) + 1);
+    this.answers.set(answerName(key), { key, replay });
+    this.#newAnswersOf.set(key.scope, (this.#newAnswersOf.get(key.scope) ?? 0) + 1);
   }
 
-  /** All accounts of the change, or none: they are decided before the first is put. */
+  /** All accounts of the change, or none: all are decided before the first is put. */
   #applyChange(change: SqliteChange): ChangeOutcome {
     const before = change.accounts.map(({ account }) => this.account(account));
     const after: (AccountState | null)[] = [];
@@ -154,7 +155,7 @@ export class Batch implements LedgerView {
   }
 }
 
-/** Ad-hoc windows decide nothing. */
+/** An ad-hoc window has no revision that a fence could name. */
 function isWindowWrite(write: SqliteChange['writes'][number]): write is WindowWrite {
   return write.kind === 'insertWindow' || write.kind === 'removeWindow';
 }
@@ -163,6 +164,6 @@ function isSound({ value, mark, dueAtMs, revision }: AccountState): boolean {
   return isCount(value) && isCount(mark) && isCount(dueAtMs) && isCount(revision);
 }
 
-function replayName(key: IdempotencyKey): string {
+function answerName(key: IdempotencyKey): string {
   return `${key.scope}\0${key.id}`;
 }

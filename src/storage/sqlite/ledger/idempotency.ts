@@ -2,25 +2,26 @@ import type { Database } from 'bun:sqlite';
 
 import type { IdempotencyKey, StoredReplay } from '../../../core/spend.ts';
 
-/** Scopes whose number of live replays is remembered; beyond it they are counted again. */
+/** Scopes whose number of live answers is kept in memory; others are counted again. */
 const MAX_COUNTED_SCOPES = 10_000;
 
-interface ReplayRowRead {
+interface StoredRow {
   request_digest: string;
   outcome: string;
 }
 
 /**
- * Idempotency keys, in two partitions. New ones go to the running one; when that has run for the retention, the other one is
- * emptied and runs on: a key lives for at least one retention, and for two while keys keep coming. What is noted is since when
- * which one runs, so the retention can be changed, and a clock that was ahead does not keep them for ever.
+ * Answers that are remembered under idempotency keys, in two partitions. New answers go to the running partition. After one
+ * retention the other partition is emptied and runs on. So an answer lives for at least one retention, and for two at the most
+ * while answers keep coming. The database notes which partition runs since when: the retention can be changed, and a clock that
+ * was ahead does not keep answers for ever.
  */
-export class Replays {
+export class Idempotency {
   readonly #live = new Map<string, number>();
   readonly #retentionMs: number;
   readonly #select;
   readonly #count;
-  /** null before the first replay. */
+  /** null before the first answer. */
   #running: Running | null;
 
   constructor(db: Database, retentionMs: number) {
@@ -37,7 +38,7 @@ export class Replays {
   }
 
   find(key: IdempotencyKey): StoredReplay | undefined {
-    const row = this.#select.get(key.scope, key.id) as ReplayRowRead | null;
+    const row = this.#select.get(key.scope, key.id) as StoredRow | null;
     if (row === null) return undefined;
     return { requestDigest: row.request_digest, ...(JSON.parse(row.outcome) as Omit<StoredReplay, 'requestDigest'>) };
   }
@@ -57,11 +58,11 @@ export class Replays {
     if (live !== undefined) this.#live.set(scope, live + 1);
   }
 
-  /** Where a replay goes now, and what has to happen before it does. */
+  /** The partition that an answer goes to now, and what has to happen first. */
   rotation(nowMs: number): Rotation {
     const running = this.#running;
     if (running === null) return { running: { partition: 0, sinceMs: nowMs }, empties: false, isDue: true };
-    // Set back by more than a correction: it counts anew from here.
+    // The clock was set back: the retention counts again from here.
     if (nowMs < running.sinceMs) return { running: { ...running, sinceMs: nowMs }, empties: false, isDue: true };
     if (nowMs < running.sinceMs + this.#retentionMs) return { running, empties: false, isDue: false };
     const partition = running.partition === 0 ? 1 : 0;
@@ -82,8 +83,8 @@ interface Running {
 
 export interface Rotation {
   readonly running: Running;
-  /** The partition that runs on held older replays. */
+  /** The partition that runs on holds older answers, which have to go. */
   readonly empties: boolean;
-  /** What runs is not noted in the database yet. */
+  /** The database does not know yet that this partition runs. */
   readonly isDue: boolean;
 }

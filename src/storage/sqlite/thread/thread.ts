@@ -7,7 +7,7 @@ import type { ThreadCall, ThreadReply, ThreadStart } from './threadClient.ts';
 import { type Commit, Writer } from '../log/writer.ts';
 import { yieldToOthers } from './lowPriority.ts';
 
-/** Entry of a worker thread: the first message says what it is, each later one is a call that gets one reply, in order. */
+/** Entry of a worker thread. The first message says what the thread is; each later one is a call, answered in order. */
 
 declare const self: Worker;
 
@@ -38,10 +38,10 @@ function carryOut(call: ThreadCall): unknown {
       return start(...call.args);
     case 'commit':
       return commit(...call.args);
-    case 'fold':
-      return writer?.fold(...call.args);
-    case 'trim':
-      return writer?.trim(...call.args);
+    case 'applyAccounts':
+      return writer?.applyAccounts(...call.args);
+    case 'trimLog':
+      return writer?.trimLog(...call.args);
     case 'saveLocalCounts':
       return writer?.saveLocalCounts(...call.args);
     case 'pruneLocalCounts':
@@ -78,7 +78,7 @@ function commit(batch: Commit): number {
   return performance.now() - startedAt;
 }
 
-/** After it nothing is done any more: who asked was told that nothing is, and may ask another thread for the same. */
+/** After this failure the thread does nothing more: callers were told so, and may ask another thread for the same. */
 let broken: WriteFailure | null = null;
 
 self.onmessage = (event: MessageEvent<ThreadCall>) => {
@@ -90,7 +90,7 @@ self.onmessage = (event: MessageEvent<ThreadCall>) => {
     const failure = toWriteFailure(error);
     if (failure.kind === 'broken' && broken === null) {
       broken = failure;
-      // Before anyone knows: another thread may take its place, and the end of this one comes at some time.
+      // Close the files before anyone hears of it: another thread may take over before this one has ended.
       writer?.letGo();
       reader?.close();
     }

@@ -4,7 +4,7 @@ import type { Statement } from '../../sql/statement.ts';
 import { requireSpareFiles } from '../file/spareFiles.ts';
 import type { Commit, WriterOptions } from '../log/writer.ts';
 
-/** What a thread is: the only writer of the database, that of the counts, which no verification waits for, or a reader of both. */
+/** What a thread is: the writer of the database, the writer of analytics.db, for which no verification waits, or a reader of both. */
 export type ThreadStart =
   | ({ readonly role: 'writer' | 'counts' } & WriterOptions)
   | { readonly role: 'reader'; readonly path: string; readonly analyticsPath: string };
@@ -14,20 +14,20 @@ interface ThreadMethods {
   start(options: ThreadStart): void;
   /** Answers how many milliseconds it took. */
   commit(commit: Commit): number;
-  fold(numbers: Float64Array): void;
-  trim(number: number, rows: number): boolean;
+  applyAccounts(numbers: Float64Array): void;
+  trimLog(number: number, rows: number): boolean;
   saveLocalCounts(counts: LocalCountColumns, isLast: boolean): void;
   pruneLocalCounts(endedAtMs: number): void;
   reserve(count: number): number;
   noteCommit(path: string, text: string): void;
   setMaxPages(pages: number | null): void;
   query(statement: Statement): unknown[];
-  /** All in one transaction; answers how many rows each of them changed. */
+  /** All in one transaction. Answers how many rows each of them changed. */
   write(statements: readonly Statement[]): number[];
   unpackTallies(): boolean;
   foldTallies(): boolean;
   close(): void;
-  /** From now on nothing is written, not even what is left of a write that failed. */
+  /** From now on the thread writes nothing, not even the rest of a write that failed. */
   letGo(): void;
 }
 
@@ -39,7 +39,7 @@ export type ThreadReply =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly kind: FailureKind; readonly message: string };
 
-/** What a thread opens to start, twice: its event loop, the program, the database. Measured: 6. */
+/** Twice what a thread opens to start (event loop, program, database). Measured: 6. */
 const FILES_OF_A_THREAD = 12;
 
 interface Waiter {
@@ -61,7 +61,7 @@ export class SqliteThread {
       await thread.call('start', options);
       return thread;
     } catch (error) {
-      // A thread without its database is of no use, whatever the reason is.
+      // A thread without its database is of no use.
       thread.#worker.terminate();
       throw error;
     }
@@ -111,10 +111,10 @@ export class SqliteThread {
     if (!reply.ok && reply.kind === 'broken') this.#fail(new WriteFailure('broken', reply.message));
   }
 
-  /** Nothing more is asked of this thread, and nobody hears of what it was asked. */
+  /** Asks nothing more of this thread. Everyone who waits for it fails. */
   breakDown(failure: WriteFailure): void {
     if (this.#dead !== null) return;
-    // Ended as it is, it would bring the log into the database first: a second flush after one that has failed.
+    // Ended at once, the thread would checkpoint first: a second flush after one that has failed.
     this.#worker.onmessage = (event: MessageEvent<ThreadReply>) => {
       if (!event.data.ok) this.#worker.terminate();
     };
@@ -122,7 +122,7 @@ export class SqliteThread {
     this.#fail(failure, false);
   }
 
-  /** A thread that has told of a failure has let go by itself. */
+  /** A thread that reports a failure has closed its files by itself. */
   #fail(failure: WriteFailure, hasLetGo = true): void {
     if (this.#dead !== null) return;
     this.#dead = failure;
