@@ -10,11 +10,11 @@ import { toIdentityEntry, toKeyEntry } from './makeEntry.ts';
 import { PackedKeys } from './packedKeys.ts';
 import { Question } from './question.ts';
 
-/** Digests of unknown keys that are remembered, so that a flood of one wrong key asks the database once. */
+/** Digests of unknown keys to remember: a flood of one wrong key asks the database once. */
 const MAX_UNKNOWN = 10_000;
-/** Lookups that may wait; one more is refused at once, and keys already seen are not slowed by them. */
+/** Lookups that may wait. One more is refused at once; cached keys are not slowed by them. */
 const MAX_WAITING_LOOKUPS = 10_000;
-/** Questions to the database at one time; what is asked meanwhile is one question together. */
+/** Questions to the database at one time. Lookups that arrive meanwhile form the next question together. */
 const MAX_QUESTIONS = 2;
 /** Keys of one question. */
 const MAX_ASKED = 500;
@@ -23,7 +23,7 @@ interface Lookup {
   readonly promise: Promise<KeyEntry | null>;
   resolve(entry: KeyEntry | null): void;
   reject(error: Error): void;
-  /** The key changed while it was being read: what was read must not be kept. */
+  /** The key changed during the read: the answer must not be kept. */
   changed: boolean;
 }
 
@@ -34,8 +34,8 @@ interface Lookup {
  *                               --not there--> known as unknown  --drop--> absent
  *   looking up --drop--> looking up, and read again when the first answer arrives
  *
- * Lookups of one turn of the event loop are one question to the database, and so are those that come while questions are
- * under way. A key is asked for once however many verifications wait for it.
+ * Lookups of one turn of the event loop form one question to the database, and so do those that arrive while questions are under
+ * way. A key is asked for once, however many verifications wait for it.
  */
 export class KeyCache {
   readonly #records: Records;
@@ -46,7 +46,7 @@ export class KeyCache {
   readonly #unknown = new Set<string>();
   readonly #lookups = new Map<string, Lookup>();
   readonly #apiIds = new Map<string, string>();
-  /** Of the keys in `#entries`, by id; each is one object for all of them. */
+  /** The identities of keys in `#entries`, by id: one object for all keys of an identity. */
   readonly #identities = new Map<string, IdentityEntry>();
   #asking: string[] = [];
   readonly #questions = new Set<Question>();
@@ -72,7 +72,7 @@ export class KeyCache {
     return this.#lookups.size;
   }
 
-  /** Without any I/O: the key, null when it is known not to exist, undefined when it has to be looked up. */
+  /** Without I/O: the key; null: there is no such key; undefined: it has to be looked up. */
   peek(digest: string): KeyEntry | null | undefined {
     const entry = this.#packed.get(digest) ?? this.#entries.get(digest);
     if (entry === undefined) return this.#unknown.has(digest) ? null : undefined;
@@ -104,7 +104,7 @@ export class KeyCache {
     else this.#packed.keepLocal(cached, owner);
   }
 
-  /** The key was made, changed or removed: nobody who asks from now on gets what was known before. */
+  /** The key was made, changed or removed. From now on nobody gets what was known before. */
   drop(digest: string): void {
     this.#packed.delete(digest);
     this.#entries.delete(digest);
@@ -113,7 +113,7 @@ export class KeyCache {
     if (lookup !== undefined) lookup.changed = true;
   }
 
-  /** Keys of this api were deleted, all of them. */
+  /** All keys of this api were deleted. */
   dropApi(apiId: string): void {
     this.#packed.dropApi(apiId);
     for (const [digest, entry] of this.#entries) if (entry.apiId === apiId) this.#entries.delete(digest);
@@ -127,7 +127,7 @@ export class KeyCache {
     for (const question of this.#questions) question.identities.add(id);
   }
 
-  /** What was known of an identity turned out to be old. */
+  /** This entry turned out to be old. A newer one of the same identity stays. */
   dropIdentityOf(entry: IdentityEntry): void {
     if (this.#identities.get(entry.id) === entry) this.dropIdentity(entry.id);
   }
@@ -162,7 +162,7 @@ export class KeyCache {
       const found = await this.#records.findKeysByDigest(digests);
       for (const [i, digest] of digests.entries()) this.#receive(digest, found[i] ?? null, question);
     } catch (error) {
-      // Those behind too: of a database that does not answer they would wait for one time limit after the other.
+      // Waiting lookups fail too: otherwise they would wait for one time limit after the other.
       for (const digest of [...digests, ...this.#asking.splice(0)]) this.#finish(digest)?.reject(error as Error);
     } finally {
       this.#questions.delete(question);
@@ -195,7 +195,7 @@ export class KeyCache {
     return toKeyEntry(found, this.#shared(found.key.apiId), identity);
   }
 
-  /** The newest that was read: two keys of an identity may be read in one order and arrive in the other. */
+  /** The newest that was read: two keys of an identity may arrive in another order than they were read. */
   #sharedIdentity(record: NonNullable<KeyWithIdentity['identity']>): IdentityEntry {
     const known = this.#identities.get(record.id);
     if (known !== undefined && known.revision >= record.revision) return known;

@@ -34,11 +34,11 @@ import { RowIndex } from './rowIndex.ts';
 const FIRST_ROWS = 1024;
 
 /**
- * Most keys have no name, no metadata and no owner. They are kept here, in blocks of numbers outside of the garbage
- * collector's sight: with 100,000 keys as objects every collection has to walk through them, which was measured to cost a
- * quarter of the throughput, and a million of them would not fit in memory as comfortably.
+ * Keys as blocks of numbers, which the garbage collector does not walk through. Most keys have no name, no metadata and no owner,
+ * and fit into a row (packedRow.ts). With 100,000 keys as objects every collection walks through all of them, which was measured
+ * to cost a quarter of the throughput.
  *
- * Rows (packedRow.ts) are appended and never reused, and everything is packed anew when half of it is dropped.
+ * Rows are appended and never reused. When half of them are dropped, the others are packed again into new blocks.
  */
 export class PackedKeys implements KeyCounts {
   readonly #readerOf: TextReader;
@@ -48,7 +48,7 @@ export class PackedKeys implements KeyCounts {
   #used = 0;
   #live = 0;
   #oldest = 0;
-  /** The place of the first row: a place is never given twice. */
+  /** The place of the first row. A place is never given twice, so an entry of an old block finds no wrong row. */
   #firstPlace = 0;
   readonly generations = new PackedCounts();
   onDropped: (tally: OpenTally, isSealed: boolean) => void = () => {};
@@ -69,7 +69,7 @@ export class PackedKeys implements KeyCounts {
     return row < 0 ? undefined : this.#toEntry(row);
   }
 
-  /** False when the key has more to it than fits in a row. */
+  /** False: the key has more to it than fits into a row. */
   add(digest: string, found: KeyWithIdentity): boolean {
     const { key, identity } = found;
     if (identity !== null || toExtras(found) !== null) return false;
@@ -135,7 +135,7 @@ export class PackedKeys implements KeyCounts {
     return (entry as CachedEntry).place < 0;
   }
 
-  /** Until the rows are packed anew. */
+  /** Kept until the rows are packed again. */
   keepLocal(entry: KeyEntry, owner: LocalOwner): void {
     const row = this.#rowOf(entry);
     if (row >= 0 && this.#limitsNumber(row) !== 0) this.#locals.put(row, owner);
@@ -190,7 +190,7 @@ export class PackedKeys implements KeyCounts {
     return { account: this.#account(row), refill: refill === 0 ? null : this.#shared.refills.at(refill) };
   }
 
-  /** -1: the entry is kept as an object, or its row was dropped or packed anew. */
+  /** -1: the entry is kept as an object, or its row was dropped or packed again. */
   #rowOf(entry: KeyEntry): number {
     const row = (entry as CachedEntry).place - this.#firstPlace;
     return row < 0 || (this.#rows.word(row, FLAGS) & LIVE) === 0 ? -1 : row;
@@ -212,11 +212,11 @@ export class PackedKeys implements KeyCounts {
   #makeRoom(): void {
     if (this.#used < this.#rows.capacity) return;
     if (this.#live * 2 > this.#used) this.#rows.grow();
-    else this.#packAnew();
+    else this.#packAgain();
   }
 
-  /** Half of them was dropped: what lives is packed into blocks of the same size. */
-  #packAnew(): void {
+  /** Half of the rows were dropped: the others move into new blocks of the same size. */
+  #packAgain(): void {
     const [before, used] = [this.#rows.words, this.#used];
     this.#resize(used);
     for (let row = 0; row < used; row++) {
@@ -228,7 +228,7 @@ export class PackedKeys implements KeyCounts {
     this.generations.listAnew(this.#rows.words, COUNTS, ROW, this.#used);
   }
 
-  /** New and empty blocks; places in the old ones stand for nothing any more. */
+  /** New, empty blocks. Places in the old blocks are invalid from now on. */
   #resize(rows: number): void {
     this.#firstPlace += this.#used;
     this.#rows = new RowMemory(rows, this.#readerOf);

@@ -35,7 +35,7 @@ export function readNote(folder: string): FolderNote | null {
   return number === undefined || id === undefined ? null : { number: Number(number), id };
 }
 
-export interface Claim {
+export interface DataFolderIdentity {
   readonly folder: string;
   readonly newId: () => string;
 }
@@ -55,7 +55,7 @@ export function refuseCopy(db: Database, folder: string): void {
  * Gives the data folder and the database the same id, and answers it. The file is written first: after a crash in between, the
  * database takes the id of the file. An accepted copy gets a new id.
  */
-export function claimFolder(db: Database, { folder, newId }: Claim): string {
+export function claimFolder(db: Database, { folder, newId }: DataFolderIdentity): string {
   const [known, note] = [readFolderId(db), readNote(folder)];
   if (known !== null && note?.id === known) return known;
   const id = (known === null ? note?.id : null) ?? newId();
