@@ -152,6 +152,6 @@ function observeLedger(metrics: HttpMetrics, log: Log): LedgerObserver {
       failure = reason;
     },
     noteFailed: (reason) => log.warn('commit-number could not be written; it is tried again', { reason }),
-    foldFailed: (reason) => log.warn('the log could not be folded into the tables; it is kept', { reason }),
+    applyFailed: (reason) => log.warn('the log could not be applied to the accounts table; it is kept', { reason }),
   };
 }

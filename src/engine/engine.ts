@@ -19,7 +19,6 @@ import { type QuotaLimits, Quotas } from './admin/change/quotas.ts';
 import { RootKeyAdmin } from './admin/rootKeys/rootKeyAdmin.ts';
 import { LocalLimits } from './local/localLimits.ts';
 import { KeyCache } from './cache/keyCache.ts';
-import { PackedKeys } from './cache/packedKeys.ts';
 import { makeStandalone, type Standalone } from './standalone/makeStandalone.ts';
 import { RefillPlans } from './refill/refillPlans.ts';
 import { RefillSweep } from './refill/refillSweep.ts';
@@ -79,13 +78,13 @@ export class Engine {
     const refills = new RefillPlans();
     this.storage = storage;
     this.system = system;
-    this.keyCache = new KeyCache(storage.records, maxCachedKeys, new PackedKeys(system.textReader));
+    this.keyCache = new KeyCache(storage.records, maxCachedKeys, system.textReader);
     this.localLimits = new LocalLimits(storage.localCounts, {
       nowMs: () => storage.ledger.nowMs(),
       maxOwners: maxLocalOwners,
       maxPerGroup: options.maxLimitsPerNamespace,
     });
-    this.tally = new TallyBook(this.keyCache.packed, () => storage.ledger.nowMs(), new TagLists(options.maxTagLists));
+    this.tally = new TallyBook(this.keyCache.counts, () => storage.ledger.nowMs(), new TagLists(options.maxTagLists));
     this.verifier = new Verifier({
       keys: this.keyCache,
       localLimits: this.localLimits,

@@ -1,6 +1,4 @@
-import type { TextReader } from './cache/packedRow.ts';
-
-/** What the engine gets from outside: time, randomness and the digests of secrets. */
+/** What the engine takes from its surroundings: time, randomness and the digest of a new secret. */
 export interface System {
   readonly nowMs: () => number;
   readonly randomBytes: (length: number) => Uint8Array;
@@ -13,3 +11,6 @@ export interface System {
   readonly olderDigestsOfSha256: (sha256: string) => readonly string[];
   readonly textReader: TextReader;
 }
+
+/** Reads ASCII out of a block of memory, from one byte up to another. The runtime's own reader is twice as fast as a TextDecoder. */
+export type TextReader = (memory: ArrayBuffer) => (start: number, end: number) => string;

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'bun:test';
 import { existsSync, readdirSync, readlinkSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
+import { SCHEMA_VERSION } from '../../src/storage/sqlite/file/migrate.ts';
 import { until } from '../../tools/cluster/wait.ts';
 import { TestService } from '../support/service.ts';
 import { copyFixture } from '../support/fixtures/databases.ts';
@@ -95,7 +96,8 @@ describe('the file of the analytics', () => {
 
   test('is for its user alone, whoever makes it', async () => {
     using folder = new TempFolder();
-    copyFixture('v2', folder.path);
+    copyFixture(`v${SCHEMA_VERSION}`, folder.path);
+    for (const name of ['analytics.db', 'analytics.db-wal']) rmSync(folder.join(name));
     const made = await keystile(['root-key', 'list'], { environment: { KEYSTILE_DATA: folder.path } });
     expect(made.code).toBe(0);
     expect(statSync(folder.join('analytics.db')).mode & 0o777).toBe(0o600);

@@ -29,13 +29,13 @@ async function readCounters(server: Server, key: string): Promise<Counters> {
 }
 
 /** What a crash left on disk, looked at in a copy: opening the database would tidy it up. */
-function inspectCrashed(folder: TempFolder, round: number): { integrity: unknown; unfolded: number } {
+function inspectCrashed(folder: TempFolder, round: number): { integrity: unknown; unapplied: number } {
   const copy = folder.join(`copy-${round}`);
   cpSync(folder.join('data'), copy, { recursive: true, filter: (path) => !path.endsWith('.sock') });
   using db = new Database(`${copy}/keystile.db`, { readwrite: true });
   const integrity = db.query('PRAGMA integrity_check').all();
-  const { unfolded } = db.query('SELECT count(*) AS unfolded FROM ledger_log').get() as { unfolded: number };
-  return { integrity, unfolded };
+  const { unapplied } = db.query('SELECT count(*) AS unapplied FROM ledger_log').get() as { unapplied: number };
+  return { integrity, unapplied };
 }
 
 /** Kills the server when so many verifications have been answered, and reports what is on disk. */
@@ -65,9 +65,9 @@ describe('kill -9 under load', () => {
         tallies.push(...keys.map((key) => ({ ...key, valid: 0, unanswered: 0 })));
       }
       await crashUnderLoad(server, tallies, killAfter);
-      const { integrity, unfolded } = inspectCrashed(folder, round);
+      const { integrity, unapplied } = inspectCrashed(folder, round);
       expect(integrity).toEqual([{ integrity_check: 'ok' }]);
-      expect(unfolded).toBeGreaterThan(0);
+      expect(unapplied).toBeGreaterThan(0);
     }
     await using survivor = await Server.start(folder);
     for (const { key, valid, unanswered } of tallies) {
@@ -167,7 +167,7 @@ describe('kill -9 while local limits are counted', () => {
   /** What stands in the file, which the process has open. */
   function savedCount(folder: TempFolder): number {
     using db = new Database(folder.join('data', 'analytics.db'), { readonly: true });
-    return db.query('SELECT coalesce(sum(count), 0) FROM edge_counts').values()[0]?.[0] as number;
+    return db.query('SELECT coalesce(sum(count), 0) FROM local_counts').values()[0]?.[0] as number;
   }
 
   test('what was counted is saved behind the requests, also after a while in which nothing was', async () => {

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'bun:test';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 
 import { readNote } from '../../src/storage/sqlite/file/folderNote.ts';
-import { SCHEMA_VERSION } from '../../src/storage/sqlite/file/schema.ts';
+import { SCHEMA_VERSION } from '../../src/storage/sqlite/file/migrate.ts';
 import { runToEnd, TempFolder } from './process.ts';
 import { ROOT_KEY, Server } from './server.ts';
 

@@ -1,21 +1,21 @@
 import { Database } from 'bun:sqlite';
 import { describe, expect, test } from 'bun:test';
-import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 
-import { attachAnalytics, prepareAnalytics, takeOverCounts } from '../../src/storage/sqlite/analytics/analyticsFile.ts';
-import { migrate, readSchemaVersion, SCHEMA_VERSION } from '../../src/storage/sqlite/file/schema.ts';
+import { readSchemaVersion, SCHEMA_VERSION } from '../../src/storage/sqlite/file/migrate.ts';
+import { until } from '../../tools/cluster/wait.ts';
 import { checkAdditions } from '../support/fixtures/additions.ts';
 import { copyFixture, fixtureVersions, type MadeKey } from '../support/fixtures/databases.ts';
 import { TestService } from '../support/service.ts';
 import { copyCheckout } from './checkout.ts';
-import { type Launch, runToEnd, serveFrom, TempFolder } from './process.ts';
+import { Child, type Launch, runToEnd, serveFrom, TempFolder } from './process.ts';
 import { Server } from './server.ts';
 
 const NEXT_VERSION = SCHEMA_VERSION + 1;
 const PRESENT = `v${SCHEMA_VERSION}`;
 
-/** Verifications of the fixture's api: version 1 counts none, of version 2 the last four were not written down. */
-const COUNTED: Readonly<Record<string, number>> = { v1: 0, v2: 24, v3: 28, v4: 28 };
+/** Verifications of the fixture's api. */
+const COUNTED = 28;
 
 function idsOf(keys: Readonly<Record<string, MadeKey>>): string[] {
   return Object.values(keys)
@@ -69,14 +69,13 @@ describe('databases of every schema version', () => {
       }
     });
 
-    test(`${version}: what came with a later version stands where it was`, async () => {
+    test(`${version}: roles, identities, rotated secrets and overrides stand where they were`, async () => {
       using folder = new TempFolder();
       const { additions, rootKey } = copyFixture(version, folder.path);
-      expect(additions === undefined).toBe(version === 'v1');
       const service = await TestService.start({ folder: folder.path, startsAt: '2026-03-15T12:30:00Z' });
       try {
         service.rootKey = rootKey;
-        if (additions !== undefined) await checkAdditions(service, additions);
+        await checkAdditions(service, additions);
       } finally {
         await service.close();
       }
@@ -91,9 +90,9 @@ describe('databases of every schema version', () => {
         for (let n = 0; n < 2; n++) {
           const counted = await service.ok('/v1/analytics.getVerifications', { apiId, groupBy: 'day' });
           const [{ time, total }] = counted.slice(-1);
-          expect([time, total]).toEqual([Date.parse('2026-03-15T00:00:00Z'), COUNTED[version]]);
+          expect([time, total]).toEqual([Date.parse('2026-03-15T00:00:00Z'), COUNTED]);
           const { lastUsedAt } = await service.ok('/v1/keys.getKey', { keyId: keys.plain.keyId });
-          expect(lastUsedAt).toBe(version === 'v1' ? undefined : Date.parse('2026-03-15T12:00:00Z'));
+          expect(lastUsedAt).toBe(Date.parse('2026-03-15T12:00:00Z'));
           await service.engine.tallyFlush.fold();
         }
       } finally {
@@ -123,56 +122,14 @@ describe('databases of every schema version', () => {
   }
 });
 
-describe('counts that stood in the database itself', () => {
-  const tables = (db: Database): unknown[] =>
-    ['key_tallies', 'api_tallies', 'key_uses'].map((name) => {
-      const there = db.query('SELECT count(*) AS count FROM main.sqlite_schema WHERE name = ?').get(name);
-      return (there as { count: number }).count;
-    });
-
-  function openV2(folder: TempFolder): Database {
-    copyFixture('v2', folder.path);
-    const analytics = new Database(folder.join('analytics.db'), { create: true });
-    analytics.run('PRAGMA journal_mode = WAL');
-    prepareAnalytics(analytics, folder.path);
-    analytics.close();
-    const db = new Database(folder.join('keystile.db'));
-    attachAnalytics(db, folder.join('analytics.db'));
-    return db;
-  }
-
-  test('are not removed there while there is no room for them in their own file', () => {
-    using folder = new TempFolder();
-    using db = openV2(folder);
-    db.run(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
-      INSERT INTO main.key_uses (key_id, last_used_at_ms) SELECT 'key_more_' || i, 1 FROM n`);
-    const { page_count: pages } = db.query('PRAGMA analytics.page_count').get() as { page_count: number };
-    db.run(`PRAGMA analytics.max_page_count = ${pages}`);
-    expect(() => migrate(db)).toThrow('database or disk is full');
-    expect([readSchemaVersion(db), ...tables(db)]).toEqual([2, 1, 1, 1]);
-    db.run('PRAGMA analytics.max_page_count = 100000');
-    migrate(db);
-    expect([readSchemaVersion(db), ...tables(db)]).toEqual([SCHEMA_VERSION, 0, 0, 0]);
-    expect(db.query('SELECT sum(valid) AS valid FROM api_tallies WHERE span = 0').get()).toEqual({ valid: 33 });
-  });
-
-  test('are taken over once, also when a crash came after that and before they were removed', () => {
-    using folder = new TempFolder();
-    using db = openV2(folder);
-    takeOverCounts(db);
-    migrate(db);
-    expect(db.query('SELECT sum(valid) AS valid FROM api_tallies WHERE span = 0').get()).toEqual({ valid: 33 });
-    expect(db.query('SELECT count(*) AS uses FROM key_uses').get()).toEqual({ uses: 11 });
-  });
-});
-
 /** This program with one more migration at the end of its list. */
 function nextProgram(folder: TempFolder, migration: string): Launch {
+  rmSync(folder.join('checkout'), { recursive: true, force: true });
   const checkout = copyCheckout(folder);
-  const path = `${checkout}/src/storage/sqlite/schema.ts`;
+  const path = `${checkout}/src/storage/sqlite/file/migrate.ts`;
   const source = readFileSync(path, 'utf8');
   const end = source.indexOf('];', source.indexOf('MIGRATIONS: readonly string[] = ['));
-  if (end < 0) throw new Error('schema.ts has no list of migrations');
+  if (end < 0) throw new Error('migrate.ts has no list of migrations');
   writeFileSync(path, `${source.slice(0, end)}, ${JSON.stringify(migration)}${source.slice(end)}`);
   return { command: serveFrom(checkout) };
 }
@@ -180,6 +137,18 @@ function nextProgram(folder: TempFolder, migration: string): Launch {
 /** The files beside the database that were put aside. */
 function backups(folder: TempFolder): string[] {
   return readdirSync(folder.join('data')).filter((name) => name.endsWith('.backup'));
+}
+
+/** Another program writes the database now. */
+function isLocked(folder: TempFolder): boolean {
+  using db = new Database(folder.join('data/keystile.db'));
+  try {
+    db.run('BEGIN IMMEDIATE');
+    db.run('ROLLBACK');
+    return false;
+  } catch {
+    return true;
+  }
 }
 
 function versionOf(path: string): number {
@@ -238,5 +207,28 @@ describe('a start that has to migrate', () => {
     expect(versionOf(folder.join('data/keystile.db'))).toBe(SCHEMA_VERSION);
     await using server = await Server.start(folder, { settings });
     expect(await server.verify(keys.credits.key)).toMatchObject({ valid: true, remaining: 95 });
+  });
+
+  test('a crash in the middle of a migration leaves the version before it: both programs serve the database', async () => {
+    using folder = new TempFolder();
+    const { keys, rootKey } = copyFixture(PRESENT, folder.join('data'));
+    const settings = { KEYSTILE_ROOT_KEY: rootKey, KEYSTILE_DATA: folder.join('data') };
+    const endless = 'WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n';
+    const slow = nextProgram(folder, `${ADD_A_COLUMN} CREATE TABLE slow AS ${endless};`);
+    {
+      await using migrating = new Child({ ...slow, settings });
+      await until('the migration is under way', () => backups(folder).length === 1 && isLocked(folder));
+      await migrating.kill9();
+    }
+    expect(versionOf(folder.join('data/keystile.db'))).toBe(SCHEMA_VERSION);
+    {
+      await using server = await Server.start(folder, { settings });
+      expect(await server.verify(keys.credits.key)).toMatchObject({ valid: true, remaining: 95 });
+      expect(await server.stop()).toBe(0);
+    }
+    await using next = await Server.start(folder, { ...nextProgram(folder, ADD_A_COLUMN), settings });
+    expect(await next.verify(keys.credits.key)).toMatchObject({ valid: true, remaining: 94 });
+    expect(versionOf(folder.join('data/keystile.db'))).toBe(NEXT_VERSION);
+    expect(backups(folder).length).toBe(2);
   });
 });

@@ -1,7 +1,8 @@
 import type { Tally, TallyLists } from '../../src/core/verificationCounts.ts';
 import type { VerdictCode } from '../../src/core/verdictCodes.ts';
 import { type ApiRecord, BLANK_API, BLANK_IDENTITY, BLANK_KEY } from '../../src/core/records.ts';
-import { type KeyEntry, toIdentityEntry, toKeyEntry } from '../../src/engine/cache/keyEntry.ts';
+import type { KeyEntry } from '../../src/engine/cache/keyEntry.ts';
+import { toIdentityEntry, toKeyEntry } from '../../src/engine/cache/makeEntry.ts';
 import { PackedKeys } from '../../src/engine/cache/packedKeys.ts';
 import { TagLists } from '../../src/engine/analytics/tagLists.ts';
 import { TallyBook } from '../../src/engine/analytics/openCounts.ts';

@@ -3,7 +3,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { shownStart } from '../../src/core/secret.ts';
-import { migrate } from '../../src/storage/sqlite/file/schema.ts';
+import { migrate } from '../../src/storage/sqlite/file/migrate.ts';
 import { Digester } from '../../src/system.ts';
 import { secretOf } from './requests.ts';
 

@@ -2,7 +2,7 @@ import { TallyLists } from '../../core/verificationCounts.ts';
 import { AskedApis } from './unknownKeyApis.ts';
 import type { KeyEntry } from '../cache/keyEntry.ts';
 import { OpenTally } from './openCount.ts';
-import type { PackedKeys } from '../cache/packedKeys.ts';
+import type { KeyCounts } from '../cache/keyCounts.ts';
 import type { TagList, TagLists } from './tagLists.ts';
 import type { Verdict } from '../verify/verdict.ts';
 import type { VerifyRequest } from '../verify/request.ts';
@@ -31,7 +31,7 @@ const FREE_STEP = 1_000;
  * write the longer it takes.
  */
 export class TallyBook {
-  readonly #packed: PackedKeys;
+  readonly #keyCounts: KeyCounts;
   readonly #nowMs: () => number;
   /** Which tags are counted by themselves. */
   readonly tagLists: TagLists;
@@ -48,11 +48,11 @@ export class TallyBook {
   /** How many generations were sealed until now. */
   seals = 0;
 
-  constructor(packed: PackedKeys, nowMs: () => number, tagLists: TagLists) {
-    this.#packed = packed;
+  constructor(keyCounts: KeyCounts, nowMs: () => number, tagLists: TagLists) {
+    this.#keyCounts = keyCounts;
     this.#nowMs = nowMs;
     this.tagLists = tagLists;
-    packed.onDropped = (tally, isSealed) => this.#keep(tally, isSealed ? this.#sealed : this.#running);
+    keyCounts.onDropped = (tally, isSealed) => this.#keep(tally, isSealed ? this.#sealed : this.#running);
   }
 
   count({ apiId, tags }: VerifyRequest, { code, key, atMs }: Verdict): void {
@@ -60,9 +60,8 @@ export class TallyBook {
     const nowMs = atMs >= this.#minuteMs && atMs < this.#untilMs ? atMs : this.#now();
     if (key === null) return this.#askedFor(apiId, tags)?.add(code, 1, nowMs);
     if (tags !== null) return this.#tagged(key, tags, code === 'VALID').add(code, 1, nowMs);
-    if (key.place < 0) return this.#ofKept(key).add(code, 1, nowMs);
-    if (code === 'VALID' && this.#packed.count(key.place, nowMs)) return;
-    this.#named(key).add(code, 1, nowMs);
+    if (code === 'VALID' && this.#keyCounts.count(key, nowMs)) return;
+    (this.#keyCounts.keeps(key) ? this.#ofKept(key) : this.#named(key)).add(code, 1, nowMs);
   }
 
   /** Tallies that are kept as objects. */
@@ -72,7 +71,7 @@ export class TallyBook {
 
   /** Tallies that are sealed and not taken yet. */
   get waiting(): number {
-    return this.#sealed.length + this.#packed.counts.sealedLength;
+    return this.#sealed.length + this.#keyCounts.generations.sealedLength;
   }
 
   /** Nothing is left of the sealed generation. */
@@ -92,7 +91,7 @@ export class TallyBook {
       tally.take();
       lists.add(tally);
     }
-    while (lists.length < limit && this.#packed.takeSealed(lists, limit - lists.length));
+    while (lists.length < limit && this.#keyCounts.takeSealed(lists, limit - lists.length));
     if (this.isSealedEmpty) this.#ofApi.clear();
     return lists;
   }
@@ -129,7 +128,7 @@ export class TallyBook {
 
   #seal(nextMinuteMs: number): void {
     this.#freeGeneration();
-    this.#packed.counts.swap(nextMinuteMs);
+    this.#keyCounts.generations.swap(nextMinuteMs);
     if (this.#sealed.length === 0) this.#sealed = this.#running;
     else for (const tally of this.#running) this.#sealed.push(tally);
     this.#running = [];
@@ -218,9 +217,9 @@ export class TallyBook {
 
   /** There is one to run next: if not, what is left of the oldest is kept otherwise. */
   #freeGeneration(): void {
-    while (!this.#packed.counts.canSwap) {
+    while (!this.#keyCounts.generations.canSwap) {
       const lists = new TallyLists();
-      this.#packed.takeSealed(lists, FREE_STEP);
+      this.#keyCounts.takeSealed(lists, FREE_STEP);
       for (const tally of lists.tallies()) this.#keep(OpenTally.of(tally), this.#sealed);
     }
   }

@@ -1,15 +1,20 @@
 import { AppError } from '../../core/errors.ts';
 import type { KeyWithIdentity, PoisonedKey, Records } from '../../storage/port/records.ts';
-import { dropFirst } from './dropOldest.ts';
+import { dropFirst } from '../dropFirst.ts';
 import type { LocalOwner } from '../local/localWindow.ts';
-import { type IdentityEntry, type KeyEntry, toIdentityEntry, toKeyEntry } from './keyEntry.ts';
-import type { PackedKeys } from './packedKeys.ts';
+import type { TextReader } from '../system.ts';
+import type { CachedEntry } from './cachedEntry.ts';
+import type { KeyCounts } from './keyCounts.ts';
+import type { IdentityEntry, KeyEntry } from './keyEntry.ts';
+import { toIdentityEntry, toKeyEntry } from './makeEntry.ts';
+import { PackedKeys } from './packedKeys.ts';
+import { Question } from './question.ts';
 
-/** Digests of unknown keys that are remembered, so that a flood of one wrong key asks the database once. */
+/** Digests of unknown keys to remember: a flood of one wrong key asks the database once. */
 const MAX_UNKNOWN = 10_000;
-/** Lookups that may wait; one more is refused at once, and keys already seen are not slowed by them. */
+/** Lookups that may wait. One more is refused at once; cached keys are not slowed by them. */
 const MAX_WAITING_LOOKUPS = 10_000;
-/** Questions to the database at one time; what is asked meanwhile is one question together. */
+/** Questions to the database at one time. Lookups that arrive meanwhile form the next question together. */
 const MAX_QUESTIONS = 2;
 /** Keys of one question. */
 const MAX_ASKED = 500;
@@ -18,15 +23,8 @@ interface Lookup {
   readonly promise: Promise<KeyEntry | null>;
   resolve(entry: KeyEntry | null): void;
   reject(error: Error): void;
-  /** The key changed while it was being read: what was read must not be kept. */
+  /** The key changed during the read: the answer must not be kept. */
   changed: boolean;
-}
-
-/** What was dropped while a question was under way: of that its answer may be from before the change. */
-interface Question {
-  readonly apis: Set<string>;
-  readonly identities: Set<string>;
-  access: boolean;
 }
 
 /**
@@ -36,42 +34,47 @@ interface Question {
  *                               --not there--> known as unknown  --drop--> absent
  *   looking up --drop--> looking up, and read again when the first answer arrives
  *
- * Lookups of one turn of the event loop are one question to the database, and so are those that come while questions are
- * under way. A key is asked for once however many verifications wait for it.
+ * Lookups of one turn of the event loop form one question to the database, and so do those that arrive while questions are under
+ * way. A key is asked for once, however many verifications wait for it.
  */
 export class KeyCache {
   readonly #records: Records;
   readonly #maxKeys: number;
-  readonly packed: PackedKeys;
+  readonly #packed: PackedKeys;
   /** Keys that have more to them than fits in a packed row. */
-  readonly #entries = new Map<string, KeyEntry>();
+  readonly #entries = new Map<string, CachedEntry>();
   readonly #unknown = new Set<string>();
   readonly #lookups = new Map<string, Lookup>();
   readonly #apiIds = new Map<string, string>();
-  /** Of the keys in `#entries`, by id; each is one object for all of them. */
+  /** The identities of keys in `#entries`, by id: one object for all keys of an identity. */
   readonly #identities = new Map<string, IdentityEntry>();
   #asking: string[] = [];
   readonly #questions = new Set<Question>();
   hits = 0;
   misses = 0;
 
-  constructor(records: Records, maxKeys: number, packed: PackedKeys) {
-    this.packed = packed;
+  constructor(records: Records, maxKeys: number, textReader: TextReader) {
+    this.#packed = new PackedKeys(textReader);
     this.#records = records;
     this.#maxKeys = maxKeys;
   }
 
   get size(): number {
-    return this.packed.size + this.#entries.size;
+    return this.#packed.size + this.#entries.size;
+  }
+
+  /** How often keys were valid, for analytics. */
+  get counts(): KeyCounts {
+    return this.#packed;
   }
 
   get lookupsWaiting(): number {
     return this.#lookups.size;
   }
 
-  /** Without any I/O: the key, null when it is known not to exist, undefined when it has to be looked up. */
+  /** Without I/O: the key; null: there is no such key; undefined: it has to be looked up. */
   peek(digest: string): KeyEntry | null | undefined {
-    const entry = this.packed.get(digest) ?? this.#entries.get(digest);
+    const entry = this.#packed.get(digest) ?? this.#entries.get(digest);
     if (entry === undefined) return this.#unknown.has(digest) ? null : undefined;
     if (entry.identity?.isDropped) {
       this.#entries.delete(digest);
@@ -96,22 +99,23 @@ export class KeyCache {
 
   /** The key remembers where its local limits are counted. */
   keepLocal(entry: KeyEntry, owner: LocalOwner): void {
-    if (entry.place < 0) entry.local = owner;
-    else this.packed.keepLocal(entry.place, owner);
+    const cached = entry as CachedEntry;
+    if (cached.place < 0) cached.local = owner;
+    else this.#packed.keepLocal(cached, owner);
   }
 
-  /** The key was made, changed or removed: nobody who asks from now on gets what was known before. */
+  /** The key was made, changed or removed. From now on nobody gets what was known before. */
   drop(digest: string): void {
-    this.packed.delete(digest);
+    this.#packed.delete(digest);
     this.#entries.delete(digest);
     this.#unknown.delete(digest);
     const lookup = this.#lookups.get(digest);
     if (lookup !== undefined) lookup.changed = true;
   }
 
-  /** Keys of this api were deleted, all of them. */
+  /** All keys of this api were deleted. */
   dropApi(apiId: string): void {
-    this.packed.dropApi(apiId);
+    this.#packed.dropApi(apiId);
     for (const [digest, entry] of this.#entries) if (entry.apiId === apiId) this.#entries.delete(digest);
     for (const question of this.#questions) question.apis.add(apiId);
   }
@@ -123,7 +127,7 @@ export class KeyCache {
     for (const question of this.#questions) question.identities.add(id);
   }
 
-  /** What was known of an identity turned out to be old. */
+  /** This entry turned out to be old. A newer one of the same identity stays. */
   dropIdentityOf(entry: IdentityEntry): void {
     if (this.#identities.get(entry.id) === entry) this.dropIdentity(entry.id);
   }
@@ -136,7 +140,7 @@ export class KeyCache {
 
   /** Anything may have changed. */
   clear(): void {
-    this.packed.clear();
+    this.#packed.clear();
     this.#entries.clear();
     this.#identities.clear();
     this.#unknown.clear();
@@ -151,14 +155,14 @@ export class KeyCache {
   async #readAsked(): Promise<void> {
     if (this.#asking.length === 0 || this.#questions.size >= MAX_QUESTIONS) return;
     const digests = this.#asking.splice(0, MAX_ASKED);
-    const question: Question = { apis: new Set(), identities: new Set(), access: false };
+    const question = new Question();
     this.#questions.add(question);
     void this.#readAsked();
     try {
       const found = await this.#records.findKeysByDigest(digests);
       for (const [i, digest] of digests.entries()) this.#receive(digest, found[i] ?? null, question);
     } catch (error) {
-      // Those behind too: of a database that does not answer they would wait for one time limit after the other.
+      // Waiting lookups fail too: otherwise they would wait for one time limit after the other.
       for (const digest of [...digests, ...this.#asking.splice(0)]) this.#finish(digest)?.reject(error as Error);
     } finally {
       this.#questions.delete(question);
@@ -168,7 +172,7 @@ export class KeyCache {
 
   #receive(digest: string, found: KeyWithIdentity | PoisonedKey | null, question: Question): void {
     const lookup = this.#lookups.get(digest);
-    if (lookup?.changed || hasChanged(found, question)) {
+    if (lookup?.changed || question.hasChanged(found)) {
       if (lookup !== undefined) lookup.changed = false;
       return this.#ask(digest);
     }
@@ -186,12 +190,12 @@ export class KeyCache {
     this.#finish(digest)?.reject(new AppError('INTERNAL_SERVER_ERROR', message));
   }
 
-  #toEntry(found: KeyWithIdentity): KeyEntry {
+  #toEntry(found: KeyWithIdentity): CachedEntry {
     const identity = found.identity === null ? null : this.#sharedIdentity(found.identity);
     return toKeyEntry(found, this.#shared(found.key.apiId), identity);
   }
 
-  /** The newest that was read: two keys of an identity may be read in one order and arrive in the other. */
+  /** The newest that was read: two keys of an identity may arrive in another order than they were read. */
   #sharedIdentity(record: NonNullable<KeyWithIdentity['identity']>): IdentityEntry {
     const known = this.#identities.get(record.id);
     if (known !== undefined && known.revision >= record.revision) return known;
@@ -214,10 +218,10 @@ export class KeyCache {
     return lookup;
   }
 
-  #keep(digest: string, found: KeyWithIdentity, entry: KeyEntry): void {
-    if (!this.packed.add(digest, found)) this.#entries.set(digest, entry);
+  #keep(digest: string, found: KeyWithIdentity, entry: CachedEntry): void {
+    if (!this.#packed.add(digest, found)) this.#entries.set(digest, entry);
     if (this.size <= this.#maxKeys) return;
-    if (this.packed.size > this.#entries.size) this.packed.dropOldest();
+    if (this.#packed.size > this.#entries.size) this.#packed.dropOldest();
     else dropFirst(this.#entries);
   }
 
@@ -234,16 +238,4 @@ export class KeyCache {
     this.#apiIds.set(apiId, apiId);
     return apiId;
   }
-}
-
-/** Something that the answer holds was dropped while it was on its way. */
-function hasChanged(found: KeyWithIdentity | PoisonedKey | null, { apis, identities, access }: Question): boolean {
-  if (found === null) return false;
-  if ('poisoned' in found) return apis.has(found.apiId) || access;
-  const identityId = found.key.identityId;
-  return (
-    apis.has(found.key.apiId) ||
-    (identityId !== null && identities.has(identityId)) ||
-    (access && (found.key.roleIds.length > 0 || found.key.permissionIds.length > 0))
-  );
 }

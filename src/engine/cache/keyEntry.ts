@@ -1,9 +1,9 @@
-import { type AddressBlock, parseBlock } from '../../core/address.ts';
-import { type HeldPermissions, holdPermissions } from '../../core/permissions.ts';
-import type { CreditsRecord, IdentityRecord } from '../../core/records.ts';
-import type { KeyWithIdentity } from '../../storage/port/records.ts';
+import type { AddressBlock } from '../../core/address.ts';
+import type { HeldPermissions } from '../../core/permissions.ts';
+import type { CreditsRecord } from '../../core/records.ts';
 import type { LocalOwner } from '../local/localWindow.ts';
-import { type AppliedLimit, asConfigured } from '../verify/appliedLimits.ts';
+import type { AppliedLimit } from '../verify/appliedLimits.ts';
+import type { CachedEntry } from './cachedEntry.ts';
 import type { OpenTally } from '../analytics/openCount.ts';
 
 /** What a key may do, as it was when the key was looked up. */
@@ -37,7 +37,7 @@ export interface IdentityEntry {
   isDropped: boolean;
 }
 
-/** A key as verification needs it. Replaced as a whole when the key changes. */
+/** A key as verification needs it. Replaced as a whole when the key changes. Only the cache makes one. */
 export interface KeyEntry {
   readonly id: string;
   readonly apiId: string;
@@ -50,14 +50,10 @@ export interface KeyEntry {
   /** null = none. */
   readonly limits: readonly AppliedLimit[] | null;
   readonly extras: KeyExtras | null;
-  /** The accounts of its limits are counted from here: many packed keys share their limits. 0 = from nothing. */
-  readonly accountsFrom: number;
-  /** Where it stands among the packed keys; -1 = it is kept as it is. */
-  readonly place: number;
-  /** Counts its verifications, while it is kept as it is. */
+  /** Counts its verifications, where `KeyCounts.keeps` says so. */
   tally: OpenTally | null;
-  /** Where its own local limits are counted, once that was looked up. */
-  local: LocalOwner | null;
+  /** Where its own local limits are counted. Set by `KeyCache.keepLocal`. */
+  readonly local: LocalOwner | null;
   /** What the wire layer made of the descriptive fields; made once, on the first answer. */
   wire: WireText | null;
 }
@@ -68,46 +64,15 @@ export interface WireText {
   readonly isAscii: boolean;
 }
 
-export function toKeyEntry(found: KeyWithIdentity, apiId: string, identity: IdentityEntry | null): KeyEntry {
-  const { key } = found;
-  return {
-    id: key.id,
-    apiId,
-    revision: key.revision,
-    enabled: key.enabled,
-    expiresAtMs: key.expiresAtMs ?? Infinity,
-    identity,
-    credits: key.credits,
-    limits: key.limits.length === 0 ? null : key.limits.map(asConfigured),
-    accountsFrom: 0,
-    extras: toExtras(found),
-    place: -1,
-    tally: null,
-    local: null,
-    wire: null,
-  };
+declare const inCache: unique symbol;
+
+/** The account of a configured strict limit. Keys share their limits, so only `accountOf` can tell the number. */
+export interface LimitAccount {
+  readonly [inCache]: true;
 }
 
-export function toIdentityEntry({ id, externalId, meta, credits, limits, revision }: IdentityRecord): IdentityEntry {
-  const applied = limits.length === 0 ? null : limits.map((limit) => ({ ...asConfigured(limit), ofIdentity: true }));
-  return { id, externalId, meta, credits, limits: applied, revision, isDropped: false };
-}
-
-export function toExtras({ key, permissions: access, secretUntilMs }: KeyWithIdentity): KeyExtras | null {
-  const { name, meta, environment, ipAllowlist } = key;
-  const isPlain = name === null && meta === null && environment === null && ipAllowlist.length === 0;
-  if (isPlain && access === null && secretUntilMs === null) return null;
-  return {
-    name,
-    meta,
-    environment,
-    allowedBlocks: ipAllowlist.length === 0 ? null : ipAllowlist.flatMap((text) => parseBlock(text) ?? []),
-    access: access === null ? null : toEntryAccess(access),
-    secretUntilMs: secretUntilMs ?? Infinity,
-  };
-}
-
-function toEntryAccess({ roles, grants }: NonNullable<KeyWithIdentity['permissions']>): EntryAccess {
-  const permissions = grants.map(({ slug }) => slug);
-  return { roles: roles.map(({ name }) => name), permissions, held: holdPermissions(grants) };
+/** The account that a strict limit of this key, or of its identity, is counted in; null: the limit has none. */
+export function accountOf(entry: KeyEntry, { account }: AppliedLimit): number | null {
+  // The limits of an identity count from 0, and so does a key that has an identity: it is not packed.
+  return account === null ? null : (entry as CachedEntry).accountsFrom + (account as unknown as number);
 }

@@ -1,15 +1,15 @@
 import type { KeyRecord, LimitRecord } from '../../core/records.ts';
 
-/** Where the accounts of a key begin, and its limits with theirs counted from there. */
+/** The first account of a key, and its limits with their accounts counted from there. */
 export interface CountedFrom {
   readonly first: number;
   readonly limits: readonly LimitRecord[];
 }
 
 /**
- * The accounts of a key follow one another when they were opened together: with one number for all of them, keys that are
- * made alike share their limits. Null where they do not, because one was added later or another node took a number in
- * between: every such distance would be a list of limits of its own, and there may not be many of those.
+ * Accounts that were opened together have consecutive numbers. Counted from the first one, keys that were made alike share one list
+ * of limits. Null: the numbers are not consecutive, because a limit was added later or another node took a number in between.
+ * Every such distance would need a list of its own, and the number of lists is bounded.
  */
 export function countAccounts({ credits, limits }: KeyRecord): CountedFrom | null {
   const first = credits?.account ?? limits.find(({ account }) => account !== null)?.account ?? 0;

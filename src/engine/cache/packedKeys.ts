@@ -1,9 +1,11 @@
-import type { LimitRecord, RefillRule } from '../../core/records.ts';
 import type { TallyLists } from '../../core/verificationCounts.ts';
 import type { KeyWithIdentity } from '../../storage/port/records.ts';
 import type { LocalOwner } from '../local/localWindow.ts';
-import { type KeyEntry, toExtras } from './keyEntry.ts';
-import { type AppliedLimit, asConfigured } from '../verify/appliedLimits.ts';
+import type { TextReader } from '../system.ts';
+import type { CachedEntry } from './cachedEntry.ts';
+import type { KeyCounts } from './keyCounts.ts';
+import type { KeyEntry } from './keyEntry.ts';
+import { toExtras } from './makeEntry.ts';
 import { OpenTally } from '../analytics/openCount.ts';
 import { countAccounts } from './packedAccounts.ts';
 import { PackedCounts } from './packedCounts.ts';
@@ -23,22 +25,22 @@ import {
   REVISION,
   ROW,
   RowMemory,
-  type TextReader,
 } from './packedRow.ts';
 import { DIGEST_WORDS, isWord, readDigest, readLong, writeLong } from './packedWords.ts';
-import { Companions, Shared } from './sharedValues.ts';
+import { SharedRecords } from './sharedRecords.ts';
+import { Companions } from './sharedValues.ts';
 import { RowIndex } from './rowIndex.ts';
 
 const FIRST_ROWS = 1024;
 
 /**
- * Most keys have no name, no metadata and no owner. They are kept here, in blocks of numbers outside of the garbage
- * collector's sight: with 100,000 keys as objects every collection has to walk through them, which was measured to cost a
- * quarter of the throughput, and a million of them would not fit in memory as comfortably.
+ * Keys as blocks of numbers, which the garbage collector does not walk through. Most keys have no name, no metadata and no owner,
+ * and fit into a row (packedRow.ts). With 100,000 keys as objects every collection walks through all of them, which was measured
+ * to cost a quarter of the throughput.
  *
- * Rows (packedRow.ts) are appended and never reused, and everything is packed anew when half of it is dropped.
+ * Rows are appended and never reused. When half of them are dropped, the others are packed again into new blocks.
  */
-export class PackedKeys {
+export class PackedKeys implements KeyCounts {
   readonly #readerOf: TextReader;
   #rows: RowMemory;
   #index = new RowIndex(ROW, FIRST_ROWS);
@@ -46,15 +48,12 @@ export class PackedKeys {
   #used = 0;
   #live = 0;
   #oldest = 0;
-  /** The place of the first row: a place is never given twice. */
+  /** The place of the first row. A place is never given twice, so an entry of an old block finds no wrong row. */
   #firstPlace = 0;
-  readonly counts = new PackedCounts();
-  /** Hears of what a row has counted when the row is dropped. */
+  readonly generations = new PackedCounts();
   onDropped: (tally: OpenTally, isSealed: boolean) => void = () => {};
   readonly #wanted = new Uint32Array(DIGEST_WORDS);
-  #apis = new Shared<string>();
-  #limits = new Shared<readonly AppliedLimit[]>();
-  #refills = new Shared<RefillRule>();
+  #shared = new SharedRecords();
 
   constructor(readerOf: TextReader) {
     this.#readerOf = readerOf;
@@ -65,20 +64,20 @@ export class PackedKeys {
     return this.#live;
   }
 
-  get(digest: string): KeyEntry | undefined {
+  get(digest: string): CachedEntry | undefined {
     const row = this.#find(digest);
     return row < 0 ? undefined : this.#toEntry(row);
   }
 
-  /** False when the key has more to it than fits in a row. */
+  /** False: the key has more to it than fits into a row. */
   add(digest: string, found: KeyWithIdentity): boolean {
     const { key, identity } = found;
     if (identity !== null || toExtras(found) !== null) return false;
     const accounts = countAccounts(key);
     if (!isPackableId(key.id) || !isWord(key.revision) || accounts === null) return false;
-    const api = this.#apis.indexOf(key.apiId, key.apiId);
-    const limits = this.#limitsIndex(accounts.limits);
-    const refill = this.#refillIndex(key.credits?.refill ?? null);
+    const api = this.#shared.apis.indexOf(key.apiId, key.apiId);
+    const limits = this.#shared.limitsNumber(accounts.limits);
+    const refill = this.#shared.refillNumber(key.credits?.refill ?? null);
     if (api < 0 || limits < 0 || refill < 0) return false;
     this.delete(digest);
     this.#makeRoom();
@@ -103,7 +102,7 @@ export class PackedKeys {
   }
 
   dropApi(apiId: string): void {
-    const api = this.#apis.find(apiId);
+    const api = this.#shared.apis.find(apiId);
     if (api === 0) return;
     for (let row = 0; row < this.#used; row++) {
       if (this.#rows.word(row, API) === api && (this.#rows.word(row, FLAGS) & LIVE) !== 0) this.#drop(row);
@@ -121,58 +120,62 @@ export class PackedKeys {
     for (let row = 0; row < this.#used; row++) this.#tellCounts(row);
     this.#resize(FIRST_ROWS);
     this.#live = 0;
-    this.counts.listAnew(this.#rows.words, COUNTS, ROW, this.#used);
-    [this.#apis, this.#limits, this.#refills] = [new Shared(), new Shared(), new Shared()];
+    this.generations.listAnew(this.#rows.words, COUNTS, ROW, this.#used);
+    this.#shared = new SharedRecords();
   }
 
-  /** The key was valid once more; false when its row is not there any more. */
-  count(place: number, nowMs: number): boolean {
-    const row = place - this.#firstPlace;
-    if (row < 0 || (this.#rows.word(row, FLAGS) & LIVE) === 0) return false;
-    this.counts.add(this.#rows.words, row * ROW + COUNTS, row, nowMs);
+  count(entry: KeyEntry, nowMs: number): boolean {
+    const row = this.#rowOf(entry);
+    if (row < 0) return false;
+    this.generations.add(this.#rows.words, row * ROW + COUNTS, row, nowMs);
     return true;
   }
 
-  /** Until the rows are packed anew. */
-  keepLocal(place: number, owner: LocalOwner): void {
-    const row = place - this.#firstPlace;
-    if (row < 0 || (this.#rows.word(row, FLAGS) & LIVE) === 0 || this.#limitsNumber(row) === 0) return;
-    this.#locals.put(row, owner);
+  keeps(entry: KeyEntry): boolean {
+    return (entry as CachedEntry).place < 0;
   }
 
-  /** Adds at most so much of what was counted in a generation that is sealed; false = there is nothing. */
+  /** Kept until the rows are packed again. */
+  keepLocal(entry: KeyEntry, owner: LocalOwner): void {
+    const row = this.#rowOf(entry);
+    if (row >= 0 && this.#limitsNumber(row) !== 0) this.#locals.put(row, owner);
+  }
+
   takeSealed(into: TallyLists, limit: number): boolean {
-    const taken = this.counts.takeSealed(this.#rows.words, COUNTS, ROW, limit);
+    const taken = this.generations.takeSealed(this.#rows.words, COUNTS, ROW, limit);
     if (taken === null) return false;
     const { rows, minuteMs, counts, lastUses } = taken;
     for (let i = 0; i < rows.length; i++) {
       const row = rows[i] ?? 0;
       const count = counts[i] ?? 0;
-      const apiId = this.#apis.at(this.#rows.word(row, API));
+      const apiId = this.#shared.apis.at(this.#rows.word(row, API));
       if (count > 0) into.addValid(minuteMs, apiId, this.#rows.id(row), count, minuteMs + (lastUses[i] ?? 0));
     }
     return true;
   }
 
   #tellCounts(row: number): void {
-    for (const { minuteMs, count, lastAtMs, isSealed } of this.counts.takeAll(this.#rows.words, row * ROW + COUNTS)) {
-      const [apiId, keyId] = [this.#apis.at(this.#rows.word(row, API)), this.#rows.id(row)];
+    for (const { minuteMs, count, lastAtMs, isSealed } of this.generations.takeAll(
+      this.#rows.words,
+      row * ROW + COUNTS,
+    )) {
+      const [apiId, keyId] = [this.#shared.apis.at(this.#rows.word(row, API)), this.#rows.id(row)];
       this.onDropped(OpenTally.ofValid(minuteMs, apiId, keyId, count, lastAtMs), isSealed);
     }
   }
 
-  #toEntry(row: number): KeyEntry {
+  #toEntry(row: number): CachedEntry {
     const flags = this.#rows.word(row, FLAGS);
     const limits = this.#limitsNumber(row);
     return {
       id: this.#rows.id(row),
-      apiId: this.#apis.at(this.#rows.word(row, API)),
+      apiId: this.#shared.apis.at(this.#rows.word(row, API)),
       revision: this.#rows.word(row, REVISION),
       enabled: (flags & ENABLED) !== 0,
       expiresAtMs: (flags & EXPIRES_AT_ALL) === 0 ? Infinity : readLong(this.#rows.words, row * ROW + EXPIRES),
       identity: null,
       credits: (flags & HAS_CREDITS) === 0 ? null : this.#credits(row),
-      limits: limits === 0 ? null : this.#limits.at(limits),
+      limits: limits === 0 ? null : this.#shared.limits.at(limits),
       accountsFrom: limits === 0 ? 0 : this.#account(row),
       extras: null,
       place: this.#firstPlace + row,
@@ -184,18 +187,13 @@ export class PackedKeys {
 
   #credits(row: number): KeyEntry['credits'] {
     const refill = this.#rows.word(row, LIMITS_AND_REFILL) >>> 16;
-    return { account: this.#account(row), refill: refill === 0 ? null : this.#refills.at(refill) };
+    return { account: this.#account(row), refill: refill === 0 ? null : this.#shared.refills.at(refill) };
   }
 
-  /** When the rule was set makes no difference to a verification; without it many keys share a rule. */
-  #refillIndex(refill: RefillRule | null): number {
-    if (refill === null) return 0;
-    const rule = { ...refill, sinceMs: 0 };
-    return this.#refills.indexOf(JSON.stringify(rule), rule);
-  }
-
-  #limitsIndex(limits: readonly LimitRecord[]): number {
-    return limits.length === 0 ? 0 : this.#limits.indexOf(JSON.stringify(limits), limits.map(asConfigured));
+  /** -1: the entry is kept as an object, or its row was dropped or packed again. */
+  #rowOf(entry: KeyEntry): number {
+    const row = (entry as CachedEntry).place - this.#firstPlace;
+    return row < 0 || (this.#rows.word(row, FLAGS) & LIVE) === 0 ? -1 : row;
   }
 
   #find(digest: string): number {
@@ -214,11 +212,11 @@ export class PackedKeys {
   #makeRoom(): void {
     if (this.#used < this.#rows.capacity) return;
     if (this.#live * 2 > this.#used) this.#rows.grow();
-    else this.#packAnew();
+    else this.#packAgain();
   }
 
-  /** Half of them was dropped: what lives is packed into blocks of the same size. */
-  #packAnew(): void {
+  /** Half of the rows were dropped: the others move into new blocks of the same size. */
+  #packAgain(): void {
     const [before, used] = [this.#rows.words, this.#used];
     this.#resize(used);
     for (let row = 0; row < used; row++) {
@@ -227,10 +225,10 @@ export class PackedKeys {
       this.#rows.words.set(before.subarray(at, at + ROW), this.#used * ROW);
       this.#index.link(this.#rows.words, this.#used++);
     }
-    this.counts.listAnew(this.#rows.words, COUNTS, ROW, this.#used);
+    this.generations.listAnew(this.#rows.words, COUNTS, ROW, this.#used);
   }
 
-  /** New and empty blocks; places in the old ones stand for nothing any more. */
+  /** New, empty blocks. Places in the old blocks are invalid from now on. */
   #resize(rows: number): void {
     this.#firstPlace += this.#used;
     this.#rows = new RowMemory(rows, this.#readerOf);

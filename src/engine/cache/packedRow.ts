@@ -1,4 +1,5 @@
 import type { KeyRecord } from '../../core/records.ts';
+import type { TextReader } from '../system.ts';
 import { COUNT_WORDS } from './packedCounts.ts';
 import { DIGEST_WORDS } from './packedWords.ts';
 
@@ -35,9 +36,6 @@ export function flagsOf({ enabled, credits, expiresAtMs }: KeyRecord): number {
 }
 
 const encoder = new TextEncoder();
-
-/** Reads ASCII out of a block of memory, from one byte up to another. The runtime's own way is twice as fast as what the web's standards offer. */
-export type TextReader = (memory: ArrayBuffer) => (start: number, end: number) => string;
 
 export function isPackableId(id: string): boolean {
   return PACKABLE_ID.test(id);

@@ -2,15 +2,15 @@ import { DIGEST_WORDS } from './packedWords.ts';
 
 const EMPTY = 0;
 const DROPPED = 0xffffffff;
-/** Bits of a place that are the number of its row + 1. The others are bits of the digest: they tell most rows that are not the one. */
+/** Bits of a place that hold the number of its row + 1. The others are bits of the digest, which rule out most other rows. */
 const ROW_BITS = 26;
 const ROW_MASK = 2 ** ROW_BITS - 1;
-/** Places that move with each row that is linked. */
+/** Places that move to the new table with each row that is linked. */
 const MOVE_STEP = 64;
 
 /**
- * Finds rows by the digest that they begin with: open addressing. A full table is
- * replaced by a larger one, into which the rows move some at a time: to link a million of them at once takes too long.
+ * Finds rows by the digest that they begin with, by open addressing. A larger table replaces a full one. Its rows move over some at
+ * a time: linking a million of them at once takes too long.
  */
 export class RowIndex {
   readonly #rowLength: number;
@@ -103,7 +103,7 @@ export class RowIndex {
   }
 }
 
-/** Digests are spread evenly, so where a row is looked for first is told by the words that it begins with. */
+/** Where the search for a row begins. Digests are spread evenly, so their first words will do. */
 function firstPlace(words: Uint32Array, at: number): number {
   return (words[at] ?? 0) ^ ((words[at + 1] ?? 0) << 8);
 }

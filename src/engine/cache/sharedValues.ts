@@ -1,8 +1,8 @@
-/** Distinct values that are shared between keys; one more is refused. Their numbers fit into 16 bits. */
+/** Different values that keys share; one more is refused. Their numbers fit into 16 bits. */
 const MAX_SHARED = 10_000;
 const COMPANIONS_PER_BLOCK = 1024;
 
-/** Objects that some rows have beside them; where none has one, they take no room. */
+/** Objects that some rows have beside them. Blocks of rows without one take no memory. */
 export class Companions<T> {
   readonly #blocks: ((T | null)[] | null)[] = [];
 

@@ -7,7 +7,6 @@ import {
   dropEndedAdHoc,
   endsTooLate,
   findWindow,
-  isOf,
   learn,
   type LocalLeg,
   type LocalLimit,
@@ -24,19 +23,19 @@ import {
 import { OwnerGroups } from './ownerGroups.ts';
 import { UnsavedWindows } from './unsavedWindows.ts';
 
-/** Counts that are handed over at the most at one time. */
+/** Counts that one call of storage takes at the most. */
 const SYNC_SLICE = 1000;
-/** Owners that are looked at when there is no room for a new one. */
+/** Owners that are checked when there is no room for a new one. */
 const FORGET_STEP = 1000;
 
 export interface LocalLimitsOptions {
   readonly nowMs: () => number;
   readonly maxOwners: number;
-  /** All groups together have at most half of all owners, and each at most half of that, and at most this. */
+  /** Owners of one group. All groups together have at most half of all owners, and each group at most half of that. */
   readonly maxPerGroup?: number;
 }
 
-/** All local counters of this node. Nothing here waits, but the first touch of an owner. */
+/** All local counters of this node. Only the first use of an owner waits: its saved counts are loaded. */
 export class LocalLimits {
   readonly #counts: LocalCounts;
   readonly #nowMs: () => number;
@@ -64,12 +63,12 @@ export class LocalLimits {
     return this.#counts.isShared;
   }
 
-  /** undefined when it has to be loaded first. */
+  /** undefined: it has to be loaded first. */
   owner(id: string): LocalOwner | undefined {
     return this.#owners.get(id);
   }
 
-  /** Reads what was saved for this owner; shared by all who wait for it. */
+  /** Reads what was saved for this owner, once for all who wait for it. */
   async load(owner: string, nowMs: number): Promise<void> {
     if (this.#owners.has(owner)) return;
     let loading = this.#loading.get(owner);
@@ -80,13 +79,9 @@ export class LocalLimits {
     return loading;
   }
 
-  /** The running window of a limit. `endsTooLate` is written out: each verification comes by here. */
+  /** The running window of a limit. `endsTooLate` is written out because every verification with a local limit calls this. */
   window(owner: LocalOwner, limit: LocalLimit, nowMs: number): LocalWindow {
-    let window = owner.last;
-    if (window === null || !isOf(window, limit)) {
-      window = findWindow(owner.windows, limit) ?? this.#open(owner, limit, nowMs);
-      owner.last = window;
-    }
+    const window = findWindow(owner.windows, limit) ?? this.#open(owner, limit, nowMs);
     if (!limit.isAdHoc) window.isAdHoc = false;
     if (nowMs >= window.resetAtMs) roll(window, nowMs);
     else if (window.resetAtMs - nowMs > window.durationMs) this.#endInTime(window, nowMs);
@@ -111,10 +106,10 @@ export class LocalLimits {
     window.held += cost;
   }
 
-  /** Ends a hold. When its window has ended meanwhile, there is nothing left to give back or to count. */
+  /** Ends a hold. A window that has ended meanwhile has forgotten the hold. */
   settle(leg: LocalLeg, isTaken: boolean): void {
     if (leg.window.resetAtMs !== leg.resetAtMs) return;
-    // A clock that went ahead and came back has ended the hold.
+    // `pullBack` ends holds after a clock went ahead and came back.
     leg.window.held = Math.max(0, leg.window.held - leg.cost);
     if (isTaken) this.admit(leg);
   }
@@ -124,7 +119,7 @@ export class LocalLimits {
     return this.#unsaved.untilSome();
   }
 
-  /** As long as there is nobody to tell, only looks whether that is still so. Answers whether all is written. */
+  /** Writes the counts when another node may read them; otherwise only checks for other nodes. Answers whether all is written. */
   async syncIfHeard(): Promise<boolean> {
     if (this.#counts.isShared) this.#learn(await this.#counts.sync([], true));
     if (this.#counts.isAlone) return false;
@@ -154,14 +149,14 @@ export class LocalLimits {
     } while (next < changed.length);
   }
 
-  /** As long as there is room, owners are kept: to read one again would be I/O in a request. */
+  /** Keeps owners while there is room: reading one again is I/O in a request. */
   tidy(nowMs: number, count: number): void {
     if (this.#owners.size * 2 > this.#maxOwners || this.#groups.isCrowded) this.forgetEnded(nowMs, count);
   }
 
   /**
-   * Forgets owners all of whose windows have ended: what is left of them is nothing. Looks at `count` owners, going on
-   * where it stopped the last time, so that a million of them are never walked through in one turn.
+   * Forgets owners whose windows have all ended: nothing is left of them. Checks `count` owners and goes on from there the next
+   * time, so that one turn never walks through a million owners.
    */
   forgetEnded(nowMs: number, count: number): void {
     for (let i = 0; i < count; i++) {
@@ -173,15 +168,14 @@ export class LocalLimits {
       const [id, owner] = next.value;
       if (!owner.windows.every((window) => this.#isOver(window, nowMs))) continue;
       owner.isForgotten = true;
-      // Keys may remember it for as long as they are not used.
+      // A key that is not used may hold on to the owner.
       owner.windows.length = 0;
-      owner.last = null;
       this.#owners.delete(id);
       this.#groups.remove(id);
     }
   }
 
-  /** A window with a hold stays: what becomes of the hold must find it. */
+  /** A window with a hold stays: settling the hold must find it. */
   #isOver(window: LocalWindow, nowMs: number): boolean {
     this.#endInTime(window, nowMs);
     return window.resetAtMs <= nowMs && window.held === 0 && !window.isUnsaved;
@@ -197,9 +191,9 @@ export class LocalLimits {
     this.#groups.add(owner);
     try {
       const saved = await this.#read(owner);
-      // Read anew: a window may have ended, and the next one been saved, while this was waited for.
+      // The clock is read again: a window may have ended, and the next one been saved, during the read.
       const windows = runningWindows(saved, this.#nowMs());
-      this.#owners.set(owner, { id: owner, windows, last: null, isForgotten: false });
+      this.#owners.set(owner, { id: owner, windows, isForgotten: false });
     } finally {
       if (!this.#owners.has(owner)) this.#groups.remove(owner);
     }
@@ -212,7 +206,7 @@ export class LocalLimits {
     return window;
   }
 
-  /** Owners that are not counted here are read when they are first seen. */
+  /** Skips owners that are not counted here: they are loaded when they are first used. */
   #learn(sums: readonly LocalCount[]): void {
     const nowMs = this.#nowMs();
     for (const sum of sums) {
@@ -223,14 +217,14 @@ export class LocalLimits {
     }
   }
 
-  /** What was saved of a window that ends too late does so as well: it is saved again. */
+  /** The saved count of a window that ends too late is wrong in the same way: it is saved again. */
   #endInTime(window: LocalWindow, nowMs: number): void {
     if (!endsTooLate(window, nowMs)) return;
     pullBack(window, nowMs);
     if (window.admitted > 0) this.#unsaved.add(window);
   }
 
-  /** What others have counted is worth knowing, and not worth refusing for: this node admits at most the limit by itself. */
+  /** Where nodes share a database, a failed read refuses nothing: this node by itself admits at most the limit. */
   async #read(owner: string): Promise<readonly LoadedCount[]> {
     try {
       return await this.#counts.load(owner);
@@ -245,7 +239,7 @@ export class LocalLimits {
       for (const window of windows) if (window.admitted > 0) this.#unsaved.add(window);
   }
 
-  /** Lets go of ad-hoc windows that have ended; refuses one more when there are too many that have not. */
+  /** Drops ad-hoc windows that have ended. Refuses one more when too many are left. */
   #makeRoom(owned: LocalOwner, nowMs: number): void {
     if (countAdHoc(owned.windows) < MAX_ADHOC_LIMITS_PER_OWNER) return;
     for (const window of owned.windows) this.#endInTime(window, nowMs);

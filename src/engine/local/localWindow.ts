@@ -4,30 +4,33 @@ import { AHEAD_MS, windowEnd } from '../../core/window.ts';
 import type { LocalCount, LoadedCount } from '../../storage/port/storage.ts';
 
 /**
- * A local counter. `admitted` is what was let through and is saved; `held` is what a verification has set aside while
- * the ledger decides its other legs: it counts against the limit, and becomes admitted or is released; `others` is what
- * other nodes are known to have let through. When the window rolls, all start at 0, and a hold that was made before
- * belongs to the window that ended.
+ * A local counter, in three parts:
  *
- * No window ends later than one duration from now. One that does was made by a clock that was ahead (`endsTooLate`), and would
- * refuse until that clock's time has come: it is pulled back to the end of the window that runs now, with its count.
+ *   admitted   let through by this node; saved
+ *   held       set aside while the ledger decides the other legs of a verification; becomes admitted, or is released
+ *   others     let through by other nodes, as far as this node knows
+ *
+ * All three count against the limit. When the window rolls, they start at 0; a hold from before belongs to the window that ended.
+ *
+ * No window ends later than one duration from now. One that does (`endsTooLate`) was made by a clock that was ahead, and would
+ * refuse until that time. It is pulled back, with its count, to the end of the window that runs now.
  */
 export interface LocalWindow {
   readonly owner: string;
   readonly name: string;
   readonly durationMs: number;
-  /** Not known to be one of the key's configured limits: these are bounded. */
+  /** Not known to be a configured limit of the key. Such windows are bounded in number. */
   isAdHoc: boolean;
   admitted: number;
   held: number;
   resetAtMs: number;
-  /** The window before this one, for a clock that goes back to it. */
+  /** The window before this one, in case the clock goes back to it. */
   formerAdmitted: number;
   formerResetAtMs: number;
   others: number;
-  /** The window that `others` is about: a clock of another node may be a little ahead. */
+  /** Ends the window that `others` belongs to: the clock of another node may be a little ahead. */
   othersResetAtMs: number;
-  /** Stands in the list of what is to be saved. */
+  /** It is in the list of windows to save. */
   isUnsaved: boolean;
 }
 
@@ -44,9 +47,7 @@ export interface LocalLeg {
 export interface LocalOwner {
   readonly id: string;
   readonly windows: LocalWindow[];
-  /** The one of them that was used last, mostly the only one: found without a look into the list. */
-  last: LocalWindow | null;
-  /** Nothing is counted here any more: it has to be looked up, or loaded, anew. */
+  /** Nothing is counted here any more. The owner has to be looked up, or loaded, again. */
   isForgotten: boolean;
 }
 
@@ -58,7 +59,7 @@ export interface LocalLimit {
 
 type ConfiguredLimit = Omit<LocalLimit, 'isAdHoc'> & { readonly async: boolean };
 
-/** One in which nothing was counted yet. */
+/** A window without counts. */
 export function newWindow(owner: string, { name, durationMs, isAdHoc }: LocalLimit): LocalWindow {
   const counts = { admitted: 0, held: 0, resetAtMs: 0, ...NO_FORMER, others: 0, othersResetAtMs: 0 };
   return { owner, name, durationMs, isAdHoc, ...counts, isUnsaved: false };
@@ -80,8 +81,8 @@ export function endsTooLate({ resetAtMs, durationMs }: LocalWindow, nowMs: numbe
 }
 
 /**
- * Ends a window that ends too late with the one that runs now. Everything that was counted stays counted: what is held counts as
- * admitted, because its hold cannot be settled any more, and what was admitted before the clock went ahead is added.
+ * Gives a window that ends too late the end of the window that runs now. All counts stay: what is held becomes admitted, because
+ * its hold can no longer be settled, and what was admitted before the clock went ahead is added.
  */
 export function pullBack(window: LocalWindow, nowMs: number): void {
   const end = windowEnd(nowMs, window.durationMs);
@@ -105,7 +106,7 @@ export function findWindow(
   return undefined;
 }
 
-export function isOf(window: LocalWindow, { name, durationMs }: Omit<LocalLimit, 'isAdHoc'>): boolean {
+function isOf(window: LocalWindow, { name, durationMs }: Omit<LocalLimit, 'isAdHoc'>): boolean {
   return window.durationMs === durationMs && window.name === name;
 }
 
@@ -115,9 +116,9 @@ export function toCount(window: LocalWindow): LocalCount {
 }
 
 /**
- * What other nodes have counted only grows within a window. A sum of the next window waits for that if it begins within a second; a sum that
- * ends even later counts in the window that runs now. Only one sum is known: that of the window that runs now comes first. The other
- * one is told again, because pulls look back further than a second.
+ * Takes over the sum of other nodes, which only grows within a window. A sum of the next window is kept if that window begins
+ * within a second; a sum that ends even later counts in the window that runs now. Only one sum is kept, and the running window
+ * comes first. The other sum arrives again: pulls look back further than a second.
  */
 export function learn(window: LocalWindow, sum: LocalCount, nowMs: number): void {
   const isFar = sum.resetAtMs - nowMs > sum.durationMs + AHEAD_MS;
@@ -131,7 +132,7 @@ export function learn(window: LocalWindow, sum: LocalCount, nowMs: number): void
   window.othersResetAtMs = resetAtMs;
 }
 
-/** The windows that run now, of what was saved. */
+/** The saved windows that run now. */
 export function runningWindows(saved: readonly LoadedCount[], nowMs: number): LocalWindow[] {
   const windows: LocalWindow[] = [];
   for (const count of saved) {
@@ -141,7 +142,7 @@ export function runningWindows(saved: readonly LoadedCount[], nowMs: number): Lo
     const known = findWindow(windows, loaded);
     if (known === undefined) windows.push(loaded);
     else {
-      // One of them was pulled back.
+      // Two windows of one limit: one of them was pulled back.
       known.admitted += loaded.admitted;
       addOthers(known, loaded);
     }
@@ -149,7 +150,7 @@ export function runningWindows(saved: readonly LoadedCount[], nowMs: number): Lo
   return windows;
 }
 
-/** Of two ends the one that runs now counts, in whichever order they were read. */
+/** Of two different ends the one that runs now counts, in whichever order they were read. */
 function addOthers(known: LocalWindow, { others, othersResetAtMs }: LocalWindow): void {
   if (othersResetAtMs === known.othersResetAtMs) known.others += others;
   else if (othersResetAtMs === known.resetAtMs) Object.assign(known, { others, othersResetAtMs });
@@ -164,7 +165,7 @@ export function countAdHoc(windows: readonly LocalWindow[]): number {
   return windows.reduce((count, { isAdHoc }) => count + (isAdHoc ? 1 : 0), 0);
 }
 
-/** Those that run, or are held; what was loaded may be one of the configured limits. */
+/** Ad-hoc windows that run or have holds. A loaded window may turn out to be a configured limit. */
 export function liveAdHoc(owner: LocalOwner, configured: readonly ConfiguredLimit[] | null, nowMs: number): number {
   let live = 0;
   for (const window of owner.windows) {
@@ -174,15 +175,13 @@ export function liveAdHoc(owner: LocalOwner, configured: readonly ConfiguredLimi
   return live;
 }
 
-/** Lets go of ad-hoc windows that have ended. */
-export function dropEndedAdHoc(owner: LocalOwner, nowMs: number): void {
-  const { windows } = owner;
+/** Drops ad-hoc windows that have ended. */
+export function dropEndedAdHoc({ windows }: LocalOwner, nowMs: number): void {
   for (let i = windows.length - 1; i >= 0; i--) {
     const window = windows[i];
     if (window?.isAdHoc !== true || window.resetAtMs > nowMs || window.held > 0) continue;
     windows.splice(i, 1);
-    if (owner.last === window) owner.last = null;
-    // What has ended need not be saved; under the same name another one may be saved soon.
+    // An ended window must not be saved: a new one of the same name may be saved soon.
     window.isUnsaved = false;
   }
 }

@@ -1,9 +1,9 @@
 import { AppError } from '../../core/errors.ts';
 
 /**
- * Owners of local counters that belong together: the identifiers of a namespace. Their ids begin with the id of the group
- * and a colon; other owners have no colon, and no group. Neither one group nor all together can use up the counters of the
- * node, and no group can use up what is there for all.
+ * Groups of owners: the identifiers of a namespace form a group. Their ids begin with the id of the group and a colon; other owners
+ * have no colon, and no group. All groups together cannot use up the counters of the node, and one group cannot use up the
+ * share of all groups.
  */
 export class OwnerGroups {
   readonly #max: number;
@@ -17,7 +17,7 @@ export class OwnerGroups {
     this.#maxTogether = maxTogether;
   }
 
-  /** A group, or all together, are more than half full: what has ended should be forgotten. */
+  /** A group, or all groups together, are more than half full: ended owners should be forgotten. */
   get isCrowded(): boolean {
     return this.#crowded > 0 || this.#together * 2 > this.#maxTogether;
   }
@@ -27,7 +27,7 @@ export class OwnerGroups {
     return group === null || (this.#together < this.#maxTogether && this.#sizeOf(group) < this.#max);
   }
 
-  /** Throws when its group is full, or all together are. */
+  /** Throws when its group is full, or all groups together are. */
   add(owner: string): void {
     const group = groupOf(owner);
     if (group !== null && this.#sizeOf(group) >= this.#max) throw tooMany();

@@ -1,6 +1,6 @@
 import type { LocalWindow } from './localWindow.ts';
 
-/** Windows that have counted since they were last saved; each stands here once (`isUnsaved`). */
+/** Windows that have counted since they were last saved. Each is here once (`isUnsaved`). */
 export class UnsavedWindows {
   #windows: LocalWindow[] = [];
   #awaited: PromiseWithResolvers<void> | null = null;
@@ -23,14 +23,14 @@ export class UnsavedWindows {
     return (this.#awaited ??= Promise.withResolvers()).promise;
   }
 
-  /** All of them, still marked: who saves one takes its mark away. */
+  /** All of them, still marked. Whoever saves one removes its mark. */
   takeAll(): LocalWindow[] {
     const windows = this.#windows;
     this.#windows = [];
     return windows;
   }
 
-  /** Those that were taken and not tried. */
+  /** Windows that were taken, and not tried. */
   putBack(windows: readonly LocalWindow[]): void {
     this.#windows = this.#windows.concat(windows);
   }

@@ -1,6 +1,6 @@
 import { AppError, repeatable } from '../../core/errors.ts';
-import { DEFAULT_LIMIT_NAME, type LimitRecord } from '../../core/records.ts';
-import type { KeyEntry } from '../cache/keyEntry.ts';
+import { DEFAULT_LIMIT_NAME } from '../../core/records.ts';
+import type { KeyEntry, LimitAccount } from '../cache/keyEntry.ts';
 
 /** One limit as a request names it. */
 export interface LimitRequest {
@@ -22,9 +22,9 @@ export interface AppliedLimit {
   readonly ofIdentity: boolean;
   /** Its counter is not that of a configured limit. The number of such counters is bounded. */
   readonly isAdHoc: boolean;
-  /** Account of a configured strict limit (see `accountOf`). null: a local limit, or an ad-hoc one whose account is found by name. */
-  readonly account: number | null;
-  /** Text of answers, made once by the wire layer, on the first answer. */
+  /** Account of a configured strict limit (`accountOf`); null: local, or an ad-hoc one whose account is asked for by name. */
+  readonly account: LimitAccount | null;
+  /** What the wire layer made of it; made once, on the first answer. */
   wire: LimitWire | null;
 }
 
@@ -43,19 +43,9 @@ export interface LimitWire {
 
 const NONE: readonly AppliedLimit[] = [];
 
-/** A limit as it is configured. It is kept with the key, not made again for every verification. */
-export function asConfigured({ name, limit, durationMs, async, account }: LimitRecord): AppliedLimit {
-  return { name, limit, durationMs, async, cost: 1, ofIdentity: false, isAdHoc: false, account, wire: null };
-}
-
 /** The key or identity that a limit counts for. */
 export function ownerOf(entry: KeyEntry, { ofIdentity }: AppliedLimit): string {
   return ofIdentity ? (entry.identity?.id ?? entry.id) : entry.id;
-}
-
-export function accountOf({ accountsFrom }: KeyEntry, { account }: AppliedLimit): number | null {
-  // A key with an identity is not packed, so its accounts and those of the identity start from 0.
-  return account === null ? null : accountsFrom + account;
 }
 
 /**

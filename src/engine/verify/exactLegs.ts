@@ -1,9 +1,9 @@
 import type { LegRule } from '../../core/account.ts';
 import type { CreditsRecord } from '../../core/records.ts';
 import type { Leg } from '../../core/spend.ts';
-import type { KeyEntry } from '../cache/keyEntry.ts';
+import { accountOf, type KeyEntry } from '../cache/keyEntry.ts';
 import type { RefillPlans } from '../refill/refillPlans.ts';
-import { accountOf, type AppliedLimit } from './appliedLimits.ts';
+import type { AppliedLimit } from './appliedLimits.ts';
 import type { Counting } from './counting.ts';
 
 const WITHOUT_REFILL: LegRule = { kind: 'credits', refill: null };

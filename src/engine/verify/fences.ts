@@ -8,8 +8,8 @@ import {
 } from '../../core/fence.ts';
 import { isPattern } from '../../core/identifierPattern.ts';
 import { grantsFor, NO_PERMISSIONS, type PermissionQuery } from '../../core/permissions.ts';
-import type { KeyEntry } from '../cache/keyEntry.ts';
-import { type AppliedLimit, accountOf } from './appliedLimits.ts';
+import { accountOf, type KeyEntry } from '../cache/keyEntry.ts';
+import type { AppliedLimit } from './appliedLimits.ts';
 import type { NamespaceEntry } from '../standalone/namespaces.ts';
 import type { Counting } from './counting.ts';
 

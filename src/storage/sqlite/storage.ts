@@ -19,7 +19,7 @@ import { type DataFolder, FolderError } from './file/dataFolder.ts';
 import { type LedgerObserver, SqliteLedger } from './ledger/ledger.ts';
 import { LazyThread } from './thread/lazyThread.ts';
 import { SqliteReader } from './thread/reader.ts';
-import { migrate, readSchemaVersion, SCHEMA_VERSION } from './file/schema.ts';
+import { migrate, readSchemaVersion, SCHEMA_VERSION } from './file/migrate.ts';
 import { SqliteTallyWriter } from './analytics/countWriter.ts';
 import { SqliteThread } from './thread/threadClient.ts';
 import { configure } from './file/openDatabase.ts';
@@ -29,7 +29,7 @@ export interface SqliteOptions {
   readonly nowMs: () => number;
   /** Used once, for the installation's own id. */
   readonly newWorkspaceId: () => string;
-  /** Used where the database and its folder do not know each other yet. */
+  /** Used once for a new data folder, and for a copy that was accepted. */
   readonly newFolderId: () => string;
   readonly maxWaiting: number;
   readonly idempotencyRetentionMs: number;
@@ -85,7 +85,7 @@ export class SqliteStorage implements Storage {
       ...options,
       pruneLocalCounts: (endedAtMs) => localCounts.prune(endedAtMs),
       observe: {
-        foldFailed: (reason) => options.observe.foldFailed(reason),
+        applyFailed: (reason) => options.observe.applyFailed(reason),
         noteFailed: (reason) => options.observe.noteFailed(reason),
         refused: (reason) => options.observe.refused(reason),
         committed: (size, milliseconds) => {
@@ -122,7 +122,7 @@ export class SqliteStorage implements Storage {
     }
   }
 
-  /** Size of the longer write-ahead log: it grows as long as another program reads what was there before. */
+  /** Size of the longer write-ahead log. It grows while another program has a read transaction open. */
   get walBytes(): number {
     const sizes = this.#paths.map((path) => statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0);
     return Math.max(...sizes);
@@ -174,9 +174,9 @@ function openDatabase({ folder, acceptLostCommits, ...options }: SqliteOptions):
       db.query("INSERT INTO installation (name, value) VALUES ('workspace_id', ?)").run(options.newWorkspaceId());
     }
     const folderId = claimFolder(db, { folder: folder.path, newId: options.newFolderId });
-    // From here on the writer thread and the direct log are the only ones that write.
+    // From here on only the writer thread and the direct log write.
     db.run('PRAGMA query_only = ON');
-    // It reads a few rows at a time: sorting them must not need a file.
+    // Sorting the few rows it reads must not need a file.
     db.run('PRAGMA temp_store = MEMORY');
     return { db, folderId };
   } catch (error) {
@@ -186,7 +186,7 @@ function openDatabase({ folder, acceptLostCommits, ...options }: SqliteOptions):
   }
 }
 
-/** Made where there is none: a service without counts can go on, one without keys cannot. */
+/** Makes the file where there is none: the service can start without counts, not without keys. */
 function openAnalytics(db: Database, path: string): void {
   let analytics: Database | null = null;
   try {
@@ -204,7 +204,7 @@ function openAnalytics(db: Database, path: string): void {
   attachAnalytics(db, path);
 }
 
-/** A whole and consistent copy from before the migration, beside the database. */
+/** Puts a whole, consistent copy from before the migration beside the database. */
 function copyAside(db: Database, path: string, version: number, nowMs: number): void {
   const stamp = new Date(nowMs).toISOString().replaceAll(/[:.]/g, '-');
   db.query('VACUUM INTO ?').run(`${path}.v${version}.${stamp}.backup`);

@@ -3,7 +3,6 @@ import { describe, expect, test } from 'bun:test';
 import { AppError } from '../../../src/core/errors.ts';
 import { KeyCache } from '../../../src/engine/cache/keyCache.ts';
 import type { KeyWithIdentity, PoisonedKey, Records } from '../../../src/storage/port/records.ts';
-import { PackedKeys } from '../../../src/engine/cache/packedKeys.ts';
 import { textReader } from '../../../src/system.ts';
 import { found as foundKey, key } from '../../postgres/conformance/samples.ts';
 
@@ -45,7 +44,7 @@ class SlowRecords {
 
 function make(maxKeys = 100): { cache: KeyCache; records: SlowRecords } {
   const records = new SlowRecords();
-  return { cache: new KeyCache(records as unknown as Records, maxKeys, new PackedKeys(textReader)), records };
+  return { cache: new KeyCache(records as unknown as Records, maxKeys, textReader), records };
 }
 
 const found = (id: string, revision = 1): KeyWithIdentity => foundKey(key(id, { revision }));

@@ -359,7 +359,7 @@ describe('saving when names come back and saves are lost', () => {
     legOf(localLimits, 5_000);
     const owner = ownerIn(localLimits);
     localLimits.forgetEnded(6_000, 1);
-    expect(owner).toEqual({ id: 'key_1', windows: [], last: null, isForgotten: true });
+    expect(owner).toEqual({ id: 'key_1', windows: [], isForgotten: true });
   });
 
   test('what was saved and may be gone is saved again', async () => {

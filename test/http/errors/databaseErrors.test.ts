@@ -105,7 +105,7 @@ describe('the words of errors: trouble with the database', () => {
   test('a spend that breaks a constraint', async () => {
     await start();
     const { key } = await service.createKey({ remaining: 5 });
-    for (const table of ['replays_0', 'replays_1']) {
+    for (const table of ['idempotency_0', 'idempotency_1']) {
       await tamper(`CREATE TRIGGER t_${table} BEFORE INSERT ON ${table} BEGIN SELECT RAISE(ABORT, 'no'); END`);
     }
     expect(shownError(await verify(key, { idempotencyKey: 'order-0001' }))).toMatchSnapshot();

@@ -29,7 +29,7 @@ describe('a stored row that cannot be read harms its own key alone', () => {
       await service.createKey({ remaining: 5 }),
     ];
     await service.verify(key, { idempotencyKey: 'order-0001' });
-    damage("UPDATE replays_0 SET outcome = 'x'");
+    damage("UPDATE idempotency_0 SET outcome = 'x'");
     const retry = service.call('/v1/keys.verifyKey', { key, idempotencyKey: 'order-0001' }, { rootKey: null });
     const [answer, verdict] = await Promise.all([retry, service.verify(other.key)]);
     expect([answer.status, answer.body.error.code]).toEqual([500, 'INTERNAL_SERVER_ERROR']);

@@ -50,7 +50,7 @@ test('counts that cannot be read are none: the limit counts from nothing', async
   const [{ key }, other] = [await limited(), await limited()];
   expect(await left(key)).toBe(9);
   using db = new Database(join(service.folder, 'analytics.db'));
-  db.run('DROP TABLE edge_counts');
+  db.run('DROP TABLE local_counts');
   expect(await left(key)).toBe(8);
   expect(await left(other.key)).toBe(9);
 });

@@ -91,7 +91,7 @@ function openSqlite(folder: DataFolder, clock: VirtualClock): Promise<SqliteStor
     onBroken: (error) => {
       throw error;
     },
-    observe: { committed() {}, foldFailed() {}, noteFailed() {}, refused() {} },
+    observe: { committed() {}, applyFailed() {}, noteFailed() {}, refused() {} },
   });
 }
 

@@ -4,7 +4,8 @@ import { MAX_TAG_LENGTH, MAX_TAG_LIST_BYTES } from '../../../src/core/bounds.ts'
 import { BLANK_IDENTITY, BLANK_KEY } from '../../../src/core/records.ts';
 import { TallyLists } from '../../../src/core/verificationCounts.ts';
 import type { VerdictCode } from '../../../src/core/verdictCodes.ts';
-import { type KeyEntry, toIdentityEntry, toKeyEntry } from '../../../src/engine/cache/keyEntry.ts';
+import type { KeyEntry } from '../../../src/engine/cache/keyEntry.ts';
+import { toIdentityEntry, toKeyEntry } from '../../../src/engine/cache/makeEntry.ts';
 import { PackedKeys } from '../../../src/engine/cache/packedKeys.ts';
 import { EARNED_BYTES, TagLists } from '../../../src/engine/analytics/tagLists.ts';
 import { TallyBook } from '../../../src/engine/analytics/openCounts.ts';

@@ -3,7 +3,8 @@ import { expect, test } from 'bun:test';
 
 import type { AccountState } from '../../../src/core/account.ts';
 import { Accounts } from '../../../src/storage/sqlite/ledger/accounts.ts';
-import { migrate } from '../../../src/storage/sqlite/file/schema.ts';
+import { replayLog } from '../../../src/storage/sqlite/recovery/replayLog.ts';
+import { migrate } from '../../../src/storage/sqlite/file/migrate.ts';
 
 /** Accounts of one page: numbers further apart than this lie on different ones. */
 const PAGE = 2048;
@@ -17,10 +18,10 @@ function make(maxPages?: number): { accounts: Accounts; db: Database } {
 const credits = (value: number): AccountState => ({ kind: 'credits', value, mark: 3, dueAtMs: 7, revision: 1 });
 
 /** What the writer does with a slice. */
-function fold(accounts: Accounts, db: Database): void {
-  const slice = accounts.slice(accounts.unfoldedIds());
+function apply(accounts: Accounts, db: Database): void {
+  const slice = accounts.slice(accounts.unappliedIds());
   write(db, slice);
-  accounts.markFolded(slice);
+  accounts.markApplied(slice);
 }
 
 function write(db: Database, slice: Float64Array): void {
@@ -31,7 +32,7 @@ function write(db: Database, slice: Float64Array): void {
   }
 }
 
-test('an account that changed while it was being folded is folded again', () => {
+test('an account that changed while it was being applied is applied again', () => {
   const { accounts, db } = make();
   accounts.adopt(
     new Map([
@@ -39,35 +40,35 @@ test('an account that changed while it was being folded is folded again', () => 
       [2, credits(20)],
     ]),
   );
-  const slice = accounts.slice(accounts.unfoldedIds());
+  const slice = accounts.slice(accounts.unappliedIds());
   accounts.adopt(new Map([[1, credits(9)]]));
   write(db, slice);
-  accounts.markFolded(slice);
-  expect([...accounts.unfoldedIds()]).toEqual([1]);
-  fold(accounts, db);
-  expect(accounts.unfoldedSize).toBe(0);
+  accounts.markApplied(slice);
+  expect([...accounts.unappliedIds()]).toEqual([1]);
+  apply(accounts, db);
+  expect(accounts.unappliedSize).toBe(0);
   expect(db.query('SELECT value FROM accounts ORDER BY id').all()).toEqual([{ value: 9 }, { value: 20 }]);
 });
 
-test('an account that was closed while it was being folded is removed by the next round', () => {
+test('an account that was closed while it was being applied is removed by the next round', () => {
   const { accounts, db } = make();
   accounts.adopt(new Map([[1, credits(10)]]));
-  const slice = accounts.slice(accounts.unfoldedIds());
+  const slice = accounts.slice(accounts.unappliedIds());
   accounts.adopt(new Map([[1, null]]));
   write(db, slice);
-  accounts.markFolded(slice);
+  accounts.markApplied(slice);
   expect(accounts.get(1)).toBeUndefined();
-  fold(accounts, db);
-  expect([accounts.get(1), accounts.unfoldedSize]).toEqual([undefined, 0]);
+  apply(accounts, db);
+  expect([accounts.get(1), accounts.unappliedSize]).toEqual([undefined, 0]);
 });
 
-test('what is unfolded is never dropped to make room; what is folded is read again', () => {
+test('what is unapplied is never dropped to make room; what is applied is read again', () => {
   const { accounts, db } = make(2);
   const states = new Map(Array.from({ length: 20 }, (_, i) => [i * PAGE, credits(i)] as const));
   accounts.adopt(states);
   for (let number = 100; number < 200; number++) expect(accounts.get(number * PAGE)).toBeUndefined();
   for (const [id, state] of states) expect(accounts.get(id)).toEqual(state);
-  fold(accounts, db);
+  apply(accounts, db);
   for (let number = 100; number < 200; number++) accounts.get(number * PAGE);
   for (const [id, state] of states) expect(accounts.get(id)).toEqual(state);
 });
@@ -88,14 +89,16 @@ test('numbers up to 2^53-1 come out as they went in', () => {
 test('a row of the log that cannot be read is named, and nothing is begun without it', () => {
   const { accounts, db } = make();
   db.query('INSERT INTO ledger_log VALUES (7, ?)').run(new Uint8Array([3, 0]));
-  expect(() => accounts.replay()).toThrow("Row 7 of the ledger's log cannot be read (it holds impossible numbers).");
+  expect(() => replayLog(db, accounts)).toThrow(
+    "Row 7 of the ledger's log cannot be read (it holds impossible numbers).",
+  );
 });
 
 test('pages that could not go for a while go when they can, all that are too many', () => {
   const { accounts, db } = make(4);
   for (let page = 1; page <= 10; page++) accounts.adopt(new Map([[page * PAGE, credits(page)]]));
   expect(accounts.pages).toBe(10);
-  fold(accounts, db);
+  apply(accounts, db);
   expect(accounts.get(20 * PAGE)).toBeUndefined();
   expect(accounts.pages).toBe(4);
   expect(accounts.get(PAGE)?.value).toBe(1);

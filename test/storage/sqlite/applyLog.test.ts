@@ -3,11 +3,13 @@ import { afterEach, beforeEach, expect, test } from 'bun:test';
 
 import { Accounts } from '../../../src/storage/sqlite/ledger/accounts.ts';
 import { configure } from '../../../src/storage/sqlite/file/openDatabase.ts';
-import { toEntries } from '../../../src/storage/sqlite/log/accountEntry.ts';
+import { toLoggedAccounts } from '../../../src/storage/sqlite/log/loggedAccount.ts';
+import { replayLog } from '../../../src/storage/sqlite/recovery/replayLog.ts';
 import { WriteFailure } from '../../../src/storage/sqlite/file/writeFailure.ts';
-import { Folding } from '../../../src/storage/sqlite/recovery/applyLog.ts';
+import { LogApplier } from '../../../src/storage/sqlite/recovery/applyLog.ts';
 import type { SqliteThread } from '../../../src/storage/sqlite/thread/threadClient.ts';
 import { Writer } from '../../../src/storage/sqlite/log/writer.ts';
+import { plainCommit } from './plainCommit.ts';
 import { TempFolder } from '../../process/process.ts';
 
 const ACCOUNTS = 7;
@@ -28,7 +30,7 @@ beforeEach(() => {
   const path = folder.join('keystile.db');
   db = new Database(path, { create: true });
   configure(db);
-  db.run('CREATE TABLE ledger_log (number INTEGER PRIMARY KEY, entries ANY NOT NULL) STRICT');
+  db.run('CREATE TABLE ledger_log (number INTEGER PRIMARY KEY, entries BLOB NOT NULL) STRICT');
   db.run('CREATE TABLE accounts (id INTEGER PRIMARY KEY, kind, value, mark, due_at_ms, revision)');
   db.run('CREATE TABLE installation (name TEXT PRIMARY KEY, value TEXT)');
   writer = new Writer({ path, addedFlushMs: 0 });
@@ -46,29 +48,29 @@ afterEach(() => {
 /** A commit after which this account has this balance. */
 function spend(id: number, balance: number): void {
   const states = new Map([[id, { kind: 'credits' as const, value: balance, mark: 0, dueAtMs: 0, revision: 1 }]]);
-  writer.commitAccounts(++number, toEntries(states));
+  writer.commit(plainCommit(++number, toLoggedAccounts(states)));
   accounts.adopt(states);
   balances[id - 1] = balance;
 }
 
-/** What the folding has of its thread; the one here answers as that does. */
+/** Stands in for the writer thread, and answers as that does. */
 const thread = {
-  call: async (method: 'fold' | 'trim', ...args: [never, never]): Promise<unknown> => {
+  call: async (method: 'applyAccounts' | 'trimLog', ...args: [never, never]): Promise<unknown> => {
     calls.push(method);
     if (isFull) throw new WriteFailure('full', 'the disk is full');
     return writer[method](...args);
   },
 } as unknown as Pick<SqliteThread, 'call'>;
 
-function folding(rest: () => Promise<void>): Folding {
+function applier(rest: () => Promise<void>): LogApplier {
   const ledger = { number: () => number, failed: (reason: string) => failures.push(reason) };
-  return new Folding(accounts, thread, ledger, { slice: 2, trimSlice: 3, rest });
+  return new LogApplier(accounts, thread, ledger, { slice: 2, trimSlice: 3, rest });
 }
 
 /** What a start would find now. */
 function afterCrash(): unknown[] {
   const found = new Accounts(db);
-  found.replay();
+  replayLog(db, found);
   return Array.from({ length: ACCOUNTS }, (_, i) => found.get(i + 1)?.value);
 }
 
@@ -77,14 +79,14 @@ const logged = (): unknown[] => db.query('SELECT number FROM ledger_log ORDER BY
 test('a process that is killed anywhere in a round finds every balance as it was answered', async () => {
   for (let id = 1; id <= ACCOUNTS; id++) spend(id, 9);
   let rests = 0;
-  await folding(async () => {
+  await applier(async () => {
     expect(afterCrash()).toEqual(balances);
-    // Accounts that were folded already, and some that will be.
+    // Accounts that were applied already, and some that will be.
     spend((rests % ACCOUNTS) + 1, 8 - Math.floor(rests / ACCOUNTS));
     expect(afterCrash()).toEqual(balances);
     rests++;
   }).catchUp();
-  expect(calls).toEqual([...Array<string>(4).fill('fold'), ...Array<string>(5).fill('trim')]);
+  expect(calls).toEqual([...Array<string>(4).fill('applyAccounts'), ...Array<string>(5).fill('trimLog')]);
   expect(rests).toBe(8);
   expect(afterCrash()).toEqual(balances);
   // All that was there when it began, and nothing else.
@@ -94,36 +96,36 @@ test('a process that is killed anywhere in a round finds every balance as it was
 
 test('the oldest rows of the log go first: what is left of it is the newest', async () => {
   const seen: unknown[] = [];
-  await folding(async () => void seen.push(logged().length > 0 ? logged()[0] : null)).catchUp();
+  await applier(async () => void seen.push(logged().length > 0 ? logged()[0] : null)).catchUp();
   expect(seen).toEqual([1, 1, 1, 1, 4, 7]);
 });
 
 test('the last round does not rest, nor does what is left of the one that is under way', async () => {
   let rests = 0;
-  const folds: Folding = folding(async () => {
+  const applies: LogApplier = applier(async () => {
     rests++;
-    void folds.finish();
+    void applies.finish();
   });
-  await folds.catchUp();
-  await folds.finish();
+  await applies.catchUp();
+  await applies.finish();
   expect(rests).toBe(1);
   expect(logged()).toEqual([]);
   expect(afterCrash()).toEqual(balances);
 });
 
 test('a round that failed is not tried again with every commit, but with the next one that is asked for', async () => {
-  const folds = folding(async () => {});
+  const applies = applier(async () => {});
   isFull = true;
   number = 50_000;
-  folds.consider();
-  await folds.catchUp();
+  applies.consider();
+  await applies.catchUp();
   // The second one was asked for.
   expect(failures).toEqual(['the disk is full', 'the disk is full']);
-  for (let commit = 0; commit < 10; commit++) folds.consider();
+  for (let commit = 0; commit < 10; commit++) applies.consider();
   await Promise.resolve();
-  expect(calls).toEqual(['fold', 'fold']);
+  expect(calls).toEqual(['applyAccounts', 'applyAccounts']);
   isFull = false;
-  await folds.catchUp();
+  await applies.catchUp();
   expect(logged()).toEqual([]);
   expect(afterCrash()).toEqual(balances);
 });

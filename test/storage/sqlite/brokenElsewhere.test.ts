@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import { configure } from '../../../src/storage/sqlite/file/openDatabase.ts';
 import { WriteFailure } from '../../../src/storage/sqlite/file/writeFailure.ts';
 import { SqliteThread, type ThreadReply } from '../../../src/storage/sqlite/thread/threadClient.ts';
+import { plainCommit } from './plainCommit.ts';
 import { TempFolder } from '../../process/process.ts';
 
 const COMMIT = new Float64Array([1, 0, 5, 0, 0, 1]);
@@ -12,7 +13,7 @@ const COMMIT = new Float64Array([1, 0, 5, 0, 0, 1]);
 function makeDatabase(path: string): Database {
   const db = new Database(path, { create: true });
   configure(db);
-  db.run('CREATE TABLE ledger_log (number INTEGER PRIMARY KEY, entries ANY NOT NULL) STRICT');
+  db.run('CREATE TABLE ledger_log (number INTEGER PRIMARY KEY, entries BLOB NOT NULL) STRICT');
   return db;
 }
 
@@ -28,20 +29,15 @@ test('a thread that has let go and is ended brings no page of the log into the d
   };
   const ended = new Promise((resolve) => worker.addEventListener('close', resolve));
   worker.postMessage({ method: 'start', args: [{ role: 'writer', path, addedFlushMs: 0 }] });
-  worker.postMessage(new Float64Array([1, ...COMMIT]));
+  worker.postMessage({ method: 'commit', args: [plainCommit(1, COMMIT)] });
   worker.postMessage({ method: 'letGo', args: [] });
-  worker.postMessage(new Float64Array([2, ...COMMIT]));
+  worker.postMessage({ method: 'commit', args: [plainCommit(2, COMMIT)] });
   await told.promise;
   const before = readFileSync(path);
   worker.terminate();
   await ended;
   expect(readFileSync(path).equals(before)).toBe(true);
-  expect(replies.map((reply) => (typeof reply === 'object' && !reply.ok ? reply.kind : 'done'))).toEqual([
-    'done',
-    'done',
-    'broken',
-    'broken',
-  ]);
+  expect(replies.map((reply) => (reply.ok ? 'done' : reply.kind))).toEqual(['done', 'done', 'broken', 'broken']);
   expect(db.query('SELECT number FROM ledger_log').values()).toEqual([[1]]);
 });
 
@@ -70,13 +66,13 @@ test('a thread that is given up because of a failure elsewhere refuses everythin
   const { thread, ended } = await workerOf(() =>
     SqliteThread.start({ role: 'writer', path, addedFlushMs: 0 }, (failure) => broken.push(failure)),
   );
-  await thread.commitAccounts(1, COMMIT);
+  await thread.call('commit', plainCommit(1, COMMIT));
   const before = readFileSync(path);
   const failure = new WriteFailure('broken', 'SQLITE_IOERR_FSYNC');
   thread.breakDown(failure);
   thread.breakDown(new WriteFailure('broken', 'another'));
   expect(broken).toEqual([failure]);
-  expect(await thread.commitAccounts(2, COMMIT).catch((error: unknown) => error)).toBe(failure);
+  expect(await thread.call('commit', plainCommit(2, COMMIT)).catch((error: unknown) => error)).toBe(failure);
   await ended;
   expect(readFileSync(path).equals(before)).toBe(true);
   expect(db.query('SELECT number FROM ledger_log').values()).toEqual([[1]]);

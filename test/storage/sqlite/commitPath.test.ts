@@ -1,7 +1,8 @@
 import { beforeEach, describe, expect, test } from 'bun:test';
 
 import { Batch } from '../../../src/storage/sqlite/ledger/batch.ts';
-import { Committing } from '../../../src/storage/sqlite/ledger/commitPath.ts';
+import { CommitPath } from '../../../src/storage/sqlite/ledger/commitPath.ts';
+import type { Commit } from '../../../src/storage/sqlite/log/writer.ts';
 import { WriteFailure } from '../../../src/storage/sqlite/file/writeFailure.ts';
 
 const QUICK_MS = 0.1;
@@ -13,7 +14,7 @@ let tookMs = QUICK_MS;
 let failure: WriteFailure | null = null;
 let isIdle = true;
 let number = 0;
-let committing: Committing;
+let committing: CommitPath;
 
 beforeEach(() => {
   went = [];
@@ -26,13 +27,9 @@ beforeEach(() => {
     get isIdle() {
       return isIdle;
     },
-    async commitAccounts(commit: number) {
-      went.push(`thread ${commit}`);
-      return tookMs;
-    },
-    async call(method: string, ..._args: unknown[]) {
-      went.push(method);
-      return undefined as never;
+    async call(method: string, ...args: unknown[]) {
+      went.push(`${method} ${(args[0] as Commit).number}`);
+      return tookMs as never;
     },
     breakDown: (error: WriteFailure) => void broken.push(error),
   };
@@ -43,11 +40,11 @@ beforeEach(() => {
       return tookMs;
     },
   };
-  committing = new Committing(thread, direct);
+  committing = new CommitPath(thread, direct);
 });
 
 function batch(): Batch {
-  const made = new Batch({ replays: { rotation: () => ({ empties: false }) } } as never, 0, 0);
+  const made = new Batch({ idempotency: { rotation: () => ({ empties: false }) } } as never, 0, 0);
   made.put(1, { kind: 'credits', value: 1, mark: 0, dueAtMs: 0, revision: 1 });
   return made;
 }
@@ -117,7 +114,7 @@ describe('a batch that only spends', () => {
     await here(100);
     failure = new WriteFailure('busy', 'held');
     expect(await here(1)).toBe(0);
-    expect(went.at(-1)).toBe('thread 101');
+    expect(went.at(-1)).toBe('commit 101');
   });
 
   test('fails when the disk is full, and nothing is broken by it', async () => {
@@ -139,8 +136,8 @@ describe('a batch that only spends', () => {
 
 test('a batch with more to it always goes through the thread', async () => {
   await here(100);
-  const more = new Batch({ replays: { rotation: () => ({ empties: true }) } } as never, 0, 0);
-  more.decide({ rotateReplays: true });
+  const more = new Batch({ idempotency: { rotation: () => ({ empties: true }) } } as never, 0, 0);
+  more.decide({ rotateIdempotency: true });
   await committing.commit(more, ++number);
-  expect(went.at(-1)).toBe('commit');
+  expect(went.at(-1)).toBe('commit 101');
 });

@@ -1,10 +1,8 @@
 import { Database } from 'bun:sqlite';
-import { afterEach, beforeEach, expect, test } from 'bun:test';
-import { fstatSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { afterEach, beforeEach, expect, spyOn, test } from 'bun:test';
 
 import { configure } from '../../../src/storage/sqlite/file/openDatabase.ts';
 import { DirectLog } from '../../../src/storage/sqlite/log/directLog.ts';
-import { WriteFailure } from '../../../src/storage/sqlite/file/writeFailure.ts';
 import { TempFolder } from '../../process/process.ts';
 
 const COMMIT = new Float64Array([1, 0, 5, 0, 0, 1]);
@@ -18,7 +16,7 @@ beforeEach(() => {
   path = folder.join('keystile.db');
   db = new Database(path, { create: true });
   configure(db);
-  db.run('CREATE TABLE ledger_log (number INTEGER PRIMARY KEY, entries ANY NOT NULL) STRICT');
+  db.run('CREATE TABLE ledger_log (number INTEGER PRIMARY KEY, entries BLOB NOT NULL) STRICT');
 });
 
 afterEach(() => {
@@ -28,51 +26,35 @@ afterEach(() => {
 
 const numbers = (): unknown[] => db.query('SELECT number FROM ledger_log ORDER BY number').values().flat();
 
-test('a commit is flushed when all of it is written, in the file that it was written to, and told of behind that', () => {
-  const seen: unknown[] = [];
-  const log = new DirectLog({ path, addedFlushMs: 0 }, (descriptor) => {
-    seen.push([numbers(), fstatSync(descriptor).ino === statSync(`${path}-wal`).ino]);
-  });
-  log.append(1, COMMIT);
-  seen.push('told');
-  // The log begins anew in the same file.
-  db.run('PRAGMA wal_checkpoint(TRUNCATE)');
-  log.append(2, COMMIT);
-  expect(seen).toEqual([[[1], true], 'told', [[1, 2], true]]);
-  log.close();
-});
-
-test('a flush that fails leaves it open what is on the disk, whatever the reason is', () => {
-  const full = Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' });
-  const log = new DirectLog({ path, addedFlushMs: 0 }, () => {
-    throw full;
-  });
-  let failure: unknown = null;
+/** The connection that the log writes with. */
+function connectionOf(open: () => DirectLog): { log: DirectLog; connection: Database } {
+  const prepare = spyOn(Database.prototype, 'prepare');
   try {
-    log.append(1, COMMIT);
-  } catch (error) {
-    failure = error;
+    const log = open();
+    return { log, connection: prepare.mock.contexts.at(-1) as Database };
+  } finally {
+    prepare.mockRestore();
   }
-  log.close();
-  expect(failure).toBeInstanceOf(WriteFailure);
-  expect(failure).toMatchObject({ kind: 'broken', message: full.message });
-});
+}
 
-test('where the database is a link, the log beside the file that it leads to is flushed, whatever lies beside the link', () => {
-  const link = folder.join('link.db');
-  symlinkSync(path, link);
-  writeFileSync(`${link}-wal`, 'left over');
-  let flushed = 0;
-  const log = new DirectLog({ path: link, addedFlushMs: 0 }, (descriptor) => {
-    flushed = fstatSync(descriptor).ino;
-  });
-  log.append(1, COMMIT);
-  expect(flushed).toBe(statSync(`${path}-wal`).ino);
+test('SQLite flushes every commit before it returns: synchronous is FULL, and stays so after commits', () => {
+  const { log, connection } = connectionOf(() => new DirectLog({ path, addedFlushMs: 0 }));
+  for (const number of [1, 2]) {
+    expect(connection.query('PRAGMA synchronous').values()).toEqual([[2]]);
+    log.append(number, COMMIT);
+    expect(numbers().at(-1)).toBe(number);
+    // The next commit begins the write-ahead log again.
+    db.run('PRAGMA wal_checkpoint(TRUNCATE)');
+  }
+  expect(connection.query('PRAGMA synchronous').values()).toEqual([[2]]);
   log.close();
 });
 
-test('where flushing is left to SQLite, a commit is written all the same', () => {
-  const log = new DirectLog({ path, addedFlushMs: 0 }, null);
+test('a commit does not wait for another program that holds the database', () => {
+  const log = new DirectLog({ path, addedFlushMs: 0 });
+  db.run('BEGIN IMMEDIATE');
+  expect(() => log.append(1, COMMIT)).toThrow(expect.objectContaining({ kind: 'busy' }));
+  db.run('ROLLBACK');
   log.append(1, COMMIT);
   expect(numbers()).toEqual([1]);
   log.close();

@@ -37,8 +37,8 @@ const isRefused = (): boolean => {
 describe('the file commit-number', () => {
   test.each([
     ['12 folder_a\n', { number: 12, id: 'folder_a' }],
-    // As an older program wrote it.
-    ['12', { number: 12, id: null }],
+    ['12', null],
+    ['12 ', null],
     ['', null],
     ['what', null],
     ['-1 folder_a', null],
@@ -57,12 +57,11 @@ describe('a database and its folder', () => {
   test.each([
     ['a new database in a new folder', null, null, false, 'folder_new', '0 folder_new\n'],
     ['a crash before the database knew', null, '0 folder_a\n', false, 'folder_a', '0 folder_a\n'],
-    ['what an older program left', null, '12', false, 'folder_new', '12 folder_new\n'],
     ['the two belong together', 'folder_a', '12 folder_a\n', false, 'folder_a', '12 folder_a\n'],
-    ['an older program ran in between', 'folder_a', '12', false, 'folder_a', '12 folder_a\n'],
     ['a copy in a new folder', 'folder_a', null, true, 'folder_new', '0 folder_new\n'],
     ['a copy in the folder of another', 'folder_a', '12 folder_b\n', true, 'folder_new', '12 folder_new\n'],
     ['a file that cannot be read', 'folder_a', 'what', true, 'folder_new', '0 folder_new\n'],
+    ['a file without an id', 'folder_a', '12', true, 'folder_new', '0 folder_new\n'],
   ])('%s', (_what, inDatabase, inFile, refused, id, file) => {
     if (inDatabase !== null) knows(inDatabase);
     if (inFile !== null) writeNote(inFile);

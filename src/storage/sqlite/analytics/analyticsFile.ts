@@ -17,7 +17,7 @@ const COUNT_COLUMNS = `
  * key there are hours and days: an index of minutes would cost more than all else. Which index to use is not left to the size
  * of the tables at some moment: SQLite is told what they are like when they are large.
  */
-const SCHEMA_V1 = `
+const SCHEMA = `
   CREATE TABLE tally_slices (number INTEGER PRIMARY KEY, body TEXT NOT NULL) STRICT;
   CREATE TABLE tally_log (
     number INTEGER PRIMARY KEY,
@@ -34,7 +34,7 @@ const SCHEMA_V1 = `
     PRIMARY KEY (span, time_ms, api_id, tags)
   ) STRICT, WITHOUT ROWID;
   CREATE TABLE key_uses (key_id TEXT PRIMARY KEY, last_used_at_ms INTEGER NOT NULL) STRICT, WITHOUT ROWID;
-  CREATE TABLE edge_counts (
+  CREATE TABLE local_counts (
     owner TEXT NOT NULL, name TEXT NOT NULL, duration_ms INTEGER NOT NULL, count INTEGER NOT NULL, reset_at_ms INTEGER NOT NULL,
     PRIMARY KEY (owner, name, duration_ms)
   ) STRICT, WITHOUT ROWID;
@@ -45,7 +45,7 @@ const SCHEMA_V1 = `
   `;
 
 /** Forward migrations, as those of the database are. */
-const MIGRATIONS: readonly string[] = [SCHEMA_V1];
+const MIGRATIONS: readonly string[] = [SCHEMA];
 
 /** Brings the file, which may be new, to the newest version; `db` is a connection to it. */
 export function prepareAnalytics(db: Database, path: string): void {
@@ -66,20 +66,4 @@ export function prepareAnalytics(db: Database, path: string): void {
 
 export function attachAnalytics(db: Database, path: string): void {
   db.query('ATTACH DATABASE ? AS analytics').run(path);
-}
-
-const MOVED_TABLES = ['key_tallies', 'api_tallies', 'key_uses', 'edge_counts'] as const;
-
-/**
- * Until version 2 the counts stood in the database itself; they are taken over before its migration removes them there, in a
- * transaction of its own: one over two files is committed file by file. After a crash in between they are taken over again:
- * nothing was counted meanwhile.
- */
-export function takeOverCounts(db: Database): void {
-  for (const table of MOVED_TABLES) {
-    const columns = (db.query(`PRAGMA main.table_info(${table})`).all() as { name: string }[]).map(({ name }) => name);
-    if (columns.length === 0) continue;
-    const names = columns.join(', ');
-    db.run(`INSERT OR REPLACE INTO analytics.${table} (${names}) SELECT ${names} FROM main.${table}`);
-  }
 }

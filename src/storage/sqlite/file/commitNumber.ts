@@ -10,14 +10,14 @@ export interface CommitNumberOptions {
   /** Number of the last durable commit. */
   readonly number: () => number;
   readonly writer: Pick<SqliteThread, 'call' | 'isBroken'>;
-  /** Told when writing begins to fail; it is tried again every second. */
+  /** Called when writing begins to fail. It is tried again every second. */
   readonly failed: (reason: string) => void;
 }
 
 /**
- * The number of the last commit, kept beside the database and at most a second behind it. A database that comes back
- * with a lower one has lost commits (an older copy, a deleted WAL): spent credits would be spent again, revoked keys
- * would work again. It is not served until an operator says that this is what they want.
+ * Writes the number of the last commit beside the database, at most a second behind it. A database that comes back with a lower
+ * number has lost commits (an older copy, a deleted WAL): spent credits could be spent again, revoked keys would work again. It is
+ * not served until an operator accepts the loss.
  */
 export class CommitNumberFile {
   readonly #options: CommitNumberOptions;
@@ -46,7 +46,7 @@ export class CommitNumberFile {
     await this.#write();
   }
 
-  /** In the writer thread, behind the commits: it is a flush like theirs. */
+  /** In the writer thread, behind the commits: it flushes as they do. */
   async #write(): Promise<void> {
     const { folder, folderId, writer } = this.#options;
     const number = this.#options.number();
@@ -56,7 +56,7 @@ export class CommitNumberFile {
       this.#written = number;
       this.#hasFailed = false;
     } catch (error) {
-      // A full disk or too many open files: the number on disk is older, which detects less and accuses nobody.
+      // A full disk or too many open files: an older number on disk detects less, and refuses nothing wrongly.
       if (this.#isClosed || writer.isBroken) return;
       if (!this.#hasFailed) this.#options.failed(error instanceof Error ? error.message : String(error));
       this.#hasFailed = true;

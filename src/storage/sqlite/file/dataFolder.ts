@@ -13,12 +13,12 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 
-/** A problem with the data folder that a person has to see to; its message is a sentence for them. */
+/** A problem with the data folder that an operator has to solve. Its message tells them how. */
 export class FolderError extends Error {
   override readonly name = 'FolderError';
 }
 
-/** Another process owns the folder. */
+/** Another process owns the data folder. */
 export class FolderOwned extends FolderError {
   readonly owner: Owner;
 
@@ -41,13 +41,13 @@ export interface Owner {
   readonly url: string | null;
 }
 
-/** Who looks whether the folder is owned holds the lock for an instant: that must not refuse a start. */
+/** `findOwner` of another process holds the lock for an instant: that must not refuse a start. */
 const OWN_PATIENCE_MS = 500;
 
 /**
- * The data folder and the right to write in it. The right is an exclusive lock that SQLite takes on a side file: the
- * operating system drops it when the process dies, however it dies, and the database itself stays open to backups. The
- * side file is never opened otherwise: closing any handle on it would drop the lock (POSIX).
+ * The data folder, and the right to write in it. The right is an exclusive lock that SQLite takes on the file owner.lock. The
+ * operating system drops it when the process dies, however it dies, and backups can still read the database. Nothing else in this
+ * process opens owner.lock: closing any handle on it would drop the lock (POSIX).
  */
 export class DataFolder {
   readonly path: string;
@@ -61,7 +61,7 @@ export class DataFolder {
   }
 
   static own(path: string, owner: Owner): DataFolder {
-    // Whatever is made in the folder is for this user alone.
+    // Files in the data folder are for this user alone.
     process.umask(0o077);
     makeFolder(path);
     const isNew = !existsSync(join(path, 'keystile.db'));
@@ -105,7 +105,7 @@ export function findOwner(path: string): Owner | null {
 
 function makeFolder(path: string): void {
   try {
-    // Only a folder that is made here: one that is there may be shared on purpose, and is not ours to change.
+    // Only for a new folder: an existing one may be shared on purpose.
     if (mkdirSync(path, { recursive: true }) !== undefined) chmodSync(path, 0o700);
   } catch (error) {
     const code = (error as { code?: string }).code ?? '';
@@ -140,10 +140,10 @@ function readOwner(path: string): Owner {
   }
 }
 
-/** Replaces a small file as a whole: a reader sees the old or the new text, a crash leaves one of them. */
+/** Replaces a small file as a whole: readers, and a start after a crash, see the old text or the new one. */
 export function writeDurably(path: string, text: string): void {
   const temporary = `${path}.new`;
-  // A file that a crash has left keeps its rights when it is opened again.
+  // A file that a crash left would keep its permissions.
   rmSync(temporary, { force: true });
   const file = openSync(temporary, 'wx', 0o600);
   try {
@@ -155,7 +155,7 @@ export function writeDurably(path: string, text: string): void {
   renameSync(temporary, path);
 }
 
-/** So that a file that was made in it is found again after a crash. As SQLite takes it: where a folder cannot be flushed, it need not be. */
+/** A new file in this folder is found again after a crash. Like SQLite, this ignores a folder that cannot be flushed. */
 export function flushFolder(path: string): void {
   let folder: number | null = null;
   try {

@@ -5,19 +5,18 @@ import { join } from 'node:path';
 import { FolderError, flushFolder, writeDurably } from './dataFolder.ts';
 
 /**
- * What stands beside the database in the file `commit-number`, and is in no copy of the database: the number of the last commit
- * and the id of the folder. The database holds the same id. So two things are noticed at the start:
+ * The file `commit-number` beside the database: the number of the last commit and the id of the data folder. The database holds
+ * the same id; a copy of the database does not have this file. So a start notices two things:
  *
- *   fewer commits than were noted        an older copy was put back, or the -wal file was removed
- *   another id, or no file at all        the database is a copy that was put into another folder
+ *   fewer commits than noted             an older copy was put back, or the -wal file was removed
+ *   another id, or no file at all        the database is a copy that was put into another data folder
  *
- * Either way credits that were spent since the copy could be spent again. A copy of the whole folder has this file too, and is
- * not noticed.
+ * In both cases credits that were spent since the copy could be spent again. A copy of the whole data folder has this file too:
+ * that is not noticed.
  */
 export interface FolderNote {
   readonly number: number;
-  /** Null in a file that an older program wrote. */
-  readonly id: string | null;
+  readonly id: string;
 }
 
 export function notePath(folder: string): string {
@@ -25,18 +24,18 @@ export function notePath(folder: string): string {
 }
 
 export function noteText({ number, id }: FolderNote): string {
-  return id === null ? `${number}\n` : `${number} ${id}\n`;
+  return `${number} ${id}\n`;
 }
 
-/** Null where there is none, or none that can be read. */
+/** Null: there is no such file, or it cannot be read. */
 export function readNote(folder: string): FolderNote | null {
   const path = notePath(folder);
   if (!existsSync(path)) return null;
-  const [number, id = null] = readFileSync(path, 'utf8').trim().split(' ');
-  return /^\d{1,16}$/.test(number ?? '') ? { number: Number(number), id } : null;
+  const [, number, id] = /^(\d{1,16}) (\S+)\n?$/.exec(readFileSync(path, 'utf8')) ?? [];
+  return number === undefined || id === undefined ? null : { number: Number(number), id };
 }
 
-export interface Claim {
+export interface DataFolderIdentity {
   readonly folder: string;
   readonly newId: () => string;
 }
@@ -44,7 +43,7 @@ export interface Claim {
 /** Refuses a database that was copied here from another folder. Changes nothing. */
 export function refuseCopy(db: Database, folder: string): void {
   const known = readFolderId(db);
-  if (known === null || isOwn(known, readNote(folder))) return;
+  if (known === null || readNote(folder)?.id === known) return;
   throw new FolderError(
     `The database in ${folder} is a copy: it was made in another folder, or the file commit-number beside it was removed. ` +
       'What was spent or revoked since the copy was made is not in it: spent credits could be spent again, revoked keys would work again. ' +
@@ -53,25 +52,19 @@ export function refuseCopy(db: Database, folder: string): void {
 }
 
 /**
- * Makes the folder and the database known to each other; answers the id. The file is written first: after a crash in between, a
- * database without an id takes the one of the file. A copy that was accepted gets an id of its own.
+ * Gives the data folder and the database the same id, and answers it. The file is written first: after a crash in between, the
+ * database takes the id of the file. An accepted copy gets a new id.
  */
-export function claimFolder(db: Database, { folder, newId }: Claim): string {
+export function claimFolder(db: Database, { folder, newId }: DataFolderIdentity): string {
   const [known, note] = [readFolderId(db), readNote(folder)];
   if (known !== null && note?.id === known) return known;
-  const keeps = known !== null && isOwn(known, note);
-  const id = keeps ? known : ((known === null ? note?.id : null) ?? newId());
+  const id = (known === null ? note?.id : null) ?? newId();
   writeDurably(notePath(folder), noteText({ number: note?.number ?? 0, id }));
   flushFolder(folder);
   db.query(
     "INSERT INTO installation (name, value) VALUES ('folder_id', ?1) ON CONFLICT (name) DO UPDATE SET value = ?1",
   ).run(id);
   return id;
-}
-
-/** A file of an older program names no folder: it tells of the number alone. */
-function isOwn(known: string, note: FolderNote | null): boolean {
-  return note !== null && (note.id === null || note.id === known);
 }
 
 function readFolderId(db: Database): string | null {

@@ -1,52 +1,187 @@
-import type { Database } from 'bun:sqlite';
+/** Everything but analytics and local counts, which analytics.db holds (analyticsFile.ts). */
+export const SCHEMA = `
+  CREATE TABLE installation (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
 
-import { takeOverCounts } from '../analytics/analyticsFile.ts';
-import { SCHEMA_V1 } from './schemaV1.ts';
-import { SCHEMA_V2 } from './schemaV2.ts';
-import { SCHEMA_V3 } from './schemaV3.ts';
-import { SCHEMA_V4 } from './schemaV4.ts';
-import { NAMED_KEYS, type NamedRow, storedWords } from '../../sql/wordIndex.ts';
+  CREATE TABLE apis (
+    id TEXT PRIMARY KEY,
+    name TEXT NOT NULL,
+    default_prefix TEXT,
+    default_byte_length INTEGER,
+    default_limit TEXT,
+    delete_protected INTEGER NOT NULL DEFAULT 0,
+    -- Deleting all keys of an api raises its generation. Keys of older generations are removed afterwards.
+    generation INTEGER NOT NULL DEFAULT 0,
+    purges_below INTEGER NOT NULL DEFAULT 0,
+    created_at_ms INTEGER NOT NULL,
+    updated_at_ms INTEGER,
+    deleted_at_ms INTEGER,
+    revision INTEGER NOT NULL DEFAULT 0
+  ) STRICT, WITHOUT ROWID;
 
-/**
- * Forward migrations: entry N brings version N to N + 1. An entry that was released is never edited; a new one is added,
- * with a fixture of the version before it (test/support/fixtures/databases).
- */
-export const MIGRATIONS: readonly string[] = [SCHEMA_V1, SCHEMA_V2, SCHEMA_V3, SCHEMA_V4];
+  CREATE TABLE identities (
+    id TEXT PRIMARY KEY,
+    external_id TEXT NOT NULL UNIQUE,
+    meta TEXT,
+    credits TEXT,
+    credits_account INTEGER,
+    limits TEXT,
+    created_at_ms INTEGER NOT NULL,
+    updated_at_ms INTEGER,
+    revision INTEGER NOT NULL DEFAULT 0
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX identities_by_credits ON identities (credits_account) WHERE credits_account IS NOT NULL;
 
-export const SCHEMA_VERSION = MIGRATIONS.length;
+  CREATE TABLE keys (
+    id TEXT PRIMARY KEY,
+    api_id TEXT NOT NULL,
+    generation INTEGER NOT NULL DEFAULT 0,
+    identity_id TEXT,
+    secret_digest TEXT NOT NULL UNIQUE,
+    start TEXT NOT NULL,
+    byte_length INTEGER,
+    name TEXT,
+    meta TEXT,
+    environment TEXT,
+    enabled INTEGER NOT NULL,
+    expires_at_ms INTEGER,
+    credits TEXT,
+    credits_account INTEGER,
+    limits TEXT,
+    ip_allowlist TEXT,
+    roles TEXT,
+    permissions TEXT,
+    created_at_ms INTEGER NOT NULL,
+    updated_at_ms INTEGER,
+    deleted_at_ms INTEGER,
+    revision INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX keys_of_generation ON keys (api_id, generation, id) WHERE deleted_at_ms IS NULL;
+  CREATE INDEX keys_of_owner ON keys (api_id, generation, identity_id, id) WHERE deleted_at_ms IS NULL;
+  CREATE INDEX keys_by_start ON keys (api_id, start, id) WHERE deleted_at_ms IS NULL;
+  CREATE INDEX keys_by_credits ON keys (credits_account) WHERE credits_account IS NOT NULL;
 
-export function readSchemaVersion(db: Database): number {
-  return (db.query('PRAGMA user_version').get() as { user_version: number }).user_version;
-}
+  -- Words of names and metadata, for the search.
+  CREATE TABLE key_words (
+    api_id TEXT NOT NULL, word TEXT NOT NULL, key_id TEXT NOT NULL, PRIMARY KEY (api_id, word, key_id)
+  ) STRICT, WITHOUT ROWID;
 
-/** The version after which there is an index of words, which the keys until then have to be put into. */
-const WORDS_SINCE = 1;
-/** The last version with what is counted behind the answers in the database itself. */
-const COUNTS_UNTIL = 2;
-const STEP = 1000;
+  -- Secrets that a rotation replaced, valid until their overlap ends.
+  CREATE TABLE former_secrets (digest TEXT PRIMARY KEY, owner TEXT NOT NULL, until_ms INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+  CREATE INDEX former_secrets_of_owner ON former_secrets (owner, until_ms);
+  CREATE INDEX former_secrets_ended ON former_secrets (until_ms);
 
-function fillWords(db: Database): void {
-  const insert = db.prepare('INSERT INTO key_words (api_id, word, key_id) VALUES (?, ?, ?) ON CONFLICT DO NOTHING');
-  const select = db.prepare(NAMED_KEYS);
-  let last = '';
-  for (;;) {
-    const rows = select.all(last, STEP) as NamedRow[];
-    for (const row of rows) for (const word of storedWords(row)) insert.run(row.api_id, word, row.id);
-    if (rows.length < STEP) return;
-    last = rows.at(-1)?.id ?? last;
-  }
-}
+  CREATE TABLE root_keys (
+    id TEXT PRIMARY KEY,
+    secret_digest TEXT NOT NULL UNIQUE,
+    start TEXT NOT NULL,
+    name TEXT,
+    rights TEXT NOT NULL,
+    created_at_ms INTEGER NOT NULL,
+    expires_at_ms INTEGER,
+    revoked_at_ms INTEGER
+  ) STRICT, WITHOUT ROWID;
 
-/** Brings an opened database to the newest version, each step in a transaction of its own. Analytics are attached. */
-export function migrate(db: Database): void {
-  const first = readSchemaVersion(db);
-  for (let version = first; version < SCHEMA_VERSION; version++) {
-    // A new one has none.
-    if (version === COUNTS_UNTIL && first > 0) db.transaction(() => takeOverCounts(db)).immediate();
-    db.transaction(() => {
-      db.run(MIGRATIONS[version] ?? '');
-      if (version === WORDS_SINCE) fillWords(db);
-      db.run(`PRAGMA user_version = ${version + 1}`);
-    }).immediate();
-  }
-}
+  CREATE TABLE permissions (
+    id TEXT PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    slug TEXT NOT NULL UNIQUE,
+    description TEXT,
+    created_at_ms INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE roles (
+    id TEXT PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    description TEXT,
+    permissions TEXT,
+    created_at_ms INTEGER NOT NULL,
+    revision INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+
+  -- patterns_revision grows with every change of an override whose identifier is a pattern (core/fence.ts).
+  CREATE TABLE namespaces (
+    id TEXT PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    created_at_ms INTEGER NOT NULL,
+    patterns_revision INTEGER NOT NULL DEFAULT 0
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE overrides (
+    id TEXT PRIMARY KEY,
+    namespace_id TEXT NOT NULL,
+    identifier TEXT NOT NULL,
+    max_count INTEGER NOT NULL,
+    duration_ms INTEGER NOT NULL,
+    async INTEGER NOT NULL,
+    created_at_ms INTEGER NOT NULL,
+    updated_at_ms INTEGER,
+    revision INTEGER NOT NULL DEFAULT 0,
+    UNIQUE (namespace_id, identifier)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX overrides_of_namespace ON overrides (namespace_id, id);
+
+  -- The exact counters. The log is applied to this table behind the commits. These constraints back the guards of core/spend.ts.
+  CREATE TABLE accounts (
+    id INTEGER PRIMARY KEY,
+    kind INTEGER NOT NULL CHECK (kind IN (0, 1)),
+    value INTEGER NOT NULL CHECK (value BETWEEN 0 AND 9007199254740991),
+    mark INTEGER NOT NULL CHECK (mark >= 0),
+    due_at_ms INTEGER NOT NULL,
+    revision INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX accounts_due ON accounts (due_at_ms, id) WHERE due_at_ms > 0;
+
+  -- One row a commit: the accounts it changed, as they were after it (logBytes.ts). Read at the start, removed when applied.
+  CREATE TABLE ledger_log (number INTEGER PRIMARY KEY, entries BLOB NOT NULL) STRICT;
+
+  CREATE TABLE adhoc_windows (
+    owner TEXT NOT NULL,
+    name TEXT NOT NULL,
+    duration_ms INTEGER NOT NULL,
+    account INTEGER NOT NULL UNIQUE,
+    PRIMARY KEY (owner, name, duration_ms)
+  ) STRICT, WITHOUT ROWID;
+
+  -- Answers under idempotency keys, in two partitions by time. Emptying a whole partition needs no search and leaves no holes.
+  CREATE TABLE idempotency_0 (
+    scope TEXT NOT NULL, id TEXT NOT NULL, request_digest TEXT NOT NULL, outcome TEXT NOT NULL,
+    PRIMARY KEY (scope, id)
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE idempotency_1 (
+    scope TEXT NOT NULL, id TEXT NOT NULL, request_digest TEXT NOT NULL, outcome TEXT NOT NULL,
+    PRIMARY KEY (scope, id)
+  ) STRICT, WITHOUT ROWID;
+
+  -- The audit log. Rows are only added, in the transaction of the change.
+  CREATE TABLE events (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    at_ms INTEGER NOT NULL,
+    actor TEXT NOT NULL,
+    action TEXT NOT NULL,
+    target TEXT NOT NULL,
+    before_json TEXT,
+    after_json TEXT,
+    origin TEXT,
+    request_id TEXT
+  ) STRICT;
+  CREATE INDEX events_by_actor ON events (actor, number);
+  CREATE INDEX events_by_action ON events (action, number);
+  CREATE INDEX events_by_target ON events (target, number);
+  CREATE INDEX events_by_time ON events (at_ms);
+
+  CREATE TABLE imports (
+    id TEXT PRIMARY KEY, api_id TEXT NOT NULL, queued INTEGER NOT NULL, done INTEGER NOT NULL, failed INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE import_batches (
+    id TEXT PRIMARY KEY,
+    migration_id TEXT NOT NULL,
+    api_id TEXT NOT NULL,
+    first_place INTEGER NOT NULL,
+    size INTEGER NOT NULL,
+    keys TEXT NOT NULL,
+    actor TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE import_errors (
+    migration_id TEXT NOT NULL, place INTEGER NOT NULL, message TEXT NOT NULL, PRIMARY KEY (migration_id, place)
+  ) STRICT, WITHOUT ROWID;
+  `;

@@ -1,20 +1,20 @@
 /**
- * What a failed statement means for the ledger. Only `broken` is final: after it nothing that this process holds in
- * memory is known to be on disk, and a second flush can report success for pages the kernel has already dropped.
+ * What a failed statement means for the ledger. Only `broken` is final: afterwards it is unknown whether what is in memory is on
+ * disk, and a second flush can report success for pages that the kernel has already dropped.
  */
 export type FailureKind =
-  /** No space: nothing was written; on again when there is space. */
+  /** No space: nothing was written. Writing works again when there is space. */
   | 'full'
   /** Another process holds the database: nothing was written. */
   | 'busy'
-  /** A file could not be opened (too many are open): nothing was written; on again when some are closed. */
+  /** A file could not be opened (too many are open): nothing was written. Writing works again when some are closed. */
   | 'unopened'
   /** An item of the batch breaks a constraint or was made from an older record. */
   | 'refused'
   /** The disk or the file failed. */
   | 'broken';
 
-/** What the system and SQLite call it. A commit opens no file, so where one cannot be opened nothing was committed. */
+/** Codes of the system and of SQLite. A commit opens no file, so after these nothing was committed. */
 const UNOPENED = /^(EMFILE|ENFILE|SQLITE_CANTOPEN)/;
 
 export class WriteFailure extends Error {
@@ -43,6 +43,6 @@ export function toWriteFailure(error: unknown): WriteFailure {
   if (code.startsWith('SQLITE_CONSTRAINT') || code === 'SQLITE_MISMATCH' || code === 'SQLITE_TOOBIG') {
     return new WriteFailure('refused', message);
   }
-  // Also what is not known here: an unknown failure of a commit must never be taken for a harmless one.
+  // Everything else, too: an unknown failure of a commit must never count as harmless.
   return new WriteFailure('broken', message);
 }

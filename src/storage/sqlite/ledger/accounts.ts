@@ -1,33 +1,31 @@
 import type { Database } from 'bun:sqlite';
 
 import type { AccountState } from '../../../core/account.ts';
-import { ENTRY_LENGTH, readEntry, writeEntry } from '../log/accountEntry.ts';
-import { FolderError } from '../file/dataFolder.ts';
-import { fromLog } from '../log/logBytes.ts';
+import { ACCOUNT_LENGTH, readAccount, writeAccount } from '../log/loggedAccount.ts';
 
 /**
- * Accounts of one page. Numbers are given one after the other, so keys made together are counted together. With pages of
- * 256, to find the page took as long as to read the account: their objects are not in the processor's cache. Much larger
- * ones are held as a whole for each account that is not folded.
+ * Accounts of one page. Account numbers are given in order, so keys that were made together share a page. With pages of 256,
+ * finding the page took as long as reading the account: the page objects are not in the processor's cache. Much larger pages
+ * cost memory: a page stays as a whole while one of its accounts is unapplied.
  */
 const PAGE_ACCOUNTS = 2048;
-/** The bits of a number that tell its place on the page; right for every number that has no fraction, however large. */
+/** The bits of an account number that are its place on the page. They are right for every whole number, however large. */
 const LAST_OF_PAGE = PAGE_ACCOUNTS - 1;
-/** Pages kept (about 100 MB); one on which nothing is unfolded makes room for another. */
+/** Pages kept (about 100 MB). A page without unapplied accounts makes room for another. */
 const MAX_PAGES = 1024;
 /** Pages that are looked at for one that can go. */
 const EVICTION_TRIES = 16;
 
-/** In the place of an account's kind: it was not read yet. */
+/** Instead of an account's kind: the account was not read yet. */
 const NOT_READ = -2;
 const KIND = 1;
 
-/** AccountEntry after AccountEntry, in the order of their numbers. */
+/** LoggedAccount after LoggedAccount, in the order of their numbers. */
 interface Page {
   readonly numbers: Float64Array;
-  /** 1 for each account that is unfolded, and how many these are. */
+  /** 1 for each unapplied account, and how many there are. */
   readonly marks: Uint8Array;
-  unfolded: number;
+  unapplied: number;
 }
 
 interface AccountRow {
@@ -39,29 +37,27 @@ interface AccountRow {
 }
 
 /**
- * The committed accounts, as numbers in pages: bounded by the page, 48 bytes an account, and nothing for the garbage
- * collector to walk through. (No gain in throughput was measured.) An account is in one of these states:
+ * The committed accounts, as numbers in pages: 48 bytes an account, and nothing for the garbage collector to walk through. (No gain
+ * in throughput was measured.) An account is in one of these states:
  *
- *   not read --get--> clean: equal to its row --adopt--> unfolded: in the log, newer than its row --markFolded--> clean
+ *   not read --get--> clean: equal to its row --adopt--> unapplied: in the log, newer than its row --markApplied--> clean
  *
- * What a batch under way has decided is not here: it comes in when its commit is durable (`adopt`), so memory is always
- * equal to disk. An unfolded account is never dropped.
+ * What a batch has decided comes in when its commit is durable (`adopt`), so memory is always equal to disk. An unapplied account
+ * is never dropped.
  */
 export class Accounts {
-  readonly #db: Database;
   readonly #maxPages: number;
   readonly #pages = new Map<number, Page>();
-  #unfolded = 0;
+  #unapplied = 0;
   readonly #select;
 
   constructor(db: Database, maxPages = MAX_PAGES) {
-    this.#db = db;
     this.#maxPages = maxPages;
     this.#select = db.query('SELECT kind, value, mark, due_at_ms, revision FROM accounts WHERE id = ?');
   }
 
-  get unfoldedSize(): number {
-    return this.#unfolded;
+  get unappliedSize(): number {
+    return this.#unapplied;
   }
 
   get pages(): number {
@@ -72,37 +68,27 @@ export class Accounts {
     const { numbers } = this.#page(id);
     const at = placeOf(id);
     if (numbers[at + KIND] === NOT_READ && !this.#read(id, numbers, at)) return undefined;
-    return readEntry(numbers, at) ?? undefined;
+    return readAccount(numbers, at) ?? undefined;
   }
 
   adopt(states: ReadonlyMap<number, AccountState | null>): void {
     for (const [id, state] of states) {
-      writeEntry(this.#touch(id).numbers, placeOf(id), id, state);
+      writeAccount(this.#touch(id).numbers, placeOf(id), id, state);
     }
   }
 
-  /** Reads the tail of the log; answers the number of its last commit. */
-  replay(): number {
-    const rows = this.#db.query('SELECT number, entries FROM ledger_log ORDER BY number').iterate() as Iterable<{
-      number: number;
-      entries: Uint8Array | string;
-    }>;
-    let last = 0;
-    for (const { number, entries } of rows) {
-      last = number;
-      const logged = readRow(number, entries);
-      for (let at = 0; at < logged.length; at += ENTRY_LENGTH) {
-        const id = logged[at] ?? 0;
-        copyEntry(logged, at, this.#touch(id).numbers, placeOf(id));
-      }
+  /** The same, as the log holds them. */
+  adoptLogged(logged: Float64Array): void {
+    for (let at = 0; at < logged.length; at += ACCOUNT_LENGTH) {
+      const id = logged[at] ?? 0;
+      copyAccount(logged, at, this.#touch(id).numbers, placeOf(id));
     }
-    return last;
   }
 
-  /** What is to be folded, in the order of the table: neighbours share a page of it, which is written once. */
-  unfoldedIds(): Float64Array {
-    const ids = new Float64Array(this.#unfolded);
-    const pages = [...this.#pages].filter(([, { unfolded }]) => unfolded > 0).sort(([a], [b]) => a - b);
+  /** In the order of the table: neighbours share a page of the file, which is then written once. */
+  unappliedIds(): Float64Array {
+    const ids = new Float64Array(this.#unapplied);
+    const pages = [...this.#pages].filter(([, { unapplied }]) => unapplied > 0).sort(([a], [b]) => a - b);
     let next = 0;
     for (const [number, { marks }] of pages) {
       for (let i = marks.indexOf(1); i >= 0; i = marks.indexOf(1, i + 1)) ids[next++] = number * PAGE_ACCOUNTS + i;
@@ -110,27 +96,27 @@ export class Accounts {
     return ids;
   }
 
-  /** The newest committed states of these accounts, AccountEntry after AccountEntry. */
+  /** The newest committed states of these accounts, LoggedAccount after LoggedAccount. */
   slice(ids: Float64Array): Float64Array {
-    const slice = new Float64Array(ids.length * ENTRY_LENGTH);
+    const slice = new Float64Array(ids.length * ACCOUNT_LENGTH);
     for (let i = 0; i < ids.length; i++) {
       const id = ids[i] ?? 0;
-      copyEntry(this.#page(id).numbers, placeOf(id), slice, i * ENTRY_LENGTH);
+      copyAccount(this.#page(id).numbers, placeOf(id), slice, i * ACCOUNT_LENGTH);
     }
     return slice;
   }
 
-  /** The slice is in the table now; an account that changed meanwhile stays unfolded. */
-  markFolded(slice: Float64Array): void {
-    for (let i = 0; i < slice.length; i += ENTRY_LENGTH) {
+  /** The slice is in the table now. An account that changed meanwhile stays unapplied. */
+  markApplied(slice: Float64Array): void {
+    for (let i = 0; i < slice.length; i += ACCOUNT_LENGTH) {
       const id = slice[i] ?? 0;
       const page = this.#page(id);
       const at = placeOf(id);
       if (!isEqual(slice, i, page.numbers, at) || page.marks[id & LAST_OF_PAGE] === 0) continue;
       page.marks[id & LAST_OF_PAGE] = 0;
-      page.unfolded--;
-      this.#unfolded--;
-      // A closed account has no row any more: nothing to know of it.
+      page.unapplied--;
+      this.#unapplied--;
+      // A closed account has no row: it counts as not read.
       if (page.numbers[at + KIND] === -1) page.numbers[at + KIND] = NOT_READ;
     }
   }
@@ -140,8 +126,8 @@ export class Accounts {
     const page = this.#page(id);
     if (page.marks[id & LAST_OF_PAGE] === 1) return page;
     page.marks[id & LAST_OF_PAGE] = 1;
-    page.unfolded++;
-    this.#unfolded++;
+    page.unapplied++;
+    this.#unapplied++;
     return page;
   }
 
@@ -157,43 +143,34 @@ export class Accounts {
     let page = this.#pages.get(number);
     if (page === undefined) {
       if (this.#pages.size >= this.#maxPages) this.#makeRoom();
-      const numbers = new Float64Array(PAGE_ACCOUNTS * ENTRY_LENGTH).fill(NOT_READ);
-      page = { numbers, marks: new Uint8Array(PAGE_ACCOUNTS), unfolded: 0 };
+      const numbers = new Float64Array(PAGE_ACCOUNTS * ACCOUNT_LENGTH).fill(NOT_READ);
+      page = { numbers, marks: new Uint8Array(PAGE_ACCOUNTS), unapplied: 0 };
       this.#pages.set(number, page);
     }
     return page;
   }
 
-  /** Drops pages that came first of those that can go; one that cannot is looked at again when all others were. */
+  /** Drops the oldest pages that can go. One that cannot go is looked at again after all others. */
   #makeRoom(): void {
     for (let tries = 0; tries < EVICTION_TRIES && this.#pages.size >= this.#maxPages; tries++) {
       const first = this.#pages.entries().next();
       if (first.done === true) return;
       const [number, page] = first.value;
       this.#pages.delete(number);
-      if (page.unfolded > 0) this.#pages.set(number, page);
+      if (page.unapplied > 0) this.#pages.set(number, page);
     }
   }
 }
 
 function placeOf(id: number): number {
-  return (id & LAST_OF_PAGE) * ENTRY_LENGTH;
+  return (id & LAST_OF_PAGE) * ACCOUNT_LENGTH;
 }
 
-function copyEntry(from: Float64Array, at: number, to: Float64Array, place: number): void {
-  for (let i = 0; i < ENTRY_LENGTH; i++) to[place + i] = from[at + i] ?? 0;
+function copyAccount(from: Float64Array, at: number, to: Float64Array, place: number): void {
+  for (let i = 0; i < ACCOUNT_LENGTH; i++) to[place + i] = from[at + i] ?? 0;
 }
 
 function isEqual(a: Float64Array, atA: number, b: Float64Array, atB: number): boolean {
-  for (let i = 0; i < ENTRY_LENGTH; i++) if (a[atA + i] !== b[atB + i]) return false;
+  for (let i = 0; i < ACCOUNT_LENGTH; i++) if (a[atA + i] !== b[atB + i]) return false;
   return true;
-}
-
-function readRow(number: number, entries: Uint8Array | string): Float64Array {
-  try {
-    return fromLog(entries);
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new FolderError(`Row ${number} of the ledger's log cannot be read (${reason}).`);
-  }
 }

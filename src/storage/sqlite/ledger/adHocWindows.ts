@@ -11,10 +11,10 @@ import {
 } from '../../port/storage.ts';
 import type { SqliteChange } from './batch.ts';
 
-/** Windows that one step of pruning looks at, and steps of one turn. */
+/** Windows that one step of pruning checks, and steps of one run. */
 const PRUNE_STEP = 500;
 const PRUNE_STEPS = 10;
-/** Those who may wait to open a window of one owner. */
+/** Callers that may wait to open a window of one owner. */
 const MAX_WAITING = 1000;
 
 /** What the names of windows need of the ledger. */
@@ -39,8 +39,8 @@ export class AdHocWindows {
   }
 
   /**
-   * One at a time for each owner: the next one sees what this one made, and the bound holds. Without a bound one at a time
-   * for each name: a namespace has very many, which are made in one commit. One that is there is found without waiting.
+   * Opens one window at a time for each owner, so that the bound holds. Without a bound, one at a time for each name: a namespace
+   * has very many, which share a commit. An existing window is found without waiting.
    */
   async open(window: WindowName, max: number | null): Promise<number | null> {
     const found = this.#find(window);
@@ -70,7 +70,7 @@ export class AdHocWindows {
     return total;
   }
 
-  /** Of one owner, in slices: each that ended is an item in the queue of the ledger. */
+  /** Closes ended windows of one owner, in slices: each is an item in the queue of the ledger. */
   async closeOf(owner: string, count: number, after: WindowCursor | null): Promise<ClosedWindows> {
     const rows = this.#db
       .query(
@@ -90,7 +90,7 @@ export class AdHocWindows {
     };
   }
 
-  /** Removes those that ended by then. Looks at a bounded number, and goes on from there the next time: there may be a million. */
+  /** Closes windows that ended by then. Checks a bounded number and goes on from there the next time: there may be a million. */
   async prune(endedByMs: number): Promise<void> {
     const select = this.#db.query('SELECT account FROM adhoc_windows WHERE account > ? ORDER BY account LIMIT ?');
     for (let step = 0; step < PRUNE_STEPS; step++) {
@@ -110,7 +110,7 @@ export class AdHocWindows {
       if (this.#of(window.owner).length >= max) return null;
     }
     const [account = 0] = await this.#ledger.reserveAccounts(1);
-    // It runs from now on: one that has never been used is not one that has ended.
+    // The window runs from now on: an unused window is not an ended one.
     const mark = windowEnd(this.#ledger.nowMs(), window.durationMs);
     await this.#ledger.applyWindows({
       writes: [{ kind: 'insertWindow', window, account }],
@@ -131,7 +131,7 @@ export class AdHocWindows {
     return this.#db.query('SELECT account FROM adhoc_windows WHERE owner = ?').all(owner) as { account: number }[];
   }
 
-  /** Answers how many: one that was used again meanwhile stays. */
+  /** Answers how many were closed. A window that was used again meanwhile stays. */
   async #closeEnded(windows: readonly { account: number }[], endedByMs: number): Promise<number> {
     const ended = windows.filter(({ account }) => (this.#ledger.peek(account)?.mark ?? 0) <= endedByMs);
     const outcomes = await Promise.all(
@@ -146,7 +146,7 @@ export class AdHocWindows {
   }
 }
 
-/** Those who open a window, one after the other. */
+/** Callers that open a window, one after the other. */
 interface Line {
   last: Promise<unknown>;
   waiting: number;

@@ -14,9 +14,9 @@ import type { Change, ChangeOutcome } from '../../port/storage.ts';
 import { withBalances } from '../../sql/balances.ts';
 import type { Accounts } from './accounts.ts';
 import { BatchRevisions, type RecordRevisions } from './recordRevisions.ts';
-import type { Replays, Rotation } from './idempotency.ts';
-import { isCount, toEntries } from '../log/accountEntry.ts';
-import type { Commit, EventRow, ReplayRow, WindowWrite } from '../log/writer.ts';
+import type { Idempotency, Rotation } from './idempotency.ts';
+import { isCount, toLoggedAccounts } from '../log/loggedAccount.ts';
+import type { Commit, EventRow, AnswerRow, WindowWrite } from '../log/writer.ts';
 
 /** A change of this adapter may also name ad-hoc windows. */
 export type SqliteChange = Omit<Change, 'writes'> & {
@@ -27,58 +27,59 @@ export type Work =
   | { readonly spend: Spend }
   | { readonly change: SqliteChange }
   | { readonly lookUp: IdempotencyKey }
-  | { readonly rotateReplays: true };
+  | { readonly rotateIdempotency: true };
 
-/** What is durable, as it is kept in memory. */
+/** What is durable, as memory has it. */
 export interface Committed {
   readonly accounts: Accounts;
-  readonly replays: Replays;
+  readonly idempotency: Idempotency;
   readonly revisions: RecordRevisions;
 }
 
-/** What a batch has decided on top of the committed state. Nothing outside sees it before it is durable. */
+/** What a batch has decided, on top of the committed state. Nobody else sees it before it is durable. */
 export class Batch implements LedgerView {
   readonly accounts = new Map<number, AccountState | null>();
-  readonly replays = new Map<string, { key: IdempotencyKey; replay: RememberedAnswer }>();
-  readonly #newReplaysOf = new Map<string, number>();
+  /** Answers to remember under idempotency keys. */
+  readonly answers = new Map<string, { key: IdempotencyKey; answer: RememberedAnswer }>();
+  readonly #newAnswersOf = new Map<string, number>();
   readonly #writes: SqliteChange['writes'][number][] = [];
   readonly #events: EventRow[] = [];
   readonly #committed: Accounts;
-  readonly #committedReplays: Replays;
+  readonly #idempotency: Idempotency;
   readonly #nowMs: number;
   readonly revisions: BatchRevisions;
   #mustRotate = false;
-  readonly #maxLiveReplays: number;
-  /** Where this batch's replays go. */
+  readonly #maxLiveAnswers: number;
+  /** Which partition the answers of this batch go to. */
   readonly rotation: Rotation;
 
-  constructor({ accounts, replays, revisions }: Committed, nowMs: number, maxLiveReplays: number) {
+  constructor({ accounts, idempotency, revisions }: Committed, nowMs: number, maxLiveAnswers: number) {
     this.#committed = accounts;
-    this.#committedReplays = replays;
+    this.#idempotency = idempotency;
     this.revisions = new BatchRevisions(revisions);
     this.#nowMs = nowMs;
-    this.#maxLiveReplays = maxLiveReplays;
-    this.rotation = replays.rotation(nowMs);
+    this.#maxLiveAnswers = maxLiveAnswers;
+    this.rotation = idempotency.rotation(nowMs);
   }
 
   decide(work: Work): SpendOutcome | ChangeOutcome | null {
-    if ('spend' in work) return decideSpend(this, work.spend, this.#nowMs, this.#maxLiveReplays);
+    if ('spend' in work) return decideSpend(this, work.spend, this.#nowMs, this.#maxLiveAnswers);
     if ('change' in work) return this.#applyChange(work.change);
     if ('lookUp' in work) return answerUnder(this, work.lookUp);
     this.#mustRotate = this.rotation.empties;
     return null;
   }
 
-  /** The replays' partitions are made ready with this batch. */
+  /** This batch makes the partitions of idempotency ready. */
   get rotates(): boolean {
-    return this.#mustRotate || this.replays.size > 0;
+    return this.#mustRotate || this.answers.size > 0;
   }
 
   get isEmpty(): boolean {
     return this.accounts.size === 0 && this.isPlain;
   }
 
-  /** It changes accounts at the most. */
+  /** It only spends: no records, no events, no remembered answers. */
   get isPlain(): boolean {
     return !this.rotates && this.#writes.length === 0 && this.#events.length === 0;
   }
@@ -88,20 +89,22 @@ export class Batch implements LedgerView {
   }
 
   toCommit(number: number): Commit {
-    const replays: ReplayRow[] = [];
-    for (const { key, replay } of this.replays.values()) {
-      const { requestDigest, ...outcome } = replay;
-      replays.push({ scope: key.scope, id: key.id, requestDigest, outcome: JSON.stringify(outcome) });
-    }
     return {
       number,
-      accounts: toEntries(this.accounts),
+      accounts: toLoggedAccounts(this.accounts),
       writes: this.#writes,
-      replays,
       events: this.#events,
-      rotates: this.rotates,
-      rotation: this.rotation,
+      remembered: this.rotates ? { rotation: this.rotation, answers: this.#answerRows() } : null,
     };
+  }
+
+  #answerRows(): AnswerRow[] {
+    return Array.from(this.answers.values(), ({ key, answer: { requestDigest, ...outcome } }) => ({
+      scope: key.scope,
+      id: key.id,
+      requestDigest,
+      outcome: JSON.stringify(outcome),
+    }));
   }
 
   holds(fence: Fence): boolean {
@@ -113,26 +116,26 @@ export class Batch implements LedgerView {
     return own === undefined ? this.#committed.get(id) : (own ?? undefined);
   }
 
-  /** The guards of the table, before the commit: a state that it would refuse must not be answered. */
+  /** Checks what the table checks, before the commit: a state that the table refuses must not be answered. */
   put(id: number, state: AccountState): void {
     if (!isSound(state)) throw new Error(`account ${id} would get an impossible state`);
     this.accounts.set(id, state);
   }
 
   rememberedAnswer(key: IdempotencyKey): RememberedAnswer | undefined {
-    return this.replays.get(replayName(key))?.replay ?? this.#committedReplays.find(key);
+    return this.answers.get(answerName(key))?.answer ?? this.#idempotency.find(key);
   }
 
   liveIdempotencyKeys(scope: string): number {
-    return this.#committedReplays.live(scope) + (this.#newReplaysOf.get(scope) ?? 0);
+    return this.#idempotency.live(scope) + (this.#newAnswersOf.get(scope) ?? 0);
   }
 
-  remember(key: IdempotencyKey, replay: RememberedAnswer): void {
-    this.replays.set(replayName(key), { key, replay });
-    this.#newReplaysOf.set(key.scope, (this.#newReplaysOf.get(key.scope) ?? 0) + 1);
+  remember(key: IdempotencyKey, answer: RememberedAnswer): void {
+    this.answers.set(answerName(key), { key, answer });
+    this.#newAnswersOf.set(key.scope, (this.#newAnswersOf.get(key.scope) ?? 0) + 1);
   }
 
-  /** All accounts of the change, or none: they are decided before the first is put. */
+  /** All accounts of the change, or none: all are decided before the first is put. */
   #applyChange(change: SqliteChange): ChangeOutcome {
     const before = change.accounts.map(({ account }) => this.account(account));
     const after: (AccountState | null)[] = [];
@@ -152,7 +155,7 @@ export class Batch implements LedgerView {
   }
 }
 
-/** Ad-hoc windows decide nothing. */
+/** An ad-hoc window has no revision that a fence could name. */
 function isWindowWrite(write: SqliteChange['writes'][number]): write is WindowWrite {
   return write.kind === 'insertWindow' || write.kind === 'removeWindow';
 }
@@ -161,6 +164,6 @@ function isSound({ value, mark, dueAtMs, revision }: AccountState): boolean {
   return isCount(value) && isCount(mark) && isCount(dueAtMs) && isCount(revision);
 }
 
-function replayName(key: IdempotencyKey): string {
+function answerName(key: IdempotencyKey): string {
   return `${key.scope}\0${key.id}`;
 }

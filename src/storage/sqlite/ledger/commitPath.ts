@@ -1,37 +1,37 @@
 import type { Batch } from './batch.ts';
 import type { DirectLog } from '../log/directLog.ts';
-import { toEntries } from '../log/accountEntry.ts';
 import { toWriteFailure } from '../file/writeFailure.ts';
+import type { Commit } from '../log/writer.ts';
 import type { SqliteThread } from '../thread/threadClient.ts';
 
-/** A flush that takes longer, in the mean, is not waited for by the thread that answers. */
+/** While the mean time of a flush is at most this, the answering thread flushes itself. */
 const QUICK_MS = 0.5;
-/** What one flush weighs in the mean. */
+/** The weight of one flush in the mean. */
 const WEIGHT = 0.05;
-/** Before anything is known: the first flush is waited for. */
+/** The mean before the first flush: quick enough to try. */
 const FIRST_MEAN_MS = 0.25;
-/** After a flush that took so long, wherever it was made, the next ones go through the thread: so many for each millisecond. */
+/** After a flush that took this long, in either thread, the next commits go through the writer thread: so many per millisecond. */
 const STALL_MS = 10;
 const AWAY_FOR_EACH_MS = 100;
 const MAX_AWAY = 100_000;
-/** Of so many commits one goes through the thread, which then brings the log into the database where it has grown. */
+/** After so many commits here, one goes through the writer thread, which checkpoints SQLite's log where it has grown. */
 const MAX_IN_A_ROW = 256;
 
-/** What of the writer's thread is used here. */
-export type CommitThread = Pick<SqliteThread, 'call' | 'commitAccounts' | 'isIdle' | 'breakDown'>;
+/** What is used of the writer thread. */
+export type CommitThread = Pick<SqliteThread, 'call' | 'isIdle' | 'breakDown'>;
 
 /**
- * Where a batch is committed. The thread of the writer holds up nobody, but to wake it and to be woken again costs as much as a
- * quick flush, and on a busy machine it waits for a processor: with a flush of 0.1 ms, a third more credits a second were
- * measured without it. So batches that only spend are flushed right here while the disk is quick and the writer has
- * nothing else to do; a disk that is slow, becomes slow or stalls now and then is left to the thread.
+ * Which thread commits a batch. The writer thread holds up nobody. But waking it, and being woken again, costs as much as a quick
+ * flush, and on a busy machine it waits for a processor: with a flush of 0.1 ms, the answering thread alone was measured to do a
+ * third more credits a second. So the answering thread commits batches that only spend, while the disk is quick and the writer
+ * thread is idle. A disk that is slow, or stalls now and then, is left to the writer thread.
  */
-export class Committing {
+export class CommitPath {
   readonly #writer: CommitThread;
   readonly #direct: Pick<DirectLog, 'append'>;
   #meanMs = FIRST_MEAN_MS;
   #inARow = 0;
-  /** Commits for which the thread is used, whatever the mean is. */
+  /** Commits that still go through the writer thread after a stall. */
   #away = 0;
 
   constructor(writer: CommitThread, direct: Pick<DirectLog, 'append'>) {
@@ -41,19 +41,20 @@ export class Committing {
 
   /** Fails with a WriteFailure. */
   async commit(batch: Batch, number: number): Promise<void> {
-    if (!batch.isPlain) return this.#writer.call('commit', batch.toCommit(number));
-    const accounts = toEntries(batch.accounts);
-    if (this.#mayCommitHere && this.#commitHere(number, accounts)) return;
+    const commit = batch.toCommit(number);
+    if (batch.isPlain && this.#mayCommitHere && this.#commitHere(commit)) return;
     this.#inARow = 0;
-    this.#learn(await this.#writer.commitAccounts(number, accounts));
+    const tookMs = await this.#writer.call('commit', commit);
+    // A batch with records to write takes longer than its flush.
+    if (batch.isPlain) this.#learn(tookMs);
   }
 
   get #mayCommitHere(): boolean {
     return this.#away === 0 && this.#meanMs <= QUICK_MS && this.#inARow < MAX_IN_A_ROW && this.#writer.isIdle;
   }
 
-  /** False: another program holds the database, and the thread has the time to wait for it. */
-  #commitHere(number: number, accounts: Float64Array): boolean {
+  /** False: another program holds the database. The writer thread can wait for it. */
+  #commitHere({ number, accounts }: Commit): boolean {
     try {
       this.#learn(this.#direct.append(number, accounts));
     } catch (error) {

@@ -2,42 +2,43 @@ import type { Database } from 'bun:sqlite';
 
 import type { IdempotencyKey, RememberedAnswer } from '../../../core/spend.ts';
 
-/** Scopes whose number of live replays is remembered; beyond it they are counted again. */
+/** Scopes whose number of live answers is kept in memory; others are counted again. */
 const MAX_COUNTED_SCOPES = 10_000;
 
-interface ReplayRowRead {
+interface StoredRow {
   request_digest: string;
   outcome: string;
 }
 
 /**
- * Idempotency keys, in two partitions. New ones go to the running one; when that has run for the retention, the other one is
- * emptied and runs on: a key lives for at least one retention, and for two while keys keep coming. What is noted is since when
- * which one runs, so the retention can be changed, and a clock that was ahead does not keep them for ever.
+ * Answers that are remembered under idempotency keys, in two partitions. New answers go to the running partition. After one
+ * retention the other partition is emptied and runs on. So an answer lives for at least one retention, and for two at the most
+ * while answers keep coming. The database notes which partition runs since when: the retention can be changed, and a clock that
+ * was ahead does not keep answers for ever.
  */
-export class Replays {
+export class Idempotency {
   readonly #live = new Map<string, number>();
   readonly #retentionMs: number;
   readonly #select;
   readonly #count;
-  /** null before the first replay. */
+  /** null before the first answer. */
   #running: Running | null;
 
   constructor(db: Database, retentionMs: number) {
     this.#retentionMs = retentionMs;
     const columns = 'SELECT request_digest, outcome FROM';
     const where = 'WHERE scope = ?1 AND id = ?2';
-    this.#select = db.query(`${columns} replays_0 ${where} UNION ALL ${columns} replays_1 ${where}`);
-    this.#count = db.query(`SELECT (SELECT count(*) FROM replays_0 WHERE scope = ?1) +
-      (SELECT count(*) FROM replays_1 WHERE scope = ?1) AS live`);
-    const noted = db.query("SELECT value FROM installation WHERE name = 'replay_partition'").get() as {
+    this.#select = db.query(`${columns} idempotency_0 ${where} UNION ALL ${columns} idempotency_1 ${where}`);
+    this.#count = db.query(`SELECT (SELECT count(*) FROM idempotency_0 WHERE scope = ?1) +
+      (SELECT count(*) FROM idempotency_1 WHERE scope = ?1) AS live`);
+    const noted = db.query("SELECT value FROM installation WHERE name = 'idempotency_partition'").get() as {
       value: string;
     } | null;
     this.#running = noted === null ? null : (JSON.parse(noted.value) as Running);
   }
 
   find(key: IdempotencyKey): RememberedAnswer | undefined {
-    const row = this.#select.get(key.scope, key.id) as ReplayRowRead | null;
+    const row = this.#select.get(key.scope, key.id) as StoredRow | null;
     if (row === null) return undefined;
     return {
       requestDigest: row.request_digest,
@@ -60,11 +61,11 @@ export class Replays {
     if (live !== undefined) this.#live.set(scope, live + 1);
   }
 
-  /** Where a replay goes now, and what has to happen before it does. */
+  /** The partition that an answer goes to now, and what has to happen first. */
   rotation(nowMs: number): Rotation {
     const running = this.#running;
     if (running === null) return { running: { partition: 0, sinceMs: nowMs }, empties: false, isDue: true };
-    // Set back by more than a correction: it counts anew from here.
+    // The clock was set back: the retention counts again from here.
     if (nowMs < running.sinceMs) return { running: { ...running, sinceMs: nowMs }, empties: false, isDue: true };
     if (nowMs < running.sinceMs + this.#retentionMs) return { running, empties: false, isDue: false };
     const partition = running.partition === 0 ? 1 : 0;
@@ -85,8 +86,8 @@ interface Running {
 
 export interface Rotation {
   readonly running: Running;
-  /** The partition that runs on held older replays. */
+  /** The partition that runs on holds older answers, which have to go. */
   readonly empties: boolean;
-  /** What runs is not noted in the database yet. */
+  /** The database does not know yet that this partition runs. */
   readonly isDue: boolean;
 }

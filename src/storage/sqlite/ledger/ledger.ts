@@ -20,25 +20,21 @@ import { AccountNumbers } from './accountNumbers.ts';
 import { Accounts } from './accounts.ts';
 import { AdHocWindows } from './adHocWindows.ts';
 import { Batch, type Work } from './batch.ts';
-import { Committing } from './commitPath.ts';
+import { BatchQueue } from './batchQueue.ts';
+import { CommitPath } from './commitPath.ts';
+import { readDueRefills } from './dueRefills.ts';
 import type { DirectLog } from '../log/directLog.ts';
 import { isDamage, toWriteFailure, WriteFailure } from '../file/writeFailure.ts';
-import { Folding } from '../recovery/applyLog.ts';
+import { LogApplier } from '../recovery/applyLog.ts';
+import { replayLog } from '../recovery/replayLog.ts';
 import { Deferred } from '../../port/deferred.ts';
 import { RecordRevisions } from './recordRevisions.ts';
-import { Replays } from './idempotency.ts';
+import { Idempotency } from './idempotency.ts';
 import type { SqliteThread } from '../thread/threadClient.ts';
-
-/** Items of one commit at the most: bounds its time and the size of its log row. */
-const MAX_BATCH = 2048;
-/** With so many new items a turn of the event loop is followed by another, before they are decided. */
-const CROWD = 4;
-/** Turns that are waited for at the most. */
-const MAX_TURNS = 4;
 
 export interface LedgerOptions {
   readonly nowMs: () => number;
-  /** Spends and changes that may wait; one more is refused at once. */
+  /** Spends and changes that may wait. One more is refused at once. */
   readonly maxWaiting: number;
   readonly idempotencyRetentionMs: number;
   /** Removes the local counts of windows that ended until then. */
@@ -49,12 +45,19 @@ export interface LedgerOptions {
 /** What the metrics want to know. */
 export interface LedgerObserver {
   committed(batchSize: number, milliseconds: number): void;
-  foldFailed(reason: string): void;
-  /** The number of the last commit could not be kept beside the database; it is tried again. */
+  applyFailed(reason: string): void;
+  /** The number of the last commit could not be written beside the database. It is tried again. */
   noteFailed(reason: string): void;
   /** A batch was not done; the next one may be. */
   refused(reason: string): void;
 }
+
+/** After these the next batch may be done. */
+const NOT_DONE = {
+  full: 'The disk is full; nothing was spent or changed.',
+  busy: 'Another program holds the database; nothing was spent or changed.',
+  unopened: 'A file of the database cannot be opened now (too many are open); nothing was spent or changed.',
+} as const;
 
 type Outcome = SpendOutcome | ChangeOutcome | null;
 
@@ -64,43 +67,41 @@ interface Item {
 }
 
 /**
- * The embedded ledger: group commit over an in-memory copy of the accounts.
+ * The embedded ledger: group commit over a copy of the accounts in memory. The queue (batchQueue.ts) hands over one batch at a time:
  *
- *   idle --item arrives--> scheduled --a turn of the event loop brings few more--> deciding --batch has writes--> committing
- *   committing --durable--> memory takes over the batch, its answers leave, and the next batch (what arrived meanwhile) is decided
- *   committing --refused--> the batch is halved and each half decided anew; an item that fails alone is answered alone
+ *   deciding --batch has writes--> committing --durable--> memory takes over the batch, and its answers leave
+ *   committing --refused--> the batch is halved and each half is decided again; an item that fails alone is answered alone
  *   committing --disk full, busy or too many open files--> the batch is forgotten, all its items fail with "not done"
- *   committing --broken--> the same with "outcome unknown", and nothing is accepted any more
+ *   committing --broken--> all its items fail with "outcome unknown", and nothing is accepted any more
  *
- * One commit is under way at a time, and a batch is decided only when none is: what is in memory is what is on disk.
+ * A batch is decided only when no commit is under way: what is in memory is what is on disk.
  */
 export class SqliteLedger implements Ledger {
   readonly #db: Database;
   readonly #writer: SqliteThread;
-  readonly #committing: Committing;
+  readonly #commitPath: CommitPath;
   readonly #options: LedgerOptions;
   readonly #accounts: Accounts;
-  readonly #replays: Replays;
+  readonly #idempotency: Idempotency;
   readonly #revisions: RecordRevisions;
-  readonly #folding: Folding;
+  readonly #logApplier: LogApplier;
   readonly #windows: AdHocWindows;
   readonly #numbers: AccountNumbers;
-  #waiting: Item[] = [];
-  #state: 'idle' | 'running' | 'broken' | 'closed' = 'idle';
+  readonly #queue = new BatchQueue<Item>((items) => this.#runUnlessBroken(items));
+  #state: 'open' | 'broken' | 'closed' = 'open';
   #number: number;
   #trouble: string | null = null;
   #recordChanges = 0;
-  #idle: Promise<void> = Promise.resolve();
 
   constructor(db: Database, writer: SqliteThread, direct: DirectLog, options: LedgerOptions) {
     this.#db = db;
     this.#writer = writer;
-    this.#committing = new Committing(writer, direct);
+    this.#commitPath = new CommitPath(writer, direct);
     this.#options = options;
     this.#accounts = new Accounts(db);
     this.#revisions = new RecordRevisions(db);
-    this.#replays = new Replays(db, options.idempotencyRetentionMs);
-    this.#number = Math.max(this.#accounts.replay(), readFoldedTo(db));
+    this.#idempotency = new Idempotency(db, options.idempotencyRetentionMs);
+    this.#number = replayLog(db, this.#accounts);
     this.#numbers = new AccountNumbers(writer);
     this.#windows = new AdHocWindows(db, {
       nowMs: () => this.nowMs(),
@@ -108,9 +109,9 @@ export class SqliteLedger implements Ledger {
       reserveAccounts: (count) => this.reserveAccounts(count),
       applyWindows: (change) => this.#enqueue<ChangeOutcome>({ change }).toPromise(),
     });
-    this.#folding = new Folding(this.#accounts, writer, {
+    this.#logApplier = new LogApplier(this.#accounts, writer, {
       number: () => this.#number,
-      failed: (reason) => options.observe.foldFailed(reason),
+      failed: (reason) => options.observe.applyFailed(reason),
     });
   }
 
@@ -129,7 +130,7 @@ export class SqliteLedger implements Ledger {
   }
 
   get waiting(): number {
-    return this.#waiting.length;
+    return this.#queue.length;
   }
 
   get commitFailure(): string | null {
@@ -173,83 +174,54 @@ export class SqliteLedger implements Ledger {
   }
 
   async listDueRefills(dueUntilMs: number, limit: number, after: DueCursor | null): Promise<readonly DueRefill[]> {
-    // The index knows what is folded. Once for a pass: what the pass itself writes lies behind its cursor.
-    if (after === null) await this.#folding.catchUp();
-    const rows = this.#db
-      .query(
-        `SELECT a.id AS account, a.due_at_ms AS dueAtMs, coalesce(k.id, i.id) AS owner
-         FROM accounts a LEFT JOIN keys k ON k.credits_account = a.id LEFT JOIN identities i ON i.credits_account = a.id
-         WHERE coalesce(k.id, i.id) IS NOT NULL AND a.due_at_ms > 0 AND a.due_at_ms <= ?1 AND (a.due_at_ms, a.id) > (?2, ?3)
-         ORDER BY a.due_at_ms, a.id LIMIT ?4`,
-      )
-      .all(dueUntilMs, after?.dueAtMs ?? 0, after?.account ?? 0, limit) as DueRefill[];
-    return rows;
+    // The index covers what is applied. Once a pass is enough: what the pass itself writes lies behind its cursor.
+    if (after === null) await this.#logApplier.catchUp();
+    return readDueRefills(this.#db, dueUntilMs, limit, after);
   }
 
   async prune(): Promise<void> {
     const endedAtMs = this.nowMs() - PRUNE_GRACE_MS;
     const parts: readonly (() => Promise<unknown>)[] = [
-      () => this.#enqueue({ rotateReplays: true }).toPromise(),
+      () => this.#enqueue({ rotateIdempotency: true }).toPromise(),
       () => this.#windows.prune(endedAtMs),
       () =>
         this.#writer.call('write', [{ sql: 'DELETE FROM former_secrets WHERE until_ms <= $1', params: [endedAtMs] }]),
       () => this.#options.pruneLocalCounts(endedAtMs),
     ];
-    // Each by itself: one that fails does not keep the others.
+    // A part that fails does not keep the others from running.
     const failures: unknown[] = [];
     for (const part of parts) await part().catch((error: unknown) => failures.push(error));
     if (failures.length > 0) throw failures[0];
   }
 
-  /** Waits for what is under way, folds the log and lets nothing more in. */
+  /** Waits for what is under way, applies the log and lets nothing more in. */
   async close(): Promise<void> {
     if (this.#writer.isBroken) return;
-    while (this.#waiting.length > 0 || this.#state === 'running') await this.#idle;
+    await this.#queue.untilIdle();
     this.#state = 'closed';
-    await this.#folding.finish();
+    await this.#logApplier.finish();
   }
 
   #enqueue<T extends Outcome>(work: Work): Deferred<T> {
-    if (this.#writer.isBroken || this.#state === 'broken' || this.#state === 'closed') {
+    if (this.#writer.isBroken || this.#state !== 'open') {
       return Deferred.failed(new StorageUnavailable('The database is closed or has failed.'));
     }
-    if (this.#waiting.length >= this.#options.maxWaiting) {
+    if (this.#queue.length >= this.#options.maxWaiting) {
       return Deferred.failed(new StorageUnavailable('Too many requests are waiting for the ledger.'));
     }
     const answer = new Deferred<T>();
-    this.#waiting.push({ work, answer: answer as unknown as Deferred<Outcome> });
-    if (this.#state === 'idle') {
-      this.#state = 'running';
-      this.#idle = new Promise((done) => {
-        // After the sockets that are readable in this turn: they join the first batch.
-        setImmediate(() => this.#begin(0, MAX_TURNS, done));
-      });
-    }
+    this.#queue.add({ work, answer: answer as unknown as Deferred<Outcome> });
     return answer;
   }
 
-  /** What arrives while a crowd is read joins its batch: a flush for 64 costs little more than one for 32. */
-  #begin(seen: number, turnsLeft: number, done: () => void): void {
-    const waiting = this.#waiting.length;
-    if (waiting - seen < CROWD || turnsLeft === 0) void this.#drain().then(done);
-    else setImmediate(() => this.#begin(waiting, turnsLeft - 1, done));
+  async #runUnlessBroken(items: readonly Item[]): Promise<void> {
+    if (this.#state === 'broken') failAll(items, new StorageUnavailable('The database has failed.'));
+    else await this.#run(items);
   }
 
-  async #drain(): Promise<void> {
-    while (this.#waiting.length > 0) {
-      const items = this.#waiting.length <= MAX_BATCH ? this.#waiting : this.#waiting.slice(0, MAX_BATCH);
-      this.#waiting = items === this.#waiting ? [] : this.#waiting.slice(MAX_BATCH);
-      if (this.#state === 'broken') failAll(items, new StorageUnavailable('The database has failed.'));
-      else await this.#run(items);
-      // What an answer has brought with it is not decided before others had their turn: they may need no commit.
-      if (this.#waiting.length > 0) await new Promise((go) => setImmediate(go));
-    }
-    if (this.#state === 'running') this.#state = 'idle';
-  }
-
-  /** Decides and commits; never throws: every item is answered in here. */
+  /** Decides and commits. Never throws: every item is answered in here. */
   async #run(items: readonly Item[]): Promise<void> {
-    const committed = { accounts: this.#accounts, replays: this.#replays, revisions: this.#revisions };
+    const committed = { accounts: this.#accounts, idempotency: this.#idempotency, revisions: this.#revisions };
     const batch = new Batch(committed, this.nowMs(), MAX_LIVE_IDEMPOTENCY_KEYS);
     const outcomes = items.map((item) => this.#decide(batch, item));
     try {
@@ -264,7 +236,7 @@ export class SqliteLedger implements Ledger {
     }
   }
 
-  /** An item that cannot be decided (a row that cannot be read) fails alone; it has put nothing into the batch. */
+  /** An item that cannot be decided (its row cannot be read) fails alone. It has put nothing into the batch. */
   #decide(batch: Batch, item: Item): Outcome | Error {
     try {
       return batch.decide(item.work);
@@ -279,35 +251,23 @@ export class SqliteLedger implements Ledger {
     if (this.#writer.isBroken) throw new WriteFailure('broken', 'the database has failed');
     const startedAt = performance.now();
     const number = this.#number + 1;
-    await this.#committing.commit(batch, number);
+    await this.#commitPath.commit(batch, number);
     if (batch.changesRecords) this.#recordChanges++;
     this.#number = number;
     this.#trouble = null;
     this.#accounts.adopt(batch.accounts);
     this.#revisions.adopt(batch.revisions.own);
-    if (batch.rotates) this.#replays.rotated(batch.rotation);
-    for (const { key } of batch.replays.values()) this.#replays.committed(key.scope);
+    if (batch.rotates) this.#idempotency.rotated(batch.rotation);
+    for (const { key } of batch.answers.values()) this.#idempotency.committed(key.scope);
     this.#options.observe.committed(size, performance.now() - startedAt);
-    this.#folding.consider();
+    this.#logApplier.consider();
   }
 
   async #fail(items: readonly Item[], failure: WriteFailure): Promise<void> {
-    switch (failure.kind) {
-      case 'full':
-        return this.#refuse(items, 'The disk is full; nothing was spent or changed.');
-      case 'busy':
-        return this.#refuse(items, 'Another program holds the database; nothing was spent or changed.');
-      case 'unopened':
-        return this.#refuse(
-          items,
-          'A file of the database cannot be opened now (too many are open); nothing was spent or changed.',
-        );
-      case 'broken':
-        this.#state = 'broken';
-        return failAll(items, new StorageOutcomeUnknown(`The database has failed (${failure.message}).`));
-      case 'refused':
-        return this.#halve(items, failure);
-    }
+    if (failure.kind === 'refused') return this.#halve(items, failure);
+    if (failure.kind !== 'broken') return this.#refuse(items, NOT_DONE[failure.kind]);
+    this.#state = 'broken';
+    failAll(items, new StorageOutcomeUnknown(`The database has failed (${failure.message}).`));
   }
 
   #refuse(items: readonly Item[], reason: string): void {
@@ -331,9 +291,4 @@ export class SqliteLedger implements Ledger {
 
 function failAll(items: readonly Item[], error: Error): void {
   for (const item of items) item.answer.fail(error);
-}
-
-function readFoldedTo(db: Database): number {
-  const row = db.query("SELECT value FROM installation WHERE name = 'folded_to'").get() as { value: string } | null;
-  return row === null ? 0 : Number(row.value);
 }

@@ -1,6 +1,6 @@
 import type { Connection } from '../analytics/foldCounts.ts';
 
-/** Counts by column: strings and a block of numbers are handed to a thread at a fraction of what objects cost. */
+/** Counts by column: strings and a block of numbers reach another thread at a fraction of the cost of objects. */
 export interface LocalCountColumns {
   readonly owners: readonly string[];
   readonly names: readonly string[];
@@ -10,20 +10,20 @@ export interface LocalCountColumns {
 
 export const LOCAL_COUNT_NUMBERS = 3;
 
-const SAVE = `INSERT INTO edge_counts (owner, name, duration_ms, count, reset_at_ms) VALUES ($1, $2, $3, $4, $5)
+const SAVE = `INSERT INTO local_counts (owner, name, duration_ms, count, reset_at_ms) VALUES ($1, $2, $3, $4, $5)
   ON CONFLICT (owner, name, duration_ms) DO UPDATE SET count = excluded.count, reset_at_ms = excluded.reset_at_ms`;
 
-type Place = [owner: string, name: string, durationMs: number];
+type RowKey = [owner: string, name: string, durationMs: number];
 
-/** Rows that one step of pruning looks at. */
+/** Rows that one step of pruning reads. */
 const PRUNE_STEP = 5_000;
-const STEP = `SELECT owner, name, duration_ms, reset_at_ms FROM edge_counts
+const STEP = `SELECT owner, name, duration_ms, reset_at_ms FROM local_counts
   WHERE (owner, name, duration_ms) > ($1, $2, $3) ORDER BY owner, name, duration_ms LIMIT $4`;
-const REMOVE = 'DELETE FROM edge_counts WHERE owner = $1 AND name = $2 AND duration_ms = $3';
+const REMOVE = 'DELETE FROM local_counts WHERE owner = $1 AND name = $2 AND duration_ms = $3';
 
 /**
- * Local counts on their way into the table. All of a round are written in one transaction and in the order of the table, so
- * that a page of it is written once: 1.4 µs for each of 100,000, where a thousand at a time, in any order, took 14.
+ * Writes local counts to their table. All counts of a round are written in one transaction and in the order of the table, so that
+ * each page is written once: 1.4 µs a count for 100,000 of them; a thousand at a time, in any order, took 14 µs a count.
  */
 export class LocalCountRows {
   readonly #connection: Connection;
@@ -36,7 +36,7 @@ export class LocalCountRows {
     this.#connection = connection;
   }
 
-  /** Written with the last of a round. When that fails they are forgotten: who sent them hears of it, and sends all again. */
+  /** Writes with the last call of a round. When that fails, the counts are forgotten: the sender hears of it and sends all again. */
   save({ owners, names, numbers }: LocalCountColumns, isLast: boolean): void {
     for (let i = 0; i < owners.length; i++) {
       const [owner = '', name = ''] = [owners[i], names[i]];
@@ -48,12 +48,12 @@ export class LocalCountRows {
     if (isLast && this.#waiting.size > 0) this.#write();
   }
 
-  /** Those of windows that have ended. A look at every row: an index of them would be half of what saving costs. */
+  /** Removes counts of ended windows. It reads every row: an index would add half of what saving costs. */
   prune(endedAtMs: number): void {
     const { statement, transaction } = this.#connection;
-    let last: Place = ['', '', 0];
+    let last: RowKey = ['', '', 0];
     for (;;) {
-      const rows = statement(STEP).values(...last, PRUNE_STEP) as [...Place, resetAtMs: number][];
+      const rows = statement(STEP).values(...last, PRUNE_STEP) as [...RowKey, resetAtMs: number][];
       const ended = rows.filter(([, , , resetAtMs]) => resetAtMs <= endedAtMs);
       if (ended.length > 0) {
         transaction(() => {

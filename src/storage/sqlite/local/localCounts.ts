@@ -6,21 +6,21 @@ import { toWriteFailure } from '../file/writeFailure.ts';
 import type { LazyThread } from '../thread/lazyThread.ts';
 import type { SqliteThread } from '../thread/threadClient.ts';
 
-/** Local counts are saved in analytics.db, by its thread: no spend waits for it, and without them verification goes on. */
+/** Saves local counts in analytics.db, in its thread. No spend waits for that, and verification goes on without it. */
 export class SqliteLocalCounts implements LocalCounts {
   readonly isShared = false;
   readonly isAlone = true;
   readonly #thread: LazyThread;
   readonly #select;
   #forgotten: () => void = () => {};
-  /** That was asked last. */
+  /** The thread that was asked last. */
   #last: SqliteThread | null = null;
 
   /** `db` only reads. */
   constructor(db: Database, thread: LazyThread) {
     this.#thread = thread;
     this.#select = db.query(
-      'SELECT owner, name, duration_ms AS durationMs, count, reset_at_ms AS resetAtMs, 0 AS others FROM edge_counts WHERE owner = ?',
+      'SELECT owner, name, duration_ms AS durationMs, count, reset_at_ms AS resetAtMs, 0 AS others FROM local_counts WHERE owner = ?',
     );
   }
 
@@ -28,7 +28,7 @@ export class SqliteLocalCounts implements LocalCounts {
     try {
       return this.#select.all(owner) as LoadedCount[];
     } catch {
-      // A file that cannot be read: the limits count from nothing, as they would without it.
+      // The file cannot be read: the limits count from 0, as they would without it.
       return [];
     }
   }
@@ -38,9 +38,9 @@ export class SqliteLocalCounts implements LocalCounts {
       const thread = await this.#thread.get();
       const before = this.#last;
       this.#last = thread;
-      // What another one had put together, and not written, is gone with it.
+      // Counts that a former thread had collected and not written are gone with it.
       if (before !== null && before !== thread) this.#forgotten();
-      await thread.call('saveEdge', toColumns(counts), isLast);
+      await thread.call('saveLocalCounts', toColumns(counts), isLast);
     } catch (error) {
       this.#forgotten();
       throw new StorageUnavailable(`Local counts cannot be saved (${toWriteFailure(error).message}).`);
@@ -48,7 +48,7 @@ export class SqliteLocalCounts implements LocalCounts {
     return [];
   }
 
-  /** Not by a thread that nothing else needs: what is left from before is removed when something is saved again. */
+  /** Starts no thread for this alone: old counts are removed when something is saved again. */
   async prune(endedAtMs: number): Promise<void> {
     if (this.#thread.isStarted) await (await this.#thread.get()).call('pruneLocalCounts', endedAtMs);
   }

@@ -9,7 +9,7 @@ import { openDurably } from '../file/openDatabase.ts';
 import { type LocalCountColumns, LocalCountRows } from '../local/localCountRows.ts';
 import { toWriteFailure, WriteFailure } from '../file/writeFailure.ts';
 import { toLog } from './logBytes.ts';
-import { ENTRY_LENGTH } from './accountEntry.ts';
+import { ACCOUNT_LENGTH } from './loggedAccount.ts';
 import type { Rotation } from '../ledger/idempotency.ts';
 import { foldTallies, unpackSlices } from '../analytics/foldCounts.ts';
 
@@ -18,14 +18,14 @@ export type WindowWrite =
   | { readonly kind: 'insertWindow'; readonly window: WindowName; readonly account: number }
   | { readonly kind: 'removeWindow'; readonly account: number };
 
-export interface ReplayRow {
+export interface AnswerRow {
   readonly scope: string;
   readonly id: string;
   readonly requestDigest: string;
   readonly outcome: string;
 }
 
-const FOLD = `INSERT INTO accounts (id, kind, value, mark, due_at_ms, revision) VALUES (?, ?, ?, ?, ?, ?)
+const PUT_ACCOUNT = `INSERT INTO accounts (id, kind, value, mark, due_at_ms, revision) VALUES (?, ?, ?, ?, ?, ?)
   ON CONFLICT (id) DO UPDATE SET kind = excluded.kind, value = excluded.value, mark = excluded.mark,
     due_at_ms = excluded.due_at_ms, revision = excluded.revision`;
 
@@ -37,13 +37,17 @@ export interface EventRow extends AuditEvent {
 /** One batch of the ledger. */
 export interface Commit {
   readonly number: number;
-  /** What they are after it, AccountEntry after AccountEntry. */
+  /** The accounts it changed, as they are after it: LoggedAccount after LoggedAccount. */
   readonly accounts: Float64Array;
   readonly writes: readonly (RecordWrite | WindowWrite)[];
-  readonly replays: readonly ReplayRow[];
   readonly events: readonly EventRow[];
-  readonly rotates: boolean;
+  /** Null: the batch remembers no answers, and its partitions stay as they are. */
+  readonly remembered: RememberedAnswers | null;
+}
+
+export interface RememberedAnswers {
   readonly rotation: Rotation;
+  readonly answers: readonly AnswerRow[];
 }
 
 export interface WriterOptions {
@@ -54,7 +58,7 @@ export interface WriterOptions {
 
 type Bound = (Params[number] | Uint8Array)[];
 
-/** Writes a database file; lives in a thread of its own, so that a slow flush holds up no verification. Beside it only DirectLog does. */
+/** Writes a database file, in a thread of its own: a slow flush holds up no verification. Only DirectLog writes beside it. */
 export class Writer {
   readonly #db: Database;
   readonly #statements = new Map<string, Statement<unknown, Bound>>();
@@ -67,7 +71,7 @@ export class Writer {
 
   constructor(options: WriterOptions) {
     this.#db = openDurably(options.path);
-    // What is sorted on the way is bounded, and must not depend on a folder elsewhere.
+    // Sorting stays in memory: it is bounded, and must not depend on a folder for temporary files.
     this.#db.run('PRAGMA temp_store = MEMORY');
     this.#addedFlushMs = options.addedFlushMs;
   }
@@ -75,21 +79,10 @@ export class Writer {
   commit(commit: Commit): void {
     this.#transaction(() => {
       for (const write of commit.writes) this.#write(write);
-      if (commit.rotates) this.#rotate(commit.rotation);
-      for (const replay of commit.replays) {
-        this.#run(
-          `INSERT INTO replays_${commit.rotation.running.partition} (scope, id, request_digest, outcome) VALUES (?, ?, ?, ?)`,
-          [replay.scope, replay.id, replay.requestDigest, replay.outcome],
-        );
-      }
+      if (commit.remembered !== null) this.#remember(commit.remembered);
       for (const event of commit.events) this.#noteEvent(event);
-      this.#log(commit.number, commit.accounts);
+      this.#run('INSERT INTO ledger_log (number, entries) VALUES (?, ?)', [commit.number, toLog(commit.accounts)]);
     });
-  }
-
-  /** A batch that has spent, and nothing else. */
-  commitAccounts(number: number, accounts: Float64Array): void {
-    this.#transaction(() => this.#log(number, accounts));
   }
 
   write(statements: readonly SqlStatement[]): number[] {
@@ -109,12 +102,12 @@ export class Writer {
     return foldTallies(this.#connection);
   }
 
-  /** Brings rows up to what the log already holds: AccountEntry after AccountEntry. */
-  fold(numbers: Float64Array): void {
+  /** Applies a slice of the log to the accounts table: LoggedAccount after LoggedAccount. */
+  applyAccounts(numbers: Float64Array): void {
     this.#transaction(() => {
       const remove = this.#statement('DELETE FROM accounts WHERE id = ?');
-      const put = this.#statement(FOLD);
-      for (let i = 0; i < numbers.length; i += ENTRY_LENGTH) {
+      const put = this.#statement(PUT_ACCOUNT);
+      for (let i = 0; i < numbers.length; i += ACCOUNT_LENGTH) {
         const id = numbers[i] ?? 0;
         const kind = numbers[i + 1] ?? 0;
         if (kind === -1) remove.run(id);
@@ -123,20 +116,20 @@ export class Writer {
     });
   }
 
-  /** Removes log rows up to `number`, all of whose accounts were folded; at most `rows` of them. True when none is left. */
-  trim(number: number, rows: number): boolean {
+  /** Removes log rows up to `number`, which were all applied; at most `rows` of them. True when none is left. */
+  trimLog(number: number, rows: number): boolean {
     let removed = 0;
     this.#transaction(() => {
       removed = this.#run(
         'DELETE FROM ledger_log WHERE number IN (SELECT number FROM ledger_log WHERE number <= ? ORDER BY number LIMIT ?)',
         [number, rows],
       );
-      this.#put('folded_to', String(number));
+      this.#put('applied_to', String(number));
     });
     return removed < rows;
   }
 
-  saveEdge(counts: LocalCountColumns, isLast: boolean): void {
+  saveLocalCounts(counts: LocalCountColumns, isLast: boolean): void {
     this.#localCounts.save(counts, isLast);
   }
 
@@ -144,7 +137,7 @@ export class Writer {
     this.#localCounts.prune(endedAtMs);
   }
 
-  /** A block of account numbers, taken for good before the first of them is used. */
+  /** Takes a block of account numbers for good, before the first of them is used. */
   reserve(count: number): number {
     let first = 0;
     this.#transaction(() => {
@@ -154,18 +147,18 @@ export class Writer {
     return first;
   }
 
-  /** For tests: the largest size the file may have, in pages; how a full disk looks to SQLite. */
+  /** For tests: the largest size of the file, in pages. To SQLite this looks like a full disk. */
   setMaxPages(pages: number | null): void {
     this.#db.run(`PRAGMA max_page_count = ${pages ?? 4294967294}`);
   }
 
   close(): void {
-    // The last connection would do it by itself, but one that still has statements is not closed for SQLite.
+    // SQLite checkpoints when the last connection closes, but not while statements are open.
     this.#db.run('PRAGMA wal_checkpoint(TRUNCATE)');
     this.letGo();
   }
 
-  /** Writes nothing more, and not what is left of a write that failed. */
+  /** Closes without writing anything more, not even the rest of a write that failed. */
   letGo(): void {
     for (const statement of this.#statements.values()) statement.finalize();
     this.#db.close();
@@ -191,8 +184,17 @@ export class Writer {
     }
   }
 
-  #log(number: number, accounts: Float64Array): void {
-    this.#run('INSERT INTO ledger_log (number, entries) VALUES (?, ?)', [number, toLog(accounts)]);
+  #remember({ rotation, answers }: RememberedAnswers): void {
+    this.#rotate(rotation);
+    const table = `idempotency_${rotation.running.partition}`;
+    for (const { scope, id, requestDigest, outcome } of answers) {
+      this.#run(`INSERT INTO ${table} (scope, id, request_digest, outcome) VALUES (?, ?, ?, ?)`, [
+        scope,
+        id,
+        requestDigest,
+        outcome,
+      ]);
+    }
   }
 
   #noteEvent({ atMs, actor, action, target, before, after, origin, requestId }: EventRow): void {
@@ -205,8 +207,8 @@ export class Writer {
 
   #rotate({ running, empties, isDue }: Rotation): void {
     if (!isDue) return;
-    if (empties) this.#db.run(`DELETE FROM replays_${running.partition}`);
-    this.#put('replay_partition', JSON.stringify(running));
+    if (empties) this.#db.run(`DELETE FROM idempotency_${running.partition}`);
+    this.#put('idempotency_partition', JSON.stringify(running));
   }
 
   #transaction(work: () => void): void {

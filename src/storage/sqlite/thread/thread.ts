@@ -4,10 +4,10 @@ import { attachAnalytics } from '../analytics/analyticsFile.ts';
 import { toWriteFailure, WriteFailure } from '../file/writeFailure.ts';
 import { writeDurably } from '../file/dataFolder.ts';
 import type { ThreadCall, ThreadReply, ThreadStart } from './threadClient.ts';
-import { Writer } from '../log/writer.ts';
+import { type Commit, Writer } from '../log/writer.ts';
 import { yieldToOthers } from './lowPriority.ts';
 
-/** Entry of a worker thread: the first message says what it is, each later one is a call that gets one reply, in order. */
+/** Entry of a worker thread. The first message says what the thread is; each later one is a call, answered in order. */
 
 declare const self: Worker;
 
@@ -37,13 +37,13 @@ function carryOut(call: ThreadCall): unknown {
     case 'start':
       return start(...call.args);
     case 'commit':
-      return writer?.commit(...call.args);
-    case 'fold':
-      return writer?.fold(...call.args);
-    case 'trim':
-      return writer?.trim(...call.args);
-    case 'saveEdge':
-      return writer?.saveEdge(...call.args);
+      return commit(...call.args);
+    case 'applyAccounts':
+      return writer?.applyAccounts(...call.args);
+    case 'trimLog':
+      return writer?.trimLog(...call.args);
+    case 'saveLocalCounts':
+      return writer?.saveLocalCounts(...call.args);
     case 'pruneLocalCounts':
       return writer?.pruneLocalCounts(...call.args);
     case 'reserve':
@@ -71,29 +71,26 @@ function carryOut(call: ThreadCall): unknown {
   }
 }
 
-function commitAccounts(message: Float64Array): number {
+/** Answers how many milliseconds it took. */
+function commit(batch: Commit): number {
   const startedAt = performance.now();
-  writer?.commitAccounts(message[0] ?? 0, message.subarray(1));
+  writer?.commit(batch);
   return performance.now() - startedAt;
 }
 
-/** After it nothing is done any more: who asked was told that nothing is, and may ask another thread for the same. */
+/** After this failure the thread does nothing more: callers were told so, and may ask another thread for the same. */
 let broken: WriteFailure | null = null;
 
-self.onmessage = (event: MessageEvent<ThreadCall | Float64Array>) => {
+self.onmessage = (event: MessageEvent<ThreadCall>) => {
   let reply: ThreadReply;
   try {
     if (broken !== null) throw broken;
-    if (event.data instanceof Float64Array) reply = commitAccounts(event.data);
-    else {
-      const value = carryOut(event.data);
-      reply = value === undefined ? true : { ok: true, value };
-    }
+    reply = { ok: true, value: carryOut(event.data) };
   } catch (error) {
     const failure = toWriteFailure(error);
     if (failure.kind === 'broken' && broken === null) {
       broken = failure;
-      // Before anyone knows: another thread may take its place, and the end of this one comes at some time.
+      // Close the files before anyone hears of it: another thread may take over before this one has ended.
       writer?.letGo();
       reader?.close();
     }

@@ -4,7 +4,7 @@ import type { Statement } from '../../sql/statement.ts';
 import { requireSpareFiles } from '../file/spareFiles.ts';
 import type { Commit, WriterOptions } from '../log/writer.ts';
 
-/** What a thread is: the only writer of the database, that of the counts, which no verification waits for, or a reader of both. */
+/** What a thread is: the writer of the database, the writer of analytics.db, for which no verification waits, or a reader of both. */
 export type ThreadStart =
   | ({ readonly role: 'writer' | 'counts' } & WriterOptions)
   | { readonly role: 'reader'; readonly path: string; readonly analyticsPath: string };
@@ -12,21 +12,22 @@ export type ThreadStart =
 /** What a thread can be asked, and what it answers. */
 interface ThreadMethods {
   start(options: ThreadStart): void;
-  commit(commit: Commit): void;
-  fold(numbers: Float64Array): void;
-  trim(number: number, rows: number): boolean;
-  saveEdge(counts: LocalCountColumns, isLast: boolean): void;
+  /** Answers how many milliseconds it took. */
+  commit(commit: Commit): number;
+  applyAccounts(numbers: Float64Array): void;
+  trimLog(number: number, rows: number): boolean;
+  saveLocalCounts(counts: LocalCountColumns, isLast: boolean): void;
   pruneLocalCounts(endedAtMs: number): void;
   reserve(count: number): number;
   noteCommit(path: string, text: string): void;
   setMaxPages(pages: number | null): void;
   query(statement: Statement): unknown[];
-  /** All in one transaction; answers how many rows each of them changed. */
+  /** All in one transaction. Answers how many rows each of them changed. */
   write(statements: readonly Statement[]): number[];
   unpackTallies(): boolean;
   foldTallies(): boolean;
   close(): void;
-  /** From now on nothing is written, not even what is left of a write that failed. */
+  /** From now on the thread writes nothing, not even the rest of a write that failed. */
   letGo(): void;
 }
 
@@ -34,14 +35,11 @@ type Method = keyof ThreadMethods;
 
 export type ThreadCall = { [M in Method]: { readonly method: M; readonly args: Parameters<ThreadMethods[M]> } }[Method];
 
-/** True: it was done, and there is nothing to answer. A number: how many milliseconds a commit took. */
 export type ThreadReply =
-  | true
-  | number
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly kind: FailureKind; readonly message: string };
 
-/** What a thread opens to start, twice: its event loop, the program, the database. Measured: 6. */
+/** Twice what a thread opens to start (event loop, program, database). Measured: 6. */
 const FILES_OF_A_THREAD = 12;
 
 interface Waiter {
@@ -63,7 +61,7 @@ export class SqliteThread {
       await thread.call('start', options);
       return thread;
     } catch (error) {
-      // A thread without its database is of no use, whatever the reason is.
+      // A thread without its database is of no use.
       thread.#worker.terminate();
       throw error;
     }
@@ -92,23 +90,11 @@ export class SqliteThread {
     method: M,
     ...args: Parameters<ThreadMethods[M]>
   ): Promise<ReturnType<ThreadMethods[M]>> {
-    return (await this.#post({ method, args })) as ReturnType<ThreadMethods[M]>;
-  }
-
-  /** A commit of nothing but accounts; answers how many milliseconds it took. A block of numbers by itself is handed over at half of what an object costs. */
-  async commitAccounts(number: number, accounts: Float64Array): Promise<number> {
-    const message = new Float64Array(1 + accounts.length);
-    message[0] = number;
-    message.set(accounts, 1);
-    return (await this.#post(message)) as number;
-  }
-
-  #post(message: { readonly method: Method; readonly args: readonly unknown[] } | Float64Array): Promise<unknown> {
-    if (this.#dead !== null) return Promise.reject(this.#dead);
+    if (this.#dead !== null) throw this.#dead;
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     this.#waiters.push({ resolve, reject });
-    this.#worker.postMessage(message);
-    return promise;
+    this.#worker.postMessage({ method, args });
+    return (await promise) as ReturnType<ThreadMethods[M]>;
   }
 
   async close(): Promise<void> {
@@ -120,25 +106,23 @@ export class SqliteThread {
 
   #receive(reply: ThreadReply): void {
     const waiter = this.#waiters.shift();
-    if (reply === true) return waiter?.resolve(undefined);
-    if (typeof reply === 'number') return waiter?.resolve(reply);
     if (reply.ok) waiter?.resolve(reply.value);
     else waiter?.reject(new WriteFailure(reply.kind, reply.message));
     if (!reply.ok && reply.kind === 'broken') this.#fail(new WriteFailure('broken', reply.message));
   }
 
-  /** Nothing more is asked of this thread, and nobody hears of what it was asked. */
+  /** Asks nothing more of this thread. Everyone who waits for it fails. */
   breakDown(failure: WriteFailure): void {
     if (this.#dead !== null) return;
-    // Ended as it is, it would bring the log into the database first: a second flush after one that has failed.
+    // Ended at once, the thread would checkpoint first: a second flush after one that has failed.
     this.#worker.onmessage = (event: MessageEvent<ThreadReply>) => {
-      if (typeof event.data === 'object' && !event.data.ok) this.#worker.terminate();
+      if (!event.data.ok) this.#worker.terminate();
     };
     this.#worker.postMessage({ method: 'letGo', args: [] });
     this.#fail(failure, false);
   }
 
-  /** A thread that has told of a failure has let go by itself. */
+  /** A thread that reports a failure has closed its files by itself. */
   #fail(failure: WriteFailure, hasLetGo = true): void {
     if (this.#dead !== null) return;
     this.#dead = failure;

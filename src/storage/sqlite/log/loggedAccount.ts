@@ -1,7 +1,7 @@
 import type { AccountState } from '../../../core/account.ts';
 
-/** An account in the log: six numbers, kind -1 = closed. */
-export type AccountEntry = readonly [
+/** An account as the log holds it: six numbers. Kind -1 = closed. */
+export type LoggedAccount = readonly [
   id: number,
   kind: number,
   value: number,
@@ -10,21 +10,21 @@ export type AccountEntry = readonly [
   revision: number,
 ];
 
-export const ENTRY_LENGTH = 6;
+export const ACCOUNT_LENGTH = 6;
 
-/** All of them, in a block. */
-export function toEntries(states: ReadonlyMap<number, AccountState | null>): Float64Array {
-  const numbers = new Float64Array(states.size * ENTRY_LENGTH);
+/** All of them in one block of numbers. */
+export function toLoggedAccounts(states: ReadonlyMap<number, AccountState | null>): Float64Array {
+  const numbers = new Float64Array(states.size * ACCOUNT_LENGTH);
   let at = 0;
   for (const [id, state] of states) {
-    writeEntry(numbers, at, id, state);
-    at += ENTRY_LENGTH;
+    writeAccount(numbers, at, id, state);
+    at += ACCOUNT_LENGTH;
   }
   return numbers;
 }
 
-/** An entry in a block of numbers. */
-export function writeEntry(numbers: Float64Array, at: number, id: number, state: AccountState | null): void {
+/** Writes an account into a block of numbers. */
+export function writeAccount(numbers: Float64Array, at: number, id: number, state: AccountState | null): void {
   numbers[at] = id;
   numbers[at + 1] = state === null ? CLOSED : kindNumber(state);
   numbers[at + 2] = state?.value ?? 0;
@@ -33,7 +33,7 @@ export function writeEntry(numbers: Float64Array, at: number, id: number, state:
   numbers[at + 5] = state?.revision ?? 0;
 }
 
-export function readEntry(numbers: Float64Array, at: number): AccountState | null {
+export function readAccount(numbers: Float64Array, at: number): AccountState | null {
   const kind = numbers[at + 1];
   if (kind === CLOSED) return null;
   return {
@@ -51,7 +51,7 @@ function kindNumber({ kind }: AccountState): number {
   return kind === 'credits' ? 0 : 1;
 }
 
-/** What every number of an account but its kind is. */
+/** True of every number of an account but its kind. */
 export function isCount(number: number): boolean {
   return Number.isSafeInteger(number) && number >= 0;
 }

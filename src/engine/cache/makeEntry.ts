@@ -1,0 +1,58 @@
+import { parseBlock } from '../../core/address.ts';
+import { holdPermissions } from '../../core/permissions.ts';
+import type { IdentityRecord, LimitRecord } from '../../core/records.ts';
+import type { KeyWithIdentity } from '../../storage/port/records.ts';
+import type { AppliedLimit } from '../verify/appliedLimits.ts';
+import type { CachedEntry } from './cachedEntry.ts';
+import type { EntryAccess, IdentityEntry, KeyExtras, LimitAccount } from './keyEntry.ts';
+
+/** An entry that is kept as an object. */
+export function toKeyEntry(found: KeyWithIdentity, apiId: string, identity: IdentityEntry | null): CachedEntry {
+  const { key } = found;
+  return {
+    id: key.id,
+    apiId,
+    revision: key.revision,
+    enabled: key.enabled,
+    expiresAtMs: key.expiresAtMs ?? Infinity,
+    identity,
+    credits: key.credits,
+    limits: key.limits.length === 0 ? null : key.limits.map(asConfigured),
+    accountsFrom: 0,
+    extras: toExtras(found),
+    place: -1,
+    tally: null,
+    local: null,
+    wire: null,
+  };
+}
+
+export function toIdentityEntry({ id, externalId, meta, credits, limits, revision }: IdentityRecord): IdentityEntry {
+  const applied = limits.length === 0 ? null : limits.map((limit) => ({ ...asConfigured(limit), ofIdentity: true }));
+  return { id, externalId, meta, credits, limits: applied, revision, isDropped: false };
+}
+
+export function toExtras({ key, permissions: access, secretUntilMs }: KeyWithIdentity): KeyExtras | null {
+  const { name, meta, environment, ipAllowlist } = key;
+  const isPlain = name === null && meta === null && environment === null && ipAllowlist.length === 0;
+  if (isPlain && access === null && secretUntilMs === null) return null;
+  return {
+    name,
+    meta,
+    environment,
+    allowedBlocks: ipAllowlist.length === 0 ? null : ipAllowlist.flatMap((text) => parseBlock(text) ?? []),
+    access: access === null ? null : toEntryAccess(access),
+    secretUntilMs: secretUntilMs ?? Infinity,
+  };
+}
+
+function toEntryAccess({ roles, grants }: NonNullable<KeyWithIdentity['permissions']>): EntryAccess {
+  const permissions = grants.map(({ slug }) => slug);
+  return { roles: roles.map(({ name }) => name), permissions, held: holdPermissions(grants) };
+}
+
+/** A limit that runs as it is configured: kept with the key, and not made again for every verification. */
+export function asConfigured({ name, limit, durationMs, async, account: number }: LimitRecord): AppliedLimit {
+  const account = number as unknown as LimitAccount | null;
+  return { name, limit, durationMs, async, cost: 1, ofIdentity: false, isAdHoc: false, account, wire: null };
+}

@@ -1,0 +1,25 @@
+import type { Database } from 'bun:sqlite';
+
+import { SCHEMA } from './schema.ts';
+
+/**
+ * Forward migrations. Entry N brings version N to N + 1; the first makes a new database. A released entry is never edited. A
+ * new version adds an entry and a fixture of itself (test/support/fixtures/databases).
+ */
+const MIGRATIONS: readonly string[] = [SCHEMA];
+
+export const SCHEMA_VERSION = MIGRATIONS.length;
+
+export function readSchemaVersion(db: Database): number {
+  return (db.query('PRAGMA user_version').get() as { user_version: number }).user_version;
+}
+
+/** Brings an opened database to the newest version. Each step is a transaction, so a crash leaves one version or the next. */
+export function migrate(db: Database, migrations: readonly string[] = MIGRATIONS): void {
+  for (let version = readSchemaVersion(db); version < migrations.length; version++) {
+    db.transaction(() => {
+      db.run(migrations[version] ?? '');
+      db.run(`PRAGMA user_version = ${version + 1}`);
+    }).immediate();
+  }
+}

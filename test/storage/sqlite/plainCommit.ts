@@ -1,0 +1,6 @@
+import type { Commit } from '../../../src/storage/sqlite/log/writer.ts';
+
+/** A commit that only spends. */
+export function plainCommit(number: number, accounts: Float64Array): Commit {
+  return { number, accounts, writes: [], events: [], remembered: null };
+}
