@@ -156,7 +156,7 @@ describe('architecture', () => {
       'storage/postgres/connection/pool.ts',
       'storage/postgres/connection/retryPause.ts',
       'storage/postgres/freshness/freshness.ts',
-      'storage/postgres/ledger/committer.ts',
+      'storage/postgres/ledger/committers/committer.ts',
       'storage/postgres/ledger/ledger.ts',
       'storage/postgres/schema/migrate.ts',
       'storage/postgres/storage.ts',

@@ -19,7 +19,7 @@ import type { LedgerClock } from './ledgerClock.ts';
 import type { Connector } from '../connection/connector.ts';
 import type { BatchOutcome } from './batch.ts';
 import { batchOf } from './generalBatch.ts';
-import { BatchRefused, BatchUndone, Lane } from './committer.ts';
+import { BatchRefused, BatchUndone, Lane } from './committers/committer.ts';
 import type { Management } from '../management/management.ts';
 import { isAlike, isPlain, plainBatchOf } from './plainBatch.ts';
 

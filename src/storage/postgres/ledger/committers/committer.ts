@@ -1,14 +1,14 @@
 import type { Client } from 'pg';
 
-import { StorageOutcomeUnknown, StorageUnavailable } from '../../port/storage.ts';
-import type { Batch, BatchOutcome, Waits } from './batch.ts';
-import type { LedgerClock } from './ledgerClock.ts';
-import { type Connector, withDeadline } from '../connection/connector.ts';
-import { doubtOf } from '../connection/commitNotices.ts';
-import { ConnectionLost, kindOf, reasonOf, stateOf } from '../connection/databaseError.ts';
-import { NO_LANE, NUMBER_BURNT } from '../schema/spendFunction.ts';
-import { Session } from '../connection/session.ts';
-import { WAITED_TOO_LONG } from '../schema/takeFunction.ts';
+import { StorageOutcomeUnknown, StorageUnavailable } from '../../../port/storage.ts';
+import type { Batch, BatchOutcome, Waits } from '../batch.ts';
+import type { LedgerClock } from '../ledgerClock.ts';
+import { type Connector, withDeadline } from '../../connection/connector.ts';
+import { doubtOf } from '../../connection/commitNotices.ts';
+import { ConnectionLost, kindOf, reasonOf, stateOf } from '../../connection/databaseError.ts';
+import { NO_LANE, NUMBER_BURNT } from '../../schema/spendFunction.ts';
+import { Session } from '../../connection/session.ts';
+import { WAITED_TOO_LONG } from '../../schema/takeFunction.ts';
 
 /** How long a batch may take before its connection is given up. */
 const BATCH_TIMEOUT_MS = 4_000;
