@@ -158,6 +158,7 @@ describe('architecture', () => {
       'storage/postgres/freshness/freshness.ts',
       'storage/postgres/ledger/committers/committer.ts',
       'storage/postgres/ledger/ledger.ts',
+      'storage/postgres/ledger/queue.ts',
       'storage/postgres/schema/migrate.ts',
       'storage/postgres/storage.ts',
       'storage/sqlite/file/commitNumber.ts',
@@ -199,7 +200,6 @@ describe('architecture', () => {
   const LONG: Readonly<Record<string, string>> = {
     'engine/local/localLimits.ts': 'one table of owners, and all that opens, ends, saves and forgets their windows',
     'storage/postgres/schema/spendFunction.ts': 'what runs inside the database, one function after the other',
-    'storage/postgres/ledger/ledger.ts': 'one queue with everything that moves it',
     'storage/sqlite/ledger/ledger.ts': 'one state machine with everything that moves it',
   };
 

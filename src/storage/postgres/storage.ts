@@ -13,7 +13,7 @@ import { Durability } from './connection/durability.ts';
 import { asUnavailable, reasonOf } from './connection/databaseError.ts';
 import { PostgresFreshness } from './freshness/freshness.ts';
 import { fillWords } from './schema/fillWords.ts';
-import { type LedgerObserver, PostgresLedger } from './ledger/ledger.ts';
+import { type LedgerOptions, PostgresLedger } from './ledger/ledger.ts';
 import { Management } from './management/management.ts';
 import { listNodes, type NodeRecord, oldestTransactionMs, sayGoodbye, sayHello } from './freshness/nodes.ts';
 import { Pool } from './connection/pool.ts';
@@ -51,7 +51,7 @@ export interface PostgresOptions {
   readonly maxWaiting: number;
   readonly idempotencyRetentionMs: number;
   readonly staleMaxMs: number;
-  readonly observe: LedgerObserver;
+  readonly observe: LedgerOptions['observe'];
   /** Also serves a database that does not flush what it reports. */
   readonly allowFsyncOff?: boolean;
   /** May bring an older schema to the version of this program; otherwise it is refused. */

@@ -32,7 +32,7 @@ export class BatchUndone extends Error {
   override readonly name = 'BatchUndone';
 }
 
-export interface LaneOptions {
+export interface CommitterOptions {
   readonly clock: LedgerClock;
   readonly random: () => number;
   readonly monotonicMs: () => number;
@@ -42,9 +42,9 @@ export interface LaneOptions {
  * One batch at a time on a connection for spends, which other lanes may share. Every batch has a number and leaves its answer in the lane's row of the
  * database: when the connection breaks, the row tells whether the batch was done.
  */
-export class Lane {
+export class Committer {
   readonly #session: Session;
-  readonly #options: LaneOptions;
+  readonly #options: CommitterOptions;
   /** The row; null when there is none yet, or the last one is in doubt and left behind. */
   #id: number | null = null;
   #number = 0;
@@ -52,13 +52,13 @@ export class Lane {
   #doubt: string | null = null;
   #waitedAtMs = -Infinity;
 
-  private constructor(session: Session, options: LaneOptions) {
+  private constructor(session: Session, options: CommitterOptions) {
     this.#session = session;
     this.#options = options;
   }
 
   /** Several on one connection: while the database works on a batch, the next one is there already. */
-  static share(connector: Connector, count: number, options: LaneOptions): Lane[] {
+  static share(connector: Connector, count: number, options: CommitterOptions): Committer[] {
     const session: Session = new Session(connector, {
       pipeline: count > 1,
       settings: {
@@ -79,12 +79,12 @@ export class Lane {
       onOpen: async (client) => {
         client.on('notice', (notice) => {
           // It may be about any of them.
-          for (const lane of lanes) lane.#doubt ??= doubtOf(notice);
+          for (const committer of committers) committer.#doubt ??= doubtOf(notice);
         });
       },
     });
-    const lanes: Lane[] = Array.from({ length: count }, () => new Lane(session, options));
-    return lanes;
+    const committers: Committer[] = Array.from({ length: count }, () => new Committer(session, options));
+    return committers;
   }
 
   /**
