@@ -184,28 +184,24 @@ export class Background {
     await Promise.race([this.#options.engine.localLimits.untilUnsaved(), this.#stopped.promise]);
   }
 
-  /** Where there is nobody to tell, saving takes a small part of the time: with very many counters the interval is stretched. */
+  /** On one machine saving takes a small part of the time: with very many counters the interval is stretched. */
   async #syncNow(): Promise<void> {
     const { engine, monotonicMs, cluster } = this.#options;
     engine.localLimits.tidy(engine.storage.ledger.nowMs(), FORGET_STEP);
     const startedAt = instantOf(this.#options);
     const startedAtMs = startedAt.monotonicMs;
-    const counts = engine.localLimits.unsavedSize;
     const rests = startedAtMs < this.#saveAgainAtMs;
-    if (cluster === null && (rests || counts === 0)) return;
+    if (cluster === null && (rests || engine.localLimits.unsavedSize === 0)) return;
     try {
-      const isWritten = rests
-        ? await engine.localLimits.syncIfHeard()
-        : await engine.localLimits.sync().then(() => true);
-      if (!isWritten) return;
+      await engine.localLimits.sync();
       this.#syncedAt = startedAt;
     } catch (error) {
       if (cluster === null) this.#saveAgainAtMs = monotonicMs() + FAILED_SAVE_REST_MS;
       throw error;
     }
     const tookMs = monotonicMs() - startedAtMs;
-    const { isShared, isAlone } = engine.storage.localCounts;
-    this.#saveAgainAtMs = startedAtMs + saveRestMs({ counts, tookMs, isShared, isAlone });
+    const { isShared } = engine.storage.localCounts;
+    this.#saveAgainAtMs = startedAtMs + saveRestMs({ tookMs, isShared });
   }
 
   /** Between two steps of a long task. */

@@ -124,14 +124,6 @@ export class LocalLimits {
     return this.#unsaved.untilSome();
   }
 
-  /** As long as there is nobody to tell, only looks whether that is still so. Answers whether all is written. */
-  async syncIfHeard(): Promise<boolean> {
-    if (this.#counts.isShared) this.#learn(await this.#counts.sync([], true));
-    if (this.#counts.isAlone) return false;
-    await this.sync();
-    return true;
-  }
-
   /** Writes the counts that changed since the last time, and takes over what other nodes have counted. */
   async sync(): Promise<void> {
     const changed = this.#unsaved.takeAll();

@@ -119,8 +119,6 @@ export interface LoadedCount extends LocalCount {
 export interface LocalCounts {
   /** Other nodes may count on the same database. */
   readonly isShared: boolean;
-  /** At the last exchange there was no other. */
-  readonly isAlone: boolean;
   load(owner: string): Promise<readonly LoadedCount[]>;
   /**
    * Saves what this node has admitted, as absolute numbers: saying it twice changes nothing. Answers the sums of the other
@@ -128,7 +126,7 @@ export interface LocalCounts {
    * exchange follows, and nothing is answered.
    */
   sync(counts: readonly LocalCount[], isLast: boolean): Promise<readonly LocalCount[]>;
-  /** Hears that what was saved may be gone, or that not all nodes have heard of it: everything has to be saved again. */
+  /** Hears that what was saved may be gone: everything has to be saved again. */
   onForgotten(listener: () => void): void;
 }
 

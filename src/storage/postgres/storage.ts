@@ -133,7 +133,6 @@ export class PostgresStorage implements Storage {
       ...options,
       clock,
       silence: () => this.#silence(),
-      isAlone: () => this.localCounts.isAlone,
     });
     this.#startedAtMs = options.nowMs();
   }

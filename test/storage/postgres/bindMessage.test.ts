@@ -17,7 +17,7 @@ function readBind(bytes: Buffer, listsAt: ReadonlySet<number>) {
   const number = () => {
     const length = int4();
     if (length === -1) return null;
-    return length === 4 ? BigInt(int4()) : int8();
+    return length === 1 ? BigInt(bytes.readInt8(at++)) : int8();
   };
   const list = () => {
     const end = int4() + at;
@@ -45,13 +45,13 @@ const EXTREMES = [0, 1, -1, 2 ** 31, -(2 ** 31) - 1, 2 ** 32 - 1, 2 ** 32, -(2 *
 describe('a message to a prepared statement', () => {
   test('says each number as it is, however large, and nothing as nothing', () => {
     const message = new BindMessage('take', 4, 2 * ROOM_FOR_NUMBER + 2 * roomForList(EXTREMES.length + 1));
-    message.int4(-7);
+    message.bool(true);
     message.int8(null);
     message.int8s([...EXTREMES, null]);
     message.int8s([]);
     expect(readBind(message.end(), new Set([2, 3]))).toEqual({
       names: ['', 'take'],
-      values: [-7n, null, [...EXTREMES.map(BigInt), null], []],
+      values: [1n, null, [...EXTREMES.map(BigInt), null], []],
     });
   });
 

@@ -63,7 +63,6 @@ function decide({ items, busy = [], locked = [], contended = [], crowd = items.l
     contended: new Set(contended),
     crowd,
     nowMs: NOW_MS,
-    mayWaitBriefly: false,
   };
   const plan = dispatch(situation);
   return {

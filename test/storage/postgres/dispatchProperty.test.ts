@@ -95,7 +95,7 @@ class Simulation {
     const locked = new Set(this.inFlight.flatMap(({ items }) => items.flatMap(({ locks }) => locks)));
     this.#crowd = Math.max(this.#crowd * 0.98, queue.length + this.inFlight.flatMap(({ items }) => items).length);
     const crowd = this.#crowd;
-    const plan = dispatch({ items: queue, committers, locked, contended, crowd, nowMs, mayWaitBriefly: false });
+    const plan = dispatch({ items: queue, committers, locked, contended, crowd, nowMs });
     for (const batch of plan.batches) {
       expectWithinLimits(batch);
       expect(batch.committer.isIdle).toBe(true);

@@ -1,4 +1,3 @@
-const INT4_BYTES = 4;
 const INT8_BYTES = 8;
 /** The type of the elements of a list. */
 const INT8_TYPE = 20;
@@ -52,10 +51,10 @@ export class BindMessage {
     this.#at = at + 7;
   }
 
-  int4(value: number): void {
-    this.#view.setInt32(this.#at, INT4_BYTES);
-    this.#view.setInt32(this.#at + LENGTH_BYTES, value);
-    this.#at += LENGTH_BYTES + INT4_BYTES;
+  bool(value: boolean): void {
+    this.#view.setInt32(this.#at, 1);
+    this.#bytes[this.#at + LENGTH_BYTES] = value ? 1 : 0;
+    this.#at += LENGTH_BYTES + 1;
   }
 
   int8(value: number | null): void {

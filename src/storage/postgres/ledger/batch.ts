@@ -14,9 +14,8 @@ export type BatchOutcome = SpendOutcome | 'busy' | 'apart' | 'again';
  * What is done about rows that others hold:
  *   never     they are left alone
  *   first     all rows are locked before anything else: however long that takes, the time is read after it
- *   briefly   they are waited for where they are changed, which is quicker where hardly any is held; not for long
  */
-export type Waits = 'never' | 'first' | 'briefly';
+export type Waits = 'never' | 'first';
 
 /** What a batch is sent with. */
 export interface BatchHead {

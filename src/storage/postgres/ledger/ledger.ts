@@ -32,8 +32,6 @@ export interface LedgerOptions {
   readonly observe: LedgerObserver;
   /** Why nothing is heard from the database; null while it answers. */
   readonly silence: () => string | null;
-  /** There are no other nodes: rows are hardly ever held by someone, and to wait for them is cheaper than to leave them alone. */
-  readonly isAlone: () => boolean;
 }
 
 interface LedgerCommitter extends CommitterState {
@@ -169,7 +167,6 @@ export class PostgresLedger implements Ledger {
       contended: this.#contended,
       crowd: this.#crowd,
       nowMs,
-      mayWaitBriefly: this.#options.isAlone() && this.#committers.every(({ committer }) => committer.waitsBriefly),
     });
     this.#queue.keep(rest);
     for (const change of changes) void this.#apply(change as QueuedChange);

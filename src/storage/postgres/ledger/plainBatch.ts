@@ -6,11 +6,11 @@ import type { Batch, BatchHead, BatchOutcome } from './batch.ts';
 import { BindMessage, ROOM_FOR_NUMBER, roomForList, roomForTexts } from '../connection/bindMessage.ts';
 import { type FenceColumns, fenceColumnsOf, readBroken } from './fences.ts';
 import { STATUS } from '../schema/spendFunction.ts';
-import { APART, TAKE_WAITS } from '../schema/takeFunction.ts';
+import { NEEDS_GENERAL } from '../schema/takeFunction.ts';
 
 const STATEMENT = {
   name: 'take',
-  text: `SELECT ledger_take_v2($1::bigint, $2::bigint, $3::int, $4::bigint, $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[],
+  text: `SELECT ledger_take_v2($1::bigint, $2::bigint, $3::boolean, $4::bigint, $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[],
     $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::text[], $15::text[], $16::bigint[]) AS verdicts`,
 };
 
@@ -104,7 +104,7 @@ function messageOf(groups: Groups, fences: FenceColumns, { lane, number, waits, 
   const message = new BindMessage(STATEMENT.name, 4 + lists.length + 4, room);
   message.int8(lane);
   message.int8(number);
-  message.int4(TAKE_WAITS[waits]);
+  message.bool(waits !== 'never');
   message.int8(saidMs);
   for (const list of lists) message.int8s(list);
   message.int8s(kinds);
@@ -221,7 +221,7 @@ function notTaken(status: number | undefined, result: LegResult, nowMs: number):
       return { status: 'stale', nowMs, fence: null };
     case STATUS.busy:
       return 'busy';
-    case APART:
+    case NEEDS_GENERAL:
       return 'apart';
     default:
       throw new Error(`the database answered the unknown status ${status}`);

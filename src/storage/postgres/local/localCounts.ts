@@ -1,15 +1,12 @@
 import { AHEAD_MS } from '../../../core/window.ts';
 import type { LocalCount, LocalCounts, LoadedCount } from '../../port/storage.ts';
 import { asUnavailable } from '../connection/databaseError.ts';
-import { GONE_AFTER_MS } from '../freshness/nodes.ts';
 import type { Pool } from '../connection/pool.ts';
 import type { Session } from '../connection/session.ts';
 
 /** A push may take this long; the next pull looks back further, so that none is missed. */
 export const PUSH_TIMEOUT_MS = 1_500;
 const LOOK_BACK = '2 seconds';
-/** Who was seen in this time may come back, and is told by then what it has missed. */
-const AWAITED_MS = 600_000;
 /** Rows of other nodes that are looked at in one pull; the next one goes on from there. */
 export const MAX_PULLED = 10_000;
 
@@ -23,8 +20,6 @@ interface SumRow extends Record<string, unknown> {
   last: string | null;
   /** How far back this pull would have to look. */
   back: string;
-  /** How long ago another node was last seen; null = there is none. */
-  unseen_ms: number | null;
 }
 
 interface LoadRow extends Record<string, unknown> {
@@ -57,20 +52,11 @@ export class PostgresLocalCounts implements LocalCounts {
   #lastLoad: Promise<unknown> = Promise.resolve();
   #onForgotten: () => void = () => {};
   #wasConnected = false;
-  #isAlone = false;
-  /** There is nobody, and nobody is awaited. */
-  #isQuiet = false;
-  /** Something was saved of which no other node would hear. */
-  #wasQuiet = false;
 
   constructor(session: Session, lookups: Pool, node: string) {
     this.#session = session;
     this.#lookups = lookups;
     this.#node = node;
-  }
-
-  get isAlone(): boolean {
-    return this.#isAlone;
   }
 
   /** Owners that are first seen while a question is under way are the next one, all together. */
@@ -100,12 +86,7 @@ export class PostgresLocalCounts implements LocalCounts {
     this.#wasConnected = true;
   }
 
-  /**
-   * Where there is nobody to tell, what is saved keeps the time at which it was last told: within a window no index has to be
-   * changed for it, and it takes half of the work. All of it is told when another node is seen.
-   */
   async sync(counts: readonly LocalCount[], isLast: boolean): Promise<readonly LocalCount[]> {
-    this.#wasQuiet ||= this.#isQuiet && counts.length > 0;
     const { rows } = await asUnavailable(
       this.#session.query<SumRow>({
         name: 'sync_edge',
@@ -119,18 +100,10 @@ export class PostgresLocalCounts implements LocalCounts {
           counts.map(({ resetAtMs }) => resetAtMs),
           this.#next,
           isLast,
-          this.#isQuiet,
         ],
       }),
     );
     if (isLast && rows[0] !== undefined) this.#goOn(rows[0]);
-    const unseenMs = rows[0]?.unseen_ms ?? Infinity;
-    this.#isAlone = unseenMs >= GONE_AFTER_MS;
-    this.#isQuiet = unseenMs >= AWAITED_MS;
-    if (this.#wasQuiet && !this.#isQuiet) {
-      this.#wasQuiet = false;
-      this.#onForgotten();
-    }
     return rows.flatMap(({ owner, name, duration_ms, reset_at_ms, count }) =>
       owner === null ? [] : [{ owner, name, durationMs: duration_ms, resetAtMs: reset_at_ms, count }],
     );
@@ -193,7 +166,7 @@ const SYNC = `WITH mine AS (
     ORDER BY u.owner, u.name, u.duration_ms, u.reset_at_ms DESC
     ON CONFLICT (owner, name, duration_ms, node)
     DO UPDATE SET count = excluded.count, reset_at_ms = excluded.reset_at_ms,
-      pushed_at = CASE WHEN $9 THEN edge_counts.pushed_at ELSE clock_timestamp() END
+      pushed_at = clock_timestamp()
   ), news AS (
     SELECT owner, name, duration_ms, pushed_at FROM edge_counts
     WHERE $8 AND pushed_at > coalesce($7::timestamptz, now() - interval '${LOOK_BACK}') AND node <> $1
@@ -212,6 +185,5 @@ const SYNC = `WITH mine AS (
     GROUP BY 1, 2, 3, 4
   )
   SELECT s.*, (now() - interval '${LOOK_BACK}')::text AS back,
-    (SELECT max(pushed_at)::text FROM news HAVING count(*) >= ${MAX_PULLED}) AS last,
-    ledger_now_v1(NULL) - (SELECT max(o.seen_at_ms) FROM nodes o WHERE o.id <> $1) AS unseen_ms
+    (SELECT max(pushed_at)::text FROM news HAVING count(*) >= ${MAX_PULLED}) AS last
   FROM (SELECT 1) one LEFT JOIN sums s ON true`;

@@ -9,7 +9,6 @@ import type { SqliteThread } from '../thread/threadClient.ts';
 /** Local counts are saved in analytics.db, by its thread: no spend waits for it, and without them verification goes on. */
 export class SqliteLocalCounts implements LocalCounts {
   readonly isShared = false;
-  readonly isAlone = true;
   readonly #thread: LazyThread;
   readonly #select;
   #forgotten: () => void = () => {};

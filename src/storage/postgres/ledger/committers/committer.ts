@@ -8,7 +8,6 @@ import { doubtOf } from '../../connection/commitNotices.ts';
 import { ConnectionLost, kindOf, reasonOf, stateOf } from '../../connection/databaseError.ts';
 import { NO_LANE, NUMBER_BURNT } from '../../schema/spendFunction.ts';
 import { Session } from '../../connection/session.ts';
-import { WAITED_TOO_LONG } from '../../schema/takeFunction.ts';
 
 /** How long a batch may take before its connection is given up. */
 const BATCH_TIMEOUT_MS = 4_000;
@@ -17,8 +16,6 @@ const RESOLVE_WITHIN_MS = 8_000;
 const RESOLVE_PAUSE_MS = 50;
 /** A lane that waits for rows gives up after this. */
 const LOCK_TIMEOUT_MS = 2_000;
-/** Who had to wait for long for a row does not wait in passing for so long. */
-const NO_WAITS_MS = 10_000;
 
 const UNIQUE_VIOLATION = '23505';
 
@@ -50,7 +47,6 @@ export class Committer {
   #number = 0;
   /** Said by the server while a batch ran: its commit may not have been waited for by a standby as it should have been. */
   #doubt: string | null = null;
-  #waitedAtMs = -Infinity;
 
   private constructor(session: Session, options: CommitterOptions) {
     this.#session = session;
@@ -95,11 +91,6 @@ export class Committer {
     const client = await this.#session.client();
     const id = await this.#row(client);
     return this.#send(client, id, batch, waits);
-  }
-
-  /** No row was held for long lately. */
-  get waitsBriefly(): boolean {
-    return this.#options.monotonicMs() - this.#waitedAtMs >= NO_WAITS_MS;
   }
 
   close(): Promise<void> {
@@ -150,10 +141,6 @@ export class Committer {
       this.#id = null;
       throw new BatchUndone('the lane is made anew');
     }
-    if (state === WAITED_TOO_LONG) {
-      this.#waitedAtMs = this.#options.monotonicMs();
-      return this.#send(client, id, batch, 'first');
-    }
     switch (kindOf(error)) {
       case 'lost': {
         this.#session.drop(client, reasonOf(error));
@@ -169,7 +156,6 @@ export class Committer {
         // It is the table that is held.
         if (waits === 'never') throw refusal(error);
         // Some row of it is held for too long: the others shall not wait for that one.
-        this.#waitedAtMs = this.#options.monotonicMs();
         return this.#send(client, id, batch, 'never');
       case 'readonly':
       case 'unable':

@@ -1,4 +1,3 @@
-import type { Waits } from '../batch.ts';
 import { isAnyIn, type Lock } from '../locks.ts';
 import type { CommitterState, Form, PlannedBatch, Situation, Waiting } from './situation.ts';
 import type { Survey } from './survey.ts';
@@ -85,14 +84,9 @@ export class Drafts<Item extends Waiting, Committer extends CommitterState> {
         isBehind = true;
         waiting -= batch.length;
       }
-      batches.push({ committer, form, items: batch, waits: this.#waitsOf(committer, form) });
+      batches.push({ committer, form, items: batch, waits: committer.role === 'contended' ? 'first' : 'never' });
     }
     return batches;
-  }
-
-  #waitsOf({ role }: Committer, form: Form): Waits {
-    if (role === 'contended') return 'first';
-    return form === 'plain' && this.#situation.mayWaitBriefly ? 'briefly' : 'never';
   }
 
   #draftFor(item: Item): Draft<Item, Committer> | null {

@@ -36,8 +36,6 @@ export interface Situation<Item, Committer> {
   /** The most that waited at one time lately. */
   readonly crowd: number;
   readonly nowMs: number;
-  /** No other node uses these rows: a plain batch may wait for them where it changes them. */
-  readonly mayWaitBriefly: boolean;
 }
 
 export interface PlannedBatch<Item, Committer> {
