@@ -39,10 +39,6 @@ $$;`;
  *
  * The order matters: first the locks, in the order of the ids, then the clock, then what is known of idempotency keys, in a
  * statement of its own (in the one that locks it would see what was there before the locks were waited for).
- *
- * Most batches have spends of one leg, each on another account, and no idempotency keys: no spend can see what another one
- * did, and one statement decides them all, which takes a tenth less time. Its parts are materialized: merged by the
- * planner, every expression would be set up many times over.
  */
 const spend = (name: string, room: string, moreArguments = '', first = ''): string => `
 CREATE FUNCTION ${name}(
@@ -56,10 +52,10 @@ DECLARE
   n_idem int := coalesce(cardinality(idem_id), 0);
   n_spends int := coalesce(cardinality(spend_legs), 0);
   -- Of each account, in the order of the ids: 0 = not there, 1 = ours, 2 = held by someone.
-  seen int[]; kinds int[]; tids tid[]; vals bigint[]; marks bigint[]; dues bigint[]; revs bigint[];
+  seen int[]; kinds int[]; vals bigint[]; marks bigint[]; dues bigint[]; revs bigint[];
   dirty boolean[] := array_fill(false, ARRAY[n_ids]);
   -- Of the rows that were locked, before they are brought into that order.
-  l_ids bigint[]; l_tids tid[]; l_kinds int[]; l_vals bigint[]; l_marks bigint[]; l_dues bigint[]; l_revs bigint[];
+  l_ids bigint[]; l_kinds int[]; l_vals bigint[]; l_marks bigint[]; l_dues bigint[]; l_revs bigint[];
   -- Of the legs of one spend: as the account stands now, and after the spend.
   cur_val bigint[]; cur_mark bigint[]; new_val bigint[]; new_mark bigint[]; new_due bigint[];
   rep_digest text[] := array_fill(NULL::text, ARRAY[n_idem]);
@@ -74,65 +70,15 @@ DECLARE
 BEGIN
   ${first}
   IF waits THEN
-    SELECT array_agg(l.id), array_agg(l.kind), array_agg(l.value), array_agg(l.mark), array_agg(l.due_at_ms), array_agg(l.revision),
-      array_agg(l.ctid)
-    INTO l_ids, kinds, vals, marks, dues, revs, tids
-    FROM (SELECT a.*, a.ctid FROM accounts a WHERE a.id = ANY (ids) ORDER BY a.id FOR UPDATE) l;
+    SELECT array_agg(l.id), array_agg(l.kind), array_agg(l.value), array_agg(l.mark), array_agg(l.due_at_ms), array_agg(l.revision)
+    INTO l_ids, kinds, vals, marks, dues, revs
+    FROM (SELECT a.* FROM accounts a WHERE a.id = ANY (ids) ORDER BY a.id FOR UPDATE) l;
   ELSE
-    SELECT array_agg(l.id), array_agg(l.kind), array_agg(l.value), array_agg(l.mark), array_agg(l.due_at_ms), array_agg(l.revision),
-      array_agg(l.ctid)
-    INTO l_ids, kinds, vals, marks, dues, revs, tids
-    FROM (SELECT a.*, a.ctid FROM accounts a WHERE a.id = ANY (ids) ORDER BY a.id FOR UPDATE SKIP LOCKED) l;
+    SELECT array_agg(l.id), array_agg(l.kind), array_agg(l.value), array_agg(l.mark), array_agg(l.due_at_ms), array_agg(l.revision)
+    INTO l_ids, kinds, vals, marks, dues, revs
+    FROM (SELECT a.* FROM accounts a WHERE a.id = ANY (ids) ORDER BY a.id FOR UPDATE SKIP LOCKED) l;
   END IF;
   now_ := ledger_now_v1(at_ms);
-
-  IF l_ids = ids AND n_idem = 0 AND n_spends = n_ids AND cardinality(places) = n_ids AND NOT (0 = ANY (spend_legs)) THEN
-    WITH asked AS MATERIALIZED (
-      SELECT u.*, vals[u.place] AS v0, marks[u.place] AS m0, dues[u.place] AS d0,
-        (revs[u.place] <> u.revision OR kinds[u.place] <> CASE WHEN u.rule = ${LEG_RULE.window} THEN 1 ELSE 0 END
-          OR (u.rule IN (${LEG_RULE.restore}, ${LEG_RULE.add}) AND (now_ < u.r2 OR now_ >= u.r3))) AS is_stale
-      FROM unnest(places, amounts, leg_revisions, rules, r1, r2, r3, r4, r5) AS u(place, amount, revision, rule, r1, r2, r3, r4, r5)
-    ), standing AS MATERIALIZED (
-      SELECT a.*,
-        CASE WHEN a.rule = ${LEG_RULE.window} THEN CASE WHEN now_ >= a.m0 THEN 0 ELSE a.v0 END
-          WHEN a.rule = ${LEG_RULE.credits} OR a.r1 <= a.m0 THEN a.v0
-          WHEN a.rule = ${LEG_RULE.restore} THEN greatest(a.v0, a.r4)
-          WHEN a.r4 = 0 THEN a.v0
-          WHEN a.r1 - a.m0 > (a.r5 - a.v0) / a.r4 THEN greatest(a.v0, a.r5)
-          ELSE a.v0 + a.r4 * (a.r1 - a.m0) END AS v,
-        CASE WHEN a.rule = ${LEG_RULE.window} THEN CASE WHEN now_ >= a.m0 THEN (now_ / a.r2 + 1) * a.r2 ELSE a.m0 END
-          WHEN a.rule = ${LEG_RULE.credits} THEN a.m0 ELSE greatest(a.m0, a.r1) END AS m,
-        CASE WHEN a.rule IN (${LEG_RULE.restore}, ${LEG_RULE.add}) THEN greatest(a.d0, a.r3) ELSE a.d0 END AS d
-      FROM asked a
-    ), decided AS MATERIALIZED (
-      SELECT s.*, CASE WHEN s.is_stale THEN ${STATUS.stale}
-        WHEN s.rule = ${LEG_RULE.window} THEN CASE WHEN s.v + s.amount <= s.r1 THEN ${STATUS.taken} ELSE ${STATUS.refused} END
-        WHEN s.v >= s.amount THEN ${STATUS.taken} ELSE ${STATUS.refused} END AS status_
-      FROM standing s
-    ), done AS MATERIALIZED (
-      SELECT t.*, CASE WHEN t.status_ <> ${STATUS.taken} THEN t.v WHEN t.rule = ${LEG_RULE.window} THEN t.v + t.amount
-        ELSE t.v - t.amount END AS after
-      FROM decided t
-    )
-    SELECT string_agg(CASE WHEN e.status_ = ${STATUS.stale} THEN '${STATUS.stale},-1,0' ELSE
-        e.status_ || CASE WHEN e.status_ = ${STATUS.refused} THEN ',0,1,' ELSE ',-1,1,' END ||
-        CASE WHEN e.rule = ${LEG_RULE.window} THEN greatest(0, e.r1 - e.after) || ',' || e.m
-          ELSE e.after || ',' || CASE WHEN e.rule = ${LEG_RULE.credits} THEN 0 ELSE e.r3 END END END, ','),
-      array_agg(tids[e.place]) FILTER (WHERE e.status_ = ${STATUS.taken} AND e.amount > 0),
-      array_agg(e.after) FILTER (WHERE e.status_ = ${STATUS.taken} AND e.amount > 0),
-      array_agg(e.m) FILTER (WHERE e.status_ = ${STATUS.taken} AND e.amount > 0),
-      array_agg(e.d) FILTER (WHERE e.status_ = ${STATUS.taken} AND e.amount > 0)
-    INTO verdicts_, l_tids, l_vals, l_marks, l_dues FROM done e;
-    verdicts_ := now_ || ',' || verdicts_;
-    IF l_tids IS NULL THEN RETURN verdicts_; END IF;
-    -- By their place in the table, which is known and cannot change while they are locked; a miss would be a lost spend.
-    UPDATE accounts a SET value = u.value, mark = u.mark, due_at_ms = u.due${room}
-    FROM unnest(l_tids, l_vals, l_marks, l_dues) AS u(tid, value, mark, due) WHERE a.ctid = u.tid;
-    GET DIAGNOSTICS n = ROW_COUNT;
-    IF n <> cardinality(l_tids) THEN RAISE EXCEPTION 'a locked account has moved' USING ERRCODE = 'serialization_failure'; END IF;
-    PERFORM ledger_note_v1(lane, batch, verdicts_, now_);
-    RETURN verdicts_;
-  END IF;
 
   IF l_ids = ids THEN
     seen := array_fill(1, ARRAY[n_ids]);
