@@ -1,9 +1,8 @@
 import type { LegRule } from '../../../core/account.ts';
 import { MAX_COUNT } from '../../../core/bounds.ts';
 import type { Leg, LegResult, Spend } from '../../../core/spend.ts';
-import { askPrepared } from '../connection/askPrepared.ts';
 import type { Batch, BatchHead, BatchOutcome } from './batch.ts';
-import { BindMessage, ROOM_FOR_NUMBER, roomForList, roomForTexts } from '../connection/bindMessage.ts';
+import { int8List } from '../connection/binaryLists.ts';
 import { type FenceColumns, fenceColumnsOf, readBroken } from './fences.ts';
 import { STATUS } from '../schema/spendFunction.ts';
 import { NEEDS_GENERAL } from '../schema/takeFunction.ts';
@@ -57,7 +56,11 @@ export function plainBatchOf(spends: readonly Spend[]): Batch {
   const fences = fenceColumnsOf(spends);
   return {
     size: spends.length,
-    ask: (client, head) => askPrepared(client, STATEMENT, messageOf(groups, fences, head)),
+    async ask(client, head) {
+      const values = valuesOf(groups, fences, head);
+      const { rows } = await client.query<{ verdicts: string }>({ ...STATEMENT, values });
+      return rows[0]?.verdicts ?? '';
+    },
     read(text) {
       const numbers = numbersOf(text);
       return readBroken(numbers, spends) ?? readAnswer(numbers, groups, spends.length);
@@ -91,27 +94,12 @@ function sizeOf({ starts }: Groups, group: number): number {
   return (starts[group + 1] as number) - (starts[group] as number);
 }
 
-function messageOf(groups: Groups, fences: FenceColumns, { lane, number, waits, saidMs }: BatchHead): Buffer {
+/** The arguments of the function, in order. */
+function valuesOf(groups: Groups, fences: FenceColumns, { lane, number, waits, saidMs }: BatchHead): unknown[] {
   const { ids, changes, revisions, mosts, durations, epochs, starts, nexts } = columnsOf(groups);
-  const lists = [ids, changes, revisions, mosts, durations, epochs, starts, nexts];
-  const { kinds, ids: fenceIds, names, revisions: fenceRevisions } = fences;
-  const room =
-    4 * ROOM_FOR_NUMBER +
-    lists.length * roomForList(groups.legs.length) +
-    2 * roomForList(kinds.length) +
-    roomForTexts(fenceIds) +
-    roomForTexts(names);
-  const message = new BindMessage(STATEMENT.name, 4 + lists.length + 4, room);
-  message.int8(lane);
-  message.int8(number);
-  message.bool(waits !== 'never');
-  message.int8(saidMs);
-  for (const list of lists) message.int8s(list);
-  message.int8s(kinds);
-  message.texts(fenceIds);
-  message.texts(names);
-  message.int8s(fenceRevisions);
-  return message.end();
+  const lists = [ids, changes, revisions, mosts, durations, epochs, starts, nexts].map(int8List);
+  const ofFences = [int8List(fences.kinds), fences.ids, fences.names, int8List(fences.revisions)];
+  return [lane, number, waits !== 'never', saidMs, ...lists, ...ofFences];
 }
 
 interface Columns {

@@ -1,0 +1,41 @@
+const INT8_BYTES = 8;
+/** The type of the elements. */
+const INT8_TYPE = 20;
+const TWO_TO_32 = 2 ** 32;
+/** Before each element: how many bytes it has. */
+const LENGTH_BYTES = 4;
+/** Dimensions, whether there are nulls, the type; then for one dimension its length and the number of its first element. */
+const EMPTY_LIST_BYTES = 12;
+const LIST_BYTES = 20;
+
+/**
+ * A list of whole numbers (`bigint[]`) in the binary format of the server. The driver sends a Buffer as it is. Its own way would be
+ * to write each number as text, which the server then reads.
+ */
+export function int8List(values: readonly (number | null)[]): Buffer {
+  const count = values.length;
+  const bytes = Buffer.allocUnsafe(count === 0 ? EMPTY_LIST_BYTES : LIST_BYTES + count * (LENGTH_BYTES + INT8_BYTES));
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  view.setInt32(0, count === 0 ? 0 : 1);
+  // There may be nulls.
+  view.setInt32(4, 1);
+  view.setInt32(8, INT8_TYPE);
+  if (count === 0) return bytes;
+  view.setInt32(12, count);
+  view.setInt32(16, 1);
+  let at = LIST_BYTES;
+  for (let i = 0; i < count; i++) {
+    const value = values[i] as number | null;
+    if (value === null) {
+      view.setInt32(at, -1);
+      at += LENGTH_BYTES;
+      continue;
+    }
+    const high = Math.floor(value / TWO_TO_32);
+    view.setInt32(at, INT8_BYTES);
+    view.setInt32(at + LENGTH_BYTES, high);
+    view.setUint32(at + LENGTH_BYTES + 4, value - high * TWO_TO_32);
+    at += LENGTH_BYTES + INT8_BYTES;
+  }
+  return bytes.subarray(0, at);
+}
