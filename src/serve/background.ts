@@ -16,8 +16,6 @@ const IMPORT_EVERY_MS = 1_000;
 const TALLY_EVERY_MS = 4_000;
 const FOLD_EVERY_MS = 5_000;
 const PRUNE_TALLIES_EVERY_MS = 600_000;
-/** A step takes about a tenth of it. */
-const FILL_EVERY_MS = 500;
 const OLD_TRANSACTION_MS = 300_000;
 /** A save that failed is followed by all counts once more: not at once. */
 const FAILED_SAVE_REST_MS = 5_000;
@@ -94,10 +92,6 @@ export class Background {
       const watch = new WarningWatch(cluster.durability, log);
       this.#every(HELLO_EVERY_MS, 'watching the settings of the database', async () => watch.look());
       this.#every(PRUNE_EVERY_MS, 'looking for old transactions', () => this.#watchTransactions(cluster));
-      let isFilled = false;
-      this.#every(FILL_EVERY_MS, 'filling the index of the search', async () => {
-        isFilled ||= await cluster.fillWords();
-      });
     }
     this.#every(PRUNE_EVERY_MS, 'removing what has ended', async () => {
       await engine.storage.ledger.prune();

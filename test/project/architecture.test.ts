@@ -198,7 +198,6 @@ describe('architecture', () => {
 
   /** Files over 250 lines, each with its reason. */
   const LONG: Readonly<Record<string, string>> = {
-    'storage/postgres/schema/spendFunction.ts': 'what runs inside the database, one function after the other',
     'storage/sqlite/ledger/ledger.ts': 'one state machine with everything that moves it',
   };
 

@@ -12,13 +12,13 @@ import { PostgresLocalCounts, PUSH_TIMEOUT_MS } from './local/localCounts.ts';
 import { Durability } from './connection/durability.ts';
 import { asUnavailable, reasonOf } from './connection/databaseError.ts';
 import { PostgresFreshness } from './freshness/freshness.ts';
-import { fillWords } from './schema/fillWords.ts';
 import { type LedgerOptions, PostgresLedger } from './ledger/ledger.ts';
 import { Management } from './management/management.ts';
 import { listNodes, type NodeRecord, oldestTransactionMs, sayGoodbye, sayHello } from './freshness/nodes.ts';
 import { Pool } from './connection/pool.ts';
 import { PostgresReader } from './management/reader.ts';
 import { migrate, readInstallation } from './schema/migrate.ts';
+import { MIGRATIONS } from './schema/schema.ts';
 import { Session } from './connection/session.ts';
 import { PostgresTallyWriter } from './analytics/countWriter.ts';
 
@@ -148,7 +148,11 @@ export class PostgresStorage implements Storage {
       await withDeadline(
         client,
         MIGRATE_WITHIN_MS,
-        migrate(client, { newWorkspaceId: options.newWorkspaceId, upgrades: options.upgrades !== false }),
+        migrate(client, {
+          migrations: MIGRATIONS,
+          newWorkspaceId: options.newWorkspaceId,
+          upgrades: options.upgrades !== false,
+        }),
       );
       workspaceId = (await readInstallation(client)).get('workspace_id') ?? '';
     } catch (error) {
@@ -208,11 +212,6 @@ export class PostgresStorage implements Storage {
         await ask('ROLLBACK').catch(() => {});
       }
     });
-  }
-
-  /** One step of putting the keys of an older version into the index of words; true when there are none left. */
-  fillWords(): Promise<boolean> {
-    return asUnavailable(fillWords(this.#pool));
   }
 
   /** Tells the others that this node is there. */

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { FaultLab, openCounters, untilBackend } from '../../support/cluster/faultLab.ts';
 import { change, credits, spendOf, strict } from '../conformance/samples.ts';
 
-const WAITS = "wait_event_type = 'Lock' AND query LIKE '%ledger_take_v2%'";
+const WAITS = "wait_event_type = 'Lock' AND query LIKE '%ledger_take_v1%'";
 
 /** Short: a test waits for its end. */
 const WINDOW_MS = 500;

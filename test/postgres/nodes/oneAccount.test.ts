@@ -81,7 +81,7 @@ describe('a row that someone holds for long', () => {
     await holder.query('BEGIN');
     await holder.query('SELECT 1 FROM accounts WHERE id = $1 FOR UPDATE', [held]);
     const waiting = ask(held, 1).catch((error: unknown) => error as Error);
-    await untilBackend(lab, "wait_event_type = 'Lock' AND query LIKE '%ledger_take_v2%'");
+    await untilBackend(lab, "wait_event_type = 'Lock' AND query LIKE '%ledger_take_v1%'");
     expect(leftOf(await ask(free, 1))).toBe(9);
     const again = ask(held, 1).catch((error: unknown) => error as Error);
     expect(leftOf(await ask(free, 1))).toBe(8);

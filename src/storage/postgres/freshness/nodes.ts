@@ -23,10 +23,10 @@ export async function sayHello(pool: Pool, node: Omit<NodeRecord, 'seenAtMs'>): 
   await asUnavailable(
     pool.query({
       name: 'hello',
-      text: `INSERT INTO nodes (id, location, version, started_at_ms, seen_at_ms, sync_lag_ms, feed_age_ms, clock_offset_ms)
+      text: `INSERT INTO nodes (id, location, version, started_at_ms, seen_at_ms, sync_lag_ms, freshness_age_ms, clock_offset_ms)
         VALUES ($1, $2, $3, $4, ledger_now_v1(NULL), $5, $6, $7)
         ON CONFLICT (id) DO UPDATE SET location = excluded.location, seen_at_ms = excluded.seen_at_ms,
-          sync_lag_ms = excluded.sync_lag_ms, feed_age_ms = excluded.feed_age_ms, clock_offset_ms = excluded.clock_offset_ms`,
+          sync_lag_ms = excluded.sync_lag_ms, freshness_age_ms = excluded.freshness_age_ms, clock_offset_ms = excluded.clock_offset_ms`,
       values: [
         node.id,
         node.location,
@@ -49,7 +49,7 @@ export async function listNodes(pool: Pool): Promise<{ nowMs: number; nodes: rea
   const { rows } = await asUnavailable(
     pool.query<NodeRecord & { now: number } & Record<string, unknown>>({
       text: `SELECT id, location, version, started_at_ms AS "startedAtMs", seen_at_ms AS "seenAtMs", sync_lag_ms AS "syncLagMs",
-          feed_age_ms AS "freshnessAgeMs", clock_offset_ms AS "clockOffsetMs", ledger_now_v1(NULL) AS now
+          freshness_age_ms AS "freshnessAgeMs", clock_offset_ms AS "clockOffsetMs", ledger_now_v1(NULL) AS now
         FROM nodes ORDER BY location, id`,
     }),
   );

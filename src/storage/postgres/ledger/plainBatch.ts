@@ -9,7 +9,7 @@ import { NEEDS_GENERAL } from '../schema/takeFunction.ts';
 
 const STATEMENT = {
   name: 'take',
-  text: `SELECT ledger_take_v2($1::bigint, $2::bigint, $3::boolean, $4::bigint, $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[],
+  text: `SELECT ledger_take_v1($1::bigint, $2::bigint, $3::boolean, $4::bigint, $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[],
     $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::text[], $15::text[], $16::bigint[]) AS verdicts`,
 };
 
@@ -50,7 +50,7 @@ function isSameRule(a: LegRule, b: LegRule): boolean {
   return b.kind === 'credits' && a.refill?.epoch === b.refill?.epoch && a.refill?.nextMs === b.refill?.nextMs;
 }
 
-/** Plain spends, those of one account alike (`isAlike`): one call of ledger_take_v2. */
+/** Plain spends, those of one account alike (`isAlike`): one call of ledger_take_v1. */
 export function plainBatchOf(spends: readonly Spend[]): Batch {
   const groups = groupByAccount(spends);
   const fences = fenceColumnsOf(spends);

@@ -89,7 +89,7 @@ export class PostgresLocalCounts implements LocalCounts {
   async sync(counts: readonly LocalCount[], isLast: boolean): Promise<readonly LocalCount[]> {
     const { rows } = await asUnavailable(
       this.#session.query<SumRow>({
-        name: 'sync_edge',
+        name: 'sync_local_counts',
         text: SYNC,
         values: [
           this.#node,
@@ -129,7 +129,7 @@ export class PostgresLocalCounts implements LocalCounts {
 
   async #load(owners: readonly string[]): Promise<LoadRow[]> {
     const { rows } = await this.#lookups.query<LoadRow>({
-      name: 'load_edge',
+      name: 'load_local_counts',
       text: LOAD,
       values: [this.#node, owners],
     });
@@ -154,13 +154,13 @@ const LOAD = `WITH clock AS MATERIALIZED (
   SELECT owner, name, duration_ms, ${COUNTS_UNTIL},
     coalesce(sum(count) FILTER (WHERE node = $1), 0)::bigint AS own,
     coalesce(sum(count) FILTER (WHERE node <> $1), 0)::bigint AS others
-  FROM edge_counts seen CROSS JOIN clock
+  FROM local_counts seen CROSS JOIN clock
   WHERE owner = ANY ($2::text[]) AND ${COUNTS}
   GROUP BY 1, 2, 3, 4`;
 
 /** Pushes and pulls in one statement. The first pull of a node has nothing to look back to: it loads owners as they come. */
 const SYNC = `WITH mine AS (
-    INSERT INTO edge_counts (owner, name, duration_ms, node, count, reset_at_ms)
+    INSERT INTO local_counts (owner, name, duration_ms, node, count, reset_at_ms)
     SELECT DISTINCT ON (u.owner, u.name, u.duration_ms) u.owner, u.name, u.duration_ms, $1, u.count, u.reset_at_ms
     FROM unnest($2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[]) AS u(owner, name, duration_ms, count, reset_at_ms)
     ORDER BY u.owner, u.name, u.duration_ms, u.reset_at_ms DESC
@@ -168,7 +168,7 @@ const SYNC = `WITH mine AS (
     DO UPDATE SET count = excluded.count, reset_at_ms = excluded.reset_at_ms,
       pushed_at = clock_timestamp()
   ), news AS (
-    SELECT owner, name, duration_ms, pushed_at FROM edge_counts
+    SELECT owner, name, duration_ms, pushed_at FROM local_counts
     WHERE $8 AND pushed_at > coalesce($7::timestamptz, now() - interval '${LOOK_BACK}') AND node <> $1
     ORDER BY pushed_at FETCH FIRST ${MAX_PULLED} ROWS WITH TIES
   ), clock AS MATERIALIZED (
@@ -176,7 +176,7 @@ const SYNC = `WITH mine AS (
   ), seen AS (
     SELECT e.*, clock.now_ms
     FROM (SELECT DISTINCT owner, name, duration_ms FROM news) n
-    JOIN edge_counts e ON e.owner = n.owner AND e.name = n.name AND e.duration_ms = n.duration_ms AND e.node <> $1
+    JOIN local_counts e ON e.owner = n.owner AND e.name = n.name AND e.duration_ms = n.duration_ms AND e.node <> $1
     CROSS JOIN clock
   ), sums AS (
     SELECT owner, name, duration_ms, ${COUNTS_UNTIL}, sum(count)::bigint AS count

@@ -100,7 +100,7 @@ export class Management {
 
   /** With a lock, which is a write: it waits for the standby that the charge itself may have missed. */
   async #lockReplay(partition: 0 | 1, { scope, id }: IdempotencyKey): Promise<ReplayRow | null> {
-    const text = `SELECT request_digest, outcome FROM replays_${partition} WHERE scope = $1 AND id = $2 FOR UPDATE`;
+    const text = `SELECT request_digest, outcome FROM idempotency_${partition} WHERE scope = $1 AND id = $2 FOR UPDATE`;
     const { rows } = await asUnavailable(this.#lookups.query<ReplayRow>({ text, values: [scope, id] }));
     return rows[0] ?? null;
   }
@@ -156,7 +156,7 @@ export class Management {
   }
 
   async #openWindow({ owner, name, durationMs }: WindowName, max: number | null): Promise<number | null> {
-    const text = max === 0 ? FIND_WINDOW : 'SELECT ledger_open_window_v2($1, $2, $3, $4, $5) AS account';
+    const text = max === 0 ? FIND_WINDOW : 'SELECT ledger_open_window_v1($1, $2, $3, $4, $5) AS account';
     const values = [owner, name, durationMs, ...(max === 0 ? [] : [this.#clock.said, max])];
     const { rows } = await asUnavailable(this.#lookups.query<{ account: number | null }>({ text, values }));
     return rows[0]?.account ?? null;

@@ -1,9 +1,4 @@
-import { FENCE_ARGUMENTS, READ_FENCES } from '../ledger/fences.ts';
-
-/**
- * What the ledger does inside the database. Each function has its version in its name and is never edited once released: an
- * older node goes on calling the old one while nodes are replaced one by one.
- */
+import { FENCE_ARGUMENTS, READ_FENCES } from './readFences.ts';
 
 /** Rules of a leg, and what their five numbers (arguments r1 to r5) are. */
 export const LEG_RULE = {
@@ -19,19 +14,6 @@ export const LEG_RULE = {
 /** Statuses in the answer. After each: number of the leg that refused, number of legs; then (left, reset) of each leg. */
 export const STATUS = { taken: 0, refused: 1, stale: 2, conflict: 3, crowded: 4, busy: 5, replayed: 6 } as const;
 
-/** The lane of a batch has no row: it was idle for so long that it was removed. */
-export const NO_LANE = 'KS001';
-/** The number of a batch was taken by its own node, which gave it up. */
-export const NUMBER_BURNT = 'KS002';
-
-/**
- * The clock of the ledger, in milliseconds. A caller that brings its own time (a test) is believed.
- */
-const NOW = `
-CREATE FUNCTION ledger_now_v1(at_ms bigint) RETURNS bigint LANGUAGE sql VOLATILE AS $$
-  SELECT coalesce(at_ms, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint)
-$$;`;
-
 /**
  * One batch of spends, exactly as core/spend decides them one by one. `ids` are the accounts, ascending and each once; a leg
  * names its account by its place among them. Without `waits` a row that another transaction holds is left alone, and
@@ -40,12 +22,12 @@ $$;`;
  * The order matters: first the locks, in the order of the ids, then the clock, then what is known of idempotency keys, in a
  * statement of its own (in the one that locks it would see what was there before the locks were waited for).
  */
-const spend = (name: string, room: string, moreArguments = '', first = ''): string => `
-CREATE FUNCTION ${name}(
-  lane bigint, batch bigint, waits boolean, at_ms bigint, ids bigint[], spend_legs int[],
+export const SPEND_FUNCTION = `
+CREATE FUNCTION ledger_spend_v1(
+  committer bigint, batch bigint, waits boolean, at_ms bigint, ids bigint[], spend_legs int[],
   places int[], amounts bigint[], leg_revisions bigint[], rules int[],
   r1 bigint[], r2 bigint[], r3 bigint[], r4 bigint[], r5 bigint[],
-  spend_idem int[], idem_scope int[], idem_id text[], idem_digest text[], scopes text[], max_live int${moreArguments}
+  spend_idem int[], idem_scope int[], idem_id text[], idem_digest text[], scopes text[], max_live int, ${FENCE_ARGUMENTS}
 ) RETURNS text LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
   n_ids int := coalesce(cardinality(ids), 0);
@@ -68,7 +50,7 @@ DECLARE
   v bigint; m bigint; d bigint; passed bigint; target bigint; status int; refused_by int; told bigint[];
   part int; broken text;
 BEGIN
-  ${first}
+  ${READ_FENCES}
   IF waits THEN
     SELECT array_agg(l.id), array_agg(l.kind), array_agg(l.value), array_agg(l.mark), array_agg(l.due_at_ms), array_agg(l.revision)
     INTO l_ids, kinds, vals, marks, dues, revs
@@ -105,16 +87,16 @@ BEGIN
       SELECT u.at, r.request_digest, r.outcome
       FROM unnest(idem_scope, idem_id) WITH ORDINALITY AS u(scope_at, id, at)
       JOIN LATERAL (
-        SELECT request_digest, outcome FROM replays_0 WHERE scope = scopes[u.scope_at] AND id = u.id
+        SELECT request_digest, outcome FROM idempotency_0 WHERE scope = scopes[u.scope_at] AND id = u.id
         UNION ALL
-        SELECT request_digest, outcome FROM replays_1 WHERE scope = scopes[u.scope_at] AND id = u.id
+        SELECT request_digest, outcome FROM idempotency_1 WHERE scope = scopes[u.scope_at] AND id = u.id
       ) r ON true
     LOOP
       rep_digest[row_.at] := row_.request_digest; rep_outcome[row_.at] := row_.outcome;
     END LOOP;
     SELECT array_agg(
       (SELECT count(*) FROM (
-        SELECT 1 FROM replays_0 WHERE scope = u.scope UNION ALL SELECT 1 FROM replays_1 WHERE scope = u.scope LIMIT max_live
+        SELECT 1 FROM idempotency_0 WHERE scope = u.scope UNION ALL SELECT 1 FROM idempotency_1 WHERE scope = u.scope LIMIT max_live
       ) x) ORDER BY u.at)::int[]
     INTO live FROM unnest(scopes) WITH ORDINALITY AS u(scope, at);
   END IF;
@@ -229,123 +211,20 @@ BEGIN
   verdicts_ := now_ || ',' || array_to_string(answer[1:w], ',');
   IF NOT any_dirty THEN RETURN verdicts_; END IF;
 
-  UPDATE accounts a SET value = u.value, mark = u.mark, due_at_ms = u.due${room}
+  UPDATE accounts a SET value = u.value, mark = u.mark, due_at_ms = u.due, padding = NULL
   FROM unnest(ids, vals, marks, dues, dirty) AS u(id, value, mark, due, is_dirty)
   WHERE u.is_dirty AND a.id = u.id;
 
   IF cardinality(kept_at) > 0 THEN
-    SELECT partition INTO part FROM replay_partition;
+    SELECT partition INTO part FROM idempotency_partition;
     IF part = 0 THEN
-      INSERT INTO replays_0 (scope, id, request_digest, outcome)
+      INSERT INTO idempotency_0 (scope, id, request_digest, outcome)
       SELECT scopes[idem_scope[u.k]], idem_id[u.k], idem_digest[u.k], u.outcome FROM unnest(kept_at, kept_outcome) AS u(k, outcome);
     ELSE
-      INSERT INTO replays_1 (scope, id, request_digest, outcome)
+      INSERT INTO idempotency_1 (scope, id, request_digest, outcome)
       SELECT scopes[idem_scope[u.k]], idem_id[u.k], idem_digest[u.k], u.outcome FROM unnest(kept_at, kept_outcome) AS u(k, outcome);
     END IF;
   END IF;
-  PERFORM ledger_note_v1(lane, batch, verdicts_, now_);
+  PERFORM ledger_note_v1(committer, batch, verdicts_, now_);
   RETURN verdicts_;
 END $$;`;
-
-/** The number of a batch is taken with the batch: who finds it taken knows that the batch was done, and how. */
-const NOTE = `
-CREATE FUNCTION ledger_note_v1(lane bigint, number bigint, answer text, now_ms bigint) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
-BEGIN
-  UPDATE lanes AS t SET batch = number, verdicts = answer, used_at_ms = now_ms WHERE t.id = lane AND t.batch < number;
-  IF FOUND THEN RETURN; END IF;
-  IF EXISTS (SELECT 1 FROM lanes AS t WHERE t.id = lane) THEN
-    RAISE EXCEPTION 'batch % of lane % was given up', number, lane USING ERRCODE = '${NUMBER_BURNT}';
-  END IF;
-  RAISE EXCEPTION 'there is no lane %', lane USING ERRCODE = '${NO_LANE}';
-END $$;`;
-
-/**
- * What became of a batch whose answer did not arrive. Takes its number if it is free: then the batch was not done and never
- * will be (NULL). Writes in any case, so that the answer waits for the standby that the batch's commit may have missed.
- */
-const RESOLVE = `
-CREATE FUNCTION ledger_resolve_v1(lane bigint, number bigint) RETURNS text LANGUAGE plpgsql VOLATILE AS $$
-DECLARE
-  known text;
-BEGIN
-  UPDATE lanes AS t SET batch = number, verdicts = NULL WHERE t.id = lane AND t.batch < number;
-  IF FOUND THEN RETURN NULL; END IF;
-  UPDATE lanes AS t SET resolved = t.resolved + 1 WHERE t.id = lane AND t.batch = number RETURNING t.verdicts INTO known;
-  RETURN known;
-END $$;`;
-
-/** The account of an ad-hoc window, made on first use; NULL when its owner has as many live ones as allowed. */
-function openWindow(name: string, isBounded: string, lockedBy: string): string {
-  return `
-CREATE FUNCTION ${name}(of_owner text, of_name text, of_duration bigint, at_ms bigint, max_windows int)
-RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$
-DECLARE
-  found_account bigint; now_ bigint;
-BEGIN
-  SELECT w.account INTO found_account FROM adhoc_windows w
-  WHERE w.owner = of_owner AND w.name = of_name AND w.duration_ms = of_duration;
-  IF FOUND THEN RETURN found_account; END IF;
-  -- One at a time: the next one sees what this one made, and the bound of an owner holds.
-  PERFORM pg_advisory_xact_lock(hashtextextended(${lockedBy}, 1));
-  SELECT w.account INTO found_account FROM adhoc_windows w
-  WHERE w.owner = of_owner AND w.name = of_name AND w.duration_ms = of_duration;
-  IF FOUND THEN RETURN found_account; END IF;
-  now_ := ledger_now_v1(at_ms);
-  IF ${isBounded} THEN
-    IF (SELECT count(*) FROM adhoc_windows w WHERE w.owner = of_owner) >= max_windows THEN
-      PERFORM ledger_close_windows_v1(ARRAY(SELECT w.account FROM adhoc_windows w WHERE w.owner = of_owner), now_);
-      IF (SELECT count(*) FROM adhoc_windows w WHERE w.owner = of_owner) >= max_windows THEN RETURN NULL; END IF;
-    END IF;
-  END IF;
-  found_account := nextval('account_numbers');
-  -- It runs from now on: one that has never been used is not one that has ended.
-  INSERT INTO accounts (id, kind, value, mark, due_at_ms, revision)
-  VALUES (found_account, 1, 0, (now_ / of_duration + 1) * of_duration, 0, 0);
-  INSERT INTO adhoc_windows (owner, name, duration_ms, account) VALUES (of_owner, of_name, of_duration, found_account);
-  RETURN found_account;
-END $$;`;
-}
-
-/** Removes those of these windows that ended by then; one that a spend holds right now is left for the next time. */
-const CLOSE_WINDOWS = `
-CREATE FUNCTION ledger_close_windows_v1(these bigint[], ended_by_ms bigint) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
-DECLARE
-  ended bigint[];
-BEGIN
-  ended := ARRAY(
-    SELECT a.id FROM accounts a WHERE a.id = ANY (these) AND a.mark <= ended_by_ms ORDER BY a.id FOR UPDATE SKIP LOCKED
-  );
-  DELETE FROM adhoc_windows w WHERE w.account = ANY (ended);
-  DELETE FROM accounts a WHERE a.id = ANY (ended);
-END $$;`;
-
-/** Locks accounts in the order of their ids, then reads the clock: now, and six numbers of each account that is there. */
-const LOCK = `
-CREATE FUNCTION ledger_lock_v1(ids bigint[], at_ms bigint) RETURNS bigint[] LANGUAGE plpgsql VOLATILE AS $$
-DECLARE
-  answer bigint[] := '{0}'; row_ record;
-BEGIN
-  FOR row_ IN SELECT * FROM accounts a WHERE a.id = ANY (ids) ORDER BY a.id FOR UPDATE LOOP
-    answer := answer || ARRAY[row_.id, row_.kind, row_.value, row_.mark, row_.due_at_ms, row_.revision];
-  END LOOP;
-  answer[1] := ledger_now_v1(at_ms);
-  RETURN answer;
-END $$;`;
-
-const OPEN_WINDOW = openWindow('ledger_open_window_v1', 'TRUE', 'of_owner');
-
-export const FUNCTIONS_V1 = [NOW, LOCK, CLOSE_WINDOWS, NOTE, spend('ledger_spend_v1', ''), RESOLVE, OPEN_WINDOW].join(
-  '\n',
-);
-
-/** Without a maximum the windows of the owner are not counted, and do not wait for each other: a namespace has very many. */
-export const FUNCTIONS_V2 = openWindow(
-  'ledger_open_window_v2',
-  'max_windows IS NOT NULL',
-  'CASE WHEN max_windows IS NULL THEN of_owner || chr(31) || of_duration || chr(31) || of_name ELSE of_owner END',
-);
-
-/** A changed account gives up its room. */
-export const SPEND_V2 = spend('ledger_spend_v2', ', room = NULL');
-
-export const SPEND_V3 = spend('ledger_spend_v3', ', room = NULL', `, ${FENCE_ARGUMENTS}`, READ_FENCES);

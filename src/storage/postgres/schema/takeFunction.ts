@@ -1,7 +1,7 @@
-import { FENCE_ARGUMENTS, READ_FENCES } from '../ledger/fences.ts';
+import { FENCE_ARGUMENTS, READ_FENCES } from './readFences.ts';
 import { STATUS } from './spendFunction.ts';
 
-/** Beside the statuses of ledger_spend_v3: the spend needs that function, because a refill is due or the account has just changed. */
+/** Beside the statuses of ledger_spend_v1: the spend needs that function, because a refill is due or the account has just changed. */
 export const NEEDS_GENERAL = 7;
 
 /** An account of credits has no duration. */
@@ -29,7 +29,7 @@ function take(refills: WithRefills): string {
   const isMeant = `a.revision = u.revision AND ${IS_KIND} AND ${SUFFICES} ${refills ? 'AND (u.next IS NULL OR (now_ >= u.start AND now_ < u.next AND a.mark >= u.epoch AND a.due_at_ms >= u.next))' : ''}`;
   return `
   WITH taken AS (
-    UPDATE accounts t SET value = s.value, mark = s.mark, room = NULL
+    UPDATE accounts t SET value = s.value, mark = s.mark, padding = NULL
     FROM (
       SELECT u.place, a.ctid AS tid, ${CHANGED} AS value, ${MARK} AS mark
       FROM ${asked(refills)} JOIN accounts a ON a.id = u.id
@@ -64,21 +64,21 @@ function either(sql: (refills: WithRefills) => string): string {
 
 /**
  * A batch of plain spends: each has one leg and no idempotency key, and no two have the same account. No spend can see what
- * another one did, so one statement takes all that suffices, at half the cost of ledger_spend_v3. A spend is a change of the
+ * another one did, so one statement takes all that suffices, at half the cost of ledger_spend_v1. A spend is a change of the
  * value: more in a window, less of credits, up to the most that it may be. The ids ascend: who waits for a row holds none after it.
  *
  * The clock is read after the locks. What does not suffice is neither locked nor written. The answer: now, how many were taken,
  * their places, values and marks, and of each other one its place, status, value and mark.
  */
-const takeFunction = (name: string, moreArguments: string, first: string): string => `
-CREATE FUNCTION ${name}(
-  lane bigint, batch bigint, waits boolean, at_ms bigint, ids bigint[], changes bigint[], revisions bigint[], mosts bigint[],
-  durations bigint[], epochs bigint[], starts bigint[], nexts bigint[]${moreArguments}
+export const TAKE_FUNCTION = `
+CREATE FUNCTION ledger_take_v1(
+  committer bigint, batch bigint, waits boolean, at_ms bigint, ids bigint[], changes bigint[], revisions bigint[], mosts bigint[],
+  durations bigint[], epochs bigint[], starts bigint[], nexts bigint[], ${FENCE_ARGUMENTS}
 ) RETURNS text LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
   now_ bigint; places bigint[]; vals bigint[]; marks bigint[]; n int; answer text; others text; broken text;
 BEGIN
-  ${first}
+  ${READ_FENCES}
   IF waits THEN PERFORM 1 FROM accounts a WHERE a.id = ANY (ids) ORDER BY a.id FOR UPDATE; END IF;
   now_ := coalesce(at_ms, floor(date_part('epoch', clock_timestamp()) * 1000)::bigint);
   ${either(take)}
@@ -90,11 +90,8 @@ BEGIN
   END IF;
   IF n > 0 THEN
     -- As ledger_note_v1 does. That one is called only to say what is wrong.
-    UPDATE lanes AS t SET batch = $2, verdicts = answer, used_at_ms = now_ WHERE t.id = lane AND t.batch < $2;
-    IF NOT FOUND THEN PERFORM ledger_note_v1(lane, batch, answer, now_); END IF;
+    UPDATE committers AS t SET batch = $2, verdicts = answer, used_at_ms = now_ WHERE t.id = committer AND t.batch < $2;
+    IF NOT FOUND THEN PERFORM ledger_note_v1(committer, batch, answer, now_); END IF;
   END IF;
   RETURN answer;
 END $$;`;
-
-export const TAKE_V1 = takeFunction('ledger_take_v1', '', '');
-export const TAKE_V2 = takeFunction('ledger_take_v2', `, ${FENCE_ARGUMENTS}`, READ_FENCES);

@@ -6,7 +6,7 @@ import type { LedgerClock } from '../ledgerClock.ts';
 import { type Connector, withDeadline } from '../../connection/connector.ts';
 import { doubtOf } from '../../connection/commitNotices.ts';
 import { ConnectionLost, kindOf, reasonOf, stateOf } from '../../connection/databaseError.ts';
-import { NO_LANE, NUMBER_BURNT } from '../../schema/spendFunction.ts';
+import { NO_COMMITTER, NUMBER_TAKEN } from '../../schema/ledgerFunctions.ts';
 import { Session } from '../../connection/session.ts';
 
 /** How long a batch may take before its connection is given up. */
@@ -105,7 +105,7 @@ export class Committer {
         client,
         BATCH_TIMEOUT_MS,
         client.query<{ id: number }>(
-          'INSERT INTO lanes (id, used_at_ms) VALUES ($1, ledger_now_v1($2)) RETURNING id',
+          'INSERT INTO committers (id, used_at_ms) VALUES ($1, ledger_now_v1($2)) RETURNING id',
           // At random, so that no other node can ever have had it, whatever the database has forgotten.
           [Math.floor(this.#options.random() * 2 ** 53), this.#options.clock.said],
         ),
@@ -137,7 +137,7 @@ export class Committer {
     const state = stateOf(error);
     // Another node has charged the same idempotency key in this moment: the next try finds it.
     if (state === UNIQUE_VIOLATION) throw new BatchUndone(reasonOf(error));
-    if (state === NO_LANE || state === NUMBER_BURNT) {
+    if (state === NO_COMMITTER || state === NUMBER_TAKEN) {
       this.#id = null;
       throw new BatchUndone('the lane is made anew');
     }
