@@ -7,7 +7,7 @@ import type { DoomedKey, RecordWrite } from './records.ts';
 /** What a write means beside its row. A kind of write that says nothing here does not compile. */
 interface WriteEffects {
   /** Names of records that nothing else in the queue may touch meanwhile; what has no revision is left to the database. */
-  readonly claims: readonly string[];
+  readonly locks: readonly string[];
   /** What nodes keep in memory and must drop. */
   readonly drops: Partial<RecordChange>;
   /** The fences that hold after it; every other revision of their records is broken. */
@@ -16,44 +16,44 @@ interface WriteEffects {
 
 type EffectsOf<K extends RecordWrite['kind']> = (write: Extract<RecordWrite, { kind: K }>) => WriteEffects;
 
-const NOTHING: WriteEffects = { claims: [], drops: {}, revises: [] };
+const NOTHING: WriteEffects = { locks: [], drops: {}, revises: [] };
 
 const EFFECTS: { readonly [K in RecordWrite['kind']]: EffectsOf<K> } = {
-  insertApi: ({ api }) => ({ ...NOTHING, claims: [`api ${api.id}`] }),
+  insertApi: ({ api }) => ({ ...NOTHING, locks: [`api ${api.id}`] }),
   updateApi: ({ api, endsKeys }) => ({
-    claims: [`api ${api.id}`],
+    locks: [`api ${api.id}`],
     drops: endsKeys ? { apis: [api.id] } : {},
     // The call that ends the keys of an api answers after each of them was retired: their own fences break.
     revises: [],
   }),
   insertIdentity: ({ identity: { id, externalId, revision } }) => ({
-    claims: [`identity ${externalId}`],
+    locks: [`identity ${externalId}`],
     drops: {},
     revises: [recordFence('identity', id, revision)],
   }),
   updateIdentity: ({ identity: { id, externalId, revision } }) => ({
-    claims: [`identity ${externalId}`],
+    locks: [`identity ${externalId}`],
     drops: { identities: [id] },
     revises: [recordFence('identity', id, revision)],
   }),
   removeIdentity: ({ identityId }) => ({
-    claims: [],
+    locks: [],
     drops: { identities: [identityId] },
     revises: [recordFence('identity', identityId, ABSENT)],
   }),
   // A new key ends what nodes remember of its digest: that there is none.
   insertKey: ({ key: { id, secretDigest, revision } }) => ({
-    claims: [`key ${id}`],
+    locks: [`key ${id}`],
     drops: { keys: [secretDigest] },
     revises: [recordFence('key', id, revision)],
   }),
   updateKey: ({ key, formerDigests = [] }) => ({
-    claims: [`key ${key.id}`],
+    locks: [`key ${key.id}`],
     drops: { keys: [key.secretDigest, ...formerDigests] },
     revises: [recordFence('key', key.id, key.revision)],
   }),
   removeKey: ({ key, digests }) => ({
-    claims: [`key ${key.id}`],
+    locks: [`key ${key.id}`],
     drops: { keys: digests },
     revises: [recordFence('key', key.id, ABSENT)],
   }),
@@ -64,19 +64,19 @@ const EFFECTS: { readonly [K in RecordWrite['kind']]: EffectsOf<K> } = {
   endSecrets: () => NOTHING,
   insertPermission: ({ permission }) => ({ ...NOTHING, revises: [permissionFence(permission.id)] }),
   removePermission: ({ permissionId }) => ({
-    claims: [],
+    locks: [],
     drops: { rbac: true },
     revises: [{ ...permissionFence(permissionId), revision: ABSENT }],
   }),
   insertRole: ({ role }) => ({ ...NOTHING, revises: [recordFence('role', role.id, role.revision)] }),
   updateRole: ({ role }) => ({
-    claims: [],
+    locks: [],
     drops: { rbac: true },
     revises: [recordFence('role', role.id, role.revision)],
   }),
-  removeRole: ({ roleId }) => ({ claims: [], drops: { rbac: true }, revises: [recordFence('role', roleId, ABSENT)] }),
+  removeRole: ({ roleId }) => ({ locks: [], drops: { rbac: true }, revises: [recordFence('role', roleId, ABSENT)] }),
   insertNamespace: ({ namespace: { id, name, patternsRevision } }) => ({
-    claims: [],
+    locks: [],
     drops: { namespaces: [id, name] },
     revises: [patternsFence(id, patternsRevision)],
   }),
@@ -92,7 +92,7 @@ const EFFECTS: { readonly [K in RecordWrite['kind']]: EffectsOf<K> } = {
 
 function doomed(keys: readonly DoomedKey[], revisionOf: (key: DoomedKey) => number): WriteEffects {
   return {
-    claims: keys.map(({ id }) => `key ${id}`),
+    locks: keys.map(({ id }) => `key ${id}`),
     drops: { keys: keys.flatMap(({ digests }) => digests) },
     revises: keys.map((key) => recordFence('key', key.id, revisionOf(key))),
   };
@@ -104,14 +104,14 @@ function overrideEffects(override: OverrideRecord, expectPatterns: number, revis
   const own = { ...noOverrideFence(namespaceId, identifier), revision };
   const patterns = isPattern(identifier) ? [patternsFence(namespaceId, expectPatterns + 1)] : [];
   return {
-    claims: [],
+    locks: [],
     drops: { namespaces: [namespaceId] },
     revises: [recordFence('override', id, revision), own, ...patterns],
   };
 }
 
 function rootKeyEffects(id: string): WriteEffects {
-  return { claims: [`root key ${id}`], drops: { rootKeys: true }, revises: [] };
+  return { locks: [`root key ${id}`], drops: { rootKeys: true }, revises: [] };
 }
 
 export function effectsOf<K extends RecordWrite['kind']>(write: Extract<RecordWrite, { kind: K }>): WriteEffects {

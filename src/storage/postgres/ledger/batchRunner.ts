@@ -1,5 +1,5 @@
 import { StorageOutcomeUnknown, StorageUnavailable } from '../../port/storage.ts';
-import { pauseBeforeAgain } from '../connection/retryPause.ts';
+import { pauseBeforeRetry } from '../connection/retryPause.ts';
 import type { Management } from '../management/management.ts';
 import type { BatchOutcome } from './batch.ts';
 import { BatchRefused, BatchUndone, type Committer } from './committers/committer.ts';
@@ -84,8 +84,8 @@ export class BatchRunner {
     const settled: (readonly [QueuedSpend, BatchOutcome | undefined])[] = [];
     for (const [i, item] of batch.items.entries()) {
       const outcome = outcomes[i];
-      if (outcome === 'again') unbroken.push(item);
-      else if (outcome === 'apart') {
+      if (outcome === 'resend') unbroken.push(item);
+      else if (outcome === 'needs general') {
         item.plainLeg = null;
         putBack.push(item);
       } else if (outcome === 'busy' && batch.waits !== 'first') {
@@ -125,7 +125,7 @@ export class BatchRunner {
     }
     let mostTries = 0;
     for (const item of putBack) mostTries = Math.max(mostTries, ++item.tries);
-    if (mostTries > 0) await pauseBeforeAgain(mostTries, this.#context.random);
+    if (mostTries > 0) await pauseBeforeRetry(mostTries, this.#context.random);
     return { putBack, answers: [] };
   }
 

@@ -34,7 +34,7 @@ function nameOf(fence: Fence): string {
   return `${fencedRecord(fence)} ${fence.revision}`;
 }
 
-/** Of an answer that names broken fences: the spends that carry one are stale, the others are asked again. Null: of another answer. */
+/** When the answer names broken fences: the spends that carry one are stale, and the others are sent again. Otherwise null. */
 export function readBroken(numbers: readonly number[], spends: readonly Spend[]): BatchOutcome[] | null {
   if (numbers[0] !== BROKEN) return null;
   const [, nowMs = 0, ...places] = numbers;
@@ -42,6 +42,6 @@ export function readBroken(numbers: readonly number[], spends: readonly Spend[])
   const broken = new Set(places.map((place) => nameOf(all[place - 1] as Fence)));
   return spends.map(({ fences }): BatchOutcome => {
     const fence = fences.find((each) => broken.has(nameOf(each)));
-    return fence === undefined ? 'again' : { status: 'stale', nowMs, fence };
+    return fence === undefined ? 'resend' : { status: 'stale', nowMs, fence };
   });
 }

@@ -21,8 +21,8 @@ export function batchOf(spends: readonly Spend[]): Batch {
   const fences = [kinds, fenceIds, names, revisions];
   return {
     size: spends.length,
-    async ask(client, { lane, number, waits, saidMs }) {
-      const values = [lane, number, waits !== 'never', saidMs, ...written, MAX_LIVE_IDEMPOTENCY_KEYS, ...fences];
+    async ask(client, { committer, number, waits, givenMs }) {
+      const values = [committer, number, waits !== 'never', givenMs, ...written, MAX_LIVE_IDEMPOTENCY_KEYS, ...fences];
       const { rows } = await client.query<{ verdicts: string }>({ ...STATEMENT, values });
       return rows[0]?.verdicts ?? '';
     },

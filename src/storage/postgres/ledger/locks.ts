@@ -16,7 +16,7 @@ export function locksOfSpend({ legs, idempotency }: Spend): Lock[] {
 }
 
 export function locksOfChange({ accounts, writes }: Change): Lock[] {
-  return [...accounts.map(({ account }) => account), ...writes.flatMap((write) => effectsOf(write).claims)];
+  return [...accounts.map(({ account }) => account), ...writes.flatMap((write) => effectsOf(write).locks)];
 }
 
 export function isAnyIn(locks: readonly Lock[], among: { has(lock: Lock): boolean; readonly size: number }): boolean {

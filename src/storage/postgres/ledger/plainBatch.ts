@@ -15,9 +15,9 @@ const STATEMENT = {
 
 const [COMMA, ZERO, NINE] = [0x2c, 0x30, 0x39];
 
-/** Those of one account are taken together, or decided one by one elsewhere. */
+/** Spends of a plain batch by account. Those of one account are taken together, or a general batch decides them one by one. */
 interface Groups {
-  /** One of each group, in the order in which all lock rows: nobody waits for someone who waits for him. */
+  /** The leg of each group, in the order in which all batches lock rows: two batches never wait for each other. */
   readonly legs: readonly Leg[];
   /** The numbers of the spends in the batch, group after group. */
   readonly members: readonly number[];
@@ -25,13 +25,13 @@ interface Groups {
   readonly starts: readonly number[];
 }
 
-/** One leg from which something is taken, and nothing to remember it by. */
+/** A plain spend has one leg that takes something, and no idempotency key. */
 export function isPlain({ legs, idempotency }: Spend): boolean {
   const [leg] = legs;
   return idempotency === null && legs.length === 1 && leg !== undefined && leg.amount > 0 && isWhole(leg);
 }
 
-/** What is not can stand in a spoilt record only; as text it is refused by the database, in words that tell of it. */
+/** Only a damaged record has other numbers. A general batch sends them as text, and the database says what is wrong. */
 function isWhole({ account, amount, revision, rule }: Leg): boolean {
   if (!Number.isSafeInteger(account) || !Number.isSafeInteger(amount) || !Number.isSafeInteger(revision)) return false;
   if (rule.kind === 'window') return Number.isSafeInteger(rule.limit) && Number.isSafeInteger(rule.durationMs);
@@ -95,11 +95,11 @@ function sizeOf({ starts }: Groups, group: number): number {
 }
 
 /** The arguments of the function, in order. */
-function valuesOf(groups: Groups, fences: FenceColumns, { lane, number, waits, saidMs }: BatchHead): unknown[] {
+function valuesOf(groups: Groups, fences: FenceColumns, { committer, number, waits, givenMs }: BatchHead): unknown[] {
   const { ids, changes, revisions, mosts, durations, epochs, starts, nexts } = columnsOf(groups);
   const lists = [ids, changes, revisions, mosts, durations, epochs, starts, nexts].map(int8List);
   const ofFences = [int8List(fences.kinds), fences.ids, fences.names, int8List(fences.revisions)];
-  return [lane, number, waits !== 'never', saidMs, ...lists, ...ofFences];
+  return [committer, number, waits !== 'never', givenMs, ...lists, ...ofFences];
 }
 
 interface Columns {
@@ -166,7 +166,7 @@ function readAnswer(numbers: readonly number[], groups: Groups, size: number): B
     const step = rule.kind === 'window' ? -amount : amount;
     const end = groups.starts[group + 1] as number;
     for (let at = groups.starts[group] as number; at < end; at++) {
-      // The value is what all of the group together have left.
+      // The value is what the whole group together left behind.
       const legs = [resultOf(rule, value + step * (end - 1 - at), mark)];
       outcomes[groups.members[at] as number] = { status: 'taken', legs, nowMs, replayed: false };
     }
@@ -175,17 +175,17 @@ function readAnswer(numbers: readonly number[], groups: Groups, size: number): B
     const [place = 0, status, value = 0, mark = 0] = numbers.slice(at, at + 4);
     const { rule, amount } = groups.legs[place - 1] as Leg;
     const result = resultOf(rule, value, mark);
-    // Of several some may suffice; where not even one does, none does.
+    // There may be enough for some of the group. Where there is not enough for one, all are refused.
     const isDecided = sizeOf(groups, place - 1) === 1 || result.left < amount;
-    const outcome = status === STATUS.refused && !isDecided ? 'apart' : notTaken(status, result, nowMs);
+    const outcome = status === STATUS.refused && !isDecided ? 'needs general' : notTaken(status, result, nowMs);
     for (const member of groups.members.slice(groups.starts[place - 1], groups.starts[place]))
       outcomes[member] = outcome;
   }
-  // What leaves one out is not the answer to this.
+  // An answer that leaves a spend out is not the answer to this batch.
   return outcomes.includes(undefined as never) ? [] : outcomes;
 }
 
-/** By hand: to split the text and to read each part took a tenth of the ledger's time. */
+/** Read by hand: splitting the text and parsing each part took a tenth of the ledger's time. */
 function numbersOf(text: string): number[] {
   const numbers: number[] = [];
   let number = 0;
@@ -210,7 +210,7 @@ function notTaken(status: number | undefined, result: LegResult, nowMs: number):
     case STATUS.busy:
       return 'busy';
     case NEEDS_GENERAL:
-      return 'apart';
+      return 'needs general';
     default:
       throw new Error(`the database answered the unknown status ${status}`);
   }

@@ -15,7 +15,7 @@ import { tellBalances } from '../../sql/balances.ts';
 import { mergeInserts } from '../../sql/statement.ts';
 import { writeStatements } from '../../sql/writes.ts';
 import { type AccountRow, readStates, toNumbers, toState, writeAccounts } from '../ledger/accountRows.ts';
-import { pauseBeforeAgain } from '../connection/retryPause.ts';
+import { pauseBeforeRetry } from '../connection/retryPause.ts';
 import type { LedgerClock } from '../ledger/ledgerClock.ts';
 import { noteChange } from '../freshness/changeNotices.ts';
 import { asUnavailable, kindOf, reasonOf } from '../connection/databaseError.ts';
@@ -82,7 +82,7 @@ export class Management {
         if (error instanceof StorageUnavailable || error instanceof StorageOutcomeUnknown) throw error;
         const kind = kindOf(error);
         if (kind === 'refused') return { status: 'stale', nowMs: this.#clock.nowMs() };
-        if (kind === 'again' && tries < MAX_TRIES) await pauseBeforeAgain(tries, this.#options.random);
+        if (kind === 'again' && tries < MAX_TRIES) await pauseBeforeRetry(tries, this.#options.random);
         else throw new StorageUnavailable(`The database cannot be asked (${reasonOf(error)}); nothing was changed.`);
       }
     }
@@ -147,7 +147,7 @@ export class Management {
   }
 
   async closeEndedWindows(owner: string, count: number, after: WindowPlace | null): Promise<ClosedWindows> {
-    const values = [owner, after?.name ?? '', after?.durationMs ?? 0, count, this.#clock.said];
+    const values = [owner, after?.name ?? '', after?.durationMs ?? 0, count, this.#clock.givenMs];
     const { rows } = await this.#read<ClosedRow>(CLOSE_ENDED, values);
     const [row] = rows;
     if (row === undefined) return { looked: 0, closed: 0, last: null };
@@ -157,7 +157,7 @@ export class Management {
 
   async #openWindow({ owner, name, durationMs }: WindowName, max: number | null): Promise<number | null> {
     const text = max === 0 ? FIND_WINDOW : 'SELECT ledger_open_window_v1($1, $2, $3, $4, $5) AS account';
-    const values = [owner, name, durationMs, ...(max === 0 ? [] : [this.#clock.said, max])];
+    const values = [owner, name, durationMs, ...(max === 0 ? [] : [this.#clock.givenMs, max])];
     const { rows } = await asUnavailable(this.#lookups.query<{ account: number | null }>({ text, values }));
     return rows[0]?.account ?? null;
   }
@@ -213,8 +213,8 @@ export class Management {
     changes: readonly AccountChange[],
   ): Promise<{ nowMs: number; before: (AccountState | undefined)[]; after: (AccountState | null)[] }> {
     const ids = changes.map(({ account }) => account);
-    const said = this.#clock.said === null ? 'NULL' : String(this.#clock.said);
-    const lock = `SELECT ledger_lock_v1('{${ids.join(',')}}'::bigint[], ${said}::bigint)::text AS numbers`;
+    const givenMs = this.#clock.givenMs === null ? 'NULL' : String(this.#clock.givenMs);
+    const lock = `SELECT ledger_lock_v1('{${ids.join(',')}}'::bigint[], ${givenMs}::bigint)::text AS numbers`;
     const startedAtMs = this.#clock.startMs();
     // Two statements, two results; the type of the driver knows of one.
     const results = (await ask(`BEGIN; ${lock}`)) as unknown as readonly { rows: { numbers: string }[] }[];

@@ -39,7 +39,7 @@ export async function prune(
 ): Promise<Pruned> {
   const { rows: answer } = await pool.query<{ now: number }>({
     text: 'SELECT ledger_now_v1($1) AS now',
-    values: [clock.said],
+    values: [clock.givenMs],
   });
   const nowMs = answer[0]?.now ?? 0;
   const endedByMs = nowMs - PRUNE_GRACE_MS;
