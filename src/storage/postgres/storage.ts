@@ -27,18 +27,18 @@ const LOOKUP_CONNECTIONS = 2;
 /** How long a statement of reads and management may take. */
 const STATEMENT_TIMEOUT_MS = 5_000;
 const LOCK_TIMEOUT_MS = 3_000;
-/** Then the connection is given up: its server may have died without a word. */
+/** After this a connection is dropped: its server may have died silently. */
 const ANSWER_WITHIN_MS = STATEMENT_TIMEOUT_MS + 1_000;
 /** How long the schema may take to be made or changed. */
 const MIGRATE_WITHIN_MS = 600_000;
-/** How often it is looked whether another host has become the primary. */
+/** How often a node checks whether another host has become the primary. */
 const LOOK_AROUND_MS = 1_000;
-/** Any number, the same for all nodes: who holds it is alone. */
+/** Any number, the same for all nodes: one node at a time holds this lock. */
 const EXCLUSIVE_LOCK = 7_218_530_412;
 
 export interface PostgresOptions {
   readonly url: string;
-  /** Unique among all nodes of all times. */
+  /** Never used by another node, now or before. */
   readonly node: string;
   readonly location: string;
   readonly version: string;
@@ -72,7 +72,7 @@ export class PostgresStorage implements Storage {
   readonly workspaceId: string;
   readonly durability: Durability;
   readonly #pool: Pool;
-  /** For what verifications wait for: management does not get in their way. */
+  /** For what verifications wait for, so that management does not hold them up. */
   readonly #lookups: Pool;
   readonly #localCountsSession: Session;
   readonly #clock: LedgerClock;
@@ -182,7 +182,7 @@ export class PostgresStorage implements Storage {
     return this.durability.warnings;
   }
 
-  /** A node must not stay with a server that another one has taken the place of. */
+  /** A node must not stay with a server after another one was promoted. */
   #watchPrimary(): void {
     const look = async (): Promise<void> => {
       await this.#connector.lookAround();
@@ -201,7 +201,7 @@ export class PostgresStorage implements Storage {
     return this.#clock.offsetMs;
   }
 
-  /** Runs while no other node runs the same. */
+  /** Runs `work` on one node at a time. */
   async exclusively<T>(work: () => Promise<T>): Promise<T> {
     return this.#pool.use(async (ask) => {
       await ask('BEGIN');

@@ -16,7 +16,7 @@ export interface NodeRecord {
   readonly clockOffsetMs: number;
 }
 
-/** Who says nothing for so long is not there any more. */
+/** A node that was not seen for this long is gone. */
 export const GONE_AFTER_MS = 10_000;
 
 export async function sayHello(pool: Pool, node: Omit<NodeRecord, 'seenAtMs'>): Promise<void> {
@@ -44,7 +44,7 @@ export async function sayGoodbye(pool: Pool, id: string): Promise<void> {
   await asUnavailable(pool.query({ text: 'DELETE FROM nodes WHERE id = $1', values: [id] }));
 }
 
-/** With the database's time, against which "seen" is to be read. */
+/** With the database's time, to compare `seenAtMs` with. */
 export async function listNodes(pool: Pool): Promise<{ nowMs: number; nodes: readonly NodeRecord[] }> {
   const { rows } = await asUnavailable(
     pool.query<NodeRecord & { now: number } & Record<string, unknown>>({
@@ -56,7 +56,7 @@ export async function listNodes(pool: Pool): Promise<{ nowMs: number; nodes: rea
   return { nowMs: rows[0]?.now ?? 0, nodes: rows.map(({ now: _now, ...node }) => node) };
 }
 
-/** How long the oldest transaction of anyone has been open: it keeps the database from cleaning up behind busy rows. */
+/** How long the oldest transaction of any session has been open: it keeps the database from cleaning up behind busy rows. */
 export async function oldestTransactionMs(pool: Pool): Promise<number> {
   const { rows } = await asUnavailable(
     pool.query<{ age: number }>({

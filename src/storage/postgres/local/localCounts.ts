@@ -4,10 +4,10 @@ import { asUnavailable } from '../connection/databaseError.ts';
 import type { Pool } from '../connection/pool.ts';
 import type { Session } from '../connection/session.ts';
 
-/** A push may take this long; the next pull looks back further, so that none is missed. */
+/** How long a push may take. A pull looks back further than that, so that it misses none. */
 export const PUSH_TIMEOUT_MS = 1_500;
 const LOOK_BACK = '2 seconds';
-/** Rows of other nodes that are looked at in one pull; the next one goes on from there. */
+/** Rows of other nodes that one pull reads. The next pull goes on from there. */
 export const MAX_PULLED = 10_000;
 
 interface SumRow extends Record<string, unknown> {
@@ -16,7 +16,7 @@ interface SumRow extends Record<string, unknown> {
   duration_ms: number;
   reset_at_ms: number;
   count: number;
-  /** Of the last row that was looked at, where there may be more; null: there are no more. */
+  /** The time of the last row that was read, when there may be more; null: there are no more. */
   last: string | null;
   /** How far back this pull would have to look. */
   back: string;
@@ -47,7 +47,7 @@ export class PostgresLocalCounts implements LocalCounts {
    * A push that was under way during the round may be committed late, with a time that the round has passed already.
    */
   #nextRound: string | null = null;
-  /** Owners that will be asked for together, as soon as the question before is answered. */
+  /** Owners that the next load asks for together, once the present one is answered. */
   #gathering: { readonly owners: Set<string>; readonly rows: Promise<LoadRow[]> } | null = null;
   #lastLoad: Promise<unknown> = Promise.resolve();
   #onForgotten: () => void = () => {};
@@ -59,7 +59,7 @@ export class PostgresLocalCounts implements LocalCounts {
     this.#node = node;
   }
 
-  /** Owners that are first seen while a question is under way are the next one, all together. */
+  /** Owners that are first seen while a load is in flight are loaded together by the next one. */
   async load(owner: string): Promise<readonly LoadedCount[]> {
     this.#gathering ??= this.#gather();
     this.#gathering.owners.add(owner);
@@ -80,7 +80,7 @@ export class PostgresLocalCounts implements LocalCounts {
     this.#onForgotten = listener;
   }
 
-  /** A new connection may lead to a server that has crashed or was promoted: the table is empty there. */
+  /** After a new connection: the server may have crashed, or another one was promoted, and its table is empty. */
   reconnected(): void {
     if (this.#wasConnected) this.#onForgotten();
     this.#wasConnected = true;

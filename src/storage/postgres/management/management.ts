@@ -25,12 +25,12 @@ import { prune } from './prune.ts';
 
 /** Account numbers that are fetched at one time. */
 const NUMBERS_BLOCK = 64;
-/** How often a change is made anew that got in the way of another transaction. */
+/** How often a change is retried that got in the way of another transaction. */
 const MAX_TRIES = 3;
 
 const FIND_WINDOW = 'SELECT account FROM adhoc_windows WHERE owner = $1 AND name = $2 AND duration_ms = $3';
 
-/** What is removed here is told exactly, whoever else removes windows of the same owner at the same time. */
+/** Answers exactly what it removes, even when others remove windows of the same owner at the same time. */
 const CLOSE_ENDED = `WITH step AS MATERIALIZED (
     SELECT name, duration_ms, account FROM adhoc_windows WHERE owner = $1 AND (name, duration_ms) > ($2, $3)
     ORDER BY name, duration_ms LIMIT $4
@@ -46,7 +46,7 @@ const CLOSE_ENDED = `WITH step AS MATERIALIZED (
   SELECT name, duration_ms AS "durationMs", (SELECT count(*) FROM step) AS looked, (SELECT count(*) FROM removed) AS closed
   FROM step ORDER BY name DESC, duration_ms DESC LIMIT 1`;
 
-/** Another state of the world than the change was made for. */
+/** The records or accounts are no longer those that the change was made for. */
 class Stale extends Error {}
 
 export interface ManagementOptions {
@@ -54,10 +54,10 @@ export interface ManagementOptions {
   readonly random: () => number;
 }
 
-/** What of the ledger is not a spend: changes, and reading. Each runs in a transaction of its own. */
+/** All of the ledger but the spends: changes and reads. Each runs in a transaction of its own. */
 export class Management {
   readonly #pool: Pool;
-  /** For what a verification waits for. */
+  /** Connections for what a verification waits for. */
   readonly #lookups: Pool;
   readonly #clock: LedgerClock;
   readonly #options: ManagementOptions;
@@ -98,7 +98,7 @@ export class Management {
     return { status: 'taken', legs, nowMs, replayed: true };
   }
 
-  /** With a lock, which is a write: it waits for the standby that the charge itself may have missed. */
+  /** Reads with a lock, which is a write: it waits for the standby that the spend itself may have missed. */
   async #lockReplay(partition: 0 | 1, { scope, id }: IdempotencyKey): Promise<ReplayRow | null> {
     const text = `SELECT request_digest, outcome FROM idempotency_${partition} WHERE scope = $1 AND id = $2 FOR UPDATE`;
     const { rows } = await asUnavailable(this.#lookups.query<ReplayRow>({ text, values: [scope, id] }));
@@ -114,7 +114,7 @@ export class Management {
     return accounts.map((id) => states.get(id));
   }
 
-  /** Numbers are taken in blocks; what a process does not use is never used. */
+  /** Takes numbers in blocks. Numbers that a process does not use stay unused. */
   async reserveAccounts(count: number): Promise<readonly number[]> {
     while (this.#numbers.length < count) {
       const { rows } = await this.#read<{ number: number }>(
@@ -219,7 +219,7 @@ export class Management {
     // Two statements, two results; the type of the driver knows of one.
     const results = (await ask(`BEGIN; ${lock}`)) as unknown as readonly { rows: { numbers: string }[] }[];
     const [nowMs = 0, ...numbers] = toNumbers(results[1]?.rows[0]?.numbers ?? '{}');
-    // A change that was made for another refill epoch is made again at once.
+    // The caller reads this clock when the change was made for another refill epoch, and makes it again at once.
     this.#clock.keepWithin(startedAtMs, nowMs);
     const states = readStates(numbers);
     const before = changes.map(({ account }) => states.get(account));

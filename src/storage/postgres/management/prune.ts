@@ -6,7 +6,7 @@ import type { Pool } from '../connection/pool.ts';
 /** Rows that one step removes at the most. */
 const STEP = 1000;
 
-/** Tables whose rows go when the time in a column has passed; there is an index on each that can be large. */
+/** Tables whose rows are removed when the time in a column has passed. Those that can be large have an index on it. */
 const ENDED_BY = [
   ['local_counts', 'reset_at_ms'],
   ['committers', 'used_at_ms'],
@@ -16,7 +16,7 @@ const ENDED_BY = [
   ['tally_marks', 'at_ms'],
 ] as const;
 
-/** Steps in which windows are looked at in one turn. */
+/** Steps of one turn that look at windows. */
 const WINDOW_STEPS = 10;
 
 export interface PruneOptions {
@@ -31,7 +31,7 @@ export interface Pruned {
   readonly failures: readonly unknown[];
 }
 
-/** Removes what has ended. Each part by itself: one that fails does not keep the others. All nodes may do it at the same time. */
+/** Removes what has ended. A part that fails does not stop the others. All nodes may prune at the same time. */
 export async function prune(
   pool: Pool,
   clock: LedgerClock,
@@ -73,7 +73,7 @@ async function rotateIdempotency(pool: Pool, nowMs: number, retentionMs: number)
         await ask({ text: 'UPDATE idempotency_partition SET since_ms = $1', values: [nowMs] });
       } else if (nowMs >= sinceMs + retentionMs) {
         const next = running?.partition === 0 ? 1 : 0;
-        // A dump may hold it for long, and spends would queue behind this: the next pass tries again.
+        // A dump may hold the table for long, and spends would queue behind this: it gives up, and the next turn tries again.
         await ask(`SET LOCAL lock_timeout = '50ms'`);
         await ask(`TRUNCATE idempotency_${next}`);
         await ask({ text: 'UPDATE idempotency_partition SET partition = $1, since_ms = $2', values: [next, nowMs] });
