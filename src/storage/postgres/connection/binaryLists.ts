@@ -1,6 +1,7 @@
 const INT8_BYTES = 8;
 /** The type of the elements. */
 const INT8_TYPE = 20;
+const TEXT_TYPE = 25;
 const TWO_TO_32 = 2 ** 32;
 /** Before each element: how many bytes it has. */
 const LENGTH_BYTES = 4;
@@ -39,3 +40,24 @@ export function int8List(values: readonly (number | null)[]): Buffer {
   }
   return bytes.subarray(0, at);
 }
+
+/** A list of texts (`text[]`) in the same format. */
+export function textList(texts: readonly string[]): Buffer {
+  if (texts.length === 0) return EMPTY_TEXTS;
+  let size = LIST_BYTES;
+  for (const text of texts) size += LENGTH_BYTES + Buffer.byteLength(text);
+  const bytes = Buffer.alloc(size);
+  bytes.writeInt32BE(1, 0);
+  bytes.writeInt32BE(TEXT_TYPE, 8);
+  bytes.writeInt32BE(texts.length, 12);
+  bytes.writeInt32BE(1, 16);
+  let at = LIST_BYTES;
+  for (const text of texts) {
+    const length = bytes.write(text, at + LENGTH_BYTES, 'utf8');
+    bytes.writeInt32BE(length, at);
+    at += LENGTH_BYTES + length;
+  }
+  return bytes;
+}
+
+const EMPTY_TEXTS = Buffer.from([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, TEXT_TYPE]);

@@ -27,10 +27,21 @@ export function dispatch<Item extends Waiting, Committer extends CommitterState>
   const drafts = new Drafts(situation, survey, committersFor(situation, survey, ready));
   for (const item of survey.candidates) drafts.place(item);
   const batches = drafts.finish();
-  const taken = new Set(drafts.changes);
+  return planOf(situation, restOf(items, batches, drafts.changes), batches, drafts.changes);
+}
+
+function restOf<Item>(
+  items: readonly Item[],
+  batches: readonly { readonly items: readonly Item[] }[],
+  changes: readonly Item[],
+): readonly Item[] {
+  const count = batches.reduce((sum, batch) => sum + batch.items.length, changes.length);
+  // Mostly nothing is left.
+  if (count === items.length) return [];
+  if (count === 0) return items;
+  const taken = new Set(changes);
   for (const batch of batches) for (const item of batch.items) taken.add(item);
-  const rest = taken.size === items.length ? [] : items.filter((item) => !taken.has(item));
-  return planOf(situation, rest, batches, drafts.changes);
+  return items.filter((item) => !taken.has(item));
 }
 
 function planOf<Item extends Waiting, Committer extends CommitterState>(
