@@ -16,8 +16,6 @@ const IMPORT_EVERY_MS = 1_000;
 const TALLY_EVERY_MS = 4_000;
 const FOLD_EVERY_MS = 5_000;
 const PRUNE_TALLIES_EVERY_MS = 600_000;
-/** A step takes about a tenth of it. */
-const FILL_EVERY_MS = 500;
 const OLD_TRANSACTION_MS = 300_000;
 /** A save that failed is followed by all counts once more: not at once. */
 const FAILED_SAVE_REST_MS = 5_000;
@@ -94,10 +92,6 @@ export class Background {
       const watch = new WarningWatch(cluster.durability, log);
       this.#every(HELLO_EVERY_MS, 'watching the settings of the database', async () => watch.look());
       this.#every(PRUNE_EVERY_MS, 'looking for old transactions', () => this.#watchTransactions(cluster));
-      let isFilled = false;
-      this.#every(FILL_EVERY_MS, 'filling the index of the search', async () => {
-        isFilled ||= await cluster.fillWords();
-      });
     }
     this.#every(PRUNE_EVERY_MS, 'removing what has ended', async () => {
       await engine.storage.ledger.prune();
@@ -184,28 +178,24 @@ export class Background {
     await Promise.race([this.#options.engine.localLimits.untilUnsaved(), this.#stopped.promise]);
   }
 
-  /** Where there is nobody to tell, saving takes a small part of the time: with very many counters the interval is stretched. */
+  /** On one machine saving takes a small part of the time: with very many counters the interval is stretched. */
   async #syncNow(): Promise<void> {
     const { engine, monotonicMs, cluster } = this.#options;
     engine.localLimits.tidy(engine.storage.ledger.nowMs(), FORGET_STEP);
     const startedAt = instantOf(this.#options);
     const startedAtMs = startedAt.monotonicMs;
-    const counts = engine.localLimits.unsavedSize;
     const rests = startedAtMs < this.#saveAgainAtMs;
-    if (cluster === null && (rests || counts === 0)) return;
+    if (cluster === null && (rests || engine.localLimits.unsavedSize === 0)) return;
     try {
-      const isWritten = rests
-        ? await engine.localLimits.syncIfHeard()
-        : await engine.localLimits.sync().then(() => true);
-      if (!isWritten) return;
+      await engine.localLimits.sync();
       this.#syncedAt = startedAt;
     } catch (error) {
       if (cluster === null) this.#saveAgainAtMs = monotonicMs() + FAILED_SAVE_REST_MS;
       throw error;
     }
     const tookMs = monotonicMs() - startedAtMs;
-    const { isShared, isAlone } = engine.storage.localCounts;
-    this.#saveAgainAtMs = startedAtMs + saveRestMs({ counts, tookMs, isShared, isAlone });
+    const { isShared } = engine.storage.localCounts;
+    this.#saveAgainAtMs = startedAtMs + saveRestMs({ tookMs, isShared });
   }
 
   /** Between two steps of a long task. */

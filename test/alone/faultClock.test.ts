@@ -48,7 +48,7 @@ test('a wall clock that is set while a poll is under way moves no window, here o
     if (endsTooLate(await other.verify(key))) wrong.there++;
     await polled;
   }
-  const rows = await lab.query('SELECT reset_at_ms FROM edge_counts');
+  const rows = await lab.query('SELECT reset_at_ms FROM local_counts');
   wrong.saved = rows.filter(
     ({ reset_at_ms: end }) => Number(end) > windowEnd(Date.now() + AHEAD_MS, DURATION_MS),
   ).length;

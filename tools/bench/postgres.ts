@@ -9,7 +9,7 @@ import { familySeconds } from './process.ts';
 import { atRandom, type RequestPool } from './requests.ts';
 import { median } from './statistics.ts';
 
-/** Connections of a node: pool, lanes, local counts, polling, listening. */
+/** Connections of a node: pool, committers, local counts, polling, listening. */
 const NODE_CONNECTIONS = 12;
 const HOT_CONNECTIONS = 200;
 const HOT_NODES = 3;

@@ -119,14 +119,6 @@ export class LocalLimits {
     return this.#unsaved.untilSome();
   }
 
-  /** Writes the counts when another node may read them; otherwise only checks for other nodes. Answers whether all is written. */
-  async syncIfHeard(): Promise<boolean> {
-    if (this.#counts.isShared) this.#learn(await this.#counts.sync([], true));
-    if (this.#counts.isAlone) return false;
-    await this.sync();
-    return true;
-  }
-
   /** Writes the counts that changed since the last time, and takes over what other nodes have counted. */
   async sync(): Promise<void> {
     const changed = this.#unsaved.takeAll();

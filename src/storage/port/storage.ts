@@ -120,8 +120,6 @@ export interface LoadedCount extends LocalCount {
 export interface LocalCounts {
   /** Other nodes may count on the same database. */
   readonly isShared: boolean;
-  /** The last exchange found no other node. */
-  readonly isAlone: boolean;
   load(owner: string): Promise<readonly LoadedCount[]>;
   /**
    * Saves the counts that this node has admitted, as absolute numbers: saving twice changes nothing. Answers the sums of the other
@@ -129,7 +127,7 @@ export interface LocalCounts {
    * exchange follow, and the answer is empty.
    */
   sync(counts: readonly LocalCount[], isLast: boolean): Promise<readonly LocalCount[]>;
-  /** Calls the listener when saved counts may be lost, or not all nodes have received them. Then everything is saved again. */
+  /** Hears that what was saved may be gone: everything has to be saved again. */
   onForgotten(listener: () => void): void;
 }
 

@@ -12,13 +12,13 @@ import { PostgresLocalCounts, PUSH_TIMEOUT_MS } from './local/localCounts.ts';
 import { Durability } from './connection/durability.ts';
 import { asUnavailable, reasonOf } from './connection/databaseError.ts';
 import { PostgresFreshness } from './freshness/freshness.ts';
-import { fillWords } from './schema/fillWords.ts';
-import { type LedgerObserver, PostgresLedger } from './ledger/ledger.ts';
+import { type LedgerOptions, PostgresLedger } from './ledger/ledger.ts';
 import { Management } from './management/management.ts';
 import { listNodes, type NodeRecord, oldestTransactionMs, sayGoodbye, sayHello } from './freshness/nodes.ts';
 import { Pool } from './connection/pool.ts';
 import { PostgresReader } from './management/reader.ts';
 import { migrate, readInstallation } from './schema/migrate.ts';
+import { MIGRATIONS } from './schema/schema.ts';
 import { Session } from './connection/session.ts';
 import { PostgresTallyWriter } from './analytics/countWriter.ts';
 
@@ -27,18 +27,18 @@ const LOOKUP_CONNECTIONS = 2;
 /** How long a statement of reads and management may take. */
 const STATEMENT_TIMEOUT_MS = 5_000;
 const LOCK_TIMEOUT_MS = 3_000;
-/** Then the connection is given up: its server may have died without a word. */
+/** After this a connection is dropped: its server may have died silently. */
 const ANSWER_WITHIN_MS = STATEMENT_TIMEOUT_MS + 1_000;
 /** How long the schema may take to be made or changed. */
 const MIGRATE_WITHIN_MS = 600_000;
-/** How often it is looked whether another host has become the primary. */
+/** How often a node checks whether another host has become the primary. */
 const LOOK_AROUND_MS = 1_000;
-/** Any number, the same for all nodes: who holds it is alone. */
+/** Any number, the same for all nodes: one node at a time holds this lock. */
 const EXCLUSIVE_LOCK = 7_218_530_412;
 
 export interface PostgresOptions {
   readonly url: string;
-  /** Unique among all nodes of all times. */
+  /** Never used by another node, now or before. */
   readonly node: string;
   readonly location: string;
   readonly version: string;
@@ -51,7 +51,7 @@ export interface PostgresOptions {
   readonly maxWaiting: number;
   readonly idempotencyRetentionMs: number;
   readonly staleMaxMs: number;
-  readonly observe: LedgerObserver;
+  readonly observe: LedgerOptions['observe'];
   /** Also serves a database that does not flush what it reports. */
   readonly allowFsyncOff?: boolean;
   /** May bring an older schema to the version of this program; otherwise it is refused. */
@@ -72,7 +72,7 @@ export class PostgresStorage implements Storage {
   readonly workspaceId: string;
   readonly durability: Durability;
   readonly #pool: Pool;
-  /** For what verifications wait for: management does not get in their way. */
+  /** For what verifications wait for, so that management does not hold them up. */
   readonly #lookups: Pool;
   readonly #localCountsSession: Session;
   readonly #clock: LedgerClock;
@@ -133,7 +133,6 @@ export class PostgresStorage implements Storage {
       ...options,
       clock,
       silence: () => this.#silence(),
-      isAlone: () => this.localCounts.isAlone,
     });
     this.#startedAtMs = options.nowMs();
   }
@@ -149,7 +148,11 @@ export class PostgresStorage implements Storage {
       await withDeadline(
         client,
         MIGRATE_WITHIN_MS,
-        migrate(client, { newWorkspaceId: options.newWorkspaceId, upgrades: options.upgrades !== false }),
+        migrate(client, {
+          migrations: MIGRATIONS,
+          newWorkspaceId: options.newWorkspaceId,
+          upgrades: options.upgrades !== false,
+        }),
       );
       workspaceId = (await readInstallation(client)).get('workspace_id') ?? '';
     } catch (error) {
@@ -179,7 +182,7 @@ export class PostgresStorage implements Storage {
     return this.durability.warnings;
   }
 
-  /** A node must not stay with a server that another one has taken the place of. */
+  /** A node must not stay with a server after another one was promoted. */
   #watchPrimary(): void {
     const look = async (): Promise<void> => {
       await this.#connector.lookAround();
@@ -198,7 +201,7 @@ export class PostgresStorage implements Storage {
     return this.#clock.offsetMs;
   }
 
-  /** Runs while no other node runs the same. */
+  /** Runs `work` on one node at a time. */
   async exclusively<T>(work: () => Promise<T>): Promise<T> {
     return this.#pool.use(async (ask) => {
       await ask('BEGIN');
@@ -209,11 +212,6 @@ export class PostgresStorage implements Storage {
         await ask('ROLLBACK').catch(() => {});
       }
     });
-  }
-
-  /** One step of putting the keys of an older version into the index of words; true when there are none left. */
-  fillWords(): Promise<boolean> {
-    return asUnavailable(fillWords(this.#pool));
   }
 
   /** Tells the others that this node is there. */

@@ -18,7 +18,6 @@ class SavedCounts {
   failing = false;
 
   isShared = false;
-  isAlone = true;
   forgotten: () => void = () => {};
   /** What other nodes have admitted, told once. */
   others: LocalCount[] = [];
@@ -187,28 +186,6 @@ describe('saving local counts', () => {
       { owner: 'key_1', name: 'default', durationMs: SECOND_MS, count: 2, resetAtMs: 6_000 },
     ]);
     expect([saved.saves, localLimits.unsavedSize]).toEqual([[1], 0]);
-  });
-
-  test('where nobody hears it nothing is written, until another node comes', async () => {
-    const { localLimits, saved } = make();
-    saved.isShared = true;
-    await localLimits.load('key_1', 5_000);
-    localLimits.admit(legOf(localLimits, 5_000));
-    expect(await localLimits.syncIfHeard()).toBe(false);
-    // Only the look whether one has come.
-    expect([saved.saves, localLimits.unsavedSize]).toEqual([[0], 1]);
-    saved.isAlone = false;
-    saved.others = [{ owner: 'key_1', name: 'default', durationMs: SECOND_MS, count: 2, resetAtMs: 6_000 }];
-    expect(await localLimits.syncIfHeard()).toBe(true);
-    expect([saved.saves, localLimits.unsavedSize]).toEqual([[0, 0, 1], 0]);
-    expect(localLimits.allows(legOf(localLimits, 5_000))).toBe(false);
-  });
-
-  test('on one machine a look whether somebody hears it asks nothing', async () => {
-    const { localLimits, saved } = make();
-    await localLimits.load('key_1', 5_000);
-    localLimits.admit(legOf(localLimits, 5_000));
-    expect([await localLimits.syncIfHeard(), saved.saves]).toEqual([false, []]);
   });
 
   test('a save that fails is made up for by the next', async () => {

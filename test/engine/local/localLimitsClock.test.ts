@@ -15,7 +15,6 @@ const END_MS = 11_000_000;
 /** Counts as a database keeps them, and what it answers. */
 class Counts {
   isShared = true;
-  isAlone = false;
   saved: LocalCount[] = [];
   loaded: LoadedCount[] = [];
   sums: LocalCount[] = [];

@@ -100,12 +100,6 @@ export const ADAPTERS: readonly Adapter[] = [
   { name: 'postgres', open: (clock) => PostgresInDatabase.start(clock) },
 ];
 
-/** As above, and in other states in which the ledger goes other ways. */
-export const LEDGERS: readonly Adapter[] = [
-  ...ADAPTERS,
-  { name: 'postgres, alone', open: (clock) => PostgresInDatabase.startAlone(clock) },
-];
-
 /** One storage on its own clock; everything that was opened is closed at the end. */
 export class World {
   readonly clock = new VirtualClock('2026-03-15T12:00:00Z');
@@ -152,10 +146,6 @@ const TIMEOUT_MS = 60_000;
 /** Runs the tests once for every adapter, each test in a world of its own. */
 export function describePort(part: string, tests: (world: () => World) => void): void {
   describeEach(ADAPTERS, part, tests);
-}
-
-export function describeLedger(part: string, tests: (world: () => World) => void): void {
-  describeEach(LEDGERS, part, tests);
 }
 
 function describeEach(adapters: readonly Adapter[], part: string, tests: (world: () => World) => void): void {

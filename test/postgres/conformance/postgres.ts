@@ -67,16 +67,6 @@ export class PostgresInDatabase implements OpenedStorage {
     return new PostgresInDatabase(url, clock, await opening(url, clock), opening);
   }
 
-  /** A node that knows that there is no other. */
-  static startAlone(clock: VirtualClock): Promise<PostgresInDatabase> {
-    return PostgresInDatabase.start(clock, async (url, time) => {
-      const storage = await open(url, time);
-      await storage.localCounts.sync([], true);
-      if (!storage.localCounts.isAlone) throw new Error('there is another node');
-      return storage;
-    });
-  }
-
   get storage(): Storage {
     return this.#storage;
   }

@@ -5,21 +5,19 @@ import * as fc from 'fast-check';
 import { MAX_LIVE_IDEMPOTENCY_KEYS } from '../../../src/core/bounds.ts';
 import type { AccountState } from '../../../src/core/account.ts';
 import type { Storage } from '../../../src/storage/port/storage.ts';
-import { ADAPTERS, LEDGERS, World } from './adapters.ts';
+import { ADAPTERS, World } from './adapters.ts';
 import { ReferenceLedger } from './reference.ts';
 import { KINDS, type Round, rounds, Scenario } from './scenario.ts';
 
 const seed = Number(process.env['KEYSTILE_TEST_SEED'] ?? 1);
 const SCENARIOS = 600;
-/** Of one that differs from another in a part of what it does. */
-const FEWER_SCENARIOS = 200;
 /** Scenarios between two restarts: a clean one and an unclean one in turn. */
 const RESTART_EVERY = 50;
 const TIMEOUT_MS = 120_000;
 
 type States = readonly (AccountState | undefined)[];
 
-for (const adapter of LEDGERS) {
+for (const adapter of ADAPTERS) {
   describe(`${adapter.name}: random batches`, () => {
     let world: World;
     let count = 0;
@@ -77,7 +75,7 @@ for (const adapter of LEDGERS) {
             else await expectStates(await world.afterCrash(), accounts, states);
             await expectStates(world.storage, accounts, states);
           }),
-          { seed, numRuns: ADAPTERS.includes(adapter) ? SCENARIOS : FEWER_SCENARIOS },
+          { seed, numRuns: SCENARIOS },
         );
       },
       TIMEOUT_MS,

@@ -5,7 +5,7 @@ import type { AccountChange } from '../../../src/core/account.ts';
 import { MAX_COUNT, MAX_LIVE_IDEMPOTENCY_KEYS } from '../../../src/core/bounds.ts';
 import type { Leg } from '../../../src/core/spend.ts';
 import type { Change } from '../../../src/storage/port/storage.ts';
-import { describeLedger } from './adapters.ts';
+import { describePort } from './adapters.ts';
 import { ReferenceLedger } from './reference.ts';
 import { change, credits, dailyPlan, spendAll, spendOf, strict } from './samples.ts';
 
@@ -58,7 +58,7 @@ function openingsOf(accounts: readonly number[], balance: number): Change {
 }
 
 /** What most batches look like: one leg each, every one on another account. An adapter may take them all in one go. */
-describeLedger('wide batches', (world) => {
+describePort('wide batches', (world) => {
   test('every answer and every state is that of the reference', async () => {
     const { storage, clock } = world();
     const reference = new ReferenceLedger(MAX_LIVE_IDEMPOTENCY_KEYS);

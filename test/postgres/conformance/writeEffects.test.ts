@@ -101,12 +101,12 @@ describe('pruning of a PostgreSQL database', () => {
       const window = { owner: 'key_1', name: 'requests', durationMs: 60_000 };
       await near.ledger.openWindow(window, null);
       clock.advance(3 * DAY_MS);
-      await query('ALTER TABLE edge_counts RENAME TO away');
+      await query('ALTER TABLE local_counts RENAME TO away');
       for (const from of ['changes', 'former_secrets']) {
         expect(await query(`SELECT count(*)::int AS rows FROM ${from}`)).toEqual([{ rows: 1 }]);
       }
       const failure: unknown = await near.ledger.prune().catch((error: unknown) => error);
-      expect(failure).toMatchObject({ code: '42P01', message: expect.stringContaining('edge_counts') });
+      expect(failure).toMatchObject({ code: '42P01', message: expect.stringContaining('local_counts') });
       for (const from of ['changes', 'former_secrets', 'adhoc_windows']) {
         expect(await query(`SELECT count(*)::int AS rows FROM ${from}`)).toEqual([{ rows: 0 }]);
       }

@@ -145,18 +145,18 @@ describe('a batch that is ended because two wait for each other', () => {
 });
 
 describe('a batch that was committed, and of which the database says that it does not know (40003)', () => {
-  test('is answered by what the lane tells, and charged once', async () => {
+  test('is answered by what the row of its committer says, and charged once', async () => {
     await using own = await FaultLab.start();
     await (await own.open()).close();
     await own.query(
-      'CREATE EXTENSION dblink; CREATE SEQUENCE fired; ALTER FUNCTION ledger_take_v2 RENAME TO really_take',
+      'CREATE EXTENSION dblink; CREATE SEQUENCE fired; ALTER FUNCTION ledger_take_v1 RENAME TO really_take',
     );
     const [made] = await own.query(`SELECT pg_get_function_arguments('really_take'::regproc) AS args`);
     const args = String(made?.['args']);
     const names = args.split(', ').map((each) => `${each.split(' ')[0]}::text`);
     const address = `host=127.0.0.1 port=${own.server.port} user=postgres dbname=${own.database}`;
     // In a session of its own, so that what it did stays done.
-    await own.query(`CREATE FUNCTION ledger_take_v2(${args}) RETURNS text LANGUAGE plpgsql AS $$
+    await own.query(`CREATE FUNCTION ledger_take_v1(${args}) RETURNS text LANGUAGE plpgsql AS $$
       BEGIN
         PERFORM nextval('fired');
         PERFORM * FROM dblink('${address}', format('SELECT really_take(${names.map(() => '%L').join()})', ${names.join()}))

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { until } from '../../../tools/cluster/wait.ts';
 import type { Spend, SpendOutcome } from '../../../src/core/spend.ts';
 import { StorageUnavailable } from '../../../src/storage/port/storage.ts';
-import { NUMBER_BURNT } from '../../../src/storage/postgres/schema/spendFunction.ts';
+import { NUMBER_TAKEN } from '../../../src/storage/postgres/schema/ledgerFunctions.ts';
 import type { PostgresStorage } from '../../../src/storage/postgres/storage.ts';
 import { credits, idempotency } from '../conformance/samples.ts';
 import { FaultLab, openCounters, seeded } from '../../support/cluster/faultLab.ts';
@@ -162,14 +162,14 @@ describe('spends over a network that breaks at every third batch', () => {
 
 describe('a batch that was given up, and reaches the server after its number was taken back', () => {
   /** As the node would have sent it, on any connection. */
-  const late = (name: 'take' | 'spend', lane: number, number: number, account: number): Promise<unknown> => {
+  const late = (name: 'take' | 'spend', committer: number, number: number, account: number): Promise<unknown> => {
     const fences = "'{}', '{}', '{}', '{}'";
     const text =
       name === 'take'
-        ? `SELECT ledger_take_v2($1, $2, 0, NULL, ARRAY[$3::bigint], '{-1}', '{1}', '{100}', '{0}', '{}', '{}', '{}', ${fences})`
-        : `SELECT ledger_spend_v3($1, $2, false, NULL, ARRAY[$3::bigint], '{1}', '{1}', '{1}', '{1}', '{0}',
+        ? `SELECT ledger_take_v1($1, $2, false, NULL, ARRAY[$3::bigint], '{-1}', '{1}', '{100}', '{0}', '{}', '{}', '{}', ${fences})`
+        : `SELECT ledger_spend_v1($1, $2, false, NULL, ARRAY[$3::bigint], '{1}', '{1}', '{1}', '{1}', '{0}',
             '{0}', '{0}', '{0}', '{0}', '{0}', '{0}', '{}', '{}', '{}', '{}', 10, ${fences})`;
-    return lab.query(text, [lane, number, account]).catch((error: unknown) => error);
+    return lab.query(text, [committer, number, account]).catch((error: unknown) => error);
   };
 
   test.each(['take', 'spend'] as const)(
@@ -182,14 +182,14 @@ describe('a batch that was given up, and reaches the server after its number was
       expect(await ask(spend)).toMatchObject({ status: 'taken', legs: [{ left: 9 }] });
       await cut;
       // The number that was taken back is the one before that under which it was done.
-      const [done] = await lab.query('SELECT id, batch FROM lanes ORDER BY used_at_ms DESC, batch DESC LIMIT 1');
-      const [lane, number] = [Number(done?.['id']), Number(done?.['batch'])];
-      expect(await late(name, lane, number - 1, account)).toMatchObject({ code: NUMBER_BURNT });
+      const [done] = await lab.query('SELECT id, batch FROM committers ORDER BY used_at_ms DESC, batch DESC LIMIT 1');
+      const [committer, number] = [Number(done?.['id']), Number(done?.['batch'])];
+      expect(await late(name, committer, number - 1, account)).toMatchObject({ code: NUMBER_TAKEN });
       // Nor does the batch count twice that was done.
-      expect(await late(name, lane, number, account)).toMatchObject({ code: NUMBER_BURNT });
+      expect(await late(name, committer, number, account)).toMatchObject({ code: NUMBER_TAKEN });
       expect(await lab.values([account])).toEqual([9]);
-      // The same call in a lane of its own does charge: the refusals above are those of the number.
-      await lab.query('INSERT INTO lanes (id, used_at_ms) VALUES ($1, 0)', [account]);
+      // The same call of a committer of its own does charge: the refusals above are those of the number.
+      await lab.query('INSERT INTO committers (id, used_at_ms) VALUES ($1, 0)', [account]);
       expect(await late(name, account, 1, account)).toBeArray();
       expect(await lab.values([account])).toEqual([8]);
     },

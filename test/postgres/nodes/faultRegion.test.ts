@@ -117,7 +117,7 @@ describe('regions that are cut off from the database, and a local limit', () => 
     for (const region of regions) region.heal();
     for (const region of [...regions, ...regions]) await region.sync();
     for (const region of regions) expect(await region.codes(key, 1)).toEqual(['RATE_LIMITED']);
-    const [stored] = await lab.query('SELECT sum(count)::int AS admitted FROM edge_counts WHERE owner = $1', [keyId]);
+    const [stored] = await lab.query('SELECT sum(count)::int AS admitted FROM local_counts WHERE owner = $1', [keyId]);
     expect(stored).toEqual({ admitted: NODES * LIMIT - KNOWN });
     await using late = await Region.start(lab);
     expect(await late.codes(key, 1)).toEqual(['RATE_LIMITED']);

@@ -37,7 +37,7 @@ interface Outage {
   readonly exact: readonly NodeAnswer[];
   readonly local: NodeAnswer;
   readonly remaining: number;
-  /** Backends that wait for the standby on behalf of a node that has tried more often than it has lanes. */
+  /** Backends that wait for the standby on behalf of a node that has tried more often than it has committers. */
   readonly leftBehind: number;
 }
 
@@ -65,7 +65,7 @@ async function outlast(): Promise<Outage> {
   return { exact, local, remaining: await node.remaining(counted.keyId), leftBehind };
 }
 
-/** More spends than there are lanes, on two of them at a time, each until it is given up. */
+/** More spends than there are committers, on two of them at a time, each until it is given up. */
 async function tryOften({ ledger }: PostgresStorage, accounts: readonly number[]): Promise<void> {
   for (let tries = 0; tries <= LANES; tries += accounts.length) {
     const spends: Promise<unknown>[] = [];
@@ -90,7 +90,7 @@ describe('a primary that has lost its synchronous standby', () => {
     expect(remaining).toBeGreaterThanOrEqual(998 - unknown);
   });
 
-  test('a node that tries again and again leaves no more connections behind than it has lanes', async () => {
+  test('a node that tries again and again leaves no more connections behind than it has committers', async () => {
     expect((await (outage ??= outlast())).leftBehind).toBeLessThanOrEqual(LANES);
   });
 

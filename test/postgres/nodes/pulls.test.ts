@@ -13,7 +13,7 @@ const MINUTE_MS = 60_000;
 const NOON_MS = Date.parse('2026-03-15T12:00:00Z');
 /** Of the minute that begins at noon. */
 const END_MS = NOON_MS + MINUTE_MS;
-const INSERT = `INSERT INTO edge_counts (owner, name, duration_ms, node, count, reset_at_ms, pushed_at)`;
+const INSERT = `INSERT INTO local_counts (owner, name, duration_ms, node, count, reset_at_ms, pushed_at)`;
 
 let lab: FaultLab;
 let clock: DatabaseClock;
@@ -123,9 +123,9 @@ describe('a window that ends too late', () => {
     await push(lab, { owner: 'key', count: 4, pushedAt: 20, node: 'another' });
     expect(await pullAt(100)).toEqual([sum('key', 34)]);
     expect(await pullAt(2_000)).toEqual([sum('key', 34)]);
-    await lab.query("UPDATE edge_counts SET count = 6, pushed_at = $1 WHERE node = 'another'", [timeAt(59_999)]);
+    await lab.query("UPDATE local_counts SET count = 6, pushed_at = $1 WHERE node = 'another'", [timeAt(59_999)]);
     expect(await pullAt(59_999)).toEqual([sum('key', 36)]);
-    await lab.query("UPDATE edge_counts SET count = 5, reset_at_ms = $1, pushed_at = $2 WHERE node = 'another'", [
+    await lab.query("UPDATE local_counts SET count = 5, reset_at_ms = $1, pushed_at = $2 WHERE node = 'another'", [
       END_MS + MINUTE_MS,
       timeAt(MINUTE_MS),
     ]);

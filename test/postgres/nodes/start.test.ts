@@ -4,7 +4,7 @@ import { Client } from 'pg';
 
 import { KeystileNode } from '../../../tools/cluster/node.ts';
 import type { PostgresServer } from '../../../tools/cluster/postgres.ts';
-import { SCHEMA_VERSION } from '../../../src/storage/postgres/schema/migrate.ts';
+import { SCHEMA_VERSION } from '../../../src/storage/postgres/schema/schema.ts';
 import { runToEnd } from '../../process/process.ts';
 import { openStorage, sharedServer } from '../../support/cluster/faultLab.ts';
 

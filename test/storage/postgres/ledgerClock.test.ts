@@ -43,7 +43,7 @@ describe('the clock of the ledger', () => {
     const world = new World();
     expect([world.clock.nowMs(), world.clock.offsetMs]).toEqual([1_000_000, 0]);
     world.ask(50, 50);
-    expect([world.errorMs, world.clock.offsetMs, world.clock.said]).toEqual([0, 5_000, null]);
+    expect([world.errorMs, world.clock.offsetMs, world.clock.givenMs]).toEqual([0, 5_000, null]);
     world.pass(12_345);
     expect(world.errorMs).toBe(0);
   });
@@ -113,7 +113,7 @@ describe('the clock of the ledger', () => {
     const clock = new LedgerClock({ monotonicMs: () => 7, wallClockMs: () => 42 }, true);
     clock.observe(0, 9_999);
     clock.keepWithin(0, 9_999);
-    expect([clock.offsetMs, clock.nowMs(), clock.said]).toEqual([0, 42, 42]);
+    expect([clock.offsetMs, clock.nowMs(), clock.givenMs]).toEqual([0, 42, 42]);
   });
 });
 

@@ -36,7 +36,7 @@ describe('the answer to a plain batch', () => {
       { status: 'refused', by: 0, legs: [{ left: 0, resetAtMs: 60 }], nowMs: 5 },
       taken(91, 60),
       { status: 'stale', nowMs: 5, fence: null },
-      'apart',
+      'needs general',
       'busy',
     ]);
   });

@@ -10,15 +10,14 @@ export interface Notice {
 
 /**
  * Why an answer that comes with this notice is in doubt; null when it is not. A commit whose wait for its standby was cancelled
- * comes back as done, with a warning. Warnings have a SQLSTATE of class 01 or of the trouble they tell of, mere information has
- * class 00. Connections ask for warnings themselves (connector.ts), whatever the server's default is.
+ * comes back as done, with a warning. A warning has a SQLSTATE of class 01 or of its cause; plain information has class 00. Connections ask for warnings themselves (connector.ts), whatever the server's default is.
  */
 export function doubtOf({ code, message }: Notice): string | null {
   if (code?.startsWith('00') === true) return null;
   return `${message ?? 'warning'} [${code ?? 'no SQLSTATE'}]`;
 }
 
-/** The answer, or ConnectionLost when something was said meanwhile that puts it in doubt. */
+/** Answers, or rejects with ConnectionLost when a notice puts the answer in doubt. */
 export async function withoutDoubt<T>(client: Client, ask: () => Promise<T>): Promise<T> {
   let doubt: string | null = null;
   const note = (notice: Notice): void => {

@@ -20,7 +20,7 @@ const TYPES: ClientConfig['types'] = {
 /** Settings of a session, as the server names them. */
 export type Settings = Readonly<Record<string, string>>;
 
-/** Said once at the start, where it can be mended: not the server we need. */
+/** The server or its schema cannot be used. Reported at the start, where someone can act on it. */
 export class WrongServer extends Error {
   override readonly name = 'WrongServer';
 }
@@ -34,7 +34,7 @@ interface ServerFacts {
   readonly started_at: number;
 }
 
-/** A process of a server. Its number alone may be another's by now, on this server or on the one promoted after it. */
+/** A process of a server. Its number alone is not enough: this server, or the one promoted after it, may have given it again. */
 export interface Backend {
   readonly pid: number;
   readonly startedAt: number;
@@ -50,7 +50,7 @@ const ALWAYS: Settings = {
 
 /**
  * Every connection sets for itself what its answers depend on. That holds until it ends, whatever ALTER SYSTEM, ALTER ROLE or a
- * reload do meanwhile: a commit is reported when it is on disk (a stronger default is kept), and warnings are told (doubts.ts).
+ * reload do meanwhile: a commit is reported when it is on disk (a stronger default is kept), and warnings are reported (commitNotices.ts).
  */
 const CHECK = `SELECT pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on' AS is_standby,
   current_setting('server_version_num')::int AS version,
@@ -66,7 +66,7 @@ export class Connector {
   readonly #address: DatabaseAddress;
   readonly #rootCertificates: string | null;
   readonly #node: string;
-  /** Where the primary was found the last time: asked first. */
+  /** The host on which the primary was last found. It is tried first. */
   #first = 0;
   #timeline = 0;
   readonly #startedAt = new WeakMap<Client, number>();
@@ -77,7 +77,7 @@ export class Connector {
     this.#rootCertificates = address.tlsRootFile === null ? null : readRootFile(address.tlsRootFile);
   }
 
-  /** The newest one that was seen: a server on an older one was a primary once. */
+  /** The newest timeline seen. A server on an older one is no longer the primary. */
   get timeline(): number {
     return this.#timeline;
   }
@@ -89,12 +89,12 @@ export class Connector {
     return pid === null || startedAt === undefined ? null : { pid, startedAt };
   }
 
-  /** How the sessions of this node are called on the server. */
+  /** The name of this node's sessions on the server. */
   get sessionName(): string {
     return `${this.#address.applicationName} ${this.#node}`.slice(0, 63);
   }
 
-  /** Looks whether another host has become the primary: the one we are on may not have noticed. */
+  /** Checks whether another host has become the primary: the present one may not have noticed. */
   async lookAround(): Promise<void> {
     if (this.#address.hosts.length < 2) return;
     await Promise.all(
@@ -148,7 +148,7 @@ export class Connector {
         .map(([name, value]) => `-c ${name}=${value}`)
         .join(' '),
     });
-    // Told by whoever waits for an answer; a connection that breaks while nobody does is noticed at its next use.
+    // A query in flight reports it. Between two queries, the next one notices.
     client.on('error', () => {});
     await client.connect();
     try {
@@ -193,7 +193,7 @@ function readRootFile(path: string): string {
   }
 }
 
-/** Ends a connection without a word: what the server does with what it was sent is not known. */
+/** Closes a connection at once. What the server does with the last query is unknown. */
 export function destroy(client: Client): void {
   const { stream } = (client as unknown as { connection: { stream: { destroy(): void } } }).connection;
   stream.destroy();

@@ -10,9 +10,9 @@ export class ConnectionLost extends Error {
 /**
  *   lost      the connection is gone; the outcome of what was sent is not known
  *   readonly  it leads to a server that takes no writes (any more): nothing was done, find the primary
- *   refused   the statement itself was refused (a constraint, a number out of range): nothing was done, again it would be the same
+ *   refused   the statement itself was refused (a constraint, a number out of range): nothing was done, and a retry would end the same
  *   busy      rows were held by others for too long: nothing was done
- *   again     two transactions were in each other's way: nothing was done, again it may go well
+ *   again     two transactions were in each other's way: nothing was done, and a retry may succeed
  *   unable    the server cannot now (full disk, too many connections, a time limit): nothing was done
  */
 export type FailureKind = 'lost' | 'readonly' | 'refused' | 'busy' | 'again' | 'unable';
@@ -38,7 +38,7 @@ export function kindOf(error: unknown): FailureKind {
   return KINDS.find(([prefix]) => code.startsWith(prefix))?.[1] ?? 'unable';
 }
 
-/** SQLSTATE, or null when the server said nothing. */
+/** The SQLSTATE; null when the error does not come from the server. */
 export function stateOf(error: unknown): string | null {
   return error instanceof DatabaseError ? (error.code ?? '') : null;
 }

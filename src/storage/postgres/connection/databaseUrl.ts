@@ -34,7 +34,7 @@ export function parseAddress(url: string): DatabaseAddress {
     throw new AddressError('KEYSTILE_DATABASE_URL must look like postgres://user:password@host:5432/database.');
   }
   const [, user = '', password, hosts = '', database = '', query = ''] = found;
-  // What stands in such a place is part of a password that was cut up: it must not be told as a host or a name.
+  // This may be part of a password with unescaped characters: no message repeats it as a host or a name.
   if ((hosts + database + query).includes('@') || database.includes('/')) {
     throw new AddressError('KEYSTILE_DATABASE_URL has an @, / or ? in its password: write them as %40, %2F and %3F.');
   }
@@ -55,7 +55,7 @@ export function parseAddress(url: string): DatabaseAddress {
     user: decode(user) || 'postgres',
     password: password === undefined ? null : decode(password),
     database: decode(database) || decode(user) || 'postgres',
-    // As in PostgreSQL's own programs: who names a root certificate wants it checked.
+    // As in PostgreSQL's own programs: naming a root certificate asks for it to be checked.
     tls: tls === 'unverified' && parameters.has('sslrootcert') ? 'verified' : tls,
     tlsRootFile: parameters.get('sslrootcert'),
     applicationName: parameters.get('application_name') ?? 'keystile',

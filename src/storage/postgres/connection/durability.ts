@@ -15,7 +15,7 @@ export const DURABILITY_COLUMNS = `current_setting('fsync') = 'on' AS fsync,
   current_setting('full_page_writes') = 'on' AS full_page_writes,
   current_setting('synchronous_standby_names') <> '' AS awaits_standby`;
 
-/** A database that says nothing for so long makes a node not ready, whatever it may use from memory. */
+/** A node is not ready when the database has not answered for this long, even if it could answer from memory. */
 const SILENCE_MS = 3_000;
 
 const FSYNC_OFF =
@@ -64,7 +64,7 @@ export class Durability {
     return `${what} for ${Math.round(ageMs)} ms.`;
   }
 
-  /** What may be meant, and should be known. */
+  /** Settings that may be intended, but that the operator should know of. */
   get warnings(): readonly string[] {
     const { fsync, full_page_writes, awaits_standby } = this.#facts;
     return [

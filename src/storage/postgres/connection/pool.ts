@@ -5,20 +5,20 @@ import { type Connector, withDeadline } from './connector.ts';
 import { withoutDoubt } from './commitNotices.ts';
 import { Session, type SessionOptions } from './session.ts';
 
-/** How long one waits for a connection. */
+/** How long a query waits for a connection. */
 const MAX_WAIT_MS = 5_000;
-/** All connections in use, and none given back for so long: the database does not get to what it is asked. */
+/** The pool is stuck when all connections are in use and none was given back for this long. */
 const STUCK_MS = 2_000;
-/** How long that is told of, when it does not come again. */
+/** How long a stuck pool is reported after it has moved again. */
 const TROUBLE_MS = 3_000;
 
 export interface PoolOptions extends SessionOptions {
   readonly size: number;
-  /** Who may wait for a connection; one more is refused at once. */
+  /** Queries that may wait for a connection. One more is refused at once. */
   readonly maxWaiting: number;
 }
 
-/** A few connections for reads and management. Each is used by one at a time. */
+/** A few connections for reads and management. Each serves one caller at a time. */
 export class Pool {
   readonly #sessions: readonly Session[];
   readonly #idle: Session[];
@@ -34,7 +34,7 @@ export class Pool {
     this.#idle = [...this.#sessions];
   }
 
-  /** Those who ask have to wait, or had to a moment ago. */
+  /** Callers wait for long, or did a moment ago. */
   get isStuck(): boolean {
     return this.#isStuck || this.#options.monotonicMs() - this.#stuckAtMs < TROUBLE_MS;
   }
@@ -62,7 +62,7 @@ export class Pool {
     await Promise.all(this.#sessions.map((session) => session.close()));
   }
 
-  /** One that is connected before one that has to connect, and that before one that pauses after it could not. */
+  /** Prefers a session that is connected, then one that can connect at once, then one that pauses after a failure. */
   #take(): Promise<Session> {
     const best =
       this.#idle.find((session) => session.isOpen) ?? this.#idle.find(({ pauseMs }) => pauseMs === 0) ?? this.#idle[0];
@@ -96,7 +96,7 @@ export class Pool {
   }
 }
 
-/** An answer in doubt counts as a lost one. */
+/** An answer in doubt is treated as lost. */
 function asker(session: Session, client: Client, timeoutMs: number): Ask {
   return async (query) => {
     try {

@@ -10,7 +10,7 @@ const LONGEST_PAUSE_MS = 2_000;
 
 export interface SessionOptions {
   readonly settings: Settings;
-  /** A question may be sent before the one before it is answered. The server answers them one after the other. */
+  /** A query may be sent before the last one is answered. The server still answers them one after the other. */
   readonly pipeline?: boolean;
   /** How long an answer may take. */
   readonly timeoutMs: number;
@@ -21,8 +21,8 @@ export interface SessionOptions {
 }
 
 /**
- * One connection that is made anew when it was lost. While the database does not answer, attempts are made with growing
- * pauses, and who asks in between is refused at once.
+ * One connection, which is opened again after it was lost. While the database does not answer, the session tries again with
+ * growing pauses. Between two tries it refuses queries at once.
  */
 export class Session {
   readonly #connector: Connector;
@@ -31,7 +31,7 @@ export class Session {
   /** The connection behind it, once it is made. */
   #opened: Client | null = null;
   #failures = 0;
-  #againAtMs = 0;
+  #nextTryAtMs = 0;
   /** Why there is no connection; null while there is one, or none was tried. */
   #trouble: string | null = null;
   #isClosed = false;
@@ -50,9 +50,9 @@ export class Session {
     return this.#client !== null && this.#opened !== null;
   }
 
-  /** How long until an attempt is made again; 0 = at once. */
+  /** How long until the next try to connect; 0 = at once. */
   get pauseMs(): number {
-    return Math.max(0, this.#againAtMs - this.#options.monotonicMs());
+    return Math.max(0, this.#nextTryAtMs - this.#options.monotonicMs());
   }
 
   client(): Promise<Client> {
@@ -67,14 +67,14 @@ export class Session {
     return this.#client;
   }
 
-  /** One after the other: the time that an answer may take runs from its own sending. */
+  /** Queries are sent one after the other: the time limit of each runs from its own sending. */
   query<R extends QueryResultRow>(query: QueryConfig | string): Promise<QueryResult<R>> {
     const answer = this.#ask<R>(this.#nextClient(), query);
     this.#last = ended(answer);
     return answer;
   }
 
-  /** The same of two, on one connection. With `pipeline` the second is sent before the first is answered. */
+  /** Two queries on one connection. With `pipeline` the second is sent before the first is answered. */
   queryTwo<R extends QueryResultRow>(one: QueryConfig, two: QueryConfig): [Promise<QueryResult<R>>, Promise<unknown>] {
     const client = this.#nextClient();
     const answers: [Promise<QueryResult<R>>, Promise<unknown>] = [this.#ask<R>(client, one), this.#ask(client, two)];
@@ -106,17 +106,17 @@ export class Session {
   drop(client: Client, reason: string): void {
     destroy(client);
     const backend = this.#connector.backendOf(client);
-    // Once, however many had asked on it.
+    // Once, however many queries were in flight on it.
     if (backend !== null && !this.#dropped.has(client)) this.#abandoned.push(backend);
     this.#dropped.add(client);
-    // Another one may be in its place already.
+    // A new connection may already have taken its place.
     if (this.#opened !== client) return;
     this.#trouble = `The database cannot be reached (${reason}).`;
     this.#client = null;
     this.#opened = null;
   }
 
-  /** A server that was given up on may still wait for its standby, and would do so for ever. */
+  /** Ends the server's processes of dropped connections: one of them may wait for a standby for ever. */
   async #endAbandoned(client: Client): Promise<void> {
     const backends = this.#abandoned.splice(0);
     if (backends.length === 0) return;
@@ -148,7 +148,7 @@ export class Session {
       this.#timeline = this.#connector.timeline;
       await this.#endAbandoned(opened);
       opened.once('end', () => {
-        // Lost while nobody was asking: the next one who asks gets a new connection.
+        // Lost between two queries: the next query opens a new connection.
         if (this.#opened !== opened) return;
         this.#opened = null;
         this.#client = null;
@@ -161,7 +161,7 @@ export class Session {
       if (client !== null) destroy(client);
       this.#client = null;
       const pauseMs = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** this.#failures++);
-      this.#againAtMs = this.#options.monotonicMs() + pauseMs * (0.5 + this.#options.random());
+      this.#nextTryAtMs = this.#options.monotonicMs() + pauseMs * (0.5 + this.#options.random());
       this.#trouble = reasonOf(error);
       if (error instanceof StorageUnavailable) throw error;
       throw new StorageUnavailable(`The database cannot be reached (${reasonOf(error)}).`);
@@ -173,6 +173,6 @@ async function ended(work: Promise<unknown>): Promise<void> {
   try {
     await work;
   } catch {
-    // Told to who waits for it.
+    // The caller of the query hears of it.
   }
 }

@@ -5,7 +5,7 @@ import type { RecordChange } from '../../port/freshness.ts';
 import type { Change } from '../../port/storage.ts';
 import type { AuditEvent } from '../../port/events.ts';
 
-/** The channel on which nodes hear that something changed. It is the fast way; what counts is the numbered table. */
+/** The channel that notifies nodes of a change. It only makes them poll at once: the numbered table is what counts. */
 export const CHANNEL = 'keystile_changes';
 
 /** What nodes drop beside keys and root keys, which have columns of their own. */
@@ -19,7 +19,7 @@ export interface Subjects {
 /**
  * The statements that write down what a change touches of what nodes keep in memory, and what it tells the audit log. They are
  * sent together with the commit: the counter row is held from there on, so that the numbers follow the order of commits, and
- * no other change waits for a round trip of this node. Who touches nothing that is kept neither takes a number nor wakes anyone.
+ * no other change waits for a round trip of this node. A change of nothing that is kept takes no number and notifies nobody.
  */
 export function noteChange({ writes, events = [] }: Change, nowMs: number): string {
   const changed = recordChangeOf(writes);
@@ -27,7 +27,7 @@ export function noteChange({ writes, events = [] }: Change, nowMs: number): stri
   return `${changed === null ? '' : numbered(changed, nowMs)} ${logged(events, nowMs)}`;
 }
 
-/** One row, whatever the change is made of: nodes that find too many between two looks drop all they keep. */
+/** One row for each change, whatever it contains: a node that finds too many rows between two polls drops all that it keeps. */
 function numbered({ keys, rootKeys, ...others }: RecordChange, nowMs: number): string {
   const { apis, identities, namespaces, rbac } = others;
   const subjects = JSON.stringify({ apis, identities, namespaces, rbac } satisfies Subjects);

@@ -11,21 +11,21 @@ import { reasonOf } from '../connection/databaseError.ts';
 import { ANYTHING, BEAT, merged, POLL, type PollRow } from './poll.ts';
 import { Session } from '../connection/session.ts';
 
-/** How often the number is asked for, when nothing is heard. */
+/** How often a node polls when no notification comes. */
 const POLL_MS = 200;
-/** Schedules vary by a tenth: a poll brings a heartbeat along when the last one was sent so long ago. */
+/** A poll brings a heartbeat along when the last one was sent this long ago. Polls vary by a tenth. */
 const BEAT_EVERY_MS = POLL_MS * 0.9;
-/** A request that finds the node's knowledge too old waits so long for new one. */
+/** A request on a node that is not fresh waits this long for a poll. */
 const CONFIRM_WITHIN_MS = 2_000;
-/** Polls that one request waits for. The first one mostly suffices: the clock would have to be set during each of them. */
+/** Polls that one request waits for. One is mostly enough: further ones are needed only when the clock is set during a poll. */
 const MAX_CONFIRMING_POLLS = 5;
 const LISTEN_RETRY_MS = 500;
 
 interface Poll {
   readonly sentAt: Instant;
-  /** With a heartbeat, or none is needed as far as is known. */
+  /** It has a heartbeat, or needs none as far as is known. */
   readonly isProof: boolean;
-  /** Whether everything up to its sending is known now. */
+  /** Whether all changes up to its sending are known now. */
   readonly done: Promise<boolean>;
 }
 
@@ -54,7 +54,7 @@ export class PostgresFreshness implements Freshness {
   readonly #listeners: ((change: RecordChange) => void)[] = [];
   #seen: number | null = null;
   #timeline = 0;
-  /** When the poll was sent that confirmed last. Not the latest that a clock ever showed: a clock that was ahead and is set back must not hide later sleep. */
+  /** When the last poll that confirmed was sent. Not the maximum of all: a clock that was ahead and is set back must not hide later sleep. */
   #confirmedAt: Instant = NEVER;
   /** When the database last answered, whatever that confirmed. */
   #heardMs = -Infinity;
@@ -93,12 +93,12 @@ export class PostgresFreshness implements Freshness {
     void this.#keepListening();
   }
 
-  /** How long ago everything was known. */
+  /** How long ago all changes were known. */
   get ageMs(): number {
     return ageMs(this.#confirmedAt, this.#options);
   }
 
-  /** How long the database has said nothing at all. */
+  /** How long the database has not answered at all. */
   get silentMs(): number {
     return this.#options.monotonicMs() - this.#heardMs;
   }
@@ -144,7 +144,7 @@ export class PostgresFreshness implements Freshness {
     await Promise.all([this.#polling.close(), this.#listening.close()]);
   }
 
-  /** One that was sent lately and confirms what it answers, or a new one. */
+  /** The poll in flight, when it was sent lately and can confirm; otherwise a new one. */
   #recentPoll(): Poll {
     const running = this.#running;
     const isRecent = running !== null && ageMs(running.sentAt, this.#options) < this.#options.staleMaxMs;
@@ -185,7 +185,7 @@ export class PostgresFreshness implements Freshness {
     const poll = { name: 'poll', text: POLL, values: [this.#seen] };
     if (!beats) return { answer: this.#polling.query<PollRow>(poll), beat: null };
     const [answer, beat] = this.#polling.queryTwo<PollRow>(poll, { name: 'beat', text: BEAT });
-    // Where no standby is awaited any more nobody waits for it.
+    // Nobody waits for the heartbeat when the poll finds that no standby is awaited any more.
     beat.catch(() => {});
     return { answer, beat };
   }
@@ -199,12 +199,12 @@ export class PostgresFreshness implements Freshness {
     const seen = this.#seen;
     this.#seen = last;
     if (seen === null) this.#timeline = timeline;
-    // A promoted standby may have given a number again that its primary had given to another change.
+    // A promoted standby may have reused a number that its primary had given to another change.
     const isSameLine = this.#timeline === timeline;
     this.#timeline = timeline;
     if (seen === null || (last === seen && isSameLine)) return;
-    // Numbers have no gaps. Too many to tell, some removed already, or another database at this address: nothing kept counts.
-    // Polls may overlap: what the one before has brought is not new any more.
+    // Numbers have no gaps. When some are missing (too many, already removed, or another database at this address), all that is kept
+    // is dropped. Polls may overlap: changes that an earlier one brought are not new any more.
     const news = (changes ?? []).filter(({ number }) => number > seen);
     const change = isSameLine && news.length === last - seen ? merged(news) : ANYTHING;
     for (const listener of this.#listeners) listener(change);
@@ -236,11 +236,11 @@ export class PostgresFreshness implements Freshness {
   async #listen(client: Client): Promise<void> {
     client.on('notification', () => this.#heard());
     await withDeadline(client, CONFIRM_WITHIN_MS, client.query(`LISTEN ${CHANNEL}`));
-    // What was said while nobody listened.
+    // Catches up with what was notified before it listened.
     this.#heard();
   }
 
-  /** Looks now and then whether the connection is still there; it is made anew on the asking. */
+  /** Opens the connection again when it was lost. */
   async #keepListening(): Promise<void> {
     await this.#listening.client().catch(() => {});
     if (!this.#isClosed) this.#listenTimer = setTimeout(() => void this.#keepListening(), LISTEN_RETRY_MS);

@@ -16,17 +16,17 @@ export interface NodeRecord {
   readonly clockOffsetMs: number;
 }
 
-/** Who says nothing for so long is not there any more. */
+/** A node that was not seen for this long is gone. */
 export const GONE_AFTER_MS = 10_000;
 
 export async function sayHello(pool: Pool, node: Omit<NodeRecord, 'seenAtMs'>): Promise<void> {
   await asUnavailable(
     pool.query({
       name: 'hello',
-      text: `INSERT INTO nodes (id, location, version, started_at_ms, seen_at_ms, sync_lag_ms, feed_age_ms, clock_offset_ms)
+      text: `INSERT INTO nodes (id, location, version, started_at_ms, seen_at_ms, sync_lag_ms, freshness_age_ms, clock_offset_ms)
         VALUES ($1, $2, $3, $4, ledger_now_v1(NULL), $5, $6, $7)
         ON CONFLICT (id) DO UPDATE SET location = excluded.location, seen_at_ms = excluded.seen_at_ms,
-          sync_lag_ms = excluded.sync_lag_ms, feed_age_ms = excluded.feed_age_ms, clock_offset_ms = excluded.clock_offset_ms`,
+          sync_lag_ms = excluded.sync_lag_ms, freshness_age_ms = excluded.freshness_age_ms, clock_offset_ms = excluded.clock_offset_ms`,
       values: [
         node.id,
         node.location,
@@ -44,19 +44,19 @@ export async function sayGoodbye(pool: Pool, id: string): Promise<void> {
   await asUnavailable(pool.query({ text: 'DELETE FROM nodes WHERE id = $1', values: [id] }));
 }
 
-/** With the database's time, against which "seen" is to be read. */
+/** With the database's time, to compare `seenAtMs` with. */
 export async function listNodes(pool: Pool): Promise<{ nowMs: number; nodes: readonly NodeRecord[] }> {
   const { rows } = await asUnavailable(
     pool.query<NodeRecord & { now: number } & Record<string, unknown>>({
       text: `SELECT id, location, version, started_at_ms AS "startedAtMs", seen_at_ms AS "seenAtMs", sync_lag_ms AS "syncLagMs",
-          feed_age_ms AS "freshnessAgeMs", clock_offset_ms AS "clockOffsetMs", ledger_now_v1(NULL) AS now
+          freshness_age_ms AS "freshnessAgeMs", clock_offset_ms AS "clockOffsetMs", ledger_now_v1(NULL) AS now
         FROM nodes ORDER BY location, id`,
     }),
   );
   return { nowMs: rows[0]?.now ?? 0, nodes: rows.map(({ now: _now, ...node }) => node) };
 }
 
-/** How long the oldest transaction of anyone has been open: it keeps the database from cleaning up behind busy rows. */
+/** How long the oldest transaction of any session has been open: it keeps the database from cleaning up behind busy rows. */
 export async function oldestTransactionMs(pool: Pool): Promise<number> {
   const { rows } = await asUnavailable(
     pool.query<{ age: number }>({

@@ -2,7 +2,7 @@ import type { RecordChange } from '../../port/freshness.ts';
 import { DURABILITY_COLUMNS, type DurabilityFacts } from '../connection/durability.ts';
 import type { Subjects } from './changeNotices.ts';
 
-/** With more changes than this all that is kept goes, instead of each. */
+/** With more changes than this, a node drops all that it keeps instead of each record. */
 const MAX_CHANGES = 1_000;
 
 export interface PollRow extends Record<string, unknown>, DurabilityFacts {

@@ -40,7 +40,7 @@ export async function writeAccounts(
     text: `INSERT INTO accounts (id, kind, value, mark, due_at_ms, revision)
       SELECT * FROM unnest($1::bigint[], $2::smallint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[])
       ON CONFLICT (id) DO UPDATE SET kind = excluded.kind, value = excluded.value, mark = excluded.mark,
-        due_at_ms = excluded.due_at_ms, revision = excluded.revision, room = NULL`,
+        due_at_ms = excluded.due_at_ms, revision = excluded.revision, padding = NULL`,
     values: [
       kept.map(({ id }) => id),
       kept.map(({ state }) => (state.kind === 'credits' ? 0 : 1)),

@@ -4,34 +4,35 @@ import type { SpendOutcome } from '../../../core/spend.ts';
 
 /**
  * What becomes of a spend in a batch:
- *   busy   another transaction holds a row of it: nothing was done
- *   apart  it cannot be decided in this way: nothing was done, and it has to be asked in the other
- *   again  a fence of another spend in the batch is broken: nothing was done, and it has to be asked once more
+ *   an outcome      it was decided
+ *   busy            another transaction holds a row of it: nothing was done
+ *   needs general   the plain function cannot decide it: nothing was done, and a general batch has to
+ *   resend          a fence of another spend in the batch is broken: nothing was done, and it has to be sent once more
  */
-export type BatchOutcome = SpendOutcome | 'busy' | 'apart' | 'again';
+export type BatchOutcome = SpendOutcome | 'busy' | 'needs general' | 'resend';
 
 /**
- * What is done about rows that others hold:
- *   never     they are left alone
- *   first     all rows are locked before anything else: however long that takes, the time is read after it
- *   briefly   they are waited for where they are changed, which is quicker where hardly any is held; not for long
+ * What a batch does about rows that other transactions hold:
+ *   never   it leaves them alone, and their spends come back as busy
+ *   first   it locks all rows before anything else, however long that takes, and reads the clock after that
  */
-export type Waits = 'never' | 'first' | 'briefly';
+export type Waits = 'never' | 'first';
 
 /** What a batch is sent with. */
 export interface BatchHead {
-  readonly lane: number;
-  /** Of the batch, in its lane. */
+  /** The row of its committer. */
+  readonly committer: number;
+  /** Of the batch, among those of its committer. */
   readonly number: number;
   readonly waits: Waits;
-  /** The time that the database shall take for the present; null: that of its clock. */
-  readonly saidMs: number | null;
+  /** The time that the database takes for the present (tests give it); null: that of its own clock. */
+  readonly givenMs: number | null;
 }
 
-/** Spends that are decided by one call of a function of the database. */
+/** Spends that one call of a function in the database decides. */
 export interface Batch {
   readonly size: number;
-  /** What the function answers. Lists are written by hand: `pg` does that at a fraction of the speed. */
+  /** Answers the text that the function returns. Lists are written by us: the driver does that at a fraction of the speed. */
   ask(client: Client, head: BatchHead): Promise<string>;
   /** An outcome for each spend, in their order. */
   read(text: string): BatchOutcome[];

@@ -7,13 +7,13 @@ import { LEG_RULE, STATUS } from '../schema/spendFunction.ts';
 
 const STATEMENT = {
   name: 'spend',
-  text: `SELECT ledger_spend_v3($1, $2, $3, $4, $5::bigint[], $6::int[], $7::int[], $8::bigint[], $9::bigint[], $10::int[],
+  text: `SELECT ledger_spend_v1($1, $2, $3, $4, $5::bigint[], $6::int[], $7::int[], $8::bigint[], $9::bigint[], $10::int[],
     $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[],
     $16::int[], $17::int[], $18::text[], $19::text[], $20::text[], $21,
     $22::bigint[], $23::text[], $24::text[], $25::bigint[]) AS verdicts`,
 };
 
-/** Any spends: one call of ledger_spend_v3. */
+/** Any spends: one call of ledger_spend_v1. */
 export function batchOf(spends: readonly Spend[]): Batch {
   const { ids, spendLegs, legs, spendIdem, idemScope, idemId, idemDigest, scopes } = writeBatch(spends);
   const written = [ids, spendLegs, ...legs, spendIdem, idemScope, idemId, idemDigest, scopes];
@@ -21,8 +21,8 @@ export function batchOf(spends: readonly Spend[]): Batch {
   const fences = [kinds, fenceIds, names, revisions];
   return {
     size: spends.length,
-    async ask(client, { lane, number, waits, saidMs }) {
-      const values = [lane, number, waits !== 'never', saidMs, ...written, MAX_LIVE_IDEMPOTENCY_KEYS, ...fences];
+    async ask(client, { committer, number, waits, givenMs }) {
+      const values = [committer, number, waits !== 'never', givenMs, ...written, MAX_LIVE_IDEMPOTENCY_KEYS, ...fences];
       const { rows } = await client.query<{ verdicts: string }>({ ...STATEMENT, values });
       return rows[0]?.verdicts ?? '';
     },

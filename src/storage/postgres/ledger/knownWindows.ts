@@ -5,11 +5,11 @@ const MAX_KNOWN = 10_000;
 
 interface Known {
   readonly account: number;
-  /** Until then it runs, and nobody removes it. */
+  /** The window runs until then. */
   readonly endsAtMs: number;
 }
 
-/** Accounts of ad-hoc windows that were asked for: as long as a window runs, its name need not be looked up again. */
+/** Accounts of ad-hoc windows. While a window runs nobody removes it, so its account needs no second lookup. */
 export class KnownWindows {
   readonly #byName = new Map<string, Known>();
   readonly #names = new Map<number, string>();

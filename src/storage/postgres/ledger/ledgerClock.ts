@@ -11,7 +11,7 @@ const FORGETTING = 1.02;
  * sleeps: then this clock is behind until the next poll. A node that slept for longer than KEYSTILE_STALE_MAX is not fresh, and
  * polls before it answers.
  *
- * Where a test brings the time, that is the ledger's clock too, and every call says so.
+ * Where a test gives the time, the database uses that too: it is sent with every call.
  */
 export class LedgerClock {
   readonly #clocks: Clocks;
@@ -36,8 +36,8 @@ export class LedgerClock {
     return Math.floor(this.#originMs + this.#clocks.monotonicMs());
   }
 
-  /** What a call tells the database of the time: nothing, it has a clock of its own. */
-  get said(): number | null {
+  /** The time that a test gives, sent with every call; null: the database uses its own clock. */
+  get givenMs(): number | null {
     return this.#isVirtual ? this.#clocks.wallClockMs() : null;
   }
 
@@ -60,7 +60,7 @@ export class LedgerClock {
 
   /**
    * The database read its clock between the asking and now: that is certain. A clock that lies outside of this was wrong, by
-   * some milliseconds where one way of the network is slower than the other, and is moved to the nearer edge.
+   * some milliseconds where one way of the network is slower than the other, and moves to the nearer end.
    */
   keepWithin(startedAtMs: number, databaseMs: number): void {
     if (this.#isVirtual) return;

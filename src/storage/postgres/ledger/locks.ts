@@ -2,16 +2,25 @@ import type { Spend } from '../../../core/spend.ts';
 import { effectsOf } from '../../port/writeEffects.ts';
 import type { Change } from '../../port/storage.ts';
 
-/** What nobody else may use meanwhile: accounts by number; an idempotency key and records by name. */
-export type Claim = number | string;
+/**
+ * What a batch or a change in flight keeps others of this node from using: an account by its number, an idempotency key or a
+ * record by its name.
+ */
+export type Lock = number | string;
 
-export function claimsOfSpend({ legs, idempotency }: Spend): Claim[] {
-  const claims: Claim[] = [];
-  for (const { account } of legs) claims.push(account);
-  if (idempotency !== null) claims.push(`${idempotency.scope}\0${idempotency.id}`);
-  return claims;
+export function locksOfSpend({ legs, idempotency }: Spend): Lock[] {
+  const locks: Lock[] = [];
+  for (const { account } of legs) locks.push(account);
+  if (idempotency !== null) locks.push(`${idempotency.scope}\0${idempotency.id}`);
+  return locks;
 }
 
-export function claimsOfChange({ accounts, writes }: Change): Claim[] {
+export function locksOfChange({ accounts, writes }: Change): Lock[] {
   return [...accounts.map(({ account }) => account), ...writes.flatMap((write) => effectsOf(write).locks)];
+}
+
+export function isAnyIn(locks: readonly Lock[], among: { has(lock: Lock): boolean; readonly size: number }): boolean {
+  if (among.size === 0) return false;
+  for (let i = 0; i < locks.length; i++) if (among.has(locks[i] as Lock)) return true;
+  return false;
 }

@@ -1,24 +1,24 @@
 import type { LegRule } from '../../../core/account.ts';
 import { MAX_COUNT } from '../../../core/bounds.ts';
 import type { Leg, LegResult, Spend } from '../../../core/spend.ts';
-import { askPrepared } from '../connection/askPrepared.ts';
 import type { Batch, BatchHead, BatchOutcome } from './batch.ts';
-import { BindMessage, ROOM_FOR_NUMBER, roomForList, roomForTexts } from '../connection/bindMessage.ts';
+import { int8List, textList } from '../connection/binaryLists.ts';
+import { callPrepared, type WireValue } from '../connection/preparedCall.ts';
 import { type FenceColumns, fenceColumnsOf, readBroken } from './fences.ts';
 import { STATUS } from '../schema/spendFunction.ts';
-import { APART, TAKE_WAITS } from '../schema/takeFunction.ts';
+import { NEEDS_GENERAL } from '../schema/takeFunction.ts';
 
 const STATEMENT = {
   name: 'take',
-  text: `SELECT ledger_take_v2($1::bigint, $2::bigint, $3::int, $4::bigint, $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[],
+  text: `SELECT ledger_take_v1($1::bigint, $2::bigint, $3::boolean, $4::bigint, $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[],
     $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::text[], $15::text[], $16::bigint[]) AS verdicts`,
 };
 
 const [COMMA, ZERO, NINE] = [0x2c, 0x30, 0x39];
 
-/** Those of one account are taken together, or decided one by one elsewhere. */
+/** Spends of a plain batch by account. Those of one account are taken together, or a general batch decides them one by one. */
 interface Groups {
-  /** One of each group, in the order in which all lock rows: nobody waits for someone who waits for him. */
+  /** The leg of each group, in the order in which all batches lock rows: two batches never wait for each other. */
   readonly legs: readonly Leg[];
   /** The numbers of the spends in the batch, group after group. */
   readonly members: readonly number[];
@@ -26,13 +26,13 @@ interface Groups {
   readonly starts: readonly number[];
 }
 
-/** One leg from which something is taken, and nothing to remember it by. */
+/** A plain spend has one leg that takes something, and no idempotency key. */
 export function isPlain({ legs, idempotency }: Spend): boolean {
   const [leg] = legs;
   return idempotency === null && legs.length === 1 && leg !== undefined && leg.amount > 0 && isWhole(leg);
 }
 
-/** What is not can stand in a spoilt record only; as text it is refused by the database, in words that tell of it. */
+/** Only a damaged record has other numbers. A general batch sends them as text, and the database says what is wrong. */
 function isWhole({ account, amount, revision, rule }: Leg): boolean {
   if (!Number.isSafeInteger(account) || !Number.isSafeInteger(amount) || !Number.isSafeInteger(revision)) return false;
   if (rule.kind === 'window') return Number.isSafeInteger(rule.limit) && Number.isSafeInteger(rule.durationMs);
@@ -51,13 +51,13 @@ function isSameRule(a: LegRule, b: LegRule): boolean {
   return b.kind === 'credits' && a.refill?.epoch === b.refill?.epoch && a.refill?.nextMs === b.refill?.nextMs;
 }
 
-/** Plain spends, those of one account alike (`isAlike`): one call of ledger_take_v2. */
+/** Plain spends, those of one account alike (`isAlike`): one call of ledger_take_v1. */
 export function plainBatchOf(spends: readonly Spend[]): Batch {
   const groups = groupByAccount(spends);
   const fences = fenceColumnsOf(spends);
   return {
     size: spends.length,
-    ask: (client, head) => askPrepared(client, STATEMENT, messageOf(groups, fences, head)),
+    ask: (client, head) => callPrepared(client, STATEMENT, valuesOf(groups, fences, head)),
     read(text) {
       const numbers = numbersOf(text);
       return readBroken(numbers, spends) ?? readAnswer(numbers, groups, spends.length);
@@ -91,27 +91,27 @@ function sizeOf({ starts }: Groups, group: number): number {
   return (starts[group + 1] as number) - (starts[group] as number);
 }
 
-function messageOf(groups: Groups, fences: FenceColumns, { lane, number, waits, saidMs }: BatchHead): Buffer {
+/** The arguments of the function, in order. */
+function valuesOf(groups: Groups, fences: FenceColumns, head: BatchHead): WireValue[] {
   const { ids, changes, revisions, mosts, durations, epochs, starts, nexts } = columnsOf(groups);
-  const lists = [ids, changes, revisions, mosts, durations, epochs, starts, nexts];
-  const { kinds, ids: fenceIds, names, revisions: fenceRevisions } = fences;
-  const room =
-    4 * ROOM_FOR_NUMBER +
-    lists.length * roomForList(groups.legs.length) +
-    2 * roomForList(kinds.length) +
-    roomForTexts(fenceIds) +
-    roomForTexts(names);
-  const message = new BindMessage(STATEMENT.name, 4 + lists.length + 4, room);
-  message.int8(lane);
-  message.int8(number);
-  message.int4(TAKE_WAITS[waits]);
-  message.int8(saidMs);
-  for (const list of lists) message.int8s(list);
-  message.int8s(kinds);
-  message.texts(fenceIds);
-  message.texts(names);
-  message.int8s(fenceRevisions);
-  return message.end();
+  return [
+    String(head.committer),
+    String(head.number),
+    head.waits === 'never' ? 'f' : 't',
+    head.givenMs === null ? null : String(head.givenMs),
+    int8List(ids),
+    int8List(changes),
+    int8List(revisions),
+    int8List(mosts),
+    int8List(durations),
+    int8List(epochs),
+    int8List(starts),
+    int8List(nexts),
+    int8List(fences.kinds),
+    textList(fences.ids),
+    textList(fences.names),
+    int8List(fences.revisions),
+  ];
 }
 
 interface Columns {
@@ -178,7 +178,7 @@ function readAnswer(numbers: readonly number[], groups: Groups, size: number): B
     const step = rule.kind === 'window' ? -amount : amount;
     const end = groups.starts[group + 1] as number;
     for (let at = groups.starts[group] as number; at < end; at++) {
-      // The value is what all of the group together have left.
+      // The value is what the whole group together left behind.
       const legs = [resultOf(rule, value + step * (end - 1 - at), mark)];
       outcomes[groups.members[at] as number] = { status: 'taken', legs, nowMs, replayed: false };
     }
@@ -187,17 +187,17 @@ function readAnswer(numbers: readonly number[], groups: Groups, size: number): B
     const [place = 0, status, value = 0, mark = 0] = numbers.slice(at, at + 4);
     const { rule, amount } = groups.legs[place - 1] as Leg;
     const result = resultOf(rule, value, mark);
-    // Of several some may suffice; where not even one does, none does.
+    // There may be enough for some of the group. Where there is not enough for one, all are refused.
     const isDecided = sizeOf(groups, place - 1) === 1 || result.left < amount;
-    const outcome = status === STATUS.refused && !isDecided ? 'apart' : notTaken(status, result, nowMs);
+    const outcome = status === STATUS.refused && !isDecided ? 'needs general' : notTaken(status, result, nowMs);
     for (const member of groups.members.slice(groups.starts[place - 1], groups.starts[place]))
       outcomes[member] = outcome;
   }
-  // What leaves one out is not the answer to this.
+  // An answer that leaves a spend out is not the answer to this batch.
   return outcomes.includes(undefined as never) ? [] : outcomes;
 }
 
-/** By hand: to split the text and to read each part took a tenth of the ledger's time. */
+/** Read by hand: splitting the text and parsing each part took a tenth of the ledger's time. */
 function numbersOf(text: string): number[] {
   const numbers: number[] = [];
   let number = 0;
@@ -221,8 +221,8 @@ function notTaken(status: number | undefined, result: LegResult, nowMs: number):
       return { status: 'stale', nowMs, fence: null };
     case STATUS.busy:
       return 'busy';
-    case APART:
-      return 'apart';
+    case NEEDS_GENERAL:
+      return 'needs general';
     default:
       throw new Error(`the database answered the unknown status ${status}`);
   }

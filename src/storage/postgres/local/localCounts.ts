@@ -1,16 +1,13 @@
 import { AHEAD_MS } from '../../../core/window.ts';
 import type { LocalCount, LocalCounts, LoadedCount } from '../../port/storage.ts';
 import { asUnavailable } from '../connection/databaseError.ts';
-import { GONE_AFTER_MS } from '../freshness/nodes.ts';
 import type { Pool } from '../connection/pool.ts';
 import type { Session } from '../connection/session.ts';
 
-/** A push may take this long; the next pull looks back further, so that none is missed. */
+/** How long a push may take. A pull looks back further than that, so that it misses none. */
 export const PUSH_TIMEOUT_MS = 1_500;
 const LOOK_BACK = '2 seconds';
-/** Who was seen in this time may come back, and is told by then what it has missed. */
-const AWAITED_MS = 600_000;
-/** Rows of other nodes that are looked at in one pull; the next one goes on from there. */
+/** Rows of other nodes that one pull reads. The next pull goes on from there. */
 export const MAX_PULLED = 10_000;
 
 interface SumRow extends Record<string, unknown> {
@@ -19,12 +16,10 @@ interface SumRow extends Record<string, unknown> {
   duration_ms: number;
   reset_at_ms: number;
   count: number;
-  /** Of the last row that was looked at, where there may be more; null: there are no more. */
+  /** The time of the last row that was read, when there may be more; null: there are no more. */
   last: string | null;
   /** How far back this pull would have to look. */
   back: string;
-  /** How long ago another node was last seen; null = there is none. */
-  unseen_ms: number | null;
 }
 
 interface LoadRow extends Record<string, unknown> {
@@ -52,16 +47,11 @@ export class PostgresLocalCounts implements LocalCounts {
    * A push that was under way during the round may be committed late, with a time that the round has passed already.
    */
   #nextRound: string | null = null;
-  /** Owners that will be asked for together, as soon as the question before is answered. */
+  /** Owners that the next load asks for together, once the present one is answered. */
   #gathering: { readonly owners: Set<string>; readonly rows: Promise<LoadRow[]> } | null = null;
   #lastLoad: Promise<unknown> = Promise.resolve();
   #onForgotten: () => void = () => {};
   #wasConnected = false;
-  #isAlone = false;
-  /** There is nobody, and nobody is awaited. */
-  #isQuiet = false;
-  /** Something was saved of which no other node would hear. */
-  #wasQuiet = false;
 
   constructor(session: Session, lookups: Pool, node: string) {
     this.#session = session;
@@ -69,11 +59,7 @@ export class PostgresLocalCounts implements LocalCounts {
     this.#node = node;
   }
 
-  get isAlone(): boolean {
-    return this.#isAlone;
-  }
-
-  /** Owners that are first seen while a question is under way are the next one, all together. */
+  /** Owners that are first seen while a load is in flight are loaded together by the next one. */
   async load(owner: string): Promise<readonly LoadedCount[]> {
     this.#gathering ??= this.#gather();
     this.#gathering.owners.add(owner);
@@ -94,21 +80,16 @@ export class PostgresLocalCounts implements LocalCounts {
     this.#onForgotten = listener;
   }
 
-  /** A new connection may lead to a server that has crashed or was promoted: the table is empty there. */
+  /** After a new connection: the server may have crashed, or another one was promoted, and its table is empty. */
   reconnected(): void {
     if (this.#wasConnected) this.#onForgotten();
     this.#wasConnected = true;
   }
 
-  /**
-   * Where there is nobody to tell, what is saved keeps the time at which it was last told: within a window no index has to be
-   * changed for it, and it takes half of the work. All of it is told when another node is seen.
-   */
   async sync(counts: readonly LocalCount[], isLast: boolean): Promise<readonly LocalCount[]> {
-    this.#wasQuiet ||= this.#isQuiet && counts.length > 0;
     const { rows } = await asUnavailable(
       this.#session.query<SumRow>({
-        name: 'sync_edge',
+        name: 'sync_local_counts',
         text: SYNC,
         values: [
           this.#node,
@@ -119,18 +100,10 @@ export class PostgresLocalCounts implements LocalCounts {
           counts.map(({ resetAtMs }) => resetAtMs),
           this.#next,
           isLast,
-          this.#isQuiet,
         ],
       }),
     );
     if (isLast && rows[0] !== undefined) this.#goOn(rows[0]);
-    const unseenMs = rows[0]?.unseen_ms ?? Infinity;
-    this.#isAlone = unseenMs >= GONE_AFTER_MS;
-    this.#isQuiet = unseenMs >= AWAITED_MS;
-    if (this.#wasQuiet && !this.#isQuiet) {
-      this.#wasQuiet = false;
-      this.#onForgotten();
-    }
     return rows.flatMap(({ owner, name, duration_ms, reset_at_ms, count }) =>
       owner === null ? [] : [{ owner, name, durationMs: duration_ms, resetAtMs: reset_at_ms, count }],
     );
@@ -156,7 +129,7 @@ export class PostgresLocalCounts implements LocalCounts {
 
   async #load(owners: readonly string[]): Promise<LoadRow[]> {
     const { rows } = await this.#lookups.query<LoadRow>({
-      name: 'load_edge',
+      name: 'load_local_counts',
       text: LOAD,
       values: [this.#node, owners],
     });
@@ -181,21 +154,21 @@ const LOAD = `WITH clock AS MATERIALIZED (
   SELECT owner, name, duration_ms, ${COUNTS_UNTIL},
     coalesce(sum(count) FILTER (WHERE node = $1), 0)::bigint AS own,
     coalesce(sum(count) FILTER (WHERE node <> $1), 0)::bigint AS others
-  FROM edge_counts seen CROSS JOIN clock
+  FROM local_counts seen CROSS JOIN clock
   WHERE owner = ANY ($2::text[]) AND ${COUNTS}
   GROUP BY 1, 2, 3, 4`;
 
 /** Pushes and pulls in one statement. The first pull of a node has nothing to look back to: it loads owners as they come. */
 const SYNC = `WITH mine AS (
-    INSERT INTO edge_counts (owner, name, duration_ms, node, count, reset_at_ms)
+    INSERT INTO local_counts (owner, name, duration_ms, node, count, reset_at_ms)
     SELECT DISTINCT ON (u.owner, u.name, u.duration_ms) u.owner, u.name, u.duration_ms, $1, u.count, u.reset_at_ms
     FROM unnest($2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[]) AS u(owner, name, duration_ms, count, reset_at_ms)
     ORDER BY u.owner, u.name, u.duration_ms, u.reset_at_ms DESC
     ON CONFLICT (owner, name, duration_ms, node)
     DO UPDATE SET count = excluded.count, reset_at_ms = excluded.reset_at_ms,
-      pushed_at = CASE WHEN $9 THEN edge_counts.pushed_at ELSE clock_timestamp() END
+      pushed_at = clock_timestamp()
   ), news AS (
-    SELECT owner, name, duration_ms, pushed_at FROM edge_counts
+    SELECT owner, name, duration_ms, pushed_at FROM local_counts
     WHERE $8 AND pushed_at > coalesce($7::timestamptz, now() - interval '${LOOK_BACK}') AND node <> $1
     ORDER BY pushed_at FETCH FIRST ${MAX_PULLED} ROWS WITH TIES
   ), clock AS MATERIALIZED (
@@ -203,7 +176,7 @@ const SYNC = `WITH mine AS (
   ), seen AS (
     SELECT e.*, clock.now_ms
     FROM (SELECT DISTINCT owner, name, duration_ms FROM news) n
-    JOIN edge_counts e ON e.owner = n.owner AND e.name = n.name AND e.duration_ms = n.duration_ms AND e.node <> $1
+    JOIN local_counts e ON e.owner = n.owner AND e.name = n.name AND e.duration_ms = n.duration_ms AND e.node <> $1
     CROSS JOIN clock
   ), sums AS (
     SELECT owner, name, duration_ms, ${COUNTS_UNTIL}, sum(count)::bigint AS count
@@ -212,6 +185,5 @@ const SYNC = `WITH mine AS (
     GROUP BY 1, 2, 3, 4
   )
   SELECT s.*, (now() - interval '${LOOK_BACK}')::text AS back,
-    (SELECT max(pushed_at)::text FROM news HAVING count(*) >= ${MAX_PULLED}) AS last,
-    ledger_now_v1(NULL) - (SELECT max(o.seen_at_ms) FROM nodes o WHERE o.id <> $1) AS unseen_ms
+    (SELECT max(pushed_at)::text FROM news HAVING count(*) >= ${MAX_PULLED}) AS last
   FROM (SELECT 1) one LEFT JOIN sums s ON true`;

@@ -15,7 +15,7 @@ import { withBalances } from '../../sql/balances.ts';
 import { mergeInserts } from '../../sql/statement.ts';
 import { writeStatements } from '../../sql/writes.ts';
 import { type AccountRow, readStates, toNumbers, toState, writeAccounts } from '../ledger/accountRows.ts';
-import { pauseBeforeAgain } from '../connection/retryPause.ts';
+import { pauseBeforeRetry } from '../connection/retryPause.ts';
 import type { LedgerClock } from '../ledger/ledgerClock.ts';
 import { noteChange } from '../freshness/changeNotices.ts';
 import { asUnavailable, kindOf, reasonOf } from '../connection/databaseError.ts';
@@ -25,12 +25,12 @@ import { prune } from './prune.ts';
 
 /** Account numbers that are fetched at one time. */
 const NUMBERS_BLOCK = 64;
-/** How often a change is made anew that got in the way of another transaction. */
+/** How often a change is retried that got in the way of another transaction. */
 const MAX_TRIES = 3;
 
 const FIND_WINDOW = 'SELECT account FROM adhoc_windows WHERE owner = $1 AND name = $2 AND duration_ms = $3';
 
-/** What is removed here is told exactly, whoever else removes windows of the same owner at the same time. */
+/** Answers exactly what it removes, even when others remove windows of the same owner at the same time. */
 const CLOSE_ENDED = `WITH step AS MATERIALIZED (
     SELECT name, duration_ms, account FROM adhoc_windows WHERE owner = $1 AND (name, duration_ms) > ($2, $3)
     ORDER BY name, duration_ms LIMIT $4
@@ -46,7 +46,7 @@ const CLOSE_ENDED = `WITH step AS MATERIALIZED (
   SELECT name, duration_ms AS "durationMs", (SELECT count(*) FROM step) AS looked, (SELECT count(*) FROM removed) AS closed
   FROM step ORDER BY name DESC, duration_ms DESC LIMIT 1`;
 
-/** Another state of the world than the change was made for. */
+/** The records or accounts are no longer those that the change was made for. */
 class Stale extends Error {}
 
 export interface ManagementOptions {
@@ -54,10 +54,10 @@ export interface ManagementOptions {
   readonly random: () => number;
 }
 
-/** What of the ledger is not a spend: changes, and reading. Each runs in a transaction of its own. */
+/** All of the ledger but the spends: changes and reads. Each runs in a transaction of its own. */
 export class Management {
   readonly #pool: Pool;
-  /** For what a verification waits for. */
+  /** Connections for what a verification waits for. */
   readonly #lookups: Pool;
   readonly #clock: LedgerClock;
   readonly #options: ManagementOptions;
@@ -82,7 +82,7 @@ export class Management {
         if (error instanceof StorageUnavailable || error instanceof StorageOutcomeUnknown) throw error;
         const kind = kindOf(error);
         if (kind === 'refused') return { status: 'stale', nowMs: this.#clock.nowMs() };
-        if (kind === 'again' && tries < MAX_TRIES) await pauseBeforeAgain(tries, this.#options.random);
+        if (kind === 'again' && tries < MAX_TRIES) await pauseBeforeRetry(tries, this.#options.random);
         else throw new StorageUnavailable(`The database cannot be asked (${reasonOf(error)}); nothing was changed.`);
       }
     }
@@ -98,9 +98,9 @@ export class Management {
     return { status: 'taken', legs, nowMs, replayed: true };
   }
 
-  /** With a lock, which is a write: it waits for the standby that the charge itself may have missed. */
+  /** Reads with a lock, which is a write: it waits for the standby that the spend itself may have missed. */
   async #lockReplay(partition: 0 | 1, { scope, id }: IdempotencyKey): Promise<ReplayRow | null> {
-    const text = `SELECT request_digest, outcome FROM replays_${partition} WHERE scope = $1 AND id = $2 FOR UPDATE`;
+    const text = `SELECT request_digest, outcome FROM idempotency_${partition} WHERE scope = $1 AND id = $2 FOR UPDATE`;
     const { rows } = await asUnavailable(this.#lookups.query<ReplayRow>({ text, values: [scope, id] }));
     return rows[0] ?? null;
   }
@@ -114,7 +114,7 @@ export class Management {
     return accounts.map((id) => states.get(id));
   }
 
-  /** Numbers are taken in blocks; what a process does not use is never used. */
+  /** Takes numbers in blocks. Numbers that a process does not use stay unused. */
   async reserveAccounts(count: number): Promise<readonly number[]> {
     while (this.#numbers.length < count) {
       const { rows } = await this.#read<{ number: number }>(
@@ -147,7 +147,7 @@ export class Management {
   }
 
   async closeEndedWindows(owner: string, count: number, after: WindowCursor | null): Promise<ClosedWindows> {
-    const values = [owner, after?.name ?? '', after?.durationMs ?? 0, count, this.#clock.said];
+    const values = [owner, after?.name ?? '', after?.durationMs ?? 0, count, this.#clock.givenMs];
     const { rows } = await this.#read<ClosedRow>(CLOSE_ENDED, values);
     const [row] = rows;
     if (row === undefined) return { looked: 0, closed: 0, last: null };
@@ -156,8 +156,8 @@ export class Management {
   }
 
   async #openWindow({ owner, name, durationMs }: WindowName, max: number | null): Promise<number | null> {
-    const text = max === 0 ? FIND_WINDOW : 'SELECT ledger_open_window_v2($1, $2, $3, $4, $5) AS account';
-    const values = [owner, name, durationMs, ...(max === 0 ? [] : [this.#clock.said, max])];
+    const text = max === 0 ? FIND_WINDOW : 'SELECT ledger_open_window_v1($1, $2, $3, $4, $5) AS account';
+    const values = [owner, name, durationMs, ...(max === 0 ? [] : [this.#clock.givenMs, max])];
     const { rows } = await asUnavailable(this.#lookups.query<{ account: number | null }>({ text, values }));
     return rows[0]?.account ?? null;
   }
@@ -213,13 +213,13 @@ export class Management {
     changes: readonly AccountChange[],
   ): Promise<{ nowMs: number; before: (AccountState | undefined)[]; after: (AccountState | null)[] }> {
     const ids = changes.map(({ account }) => account);
-    const said = this.#clock.said === null ? 'NULL' : String(this.#clock.said);
-    const lock = `SELECT ledger_lock_v1('{${ids.join(',')}}'::bigint[], ${said}::bigint)::text AS numbers`;
+    const givenMs = this.#clock.givenMs === null ? 'NULL' : String(this.#clock.givenMs);
+    const lock = `SELECT ledger_lock_v1('{${ids.join(',')}}'::bigint[], ${givenMs}::bigint)::text AS numbers`;
     const startedAtMs = this.#clock.startMs();
     // Two statements, two results; the type of the driver knows of one.
     const results = (await ask(`BEGIN; ${lock}`)) as unknown as readonly { rows: { numbers: string }[] }[];
     const [nowMs = 0, ...numbers] = toNumbers(results[1]?.rows[0]?.numbers ?? '{}');
-    // A change that was made for another refill epoch is made again at once.
+    // The caller reads this clock when the change was made for another refill epoch, and makes it again at once.
     this.#clock.keepWithin(startedAtMs, nowMs);
     const states = readStates(numbers);
     const before = changes.map(({ account }) => states.get(account));

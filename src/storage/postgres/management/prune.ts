@@ -6,17 +6,17 @@ import type { Pool } from '../connection/pool.ts';
 /** Rows that one step removes at the most. */
 const STEP = 1000;
 
-/** Tables whose rows go when the time in a column has passed; there is an index on each that can be large. */
+/** Tables whose rows are removed when the time in a column has passed. Those that can be large have an index on it. */
 const ENDED_BY = [
-  ['edge_counts', 'reset_at_ms'],
-  ['lanes', 'used_at_ms'],
+  ['local_counts', 'reset_at_ms'],
+  ['committers', 'used_at_ms'],
   ['nodes', 'seen_at_ms'],
   ['changes', 'at_ms'],
   ['former_secrets', 'until_ms'],
   ['tally_marks', 'at_ms'],
 ] as const;
 
-/** Steps in which windows are looked at in one turn. */
+/** Steps of one turn that look at windows. */
 const WINDOW_STEPS = 10;
 
 export interface PruneOptions {
@@ -31,7 +31,7 @@ export interface Pruned {
   readonly failures: readonly unknown[];
 }
 
-/** Removes what has ended. Each part by itself: one that fails does not keep the others. All nodes may do it at the same time. */
+/** Removes what has ended. A part that fails does not stop the others. All nodes may prune at the same time. */
 export async function prune(
   pool: Pool,
   clock: LedgerClock,
@@ -39,13 +39,13 @@ export async function prune(
 ): Promise<Pruned> {
   const { rows: answer } = await pool.query<{ now: number }>({
     text: 'SELECT ledger_now_v1($1) AS now',
-    values: [clock.said],
+    values: [clock.givenMs],
   });
   const nowMs = answer[0]?.now ?? 0;
   const endedByMs = nowMs - PRUNE_GRACE_MS;
   let nextWindow = windowsFrom;
   const parts: readonly (() => Promise<void>)[] = [
-    () => rotateReplays(pool, nowMs, retentionMs),
+    () => rotateIdempotency(pool, nowMs, retentionMs),
     ...ENDED_BY.map((rows) => () => removeRows(pool, rows, endedByMs)),
     async () => {
       nextWindow = await closeWindows(pool, endedByMs, windowsFrom);
@@ -60,23 +60,23 @@ export async function prune(
  * When the running partition has run for the retention, the other one is emptied and runs on: an idempotency key lives for at
  * least one retention. A clock that was set back starts the count anew.
  */
-async function rotateReplays(pool: Pool, nowMs: number, retentionMs: number): Promise<void> {
+async function rotateIdempotency(pool: Pool, nowMs: number, retentionMs: number): Promise<void> {
   await pool.use(async (ask) => {
     await ask('BEGIN');
     try {
       const { rows } = await ask<{ partition: number; since_ms: number | null }>(
-        'SELECT partition, since_ms FROM replay_partition FOR UPDATE',
+        'SELECT partition, since_ms FROM idempotency_partition FOR UPDATE',
       );
       const [running] = rows;
       const sinceMs = running?.since_ms ?? Infinity;
       if (nowMs < sinceMs) {
-        await ask({ text: 'UPDATE replay_partition SET since_ms = $1', values: [nowMs] });
+        await ask({ text: 'UPDATE idempotency_partition SET since_ms = $1', values: [nowMs] });
       } else if (nowMs >= sinceMs + retentionMs) {
         const next = running?.partition === 0 ? 1 : 0;
-        // A dump may hold it for long, and spends would queue behind this: the next pass tries again.
+        // A dump may hold the table for long, and spends would queue behind this: it gives up, and the next turn tries again.
         await ask(`SET LOCAL lock_timeout = '50ms'`);
-        await ask(`TRUNCATE replays_${next}`);
-        await ask({ text: 'UPDATE replay_partition SET partition = $1, since_ms = $2', values: [next, nowMs] });
+        await ask(`TRUNCATE idempotency_${next}`);
+        await ask({ text: 'UPDATE idempotency_partition SET partition = $1, since_ms = $2', values: [next, nowMs] });
       }
       await ask('COMMIT');
     } catch (error) {

@@ -3,44 +3,22 @@ import type { Client } from 'pg';
 import { StorageUnavailable } from '../../port/storage.ts';
 import { WrongServer } from '../connection/connector.ts';
 import { kindOf } from '../connection/databaseError.ts';
-import { WORDS_FILLED_TO } from './fillWords.ts';
-import { SCHEMA_V1 } from './schemaV1.ts';
-import { INDEXES_V2, SCHEMA_V2 } from './schemaV2.ts';
-import { INDEXES_V3, SCHEMA_V3 } from './schemaV3.ts';
-import { INDEXES_V4, SCHEMA_V4 } from './schemaV4.ts';
 import { TEXT } from './textType.ts';
 
-interface Migration {
+export interface Migration {
   readonly sql: string;
-  /** What follows in a second transaction, because it takes as long as there are rows. */
+  /** Indexes on tables with many rows: built in a second transaction, because that takes as long as there are rows. */
   readonly indexes: string;
   /** The oldest program that can work with the schema after it, by the schema version that program was made for. */
   readonly compatibleFrom: number;
 }
 
-/**
- * Forward migrations: entry N brings version N to N + 1. An entry that was released is never edited. A program of the version
- * before goes on working on the new schema, so that nodes can be replaced one by one: columns are added with a default,
- * functions get a new name, and what is not used any more is removed one version later.
- */
-export const MIGRATIONS: readonly Migration[] = [
-  { compatibleFrom: 1, sql: SCHEMA_V1, indexes: '' },
-  { compatibleFrom: 1, sql: SCHEMA_V2, indexes: INDEXES_V2 },
-  { compatibleFrom: 1, sql: SCHEMA_V3, indexes: INDEXES_V3 },
-  { compatibleFrom: 4, sql: SCHEMA_V4, indexes: INDEXES_V4 },
-];
-
-export const SCHEMA_VERSION = MIGRATIONS.length;
-
 /** Any number, the same for all nodes of all versions: who holds it migrates. */
 const MIGRATION_LOCK = 7_218_530_411;
 
-/** The version after which there is an index of words, which the keys until then have to be put into: see fillWords.ts. */
-const WORDS_SINCE = 1;
-
-/** What stands in the way of a migration must not keep it in the way of everyone else: it gives up its place and tries again. */
+/** While a migration waits for a lock, all requests queue behind it: it gives up its place, and tries again. */
 export interface Patience {
-  /** All requests queue behind a migration that waits for a lock. Shorter than it takes the database to look for a deadlock. */
+  /** Shorter than it takes the database to look for a deadlock. */
   readonly lockTimeoutMs: number;
   readonly tries: number;
   readonly pauseMs: number;
@@ -49,6 +27,8 @@ export interface Patience {
 const PATIENCE: Patience = { lockTimeoutMs: 500, tries: 20, pauseMs: 1_500 };
 
 export interface MigrateOptions {
+  /** All that this program knows of; its schema version is their number. */
+  readonly migrations: readonly Migration[];
   readonly newWorkspaceId: () => string;
   /** May bring an older schema to the version of this program; otherwise it is refused. */
   readonly upgrades: boolean;
@@ -76,26 +56,26 @@ export async function migrate(client: Client, options: MigrateOptions): Promise<
 
 /** One transaction for what is quick, one for the indexes: while those are built everything can be read. */
 async function migrateOnce(client: Client, options: MigrateOptions, lockTimeoutMs: number): Promise<void> {
-  await alone(client, lockTimeoutMs, async (known) => {
+  const { migrations } = options;
+  await exclusively(client, lockTimeoutMs, async (known) => {
     const version = Number(known.get('schema_version') ?? 0);
-    refuseOthers(version, Number(known.get('schema_compatible_from') ?? 0), options.upgrades);
-    for (const { sql } of MIGRATIONS.slice(version)) await client.query(sql);
-    if (version === WORDS_SINCE) await put(client, WORDS_FILLED_TO, '');
-    if (version < SCHEMA_VERSION) {
-      await put(client, 'schema_version', String(SCHEMA_VERSION));
-      await put(client, 'schema_compatible_from', String(MIGRATIONS.at(-1)?.compatibleFrom ?? 0));
+    refuseOthers(version, Number(known.get('schema_compatible_from') ?? 0), options);
+    for (const { sql } of migrations.slice(version)) await client.query(sql);
+    if (version < migrations.length) {
+      await put(client, 'schema_version', String(migrations.length));
+      await put(client, 'schema_compatible_from', String(migrations.at(-1)?.compatibleFrom ?? 0));
     }
     if (!known.has('workspace_id')) await put(client, 'workspace_id', options.newWorkspaceId());
   });
-  await alone(client, lockTimeoutMs, async (known) => {
-    const version = Number(known.get('indexes_version') ?? 1);
-    for (const { indexes } of MIGRATIONS.slice(version)) await client.query(indexes);
-    if (version < SCHEMA_VERSION) await put(client, 'indexes_version', String(SCHEMA_VERSION));
+  await exclusively(client, lockTimeoutMs, async (known) => {
+    const version = Number(known.get('indexes_version') ?? 0);
+    for (const { indexes } of migrations.slice(version)) if (indexes !== '') await client.query(indexes);
+    if (version < migrations.length) await put(client, 'indexes_version', String(migrations.length));
   });
 }
 
-/** A transaction that no other node that starts is in at the same time. */
-async function alone(
+/** One transaction at a time among all nodes that start. */
+async function exclusively(
   client: Client,
   lockTimeoutMs: number,
   work: (known: ReadonlyMap<string, string>) => Promise<void>,
@@ -115,15 +95,16 @@ async function alone(
   }
 }
 
-function refuseOthers(version: number, compatibleFrom: number, upgrades: boolean): void {
-  if (version > SCHEMA_VERSION && compatibleFrom > SCHEMA_VERSION) {
+function refuseOthers(version: number, compatibleFrom: number, { migrations, upgrades }: MigrateOptions): void {
+  const own = migrations.length;
+  if (version > own && compatibleFrom > own) {
     throw new WrongServer(
-      `The database has schema version ${version}, which needs a program for version ${compatibleFrom} or newer; this one is for ${SCHEMA_VERSION}.`,
+      `The database has schema version ${version}, which needs a program for version ${compatibleFrom} or newer; this one is for ${own}.`,
     );
   }
-  if (version > 0 && version < SCHEMA_VERSION && !upgrades) {
+  if (version > 0 && version < own && !upgrades) {
     throw new WrongServer(
-      `The database has schema version ${version}, and this program is for ${SCHEMA_VERSION}. Start keystile serve, which brings it there.`,
+      `The database has schema version ${version}, and this program is for ${own}. Start keystile serve, which brings it there.`,
     );
   }
 }

@@ -1,9 +1,4 @@
-import { FENCE_ARGUMENTS, READ_FENCES } from '../ledger/fences.ts';
-
-/**
- * What the ledger does inside the database. Each function has its version in its name and is never edited once released: an
- * older node goes on calling the old one while nodes are replaced one by one.
- */
+import { FENCE_ARGUMENTS, READ_FENCES } from './readFences.ts';
 
 /** Rules of a leg, and what their five numbers (arguments r1 to r5) are. */
 export const LEG_RULE = {
@@ -19,19 +14,6 @@ export const LEG_RULE = {
 /** Statuses in the answer. After each: number of the leg that refused, number of legs; then (left, reset) of each leg. */
 export const STATUS = { taken: 0, refused: 1, stale: 2, conflict: 3, crowded: 4, busy: 5, replayed: 6 } as const;
 
-/** The lane of a batch has no row: it was idle for so long that it was removed. */
-export const NO_LANE = 'KS001';
-/** The number of a batch was taken by its own node, which gave it up. */
-export const NUMBER_BURNT = 'KS002';
-
-/**
- * The clock of the ledger, in milliseconds. A caller that brings its own time (a test) is believed.
- */
-const NOW = `
-CREATE FUNCTION ledger_now_v1(at_ms bigint) RETURNS bigint LANGUAGE sql VOLATILE AS $$
-  SELECT coalesce(at_ms, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint)
-$$;`;
-
 /**
  * One batch of spends, exactly as core/spend decides them one by one. `ids` are the accounts, ascending and each once; a leg
  * names its account by its place among them. Without `waits` a row that another transaction holds is left alone, and
@@ -39,27 +21,23 @@ $$;`;
  *
  * The order matters: first the locks, in the order of the ids, then the clock, then what is known of idempotency keys, in a
  * statement of its own (in the one that locks it would see what was there before the locks were waited for).
- *
- * Most batches have spends of one leg, each on another account, and no idempotency keys: no spend can see what another one
- * did, and one statement decides them all, which takes a tenth less time. Its parts are materialized: merged by the
- * planner, every expression would be set up many times over.
  */
-const spend = (name: string, room: string, moreArguments = '', first = ''): string => `
-CREATE FUNCTION ${name}(
-  lane bigint, batch bigint, waits boolean, at_ms bigint, ids bigint[], spend_legs int[],
+export const SPEND_FUNCTION = `
+CREATE FUNCTION ledger_spend_v1(
+  committer bigint, batch bigint, waits boolean, at_ms bigint, ids bigint[], spend_legs int[],
   places int[], amounts bigint[], leg_revisions bigint[], rules int[],
   r1 bigint[], r2 bigint[], r3 bigint[], r4 bigint[], r5 bigint[],
-  spend_idem int[], idem_scope int[], idem_id text[], idem_digest text[], scopes text[], max_live int${moreArguments}
+  spend_idem int[], idem_scope int[], idem_id text[], idem_digest text[], scopes text[], max_live int, ${FENCE_ARGUMENTS}
 ) RETURNS text LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
   n_ids int := coalesce(cardinality(ids), 0);
   n_idem int := coalesce(cardinality(idem_id), 0);
   n_spends int := coalesce(cardinality(spend_legs), 0);
   -- Of each account, in the order of the ids: 0 = not there, 1 = ours, 2 = held by someone.
-  seen int[]; kinds int[]; tids tid[]; vals bigint[]; marks bigint[]; dues bigint[]; revs bigint[];
+  seen int[]; kinds int[]; vals bigint[]; marks bigint[]; dues bigint[]; revs bigint[];
   dirty boolean[] := array_fill(false, ARRAY[n_ids]);
   -- Of the rows that were locked, before they are brought into that order.
-  l_ids bigint[]; l_tids tid[]; l_kinds int[]; l_vals bigint[]; l_marks bigint[]; l_dues bigint[]; l_revs bigint[];
+  l_ids bigint[]; l_kinds int[]; l_vals bigint[]; l_marks bigint[]; l_dues bigint[]; l_revs bigint[];
   -- Of the legs of one spend: as the account stands now, and after the spend.
   cur_val bigint[]; cur_mark bigint[]; new_val bigint[]; new_mark bigint[]; new_due bigint[];
   rep_digest text[] := array_fill(NULL::text, ARRAY[n_idem]);
@@ -72,67 +50,17 @@ DECLARE
   v bigint; m bigint; d bigint; passed bigint; target bigint; status int; refused_by int; told bigint[];
   part int; broken text;
 BEGIN
-  ${first}
+  ${READ_FENCES}
   IF waits THEN
-    SELECT array_agg(l.id), array_agg(l.kind), array_agg(l.value), array_agg(l.mark), array_agg(l.due_at_ms), array_agg(l.revision),
-      array_agg(l.ctid)
-    INTO l_ids, kinds, vals, marks, dues, revs, tids
-    FROM (SELECT a.*, a.ctid FROM accounts a WHERE a.id = ANY (ids) ORDER BY a.id FOR UPDATE) l;
+    SELECT array_agg(l.id), array_agg(l.kind), array_agg(l.value), array_agg(l.mark), array_agg(l.due_at_ms), array_agg(l.revision)
+    INTO l_ids, kinds, vals, marks, dues, revs
+    FROM (SELECT a.* FROM accounts a WHERE a.id = ANY (ids) ORDER BY a.id FOR UPDATE) l;
   ELSE
-    SELECT array_agg(l.id), array_agg(l.kind), array_agg(l.value), array_agg(l.mark), array_agg(l.due_at_ms), array_agg(l.revision),
-      array_agg(l.ctid)
-    INTO l_ids, kinds, vals, marks, dues, revs, tids
-    FROM (SELECT a.*, a.ctid FROM accounts a WHERE a.id = ANY (ids) ORDER BY a.id FOR UPDATE SKIP LOCKED) l;
+    SELECT array_agg(l.id), array_agg(l.kind), array_agg(l.value), array_agg(l.mark), array_agg(l.due_at_ms), array_agg(l.revision)
+    INTO l_ids, kinds, vals, marks, dues, revs
+    FROM (SELECT a.* FROM accounts a WHERE a.id = ANY (ids) ORDER BY a.id FOR UPDATE SKIP LOCKED) l;
   END IF;
   now_ := ledger_now_v1(at_ms);
-
-  IF l_ids = ids AND n_idem = 0 AND n_spends = n_ids AND cardinality(places) = n_ids AND NOT (0 = ANY (spend_legs)) THEN
-    WITH asked AS MATERIALIZED (
-      SELECT u.*, vals[u.place] AS v0, marks[u.place] AS m0, dues[u.place] AS d0,
-        (revs[u.place] <> u.revision OR kinds[u.place] <> CASE WHEN u.rule = ${LEG_RULE.window} THEN 1 ELSE 0 END
-          OR (u.rule IN (${LEG_RULE.restore}, ${LEG_RULE.add}) AND (now_ < u.r2 OR now_ >= u.r3))) AS is_stale
-      FROM unnest(places, amounts, leg_revisions, rules, r1, r2, r3, r4, r5) AS u(place, amount, revision, rule, r1, r2, r3, r4, r5)
-    ), standing AS MATERIALIZED (
-      SELECT a.*,
-        CASE WHEN a.rule = ${LEG_RULE.window} THEN CASE WHEN now_ >= a.m0 THEN 0 ELSE a.v0 END
-          WHEN a.rule = ${LEG_RULE.credits} OR a.r1 <= a.m0 THEN a.v0
-          WHEN a.rule = ${LEG_RULE.restore} THEN greatest(a.v0, a.r4)
-          WHEN a.r4 = 0 THEN a.v0
-          WHEN a.r1 - a.m0 > (a.r5 - a.v0) / a.r4 THEN greatest(a.v0, a.r5)
-          ELSE a.v0 + a.r4 * (a.r1 - a.m0) END AS v,
-        CASE WHEN a.rule = ${LEG_RULE.window} THEN CASE WHEN now_ >= a.m0 THEN (now_ / a.r2 + 1) * a.r2 ELSE a.m0 END
-          WHEN a.rule = ${LEG_RULE.credits} THEN a.m0 ELSE greatest(a.m0, a.r1) END AS m,
-        CASE WHEN a.rule IN (${LEG_RULE.restore}, ${LEG_RULE.add}) THEN greatest(a.d0, a.r3) ELSE a.d0 END AS d
-      FROM asked a
-    ), decided AS MATERIALIZED (
-      SELECT s.*, CASE WHEN s.is_stale THEN ${STATUS.stale}
-        WHEN s.rule = ${LEG_RULE.window} THEN CASE WHEN s.v + s.amount <= s.r1 THEN ${STATUS.taken} ELSE ${STATUS.refused} END
-        WHEN s.v >= s.amount THEN ${STATUS.taken} ELSE ${STATUS.refused} END AS status_
-      FROM standing s
-    ), done AS MATERIALIZED (
-      SELECT t.*, CASE WHEN t.status_ <> ${STATUS.taken} THEN t.v WHEN t.rule = ${LEG_RULE.window} THEN t.v + t.amount
-        ELSE t.v - t.amount END AS after
-      FROM decided t
-    )
-    SELECT string_agg(CASE WHEN e.status_ = ${STATUS.stale} THEN '${STATUS.stale},-1,0' ELSE
-        e.status_ || CASE WHEN e.status_ = ${STATUS.refused} THEN ',0,1,' ELSE ',-1,1,' END ||
-        CASE WHEN e.rule = ${LEG_RULE.window} THEN greatest(0, e.r1 - e.after) || ',' || e.m
-          ELSE e.after || ',' || CASE WHEN e.rule = ${LEG_RULE.credits} THEN 0 ELSE e.r3 END END END, ','),
-      array_agg(tids[e.place]) FILTER (WHERE e.status_ = ${STATUS.taken} AND e.amount > 0),
-      array_agg(e.after) FILTER (WHERE e.status_ = ${STATUS.taken} AND e.amount > 0),
-      array_agg(e.m) FILTER (WHERE e.status_ = ${STATUS.taken} AND e.amount > 0),
-      array_agg(e.d) FILTER (WHERE e.status_ = ${STATUS.taken} AND e.amount > 0)
-    INTO verdicts_, l_tids, l_vals, l_marks, l_dues FROM done e;
-    verdicts_ := now_ || ',' || verdicts_;
-    IF l_tids IS NULL THEN RETURN verdicts_; END IF;
-    -- By their place in the table, which is known and cannot change while they are locked; a miss would be a lost spend.
-    UPDATE accounts a SET value = u.value, mark = u.mark, due_at_ms = u.due${room}
-    FROM unnest(l_tids, l_vals, l_marks, l_dues) AS u(tid, value, mark, due) WHERE a.ctid = u.tid;
-    GET DIAGNOSTICS n = ROW_COUNT;
-    IF n <> cardinality(l_tids) THEN RAISE EXCEPTION 'a locked account has moved' USING ERRCODE = 'serialization_failure'; END IF;
-    PERFORM ledger_note_v1(lane, batch, verdicts_, now_);
-    RETURN verdicts_;
-  END IF;
 
   IF l_ids = ids THEN
     seen := array_fill(1, ARRAY[n_ids]);
@@ -159,16 +87,16 @@ BEGIN
       SELECT u.at, r.request_digest, r.outcome
       FROM unnest(idem_scope, idem_id) WITH ORDINALITY AS u(scope_at, id, at)
       JOIN LATERAL (
-        SELECT request_digest, outcome FROM replays_0 WHERE scope = scopes[u.scope_at] AND id = u.id
+        SELECT request_digest, outcome FROM idempotency_0 WHERE scope = scopes[u.scope_at] AND id = u.id
         UNION ALL
-        SELECT request_digest, outcome FROM replays_1 WHERE scope = scopes[u.scope_at] AND id = u.id
+        SELECT request_digest, outcome FROM idempotency_1 WHERE scope = scopes[u.scope_at] AND id = u.id
       ) r ON true
     LOOP
       rep_digest[row_.at] := row_.request_digest; rep_outcome[row_.at] := row_.outcome;
     END LOOP;
     SELECT array_agg(
       (SELECT count(*) FROM (
-        SELECT 1 FROM replays_0 WHERE scope = u.scope UNION ALL SELECT 1 FROM replays_1 WHERE scope = u.scope LIMIT max_live
+        SELECT 1 FROM idempotency_0 WHERE scope = u.scope UNION ALL SELECT 1 FROM idempotency_1 WHERE scope = u.scope LIMIT max_live
       ) x) ORDER BY u.at)::int[]
     INTO live FROM unnest(scopes) WITH ORDINALITY AS u(scope, at);
   END IF;
@@ -283,123 +211,20 @@ BEGIN
   verdicts_ := now_ || ',' || array_to_string(answer[1:w], ',');
   IF NOT any_dirty THEN RETURN verdicts_; END IF;
 
-  UPDATE accounts a SET value = u.value, mark = u.mark, due_at_ms = u.due${room}
+  UPDATE accounts a SET value = u.value, mark = u.mark, due_at_ms = u.due, padding = NULL
   FROM unnest(ids, vals, marks, dues, dirty) AS u(id, value, mark, due, is_dirty)
   WHERE u.is_dirty AND a.id = u.id;
 
   IF cardinality(kept_at) > 0 THEN
-    SELECT partition INTO part FROM replay_partition;
+    SELECT partition INTO part FROM idempotency_partition;
     IF part = 0 THEN
-      INSERT INTO replays_0 (scope, id, request_digest, outcome)
+      INSERT INTO idempotency_0 (scope, id, request_digest, outcome)
       SELECT scopes[idem_scope[u.k]], idem_id[u.k], idem_digest[u.k], u.outcome FROM unnest(kept_at, kept_outcome) AS u(k, outcome);
     ELSE
-      INSERT INTO replays_1 (scope, id, request_digest, outcome)
+      INSERT INTO idempotency_1 (scope, id, request_digest, outcome)
       SELECT scopes[idem_scope[u.k]], idem_id[u.k], idem_digest[u.k], u.outcome FROM unnest(kept_at, kept_outcome) AS u(k, outcome);
     END IF;
   END IF;
-  PERFORM ledger_note_v1(lane, batch, verdicts_, now_);
+  PERFORM ledger_note_v1(committer, batch, verdicts_, now_);
   RETURN verdicts_;
 END $$;`;
-
-/** The number of a batch is taken with the batch: who finds it taken knows that the batch was done, and how. */
-const NOTE = `
-CREATE FUNCTION ledger_note_v1(lane bigint, number bigint, answer text, now_ms bigint) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
-BEGIN
-  UPDATE lanes AS t SET batch = number, verdicts = answer, used_at_ms = now_ms WHERE t.id = lane AND t.batch < number;
-  IF FOUND THEN RETURN; END IF;
-  IF EXISTS (SELECT 1 FROM lanes AS t WHERE t.id = lane) THEN
-    RAISE EXCEPTION 'batch % of lane % was given up', number, lane USING ERRCODE = '${NUMBER_BURNT}';
-  END IF;
-  RAISE EXCEPTION 'there is no lane %', lane USING ERRCODE = '${NO_LANE}';
-END $$;`;
-
-/**
- * What became of a batch whose answer did not arrive. Takes its number if it is free: then the batch was not done and never
- * will be (NULL). Writes in any case, so that the answer waits for the standby that the batch's commit may have missed.
- */
-const RESOLVE = `
-CREATE FUNCTION ledger_resolve_v1(lane bigint, number bigint) RETURNS text LANGUAGE plpgsql VOLATILE AS $$
-DECLARE
-  known text;
-BEGIN
-  UPDATE lanes AS t SET batch = number, verdicts = NULL WHERE t.id = lane AND t.batch < number;
-  IF FOUND THEN RETURN NULL; END IF;
-  UPDATE lanes AS t SET resolved = t.resolved + 1 WHERE t.id = lane AND t.batch = number RETURNING t.verdicts INTO known;
-  RETURN known;
-END $$;`;
-
-/** The account of an ad-hoc window, made on first use; NULL when its owner has as many live ones as allowed. */
-function openWindow(name: string, isBounded: string, lockedBy: string): string {
-  return `
-CREATE FUNCTION ${name}(of_owner text, of_name text, of_duration bigint, at_ms bigint, max_windows int)
-RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$
-DECLARE
-  found_account bigint; now_ bigint;
-BEGIN
-  SELECT w.account INTO found_account FROM adhoc_windows w
-  WHERE w.owner = of_owner AND w.name = of_name AND w.duration_ms = of_duration;
-  IF FOUND THEN RETURN found_account; END IF;
-  -- One at a time: the next one sees what this one made, and the bound of an owner holds.
-  PERFORM pg_advisory_xact_lock(hashtextextended(${lockedBy}, 1));
-  SELECT w.account INTO found_account FROM adhoc_windows w
-  WHERE w.owner = of_owner AND w.name = of_name AND w.duration_ms = of_duration;
-  IF FOUND THEN RETURN found_account; END IF;
-  now_ := ledger_now_v1(at_ms);
-  IF ${isBounded} THEN
-    IF (SELECT count(*) FROM adhoc_windows w WHERE w.owner = of_owner) >= max_windows THEN
-      PERFORM ledger_close_windows_v1(ARRAY(SELECT w.account FROM adhoc_windows w WHERE w.owner = of_owner), now_);
-      IF (SELECT count(*) FROM adhoc_windows w WHERE w.owner = of_owner) >= max_windows THEN RETURN NULL; END IF;
-    END IF;
-  END IF;
-  found_account := nextval('account_numbers');
-  -- It runs from now on: one that has never been used is not one that has ended.
-  INSERT INTO accounts (id, kind, value, mark, due_at_ms, revision)
-  VALUES (found_account, 1, 0, (now_ / of_duration + 1) * of_duration, 0, 0);
-  INSERT INTO adhoc_windows (owner, name, duration_ms, account) VALUES (of_owner, of_name, of_duration, found_account);
-  RETURN found_account;
-END $$;`;
-}
-
-/** Removes those of these windows that ended by then; one that a spend holds right now is left for the next time. */
-const CLOSE_WINDOWS = `
-CREATE FUNCTION ledger_close_windows_v1(these bigint[], ended_by_ms bigint) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
-DECLARE
-  ended bigint[];
-BEGIN
-  ended := ARRAY(
-    SELECT a.id FROM accounts a WHERE a.id = ANY (these) AND a.mark <= ended_by_ms ORDER BY a.id FOR UPDATE SKIP LOCKED
-  );
-  DELETE FROM adhoc_windows w WHERE w.account = ANY (ended);
-  DELETE FROM accounts a WHERE a.id = ANY (ended);
-END $$;`;
-
-/** Locks accounts in the order of their ids, then reads the clock: now, and six numbers of each account that is there. */
-const LOCK = `
-CREATE FUNCTION ledger_lock_v1(ids bigint[], at_ms bigint) RETURNS bigint[] LANGUAGE plpgsql VOLATILE AS $$
-DECLARE
-  answer bigint[] := '{0}'; row_ record;
-BEGIN
-  FOR row_ IN SELECT * FROM accounts a WHERE a.id = ANY (ids) ORDER BY a.id FOR UPDATE LOOP
-    answer := answer || ARRAY[row_.id, row_.kind, row_.value, row_.mark, row_.due_at_ms, row_.revision];
-  END LOOP;
-  answer[1] := ledger_now_v1(at_ms);
-  RETURN answer;
-END $$;`;
-
-const OPEN_WINDOW = openWindow('ledger_open_window_v1', 'TRUE', 'of_owner');
-
-export const FUNCTIONS_V1 = [NOW, LOCK, CLOSE_WINDOWS, NOTE, spend('ledger_spend_v1', ''), RESOLVE, OPEN_WINDOW].join(
-  '\n',
-);
-
-/** Without a maximum the windows of the owner are not counted, and do not wait for each other: a namespace has very many. */
-export const FUNCTIONS_V2 = openWindow(
-  'ledger_open_window_v2',
-  'max_windows IS NOT NULL',
-  'CASE WHEN max_windows IS NULL THEN of_owner || chr(31) || of_duration || chr(31) || of_name ELSE of_owner END',
-);
-
-/** A changed account gives up its room. */
-export const SPEND_V2 = spend('ledger_spend_v2', ', room = NULL');
-
-export const SPEND_V3 = spend('ledger_spend_v3', ', room = NULL', `, ${FENCE_ARGUMENTS}`, READ_FENCES);

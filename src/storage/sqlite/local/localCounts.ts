@@ -9,7 +9,6 @@ import type { SqliteThread } from '../thread/threadClient.ts';
 /** Saves local counts in analytics.db, in its thread. No spend waits for that, and verification goes on without it. */
 export class SqliteLocalCounts implements LocalCounts {
   readonly isShared = false;
-  readonly isAlone = true;
   readonly #thread: LazyThread;
   readonly #select;
   #forgotten: () => void = () => {};

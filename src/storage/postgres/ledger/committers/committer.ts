@@ -1,64 +1,60 @@
 import type { Client } from 'pg';
 
-import { StorageOutcomeUnknown, StorageUnavailable } from '../../port/storage.ts';
-import type { Batch, BatchOutcome, Waits } from './batch.ts';
-import type { LedgerClock } from './ledgerClock.ts';
-import { type Connector, withDeadline } from '../connection/connector.ts';
-import { doubtOf } from '../connection/commitNotices.ts';
-import { ConnectionLost, kindOf, reasonOf, stateOf } from '../connection/databaseError.ts';
-import { NO_LANE, NUMBER_BURNT } from '../schema/spendFunction.ts';
-import { Session } from '../connection/session.ts';
-import { WAITED_TOO_LONG } from '../schema/takeFunction.ts';
+import { StorageOutcomeUnknown, StorageUnavailable } from '../../../port/storage.ts';
+import type { Batch, BatchOutcome, Waits } from '../batch.ts';
+import type { LedgerClock } from '../ledgerClock.ts';
+import { type Connector, withDeadline } from '../../connection/connector.ts';
+import { doubtOf } from '../../connection/commitNotices.ts';
+import { ConnectionLost, kindOf, reasonOf, stateOf } from '../../connection/databaseError.ts';
+import { NO_COMMITTER, NUMBER_TAKEN } from '../../schema/ledgerFunctions.ts';
+import { Session } from '../../connection/session.ts';
 
 /** How long a batch may take before its connection is given up. */
 const BATCH_TIMEOUT_MS = 4_000;
-/** How long it is tried to learn what became of a batch; then its outcome is unknown. */
+/** How long a committer tries to learn what became of a batch; then the outcome is unknown. */
 const RESOLVE_WITHIN_MS = 8_000;
 const RESOLVE_PAUSE_MS = 50;
-/** A lane that waits for rows gives up after this. */
+/** A batch that waits for rows gives up after this. */
 const LOCK_TIMEOUT_MS = 2_000;
-/** Who had to wait for long for a row does not wait in passing for so long. */
-const NO_WAITS_MS = 10_000;
 
 const UNIQUE_VIOLATION = '23505';
 
-/** The batch was refused as it is: with fewer spends in it, the one at fault is found. */
+/** The database refuses the batch because of one of its spends. Halving the batch finds the one at fault. */
 export class BatchRefused extends Error {
   override readonly name = 'BatchRefused';
 }
 
-/** The batch was not done, and may be sent again at once. */
+/** The batch was not done, and may be sent again. */
 export class BatchUndone extends Error {
   override readonly name = 'BatchUndone';
 }
 
-export interface LaneOptions {
+export interface CommitterOptions {
   readonly clock: LedgerClock;
   readonly random: () => number;
   readonly monotonicMs: () => number;
 }
 
 /**
- * One batch at a time on a connection for spends, which other lanes may share. Every batch has a number and leaves its answer in the lane's row of the
- * database: when the connection breaks, the row tells whether the batch was done.
+ * Sends one batch at a time on a connection, which other committers may share. Every batch has a number, and leaves its number and
+ * its answer in the committer's row of the database. When the connection breaks, that row tells whether the batch was done.
  */
-export class Lane {
+export class Committer {
   readonly #session: Session;
-  readonly #options: LaneOptions;
-  /** The row; null when there is none yet, or the last one is in doubt and left behind. */
+  readonly #options: CommitterOptions;
+  /** The id of the row; null when there is none yet, or when the last batch is in doubt and its row is left behind. */
   #id: number | null = null;
   #number = 0;
-  /** Said by the server while a batch ran: its commit may not have been waited for by a standby as it should have been. */
+  /** A warning of the server while a batch ran: its commit may not have waited for the standby as it should. */
   #doubt: string | null = null;
-  #waitedAtMs = -Infinity;
 
-  private constructor(session: Session, options: LaneOptions) {
+  private constructor(session: Session, options: CommitterOptions) {
     this.#session = session;
     this.#options = options;
   }
 
-  /** Several on one connection: while the database works on a batch, the next one is there already. */
-  static share(connector: Connector, count: number, options: LaneOptions): Lane[] {
+  /** Several committers on one connection: while the database works on one batch, the next one is already there. */
+  static share(connector: Connector, count: number, options: CommitterOptions): Committer[] {
     const session: Session = new Session(connector, {
       pipeline: count > 1,
       settings: {
@@ -66,11 +62,11 @@ export class Lane {
         lock_timeout: String(LOCK_TIMEOUT_MS),
         // Whatever the database's default is: a batch reads the clock after its locks, and must see what they guard.
         default_transaction_isolation: 'read\\ committed',
-        // Row by row in the order of the ids, however few there are: in another order two could wait for each other.
+        // Rows are locked in the order of the ids, however few there are: in another order two batches could wait for each other.
         enable_hashjoin: 'off',
         enable_mergejoin: 'off',
         enable_seqscan: 'off',
-        // What is off still has a cost, by which older servers would compile small statements.
+        // A plan that uses what is off has a high cost, for which older servers would compile small statements.
         jit: 'off',
       },
       timeoutMs: BATCH_TIMEOUT_MS,
@@ -78,28 +74,23 @@ export class Lane {
       monotonicMs: options.monotonicMs,
       onOpen: async (client) => {
         client.on('notice', (notice) => {
-          // It may be about any of them.
-          for (const lane of lanes) lane.#doubt ??= doubtOf(notice);
+          // It may be about a batch of any of them.
+          for (const committer of committers) committer.#doubt ??= doubtOf(notice);
         });
       },
     });
-    const lanes: Lane[] = Array.from({ length: count }, () => new Lane(session, options));
-    return lanes;
+    const committers: Committer[] = Array.from({ length: count }, () => new Committer(session, options));
+    return committers;
   }
 
   /**
-   * The outcomes, in the order of the batch. Rejects with BatchUndone or BatchRefused or StorageUnavailable when nothing was
-   * done, and with StorageOutcomeUnknown when that cannot be learnt.
+   * Answers the outcomes, in the order of the batch. Rejects with BatchUndone, BatchRefused or StorageUnavailable when nothing was
+   * done, and with StorageOutcomeUnknown when it cannot learn what was done.
    */
   async run(batch: Batch, waits: Waits): Promise<BatchOutcome[]> {
     const client = await this.#session.client();
     const id = await this.#row(client);
     return this.#send(client, id, batch, waits);
-  }
-
-  /** No row was held for long lately. */
-  get waitsBriefly(): boolean {
-    return this.#options.monotonicMs() - this.#waitedAtMs >= NO_WAITS_MS;
   }
 
   close(): Promise<void> {
@@ -114,9 +105,9 @@ export class Lane {
         client,
         BATCH_TIMEOUT_MS,
         client.query<{ id: number }>(
-          'INSERT INTO lanes (id, used_at_ms) VALUES ($1, ledger_now_v1($2)) RETURNING id',
-          // At random, so that no other node can ever have had it, whatever the database has forgotten.
-          [Math.floor(this.#options.random() * 2 ** 53), this.#options.clock.said],
+          'INSERT INTO committers (id, used_at_ms) VALUES ($1, ledger_now_v1($2)) RETURNING id',
+          // At random: no other node can ever have had this id, whatever the database has lost.
+          [Math.floor(this.#options.random() * 2 ** 53), this.#options.clock.givenMs],
         ),
       );
       if (this.#doubt !== null) throw new ConnectionLost(this.#doubt);
@@ -133,7 +124,7 @@ export class Lane {
     const number = ++this.#number;
     this.#doubt = null;
     try {
-      const asked = batch.ask(client, { lane: id, number, waits, saidMs: this.#options.clock.said });
+      const asked = batch.ask(client, { committer: id, number, waits, givenMs: this.#options.clock.givenMs });
       const answer = await withDeadline(client, BATCH_TIMEOUT_MS, asked);
       if (this.#doubt !== null) throw new ConnectionLost(this.#doubt);
       return readAll(answer, batch);
@@ -144,15 +135,11 @@ export class Lane {
 
   async #recover({ client, id, number, batch, waits }: Sent, error: unknown): Promise<BatchOutcome[]> {
     const state = stateOf(error);
-    // Another node has charged the same idempotency key in this moment: the next try finds it.
+    // Another node has just spent under the same idempotency key: the next try finds its answer.
     if (state === UNIQUE_VIOLATION) throw new BatchUndone(reasonOf(error));
-    if (state === NO_LANE || state === NUMBER_BURNT) {
+    if (state === NO_COMMITTER || state === NUMBER_TAKEN) {
       this.#id = null;
-      throw new BatchUndone('the lane is made anew');
-    }
-    if (state === WAITED_TOO_LONG) {
-      this.#waitedAtMs = this.#options.monotonicMs();
-      return this.#send(client, id, batch, 'first');
+      throw new BatchUndone('its committer needs a new row');
     }
     switch (kindOf(error)) {
       case 'lost': {
@@ -166,10 +153,9 @@ export class Lane {
       case 'again':
         throw new BatchUndone(reasonOf(error));
       case 'busy':
-        // It is the table that is held.
+        // The batch waits for no row: someone holds the whole table.
         if (waits === 'never') throw refusal(error);
-        // Some row of it is held for too long: the others shall not wait for that one.
-        this.#waitedAtMs = this.#options.monotonicMs();
+        // One row is held for too long: the spends of the other rows do not wait for it.
         return this.#send(client, id, batch, 'never');
       case 'readonly':
       case 'unable':
@@ -178,7 +164,7 @@ export class Lane {
     }
   }
 
-  /** The answer of a batch that was done, null when it was not and never will be. */
+  /** The answer of a batch that was done; null when it was not done and never will be. */
   async #resolve(id: number, number: number): Promise<string | null> {
     const untilMs = this.#options.monotonicMs() + RESOLVE_WITHIN_MS;
     let reason = '';
@@ -194,7 +180,7 @@ export class Lane {
       }
       await new Promise((resolve) => setTimeout(resolve, this.#session.pauseMs + RESOLVE_PAUSE_MS));
     }
-    // The batch may still be under way: its number stays its own, and this lane goes on in another row.
+    // The batch may still be in flight and keeps its number: this committer goes on with another row.
     this.#id = null;
     throw new StorageOutcomeUnknown(`The database did not tell whether this was done (${reason}).`);
   }
@@ -213,7 +199,7 @@ function refusal(error: unknown): StorageUnavailable {
   return new StorageUnavailable(`The database refused (${reasonOf(error)}); nothing was spent.`);
 }
 
-/** An answer for each spend, or it is not the answer to this batch. */
+/** The answer to this batch has an outcome for each spend. */
 function readAll(text: string, batch: Batch): BatchOutcome[] {
   const outcomes = batch.read(text);
   if (outcomes.length === batch.size) return outcomes;

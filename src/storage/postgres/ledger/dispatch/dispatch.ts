@@ -1,0 +1,95 @@
+import { Drafts, formOf, isPairIdle, MAX_BATCH, routeOf, SECOND_SHARE, type Route } from './drafts.ts';
+import type { CommitterState, Plan, PlannedBatch, Situation, Waiting } from './situation.ts';
+import { type Survey, surveyOf } from './survey.ts';
+
+/**
+ * When the head of the queue has waited this long, an idle committer takes what another one is meant for: the database is far
+ * away. Where it is near, one batch after the other is better: twice as many spends in a batch take far less than twice the time.
+ */
+export const LEND_AFTER_MS = 5;
+
+/**
+ * Decides what of the queue goes out now: which items form which batch, on which committer. A pure function.
+ *
+ *   - An item stays behind every earlier item that shares a lock with it, unless both are in one batch.
+ *   - No lock is in two batches, nor in a batch and in what is in flight.
+ *   - Spends of one account go together. When some need a general batch, or are not alike, all of them go into a general batch.
+ *   - A batch of the pair takes at most half of the crowd. One more spend of an account that it has costs nothing, and joins it.
+ *   - An idempotency key is in a batch once: the second spend has to find what the first one leaves.
+ */
+export function dispatch<Item extends Waiting, Committer extends CommitterState>(
+  situation: Situation<Item, Committer>,
+): Plan<Item, Committer> {
+  const { items } = situation;
+  const ready = readyCommitters(situation);
+  if (!mayTakeAny(situation, ready)) return planOf(situation, items, [], []);
+  const survey = surveyOf(situation, ready.length * MAX_BATCH);
+  const drafts = new Drafts(situation, survey, committersFor(situation, survey, ready));
+  for (const item of survey.candidates) drafts.place(item);
+  const batches = drafts.finish();
+  return planOf(situation, restOf(items, batches, drafts.changes), batches, drafts.changes);
+}
+
+function restOf<Item>(
+  items: readonly Item[],
+  batches: readonly { readonly items: readonly Item[] }[],
+  changes: readonly Item[],
+): readonly Item[] {
+  const count = batches.reduce((sum, batch) => sum + batch.items.length, changes.length);
+  // Mostly nothing is left.
+  if (count === items.length) return [];
+  if (count === 0) return items;
+  const taken = new Set(changes);
+  for (const batch of batches) for (const item of batch.items) taken.add(item);
+  return items.filter((item) => !taken.has(item));
+}
+
+function planOf<Item extends Waiting, Committer extends CommitterState>(
+  situation: Situation<Item, Committer>,
+  rest: readonly Item[],
+  batches: readonly PlannedBatch<Item, Committer>[],
+  changes: readonly Item[],
+): Plan<Item, Committer> {
+  const isUsed = (each: Committer): boolean => batches.some(({ committer }) => committer === each);
+  const mayLend = situation.committers.some((each) => each.isIdle && each.role !== 'contended' && !isUsed(each));
+  return { batches, changes, rest, looksAgain: rest.length > 0 && mayLend && !hasWaited(situation) };
+}
+
+function hasWaited({ items, nowMs }: Situation<Waiting, CommitterState>): boolean {
+  return nowMs - (items[0]?.queuedAtMs ?? nowMs) >= LEND_AFTER_MS;
+}
+
+/** The idle committers, without those of the pair while too few wait to send a batch behind the one in flight. */
+function readyCommitters<Committer extends CommitterState>(situation: Situation<Waiting, Committer>): Committer[] {
+  const { committers, items, crowd } = situation;
+  const isPairReady = isPairIdle(committers) || items.length >= crowd * SECOND_SHARE;
+  return committers.filter(({ role, isIdle }) => isIdle && (role !== 'plain' || isPairReady));
+}
+
+/** A quick look: most calls come while the pair is in flight and the queue holds nothing but plain spends. */
+function mayTakeAny(situation: Situation<Waiting, CommitterState>, ready: readonly CommitterState[]): boolean {
+  const { items, contended } = situation;
+  if (items.length === 0 || ready.length === 0) return false;
+  if (hasWaited(situation) || contended.size > 0 || ready.some(({ role }) => role === 'plain')) return true;
+  return items.some(({ plainLeg }) => plainLeg === null);
+}
+
+/** The committers of each route, in the order in which they are used. One without work of its own may be lent. */
+function committersFor<Item extends Waiting, Committer extends CommitterState>(
+  situation: Situation<Item, Committer>,
+  { candidates, mixed }: Survey<Item>,
+  ready: readonly Committer[],
+): Record<Route, Committer[]> {
+  const plain = ready.filter(({ role }) => role === 'plain');
+  const general = ready.filter(({ role }) => role === 'general');
+  const contended = ready.filter(({ role }) => role === 'contended');
+  if (!hasWaited(situation)) return { plain, general, contended };
+  const isOnRoute = (item: Item, route: Route): boolean =>
+    item.kind === 'spend' && routeOf(item, formOf(item, mixed), situation) === route;
+  const hasWork = (route: Route): boolean => candidates.some((item) => isOnRoute(item, route));
+  return {
+    plain: hasWork('general') ? plain : [...plain, ...general],
+    general: hasWork('plain') ? general : [...general, ...plain],
+    contended,
+  };
+}

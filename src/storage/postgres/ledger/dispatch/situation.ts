@@ -1,0 +1,56 @@
+import type { Leg } from '../../../../core/spend.ts';
+import type { Waits } from '../batch.ts';
+import type { Lock } from '../locks.ts';
+
+/** A plain batch is decided by one statement. A general batch is decided spend by spend. */
+export type Form = 'plain' | 'general';
+
+/** What `dispatch` needs to know of an item of the queue. */
+export interface Waiting {
+  readonly kind: 'spend' | 'change';
+  readonly locks: readonly Lock[];
+  /** The only leg of a plain spend; null for all others. */
+  readonly plainLeg: Leg | null;
+  readonly fences: number;
+  readonly queuedAtMs: number;
+}
+
+/**
+ * What a committer is for:
+ *   plain      one of the pair that shares a connection: it sends plain batches, one behind the other
+ *   general    sends general batches
+ *   contended  sends batches of contended accounts, of either form, and waits for their rows
+ */
+export interface CommitterState {
+  readonly role: 'plain' | 'general' | 'contended';
+  readonly isIdle: boolean;
+}
+
+export interface Situation<Item, Committer> {
+  /** The queue, in order. */
+  readonly items: readonly Item[];
+  readonly committers: readonly Committer[];
+  /** Locks of the batches and changes in flight. */
+  readonly locked: { has(lock: Lock): boolean; readonly size: number };
+  readonly contended: { has(lock: Lock): boolean; readonly size: number };
+  /** The most that waited at one time lately. */
+  readonly crowd: number;
+  readonly nowMs: number;
+}
+
+export interface PlannedBatch<Item, Committer> {
+  readonly committer: Committer;
+  readonly form: Form;
+  readonly items: readonly Item[];
+  readonly waits: Waits;
+}
+
+export interface Plan<Item, Committer> {
+  readonly batches: readonly PlannedBatch<Item, Committer>[];
+  /** Changes that start now, each in a transaction of its own. */
+  readonly changes: readonly Item[];
+  /** What stays in the queue, in order. */
+  readonly rest: readonly Item[];
+  /** An idle committer may take from the rest once that has waited for LEND_AFTER_MS. */
+  readonly looksAgain: boolean;
+}

@@ -1,0 +1,170 @@
+import type { Leg, Spend, SpendOutcome } from '../../../core/spend.ts';
+import { Deferred } from '../../port/deferred.ts';
+import { type Change, type ChangeOutcome, StorageUnavailable } from '../../port/storage.ts';
+import { type Lock, locksOfChange, locksOfSpend } from './locks.ts';
+import { isPlain } from './plainBatch.ts';
+
+/** How long an item waits in the queue before it is refused. */
+const MAX_WAIT_MS = 5_000;
+
+interface Queued<Outcome> {
+  readonly locks: readonly Lock[];
+  readonly queuedAtMs: number;
+  readonly outcome: Deferred<Outcome>;
+}
+
+export interface QueuedSpend extends Queued<SpendOutcome> {
+  readonly kind: 'spend';
+  readonly spend: Spend;
+  /** The only leg of a spend that can join a plain batch; null when it needs a general one. */
+  plainLeg: Leg | null;
+  readonly fences: number;
+  /** How often it was sent and not done. */
+  tries: number;
+}
+
+export interface QueuedChange extends Queued<ChangeOutcome> {
+  readonly kind: 'change';
+  readonly change: Change;
+  readonly plainLeg: null;
+  readonly fences: 0;
+}
+
+export type QueueItem = QueuedSpend | QueuedChange;
+
+export interface QueueOptions {
+  /** Spends and changes that may be queued or in flight at one time. */
+  readonly maxWaiting: number;
+  readonly monotonicMs: () => number;
+}
+
+/**
+ * Spends and changes that wait, in the order in which they came, and the count of all that are not answered yet. An item is
+ * either in the queue or in flight. The ledger takes it out of the queue (`keep`), and then answers it or puts it back.
+ */
+export class Queue {
+  readonly #options: QueueOptions;
+  #items: readonly QueueItem[] = [];
+  #added: QueueItem[] = [];
+  #unanswered = 0;
+  #timer: ReturnType<typeof setTimeout> | null = null;
+  #isClosed = false;
+  #onDrained: (() => void) | null = null;
+
+  constructor(options: QueueOptions) {
+    this.#options = options;
+  }
+
+  get items(): readonly QueueItem[] {
+    if (this.#added.length > 0) {
+      this.#items = this.#items.length === 0 ? this.#added : [...this.#items, ...this.#added];
+      this.#added = [];
+    }
+    return this.#items;
+  }
+
+  get isEmpty(): boolean {
+    return this.#items.length === 0 && this.#added.length === 0;
+  }
+
+  /** Queued or in flight. */
+  get unanswered(): number {
+    return this.#unanswered;
+  }
+
+  addSpend(spend: Spend, queuedAtMs: number): Deferred<SpendOutcome> {
+    const refusal = this.#refusal();
+    if (refusal !== null) return Deferred.failed(refusal);
+    const outcome = new Deferred<SpendOutcome>();
+    const plainLeg = isPlain(spend) ? (spend.legs[0] ?? null) : null;
+    const { length: fences } = spend.fences;
+    const locks = locksOfSpend(spend);
+    this.#add({ kind: 'spend', spend, locks, queuedAtMs, plainLeg, fences, tries: 0, outcome });
+    return outcome;
+  }
+
+  addChange(change: Change, queuedAtMs: number): Deferred<ChangeOutcome> {
+    const refusal = this.#refusal();
+    if (refusal !== null) return Deferred.failed(refusal);
+    const outcome = new Deferred<ChangeOutcome>();
+    this.#add({
+      kind: 'change',
+      change,
+      locks: locksOfChange(change),
+      queuedAtMs,
+      plainLeg: null,
+      fences: 0,
+      outcome,
+    });
+    return outcome;
+  }
+
+  /** These items of the queue stay in it. All others are in flight now. */
+  keep(items: readonly QueueItem[]): void {
+    this.#items = items;
+  }
+
+  /** Items in flight were not done. They come before all that is in the queue. */
+  putBack(items: readonly QueueItem[]): void {
+    if (items.length === 0) return;
+    this.#items = [...items, ...this.items];
+    this.#watch();
+  }
+
+  answerSpend(item: QueuedSpend, outcome: SpendOutcome): void {
+    this.#unanswered--;
+    item.outcome.know(outcome);
+  }
+
+  answerChange(item: QueuedChange, outcome: ChangeOutcome): void {
+    this.#unanswered--;
+    item.outcome.know(outcome);
+  }
+
+  reject(item: QueueItem, error: Error): void {
+    this.#unanswered--;
+    item.outcome.fail(error);
+  }
+
+  /** Called after answers were given. */
+  noteAnswered(): void {
+    if (this.#unanswered === 0) this.#onDrained?.();
+  }
+
+  /** Refuses new items, and waits until all others are answered. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    if (this.#unanswered > 0) await new Promise<void>((resolve) => (this.#onDrained = resolve));
+    if (this.#timer !== null) clearTimeout(this.#timer);
+  }
+
+  #refusal(): StorageUnavailable | null {
+    if (this.#isClosed) return new StorageUnavailable('The database is closed.');
+    if (this.#unanswered < this.#options.maxWaiting) return null;
+    return new StorageUnavailable('Too many requests are waiting for the ledger.');
+  }
+
+  #add(item: QueueItem): void {
+    this.#unanswered++;
+    this.#added.push(item);
+    this.#watch();
+  }
+
+  /** Refuses what has waited for too long: it was never sent. */
+  #watch(): void {
+    this.#timer ??= setTimeout(() => {
+      this.#timer = null;
+      this.#refuseLate(this.#options.monotonicMs() - MAX_WAIT_MS);
+      if (!this.isEmpty) this.#watch();
+      this.noteAnswered();
+    }, MAX_WAIT_MS / 5);
+  }
+
+  #refuseLate(oldestMs: number): void {
+    const late = this.items.filter(({ queuedAtMs }) => queuedAtMs < oldestMs);
+    if (late.length === 0) return;
+    this.#items = this.items.filter(({ queuedAtMs }) => queuedAtMs >= oldestMs);
+    const error = new StorageUnavailable('The database did not get to this in time; nothing was spent or changed.');
+    for (const item of late) this.reject(item, error);
+  }
+}

@@ -1,0 +1,28 @@
+import { ANALYTICS_TABLES } from './analyticsTables.ts';
+import { LEDGER_FUNCTIONS } from './ledgerFunctions.ts';
+import { LEDGER_TABLES } from './ledgerTables.ts';
+import type { Migration } from './migrate.ts';
+import { NODE_TABLES } from './nodeTables.ts';
+import { RECORD_TABLES } from './recordTables.ts';
+import { SPEND_FUNCTION } from './spendFunction.ts';
+import { TAKE_FUNCTION } from './takeFunction.ts';
+
+const SCHEMA_V1 = [
+  RECORD_TABLES,
+  LEDGER_TABLES,
+  NODE_TABLES,
+  ANALYTICS_TABLES,
+  LEDGER_FUNCTIONS,
+  SPEND_FUNCTION,
+  TAKE_FUNCTION,
+].join('\n');
+
+/**
+ * Forward migrations: entry N brings version N to N + 1. An entry that was released is never edited. A program of the version
+ * before goes on working on the new schema, so that nodes can be replaced one by one: columns are added with a default,
+ * functions get a new name, and what is not used any more is removed one version later. An entry that changes several tables
+ * first locks keys, identities, apis and changes, in this order, as lookups do: then no lookup ends in a deadlock with it.
+ */
+export const MIGRATIONS: readonly Migration[] = [{ compatibleFrom: 1, sql: SCHEMA_V1, indexes: '' }];
+
+export const SCHEMA_VERSION = MIGRATIONS.length;
