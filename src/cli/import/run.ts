@@ -26,7 +26,7 @@ interface Sent {
 
 /**
  * Sends all rows, a few batches at a time. Batches are completed in the order of the file: all rows before the mark in the
- * state file are done. After an interruption, rows behind the mark are sent again, and the service recognises those that it
+ * state file are done. After an interruption, rows after the mark are sent again, and the service recognises those that it
  * has already stored.
  */
 export async function importRows(rows: AsyncGenerator<Row>, context: ImportContext): Promise<Counts> {

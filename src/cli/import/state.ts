@@ -59,10 +59,10 @@ export class StateFile {
   }
 
   save(mark: Mark): void {
-    const beside = `${this.#path}.new`;
+    const newPath = `${this.#path}.new`;
     try {
-      writeFileSync(beside, `${JSON.stringify({ subject: this.#subject, mark })}\n`, { mode: 0o600 });
-      renameSync(beside, this.#path);
+      writeFileSync(newPath, `${JSON.stringify({ subject: this.#subject, mark })}\n`, { mode: 0o600 });
+      renameSync(newPath, this.#path);
     } catch (error) {
       const code = (error as { code?: string }).code ?? String(error);
       throw failed(
