@@ -4,7 +4,8 @@ import { type Input, routeOf } from './input.ts';
 export const MAX_GROWTH = 4;
 
 /**
- * The usual processor time of each input, as a multiple of JSON.parse for 4 MiB of ordinary JSON. Single runs differ by up to a half. Change a value only together with the code that makes an input slower.
+ * The usual processor time of each input, as a multiple of JSON.parse for 4 MiB of ordinary JSON. Single runs differ by up to a
+ * half. Change a value only together with the code that makes an input slower.
  */
 export const USUAL: Readonly<Record<string, number>> = {
   'keys.verifyKey: unknown fields': 0.1,
