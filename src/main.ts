@@ -3,9 +3,9 @@ import { askSecret } from './cli/prompt.ts';
 import { exitAtOnce } from './serve/exitAtOnce.ts';
 import { EXIT } from './serve/exitCodes.ts';
 
-/** Writes in order; `written` is kept until the last text has left, for a pipe takes its time. */
+/** Writes in order. `written` settles when the last text is written, which takes time on a pipe. */
 function writer(stream: NodeJS.WriteStream): { write(text: string): void; written: Promise<void> } {
-  // A reader that has seen enough (`| head -1`), or a log that nobody reads any more, stops nothing.
+  // A reader that stops early (`| head -1`) must not end the process.
   stream.on('error', () => {});
   const self = {
     written: Promise.resolve(),
@@ -29,5 +29,5 @@ const exitCode = await runCli(process.argv.slice(2), {
 });
 await Promise.all([out.written, err.written]);
 if (exitCode === EXIT.DISK_FAILED) exitAtOnce(exitCode);
-// Nothing may keep the process alive once its work is done.
+// No open handle may keep the process alive after its work is done.
 process.exit(exitCode);

@@ -3,35 +3,35 @@ import { EXIT } from '../serve/exitCodes.ts';
 import type { Call } from './command.ts';
 import { Failure } from './cliError.ts';
 import { notKeystile } from './http.ts';
-import { type Reached, reachService } from './findService.ts';
+import { findService, type ServiceConnection } from './findService.ts';
 import { HOW_TO_GIVE_ROOT_KEY, loadRootKey } from './secrets.ts';
 import { readSettings } from './settings.ts';
 
-/** One request to the service and its answer. Every endpoint takes POST. */
+/** Sends one request to the service and returns its answer. Every endpoint accepts POST. */
 export type Ask = <T extends object>(method: string, body: object) => Promise<T>;
 
-/** Finds the service, lets `work` ask it with the root key, and lets go of it. */
+/** Finds the service, runs `work` with the root key, and closes the connection. */
 export async function withService<T>({ io, flags }: Call, work: (ask: Ask) => Promise<T>): Promise<T> {
   const { config } = await readSettings(io, flags);
   const rootKey = await loadRootKey(io, config);
-  return usingService(await reachService(config), rootKey, work);
+  return usingService(await findService(config), rootKey, work);
 }
 
-/** The same with or without a root key, as it was found. */
+/** Runs `work` on a service that was found, with or without a root key, and closes the connection. */
 export async function usingService<T>(
-  reached: Reached,
+  connection: ServiceConnection,
   rootKey: string | null,
   work: (ask: Ask) => Promise<T>,
 ): Promise<T> {
   try {
-    return await work((method, body) => askOnce(reached, rootKey, { method, body }));
+    return await work((method, body) => askOnce(connection, rootKey, { method, body }));
   } finally {
-    await reached.close();
+    await connection.close();
   }
 }
 
 async function askOnce<T>(
-  reached: Reached,
+  connection: ServiceConnection,
   rootKey: string | null,
   { method, body }: { method: string; body: object },
 ): Promise<T> {
@@ -39,14 +39,18 @@ async function askOnce<T>(
     'content-type': 'application/json',
     ...(rootKey === null ? {} : { authorization: `Bearer ${rootKey}` }),
   };
-  const request = new Request(`${reached.url}/v1/${method}`, { method: 'POST', headers, body: JSON.stringify(body) });
-  const response = await reached.send(request);
+  const request = new Request(`${connection.url}/v1/${method}`, {
+    method: 'POST',
+    headers,
+    body: JSON.stringify(body),
+  });
+  const response = await connection.send(request);
   const answer = (await response.json().catch(() => null)) as T | null;
   if (response.ok && typeof answer === 'object' && answer !== null) return answer;
-  throw toFailure(answer, rootKey) ?? notKeystile(reached.url, response.status);
+  throw toFailure(answer, rootKey) ?? notKeystile(connection.url, response.status);
 }
 
-/** The service's error in its own words, each of its issues on a line; null when it is none. */
+/** The error of the service in its own words, one issue on each line. Null: the answer is not an error of Keystile. */
 function toFailure(answer: unknown, rootKey: string | null): Failure | null {
   const error = (answer as { error?: { code?: unknown; message?: unknown; issues?: readonly Issue[] } } | null)?.error;
   if (typeof error?.message !== 'string' || typeof error.code !== 'string') return null;

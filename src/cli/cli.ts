@@ -15,7 +15,7 @@ import type { Io } from './io.ts';
 import { SETTING_FLAGS } from './settings.ts';
 import { jsonLine, visible } from './output/show.ts';
 
-/** Runs what the words ask for and answers the exit code. */
+/** Runs a command line and returns the exit code. */
 export async function runCli(argv: readonly string[], io: Io): Promise<number> {
   try {
     return await dispatch(argv, io);
@@ -42,12 +42,15 @@ async function dispatch(argv: readonly string[], io: Io): Promise<number> {
   return command.run({ io, flags, operands, isJson: flags.has('json') });
 }
 
-/** As many of the first words as the name of a command has. */
+/** The first words of the command line, as many as `name` has. */
 function commandWords(words: readonly string[], name: string): string {
   return words.slice(0, name.split(' ').length).join(' ');
 }
 
-/** No command, or only the first word of some: which there are. It is an answer only to who asked for it. */
+/**
+ * Lists the commands when none is given, or those of a group when only its name is given. The list goes to standard output
+ * when --help asks for it, and to standard error otherwise.
+ */
 function listCommands(words: readonly string[], io: Io): number {
   const [first, second] = words.filter((word) => !word.startsWith('-'));
   const group = COMMANDS.filter(({ name }) => name.startsWith(`${first} `));
@@ -67,14 +70,14 @@ function unknownCommand(first: string, second: string | undefined): Failure {
   return misused(`Unknown command ${JSON.stringify(written)}. ${more}`);
 }
 
-/** What was given is not shown: it may be a secret. */
+/** Never shows what was given: it may be a secret. */
 function checkOperands({ name, operands }: Command, given: number): void {
   const missing = operands[given];
   if (missing !== undefined && !missing.startsWith('['))
     throw misused(`${name} needs ${missing}. See keystile ${name} --help.`);
   if (given <= operands.length) return;
-  const taken = operands.length === 0 ? 'nothing' : operands.join(' ');
-  throw misused(`${name} takes ${taken} beside its flags, got ${given} words. See keystile ${name} --help.`);
+  const expected = operands.length === 0 ? 'no arguments' : `only ${operands.join(' ')}`;
+  throw misused(`${name} takes ${expected} besides its flags, got ${given}. See keystile ${name} --help.`);
 }
 
 function report(error: unknown, io: Io, isJson: boolean): number {
@@ -85,13 +88,13 @@ function report(error: unknown, io: Io, isJson: boolean): number {
   return failure.exitCode;
 }
 
-/** Failures that say in a sentence what is wrong. */
-const TOLD = [FolderError, AddressError, WrongServer, StorageUnavailable, StorageOutcomeUnknown];
+/** Errors whose message tells the user what is wrong. */
+const USER_ERRORS = [FolderError, AddressError, WrongServer, StorageUnavailable, StorageOutcomeUnknown];
 
 function toFailure(error: unknown): Failure {
   if (error instanceof Failure) return error;
   if (error instanceof AppError) return new Failure(EXIT.FAILED, [error.message], { code: error.code });
-  if (TOLD.some((kind) => error instanceof kind)) return new Failure(EXIT.FAILED, [(error as Error).message]);
+  if (USER_ERRORS.some((kind) => error instanceof kind)) return new Failure(EXIT.FAILED, [(error as Error).message]);
   const reason = error instanceof Error ? error.message : String(error);
-  return new Failure(EXIT.FAILED, [`This is a bug in keystile: ${reason}`]);
+  return new Failure(EXIT.FAILED, [`This is a bug in Keystile. Please report it: ${reason}`]);
 }

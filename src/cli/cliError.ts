@@ -2,12 +2,12 @@ import type { Issue } from '../core/errors.ts';
 import { EXIT } from '../serve/exitCodes.ts';
 
 export interface FailureDetails {
-  /** Code of the service's error, when it was the service that said no. */
+  /** Error code of the service, when the service refused the request. */
   readonly code?: string;
   readonly issues?: readonly Issue[];
 }
 
-/** A command that ends without having done what it was asked. The lines are for a person: no stack, no secret. */
+/** A command that failed. The lines are for the user: they hold no stack trace and no secret. */
 export class Failure extends Error {
   override readonly name = 'Failure';
   readonly exitCode: number;
@@ -22,12 +22,12 @@ export class Failure extends Error {
   }
 }
 
-/** The command line was not understood. */
+/** The command line is wrong. */
 export function misused(...lines: string[]): Failure {
   return new Failure(EXIT.USAGE, lines);
 }
 
-/** The service said no, or could not be reached. */
+/** The service refused the command, or did not answer. */
 export function failed(...lines: string[]): Failure {
   return new Failure(EXIT.FAILED, lines);
 }

@@ -1,7 +1,7 @@
 import type { FlagTable, Flags } from './flags.ts';
 import type { Io } from './io.ts';
 
-/** A command as it was called. */
+/** One call of a command. */
 export interface Call {
   readonly io: Io;
   readonly flags: Flags;
@@ -10,14 +10,14 @@ export interface Call {
 }
 
 export interface Command {
-  /** One or two words, as they are typed: `key create`. */
+  /** One or two words, such as `key create`. */
   readonly name: string;
   readonly summary: string;
-  /** What stands beside the flags, as help shows it: `ID`, or `[KEY]` when it may be left out. */
+  /** The arguments besides flags, as help shows them: `ID`, or `[KEY]` for an optional one. */
   readonly operands: readonly string[];
-  /** Its own flags; the settings and `COMMON_FLAGS` are understood by every command. */
+  /** The flags of this command. Every command also accepts the settings and `COMMON_FLAGS`. */
   readonly flags: FlagTable;
   readonly examples: readonly string[];
-  /** Answers the exit code. */
+  /** Returns the exit code. */
   run(call: Call): Promise<number>;
 }

@@ -15,7 +15,7 @@ import { rootKeyList } from './commands/rootKey.list.ts';
 import { rootKeyRevoke } from './commands/rootKey.revoke.ts';
 import { serve } from './commands/serve.ts';
 
-/** Every command, in the order in which help shows them. */
+/** Every command, in the order of the help. */
 export const COMMANDS: readonly Command[] = [
   serve,
   nodes,

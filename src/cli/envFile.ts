@@ -6,9 +6,9 @@ import { Failure } from './cliError.ts';
 const LINE = /^(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)$/;
 
 /**
- * Lines of NAME=value; blank ones and those with # are passed over. A value may stand in quotes and is taken as it is:
- * nothing in it is replaced, so that a secret with a $ or a backslash stays what it is. The file is read only when it is
- * asked for by --env-file: a stray .env never configures anything.
+ * Reads lines of NAME=value. Blank lines and lines that start with # are skipped. A value may be in quotes and is used as
+ * it is: nothing in it is expanded, so a secret may contain a $ or a backslash. Only a file that --env-file names is read:
+ * a stray .env file never configures anything.
  */
 export function parseEnvFile(path: string): Record<string, string> {
   const found: Record<string, string> = {};
@@ -17,8 +17,8 @@ export function parseEnvFile(path: string): Record<string, string> {
     const line = raw.trim();
     if (line === '' || line.startsWith('#')) continue;
     const match = LINE.exec(line);
-    // The line itself is not shown: it may hold a secret.
-    if (match === null) problems.push(`Line ${i + 1} of ${path} is not NAME=value.`);
+    // The line itself is not shown: it may contain a secret.
+    if (match === null) problems.push(`Line ${i + 1} of ${path} must have the form NAME=value.`);
     else found[match[1] ?? ''] = unquoted(match[2] ?? '');
   }
   if (problems.length > 0) throw new Failure(EXIT.CANNOT_START, problems);

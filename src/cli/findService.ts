@@ -10,46 +10,46 @@ import { isNotSent, notKeystile, send, unreachable } from './http.ts';
 import {
   hasDatabase,
   noDatabase,
-  type Opened,
+  type InProcessService,
   openUnlessOwned,
   ownedBy,
-  PATIENCE_MS,
-  tryPatiently,
+  retryFor,
+  WAIT_FOR_OWNER_MS,
 } from './openDatabase.ts';
 
-/** The service, wherever it was found: it answers HTTP requests. */
-export interface Reached {
+/** A way to send HTTP requests to the service: over the network, or inside this process. */
+export interface ServiceConnection {
   readonly url: string;
   send(request: Request): Promise<Response>;
   close(): Promise<void>;
 }
 
-/** Requests that never leave this process come from this machine. */
+/** The client address of requests that stay inside this process. */
 const OWN_ADDRESS = '127.0.0.1';
 
 /**
- * KEYSTILE_URL when it is set, and nothing else then. Otherwise the server at the configured address; when none listens
- * there and nobody owns the data folder, the same HTTP service on that folder, inside this process.
+ * With KEYSTILE_URL, only that server is used. Otherwise the server at the configured address is used. When none listens
+ * there and no process owns the data folder, this process opens the folder and runs the same HTTP service in itself.
  */
-export async function reachService(config: Config): Promise<Reached> {
+export async function findService(config: Config): Promise<ServiceConnection> {
   if (config.url !== null) return overHttp(config.url);
   const url = localUrl(config.host, config.port);
   let owner: Owner | null = null;
-  const reached = await tryPatiently(async () => {
+  const connection = await retryFor(async () => {
     if (config.port !== 0 && (await answers(url))) return overHttp(url);
     if (!hasDatabase(config)) throw noDatabase(config, url);
     const found = await openUnlessOwned(config);
     if ('service' in found) return inProcess(found, url);
     owner = found;
     if (found.url !== null && found.host === hostname() && (await answers(found.url))) return overHttp(found.url);
-    if (isSettled(found)) throw elsewhere(config, url, found);
+    if (hasStarted(found)) throw listensElsewhere(config, url, found);
     return null;
   });
-  if (reached === null && owner !== null) throw elsewhere(config, url, owner);
-  return reached ?? overHttp(url);
+  if (connection === null && owner !== null) throw listensElsewhere(config, url, owner);
+  return connection ?? overHttp(url);
 }
 
-function overHttp(url: string): Reached {
+function overHttp(url: string): ServiceConnection {
   return {
     url,
     send: async (request) => {
@@ -63,12 +63,12 @@ function overHttp(url: string): Reached {
   };
 }
 
-function inProcess(opened: Opened, url: string): Reached {
-  const handle = makeHandler(opened.service);
-  return { url, send: (request) => handle(request, () => OWN_ADDRESS), close: () => opened.close() };
+function inProcess(found: InProcessService, url: string): ServiceConnection {
+  const handle = makeHandler(found.service);
+  return { url, send: (request) => handle(request, () => OWN_ADDRESS), close: () => found.close() };
 }
 
-/** Whether Keystile answers there. Asked before the root key is sent: who else listens there shall not get it. */
+/** Whether Keystile answers there. Checked before the root key is sent, so that no other program receives it. */
 async function answers(url: string): Promise<boolean> {
   let response: Response;
   try {
@@ -82,14 +82,14 @@ async function answers(url: string): Promise<boolean> {
   return true;
 }
 
-/** A server that has been up for a while listens already: somewhere else, then. */
-function isSettled({ control, startedAt }: Owner): boolean {
-  return control !== null && wallClockMs() - Date.parse(startedAt) > PATIENCE_MS;
+/** Whether the owner is a server that started long enough ago to listen. It then listens at another address. */
+function hasStarted({ control, startedAt }: Owner): boolean {
+  return control !== null && wallClockMs() - Date.parse(startedAt) > WAIT_FOR_OWNER_MS;
 }
 
-function elsewhere(config: Config, url: string, owner: Owner): Failure {
+function listensElsewhere(config: Config, url: string, owner: Owner): Failure {
   return failed(
     `${ownedBy(config, owner)}, and nothing answers at ${url}.`,
-    'Set KEYSTILE_URL to the address that it printed when it started.',
+    'Set KEYSTILE_URL to the address that the service printed when it started.',
   );
 }

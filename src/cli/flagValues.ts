@@ -4,7 +4,7 @@ import { repeatable } from '../core/errors.ts';
 import { misused } from './cliError.ts';
 import type { Flags } from './flags.ts';
 
-/** Flags as the values that they stand for; undefined when not given. Bounds beyond these are the service's to check. */
+/** Parses the values of flags. An absent flag is undefined. The service checks all further bounds. */
 
 export function countFlag(flags: Flags, name: string): number | undefined {
   return parsed(flags, name, count(0, MAX_COUNT));
@@ -34,17 +34,17 @@ export function timeFlag(flags: Flags, name: string): number | undefined {
   return unixMs;
 }
 
-/** Unix milliseconds, or a date. A time of day must say its zone: two machines would read it differently. */
+/** Parses unix milliseconds or a date. A time of day needs a zone, because two machines would read it differently. */
 export function parseTime(text: string): number | null {
   if (/^\d{1,16}$/.test(text) && Number.isSafeInteger(Number(text))) return Number(text);
   const [, year, month, day] = DATE.exec(text) ?? [];
   const unixMs = day === undefined ? NaN : Date.parse(text);
-  // Some parsers take 30 February for 2 March.
+  // Some parsers read 30 February as 2 March.
   const isDay = new Date(Date.UTC(Number(year), Number(month) - 1, Number(day))).getUTCDate() === Number(day);
   return Number.isNaN(unixMs) || !isDay ? null : unixMs;
 }
 
-/** A JSON object. A number too large for JSON.parse would be sent as null: it is refused here. */
+/** Parses a JSON object. Refuses a number that is too large: JSON.stringify would send it as null. */
 export function objectFlag(flags: Flags, name: string): object | undefined {
   const text = flags.text(name);
   if (text === undefined) return undefined;
@@ -57,7 +57,7 @@ export function objectFlag(flags: Flags, name: string): object | undefined {
   try {
     value = JSON.parse(text, note) as unknown;
   } catch {
-    // Told below, with what else is no object.
+    // Reported below, together with JSON that is not an object.
   }
   if (typeof value === 'object' && value !== null && !Array.isArray(value) && !isInfinite) return value;
   throw misused(

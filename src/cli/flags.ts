@@ -2,7 +2,7 @@ import { nearestName } from '../core/nearest.ts';
 import { misused } from './cliError.ts';
 
 export interface FlagSpec {
-  /** How help calls the value; null = a switch, which takes none. */
+  /** The name of the value in the help. Null: the flag is a switch without a value. */
   readonly value: string | null;
   readonly meaning: string;
   readonly isRepeatable?: true;
@@ -11,7 +11,7 @@ export interface FlagSpec {
 /** Flags by name, without the dashes. */
 export type FlagTable = Readonly<Record<string, FlagSpec>>;
 
-/** What was given on the command line. */
+/** The flags that were given on the command line. */
 export class Flags {
   readonly #table: FlagTable;
   readonly #given: ReadonlyMap<string, readonly string[]>;
@@ -65,7 +65,7 @@ export function parseFlags(words: readonly string[], table: FlagTable): Parsed {
   return { flags: new Flags(table, given), operands };
 }
 
-/** Only the name is ever shown in an error: what follows the `=` may be a secret. */
+/** Errors show only the name: the text after `=` may be a secret. */
 function splitFlag(word: string): { name: string; attached: string | undefined } {
   const at = word.indexOf('=');
   const name = (at === -1 ? word : word.slice(0, at)).replace(/^--/, '');
@@ -85,7 +85,7 @@ function switchValue(name: string, attached: string | undefined): string {
   return 'true';
 }
 
-/** A word that looks like a flag is no value: `--name --json` is a value forgotten. `--name=--json` says otherwise. */
+/** A word that starts with -- is not a value: in `--name --json` the value is missing. `--name=--json` gives such a value. */
 function valueAfter(name: string, word: string | undefined): string {
   if (word === undefined || word.startsWith('--')) throw misused(`--${name} needs a value.`);
   return word;

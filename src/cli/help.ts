@@ -4,15 +4,18 @@ import type { FlagTable } from './flags.ts';
 import { SETTING_FLAGS } from './settings.ts';
 import { record } from './output/show.ts';
 
-/** What every command understands beside its own flags. */
+/** The flags of every command. */
 export const COMMON_FLAGS: FlagTable = {
-  'env-file': { value: 'FILE', meaning: 'Read settings from a file of NAME=value lines; the environment wins.' },
-  json: { value: null, meaning: 'Answer and fail in JSON, for machines.' },
-  help: { value: null, meaning: 'Show this.' },
+  'env-file': {
+    value: 'FILE',
+    meaning: 'Read settings from a file with NAME=value lines. The environment takes precedence.',
+  },
+  json: { value: null, meaning: 'Print results and errors as JSON.' },
+  help: { value: null, meaning: 'Show this help.' },
 };
 
-/** The settings that matter most when a service is asked rather than run. */
-const SETTINGS_TO_ASK = ['url', 'data', 'root-key'];
+/** The settings that matter for commands other than `serve`. */
+const CLIENT_SETTINGS = ['url', 'data', 'root-key'];
 
 export function overview(commands: readonly Command[]): string {
   return [
@@ -22,7 +25,7 @@ export function overview(commands: readonly Command[]): string {
     '\n',
     indented(
       record([
-        ['--help', 'Show this, or with a command what it takes.'],
+        ['--help', 'Show this help, or the help of a command.'],
         ['--version', 'Show the version.'],
       ]),
     ),
@@ -32,13 +35,13 @@ export function overview(commands: readonly Command[]): string {
 
 export function commandHelp(command: Command): string {
   const settings = Object.entries(SETTING_FLAGS).filter(
-    ([name]) => command.name === 'serve' || SETTINGS_TO_ASK.includes(name),
+    ([name]) => command.name === 'serve' || CLIENT_SETTINGS.includes(name),
   );
   return [
     `${command.summary}\n\nUsage: keystile ${synopsis(command)} [flags]\n`,
     section('Flags', { ...command.flags, ...COMMON_FLAGS }),
-    section('Settings, also as KEYSTILE_* variables', Object.fromEntries(settings)),
-    command.name === 'serve' ? '' : '  (all others too: keystile serve --help)\n',
+    section('Settings (flags or KEYSTILE_* variables)', Object.fromEntries(settings)),
+    command.name === 'serve' ? '' : '  keystile serve --help lists all settings.\n',
     `\nExamples\n${command.examples.map((line) => `  ${line}\n`).join('')}`,
   ].join('');
 }

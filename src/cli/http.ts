@@ -3,7 +3,7 @@ import { failed, type Failure } from './cliError.ts';
 
 const TIMEOUT_MS = 30_000;
 
-/** Nothing was sent: no one listens there, or there is no such place. */
+/** Errors after which nothing was sent: nothing listens there, or the address does not exist. */
 const NOT_SENT = new Set([
   'ECONNREFUSED',
   'ENOENT',
@@ -19,32 +19,36 @@ export function isNotSent(error: unknown): boolean {
   return NOT_SENT.has(codeOf(error));
 }
 
-/** A service on this machine is never asked through a proxy, whatever the environment says of proxies. */
+/** Requests to this machine never go through a proxy, even when the environment sets one. */
 export function send(request: Request): Promise<Response> {
   const isHere = isLoopback(new URL(request.url).hostname.replace(/^\[|\]$/g, ''));
-  // `proxy: false` is understood by Bun, and missing in its types.
+  // Bun accepts `proxy: false`, but its types do not.
   const options = { signal: AbortSignal.timeout(TIMEOUT_MS), redirect: 'error', ...(isHere ? { proxy: false } : {}) };
   return fetch(request, options as RequestInit);
 }
 
-/** What a person is told when no answer came. */
+/** The message for the user when no answer came. */
 export function unreachable(url: string, error: unknown): Failure {
-  const place = shownUrl(url);
+  const address = shownUrl(url);
   const code = codeOf(error);
   if (isNotSent(error))
-    return failed(`Nothing answers at ${place} (${code}). Is the server running, and is KEYSTILE_URL right?`);
+    return failed(
+      `Nothing answers at ${address} (${code}). Check that the server is running and that KEYSTILE_URL is right.`,
+    );
   if (code === 'TimeoutError')
-    return failed(`${place} gave no answer within ${TIMEOUT_MS / 1000} s. What was asked may still be done.`);
-  return failed(`Asking ${place} failed (${code}). What was asked may have been done.`);
-}
-
-export function notKeystile(url: string, status: number): Failure {
+    return failed(
+      `${address} did not answer within ${TIMEOUT_MS / 1000} s. The request may still be carried out: check before you repeat it.`,
+    );
   return failed(
-    `What listens at ${shownUrl(url)} does not answer like Keystile (HTTP ${status}). Is KEYSTILE_URL right?`,
+    `The request to ${address} failed (${code}). It may have been carried out: check before you repeat it.`,
   );
 }
 
-/** A URL may hold a password: it is not shown. */
+export function notKeystile(url: string, status: number): Failure {
+  return failed(`The server at ${shownUrl(url)} does not answer like Keystile (HTTP ${status}). Check KEYSTILE_URL.`);
+}
+
+/** The URL without user and password. */
 function shownUrl(url: string): string {
   const { origin, pathname } = new URL(url);
   return origin + pathname.replace(/\/$/, '');

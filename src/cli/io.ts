@@ -1,17 +1,17 @@
-/** All that a command has of the world around it, so that a test can be that world. */
+/** Everything that a command uses of its process, so that a test can replace it. */
 export interface Io {
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** Answers, as they are: standard output. */
+  /** Writes results to standard output. */
   out(text: string): void;
-  /** Errors, notes and the log: standard error. */
+  /** Writes errors, notes and the log to standard error. */
   err(text: string): void;
-  /** Whether a person reads the log as it is written. */
+  /** Standard error is a terminal. */
   readonly isTerminal: boolean;
-  /** Standard output is a terminal: what is written to it is seen by a person and kept nowhere. */
+  /** Standard output is a terminal: a person sees what is written, and nothing keeps it. */
   readonly showsSecrets: boolean;
   readStdin(): Promise<string>;
-  /** Standard input piece by piece, for what may be large. */
+  /** Standard input in chunks, for large input. */
   readonly streamStdin?: () => AsyncIterable<Uint8Array>;
-  /** Asks a person for a secret without showing it; null when nobody sits there. */
+  /** Asks the user for a secret without showing it. Null: standard input is not a terminal. */
   readonly askSecret: ((question: string) => Promise<string>) | null;
 }

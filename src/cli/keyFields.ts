@@ -6,28 +6,28 @@ import type { FlagTable, Flags } from './flags.ts';
 
 /** The flags that `key create` and `key update` share. */
 export const KEY_FIELD_FLAGS: FlagTable = {
-  name: { value: 'TEXT', meaning: 'A name for people.' },
-  owner: { value: 'ID', meaning: 'Whose key it is, in your own ids.' },
+  name: { value: 'TEXT', meaning: 'A name that helps people recognize the key.' },
+  owner: { value: 'ID', meaning: 'The owner of the key: an id of your own.' },
   'external-id': { value: 'ID', meaning: 'The same as --owner.' },
-  meta: { value: 'JSON', meaning: 'An object that every verification answers with.' },
-  expires: { value: 'TIME', meaning: 'Unix milliseconds or a date such as 2030-12-31.' },
-  remaining: { value: 'N', meaning: 'Credits; without it the key is not counted.' },
-  refill: { value: 'INTERVAL:AMOUNT', meaning: 'daily:100 or monthly:1000: what midnight brings back.' },
-  'refill-interval': { value: 'daily|monthly', meaning: 'The same in parts: when.' },
-  'refill-amount': { value: 'N', meaning: 'How much.' },
-  'refill-day': { value: '1..31', meaning: 'The day of a monthly refill.' },
-  'refill-timezone': { value: 'ZONE', meaning: 'Whose midnight, such as Europe/Berlin.' },
-  'refill-mode': { value: 'restore|add', meaning: 'Set the credits to the amount (restore) or add it.' },
-  'refill-max': { value: 'N', meaning: 'The most that adding reaches.' },
-  limit: { value: 'N', meaning: 'Requests in a window of --duration.' },
-  duration: { value: 'TIME', meaning: 'Milliseconds, or 1s, 1m, 1h, 1d.' },
-  async: { value: null, meaning: 'Count the limit in memory: fast, saved behind the request (what is usual).' },
-  strict: { value: null, meaning: 'Commit every count before the answer.' },
+  meta: { value: 'JSON', meaning: 'A JSON object that every verification returns.' },
+  expires: { value: 'TIME', meaning: 'When the key expires: unix milliseconds or a date such as 2030-12-31.' },
+  remaining: { value: 'N', meaning: 'Number of credits. Without it the key has no credit limit.' },
+  refill: { value: 'INTERVAL:AMOUNT', meaning: 'Refill at midnight, such as daily:100 or monthly:1000.' },
+  'refill-interval': { value: 'daily|monthly', meaning: 'When to refill: with --refill-amount, instead of --refill.' },
+  'refill-amount': { value: 'N', meaning: 'Credits of one refill.' },
+  'refill-day': { value: '1..31', meaning: 'Day of the month of a monthly refill.' },
+  'refill-timezone': { value: 'ZONE', meaning: 'Time zone of the midnight, such as Europe/Berlin.' },
+  'refill-mode': { value: 'restore|add', meaning: 'restore sets the credits to the amount; add adds it.' },
+  'refill-max': { value: 'N', meaning: 'With add: a refill does not raise the credits above this.' },
+  limit: { value: 'N', meaning: 'Requests allowed in each window of --duration.' },
+  duration: { value: 'TIME', meaning: 'Length of the window: milliseconds, or 1s, 1m, 1h, 1d.' },
+  async: { value: null, meaning: 'Count the limit in memory and save the count after the answer (the default).' },
+  strict: { value: null, meaning: 'Count the limit exactly: every count is committed before the answer.' },
   ip: { value: 'ADDRESS', meaning: 'An address or CIDR block that may use the key.', isRepeatable: true },
-  environment: { value: 'TEXT', meaning: 'A label that every verification answers with.' },
+  environment: { value: 'TEXT', meaning: 'A label that every verification returns.' },
 };
 
-/** The flags as fields of keys.createKey and keys.updateKey. */
+/** The fields of keys.createKey and keys.updateKey that the flags set. */
 export function toKeyFields(flags: Flags): Record<string, unknown> {
   if (flags.has('owner') && flags.has('external-id'))
     throw misused('--owner and --external-id mean the same. Give only one of them.');
@@ -61,7 +61,8 @@ function splitRefill(flags: Flags): [string, number] | [] {
   const text = flags.text('refill');
   if (text === undefined) return [];
   const [, interval, amount] = /^(daily|monthly):(\d{1,15})$/.exec(text) ?? [];
-  if (interval === undefined) throw misused('--refill must be daily:AMOUNT or monthly:AMOUNT, such as daily:100.');
+  if (interval === undefined)
+    throw misused(`--refill must be daily:AMOUNT or monthly:AMOUNT, such as daily:100, got ${repeatable(text)}.`);
   for (const part of ['refill-interval', 'refill-amount']) {
     if (flags.has(part)) throw misused(`--refill and --${part} mean the same. Give only one of them.`);
   }
@@ -78,7 +79,7 @@ function toLimit(flags: Flags): Record<string, unknown> {
   });
 }
 
-/** What --clear can be told, and the field that it sets to null. */
+/** The words that --clear accepts, with the field that each sets to null. */
 const CLEARABLE: Readonly<Record<string, string>> = {
   name: 'name',
   owner: 'externalId',

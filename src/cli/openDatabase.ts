@@ -13,13 +13,13 @@ import { DataFolder, findOwner, FolderOwned, type Owner } from '../storage/sqlit
 import { Digester, monotonicMs, realSystem, wallClockMs } from '../system.ts';
 import { failed, Failure } from './cliError.ts';
 
-/** The service on the data folder itself, inside this process: what a command works with while no server runs. */
-export interface Opened {
+/** The service inside this process, on the database itself. A command uses it while no server runs. */
+export interface InProcessService {
   readonly service: Service;
   close(): Promise<void>;
 }
 
-/** Whether there is one to open; fails when this user may not even look. */
+/** Whether a database exists. Fails when this user has no access to the data folder. */
 export function hasDatabase({ data, databaseUrl }: Config): boolean {
   if (databaseUrl !== null) return true;
   try {
@@ -27,13 +27,15 @@ export function hasDatabase({ data, databaseUrl }: Config): boolean {
   } catch (error) {
     const code = (error as { code?: string }).code ?? String(error);
     if (code === 'ENOENT') return false;
-    throw failed(`The data folder ${data} cannot be used by this user (${code}). Run this as the user of the service.`);
+    throw failed(
+      `This user has no access to the data folder ${data} (${code}). Run the command as the user of the service.`,
+    );
   }
   return existsSync(join(data, 'keystile.db'));
 }
 
-/** Opens the data folder, or says who owns it: a server, or another command that will soon be done. */
-export async function openUnlessOwned(config: Config): Promise<Opened | Owner> {
+/** Opens the data folder, or returns its owner: a server, or another command that soon ends. */
+export async function openUnlessOwned(config: Config): Promise<InProcessService | Owner> {
   if (config.databaseUrl !== null) return openNode(config, config.databaseUrl);
   const owner = findOwner(config.data);
   if (owner !== null) return owner;
@@ -42,13 +44,13 @@ export async function openUnlessOwned(config: Config): Promise<Opened | Owner> {
   try {
     return await open(config, DataFolder.own(config.data, self));
   } catch (error) {
-    // Someone may have been quicker since it was looked.
+    // Another process may have taken the folder since the check above.
     if (error instanceof FolderOwned) return error.owner;
     throw error;
   }
 }
 
-async function open(config: Config, folder: DataFolder): Promise<Opened> {
+async function open(config: Config, folder: DataFolder): Promise<InProcessService> {
   const digester = new Digester(config.pepper);
   const broken: { reason: string | null } = { reason: null };
   try {
@@ -64,7 +66,7 @@ async function open(config: Config, folder: DataFolder): Promise<Opened> {
     return {
       service: composed.service,
       async close() {
-        // After a failed disk nothing is saved: a second flush could lie.
+        // After a disk failure nothing more is saved: a second flush could wrongly report success.
         if (broken.reason !== null) throw new Failure(EXIT.DISK_FAILED, [`The database has failed: ${broken.reason}.`]);
         await composed.close();
         folder.release();
@@ -76,8 +78,11 @@ async function open(config: Config, folder: DataFolder): Promise<Opened> {
   }
 }
 
-/** PostgreSQL is nobody's alone: a command works on it beside the nodes. */
-export async function openNode(config: Config, databaseUrl: string): Promise<Opened & { storage: PostgresStorage }> {
+/** PostgreSQL has no single owner: a command works on it while the nodes run. */
+export async function openNode(
+  config: Config,
+  databaseUrl: string,
+): Promise<InProcessService & { storage: PostgresStorage }> {
   const digester = new Digester(config.pepper);
   return composeNode({
     config,
@@ -91,7 +96,7 @@ export async function openNode(config: Config, databaseUrl: string): Promise<Ope
   });
 }
 
-/** What goes wrong is told as the error of the command; a log of one command would only say it twice. */
+/** A command reports problems as its error. A log would only repeat them. */
 function silentLog(): Log {
   return new Log({ level: 'error', format: 'text', nowMs: wallClockMs, write: () => {} });
 }
@@ -99,7 +104,7 @@ function silentLog(): Log {
 export function noDatabase(config: Config, url: string): Failure {
   return failed(
     `No server answers at ${url}, and there is no database in ${config.data}.`,
-    'Start a server with keystile serve, or set KEYSTILE_URL (a server) or KEYSTILE_DATA (a data folder).',
+    'Start a server with keystile serve, or set KEYSTILE_URL to a server or KEYSTILE_DATA to a data folder.',
   );
 }
 
@@ -107,16 +112,16 @@ export function ownedBy(config: Config, owner: Owner): string {
   return `The data folder ${config.data} is in use by process ${owner.pid} on ${owner.host}, started ${owner.startedAt}`;
 }
 
-/** How long a command waits for one that came before it, or for a server that is just starting. */
-export const PATIENCE_MS = 5_000;
+/** How long a command waits for another command to end, or for a server to start. */
+export const WAIT_FOR_OWNER_MS = 5_000;
 const POLL_MS = 25;
 
-/** Tries until there is an answer or patience ends; null then. */
-export async function tryPatiently<T>(attempt: () => Promise<T | null>): Promise<T | null> {
+/** Repeats `attempt` until it returns a value. Returns null after WAIT_FOR_OWNER_MS. */
+export async function retryFor<T>(attempt: () => Promise<T | null>): Promise<T | null> {
   const startedAt = monotonicMs();
   for (;;) {
     const answer = await attempt();
-    if (answer !== null || monotonicMs() - startedAt > PATIENCE_MS) return answer;
+    if (answer !== null || monotonicMs() - startedAt > WAIT_FOR_OWNER_MS) return answer;
     await Bun.sleep(POLL_MS);
   }
 }

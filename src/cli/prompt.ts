@@ -1,12 +1,12 @@
 const [CTRL_C, CTRL_D, BACKSPACE, DELETE] = ['\u0003', '\u0004', '\b', '\u007f'];
 
-/** What a process ends with when SIGINT ends it (128 + 2). */
+/** The exit code of a process that SIGINT ends (128 + 2). */
 const INTERRUPTED = 130;
 
-/** Asks on standard error, so that the answer of the command can be piped, and reads a line that is not shown. */
+/** Asks on standard error, so that the result of the command can be piped, and reads a line without showing it. */
 export async function askSecret(question: string): Promise<string> {
   const { stdin, stderr } = process;
-  // Before the question: who answers at once must not be shown either.
+  // Raw mode starts before the question, so that a quick answer is not shown either.
   stdin.setRawMode(true);
   stdin.setEncoding('utf8');
   stderr.write(question);
@@ -19,7 +19,7 @@ export async function askSecret(question: string): Promise<string> {
   }
 }
 
-/** The terminal edits nothing in raw mode, so the few keys that matter are seen to here. */
+/** In raw mode the terminal does not handle editing keys, so this function handles those that matter. */
 function readLine(stdin: NodeJS.ReadStream): Promise<string> {
   const line = Promise.withResolvers<string>();
   let typed = '';

@@ -5,22 +5,22 @@ import type { Io } from './io.ts';
 import { KEY_VARIABLE, STDIN } from './settings.ts';
 
 export const HOW_TO_GIVE_ROOT_KEY =
-  'Set KEYSTILE_ROOT_KEY or KEYSTILE_ROOT_KEY_FILE, or pipe it in with --root-key -. On the machine of the service, keystile root-key create makes one.';
+  'Set KEYSTILE_ROOT_KEY or KEYSTILE_ROOT_KEY_FILE, or pipe it in with --root-key -. To create a root key, run keystile root-key create on the machine of the service.';
 
-/** The root key as it is configured, or asked of a person. */
+/** The configured root key, or the one that the user types. */
 export async function loadRootKey(io: Io, config: Config): Promise<string> {
   if (config.rootKey !== null) return config.rootKey;
   const typed = io.askSecret === null ? '' : (await io.askSecret('Root key: ')).trim();
-  if (typed === '') throw failed('This needs a root key.', HOW_TO_GIVE_ROOT_KEY);
-  // Other text does not fit into a header, and the runtime's error would show it.
+  if (typed === '') throw failed('This command needs a root key.', HOW_TO_GIVE_ROOT_KEY);
+  // Other text is not valid in a header, and the error of the runtime would show it.
   if (!isSecretShaped(typed))
     throw failed(
-      'A root key has only printable ASCII characters without spaces. Check that all of it was copied, and nothing else.',
+      'A root key has only printable ASCII characters and no spaces. Copy the whole root key and nothing else.',
     );
   return typed;
 }
 
-/** The key to verify: the argument, `-` or a pipe for standard input, the environment, or asked of a person. */
+/** The key to verify: from the argument, standard input (`-` or a pipe), the environment, or typed by the user. */
 export async function loadKey(
   io: Io,
   given: { operand: string | undefined; variable: string | undefined },
@@ -28,7 +28,7 @@ export async function loadKey(
   const key = (await findKey(io, given)).trim();
   if (key !== '') return key;
   throw misused(
-    `key verify needs a key: pipe it in, set ${KEY_VARIABLE}, or give it as an argument (others can see arguments).`,
+    `key verify needs a key. Pipe it in, set ${KEY_VARIABLE}, or give it as an argument (other users can see arguments).`,
   );
 }
 

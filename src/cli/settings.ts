@@ -8,10 +8,10 @@ import { Failure, misused } from './cliError.ts';
 import type { FlagTable, Flags } from './flags.ts';
 import type { Io } from './io.ts';
 
-/** Read by `key verify`; no setting of the service, which refuses names that it does not know. */
+/** Only `key verify` reads this variable. It is not a setting of the service, which refuses unknown names. */
 export const KEY_VARIABLE = 'KEYSTILE_KEY';
 
-/** A value that stands for standard input. */
+/** A value that means standard input. */
 export const STDIN = '-';
 
 const SETTINGS = Object.keys(VARIABLES) as Setting[];
@@ -20,20 +20,21 @@ const SETTINGS = Object.keys(VARIABLES) as Setting[];
 export const SETTING_FLAGS: FlagTable = Object.fromEntries(
   SETTINGS.map((setting) => {
     const { kind, meaning } = VARIABLES[setting];
-    const more = 'isSecret' in VARIABLES[setting] ? ' Others can see arguments; - reads it from standard input.' : '';
+    const more =
+      'isSecret' in VARIABLES[setting] ? ' Other users can see arguments: - reads it from standard input.' : '';
     return [flagWord(setting), { value: kind.label, meaning: meaning + more }];
   }),
 );
 
 export interface Settings {
   readonly config: Config;
-  /** What was passed over, a sentence each. */
+  /** Variables that were ignored, one sentence each. */
   readonly notes: readonly string[];
-  /** The environment, and behind it the file that --env-file names. */
+  /** The environment, completed by the file that --env-file names. */
   readonly environment: Io['environment'];
 }
 
-/** The configuration from flags, environment and the file that was asked for; all that is wrong with it in one failure. */
+/** Reads the configuration from flags, environment and env file. One failure reports all problems. */
 export async function readSettings(io: Io, flags: Flags): Promise<Settings> {
   const environment = withEnvFile(io.environment, flags.text('env-file'));
   const { [KEY_VARIABLE]: _key, ...forConfig } = environment;
@@ -56,12 +57,13 @@ async function settingFlags(io: Io, flags: Flags): Promise<Partial<Record<Settin
     else given[setting] = text;
   }
   const [first, second] = fromStdin;
-  if (second !== undefined) throw misused('Only one secret can come from standard input.');
+  if (second !== undefined)
+    throw misused('Only one secret can come from standard input. Give the others as variables or files.');
   if (first !== undefined) given[first] = (await io.readStdin()).trim();
   return given;
 }
 
-/** The real environment wins, also where it names a file for a secret that the file gives directly. */
+/** The real environment takes precedence, also when it sets NAME_FILE and the env file sets NAME, or the other way round. */
 function withEnvFile(environment: Io['environment'], path: string | undefined): Io['environment'] {
   if (path === undefined) return environment;
   const fromFile = Object.entries(parseEnvFile(path)).filter(([name]) => {

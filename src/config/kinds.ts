@@ -1,11 +1,11 @@
 import { parseBlock } from '../core/address.ts';
 import { isTimeZone } from '../core/calendar.ts';
 
-/** A value that was read, or what is wrong with it; `item`: the one of a list that is wrong. */
+/** A parsed value, or the problem of the text. `item` is the wrong item of a list. */
 export type Parsed<T> = { readonly value: T } | { readonly problem: string; readonly item?: string };
 
 export interface Kind<T> {
-  /** How the documentation calls it. */
+  /** The name of this kind of value in the documentation. */
   readonly label: string;
   parse(text: string): Parsed<T>;
 }
@@ -126,12 +126,12 @@ export const peppers: Kind<readonly Pepper[]> = {
       const match = /^([A-Za-z0-9]{1,8}):([\x21-\x7e]+)$/.exec(part.trim());
       if (match === null || (match[2]?.length ?? 0) < MIN_PEPPER_LENGTH) {
         return wrong(
-          `must be version:secret with a secret of at least ${MIN_PEPPER_LENGTH} characters, several comma-separated, newest first`,
+          `must be version:secret, newest first, separated by commas; a version has 1 to 8 letters or digits, a secret at least ${MIN_PEPPER_LENGTH} printable ASCII characters`,
         );
       }
       found.push({ version: match[1] ?? '', secret: match[2] ?? '' });
     }
     const isDoubled = found.some(({ version }, i) => found.findIndex((other) => other.version === version) !== i);
-    return isDoubled ? wrong('must not give one version twice') : { value: found };
+    return isDoubled ? wrong('must not name a version twice') : { value: found };
   },
 };

@@ -7,17 +7,17 @@ import { type Config, flagName, type Setting, VARIABLES } from './variables.ts';
 
 export interface ConfigSources {
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** Settings given as flags; they win over the environment. */
+  /** Settings given as flags. They take precedence over the environment. */
   readonly flags: Readonly<Partial<Record<Setting, string>>>;
   readFile(path: string): string;
 }
 
 export interface ConfigReading {
-  /** null when there are problems. */
+  /** Null when there are problems. */
   readonly config: Config | null;
-  /** All that is wrong, a sentence each. */
+  /** One sentence for each problem. */
   readonly problems: readonly string[];
-  /** What was passed over, a sentence each. */
+  /** One sentence for each variable that is ignored. */
   readonly notes: readonly string[];
 }
 
@@ -50,7 +50,7 @@ function gotOf(setting: Setting, text: string): string {
   return 'isSecret' in VARIABLES[setting] || text === '' ? '' : `, got ${repeatable(text)}`;
 }
 
-/** Unknown names are problems; what Kubernetes sets for a Service called keystile is not meant for us. */
+/** Reports unknown names. Ignores the variables that Kubernetes sets for a Service called keystile. */
 function usable(
   environment: ConfigSources['environment'],
   problems: string[],
@@ -102,7 +102,7 @@ function findText(
   }
 }
 
-/** What does not go together. Settings that could not be read are absent, and were reported. */
+/** Problems of settings that are right by themselves. Settings with a problem of their own are absent here. */
 function contradictions(config: Partial<Config>): string[] {
   const found: string[] = [];
   if (config.rootKey != null && (config.rootKey.length < MIN_ROOT_KEY_LENGTH || !isSecretShaped(config.rootKey))) {

@@ -2,7 +2,7 @@ import { type Config, flagName, type Setting, VARIABLES } from './variables.ts';
 
 const SETTINGS = Object.keys(VARIABLES) as Setting[];
 
-/** The settings in force, secrets as `***`, in the words in which they can be set. */
+/** The settings in effect by variable name, with secrets as `***`. */
 export function showConfig(config: Config): Record<string, string> {
   const shown: Record<string, string> = {};
   for (const setting of SETTINGS) {
@@ -13,7 +13,7 @@ export function showConfig(config: Config): Record<string, string> {
   return shown;
 }
 
-/** A URL may carry a user and a password. */
+/** Hides user and password of a URL. */
 function withoutPassword(text: string): string {
   return text.replace(/^(\w+:\/\/)[^/@]+@/, '$1***@');
 }

@@ -17,10 +17,10 @@ import {
 interface Variable<T, F extends string | null> {
   readonly name: string;
   readonly kind: Kind<T>;
-  /** Text of the default, as a person would write it; null = none. */
+  /** The default, written as a user would write it. Null: no default. */
   readonly fallback: F;
   readonly meaning: string;
-  /** Never printed; can also be given as a file, through NAME_FILE. */
+  /** Never printed. NAME_FILE can name a file that contains it. */
   readonly isSecret?: true;
 }
 
@@ -40,115 +40,120 @@ function secret<T>(name: string, kind: Kind<T>, meaning: string): Variable<T, nu
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-/** Every setting there is. The documentation, `--help` and the printed configuration are made from this table. */
+/** Every setting. The documentation, `--help` and the printed configuration are generated from this table. */
 export const VARIABLES = {
   host: variable('HOST', text, '127.0.0.1', 'Address to listen on.'),
-  port: variable('PORT', port, '7878', 'Port to listen on; 0 takes a free one.'),
+  port: variable('PORT', port, '7878', 'Port to listen on; 0 chooses a free port.'),
   httpServer: variable(
     'HTTP_SERVER',
     choice('front', 'runtime'),
     'front',
-    'What reads requests: `front`, the server of Keystile itself, or `runtime`, the one of Bun. The second is slower; it shows whether a problem comes from the first.',
+    "The HTTP server: `front` is Keystile's own, `runtime` is Bun's. `runtime` is slower; use it to find out whether `front` causes a problem.",
   ),
-  publicUrl: variable('PUBLIC_URL', publicUrl, null, 'How clients reach the service; used in links.'),
-  data: variable('DATA', text, './data', 'Folder of the embedded database; made with mode 0700.'),
+  publicUrl: variable('PUBLIC_URL', publicUrl, null, 'The URL of the service for clients; used in links.'),
+  data: variable('DATA', text, './data', 'Folder of the embedded database; created with mode 0700.'),
   databaseUrl: secret(
     'DATABASE_URL',
     text,
-    'postgres://user:password@host:5432/database: one node of many on PostgreSQL, instead of the embedded database. Several hosts, separated by commas, are copies of which one takes writes.',
+    'postgres://user:password@host:5432/database. Runs this process as one of several nodes on PostgreSQL, instead of the embedded database. Several hosts, separated by commas, are copies; the node uses the one that accepts writes.',
   ),
   databasePool: variable(
     'DATABASE_POOL',
     count(2, 100),
     '4',
-    'Connections to PostgreSQL for management; eight more are for verifications, local counts and hearing of changes.',
+    'Connections to PostgreSQL for management. A node uses eight more for verifications, local counts and notifications of changes.',
   ),
   allowFsyncOff: variable(
     'ALLOW_FSYNC_OFF',
     flag,
     'off',
-    'Serve a PostgreSQL with fsync = off, which loses answered spends when its machine crashes. For tests, and for hosted databases that keep their log elsewhere.',
+    'Accept a PostgreSQL with fsync = off, which loses answered spends when its machine crashes. For tests, and for hosted databases that store their log elsewhere.',
   ),
-  location: variable('LOCATION', text, null, 'Label of this location; the host name when not set.'),
+  location: variable('LOCATION', text, null, 'Label of this location. Default: the host name.'),
   rootKey: secret(
     'ROOT_KEY',
     text,
-    'The first root key, at least 24 characters, instead of a generated one; also what the command line uses. On PostgreSQL, a first start without a terminal needs it.',
+    'The first root key, at least 24 characters, instead of a generated one. The command line uses it too. Required for the first start on PostgreSQL without a terminal.',
   ),
   url: variable(
     'URL',
     publicUrl,
     null,
-    'Where the command line finds the service; the configured address when not set.',
+    'The URL of the service for the command line. Default: the configured address.',
   ),
   verifyAuth: variable(
     'VERIFY_AUTH',
     choice('open', 'required'),
     'open',
-    '`required`: verifying needs a root key with the right verify_key.',
+    'With `required`, verifying needs a root key with the right verify_key.',
   ),
   pepper: secret<readonly Pepper[]>(
     'PEPPER',
     peppers,
-    'Secret mixed into the digests of keys, as version:secret; older versions may follow, comma-separated.',
+    'Secret mixed into the digests of keys, as version:secret. Older versions may follow, separated by commas.',
   ),
   metricsHost: variable(
     'METRICS_HOST',
     text,
     '127.0.0.1',
-    'Address of the Prometheus metrics; another than loopback needs KEYSTILE_METRICS_TOKEN.',
+    'Address of the Prometheus metrics. An address other than loopback requires KEYSTILE_METRICS_TOKEN.',
   ),
-  metricsPort: variable('METRICS_PORT', port, '7879', 'Port of the Prometheus metrics; 0 takes a free one.'),
-  metricsToken: secret('METRICS_TOKEN', text, 'When set, reading the metrics needs it as a bearer token.'),
+  metricsPort: variable('METRICS_PORT', port, '7879', 'Port of the Prometheus metrics; 0 chooses a free port.'),
+  metricsToken: secret('METRICS_TOKEN', text, 'Bearer token that is required to read the metrics, when set.'),
   logLevel: variable(
     'LOG_LEVEL',
     choice('debug', 'info', 'warn', 'error'),
     'info',
-    'The least important messages that are written.',
+    'The lowest level of messages that are written.',
   ),
   logFormat: variable(
     'LOG_FORMAT',
     choice('text', 'json'),
     null,
-    '`text` on a terminal, `json` otherwise, when not set. A log that is set to `json` begins with the configuration.',
+    'Default: `text` on a terminal, `json` otherwise. With `json` set here, the log begins with the configuration.',
   ),
   corsOrigins: variable(
     'CORS_ORIGINS',
     origins,
     null,
-    'Origins whose pages may call the service from a browser, comma-separated; `*` = all.',
+    'Origins whose pages may call the service from a browser, separated by commas; `*` allows all.',
   ),
   trustedProxies: variable(
     'TRUSTED_PROXIES',
     addressBlocks,
     null,
-    'Proxies whose X-Forwarded-For is believed, comma-separated.',
+    'Proxies whose X-Forwarded-For is trusted, separated by commas.',
   ),
-  timezone: variable('TIMEZONE', timezone, 'UTC', 'The zone of refills that name none.'),
-  ratelimitHeaders: variable('RATELIMIT_HEADERS', flag, 'on', 'RateLimit headers on verifications of limited keys.'),
+  timezone: variable('TIMEZONE', timezone, 'UTC', 'Time zone of refills that do not name one.'),
+  ratelimitHeaders: variable(
+    'RATELIMIT_HEADERS',
+    flag,
+    'on',
+    'Send RateLimit headers with verifications of keys that have rate limits.',
+  ),
   syncInterval: variable(
     'SYNC_INTERVAL',
     duration(10, 60_000),
     '250ms',
-    'How often local counts are saved, or exchanged with other nodes, behind the requests. Alone, a node spends at most a twentieth of its time on it.',
+    'How often local counts are saved, or exchanged with other nodes, in the background. A single node spends at most a twentieth of its time on it.',
   ),
   staleMax: variable(
     'STALE_MAX',
     duration(100, 24 * HOUR_MS),
     '1s',
-    'How old the knowledge of a node may be where several share a database: how long a revoked key may live on. A node that hears nothing for longer answers 503, so it has to be longer than a round trip to the database. Alone, a node is never stale.',
+    'How long a node may use cached keys without news from a shared database, and so how long a revoked key can stay valid on other nodes. After that the node answers 503, so set it longer than a round trip to the database. A single node is never stale.',
   ),
   maxConnections: variable(
     'MAX_CONNECTIONS',
     count(1, 1_000_000),
     '20000',
-    'Connections of clients at one time; one more is answered 503 and closed. The limit of open files may allow fewer: the start warns then.',
+    'Client connections at one time. A further connection is answered with 503 and closed. A low limit of open files allows fewer; the start then logs a warning.',
   ),
   maxWaiting: variable(
     'MAX_WAITING',
     count(1, 1_000_000),
     '20000',
-    'Spends and changes that may wait for the ledger; one more is answered 503 at once.',
+    'Spends and changes that may wait for the ledger. A further one is answered with 503 at once.',
   ),
   maxCachedKeys: variable('MAX_CACHED_KEYS', count(1, 10_000_000), '1000000', 'Keys kept in memory.'),
   maxLocalCounters: variable(
@@ -161,62 +166,62 @@ export const VARIABLES = {
     'MAX_LIMITS_PER_NAMESPACE',
     count(1, 100_000_000),
     '1000000',
-    'Counters of standalone limits in one namespace; local ones take at most a quarter of KEYSTILE_MAX_LOCAL_COUNTERS, and half in all namespaces together.',
+    'Counters of standalone limits in one namespace. Local ones use at most a quarter of KEYSTILE_MAX_LOCAL_COUNTERS in one namespace, and half of it in all namespaces.',
   ),
   idempotencyRetention: variable(
     'IDEMPOTENCY_RETENTION',
     duration(1000, 168 * HOUR_MS),
     '1h',
-    'How long an idempotency key is remembered at least.',
+    'The shortest time that an idempotency key is remembered.',
   ),
   maxKeys: variable(
     'MAX_KEYS',
     count(0, 1_000_000_000),
     null,
-    'Keys that this installation may hold; no quota when not set.',
+    'The largest number of keys in this installation. Default: no quota.',
   ),
   maxApis: variable(
     'MAX_APIS',
     count(0, 1_000_000),
     null,
-    'Apis that this installation may hold; no quota when not set.',
+    'The largest number of apis in this installation. Default: no quota.',
   ),
   maxVerificationsPerSecond: variable(
     'MAX_VERIFICATIONS_PER_SECOND',
     count(1, 1_000_000),
     null,
-    'Keys that one root key may verify in a second on one node, where `KEYSTILE_VERIFY_AUTH` is `required`; no quota when not set.',
+    'Keys that one root key may verify in a second on one node, with `KEYSTILE_VERIFY_AUTH` set to `required`. Default: no quota.',
   ),
-  analytics: variable('ANALYTICS', flag, 'on', 'Verifications are counted, and keys have a `lastUsedAt`.'),
+  analytics: variable('ANALYTICS', flag, 'on', 'Count verifications, and keep `lastUsedAt` of keys.'),
   analyticsMinutes: variable(
     'ANALYTICS_MINUTES',
     duration(HOUR_MS, 3650 * DAY_MS),
     '2d',
-    'How long verifications stay counted by the minute.',
+    'How long counts by minute are kept.',
   ),
   analyticsHours: variable(
     'ANALYTICS_HOURS',
     duration(HOUR_MS, 3650 * DAY_MS),
     '60d',
-    'How long verifications stay counted by the hour.',
+    'How long counts by hour are kept.',
   ),
   analyticsDays: variable(
     'ANALYTICS_DAYS',
     duration(DAY_MS, 3650 * DAY_MS),
     '800d',
-    'How long verifications stay counted by the day.',
+    'How long counts by day are kept.',
   ),
   analyticsTagLists: variable(
     'ANALYTICS_TAG_LISTS',
     count(0, 100_000),
     '1000',
-    'Different tag lists that verifications of one api are counted under in a day; the rest count under `other`.',
+    'The number of different tag lists that are counted for one api in a day. All further ones are counted under `other`.',
   ),
   acceptLostCommits: variable(
     'ACCEPT_LOST_COMMITS',
     flag,
     'off',
-    'Serve a database that has lost commits or is a copy from another folder (a restored backup). Set it for one start.',
+    'Accept a database that has lost commits or is a copy from another folder (a restored backup). Set it for one start only.',
   ),
 } as const satisfies Record<string, Variable<unknown, string | null>>;
 
@@ -226,7 +231,7 @@ type ValueOf<S extends Setting> = (typeof VARIABLES)[S] extends Variable<infer T
 
 type Fallback<S extends Setting> = (typeof VARIABLES)[S]['fallback'];
 
-/** Settings with a default always have a value; the others may be null. */
+/** Settings with a default always have a value. The others may be null. */
 export type Config = {
   readonly [S in Setting]: ValueOf<S> | (null extends Fallback<S> ? null : never);
 };

@@ -5,15 +5,15 @@ import { VERSION } from '../version.ts';
 export interface BannerFacts {
   readonly config: Config;
   readonly url: string;
-  /** Where the data is. */
+  /** Where the data is stored. */
   readonly where: string;
   readonly metrics: string | null;
-  /** The root key that was made just now: its secret, printed here and nowhere else, or where it is saved. */
+  /** The root key that this start created. Its secret is printed here and nowhere else, or it is saved in a file. */
   readonly newRootKey: FirstRootKey | null;
   readonly activeRootKeys: number;
 }
 
-/** What a person sees at the start. The pasted lines need nothing but sh, curl and sed. */
+/** The text that a start prints for a person. The lines to paste need only sh, curl and sed. */
 export function banner(facts: BannerFacts): string {
   const { config, url, metrics } = facts;
   const verify = config.verifyAuth === 'open' ? 'open' : 'needs a root key';
@@ -36,7 +36,7 @@ function rootKeyLine({ newRootKey, activeRootKeys }: BannerFacts): string {
       : `  Root key  saved in ${newRootKey.path} (only its owner can read it)`;
   }
   const count = activeRootKeys === 1 ? '1 root key' : `${activeRootKeys} root keys`;
-  return `  Root key  ${count}; another one: npm run -s keystile root-key create`;
+  return `  Root key  ${count}; to create another: npm run -s keystile root-key create`;
 }
 
 function pasteLines(url: string, rootKey: FirstRootKey, verifyAuth: string): string[] {
@@ -54,7 +54,7 @@ function pasteLines(url: string, rootKey: FirstRootKey, verifyAuth: string): str
   ];
 }
 
-/** As one word of a shell. */
+/** Quotes the text so that a shell reads it as one word. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }

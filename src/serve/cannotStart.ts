@@ -1,4 +1,4 @@
-/** A start that cannot go on; its message is for a person. */
+/** The service cannot start. The message tells the operator why. */
 export class CannotStart extends Error {
   override readonly name = 'CannotStart';
 }

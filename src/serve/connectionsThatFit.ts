@@ -2,31 +2,31 @@ import type { Config } from '../config/variables.ts';
 import type { RoomSize } from '../http/front/connectionLimit.ts';
 import type { Log } from '../log.ts';
 import { CannotStart } from './cannotStart.ts';
-import { limitFor, readOpenFileLimit, reservedFiles, roomFor, smallestLimit } from './openFiles.ts';
+import { fitConnections, limitFor, readOpenFileLimit, reservedFiles, smallestLimit } from './openFiles.ts';
 
-/** The connections that fit under the limit of open files. */
-export function measureRoom(config: Config, log: Log): RoomSize {
+/** How many client connections fit under the process's limit of open files. Refuses to start when too few do. */
+export function connectionsThatFit(config: Config, log: Log): RoomSize {
   const { maxConnections: connections, databasePool } = config;
   const limit = readOpenFileLimit();
   const reserved = reservedFiles(databasePool);
-  const room = roomFor({ limit, reserved, connections });
-  if (room === null) {
+  const size = fitConnections({ limit, reserved, connections });
+  if (size === null) {
     const least = smallestLimit({ reserved, connections });
     throw new CannotStart(
-      `This process may have ${limit} open files and needs at least ${least}. Raise the limit first: ulimit -n ${least}, or LimitNOFILE=${least} of systemd.`,
+      `Keystile needs a limit of at least ${least} open files, but this process has a limit of ${limit}. Raise it with "ulimit -n ${least}", or with LimitNOFILE=${least} under systemd.`,
     );
   }
-  if (room.connections < connections) {
+  if (size.connections < connections) {
     log.warn(
-      'the limit of open files is lower than KEYSTILE_MAX_CONNECTIONS needs: fewer connections are taken; raise the limit (ulimit -n, LimitNOFILE) or lower the setting',
-      { limit, needed: limitFor(connections, reserved), maxConnections: connections, taken: room.connections },
+      'the limit of open files is too low for KEYSTILE_MAX_CONNECTIONS: fewer connections are accepted; raise the limit (ulimit -n, or LimitNOFILE under systemd) or lower the setting',
+      { limit, needed: limitFor(connections, reserved), maxConnections: connections, accepted: size.connections },
     );
   }
   if (config.httpServer === 'runtime') {
     log.warn(
-      'KEYSTILE_HTTP_SERVER=runtime does not bound idle connections: they may take all open files; use it for a diagnosis, or behind a gateway that bounds them',
+      'KEYSTILE_HTTP_SERVER=runtime does not limit idle connections: they can use up all open files; use it only to diagnose a problem, or behind a gateway that limits connections',
       { limit },
     );
   }
-  return room;
+  return size;
 }

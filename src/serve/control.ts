@@ -6,17 +6,17 @@ import { AppError } from '../core/errors.ts';
 import type { Engine } from '../engine/engine.ts';
 import { type RootKeyCommand, runRootKeyCommand } from './rootKeyCommands.ts';
 
-/** Longest path that every system takes for a socket (macOS: 104 bytes with the final NUL). */
+/** The longest socket path that every system accepts (macOS: 104 bytes with the final NUL). */
 const MAX_SOCKET_PATH = 103;
 
-/** Where the owner of a data folder listens for the command line. A long path moves to the folder for temporary files. */
+/** The socket on which the process that owns a data folder serves the command line. A path that is too long moves to the temporary folder. */
 export function controlPath(dataFolder: string): string {
   const path = join(resolve(dataFolder), 'control.sock');
   if (Buffer.byteLength(path) <= MAX_SOCKET_PATH) return path;
   return join(tmpdir(), `keystile-${Bun.hash(path).toString(36)}.sock`);
 }
 
-/** Only who may read the data folder may talk to it: the socket has mode 0600, as the folder has 0700. */
+/** Only users who can read the data folder can connect: the socket has mode 0600, and the folder has mode 0700. */
 export function listenControl(engine: Engine, path: string): { stop(): Promise<void> } {
   rmSync(path, { force: true });
   const umask = process.umask(0o177);

@@ -1,14 +1,14 @@
-/** What the process ends with; docs/cli.md lists them. */
+/** Exit codes of the process. docs/cli.md lists them. */
 export const EXIT = {
   OK: 0,
-  /** The command failed: the service said no, or could not be reached. */
+  /** The command failed: the service refused it, or did not answer. */
   FAILED: 1,
-  /** The command line was not understood. */
+  /** The command line is wrong: an unknown command or flag, or a wrong value. */
   USAGE: 2,
   /** `key verify`: the key is not valid. */
   NOT_VALID: 3,
-  /** The disk or the database file has failed while serving (EX_IOERR). */
+  /** The disk or the database file failed while the service was running (EX_IOERR). */
   DISK_FAILED: 74,
-  /** Something to start with is missing, taken or contradictory (EX_CONFIG). */
+  /** The service cannot start: a setting is wrong, or a port, folder or database cannot be used (EX_CONFIG). */
   CANNOT_START: 78,
 } as const;

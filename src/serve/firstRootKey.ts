@@ -9,33 +9,36 @@ import { CannotStart } from './cannotStart.ts';
 
 const FILE = 'root-key';
 
-/** Where a new root key goes: to a terminal, or to a file where what is printed may be kept in a log. */
+/** Where the first root key went: shown on a terminal, or saved in a file because standard output may be kept in a log. */
 export type FirstRootKey = { readonly shown: string } | { readonly path: string };
 
-export interface FirstRootKeyPlace {
-  /** What is printed is seen by a person and kept nowhere. */
+export interface RootKeyDestination {
+  /** Standard output is a terminal: a person sees what is printed, and nothing keeps it. */
   readonly isShown: boolean;
-  /** The data folder; null on PostgreSQL, where there is none. */
+  /** The data folder. Null on PostgreSQL, which has none. */
   readonly folder: string | null;
 }
 
-/** Before anything listens: a start that would have no place for its first root key ends here. */
-export async function requirePlace(rootKeys: RootKeyAdmin, { isShown, folder }: FirstRootKeyPlace): Promise<void> {
+/** Refuses a start that needs a first root key and can neither show nor save it. Called before anything listens. */
+export async function requireDestination(
+  rootKeys: RootKeyAdmin,
+  { isShown, folder }: RootKeyDestination,
+): Promise<void> {
   if (isShown || folder !== null || (await rootKeys.list()).length > 0) return;
-  throw noPlace();
+  throw noDestination();
 }
 
-function noPlace(): CannotStart {
+function noDestination(): CannotStart {
   return new CannotStart(
-    'The database has no root key yet, and standard output is no terminal: a new root key would end up in a log. ' +
-      `Set KEYSTILE_ROOT_KEY or KEYSTILE_ROOT_KEY_FILE to the first one (at least ${MIN_ROOT_KEY_LENGTH} characters), or make it with: keystile root-key create`,
+    'The database has no root key yet. Standard output is not a terminal, so a new root key would be written to a log. ' +
+      `Set KEYSTILE_ROOT_KEY or KEYSTILE_ROOT_KEY_FILE to the first root key (at least ${MIN_ROOT_KEY_LENGTH} characters), or create one with: keystile root-key create`,
   );
 }
 
-/** Makes the first root key where there is none at all; null where there is one. */
+/** Creates the first root key. Returns null when the database already has a root key. */
 export async function makeFirstRootKey(
   rootKeys: RootKeyAdmin,
-  { isShown, folder }: FirstRootKeyPlace,
+  { isShown, folder }: RootKeyDestination,
 ): Promise<FirstRootKey | null> {
   if ((await rootKeys.list()).length > 0) return null;
   const secret = rootKeys.newSecret();
@@ -43,15 +46,15 @@ export async function makeFirstRootKey(
     await rootKeys.adoptFirst(secret);
     return { shown: secret };
   }
-  if (folder === null) throw noPlace();
+  if (folder === null) throw noDestination();
   const path = join(resolve(folder), FILE);
-  // The file comes first: after a crash in between, the next start takes the root key that it holds.
-  await rootKeys.adoptFirst(keepSecret(path, secret));
+  // The file is written first: after a crash between the two steps, the next start uses the root key in the file.
+  await rootKeys.adoptFirst(saveSecret(path, secret));
   return { path };
 }
 
-/** Answers what the file holds. One that is there is never overwritten: nobody else writes in a folder that this process owns. */
-function keepSecret(path: string, secret: string): string {
+/** Returns the secret in the file. An existing file is never overwritten: only this process writes in a folder that it owns. */
+function saveSecret(path: string, secret: string): string {
   if (!existsSync(path)) {
     writeDurably(path, `${secret}\n`);
     flushFolder(dirname(path));
@@ -60,6 +63,6 @@ function keepSecret(path: string, secret: string): string {
   const kept = readFileSync(path, 'utf8').trim();
   if (isSecretShaped(kept) && kept.length >= MIN_ROOT_KEY_LENGTH) return kept;
   throw new CannotStart(
-    `The first root key is to be saved in ${path}, but something else is there. Move that file away and start again.`,
+    `The first root key cannot be saved in ${path}: the file exists and holds something else. Move it away and start again.`,
   );
 }

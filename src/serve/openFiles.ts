@@ -3,34 +3,34 @@ import { readFileSync } from 'node:fs';
 import type { RoomSize } from '../http/front/connectionLimit.ts';
 
 /**
- * What the process opens beside the connections of clients: the database, its threads, the log, connections to the metrics and
- * to the control socket. Measured with all threads running: 40.
+ * Files that the process opens besides client connections: the database, its threads, the log, and connections to the metrics
+ * and the control socket. 40 were measured with all threads running.
  */
 const OWN_FILES = 128;
-/** Connections to PostgreSQL beside the pool. */
+/** Connections to PostgreSQL besides the pool. */
 const OTHER_SESSIONS = 8;
-/** The most connections that are answered "too many" at one time. */
+/** The largest number of connections that are refused with an answer at one time. */
 const MAX_REFUSALS = 1000;
-/** One in so many of the descriptors for clients is kept for such answers. */
+/** One of this many client descriptors is kept for answering refused connections. */
 const REFUSALS_SHARE = 20;
-/** With fewer connections than this the service is of no use. */
+/** The service does not start with fewer connections than this. */
 const MIN_CONNECTIONS = 16;
 
-/** How many descriptors are kept for the process itself. */
+/** The number of descriptors kept for the process itself. */
 export function reservedFiles(databasePool: number): number {
   return OWN_FILES + OTHER_SESSIONS + databasePool;
 }
 
-export interface RoomWanted {
-  /** Files that the process may have open; null = not known, or no limit. */
+export interface FileBudget {
+  /** How many files the process may have open. Null: unknown, or no limit. */
   readonly limit: number | null;
   readonly reserved: number;
   /** KEYSTILE_MAX_CONNECTIONS. */
   readonly connections: number;
 }
 
-/** How many connections fit under the limit; null when too few do. */
-export function roomFor({ limit, reserved, connections }: RoomWanted): RoomSize | null {
+/** How many connections fit under the limit of open files. Null when too few fit. */
+export function fitConnections({ limit, reserved, connections }: FileBudget): RoomSize | null {
   if (limit === null) return roomWithoutLimit(connections);
   const firstReserved = limit - reserved;
   const refusals = Math.min(MAX_REFUSALS, Math.floor(firstReserved / REFUSALS_SHARE));
@@ -49,8 +49,8 @@ export function limitFor(connections: number, reserved: number): number {
   return reserved + Math.min(tight, connections + MAX_REFUSALS);
 }
 
-/** The smallest limit that the service starts with. */
-export function smallestLimit({ reserved, connections }: Omit<RoomWanted, 'limit'>): number {
+/** The smallest limit with which the service starts. */
+export function smallestLimit({ reserved, connections }: Omit<FileBudget, 'limit'>): number {
   return limitFor(Math.min(connections, MIN_CONNECTIONS), reserved);
 }
 
@@ -58,7 +58,7 @@ interface Report {
   readonly userLimits?: { readonly open_files?: { readonly soft?: unknown } };
 }
 
-/** Files that this process may have open. The runtime has raised its soft limit to the hard one by itself. Null: not known, or no limit. */
+/** How many files this process may have open. The runtime has already raised its soft limit to the hard one. Null: unknown, or no limit. */
 export function readOpenFileLimit(): number | null {
   return process.platform === 'linux' ? parseLimits(readLimits()) : reportedLimit(process.report?.getReport());
 }
@@ -80,7 +80,7 @@ export function reportedLimit(report: Report | undefined): number | null {
   return toLimit(report?.userLimits?.open_files?.soft);
 }
 
-/** "unlimited" is told as text. */
+/** The system reports "unlimited" as text. */
 function toLimit(soft: unknown): number | null {
   const limit = Number(soft);
   return soft !== undefined && Number.isSafeInteger(limit) && limit > 0 ? limit : null;

@@ -8,27 +8,26 @@ import { DataFolder, type Owner } from '../storage/sqlite/file/dataFolder.ts';
 import { Digester, monotonicMs, realSystem, wallClockMs } from '../system.ts';
 import { controlPath, listenControl } from './control.ts';
 
-/** The service on its database: a data folder that this process owns, or a place among other nodes. */
-export interface Home {
+/** The service with its database open: a data folder that this process owns, or a PostgreSQL that it shares with other nodes. */
+export interface OpenStorage {
   readonly composed: Composed;
-  /** The database that other nodes share; null when it is embedded. */
+  /** The database that the nodes share. Null: the database is embedded. */
   readonly cluster: PostgresStorage | null;
-  /** Size of the write-ahead log of an embedded database. */
+  /** Size of the write-ahead log. Null: the database is not embedded. */
   readonly walBytes: (() => number) | null;
-  /** For a person. */
+  /** Where the data is stored, as shown in the banner. */
   readonly where: string;
-  /** The service listens there from now on: the command line is let in. */
-  listening(url: string): void;
-  /** The command line is not answered any more. */
-  stopListening(): Promise<void>;
+  /** Starts to serve the command line. Called once the service listens at `url`. */
+  serveCommandLine(url: string): void;
+  stopCommandLine(): Promise<void>;
   close(): Promise<void>;
 }
 
-export function openHome(config: Config, log: Log, onBroken: (error: Error) => void): Promise<Home> {
+export function openStorage(config: Config, log: Log, onBroken: (error: Error) => void): Promise<OpenStorage> {
   return config.databaseUrl === null ? openFolder(config, log, onBroken) : joinNodes(config, log, config.databaseUrl);
 }
 
-async function openFolder(config: Config, log: Log, onBroken: (error: Error) => void): Promise<Home> {
+async function openFolder(config: Config, log: Log, onBroken: (error: Error) => void): Promise<OpenStorage> {
   const control = controlPath(config.data);
   const startedAt = new Date(wallClockMs()).toISOString();
   const owner: Owner = { pid: process.pid, host: hostname(), startedAt, control, url: null };
@@ -45,11 +44,11 @@ async function openFolder(config: Config, log: Log, onBroken: (error: Error) => 
     cluster: null,
     walBytes: () => composed.storage.walBytes,
     where: `${config.data}${folder.isNew ? ' (new)' : ''}`,
-    listening(url) {
+    serveCommandLine(url) {
       folder.nameOwner({ ...owner, url });
       controlServer = listenControl(composed.service.engine, control);
     },
-    stopListening: async () => controlServer?.stop(),
+    stopCommandLine: async () => controlServer?.stop(),
     close: async () => {
       await composed.close();
       folder.release();
@@ -57,7 +56,7 @@ async function openFolder(config: Config, log: Log, onBroken: (error: Error) => 
   };
 }
 
-async function joinNodes(config: Config, log: Log, databaseUrl: string): Promise<Home> {
+async function joinNodes(config: Config, log: Log, databaseUrl: string): Promise<OpenStorage> {
   const digester = new Digester(config.pepper);
   const location = locationOf(config);
   const surroundings = {
@@ -76,8 +75,8 @@ async function joinNodes(config: Config, log: Log, databaseUrl: string): Promise
     cluster: composed.storage,
     walBytes: null,
     where: `PostgreSQL at ${PostgresStorage.where(databaseUrl)} · location ${location}`,
-    listening() {},
-    stopListening: async () => {},
+    serveCommandLine() {},
+    stopCommandLine: async () => {},
     close: () => composed.close(),
   };
 }

@@ -3,13 +3,13 @@ import { COMMAND_LINE } from '../engine/admin/change/actor.ts';
 import type { NewRootKey } from '../engine/admin/rootKeys/rootKeyAdmin.ts';
 import type { Engine } from '../engine/engine.ts';
 
-/** What the command line may ask of root keys, from the running server or from the database itself. */
+/** A root key command of the command line. The running server executes it, or the command itself when no server runs. */
 export type RootKeyCommand =
   | { readonly command: 'create'; readonly input: NewRootKey }
   | { readonly command: 'list' }
   | { readonly command: 'revoke'; readonly rootKeyId: string };
 
-/** A root key as it may be shown: without its digest. */
+/** A root key without its digest, safe to show. */
 export type RootKeyShown = Omit<RootKeyRecord, 'secretDigest'>;
 
 export type RootKeyAnswer =

@@ -13,24 +13,24 @@ import { banner } from './banner.ts';
 import { CannotStart } from './cannotStart.ts';
 import { controlPath } from './control.ts';
 import { EXIT } from './exitCodes.ts';
-import { makeFirstRootKey, requirePlace } from './firstRootKey.ts';
-import { type Home, openHome } from './openStorage.ts';
+import { makeFirstRootKey, requireDestination } from './firstRootKey.ts';
+import { type OpenStorage, openStorage } from './openStorage.ts';
 import type { RoomSize } from '../http/front/connectionLimit.ts';
 import { listenApi, type Listening, type ListeningApi, listenMetrics } from './listen.ts';
-import { measureRoom } from './connectionsThatFit.ts';
+import { connectionsThatFit } from './connectionsThatFit.ts';
 
 export interface ServeOutput {
-  /** For a person: the banner. Never the log. */
+  /** Prints the banner, which a person reads. The log goes elsewhere. */
   print(text: string): void;
-  /** One line of the log. */
+  /** Writes one line of the log. */
   logLine(line: string): void;
-  /** A person reads the log as it is written. */
+  /** The log is written to a terminal. */
   readonly isTerminal: boolean;
-  /** What is printed is seen by a person and kept nowhere. */
+  /** The banner is printed to a terminal: a person sees it, and nothing keeps it. */
   readonly showsSecrets: boolean;
 }
 
-/** Runs the service until it is told to stop; answers the exit code. */
+/** Runs the service until a signal stops it. Returns the exit code. */
 export async function serve(config: Config, output: ServeOutput): Promise<number> {
   const ended = Promise.withResolvers<number>();
   const log = new Log({
@@ -39,58 +39,59 @@ export async function serve(config: Config, output: ServeOutput): Promise<number
     nowMs: wallClockMs,
     write: (line) => output.logLine(line),
   });
-  // A log that was asked for as JSON is read by a machine and begins with it; a person has the banner, which nothing follows.
+  // A JSON log is read by machines and starts with the configuration. On a terminal, the banner stays the last thing shown.
   log[config.logFormat === 'json' ? 'info' : 'debug']('configuration', showConfig(config));
-  // Before anything is printed: who has seen the banner may send a signal.
+  // Signal handlers come before the banner: whoever has seen the banner may send a signal.
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => ended.resolve(EXIT.OK));
-  const room = measureRoom(config, log);
+  const size = connectionsThatFit(config, log);
   const onBroken = (error: Error): void => {
-    log.error('the database has failed: stopping', { reason: error.message });
+    log.error('the database has failed: the service stops', { reason: error.message });
     ended.resolve(EXIT.DISK_FAILED);
   };
-  const running = await start({ config, output, log, room }, onBroken);
+  const running = await start({ config, output, log, size }, onBroken);
   const code = await ended.promise;
-  // After a failed disk nothing is saved: what was answered is there, and a second flush could lie.
+  // After a disk failure nothing more is saved. All answered spends are on disk, and a second flush could wrongly report success.
   if (code === EXIT.OK) await running.stop();
   return code;
 }
 
 async function start(
-  parts: Omit<Opening, 'home'>,
+  context: Omit<StartContext, 'storage'>,
   onBroken: (error: Error) => void,
 ): Promise<{ stop(): Promise<void> }> {
-  const home = await openHome(parts.config, parts.log, onBroken).catch((error: unknown) => {
+  const storage = await openStorage(context.config, context.log, onBroken).catch((error: unknown) => {
     throw toCannotStart(error);
   });
   try {
-    return await open({ ...parts, home });
+    return await startOn({ ...context, storage });
   } catch (error) {
-    await home.close();
+    await storage.close();
     throw toCannotStart(error);
   }
 }
 
-interface Opening {
+interface StartContext {
   readonly config: Config;
   readonly output: ServeOutput;
   readonly log: Log;
-  readonly room: RoomSize;
-  readonly home: Home;
+  readonly size: RoomSize;
+  readonly storage: OpenStorage;
 }
 
-async function open({ config, output, log, room, home }: Opening): Promise<{ stop(): Promise<void> }> {
-  const { cluster, walBytes } = home;
-  const { service } = home.composed;
-  const alone = <T>(work: () => Promise<T>): Promise<T> => (cluster === null ? work() : cluster.exclusively(work));
+async function startOn({ config, output, log, size, storage }: StartContext): Promise<{ stop(): Promise<void> }> {
+  const { cluster, walBytes } = storage;
+  const { service } = storage.composed;
+  const exclusively = <T>(work: () => Promise<T>): Promise<T> =>
+    cluster === null ? work() : cluster.exclusively(work);
   const { rootKey } = config;
-  if (rootKey !== null) await alone(() => service.engine.rootKeys.adopt(rootKey));
-  const place = { isShown: output.showsSecrets, folder: cluster === null ? config.data : null };
-  await requirePlace(service.engine.rootKeys, place);
-  // Before it counts anything: a node that was alone until now tells its local counts.
+  if (rootKey !== null) await exclusively(() => service.engine.rootKeys.adopt(rootKey));
+  const destination = { isShown: output.showsSecrets, folder: cluster === null ? config.data : null };
+  await requireDestination(service.engine.rootKeys, destination);
+  // Announced before this node counts anything: a node that ran alone so far then publishes its local counts.
   await cluster?.sayHello(null);
-  const api = orPortTaken(config, () => listenApi(service, room));
+  const api = orPortTaken(config, () => listenApi(service, size));
   const url = localUrl(config.host, api.port);
-  orCannotListen(config, () => home.listening(url));
+  orCannotListen(config, () => storage.serveCommandLine(url));
   const background = new Background({
     engine: service.engine,
     log,
@@ -102,16 +103,16 @@ async function open({ config, output, log, room, home }: Opening): Promise<{ sto
     walBytes,
   });
   const metrics = tryMetrics(service, background, api, log);
-  // Only now, right before it is printed: a root key whose secret could not be shown would be lost.
-  const newRootKey = await alone(() => makeFirstRootKey(service.engine.rootKeys, place));
+  // Created right before it is printed: the secret of a root key that is never shown would be lost.
+  const newRootKey = await exclusively(() => makeFirstRootKey(service.engine.rootKeys, destination));
   const rootKeys = await service.engine.rootKeys.list();
-  // A start that fails until here has nothing behind the requests to say.
+  // Background work starts last: a start that fails before this point logs nothing from it.
   background.start();
   output.print(
     banner({
       config,
       url,
-      where: home.where,
+      where: storage.where,
       metrics: metrics === null ? null : `${config.metricsHost}:${metrics.port}`,
       newRootKey,
       activeRootKeys: rootKeys.filter(({ revokedAtMs }) => revokedAtMs === null).length,
@@ -120,15 +121,15 @@ async function open({ config, output, log, room, home }: Opening): Promise<{ sto
   return {
     async stop() {
       await api.stop();
-      await home.stopListening();
+      await storage.stopCommandLine();
       await metrics?.stop();
       await background.stop();
-      await home.close();
+      await storage.close();
     },
   };
 }
 
-/** A taken metrics port is no reason not to serve. */
+/** The service also runs without metrics, when another program uses their port. */
 function tryMetrics(
   service: Composed['service'],
   background: Background,
@@ -144,7 +145,7 @@ function tryMetrics(
   } catch (error) {
     const { metricsHost, metricsPort } = service.config;
     const reason = (error as { code?: string }).code ?? String(error);
-    log.warn('no metrics: their address cannot be taken; set KEYSTILE_METRICS_PORT', {
+    log.warn('the metrics are off: their address cannot be used; set KEYSTILE_METRICS_PORT to a free port', {
       address: `${metricsHost}:${metricsPort}`,
       reason,
     });
@@ -163,23 +164,23 @@ function orPortTaken(config: Config, listen: () => ListeningApi): ListeningApi {
     }
     if (code === 'EACCES') {
       throw new CannotStart(
-        `Port ${config.port} needs more rights than this user has. Try: KEYSTILE_PORT=7878 npm start`,
+        `This user is not allowed to listen on port ${config.port}. Try: KEYSTILE_PORT=7878 npm start`,
       );
     }
     throw new CannotStart(
-      `The address ${config.host}:${config.port} cannot be listened on (${code || String(error)}).`,
+      `Keystile cannot listen on ${config.host}:${config.port} (${code || String(error)}). Check KEYSTILE_HOST and KEYSTILE_PORT.`,
     );
   }
 }
 
-/** The next port that could be taken now; 0 (any) when none of the next few can. */
+/** The next port that is free now. 0 (any port) when none of the next 20 is free. */
 function freePortAfter(host: string, port: number): number {
   for (let candidate = port + 1; candidate <= Math.min(port + 20, 65535); candidate++) {
     try {
       Bun.listen({ hostname: host, port: candidate, socket: { data() {} } }).stop(true);
       return candidate;
     } catch {
-      // Taken as well.
+      // This port is in use too.
     }
   }
   return 0;
@@ -191,20 +192,20 @@ function orCannotListen(config: Config, listen: () => void): void {
   } catch (error) {
     const code = (error as { code?: string }).code ?? String(error);
     throw new CannotStart(
-      `The control socket ${controlPath(config.data)} cannot be made (${code}). Is something else there?`,
+      `The control socket ${controlPath(config.data)} cannot be created (${code}). Check that the path is free and can be written to.`,
     );
   }
 }
 
-/** What says by itself, in a sentence, why the start cannot go on. */
+/** Errors whose message tells the operator why the service cannot start. */
 const START_FAILURES = [FolderError, AppError, AddressError, WrongServer, StorageUnavailable, StorageOutcomeUnknown];
 
 function toCannotStart(error: unknown): unknown {
-  const isForPerson = START_FAILURES.some((kind) => error instanceof kind);
-  return isForPerson ? new CannotStart((error as Error).message) : error;
+  const isForOperator = START_FAILURES.some((kind) => error instanceof kind);
+  return isForOperator ? new CannotStart((error as Error).message) : error;
 }
 
-/** How a person on this machine reaches the service. */
+/** The URL of the service for users of this machine. */
 export function localUrl(host: string, port: number): string {
   const name = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
   return `http://${name.includes(':') ? `[${name}]` : name}:${port}`;

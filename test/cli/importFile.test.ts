@@ -5,8 +5,8 @@ import { type Line, readLines } from '../../src/cli/import/lines.ts';
 import { Progress } from '../../src/cli/import/progress.ts';
 import { type Format, readRows, type Row } from '../../src/cli/import/rows.ts';
 
-/** The text in pieces of this many bytes. */
-async function* inPieces(text: string | Uint8Array, size: number): AsyncGenerator<Uint8Array> {
+/** The text in chunks of this many bytes. */
+async function* inChunks(text: string | Uint8Array, size: number): AsyncGenerator<Uint8Array> {
   const bytes = typeof text === 'string' ? new TextEncoder().encode(text) : text;
   for (let i = 0; i < bytes.length; i += size) yield bytes.slice(i, i + size);
 }
@@ -17,7 +17,7 @@ async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
   return found;
 }
 
-/** What it fails with, in words. */
+/** The message of the failure. */
 const failureOf = (work: Promise<unknown>): Promise<string> =>
   work.then(
     () => 'nothing failed',
@@ -27,21 +27,21 @@ const failureOf = (work: Promise<unknown>): Promise<string> =>
 const API = 'api_1';
 
 const lines = (text: string | Uint8Array, size = 7, skipTo = 0): Promise<Line[]> =>
-  collect(readLines(inPieces(text, size), skipTo));
+  collect(readLines(inChunks(text, size), skipTo));
 
 const rows = (
   format: Format,
   text: string,
   { skipTo = 0, apiId = API }: { skipTo?: number; apiId?: string | null } = {},
-): Promise<Row[]> => collect(readRows(readLines(inPieces(text, 7), skipTo), { format, apiId, skipTo }));
+): Promise<Row[]> => collect(readRows(readLines(inChunks(text, 7), skipTo), { format, apiId, skipTo }));
 
 const csv = (...all: string[]): Promise<Row[]> => rows('csv', all.join('\n'));
 
-/** Line numbers with the key, or with what is wrong. */
-const told = (found: readonly Row[]) => found.map(({ line, key, problem }) => [line, key ?? problem]);
+/** Line numbers with the key, or with the problem. */
+const outcomes = (found: readonly Row[]) => found.map(({ line, key, problem }) => [line, key ?? problem]);
 
 describe('lines', () => {
-  test('are the same in whatever pieces the text comes, with their ends in bytes', async () => {
+  test('do not depend on the chunks of the text, and know their end offsets in bytes', async () => {
     const text = 'eins\nzwölf\r\n\nletzte';
     for (const size of [1, 2, 3, 5, 100]) {
       expect((await lines(text, size)).map((line) => [line.number, line.text, line.endOffset])).toEqual([
@@ -58,20 +58,20 @@ describe('lines', () => {
     expect((await lines('\ufeffplaintext\n\ufeffx')).map(({ text }) => text)).toEqual(['plaintext', '\ufeffx']);
   });
 
-  test('one that is no UTF-8, and one of more than a megabyte, cost themselves alone', async () => {
+  test('a line that is not UTF-8, or longer than a megabyte, does not affect other lines', async () => {
     const long = 'x'.repeat(1024 * 1024 + 1);
     const bytes = Buffer.concat([Buffer.from('a\n'), Buffer.from([0xff, 0x0a]), Buffer.from(`${long}\nb`)]);
     const found = await lines(bytes, 65_536);
     expect(found.map(({ text, problem }) => [text, problem])).toEqual([
       ['a', null],
-      ['', 'is not valid UTF-8'],
-      ['', 'is longer than 1048576 bytes'],
+      ['', 'the line is not valid UTF-8'],
+      ['', 'the line is longer than 1048576 bytes'],
       ['b', null],
     ]);
     expect(found.at(-1)?.endOffset).toBe(bytes.length);
   });
 
-  test('those before a place are passed over, all but the first, and keep their numbers', async () => {
+  test('lines before an offset are skipped except for the first, and keep their numbers', async () => {
     const text = 'head\none\ntwo\nthree\n';
     expect((await lines(text, 3, 9)).map((line) => [line.number, line.text])).toEqual([
       [1, 'head'],
@@ -82,31 +82,31 @@ describe('lines', () => {
 });
 
 describe('JSON lines', () => {
-  test('are keys as they stand; empty lines are passed over; the api of the row wins', async () => {
+  test('are keys; empty lines are skipped; the api of the row takes precedence', async () => {
     const text = '{"plaintext":"a"}\n\n  \n{"apiId":"api_2","plaintext":"b","meta":{"x":1}}';
-    expect(told(await rows('jsonl', text))).toEqual([
+    expect(outcomes(await rows('jsonl', text))).toEqual([
       [1, { apiId: 'api_1', plaintext: 'a' }],
       [4, { apiId: 'api_2', plaintext: 'b', meta: { x: 1 } }],
     ]);
   });
 
-  test('null is a field that is absent, as databases write an empty column; metadata keeps its own', async () => {
+  test('a null field is absent, as in database exports; metadata keeps its nulls', async () => {
     const text = [
       '{"plaintext":"a","name":null,"apiId":null,"remaining":0,"meta":{"x":null}}',
       '{"plaintext":"b","meta":null,"refill":{"interval":null,"amount":null},"ratelimit":{"limit":1,"async":null}}',
       '{"plaintext":"c","refill":{},"roles":[null]}',
     ].join('\n');
-    expect(told(await rows('jsonl', text))).toEqual([
+    expect(outcomes(await rows('jsonl', text))).toEqual([
       [1, { apiId: 'api_1', plaintext: 'a', remaining: 0, meta: { x: null } }],
       [2, { apiId: 'api_1', plaintext: 'b', ratelimit: { limit: 1 } }],
       [3, { apiId: 'api_1', plaintext: 'c', refill: {}, roles: [null] }],
     ]);
   });
 
-  test('a hash may be its value alone, as in CSV; a variant that is said stays', async () => {
+  test('a hash may be only its value, as in CSV; a given variant is kept', async () => {
     const text = '{"hash":"abc="}\n{"hash":{"value":"abc="}}\n{"hash":{"value":"abc=","variant":"other"}}\n{"hash":5}';
     const hash = { value: 'abc=', variant: 'sha256_base64' };
-    expect(told(await rows('jsonl', text))).toEqual([
+    expect(outcomes(await rows('jsonl', text))).toEqual([
       [1, { apiId: 'api_1', hash }],
       [2, { apiId: 'api_1', hash }],
       [3, { apiId: 'api_1', hash: { ...hash, variant: 'other' } }],
@@ -114,32 +114,32 @@ describe('JSON lines', () => {
     ]);
   });
 
-  test('a broken one is told without a word of it', async () => {
+  test('the problem of a broken line quotes nothing of it', async () => {
     const text = '{"plaintext":"secret\n[1]\n"text"\nnull\n{"plaintext":"a"}';
-    expect(told(await rows('jsonl', text, { apiId: null }))).toEqual([
-      [1, 'is not valid JSON'],
-      [2, 'is JSON, but no object'],
-      [3, 'is JSON, but no object'],
-      [4, 'is JSON, but no object'],
+    expect(outcomes(await rows('jsonl', text, { apiId: null }))).toEqual([
+      [1, 'the line is not valid JSON'],
+      [2, 'the line is JSON, but not an object'],
+      [3, 'the line is JSON, but not an object'],
+      [4, 'the line is JSON, but not an object'],
       [5, { plaintext: 'a' }],
     ]);
   });
 
-  test('go on behind a place', async () => {
+  test('continue after an offset', async () => {
     const text = '{"a":1}\n{"a":2}\n{"a":3}\n';
-    expect(told(await rows('jsonl', text, { skipTo: 16, apiId: null }))).toEqual([[3, { a: 3 }]]);
+    expect(outcomes(await rows('jsonl', text, { skipTo: 16, apiId: null }))).toEqual([[3, { a: 3 }]]);
     expect(await rows('jsonl', text, { skipTo: 24 })).toEqual([]);
   });
 });
 
 describe('CSV', () => {
-  test('cells become the fields that their columns name; empty ones are absent', async () => {
+  test('cells become the fields that their columns name; empty cells are absent', async () => {
     const found = await csv(
       'plaintext,name,meta,remaining,refill.interval,refill.amount,ratelimit.limit,ratelimit.duration,ratelimit.async,roles,permissions,expires,enabled,ipAllowlist',
       'abc,"Zoë, ""the"" first","{""plan"":""pro""}",5,daily,7,10,60000,true,admin reader,a.b;c.d,2030-12-31,false,10.0.0.0/8;::1',
       'def,,,,,,,,,,,,,',
     );
-    expect(told(found)).toEqual([
+    expect(outcomes(found)).toEqual([
       [
         2,
         {
@@ -161,23 +161,23 @@ describe('CSV', () => {
     ]);
   });
 
-  test('a hash stands for its value; the variant is the one there is', async () => {
+  test('a hash column is its value; the only variant is added', async () => {
     const hash = { value: 'abc=', variant: 'sha256_base64' };
-    expect(told(await csv('hash', 'abc='))).toEqual([[2, { apiId: 'api_1', hash }]]);
-    expect(told(await csv('hash.value,hash.variant', 'abc=,other'))).toEqual([
+    expect(outcomes(await csv('hash', 'abc='))).toEqual([[2, { apiId: 'api_1', hash }]]);
+    expect(outcomes(await csv('hash.value,hash.variant', 'abc=,other'))).toEqual([
       [2, { apiId: 'api_1', hash: { ...hash, variant: 'other' } }],
     ]);
   });
 
-  test('a field in quotes may hold line ends, and counts as the line on which it begins', async () => {
-    expect(told(await csv('plaintext,name', 'a,"two', 'lines"', 'b,c'))).toEqual([
+  test('a quoted field may contain line breaks; its record has the number of its first line', async () => {
+    expect(outcomes(await csv('plaintext,name', 'a,"two', 'lines"', 'b,c'))).toEqual([
       [2, { apiId: 'api_1', plaintext: 'a', name: 'two\nlines' }],
       [4, { apiId: 'api_1', plaintext: 'b', name: 'c' }],
     ]);
   });
 
-  test('a wrong cell is told by its column, without what stands in it', async () => {
-    expect(told(await csv('plaintext,remaining,meta,expires,enabled', 'a,-1,{,soon,perhaps'))).toEqual([
+  test('the problem of a wrong cell names its column and does not quote the cell', async () => {
+    expect(outcomes(await csv('plaintext,remaining,meta,expires,enabled', 'a,-1,{,soon,perhaps'))).toEqual([
       [
         2,
         'remaining must be a whole number of at least 0; meta must be JSON; expires must be unix milliseconds or a date such as 2030-12-31 (midnight UTC) or 2030-12-31T18:00:00Z; enabled must be true or false',
@@ -185,45 +185,45 @@ describe('CSV', () => {
     ]);
   });
 
-  test('a broken record costs its first line alone', async () => {
-    expect(told(await csv('plaintext,name', 'a', 'b,c,d', 'e"f,g', '"h"i,j', 'k,l'))).toEqual([
-      [2, 'has 1 fields, and the header has 2'],
-      [3, 'has 3 fields, and the header has 2'],
-      [4, 'a quote stands inside a field that does not begin with one'],
-      [5, 'a quote stands inside a field that does not begin with one'],
+  test('a broken record loses only its first line', async () => {
+    expect(outcomes(await csv('plaintext,name', 'a', 'b,c,d', 'e"f,g', '"h"i,j', 'k,l'))).toEqual([
+      [2, 'the row has 1 fields, but the header has 2'],
+      [3, 'the row has 3 fields, but the header has 2'],
+      [4, 'a field contains a quote but does not start with one'],
+      [5, 'a field contains a quote but does not start with one'],
       [6, { apiId: 'api_1', plaintext: 'k', name: 'l' }],
     ]);
   });
 
-  test('a quote that is not closed takes nothing else with it', async () => {
+  test('an unclosed quote does not affect other records', async () => {
     const good = Array.from({ length: 150 }, (_, i) => `k${i},n`);
     const found = await csv('plaintext,name', 'a,"open', ...good, 'b,"open at the end');
-    expect(told(found).filter(([, what]) => typeof what === 'string')).toEqual([
+    expect(outcomes(found).filter(([, what]) => typeof what === 'string')).toEqual([
       [2, 'a quote is not closed'],
       [153, 'a quote is not closed'],
     ]);
     expect(found.filter(({ key }) => key !== null).map(({ line }) => line)).toEqual(good.map((_, i) => i + 3));
   });
 
-  test('goes on behind a place, with the header of the file', async () => {
+  test('continues after an offset, with the header of the file', async () => {
     const text = 'plaintext,name\na,b\nc,d\ne,f\n';
-    expect(told(await rows('csv', text, { skipTo: 19 }))).toEqual([
+    expect(outcomes(await rows('csv', text, { skipTo: 19 }))).toEqual([
       [3, { apiId: 'api_1', plaintext: 'c', name: 'd' }],
       [4, { apiId: 'api_1', plaintext: 'e', name: 'f' }],
     ]);
   });
 
   test.each<[string, string, string | null, string]>([
-    ['nothing', '', 'api_1', 'The file is empty: a header line with the names of the columns is needed.'],
+    ['nothing', '', 'api_1', 'The file is empty. Its first line must name the columns.'],
     [
       'no key',
       'name,apiId',
       null,
-      'The header needs a column "plaintext" (the keys) or "hash" (their SHA-256 in base64).',
+      'The header needs a column "plaintext" (the keys) or "hash" (the SHA-256 of the keys in base64).',
     ],
-    ['no api', 'plaintext', null, 'The header needs a column "apiId", or say --api ID for all.'],
-    ['a typo', 'plaintext,remainning', 'api_1', '"remainning" is no column; did you mean remaining?'],
-    ['one twice', 'plaintext,name,name', 'api_1', 'The column "name" stands twice in the header.'],
+    ['no api', 'plaintext', null, 'The header needs a column "apiId". To use one api for all rows, give --api ID.'],
+    ['a typo', 'plaintext,remainning', 'api_1', 'Unknown column "remainning". Did you mean remaining?'],
+    ['one twice', 'plaintext,name,name', 'api_1', 'The header has the column "name" twice. Remove one of them.'],
     ['an open quote', '"plaintext', 'api_1', 'The header cannot be read (a quote is not closed).'],
   ])('a header with %s is refused before anything is read', async (_name, text, apiId, message) => {
     expect(await failureOf(rows('csv', text, { apiId }))).toStartWith(message);
@@ -231,7 +231,7 @@ describe('CSV', () => {
 
   test('a file without a header is refused without showing the key that it begins with', async () => {
     const failure = await failureOf(rows('csv', 'sk_live_4242424242424242,user\n'));
-    expect(failure).toContain('The header has a column with a name that is none.');
+    expect(failure).toContain('The header has an unknown column name. The first line must name columns.');
     expect(failure).not.toContain('4242');
   });
 });
@@ -256,7 +256,7 @@ describe('the progress', () => {
     expect(written[2]).toBe('\n');
   });
 
-  test('is a line for each tenth of the file elsewhere', () => {
+  test('is a line for each tenth of the file without a terminal', () => {
     const { progress, written } = shown(false, 1000);
     for (let offset = 0; offset <= 1000; offset += 50) progress.show(counts(offset), offset);
     progress.end();

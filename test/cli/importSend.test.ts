@@ -6,7 +6,7 @@ import { KeySender } from '../../src/cli/import/send.ts';
 
 const refusal = (details: FailureDetails, message = 'refused'): Failure => new Failure(1, [message], details);
 
-/** A service that answers each call as the function says; what it was sent is kept. */
+/** A service whose answers come from the function. Records what it receives. */
 function sender(answer: (names: readonly string[], call: number) => Failure | null) {
   const sent: string[][] = [];
   const pauses: number[] = [];
@@ -21,7 +21,7 @@ function sender(answer: (names: readonly string[], call: number) => Failure | nu
   return { sent, pauses, sender: new KeySender(ask, 'api_for_all', pause) };
 }
 
-/** What it fails with, in words. */
+/** The message of the failure. */
 const failureOf = (work: Promise<unknown>): Promise<string> =>
   work.then(
     () => 'nothing failed',
@@ -31,7 +31,7 @@ const failureOf = (work: Promise<unknown>): Promise<string> =>
 const keys = (...names: string[]) => names.map((name) => ({ name }));
 
 describe('a batch', () => {
-  test('that is taken is imported', async () => {
+  test('that the service accepts is imported', async () => {
     const { sender: it, sent } = sender(() => null);
     expect(await it.send(keys('a', 'b'))).toEqual(['imported', 'imported']);
     expect(sent).toEqual([['a', 'b']]);
@@ -42,7 +42,7 @@ describe('a batch', () => {
     expect([await it.send([]), sent]).toEqual([[], []]);
   });
 
-  test('is sent again without the keys that are told: those that exist are there, the others have failed', async () => {
+  test('is sent again without the keys that an error names: keys that exist are present, the others have failed', async () => {
     const { sender: it, sent } = sender((names, call) => {
       if (call === 1) return refusal({ code: 'CONFLICT', issues: [{ path: '[1]', message: 'exists' }] });
       if (call === 2) {
@@ -64,7 +64,7 @@ describe('a batch', () => {
     expect(sent).toEqual([['a', 'b', 'c', 'd'], ['a', 'c', 'd'], ['c']]);
   });
 
-  test('with the api that was said for all ends the import at once when there is no such api', async () => {
+  test('with the api of --api ends the import at once when that api does not exist', async () => {
     const issues = [
       { path: '[0]', message: 'There is no api "api_own".' },
       { path: '[1]', message: 'There is no api "api_for_all".' },
@@ -82,7 +82,7 @@ describe('a batch', () => {
     expect(await own.sender.send(batch)).toEqual([{ failed: 'There is no api "api_own".' }, 'imported']);
   });
 
-  test('whose refusal does not tell which key it is about is sent one by one', async () => {
+  test('whose error does not name a key is sent one by one', async () => {
     const { sender: it, sent } = sender((names) => {
       if (names.includes('known')) return refusal({ code: 'CONFLICT' });
       return names.includes('bad') ? refusal({ code: 'INTERNAL_SERVER_ERROR' }, 'something') : null;
@@ -106,7 +106,7 @@ describe('a batch', () => {
   );
 
   test.each([['UNAVAILABLE'], ['OUTCOME_UNKNOWN'], ['RATE_LIMITED'], [undefined]])(
-    'that meets %s is sent again after a while, longer each time, and given up after six',
+    'that fails with %s is retried after growing pauses, and fails after six tries',
     async (code) => {
       const details = code === undefined ? {} : { code };
       const passing = sender((_names, call) => (call < 3 ? refusal(details) : null));

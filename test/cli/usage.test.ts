@@ -46,18 +46,18 @@ describe('help', () => {
     for (const { meaning } of Object.values(VARIABLES)) expect(out).toContain(meaning);
   });
 
-  test('a group is helped with its own commands', async () => {
+  test('the help of a group lists only its commands', async () => {
     const { code, out } = await run('key', '--help');
     expect([code, out.includes('key create'), out.includes('api create')]).toEqual([0, true, false]);
   });
 
-  test('the version is told alone, and as JSON', async () => {
+  test('--version prints only the version, also as JSON', async () => {
     expect(await run('--version')).toEqual({ code: 0, out: `${VERSION}\n`, err: '' });
     expect(JSON.parse((await run('--version', '--json')).out)).toEqual({ version: VERSION });
   });
 });
 
-describe('a command line that is not understood ends with 2 and says what was meant', () => {
+describe('a wrong command line ends with exit code 2 and says what to do', () => {
   const CASES: readonly (readonly [string[], string])[] = [
     [['sevre'], 'Unknown command "sevre". Did you mean "serve"?'],
     [['kye', 'list'], 'Unknown command "kye list". Did you mean "key list"?'],
@@ -73,14 +73,15 @@ describe('a command line that is not understood ends with 2 and says what was me
     [['serve', '--port', '--json'], '--port needs a value.'],
     [['serve', '--port', '1', '--port=2'], '--port is given twice. Give it once.'],
     [['api', 'list', '--json=yes'], '--json takes no value.'],
-    [['api', 'list', 'more'], 'api list takes nothing beside its flags, got 1 words. See keystile api list --help.'],
+    [['api', 'list', 'more'], 'api list takes no arguments besides its flags, got 1. See keystile api list --help.'],
+    [['key', 'get', 'key_1', 'key_2'], 'key get takes only ID besides its flags, got 2. See keystile key get --help.'],
     [['api', 'create'], 'api create needs NAME. See keystile api create --help.'],
     [['key', 'get'], 'key get needs ID. See keystile key get --help.'],
     [['key', 'create'], 'key create needs --api ID. keystile api list shows the ids.'],
     [['key', 'list'], 'key list needs --api ID. keystile api list shows the ids.'],
     [
       ['key', 'update', 'key_1'],
-      'key update needs at least one flag that changes something. See keystile key update --help.',
+      'key update needs at least one flag that changes the key. See keystile key update --help.',
     ],
     [
       ['key', 'update', 'key_1', '--enable', '--disable'],
@@ -100,7 +101,7 @@ describe('a command line that is not understood ends with 2 and says what was me
     ],
     [
       ['key', 'update', 'key_1', '--refill', 'weekly:3'],
-      '--refill must be daily:AMOUNT or monthly:AMOUNT, such as daily:100.',
+      '--refill must be daily:AMOUNT or monthly:AMOUNT, such as daily:100, got "weekly:3".',
     ],
     [
       ['key', 'update', 'key_1', '--refill', 'daily:3', '--refill-amount', '4'],
@@ -123,9 +124,9 @@ describe('a command line that is not understood ends with 2 and says what was me
       ['key', 'update', 'key_1', '--meta', '{"a":1e400}'],
       `--meta must be a JSON object such as '{"plan":"free"}' without numbers above 1.8e308, got ${JSON.stringify('{"a":1e400}')}.`,
     ],
-    [['root-key', 'create', '--expires', '2001-01-01'], '--expires must be in the future.'],
-    [['root-key', 'create', '--name='], '--name must have 1 to 256 characters.'],
-    [['serve', '--json'], '--json goes with --show-config here; --log-format json is for the log.'],
+    [['root-key', 'create', '--expires', '2001-01-01'], '--expires must be in the future, got "2001-01-01".'],
+    [['root-key', 'create', '--name='], '--name must have 1 to 256 characters, got 0.'],
+    [['serve', '--json'], 'serve takes --json only with --show-config. For a JSON log, use --log-format json.'],
   ];
   for (const [words, line] of CASES) {
     test(`keystile ${words.join(' ')}`, async () => {
@@ -140,14 +141,14 @@ describe('a command line that is not understood ends with 2 and says what was me
   }
 
   for (const text of ['tomorrow', '2030-02-30', '2030-13-01', '2030-01-01T00:00:00', '99999999999999999']) {
-    test(`--expires ${text} is no time`, async () => {
+    test(`--expires ${text} is not a time`, async () => {
       const { code, err } = await run('key', 'update', 'key_1', '--expires', text);
       expect(code).toBe(2);
       expect(err).toMatch(/^--expires must be unix milliseconds or a date such as 2030-12-31 /);
     });
   }
 
-  test('nothing at all, or half a command, shows what there is', async () => {
+  test('no command, or half of one, lists the commands', async () => {
     const [nothing, half] = [await run(), await run('root-key')];
     expect([nothing.code, nothing.out, half.code, half.out]).toEqual([2, '', 2, '']);
     expect(nothing.err).toContain('key create');
@@ -155,7 +156,7 @@ describe('a command line that is not understood ends with 2 and says what was me
     expect(half.err).not.toContain('key get');
   });
 
-  test('what may be a secret is not repeated in an error', async () => {
+  test('an error does not repeat what may be a secret', async () => {
     const secret = 'root_of_all_that_must_not_be_shown';
     const tries = [
       ['key', 'verify', 'one', secret],
@@ -169,7 +170,7 @@ describe('a command line that is not understood ends with 2 and says what was me
   });
 });
 
-test('--clear that is unknown names the nearest and what there is', async () => {
+test('an unknown field of --clear lists all fields and suggests the nearest', async () => {
   const { code, err } = await run('key', 'update', 'key_1', '--clear', 'expire');
   expect([code, err]).toEqual([
     2,
@@ -177,7 +178,7 @@ test('--clear that is unknown names the nearest and what there is', async () => 
   ]);
 });
 
-test('text from elsewhere is shown without what a terminal would obey, and otherwise as it is', () => {
+test('characters that change a terminal are escaped, and other text is shown as it is', () => {
   expect(visible('a\u0007b\u001b]0;title\u0007\u007f\u2028\u2066')).toBe(
     'a\\u0007b\\u001b]0;title\\u0007\\u007f\\u2028\\u2066',
   );

@@ -44,7 +44,7 @@ describe('reading the configuration', () => {
     expect(Object.keys(config ?? {}).sort()).toEqual(Object.keys(VARIABLES).sort());
   });
 
-  test('all problems are told together, each by the name of its setting', () => {
+  test('all problems are reported together, each with the name of its setting', () => {
     const { config, problems: found } = read({
       KEYSTILE_PORT: '99999',
       KEYSTILE_TIMEZONE: 'Mars/Olympus',
@@ -62,7 +62,7 @@ describe('reading the configuration', () => {
     ]);
   });
 
-  test('what is wrong by itself and what is wrong together with something else are told in one go', () => {
+  test('problems of single settings and of combinations are reported together', () => {
     const found = problems({
       KEYSTILE_PORT: 'x',
       KEYSTILE_ROOT_KEY: 'short',
@@ -75,7 +75,7 @@ describe('reading the configuration', () => {
     ]);
   });
 
-  test('an unknown name is a problem; without a near one nothing is guessed', () => {
+  test('an unknown name is a problem; a similar name is suggested only when there is one', () => {
     expect(problems({ KEYSTILE_COMPLETELY_DIFFERENT: '1' })).toEqual([
       'Unknown setting KEYSTILE_COMPLETELY_DIFFERENT. docs/configuration.md lists them all.',
     ]);
@@ -85,7 +85,7 @@ describe('reading the configuration', () => {
     expect(problems({ KEYSTILE_HOST_FILE: '/x' })[0]).toStartWith('Unknown setting KEYSTILE_HOST_FILE');
   });
 
-  test('what Kubernetes sets for a Service called keystile is passed over with a note each', () => {
+  test('variables that Kubernetes sets for a Service called keystile are ignored, each with a note', () => {
     const { config, notes } = read({
       KEYSTILE_SERVICE_HOST: '10.0.0.1',
       KEYSTILE_SERVICE_PORT: '7878',
@@ -99,13 +99,13 @@ describe('reading the configuration', () => {
     expect(notes[0]).toBe('KEYSTILE_SERVICE_HOST is ignored: Kubernetes sets such names for a Service.');
   });
 
-  test('a secret can stand in a file, without its line break', () => {
+  test('a secret can be read from a file, without its line break', () => {
     const { config } = read({ KEYSTILE_ROOT_KEY_FILE: '/run/root', KEYSTILE_PEPPER_FILE: '/run/pepper' });
     expect(config?.rootKey).toBe('root_0123456789abcdefghijkl');
     expect(config?.pepper).toEqual([{ version: 'v1', secret: '0123456789abcdef' }]);
   });
 
-  test('a secret given in two ways, and a file that cannot be read, are problems', () => {
+  test('a secret that is set twice, and a file that cannot be read, are problems', () => {
     expect(problems({ KEYSTILE_PEPPER: 'v1:0123456789abcdef', KEYSTILE_PEPPER_FILE: '/run/pepper' })).toEqual([
       'KEYSTILE_PEPPER and KEYSTILE_PEPPER_FILE are both set. Set only one of them.',
     ]);
@@ -114,7 +114,7 @@ describe('reading the configuration', () => {
     ]);
   });
 
-  test('a flag wins over the environment, and is named when it is wrong', () => {
+  test('a flag takes precedence over the environment, and is named when it is wrong', () => {
     expect(read({ KEYSTILE_PORT: '1' }, { port: '2' }).config?.port).toBe(2);
     expect(read({}, { port: 'x' }).problems).toEqual(['--port must be a port, 0 to 65535, got "x".']);
     expect(flagName('logLevel')).toBe('--log-level');
@@ -131,7 +131,7 @@ describe('reading the configuration', () => {
   });
 
   test.each([['9ms'], ['61s'], ['1h'], ['-5s'], ['1.5s'], ['5 minutes'], ['s'], ['1e3'], ['9999999999999']])(
-    '%s is no duration between 10 ms and a minute',
+    '%s is not a duration from 10 ms to a minute',
     (text) => {
       expect(problems({ KEYSTILE_SYNC_INTERVAL: text })).toEqual([
         `KEYSTILE_SYNC_INTERVAL must be a duration from 10ms to 1m, such as 250ms, 5s or 1h, got "${text}".`,
@@ -161,7 +161,7 @@ describe('reading the configuration', () => {
     if (/ROOT_KEY|PEPPER|DATABASE_URL/.test(name)) expect(found[0]).not.toContain(value);
   });
 
-  test('metrics on another address than loopback need a token', () => {
+  test('metrics on an address other than loopback need a token', () => {
     expect(problems({ KEYSTILE_METRICS_HOST: '0.0.0.0', KEYSTILE_METRICS_TOKEN: 'secret' })).toEqual([]);
     for (const host of ['127.0.0.1', '127.9.9.9', '::1', 'localhost', '::ffff:127.0.0.1']) {
       expect([host, isLoopback(host)]).toEqual([host, true]);
@@ -171,7 +171,7 @@ describe('reading the configuration', () => {
     }
   });
 
-  test('the configuration in force is shown without its secrets', () => {
+  test('the configuration is shown without its secrets', () => {
     const { config } = read({
       KEYSTILE_ROOT_KEY: 'root_0123456789abcdefghijkl',
       KEYSTILE_PEPPER: 'v1:0123456789abcdef',

@@ -25,7 +25,7 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
       const secret = /^root key +(root_\S+)$/m.exec(created.out)?.[1] ?? '';
       const id = /^id +(rk_\S+)$/m.exec(created.out)?.[1] ?? '';
       expect(created.out).toContain('expires   2100-01-01 00:00:00 UTC\n');
-      expect(created.err).toBe('The root key is shown this once: keep it now.\n');
+      expect(created.err).toBe('This root key is shown only once. Store it now.\n');
 
       const listed = await here.ok('root-key', 'list');
       expect(listed).toMatch(/^ID +START +NAME +RIGHTS +STATE +CREATED$/m);
@@ -45,7 +45,7 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
       expect(await here.ok('root-key', 'list')).toMatch(new RegExp(`^${id} .* revoked 2`, 'm'));
     });
 
-    test('root keys in JSON use the words of the API; no digest is told', async () => {
+    test('root keys in JSON have the field names of the API, and no digest', async () => {
       const made = await here.json(
         'root-key',
         'create',
@@ -72,7 +72,7 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
       expect((await here.run(['root-key', 'list'], { environment: limited })).code).toBe(0);
     });
 
-    test('a root key without the right is told which one it lacks', async () => {
+    test('an error names the right that a root key lacks', async () => {
       const { key } = await here.json('root-key', 'create', '--right', 'api.*.read_api');
       const environment = { KEYSTILE_ROOT_KEY: key as string };
       const refused = 'This root key lacks the right api.*.create_api.\n';
@@ -95,7 +95,7 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
       expect(err).toContain('There is no root key "rk_none"');
     });
 
-    test('an api is made and listed, for people and for machines', async () => {
+    test('an api is created and listed, as text and as JSON', async () => {
       const made = await here.ok('api', 'create', 'payments');
       const id = /^id +(api_\S+)\nname +payments\n$/.exec(made)?.[1];
       expect(await here.ok('api', 'list')).toContain(`${id}  payments\n`);
@@ -136,8 +136,8 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
       expect(shown).not.toContain(key);
     });
 
-    test('a refill can be given in parts, and a limit is local unless it is strict', async () => {
-      const parts = [
+    test('a refill can be given as single flags, and a limit is local unless --strict is given', async () => {
+      const given = [
         '--refill-interval',
         'daily',
         '--refill-amount',
@@ -148,7 +148,7 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
         '2000',
         '--async',
       ];
-      const { keyId } = await createKey('--remaining', '1', '--external-id', 'user_2', ...parts);
+      const { keyId } = await createKey('--remaining', '1', '--external-id', 'user_2', ...given);
       expect(await here.json('key', 'get', keyId)).toMatchObject({
         ownerId: 'user_2',
         refill: { interval: 'daily', amount: 5 },
@@ -156,14 +156,14 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
       });
     });
 
-    test('a key is made for people with its secret and a word that it is shown this once', async () => {
+    test('key create prints the secret and says that it is shown only once', async () => {
       const { code, out, err } = await here.run(['key', 'create', '--api', apiId]);
       expect(code).toBe(0);
       expect(out).toMatch(/^key {2}\S{20,}\nid {3}key_\S+\n$/);
-      expect(err).toBe('The key is shown this once: keep it now.\n');
+      expect(err).toBe('This key is shown only once. Store it now.\n');
     });
 
-    test('an update changes what is given, clears what --clear names and leaves the rest', async () => {
+    test('an update changes the given fields, clears those of --clear and keeps the rest', async () => {
       const { keyId } = await createKey(
         '--name',
         'old',
@@ -195,7 +195,7 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
       }
       const first = await here.ok('key', 'list', '--api', own, '--limit', '2');
       expect(first).toMatch(/^ID +START +NAME +OWNER +ENABLED +REMAINING +LIMIT +EXPIRES +CREATED\n/);
-      expect(first).toContain(`\n2 of 3; more with --cursor ${made[1]}, or --all\n`);
+      expect(first).toContain(`\n2 of 3 keys. Next page: --cursor ${made[1]}. All pages: --all.\n`);
       const second = await here.json('key', 'list', '--api', own, '--limit', '2', '--cursor', made[1] ?? '');
       expect(second).toEqual({ keys: [expect.objectContaining({ id: made[2] })], total: 3 });
       const all = (await here.json('key', 'list', '--api', own, '--limit', '1', '--all')) as { keys: { id: string }[] };
@@ -246,13 +246,13 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
       expect(verdicts[2]?.out).toStartWith('verdict        RATE_LIMITED\n');
     });
 
-    test('a key with addresses is held against the one that is given', async () => {
+    test('--client-ip is checked against the addresses of the key', async () => {
       const { key } = await createKey('--ip', '10.0.0.0/8');
       expect((await here.run(['key', 'verify', key, '--client-ip', '10.1.2.3'])).code).toBe(0);
       expect((await here.run(['key', 'verify', key])).out).toStartWith('verdict  FORBIDDEN\n');
     });
 
-    test('what the service refuses is told in its words, an issue on each line, and in JSON with its code', async () => {
+    test('an error of the service is printed in its words, one issue on each line, and in JSON with its code', async () => {
       const wrong = ['key', 'create', '--api', apiId, '--prefix', 'a b', '--byte-length', '3'];
       const { code, out, err } = await here.run(wrong);
       expect([code, out]).toEqual([1, '']);

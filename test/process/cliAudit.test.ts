@@ -31,7 +31,7 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
     const actions = async (...words: string[]): Promise<string[]> =>
       (await events(...words)).map(({ action }) => action);
 
-    test('what was done is listed newest first, with who, what and from where', async () => {
+    test('changes are listed newest first, with who, what and from where', async () => {
       const shown = await here.ok('audit', '--target', keyId);
       const lines = shown.split('\n');
       expect(lines[0]).toMatch(/^TIME +ACTOR +ACTION +TARGET +FROM +CHANGE$/);
@@ -44,7 +44,7 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
       expect(lines.length).toBe(4);
     });
 
-    test('root keys of the command line are told as made by cli', async () => {
+    test('changes by the command line have the actor cli', async () => {
       const { rootKeyId } = await here.json('root-key', 'create', '--name', 'ci', '--right', 'api.*.read_api');
       await here.ok('root-key', 'revoke', rootKeyId as string);
       const found = await events('--target', rootKeyId as string);
@@ -74,7 +74,7 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
       const first = (await here.json('audit', '--limit', '1', '--target', keyId)) as { cursor: string };
       expect(await actions('--limit', '1', '--target', keyId, '--cursor', first.cursor)).toEqual(['key.create']);
       expect(await here.ok('audit', '--limit', '1', '--target', keyId)).toEndWith(
-        `\nmore with --cursor ${first.cursor}, or --all\n`,
+        `\nNext page: --cursor ${first.cursor}. All pages: --all.\n`,
       );
       expect(await actions('--limit', '1', '--target', keyId, '--all')).toEqual(['key.update', 'key.create']);
     });
@@ -85,7 +85,7 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
       expect(shown).toContain('name: "first" -> "a\\u001b[2Jb\\u202ec"');
     });
 
-    test('without the right it says which one is lacking', async () => {
+    test('an error names the right that is missing', async () => {
       const { key } = await here.json('root-key', 'create', '--right', 'api.*.read_api');
       const environment = { KEYSTILE_ROOT_KEY: key as string };
       expect(await here.run(['audit'], { environment })).toEqual({
@@ -95,7 +95,7 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
       });
     });
 
-    test('a filter that is wrong is told in words', async () => {
+    test('a wrong filter is an error that names it', async () => {
       expect((await here.run(['audit', '--since', 'yesterday'])).code).toBe(2);
       expect((await here.run(['audit', '--limit', '101'])).err).toBe(
         'limit must be a whole number from 1 to 100, not 101\n',

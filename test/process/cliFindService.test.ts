@@ -11,14 +11,14 @@ setDefaultTimeout(20_000);
 
 const ROOT_KEY = 'root_for_services_that_are_not_there';
 
-describe('which service a command reaches', () => {
-  test('KEYSTILE_URL is asked and nothing else: unreachable, it is an error', async () => {
+describe('which service a command uses', () => {
+  test('with KEYSTILE_URL only that server is used, and it is an error when it does not answer', async () => {
     await using here = await withoutServer();
     const environment = { KEYSTILE_URL: `http://user:secret@127.0.0.1:${SILENT_PORT}` };
     const { code, out, err } = await here.run(['api', 'list'], { environment });
     expect([code, out]).toEqual([1, '']);
     expect(err).toBe(
-      'Nothing answers at http://127.0.0.1:1 (ECONNREFUSED). Is the server running, and is KEYSTILE_URL right?\n',
+      'Nothing answers at http://127.0.0.1:1 (ECONNREFUSED). Check that the server is running and that KEYSTILE_URL is right.\n',
     );
   });
 
@@ -33,7 +33,7 @@ describe('which service a command reaches', () => {
     });
   });
 
-  test('without a server and without a database the command says so and makes none', async () => {
+  test('without a server and a database the command fails and creates no database', async () => {
     using folder = new TempFolder();
     const data = folder.join('data');
     const environment = { KEYSTILE_DATA: data, KEYSTILE_PORT: SILENT_PORT, KEYSTILE_ROOT_KEY: ROOT_KEY };
@@ -50,14 +50,17 @@ describe('which service a command reaches', () => {
       ['root-key', 'revoke', 'rk_1'],
     ]) {
       const { code, err } = await keystile(words, { environment });
-      expect([code, err]).toEqual([1, `There is no database in ${data}. Say where it is with KEYSTILE_DATA.\n`]);
+      expect([code, err]).toEqual([
+        1,
+        `There is no database in ${data}. Set KEYSTILE_DATA to the data folder of the service.\n`,
+      ]);
     }
     expect(existsSync(data)).toBe(false);
     expect((await keystile(['root-key', 'create'], { environment })).code).toBe(0);
     expect(existsSync(data)).toBe(true);
   });
 
-  test('a folder whose owner listens elsewhere is named with its owner', async () => {
+  test('the error names the owner of a folder that listens at another address', async () => {
     using folder = new TempFolder();
     const environment = { KEYSTILE_DATA: folder.join('data'), KEYSTILE_PORT: SILENT_PORT, KEYSTILE_ROOT_KEY: ROOT_KEY };
     await keystile(['root-key', 'create'], { environment });
@@ -73,12 +76,12 @@ describe('which service a command reaches', () => {
     expect(code).toBe(1);
     expect(err.split('\n')).toEqual([
       `The data folder ${folder.join('data')} is in use by process 4711 on ${hostname()}, started 2026-01-01T00:00:00.000Z, and nothing answers at http://127.0.0.1:1.`,
-      'Set KEYSTILE_URL to the address that it printed when it started.',
+      'Set KEYSTILE_URL to the address that the service printed when it started.',
       '',
     ]);
   });
 
-  test('root keys of a folder that another machine owns are left to that machine', async () => {
+  test('root key commands refuse a folder that another machine owns', async () => {
     using folder = new TempFolder();
     const environment = { KEYSTILE_DATA: folder.join('data') };
     await keystile(['root-key', 'create'], { environment });
@@ -92,10 +95,12 @@ describe('which service a command reaches', () => {
     const { code, err } = await keystile(['root-key', 'list'], { environment });
     owned.release();
     expect(code).toBe(1);
-    expect(err).toContain('process 4711 on elsewhere, started 2026-01-01T00:00:00.000Z. Run this command there.');
+    expect(err).toContain(
+      'process 4711 on elsewhere, started 2026-01-01T00:00:00.000Z. Run this command on that machine.',
+    );
   });
 
-  test('KEYSTILE_URL leads no root-key command away from the data folder', async () => {
+  test('root key commands use the data folder even with KEYSTILE_URL', async () => {
     await using here = await withoutServer();
     const environment = { KEYSTILE_URL: `http://127.0.0.1:${SILENT_PORT}` };
     expect((await here.run(['root-key', 'list'], { environment })).code).toBe(0);
@@ -109,7 +114,7 @@ describe('which service a command reaches', () => {
     expect(apis.map(({ name }) => name).sort()).toEqual(names);
   });
 
-  test('what is no Keystile at the configured address is not given the root key', async () => {
+  test('another program at the configured address never receives the root key', async () => {
     const seen: string[] = [];
     using other = Bun.serve({
       port: 0,
@@ -123,7 +128,7 @@ describe('which service a command reaches', () => {
     const { code, err } = await keystile(['api', 'list'], { environment });
     expect([code, err]).toEqual([
       1,
-      `What listens at http://127.0.0.1:${other.port} does not answer like Keystile (HTTP 404). Is KEYSTILE_URL right?\n`,
+      `The server at http://127.0.0.1:${other.port} does not answer like Keystile (HTTP 404). Check KEYSTILE_URL.\n`,
     ]);
     expect(seen).toEqual(['/v1/liveness null']);
   });

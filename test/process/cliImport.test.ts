@@ -79,7 +79,7 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
       expect(await here.json('import', file('ndjson', ...more))).toEqual({ imported: 1, present: 150, failed: 0 });
     });
 
-    test('what cannot be imported is reported with its line and reason, never with a key; the rest is imported', async () => {
+    test('rows that fail are reported with line and reason, never with a key; the others are imported', async () => {
       const secret = (i: number): string => `${title}-secret-in-a-bad-file-${i}`;
       const row = (i: number, fields: object = {}): string => JSON.stringify({ plaintext: secret(i), ...fields });
       const path = file(
@@ -99,11 +99,11 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
       expect([code, out, err]).toEqual([
         1,
         'imported       2\nalready there  1\nfailed         7\n',
-        `What failed and why is in ${path}.failed.jsonl.\n`,
+        `${path}.failed.jsonl lists the rows that failed, with the reason.\n`,
       ]);
       expect(reportOf(path)).toEqual([
         { line: 2, reason: 'remaining must be a whole number from 0 to 9007199254740991, not -1' },
-        { line: 3, reason: 'is not valid JSON' },
+        { line: 3, reason: 'the line is not valid JSON' },
         { line: 4, reason: 'There is no api "api_nobody_has", or this root key may not see it.' },
         { line: 5, reason: 'There is no role "no.such.role".' },
         { line: 6, reason: 'There is no role "(the key)".' },
@@ -119,7 +119,7 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
       expect(existsSync(`${path}.keystile-import`)).toBe(false);
     });
 
-    test('a hundred bad keys in one batch cost nobody else', async () => {
+    test('bad keys in a batch do not affect the others', async () => {
       const rows = Array.from({ length: 200 }, (_, i) =>
         JSON.stringify({ plaintext: `${title}-half-bad-secret-${i}`, ...(i % 2 === 0 ? {} : { remaining: 'many' }) }),
       );
@@ -137,16 +137,16 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
       const { code, out, err } = await here.run(['import', path]);
       expect([code, out]).toEqual([1, '']);
       expect(err.split('\n')).toEqual([
-        '"plaintxt" is no column; did you mean plaintext?',
-        '"remainning" is no column; did you mean remaining?',
-        'The header needs a column "plaintext" (the keys) or "hash" (their SHA-256 in base64).',
-        'The header needs a column "apiId", or say --api ID for all.',
+        'Unknown column "plaintxt". Did you mean plaintext?',
+        'Unknown column "remainning". Did you mean remaining?',
+        'The header needs a column "plaintext" (the keys) or "hash" (the SHA-256 of the keys in base64).',
+        'The header needs a column "apiId". To use one api for all rows, give --api ID.',
         '',
       ]);
       expect(existsSync(`${path}.keystile-import`)).toBe(false);
     });
 
-    test('an api that there is not stops it when it is said for all, and leaves nothing behind', async () => {
+    test('an unknown api of --api stops the import and leaves no files', async () => {
       const path = file('csv', 'plaintext', `${title}-without-an-api`, `${title}-without-an-api-2`);
       const { code, out, err } = await here.run(['import', path, '--api', 'api_wrong']);
       const message = 'There is no api "api_wrong", or this root key may not see it.\n';
@@ -161,11 +161,11 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
       expect(await verdictOf(`${title}-from-a-database`)).toBe('VALID');
     });
 
-    test('a root key without the right stops it, and says so', async () => {
+    test('a root key without the right stops the import, and the error names the right', async () => {
       const { key } = await here.json('root-key', 'create', '--right', 'api.*.read_api');
       const path = file('jsonl', JSON.stringify({ plaintext: 'stopped-secret-of-a-key' }));
-      const world = { environment: { KEYSTILE_ROOT_KEY: key as string } };
-      const { code, err } = await here.run(['import', path, '--api', apiId], world);
+      const environment = { KEYSTILE_ROOT_KEY: key as string };
+      const { code, err } = await here.run(['import', path, '--api', apiId], { environment });
       expect([code, err]).toEqual([1, 'This root key lacks the right api.*.create_key.\n']);
     });
 
@@ -178,11 +178,11 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
     });
 
     test.each([
-      [['import', '-'], 2, 'The name of the file does not tell its format. Give --format csv or --format jsonl.\n'],
+      [['import', '-'], 2, 'Standard input does not show a format. Give --format csv or --format jsonl.\n'],
       [
         ['import', 'keys.txt'],
         2,
-        'The name of the file does not tell its format. Give --format csv or --format jsonl.\n',
+        'The file name "keys.txt" does not show a format. Give --format csv or --format jsonl.\n',
       ],
       [['import', 'keys.csv', '--format', 'xml'], 2, '--format must be csv or jsonl, got "xml".\n'],
       [['import', '/nowhere/keys.csv'], 1, '/nowhere/keys.csv cannot be read (ENOENT).\n'],
@@ -190,7 +190,7 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
       [
         ['import', '-', '--format', 'csv', '--root-key', '-'],
         2,
-        'The keys and the root key cannot both come from standard input.\n',
+        'The keys and the root key cannot both come from standard input. Set KEYSTILE_ROOT_KEY or KEYSTILE_ROOT_KEY_FILE.\n',
       ],
     ])('keystile %j ends with %i', async (words, code, err) => {
       expect(await here.run(words)).toEqual({ code, out: '', err });
@@ -205,7 +205,7 @@ const keystile = (settings: Record<string, string>, ...words: string[]): Child =
   });
 
 describe('an import of 3,000 keys that is killed in the middle', () => {
-  test('goes on where it was; what was stored without an answer is recognised; every key is there once', async () => {
+  test('continues where it was; keys stored without an answer are recognised; every key exists once', async () => {
     using folder = new TempFolder();
     await using server = await Server.start(folder);
     await using gate = new Gate(server.url);
@@ -232,7 +232,7 @@ describe('an import of 3,000 keys that is killed in the middle', () => {
     gate.open();
     await using second = keystile(settings, ...words);
     expect([await second.exited(), second.stderr]).toEqual([1, expect.any(String)]);
-    expect(second.stderr).toStartWith(`Going on after ${state.mark.imported + state.mark.failed} keys.\n`);
+    expect(second.stderr).toStartWith(`Continuing after ${state.mark.imported + state.mark.failed} keys.\n`);
     const [, imported, present, failed] =
       /imported +(\d+)\nalready there +(\d+)\nfailed +(\d+)\n/.exec(second.stdout) ?? [];
     expect(Number(imported) + Number(present)).toBe(2999);
@@ -250,7 +250,7 @@ describe('an import of 3,000 keys that is killed in the middle', () => {
     }
   });
 
-  test('begins anew when the file was changed meanwhile: nothing is left out', async () => {
+  test('starts again when the file has changed: no key is left out', async () => {
     using folder = new TempFolder();
     await using server = await Server.start(folder);
     await using gate = new Gate(server.url);
@@ -274,7 +274,7 @@ describe('an import of 3,000 keys that is killed in the middle', () => {
   });
 });
 
-test('a real pipe is imported piece by piece', async () => {
+test('a real pipe is imported chunk by chunk', async () => {
   using folder = new TempFolder();
   await using server = await Server.start(folder);
   const { apiId } = (await server.ok('/v1/apis.createApi', { name: 'imported' })) as { apiId: string };

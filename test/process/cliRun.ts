@@ -3,47 +3,47 @@ import type { Io } from '../../src/cli/io.ts';
 import { ROOT_KEY, Server } from './server.ts';
 import { TempFolder } from './process.ts';
 
-/** What a command answered. */
+/** The result of a command. */
 export interface Ran {
   readonly code: number;
   readonly out: string;
   readonly err: string;
 }
 
-export interface World {
+export interface RunSetup {
   readonly environment?: Readonly<Record<string, string>>;
   readonly stdin?: string;
-  /** What a person types when asked; nobody sits there when it is absent. */
+  /** What the user types when asked. Absent: standard input is not a terminal. */
   readonly typed?: string;
 }
 
-/** Runs a command inside this process, in a world of its own. */
-export async function keystile(words: readonly string[], world: World = {}): Promise<Ran> {
+/** Runs a command inside this process, with its own environment and input. */
+export async function keystile(words: readonly string[], setup: RunSetup = {}): Promise<Ran> {
   const written = { out: '', err: '' };
   const io: Io = {
-    environment: world.environment ?? {},
+    environment: setup.environment ?? {},
     out: (text) => void (written.out += text),
     err: (text) => void (written.err += text),
     isTerminal: false,
     showsSecrets: false,
-    readStdin: async () => world.stdin ?? '',
-    askSecret: world.typed === undefined ? null : async () => world.typed ?? '',
+    readStdin: async () => setup.stdin ?? '',
+    askSecret: setup.typed === undefined ? null : async () => setup.typed ?? '',
   };
   return { code: await runCli(words, io), ...written };
 }
 
-/** Nothing listens here: it needs privileges, and its service died out. */
+/** Nothing listens on this port: it needs privileges, and its service is no longer used. */
 export const SILENT_PORT = '1';
 
-/** A data folder with a root key, owned by a running server or by nobody. */
+/** A data folder with a root key, with or without a running server. */
 export interface Situation extends AsyncDisposable {
   readonly environment: Readonly<Record<string, string>>;
   readonly rootKey: string;
-  /** Runs a command that must succeed; answers what it wrote to standard output. */
+  /** Runs a command that must succeed. Returns its standard output. */
   ok(...words: string[]): Promise<string>;
   /** The same with --json. */
   json(...words: string[]): Promise<Record<string, unknown>>;
-  run(words: readonly string[], world?: World): Promise<Ran>;
+  run(words: readonly string[], setup?: RunSetup): Promise<Ran>;
 }
 
 export async function withServer(settings: Readonly<Record<string, string>> = {}): Promise<Situation> {
@@ -67,10 +67,10 @@ export async function withoutServer(settings: Readonly<Record<string, string>> =
 export const SITUATIONS = { 'while a server runs': withServer, 'while no server runs': withoutServer };
 
 function situation(environment: Record<string, string>, rootKey: string, end: () => Promise<void>): Situation {
-  const run = (words: readonly string[], world: World = {}): Promise<Ran> => {
+  const run = (words: readonly string[], setup: RunSetup = {}): Promise<Ran> => {
     return keystile(words, {
-      ...world,
-      environment: { ...environment, KEYSTILE_ROOT_KEY: rootKey, ...world.environment },
+      ...setup,
+      environment: { ...environment, KEYSTILE_ROOT_KEY: rootKey, ...setup.environment },
     });
   };
   const ok = async (...words: string[]): Promise<string> => {

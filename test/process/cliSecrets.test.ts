@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { keystile, type Ran, type Situation, withoutServer, type World } from './cliRun.ts';
+import { keystile, type Ran, type Situation, type RunSetup, withoutServer } from './cliRun.ts';
 import { PROJECT } from './process.ts';
 
 // Each command opens the database, which waits for the disk of a busy machine.
@@ -25,8 +25,8 @@ describe('secrets come from where others cannot see them', () => {
     rmSync(folder, { recursive: true });
   });
 
-  /** With no root key in the environment. */
-  const bare = (words: readonly string[], { environment = {}, ...rest }: World = {}): Promise<Ran> => {
+  /** Runs a command with no root key in the environment. */
+  const bare = (words: readonly string[], { environment = {}, ...rest }: RunSetup = {}): Promise<Ran> => {
     return keystile(words, { ...rest, environment: { ...here.environment, ...environment } });
   };
 
@@ -45,16 +45,18 @@ describe('secrets come from where others cannot see them', () => {
     }
   });
 
-  test('a root key from nowhere is an error that says where it can come from', async () => {
-    for (const world of [{}, { typed: '' }]) {
-      const { code, err } = await bare(['api', 'list'], world);
+  test('a missing root key is an error that says how to give one', async () => {
+    for (const setup of [{}, { typed: '' }]) {
+      const { code, err } = await bare(['api', 'list'], setup);
       expect(code).toBe(1);
-      expect(err).toMatch(/^This needs a root key\.\nSet KEYSTILE_ROOT_KEY or KEYSTILE_ROOT_KEY_FILE, or pipe it in/);
+      expect(err).toMatch(
+        /^This command needs a root key\.\nSet KEYSTILE_ROOT_KEY or KEYSTILE_ROOT_KEY_FILE, or pipe it in/,
+      );
     }
     const odd = await bare(['api', 'list'], { typed: 'rööt_key_of_someone_else' });
     expect([odd.code, odd.err]).toEqual([
       1,
-      'A root key has only printable ASCII characters without spaces. Check that all of it was copied, and nothing else.\n',
+      'A root key has only printable ASCII characters and no spaces. Copy the whole root key and nothing else.\n',
     ]);
   });
 
@@ -81,12 +83,15 @@ describe('secrets come from where others cannot see them', () => {
     }
   });
 
-  test('no key, and two secrets for one standard input, are wrong usage', async () => {
+  test('no key, or two secrets from standard input, is a wrong command line', async () => {
     const none = await bare(['key', 'verify']);
     expect(none.code).toBe(2);
     expect(none.err).toStartWith('key verify needs a key');
     const both = await bare(['key', 'verify', '-', '--root-key', '-'], { stdin: key });
-    expect(both).toMatchObject({ code: 2, err: 'Only one secret can come from standard input.\n' });
+    expect(both).toMatchObject({
+      code: 2,
+      err: 'Only one secret can come from standard input. Give the others as variables or files.\n',
+    });
   });
 
   test('where verifying needs a root key, the error says how to give one', async () => {

@@ -9,7 +9,7 @@ import { ROOT_KEY, Server } from './server.ts';
 setDefaultTimeout(20_000);
 
 describe('keystile serve', () => {
-  test('all problems of the configuration are told together, a line each, before anything is made', async () => {
+  test('all problems of the configuration are reported together, one on each line, before anything is created', async () => {
     const environment = { KEYSTILE_PRT: '1', KEYSTILE_LOG_LEVEL: 'loud', KEYSTILE_TIMEZONE: 'Mars/Olympus' };
     const { code, out, err } = await keystile(['serve', '--port', '70000', '--max-waiting=0'], { environment });
     expect([code, out]).toEqual([78, '']);
@@ -31,7 +31,7 @@ describe('keystile serve', () => {
     ]);
   });
 
-  test('the configuration in force is shown with secrets as ***: flags before the environment, before the env file', async () => {
+  test('--show-config hides secrets; flags come before the environment, and the environment before the env file', async () => {
     using folder = new TempFolder();
     writeFileSync(
       folder.join('prod.env'),
@@ -54,7 +54,7 @@ describe('keystile serve', () => {
     expect(out).not.toContain(ROOT_KEY);
   });
 
-  test('an env file is named when it is missing, and its bad lines by number only', async () => {
+  test('a missing env file is named, and its bad lines are shown by number only', async () => {
     using folder = new TempFolder();
     const path = folder.join('bad.env');
     expect((await keystile(['serve', '--env-file', path])).err).toBe(
@@ -64,11 +64,11 @@ describe('keystile serve', () => {
     expect(await keystile(['serve', '--env-file', path])).toEqual({
       code: 78,
       out: '',
-      err: `Line 2 of ${path} is not NAME=value.\n`,
+      err: `Line 2 of ${path} must have the form NAME=value.\n`,
     });
   });
 
-  test('what Kubernetes sets is passed over with a note', async () => {
+  test('variables that Kubernetes sets are ignored with a note', async () => {
     const environment = { KEYSTILE_PORT: 'tcp://10.0.0.1:7878', KEYSTILE_SERVICE_HOST: '10.0.0.1' };
     const { code, out, err } = await keystile(['serve', '--show-config'], { environment });
     expect([code, err.split('\n').length]).toEqual([0, 3]);

@@ -46,7 +46,7 @@ async function onPostgres(): Promise<Running> {
 
 type Method = (request?: unknown) => Promise<unknown>;
 
-/** What was called of the library: at the end it must be everything that it has. */
+/** The methods of the library that were called. At the end these must be all of them. */
 const called = new Set<string>();
 
 function recording(unkey: Unkey): Unkey {
@@ -72,7 +72,7 @@ function allMethods(unkey: Unkey): string[] {
   );
 }
 
-/** The result, when there is one: the library answers errors as values. */
+/** The result of a call that must succeed. The library returns errors as values. */
 function ok<T>(answer: { result?: T; error?: unknown }): T {
   expect(answer.error).toBeUndefined();
   return answer.result as T;
@@ -186,7 +186,7 @@ describe.each([
     expect((await unkey.keys.get({ keyId })).error?.code).toBe('NOT_FOUND');
   });
 
-  test('the older names of limits work as they did', async () => {
+  test('the older names of limits still work', async () => {
     const { key } = await createKey({
       ratelimit: { type: 'consistent', limit: 2, refillRate: 2, refillInterval: 3_600_000 },
     });
@@ -289,7 +289,7 @@ describe.each([
     expect(await ask('fast', true)).toMatchObject({ success: true, remaining: 1 });
     const override = { namespaceName: 'email', identifier: '*@big.test', limit: 100, duration: 60_000 };
     const set = ok(await unkey.ratelimits.setOverride({ ...override, async: false }));
-    // The types of the client do not know the id of the namespace.
+    // The types of the library do not include the id of the namespace.
     const { overrideId, namespaceId } = set as typeof set & { namespaceId: string };
     expect(namespaceId).toMatch(/^ns_/);
     expect(await ask('bob@big.test')).toMatchObject({ success: true, limit: 100, remaining: 99 });
@@ -332,9 +332,9 @@ describe.each([
     }
   }, 30_000);
 
-  test('analytics: what was verified is counted, by key and by api', async () => {
+  test('analytics: verifications are counted by key and by api', async () => {
     const { key, keyId } = await createKey({ externalId: 'counted', remaining: 2 });
-    // The last one is refused: it counts under tags that a valid one had.
+    // The last verification is refused and counts under the tags of a valid one.
     for (const i of [0, 1, 0]) await unkey.keys.verify({ key, tags: ['a', `i=${i}`] });
     const { verifications } = ok(await unkey.keys.getVerifications({ keyId, granularity: 'day' }));
     expect(verifications.at(-1)).toMatchObject({ success: 2, rateLimited: 0, usageExceeded: 1 });
@@ -369,11 +369,11 @@ describe.each([
     expect(error?.requestId).toStartWith('req_');
     const wrong = await unkey.keys.create({ apiId, remaining: -1 });
     expect(wrong.error?.code).toBe('BAD_REQUEST');
-    // Verifying needs no root key, whatever is sent as one.
+    // Verifying needs no root key, so a wrong one is ignored.
     expect(ok(await stranger.keys.verify({ key: 'x' })).code).toBe('NOT_FOUND');
   });
 
-  test('every method that the library has was called', () => {
+  test('every method of the library was called', () => {
     expect([...called].toSorted()).toEqual(allMethods(unkey).toSorted());
   });
 });

@@ -155,7 +155,7 @@ describe('an I/O error while serving (a write past the allowed file size fails)'
     expect(await server.child.exited()).toBe(74);
     expect(seen.validAfterFailure).toBe(0);
     expect(seen.refused.filter((status) => status !== 503)).toEqual([]);
-    expect(server.child.stderr).toContain('"level":"error","message":"the database has failed: stopping"');
+    expect(server.child.stderr).toContain('"level":"error","message":"the database has failed: the service stops"');
     expect(server.child.stderr).toContain('SQLITE_IOERR_WRITE');
     await using survivor = await Server.start(folder);
     const spent = CREDITS - (await survivor.remaining(keyId));

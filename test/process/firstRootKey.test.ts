@@ -101,7 +101,7 @@ describe('the first start without a terminal', () => {
     expect(await runToEnd({ settings })).toEqual({
       code: 78,
       stdout: '',
-      stderr: `The first root key is to be saved in ${folder.join('data/root-key')}, but something else is there. Move that file away and start again.\n`,
+      stderr: `The first root key cannot be saved in ${folder.join('data/root-key')}: the file exists and holds something else. Move it away and start again.\n`,
     });
     expect(readFileSync(folder.join('data/root-key'), 'utf8')).toBe('my notes');
   });

@@ -111,7 +111,7 @@ describe(`with ${LIMIT} open files`, () => {
     expect(await server.remaining(keyId)).toBe(remaining);
     client.close();
     expect(await server.stop()).toBe(0);
-    expect(server.child.stderr).toContain('the limit of open files is lower than KEYSTILE_MAX_CONNECTIONS needs');
+    expect(server.child.stderr).toContain('the limit of open files is too low for KEYSTILE_MAX_CONNECTIONS');
     expect(server.child.stderr.trim().split('\n').length).toBe(1);
   });
 
@@ -165,7 +165,7 @@ describe(`with ${LIMIT} open files`, () => {
       code: 78,
       stdout: '',
       stderr:
-        'This process may have 150 open files and needs at least 156. Raise the limit first: ulimit -n 156, or LimitNOFILE=156 of systemd.\n',
+        'Keystile needs a limit of at least 156 open files, but this process has a limit of 150. Raise it with "ulimit -n 156", or with LimitNOFILE=156 under systemd.\n',
     });
   });
 });

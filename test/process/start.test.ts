@@ -6,7 +6,7 @@ import { ROOT_KEY, Server } from './server.ts';
 import { paste } from './shell.ts';
 
 const GENERATED = { KEYSTILE_ROOT_KEY: '' };
-const ANOTHER_ONE = 'another one: npm run -s keystile root-key create';
+const ANOTHER_ONE = 'to create another: npm run -s keystile root-key create';
 
 /** The banner with what differs from start to start taken out. */
 function normalised(banner: string, folder: TempFolder): string[] {
@@ -110,7 +110,9 @@ describe('the first start', () => {
     const settings = { KEYSTILE_DATA: folder.join('data') };
     const failed = await runToEnd({ settings });
     expect([failed.code, failed.stdout]).toEqual([78, '']);
-    expect(failed.stderr).toMatch(/^The control socket \S+ cannot be made \(\w+\)\. Is something else there\?\n$/);
+    expect(failed.stderr).toMatch(
+      /^The control socket \S+ cannot be created \(\w+\)\. Check that the path is free and can be written to\.\n$/,
+    );
     rmSync(folder.join('data/control.sock'), { recursive: true });
     await using server = await Server.start(folder, { settings: GENERATED, onTerminal: true });
     expect(rootKeyLine(server)).toMatch(/^root_\S{30,} shown this once$/);
@@ -224,7 +226,7 @@ describe('what stands in the way', () => {
     const { time: _time, ...warning } = JSON.parse(server.child.stderr) as Record<string, unknown>;
     expect(warning).toEqual({
       level: 'warn',
-      message: 'no metrics: their address cannot be taken; set KEYSTILE_METRICS_PORT',
+      message: 'the metrics are off: their address cannot be used; set KEYSTILE_METRICS_PORT to a free port',
       address: `127.0.0.1:${taken.port}`,
       reason: 'EADDRINUSE',
     });

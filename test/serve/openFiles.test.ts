@@ -6,7 +6,7 @@ import {
   parseLimits,
   reportedLimit,
   reservedFiles,
-  roomFor,
+  fitConnections,
   smallestLimit,
 } from '../../src/serve/openFiles.ts';
 
@@ -36,7 +36,7 @@ describe('the connections that fit under it', () => {
 
   test('140 files are reserved with the usual pool, and one in twenty of the rest is for refusals', () => {
     expect(reserved).toBe(140);
-    expect(roomFor({ limit: 3000, reserved, connections: 20_000 })).toEqual({
+    expect(fitConnections({ limit: 3000, reserved, connections: 20_000 })).toEqual({
       connections: 2717,
       refusals: 143,
       firstReserved: 2860,
@@ -45,31 +45,37 @@ describe('the connections that fit under it', () => {
 
   test('a high limit, an unknown one and none at all leave the setting as it is', () => {
     const room = { connections: 20_000, refusals: 1000 };
-    expect(roomFor({ limit: 1_048_576, reserved, connections: 20_000 })).toEqual({ ...room, firstReserved: 1_048_436 });
-    expect(roomFor({ limit: null, reserved, connections: 20_000 })).toEqual({ ...room, firstReserved: Infinity });
+    expect(fitConnections({ limit: 1_048_576, reserved, connections: 20_000 })).toEqual({
+      ...room,
+      firstReserved: 1_048_436,
+    });
+    expect(fitConnections({ limit: null, reserved, connections: 20_000 })).toEqual({
+      ...room,
+      firstReserved: Infinity,
+    });
   });
 
   test('the limit that is asked for is the lowest with which the setting is kept', () => {
     for (const connections of [1, 2, 15, 16, 17, 19, 20, 21, 500, 18_999, 19_000, 19_001, 20_000, 1_000_000]) {
       const limit = limitFor(connections, reserved);
-      expect(roomFor({ limit, reserved, connections })?.connections).toBe(connections);
-      expect(roomFor({ limit: limit - 1, reserved, connections })?.connections ?? 0).toBeLessThan(connections);
+      expect(fitConnections({ limit, reserved, connections })?.connections).toBe(connections);
+      expect(fitConnections({ limit: limit - 1, reserved, connections })?.connections ?? 0).toBeLessThan(connections);
     }
   });
 
   test('connections, refusals and the reserve never need more than the limit', () => {
     for (let limit = smallestLimit({ reserved, connections: 20_000 }); limit < 3000; limit++) {
-      const room = roomFor({ limit, reserved, connections: 20_000 });
+      const room = fitConnections({ limit, reserved, connections: 20_000 });
       expect((room?.connections ?? NaN) + (room?.refusals ?? NaN) + reserved).toBeLessThanOrEqual(limit);
     }
   });
 
   test('below the lowest limit there is no room; a lower setting needs less', () => {
     expect(smallestLimit({ reserved, connections: 20_000 })).toBe(156);
-    expect(roomFor({ limit: 155, reserved, connections: 20_000 })).toBe(null);
-    expect(roomFor({ limit: 156, reserved, connections: 20_000 })?.connections).toBe(16);
+    expect(fitConnections({ limit: 155, reserved, connections: 20_000 })).toBe(null);
+    expect(fitConnections({ limit: 156, reserved, connections: 20_000 })?.connections).toBe(16);
     expect(smallestLimit({ reserved, connections: 1 })).toBe(141);
-    expect(roomFor({ limit: 141, reserved, connections: 1 })?.connections).toBe(1);
+    expect(fitConnections({ limit: 141, reserved, connections: 1 })?.connections).toBe(1);
   });
 });
 

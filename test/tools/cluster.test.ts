@@ -6,7 +6,7 @@ import { TcpProxy } from '../../tools/cluster/proxy.ts';
 import { until } from '../../tools/cluster/wait.ts';
 import { Connection } from '../process/connection.ts';
 
-/** Answers every byte with itself, and keeps what it got. */
+/** A server that echoes every byte and records what it received. */
 class Echo {
   received = '';
   open = 0;
@@ -62,7 +62,7 @@ afterEach(() => {
 const arrives = (connection: Connection, text: string) =>
   until(`${text} has come back`, () => connection.received === text);
 
-/** Whether nothing comes back in a time that is ample for a round trip on one machine. */
+/** Whether no answer arrives in a time that is long enough for a round trip on one machine. */
 async function isSilent(connection: Connection): Promise<boolean> {
   const before = connection.received;
   await Bun.sleep(20);
@@ -70,13 +70,13 @@ async function isSilent(connection: Connection): Promise<boolean> {
 }
 
 describe('the proxy of the cluster', () => {
-  test('passes bytes both ways and counts them', async () => {
+  test('forwards bytes in both directions and counts them', async () => {
     using client = await Connection.open(proxy.port, 'hello');
     await arrives(client, 'hello');
     expect(proxy.bytesForwarded).toEqual({ toServer: 5, toClient: 5 });
   });
 
-  test('a delay makes round trips longer and keeps the order, also when it shrinks on the way', async () => {
+  test('a delay makes round trips longer and keeps the order, also when it becomes shorter', async () => {
     proxy.setDelay(60);
     using client = await Connection.open(proxy.port);
     const startedAt = performance.now();
@@ -93,7 +93,7 @@ describe('the proxy of the cluster', () => {
     expect(performance.now() - againAt).toBeGreaterThanOrEqual(39);
   });
 
-  test('who sends more than the line takes has to wait, and all of it arrives', async () => {
+  test('a sender that is faster than the line is paused, and all bytes arrive', async () => {
     const flood = Buffer.alloc(20_000_000, '0123456789');
     const back: Buffer[] = [];
     let sent = 0;
@@ -114,7 +114,7 @@ describe('the proxy of the cluster', () => {
     client.terminate();
   });
 
-  test('a half-closed connection still gets its answer, and the end reaches both sides', async () => {
+  test('a half-closed connection still receives its answer, and both sides see the end', async () => {
     using client = await Connection.open(proxy.port, 'bye');
     client.halfClose();
     await client.closed;
@@ -122,7 +122,7 @@ describe('the proxy of the cluster', () => {
     await until('the server has closed it too', () => echo.open === 0);
   });
 
-  test('cut resets connections and refuses new ones until it heals', async () => {
+  test('cut resets connections and refuses new ones until heal', async () => {
     using client = await Connection.open(proxy.port, 'a');
     await arrives(client, 'a');
     proxy.cut();
@@ -134,7 +134,7 @@ describe('the proxy of the cluster', () => {
     await arrives(again, 'b');
   });
 
-  test('hang keeps connections open and silent; what waited arrives when it heals', async () => {
+  test('hang keeps connections open and silent; delayed bytes arrive after heal', async () => {
     using client = await Connection.open(proxy.port, 'a');
     await arrives(client, 'a');
     proxy.hang();
@@ -158,7 +158,7 @@ describe('the proxy of the cluster', () => {
     expect(echo.received).toBe('BEGIN');
   });
 
-  test('cutBeforeAnswer: the server has done what the client never hears of', async () => {
+  test('cutBeforeAnswer: the server has done its work, and the client receives no answer', async () => {
     using other = await Connection.open(proxy.port, 'a');
     await arrives(other, 'a');
     const cut = proxy.cutBeforeAnswer();
@@ -170,7 +170,7 @@ describe('the proxy of the cluster', () => {
     await arrives(other, 'ac');
   });
 
-  test('a server that is not there resets the client', async () => {
+  test('without a server the client is reset', async () => {
     echo.stop();
     using client = await Connection.open(proxy.port, 'a');
     await client.closed;

@@ -5,7 +5,7 @@ import { type Input, show } from '../../tools/fuzz/input.ts';
 import { startFront, startRuntime, type Target } from '../../tools/fuzz/targets.ts';
 import { rewriting } from '../http/errors/rewriting.ts';
 
-/** Fixed: a failure is the same one at the next run. `npm run fuzz` takes others. */
+/** Fixed, so that a failure repeats in the next run. `npm run fuzz` uses random seeds. */
 const SEED = 1;
 const INPUTS = 3000;
 
@@ -22,16 +22,16 @@ afterAll(async () => {
 
 const shown = ({ findings }: Campaign) => findings.map(({ difference, input }) => `${difference}\n  ${show(input)}`);
 
-test(`${INPUTS} inputs: the front passes on no request that the runtime refuses or ends elsewhere`, async () => {
+test(`${INPUTS} inputs: the front passes on no request that the runtime refuses or ends at another byte`, async () => {
   const campaign = await fuzz({ seed: SEED, front, runtime, maxFindings: 1, isDone: (inputs) => inputs >= INPUTS });
   expect(shown(campaign)).toEqual([]);
   expect(campaign.inputs).toBe(INPUTS);
-  // Were everything refused, nothing would be compared.
+  // If both servers refused everything, nothing would be compared.
   expect(campaign.passedOn).toBeGreaterThan(INPUTS);
 });
 
-describe('a front that frames wrongly is found', () => {
-  test('one that changes nothing is not', async () => {
+describe('the fuzzer finds a front that reads requests wrongly', () => {
+  test('a front that changes nothing is no finding', async () => {
     await using same = rewriting(front, (text) => text);
     const campaign = await fuzz({
       seed: SEED,
@@ -43,7 +43,7 @@ describe('a front that frames wrongly is found', () => {
     expect(shown(campaign)).toEqual([]);
   });
 
-  test('the runtime itself, which takes two Hosts', async () => {
+  test('the runtime itself is a finding, because it accepts two Hosts', async () => {
     const another = startRuntime();
     const options = { front: another, runtime, maxFindings: 1 };
     const campaign = await fuzz({ seed: SEED, ...options, isDone: (inputs) => inputs >= INPUTS });
@@ -74,7 +74,7 @@ describe('a front that frames wrongly is found', () => {
     });
     expect(campaign.findings).not.toEqual([]);
     const [first] = campaign.findings;
-    // Whole requests are left of it, and little else.
+    // After shrinking, only complete requests and little else are left.
     expect(bytesOf(first?.input)).toBeLessThan(200);
   });
 });

@@ -4,7 +4,7 @@ import { documented } from '../../tools/gateways/documented.ts';
 import { readOptions as readGatewayOptions } from '../../tools/gateways/options.ts';
 import { readOptions as readFuzzOptions } from '../../tools/fuzz/options.ts';
 
-test('what is run behind a gateway is what docs/http.md shows, with other ports', () => {
+test('the gateways run the configuration of docs/http.md, with other ports', () => {
   const nginx = documented('nginx', [
     ['server 127.0.0.1:7878;', 'server 127.0.0.1:1;'],
     ['listen 80;', 'listen 127.0.0.1:2;'],
@@ -14,11 +14,11 @@ test('what is run behind a gateway is what docs/http.md shows, with other ports'
   expect(documented('haproxy', [['bind :80', 'bind :1']]).split('\n')).toContain('  bind :1');
 });
 
-test('a line that the page does not have cannot be replaced', () => {
-  expect(() => documented('nginx', [['listen 81;', '']])).toThrow('"listen 81;" does not stand once');
+test('a replacement of a line that is not on the page fails', () => {
+  expect(() => documented('nginx', [['listen 81;', '']])).toThrow('the nginx block must contain "listen 81;" once');
 });
 
-test('a wrong argument is named with what was given', () => {
+test('an error shows the wrong argument and its value', () => {
   expect(() => readGatewayOptions(['--server', 'other'])).toThrow(
     '--server must be one of front, runtime, got "other".',
   );

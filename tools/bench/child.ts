@@ -6,8 +6,8 @@ import type { NodeOrder } from './node.ts';
 import type { ServerOrder } from './server.ts';
 
 /**
- * A server under load lives in a process of its own. The order it works by is its one argument; it reports the port it
- * listens on as the first line of its output.
+ * Each server under load is a separate process. Its only argument is its order as JSON. It prints the port that it listens
+ * on as its first line of output.
  */
 
 export function readOrder(): unknown {
@@ -48,7 +48,7 @@ export class Child {
     return Child.#start('guarded.ts', order);
   }
 
-  /** Runs with the flags that this process was started with: they are those of the real service. */
+  /** Uses the flags of this process, which are those of the real service. */
   static async #start(script: string, order: ServerOrder | BareOrder | NodeOrder): Promise<Child> {
     const path = fileURLToPath(new URL(script, import.meta.url));
     const child = Bun.spawn([process.execPath, ...process.execArgv, path, JSON.stringify(order)], {
@@ -57,10 +57,10 @@ export class Child {
     });
     const port = Number(await firstLine(child.stdout));
     if (port > 0) return new Child(child, port);
-    throw new Error(`tools/bench/${script} ended before it listened, with code ${await child.exited}`);
+    throw new Error(`tools/bench/${script} ended with code ${await child.exited} before it listened.`);
   }
 
-  /** While the other server is measured this one does nothing at all, not even what it would do behind its answers. */
+  /** Stops the process completely, background work included, while another server is measured. */
   pause(): void {
     this.#process.kill('SIGSTOP');
   }
@@ -76,7 +76,7 @@ export class Child {
   }
 }
 
-/** Whatever happens, no server is left behind: a paused one could not even notice that its parent has gone. */
+/** Ends all servers when this process exits. A paused server could not notice that its parent has ended. */
 process.on('exit', () => {
   for (const { pid } of running) process.kill(pid, 'SIGKILL');
 });

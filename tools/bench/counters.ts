@@ -10,19 +10,19 @@ export interface CounterRow {
   readonly title: string;
   readonly shape: KeyShape;
   readonly addedFlushMs: number;
-  /** Least share of the yardstick's requests per second; null = none is set. */
+  /** The smallest accepted share of the yardstick's requests per second. Null: no target. */
   readonly targetRatio: number | null;
-  /** The yardstick's p99 so many times at the most. */
+  /** The largest accepted p99, as a multiple of the yardstick's. Null: no target. */
   readonly targetP99Ratio: number | null;
 }
 
 export const COUNTER_ROWS: readonly CounterRow[] = [
   { name: 'no-counter', title: 'no counter', shape: 'plain', addedFlushMs: 0, targetRatio: 0.9, targetP99Ratio: 3 },
   { name: 'local', title: 'local limit', shape: 'local', addedFlushMs: 0, targetRatio: 0.88, targetP99Ratio: 3 },
-  { name: 'counted', title: 'counted', shape: 'credits', addedFlushMs: 0, targetRatio: 0.75, targetP99Ratio: 3 },
+  { name: 'counted', title: 'credits', shape: 'credits', addedFlushMs: 0, targetRatio: 0.75, targetP99Ratio: 3 },
   {
     name: 'slow-disk',
-    title: 'counted, +2 ms a flush',
+    title: 'credits, each flush 2 ms slower',
     shape: 'credits',
     addedFlushMs: 2,
     targetRatio: null,
@@ -34,11 +34,11 @@ export const COUNTER_ROWS: readonly CounterRow[] = [
 export interface CounterResult {
   readonly row: CounterRow;
   readonly comparison: Comparison;
-  /** Of the disk alone, measured beside the row; null where nothing is flushed before the answer. */
+  /** Time of a flush of the disk, measured next to the row. Null: this row flushes nothing before the answer. */
   readonly flushMs: number | null;
 }
 
-/** The service with keys of one shape against a yardstick that answers what it answers. */
+/** Compares the service, with keys of one shape, to a yardstick whose answers have the same size. */
 export async function measureRow(
   row: CounterRow,
   folder: string,
@@ -50,8 +50,8 @@ export async function measureRow(
   const flushMs = isDurable ? measureFlushMs(folder) + row.addedFlushMs : null;
   const server = await Child.startService({ folder, addedFlushMs: row.addedFlushMs });
   const bare = await Child.startBare(await probe(server.port));
-  const baseline: Side = { child: bare, pool, keys: pool.count };
-  const subject: Side = { child: server, pool, keys: pool.count, times: SERVICE_TIMES };
+  const baseline: Side = { children: [bare], pool, keys: pool.count };
+  const subject: Side = { children: [server], pool, keys: pool.count, times: SERVICE_TIMES };
   await warmUp(baseline);
   await warmUp(subject);
   const comparison = await compare(baseline, subject, pace);
@@ -62,5 +62,5 @@ export async function measureRow(
 
 function requireEqualAnswers({ baseline, subject }: Comparison): void {
   if (Math.abs(baseline.answerBytes - subject.answerBytes) < 1) return;
-  throw new Error(`the answers compared have ${baseline.answerBytes} and ${subject.answerBytes} bytes`);
+  throw new Error(`The compared answers differ in size: ${baseline.answerBytes} and ${subject.answerBytes} bytes.`);
 }

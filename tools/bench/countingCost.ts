@@ -3,34 +3,34 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import type { Service } from '../../src/http/service.ts';
 import { mainThreadNanoseconds } from './process.ts';
 
-/** So short that what disturbs the machine disturbs both. */
+/** Short, so that a disturbance of the machine affects phases of both kinds. */
 const PHASE_MS = 50;
 const PHASES_PER_NOTE = 20;
 
-/** Of the thread that answers, while counting was on or off. */
+/** Processor time and answers of the answering thread while counting was on, or off. */
 interface Phases {
   nanoseconds: number;
   answers: number;
 }
 
-/** What a process has noted since its start. */
+/** The totals of a process since its start. */
 export interface CostNote {
   readonly on: Phases;
   readonly off: Phases;
-  /** In which counts were taken out and sent to be written. */
+  /** Time spent on taking counts out and sending them to the writer. */
   readonly takingNanoseconds: number;
 }
 
-/** As shares of the time that the thread needs without it. */
+/** Shares of the time that the answering thread needs without analytics. */
 export interface CountingCost {
   readonly counting: number;
   readonly taking: number;
 }
 
 /**
- * What of the time of the thread that answers goes into analytics, within one process: counting is switched on and off all
- * the time, and taking counts out, which goes on in both, is timed by itself. Two processes of the same program differ by more than what
- * is looked for. Not in it: some twenty messages a second to the thread that writes, their answers, and what garbage of it costs later.
+ * Measures how much time of the answering thread analytics takes, within one process: two processes of the same program differ
+ * by more than this cost. Counting is switched on and off all the time. Taking counts out happens in both phases and is timed
+ * separately. Not included: about twenty messages a second to the writer, their answers, and later garbage collection.
  */
 export function noteCountingCost({ config, engine, metrics }: Service, file: string): void {
   const switched = config as { analytics: boolean };
@@ -64,12 +64,12 @@ export function noteCountingCost({ config, engine, metrics }: Service, file: str
   }, PHASE_MS);
 }
 
-/** null where the system does not tell the time of a thread. */
+/** Null where the system does not report the time of a thread. */
 export function readNote(file: string): CostNote | null {
   return process.platform === 'linux' ? (JSON.parse(readFileSync(file, 'utf8')) as CostNote) : null;
 }
 
-/** Between two notes. */
+/** The cost between two notes. */
 export function costBetween(before: CostNote, after: CostNote): CountingCost {
   const perAnswer = (phase: 'on' | 'off'): number =>
     (after[phase].nanoseconds - before[phase].nanoseconds) / (after[phase].answers - before[phase].answers);

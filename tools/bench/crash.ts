@@ -7,24 +7,24 @@ import { CONNECTIONS } from './pairs.ts';
 import { atRandom, type RequestPool } from './requests.ts';
 import { median } from './statistics.ts';
 
-/** When the process is killed, after it was started: at other moments of writing and summing each time. */
+/** When the process is killed, in seconds after its start. The moments differ, so that writing and summing are interrupted at different steps. */
 const KILLED_AFTER_SECONDS = [40, 53, 66];
 
 export interface CrashResult {
   readonly keys: number;
   readonly perSecond: number;
-  /** Verifications that were answered and are counted nowhere, as seconds of the load: the most of all kills. */
+  /** Answered verifications that are missing in analytics, in seconds of the load: the worst of all kills. */
   readonly lostSeconds: number;
 }
 
-/** How much of the analytics is lost when the process is killed while all keys are in use. */
+/** Measures how many counts are lost when the process is killed while all keys are in use. */
 export async function measureCrash(folder: string, pool: RequestPool): Promise<CrashResult> {
   fillFolder(folder, pool.count, 'plain');
   addRootKey(folder);
   return measure(pool, () => Child.startService({ folder, addedFlushMs: 0 }));
 }
 
-/** The same of a node on PostgreSQL. */
+/** The same for a node on PostgreSQL. */
 export async function measureNodeCrash(pool: RequestPool): Promise<CrashResult> {
   await using server = await PostgresServer.start({ durable: true, settings: { shared_buffers: '256MB' } });
   const databaseUrl = await fillDatabase(server, pool.count, 'plain');
@@ -36,7 +36,7 @@ async function measure(pool: RequestPool, start: () => Promise<Child>): Promise<
   let counted = await countedBy(child.port);
   const rounds: { readonly perSecond: number; readonly lostSeconds: number }[] = [];
   for (const seconds of KILLED_AFTER_SECONDS) {
-    const load = { port: child.port, pool, pick: atRandom(pool.count), connections: CONNECTIONS, seconds };
+    const load = { ports: [child.port], pool, pick: atRandom(pool.count), connections: CONNECTIONS, seconds };
     const { answers, perSecond } = await runLoad(load);
     await child.stop();
     child = await start();

@@ -7,23 +7,23 @@ import { migrate } from '../../src/storage/sqlite/file/migrate.ts';
 import { Digester } from '../../src/system.ts';
 import { secretOf } from './requests.ts';
 
-/** What the keys of a row are counted by. */
+/** What is counted for the keys of a row: nothing, a local limit, credits, or a strict limit. */
 export type KeyShape = 'plain' | 'local' | 'credits' | 'strict';
 
-/** So much that nothing is ever refused, and that the answers of a run are equally long to the digit. */
+/** Large enough that nothing is refused, and that all answers of a run have the same length. */
 const CREDITS = 2_000_000_000;
 const LIMIT = { name: 'default', limit: 1_999_999_999, durationMs: 30 * 24 * 60 * 60 * 1000 };
 
-/** May do everything, where a row of the benchmark asks for more than verdicts. */
+/** A root key with all rights, for rows that call more than keys.verifyKey. */
 export const ROOT_KEY = 'root_of_the_keystile_benchmark_1';
 export const API_ID = 'api_11111111benchmarkbench';
 const ID_DIGITS = 22;
 
-/** Makes a database as the service would, with `count` keys of one shape; creating them over HTTP would take an hour. */
+/** Creates a database with `count` keys of one shape, written directly: creating them over HTTP would take an hour. */
 export function fillFolder(folder: string, count: number, shape: KeyShape): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const db = new Database(join(folder, 'keystile.db'), { create: true, readwrite: true });
-  // Nothing here has to survive a crash; the service sets what it needs when it opens the file.
+  // Nothing here has to survive a crash. The service sets its own pragmas when it opens the file.
   db.run('PRAGMA journal_mode = OFF');
   db.run('PRAGMA synchronous = OFF');
   db.run('PRAGMA cache_size = -1000000');
@@ -57,7 +57,7 @@ function insertKeys(db: Database, count: number, shape: KeyShape): void {
   db.query("INSERT INTO installation (name, value) VALUES ('next_account', ?)").run(String(count + 1));
 }
 
-/** Digits that ids have, in the order of the numbers: there is no 0 among them. */
+/** The number as digits of an id, in the same order. Ids contain no 0. */
 function idDigits(number: number): string {
   return Array.from(String(number).padStart(ID_DIGITS, '0'), (digit) => '123456789A'[Number(digit)]).join('');
 }

@@ -5,7 +5,7 @@ import { PostgresStorage } from '../../src/storage/postgres/storage.ts';
 import { Digester } from '../../src/system.ts';
 import { API_ID, type KeyShape, ROOT_KEY } from './fill.ts';
 
-/** A database with `count` keys of one shape, as the service would have made them. */
+/** Creates a database with `count` keys of one shape, as the service would store them. */
 export async function fillDatabase(server: PostgresServer, count: number, shape: KeyShape): Promise<string> {
   const url = await server.createDatabase();
   const storage = await PostgresStorage.open({

@@ -7,7 +7,7 @@ import { median } from './statistics.ts';
 
 const COMMITS = 200;
 
-/** Median time of a small commit with the service's own settings, on the disk of this folder. */
+/** Median time of a small durable commit on the disk of this folder, with the settings of the service. */
 export function measureFlushMs(folder: string): number {
   const path = join(folder, 'flush.db');
   const db = new Database(path, { create: true, readwrite: true });

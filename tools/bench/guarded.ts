@@ -7,13 +7,13 @@ import { secretOf } from './requests.ts';
 export interface GuardedOrder extends BareOrder {
   readonly databaseUrl: string;
   readonly keys: number;
-  /** As many as a node has. */
+  /** The same number as a node uses. */
   readonly connections: number;
 }
 
 /**
- * Entry of a process of its own, what one would write first: the bare handler, and one guarded UPDATE for each request over a
- * pool. It knows the account of every key beforehand, and checks nothing else.
+ * Entry of a process: the simplest implementation of credits. It is the bare handler with one guarded UPDATE for each request,
+ * over a pool. It knows the account of every key in advance and checks nothing else.
  */
 
 const order = readOrder() as GuardedOrder;

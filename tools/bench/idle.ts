@@ -4,7 +4,7 @@ import { probe } from './probe.ts';
 import { processorSeconds, residentMebibytes } from './process.ts';
 
 const KEYS = 100;
-/** Until what follows the first answer is done: its analytics are written, by a thread that is started for it. */
+/** Time for the work after the first answer: a thread starts and writes its analytics. */
 const SETTLE_MS = 12_000;
 const IDLE_MS = 10_000;
 
@@ -13,7 +13,7 @@ export interface IdleResult {
   readonly processorPercent: number;
 }
 
-/** A service that was started, has answered once, and is left alone. */
+/** Measures a service that has answered one request and then receives none. */
 export async function measureIdle(folder: string): Promise<IdleResult> {
   fillFolder(folder, KEYS, 'plain');
   const server = await Child.startService({ folder, addedFlushMs: 0 });

@@ -4,22 +4,22 @@ import { median } from './statistics.ts';
 
 const MANY = 1_000_000;
 const PAGE = 100;
-/** Pages whose median stands for those near the beginning and the end. */
+/** The number of pages near the beginning and the end whose median is reported. */
 const SAMPLE = 100;
-/** Calls of something else before the first page: what the first calls of a process take is no property of a page. */
+/** Calls before the first page: the first calls of a process are slow and would distort it. */
 const WARM_UP = 50;
 
 export interface ListingResult {
   readonly keys: number;
   readonly pages: number;
-  /** The very first page, with the count of all keys. */
+  /** The first page, which also counts all keys. */
   readonly firstMs: number;
   readonly earlyMs: number;
   readonly lateMs: number;
   readonly slowestMs: number;
 }
 
-/** Pages through a million keys over HTTP, one page after the other. */
+/** Lists a million keys over HTTP, one page after the other. */
 export async function measureListing(folder: string): Promise<ListingResult> {
   fillFolder(folder, MANY, 'credits');
   addRootKey(folder);
@@ -32,7 +32,7 @@ export async function measureListing(folder: string): Promise<ListingResult> {
     const startedAtMs = performance.now();
     const page = await readPage(server.port, cursor);
     milliseconds.push(performance.now() - startedAtMs);
-    if (page.total !== MANY) throw new Error(`the listing tells of ${page.total} keys`);
+    if (page.total !== MANY) throw new Error(`The listing reports ${page.total} keys, expected ${MANY}.`);
     keys += page.keys.length;
     cursor = page.cursor;
   } while (cursor !== undefined);
@@ -51,7 +51,7 @@ async function readPage(port: number, cursor: string | undefined, externalId?: s
   const response = await fetch(`http://127.0.0.1:${port}/v1/apis.listKeys`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', authorization: `Bearer ${ROOT_KEY}` },
-    // What is undefined is left out.
+    // JSON.stringify leaves out undefined fields.
     body: JSON.stringify({ apiId: API_ID, limit: PAGE, cursor, externalId }),
   });
   return (await response.json()) as { keys: unknown[]; total: number; cursor?: string };

@@ -1,16 +1,17 @@
 import type { Picker, RequestPool } from './requests.ts';
 
-/** Latencies kept of one round; what comes after them is counted, and only missing from the percentiles. */
+/** The number of latencies kept of one round. Later answers count, but are not part of the percentiles. */
 const MAX_LATENCIES = 2_000_000;
 
 export interface Load {
-  readonly port: number;
+  /** Ports of the servers. The connections are spread over them evenly. */
+  readonly ports: readonly number[];
   readonly pool: RequestPool;
   readonly pick: Picker;
   readonly connections: number;
-  /** Infinity: until the picker has no more. */
+  /** Infinity: until the picker returns -1. */
   readonly seconds: number;
-  /** False: another load runs beside it, and is the one whose latencies are told. */
+  /** False: another load runs at the same time, and its latencies are recorded instead. */
   readonly isTimed?: boolean;
 }
 
@@ -25,23 +26,23 @@ export interface Round {
 
 interface Connection {
   sentAtMs: number;
-  /** Bytes of the running answer that have not come yet; 0 while its head is not complete. */
+  /** Missing bytes of the current answer. 0 while its head is incomplete. */
   missing: number;
-  /** The beginning of an answer whose head came in parts. */
+  /** The beginning of an answer whose head is still incomplete. */
   beginning: Buffer | null;
-  /** Bytes of the running answer, head and body. */
+  /** Size of the current answer, head and body. */
   length: number;
 }
 
-/** One array for all rounds: a new one each time would be collected in the middle of the next round. */
+/** One array for all rounds: the garbage collection of an old one would disturb the next round. */
 const latencies = new Float64Array(MAX_LATENCIES);
 
 /**
- * A closed loop over raw sockets: each connection sends a request, waits for the whole answer and sends the next. Any
- * answer but a valid verdict ends the benchmark: a fast refusal is not what is measured.
+ * A closed loop over raw sockets: each connection sends a request, waits for the whole answer and sends the next. An answer
+ * other than a valid verdict ends the benchmark, because refusals are faster and would distort it.
  */
 export async function runLoad(load: Load): Promise<Round> {
-  // What the round before has left behind is cleared away before the clock runs.
+  // Garbage of the previous round is collected before the clock starts.
   Bun.gc(true);
   return new ClosedLoop(load).run();
 }
@@ -75,14 +76,15 @@ class ClosedLoop {
   }
 
   async #connect(): Promise<void> {
-    const { port, connections } = this.#load;
+    const { ports, connections } = this.#load;
     const handlers: Bun.SocketHandler<Connection> = {
       data: (socket, chunk) => this.#receive(socket, chunk),
-      close: () => this.#ended.reject(new Error('the server closed a connection')),
+      close: () => this.#ended.reject(new Error('The server closed a connection.')),
       error: (_socket, error) => this.#ended.reject(error),
     };
     for (let i = 0; i < connections; i++) {
       const data: Connection = { sentAtMs: 0, missing: 0, beginning: null, length: 0 };
+      const port = ports[i % ports.length] ?? 0;
       this.#sockets.push(await Bun.connect({ hostname: '127.0.0.1', port, data, socket: handlers }));
     }
     this.#open = connections;
@@ -98,13 +100,14 @@ class ClosedLoop {
         connection.beginning = answer;
         return;
       }
-      if (length === 0) return this.#ended.reject(new Error(`not a valid verdict: ${answer.toString('latin1')}`));
+      if (length === 0)
+        return this.#ended.reject(new Error(`The answer is not a valid verdict: ${answer.toString('latin1')}`));
       connection.beginning = null;
       connection.missing = length - answer.length;
       connection.length = length;
     }
     if (connection.missing > 0) return;
-    if (connection.missing < 0) return this.#ended.reject(new Error('an answer is longer than its Content-Length'));
+    if (connection.missing < 0) return this.#ended.reject(new Error('An answer is longer than its Content-Length.'));
     this.#complete(socket);
   }
 
@@ -127,10 +130,10 @@ class ClosedLoop {
     if (number < 0) return this.#finish();
     socket.data.sentAtMs = nowMs;
     const written = socket.write(pool.bytes, number * pool.size, pool.size);
-    if (written !== pool.size) this.#ended.reject(new Error(`only ${written} bytes of a request could be written`));
+    if (written !== pool.size) this.#ended.reject(new Error(`Only ${written} bytes of a request could be written.`));
   }
 
-  /** The connection has its last answer; it stays open until all have, so that a close is always a failure. */
+  /** The connection has its last answer. It stays open until all have theirs, so that a close is always an error. */
   #finish(): void {
     this.#open--;
     if (this.#open === 0) this.#ended.resolve();
@@ -160,7 +163,7 @@ const CONTENT_LENGTH = Buffer.from('\r\nContent-Length: ');
 const VALID_HEAD = Buffer.from('HTTP/1.1 200');
 const VALID_BODY = Buffer.from('{"valid":true');
 
-/** Bytes of the whole answer; -1 when its head is not complete yet, 0 when it is no valid verdict. */
+/** Size of the whole answer. -1: its head is incomplete. 0: it is not a valid verdict. */
 function lengthOfAnswer(answer: Buffer): number {
   const head = answer.indexOf(END_OF_HEAD);
   const body = head + END_OF_HEAD.length;

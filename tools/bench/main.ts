@@ -22,14 +22,15 @@ import { readSpeed, SPEED_FILE, withRun, writeSpeed } from './speed.ts';
 import { resultTables } from './table.ts';
 
 const KEYS = 100_000;
-/** Fewer: one UPDATE for each request would take a minute to see every one of 100,000. */
+/** Fewer keys: with one UPDATE for each request, verifying 100,000 keys once would take a minute. */
 const POSTGRES_KEYS = 20_000;
-/** Ignored by git. The databases are made here too, and not under /tmp, which may be no disk at all. */
+/** Ignored by git. The databases are created here too, because /tmp may not be on a disk. */
 const RESULTS_FOLDER = fileURLToPath(new URL('results/', import.meta.url));
 
-/** Exit code 0 whether or not a target was reached: how fast this machine is now is no property of the program. */
+/** The exit code does not depend on the targets: they also depend on the machine. */
 async function main(): Promise<void> {
   const options = readOptions(process.argv.slice(2));
+  if (options.isHelp) return console.log(USAGE);
   mkdirSync(RESULTS_FOLDER, { recursive: true });
   const folder = mkdtempSync(join(RESULTS_FOLDER, 'data-'));
   process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
@@ -38,16 +39,17 @@ async function main(): Promise<void> {
   const machine = machineFacts(folder);
   console.log(
     `Keystile ${machine.keystile} on Bun ${machine.bun}, ${machine.platform}, ${machine.processors} x ${machine.processor}\n` +
-      `${CONNECTIONS} connections, ${KEYS.toLocaleString('en-US')} keys at random, ${options.pace.rounds} rounds of ` +
-      `${options.pace.secondsPerRound} s a side in turn (${SERVICE_TIMES} times as long for a service against a yardstick), ` +
-      `a durable commit takes ${machine.flushMs.toFixed(2)} ms\n`,
+      `${CONNECTIONS} connections send requests for random keys out of ${KEYS.toLocaleString('en-US')}. ` +
+      `Both sides are measured in turn, ${options.pace.rounds} rounds of ${options.pace.secondsPerRound} s each ` +
+      `(Keystile against a yardstick: ${SERVICE_TIMES} times as long).\n` +
+      `A durable commit on this disk takes ${machine.flushMs.toFixed(2)} ms. Run it on a machine that does nothing else.\n`,
   );
   const results = await measureAll(options, folder);
   const goals = goalsOf(results);
   console.log(resultTables(results, goals));
   const path = join(RESULTS_FOLDER, 'latest.json');
   writeFileSync(path, `${JSON.stringify({ machine, pace: options.pace, ...results, goals }, null, 2)}\n`);
-  console.log(`\nAll of it as JSON: ${path}`);
+  console.log(`\nAll results as JSON: ${path}`);
   if (!options.isPublished) return;
   const described = `${machine.processors} x ${machine.processor}, ${CONNECTIONS} connections, a flush takes ${machine.flushMs.toFixed(2)} ms`;
   writeSpeed(withRun(readSpeed(), results, described));
@@ -76,13 +78,13 @@ async function measureAll({ isWanted, pace }: Options, folder: string): Promise<
   }
   if (isWanted('analytics')) announce('analytics');
   const analytics = isWanted('analytics') ? await measureAnalytics(join(folder, 'analytics'), pool) : null;
-  if (isWanted('crash')) announce('a killed process');
+  if (isWanted('crash')) announce('killed process');
   const crash = isWanted('crash')
     ? { one: await measureCrash(join(folder, 'crash'), pool), node: await measureNodeCrash(pool) }
     : null;
   if (isWanted('overload')) announce('overload');
   const overload = isWanted('overload') ? await measureOverload(join(folder, 'overload'), pool, pace) : null;
-  if (isWanted('pipelined')) announce('pipelined');
+  if (isWanted('pipelined')) announce('pipelined requests');
   const pipelined = isWanted('pipelined') ? await measurePipelined(join(folder, 'pipelined')) : null;
   if (isWanted('million')) announce('1,000,000 keys');
   const many = { many: join(folder, 'many'), few: join(folder, 'few') };
@@ -91,14 +93,14 @@ async function measureAll({ isWanted, pace }: Options, folder: string): Promise<
   const listing = isWanted('listing') ? await measureListing(join(folder, 'listing')) : null;
   if (isWanted('idle')) announce('idle');
   const idle = isWanted('idle') ? await measureIdle(join(folder, 'idle')) : null;
-  if (isWanted('postgres')) announce('PostgreSQL');
+  if (isWanted('postgres')) announce('PostgreSQL (one, two and three nodes, some minutes)');
   const postgres = isWanted('postgres') ? await measurePostgres(new RequestPool(POSTGRES_KEYS), pace) : null;
   process.stderr.write('\n');
   return { counters, analytics, crash, overload, pipelined, million, listing, idle, postgres };
 }
 
 function announce(row: string): void {
-  process.stderr.write(`measuring: ${row}\n`);
+  process.stderr.write(`Measuring: ${row}\n`);
 }
 
 try {

@@ -10,7 +10,7 @@ export interface NodeOrder {
   readonly databaseUrl: string;
 }
 
-/** Entry of a process of its own: what `serve` runs on PostgreSQL, on free ports. */
+/** Entry of a process: what `serve` runs on PostgreSQL, on free ports. */
 
 const { databaseUrl } = readOrder() as NodeOrder;
 const { config, problems } = readConfig({

@@ -15,55 +15,62 @@ const ROW_NAMES: readonly string[] = [
   'postgres',
 ];
 
-/** Takes minutes by itself. */
+/** This row takes minutes, so it runs only when it is named. */
 const ONLY_WHEN_NAMED = 'crash';
 
-/** Short rounds and many of them: noise that lasts for seconds then hits both sides of a pair. */
+/** Many short rounds: noise that lasts for seconds then affects both sides of a pair. */
 const DEFAULT_ROUNDS = '8';
 const DEFAULT_SECONDS = '0.6';
 
 export const USAGE = `npm run bench -- [--only ROW] [--rounds N] [--seconds S] [--publish]
-  --only ROW     measure this row alone; may be given again. Rows: ${ROW_NAMES.join(', ')}
-                 (${ONLY_WHEN_NAMED} only when named)
-  --rounds N     rounds of each side (${DEFAULT_ROUNDS})
-  --seconds S    length of a round (${DEFAULT_SECONDS}); ${SERVICE_TIMES} times that for a service against a yardstick
-  --publish      add this run to docs/speed.json; \`npm run docs\` then draws the plot and the table of the README`;
+  Measures this version of Keystile against yardsticks on the same machine. docs/benchmark.md explains the rows.
+  --only ROW     measure only this row; can be repeated. Rows: ${ROW_NAMES.join(', ')}
+                 (${ONLY_WHEN_NAMED} runs only when named)
+  --rounds N     rounds of each side (default ${DEFAULT_ROUNDS})
+  --seconds S    length of a round (default ${DEFAULT_SECONDS}); rounds of Keystile against a yardstick are ${SERVICE_TIMES} times as long
+  --publish      add this run to docs/speed.json; \`npm run docs\` then draws the plot and the table of the README
+  --help         show this help`;
 
 export interface Options {
+  readonly isHelp: boolean;
   readonly pace: Pace;
   readonly isWanted: (row: string) => boolean;
   /** Adds the run to the published figures. */
   readonly isPublished: boolean;
 }
 
-/** A wrong argument; the message says which. */
+/** A wrong argument. The message names it. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
 export function readOptions(args: readonly string[]): Options {
-  const { only, rounds, seconds, publish } = parse(args);
+  const { help, only, rounds, seconds, publish } = parse(args);
   const unknown = only?.find((name) => !ROW_NAMES.includes(name));
-  if (unknown !== undefined) throw new UsageError(`There is no row ${unknown}.`);
+  if (unknown !== undefined)
+    throw new UsageError(`--only must be one of ${ROW_NAMES.join(', ')}, got ${JSON.stringify(unknown)}.`);
   return {
+    isHelp: help,
     pace: { rounds: atLeast(1, '--rounds', rounds), secondsPerRound: atLeast(0.1, '--seconds', seconds) },
     isWanted: (row) => (only === undefined ? row !== ONLY_WHEN_NAMED : only.includes(row)),
     isPublished: publish,
   };
 }
 
-interface Flags {
+interface Arguments {
+  readonly help: boolean;
   readonly only?: string[] | undefined;
   readonly rounds: string;
   readonly seconds: string;
   readonly publish: boolean;
 }
 
-function parse(args: readonly string[]): Flags {
+function parse(args: readonly string[]): Arguments {
   try {
     return parseArgs({
       args: [...args],
       options: {
+        help: { type: 'boolean', default: false },
         only: { type: 'string', multiple: true },
         rounds: { type: 'string', default: DEFAULT_ROUNDS },
         seconds: { type: 'string', default: DEFAULT_SECONDS },
@@ -77,6 +84,7 @@ function parse(args: readonly string[]): Flags {
 
 function atLeast(least: number, name: string, text: string): number {
   const value = Number(text);
-  if (!(value >= least)) throw new UsageError(`${name} must be a number of at least ${least}.`);
+  if (!(value >= least))
+    throw new UsageError(`${name} must be a number of at least ${least}, got ${JSON.stringify(text)}.`);
   return value;
 }

@@ -5,25 +5,25 @@ import { CONNECTIONS, type Pace, warmUp } from './pairs.ts';
 import { atRandom, type RequestPool } from './requests.ts';
 import { median } from './statistics.ts';
 
-/** How many times as many callers as elsewhere. */
+/** The crowd has this many times the usual connections. */
 const CROWD = 10;
-/** Longer than elsewhere: ten times as many requests are under way. */
+/** Rounds are longer than in other rows, because ten times as many requests are in flight. */
 const ROUND_FACTOR = 3;
 
 export interface OverloadResult {
-  /** Answers a second to ten times as many callers, through those to the usual number. */
+  /** Answers per second with ten times the usual connections, divided by those with the usual number. */
   readonly crowdRatio: number;
-  /** What callers of many keys get while as many callers ask for one key, through what they get alone. */
+  /** Answers per second for callers of many keys while as many callers use one key, divided by those without them. */
   readonly floodedRatio: number;
   readonly floodedP99Ratio: number;
 }
 
-/** Keys with credits, each answer durable: more callers than can be served, and callers who all want the same key. */
+/** Keys with credits and durable answers: more callers than can be served, and callers that all use the same key. */
 export async function measureOverload(folder: string, pool: RequestPool, pace: Pace): Promise<OverloadResult> {
   fillFolder(folder, pool.count, 'credits');
   const child = await Child.startService({ folder, addedFlushMs: 0 });
-  await warmUp({ child, pool, keys: pool.count });
-  const many = { port: child.port, pool, seconds: pace.secondsPerRound * ROUND_FACTOR };
+  await warmUp({ children: [child], pool, keys: pool.count });
+  const many = { ports: [child.port], pool, seconds: pace.secondsPerRound * ROUND_FACTOR };
   const usual = { ...many, pick: atRandom(pool.count), connections: CONNECTIONS };
   const rounds: OverloadResult[] = [];
   for (let round = 0; round < pace.rounds; round++) {

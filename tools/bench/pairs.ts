@@ -5,27 +5,31 @@ import { atRandom, inTurn, type RequestPool } from './requests.ts';
 import { median, type Spread, spreadOf } from './statistics.ts';
 
 export const CONNECTIONS = 64;
-/** Processors that other programs may keep busy while a pair is measured; above it the pair is disturbed. */
+/** A pair counts as disturbed when other programs keep more processors busy than this. */
 const QUIET = 0.15;
-/** How many times as many pairs are measured at the most, in the hope of quiet ones. */
-const PATIENCE = 2;
+/** At most this many times the wanted pairs are measured to find undisturbed ones. */
+const MAX_ATTEMPTS = 2;
 
+/** What is measured: one server, or several nodes that share the connections. */
 export interface Side {
-  readonly child: Child;
+  readonly children: readonly [Child, ...Child[]];
   readonly pool: RequestPool;
-  /** Keys of the pool that are picked from: the first so many. */
+  /** How many keys of the pool are used, from the first on. */
   readonly keys: number;
-  /** As many as usual unless named. */
+  /** Absent: the usual number. */
   readonly connections?: number;
-  /** How many times as long as usual it is measured. */
+  /** The factor by which its rounds are longer than usual. Absent: 1. */
   readonly times?: number;
-  /** Processor time so far of the database that works for it, where that is a process of its own. */
+  /** Called after its servers resume, before the round begins. */
+  readonly whenResumed?: () => Promise<unknown>;
+  /** Processor time used so far by its database, when that is a separate process. */
   readonly databaseSeconds?: () => number;
 }
 
 /**
- * Of a service against a yardstick. What it does by the clock, such as saving and summing, piles up while it is stopped and is
- * paid in its own rounds: were both measured equally long, twice as much as in reality.
+ * Rounds of a service are this many times longer than those of a yardstick. Work that follows the clock, such as saving and
+ * summing, accumulates while the service is stopped and is done in its own rounds. With rounds of equal length it would weigh
+ * twice as much as in reality.
  */
 export const SERVICE_TIMES = 3;
 
@@ -34,23 +38,23 @@ export interface Pace {
   readonly secondsPerRound: number;
 }
 
-/** One side of a comparison: medians over its rounds. */
+/** One side of a comparison: the medians of its rounds. */
 export interface SideResult {
   readonly perSecond: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
   readonly answerBytes: number;
-  /** Processors that the server kept busy: below 1 it waited, for the disk or for the load generator. */
+  /** Processors that its servers kept busy. A single server below 1 waited for the disk or for the load generator. */
   readonly busy: number;
 }
 
 export interface Comparison {
   readonly baseline: SideResult;
   readonly subject: SideResult;
-  /** Subject through baseline, of each pair of rounds. */
+  /** Subject divided by baseline, for each pair of rounds. */
   readonly ratio: Spread;
   readonly p99Ratio: Spread;
-  /** Processors that other programs kept busy meanwhile. */
+  /** Processors that other programs kept busy at the same time. */
   readonly foreign: Spread;
 }
 
@@ -63,30 +67,33 @@ interface Pair {
 }
 
 /**
- * Rounds in turn: baseline, subject, baseline, subject. The speed of a shared machine drifts within seconds, so only
- * neighbours are compared. The side that is not measured is stopped by the operating system: work that a server puts
- * off (folding, saving, collecting garbage) is paid in its own rounds and never in those of the other. Pairs that other
- * programs disturbed are measured again; what counts are the quietest, chosen without a look at their results.
+ * Measures in turn: baseline, subject, baseline, subject. The speed of a shared machine changes within seconds, so only
+ * neighbouring rounds are compared. The side that is not measured is stopped by the operating system, so that deferred work
+ * of a server (applying the log, saving, garbage collection) falls into its own rounds. Pairs that other programs disturb are
+ * measured again. The least disturbed pairs count, whatever their results are.
  */
 export async function compare(baseline: Side, subject: Side, pace: Pace): Promise<Comparison> {
-  for (const side of [baseline, subject]) side.child.pause();
+  for (const side of [baseline, subject]) for (const child of side.children) child.pause();
   const pairs: Pair[] = [];
   const quiet = (): number => pairs.filter(({ foreign }) => foreign <= QUIET).length;
-  while (quiet() < pace.rounds && pairs.length < pace.rounds * PATIENCE) {
+  while (quiet() < pace.rounds && pairs.length < pace.rounds * MAX_ATTEMPTS) {
     pairs.push(await measurePair(baseline, subject, pace.secondsPerRound));
   }
   return summarize(pairs.toSorted((a, b) => a.foreign - b.foreign).slice(0, pace.rounds));
 }
 
-/** After so long under load the speed of a new process was seen to rise no more: the runtime compiles as it goes. */
+/** The runtime compiles code while it runs. After this time under load a new process does not get faster any more. */
 const COMPILED_AFTER_SECONDS = 7;
 
-/** Before the measuring: every key is seen once, which is what the round tells of; then the code is compiled. */
-export async function warmUp({ child, pool, keys, connections = CONNECTIONS }: Side): Promise<Round> {
-  const load = { port: child.port, pool, connections };
-  const firstSeen = await runLoad({ ...load, pick: inTurn(keys, keys), seconds: Infinity });
-  await runLoad({ ...load, pick: atRandom(keys), seconds: COMPILED_AFTER_SECONDS });
-  return firstSeen;
+/** Verifies every key once on every server, then runs until the code is compiled. Returns the round of the first verifications. */
+export async function warmUp({ children, pool, keys, connections = CONNECTIONS }: Side): Promise<Round> {
+  const firstSeen: Round[] = [];
+  for (const { port } of children) {
+    const load = { ports: [port], pool, connections };
+    firstSeen.push(await runLoad({ ...load, pick: inTurn(keys, keys), seconds: Infinity }));
+    await runLoad({ ...load, pick: atRandom(keys), seconds: COMPILED_AFTER_SECONDS });
+  }
+  return firstSeen[0] as Round;
 }
 
 async function measurePair(baseline: Side, subject: Side, seconds: number): Promise<Pair> {
@@ -96,21 +103,23 @@ async function measurePair(baseline: Side, subject: Side, seconds: number): Prom
 }
 
 async function measureAlone(
-  { child, pool, keys, connections = CONNECTIONS, databaseSeconds = () => 0 }: Side,
+  { children, pool, keys, connections = CONNECTIONS, whenResumed, databaseSeconds = () => 0 }: Side,
   seconds: number,
 ): Promise<MeasuredRound> {
-  child.resume();
+  for (const child of children) child.resume();
+  await whenResumed?.();
   const secondsNow = () => ({
-    server: processorSeconds(child.pid),
-    // What it does for the service is no disturbance.
+    server: children.reduce((sum, { pid }) => sum + processorSeconds(pid), 0),
+    // The work of the load generator and of the database is not a disturbance.
     known: ownSeconds() + databaseSeconds(),
     machine: machineSeconds(),
     elapsed: performance.now() / 1000,
   });
   const before = secondsNow();
-  const round = await runLoad({ port: child.port, pool, pick: atRandom(keys), connections, seconds });
+  const ports = children.map(({ port }) => port);
+  const round = await runLoad({ ports, pool, pick: atRandom(keys), connections, seconds });
   const after = secondsNow();
-  child.pause();
+  for (const child of children) child.pause();
   const [server, known] = [after.server - before.server, after.known - before.known];
   const elapsed = after.elapsed - before.elapsed;
   const foreign = Math.max(0, after.machine - before.machine - known - server) / elapsed;

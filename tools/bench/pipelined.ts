@@ -4,19 +4,19 @@ import { Child } from './child.ts';
 import { fillFolder } from './fill.ts';
 
 const KEYS = 100;
-/** As many as fit into 600 KB; each answer has 430 KB. */
+/** As many requests as fit into 600 KB. Each answer has 430 KB. */
 const REQUESTS = 12_631;
 const BYTES = Buffer.from('GET /openapi.json HTTP/1.1\r\nHost: keystile\r\n\r\n'.repeat(REQUESTS));
 const WATCHED_MS = 5000;
 
 export interface PipelinedResult {
-  /** The longest time that another client waits for an answer: alone, and from when so many clients send until long after. */
+  /** The longest time that another client waits for an answer: without such clients, with one, and with ten. */
   readonly aloneMs: number;
   readonly oneMs: number;
   readonly tenMs: number;
 }
 
-/** Clients that each send very many requests for a large document in one write, and go. */
+/** Clients that send many requests for a large document in one write and then disconnect. */
 export async function measurePipelined(folder: string): Promise<PipelinedResult> {
   fillFolder(folder, KEYS, 'plain');
   const child = await Child.startService({ folder, addedFlushMs: 0 });
@@ -45,7 +45,7 @@ async function longestWaitMs(port: number, clients: number): Promise<number> {
 function sendAndGo(port: number): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const socket = connect(port, '127.0.0.1', () => socket.write(BYTES, () => socket.destroy()));
-  // It may be reset before it has gone by itself.
+  // The server may reset the connection before the client closes it.
   socket.on('error', () => {});
   socket.on('close', () => resolve());
   return promise;

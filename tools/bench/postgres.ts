@@ -1,4 +1,5 @@
 import { PostgresServer } from '../cluster/postgres.ts';
+import { until } from '../cluster/wait.ts';
 import { Child } from './child.ts';
 import type { KeyShape } from './fill.ts';
 import { fillDatabase } from './fillDatabase.ts';
@@ -9,70 +10,104 @@ import { familySeconds } from './process.ts';
 import { atRandom, type RequestPool } from './requests.ts';
 import { median } from './statistics.ts';
 
-/** Connections of a node: pool, committers, local counts, polling, listening. */
+/** Connections of a node to PostgreSQL: the pool, the committers, local counts, polling and notifications. */
 const NODE_CONNECTIONS = 12;
 const HOT_CONNECTIONS = 200;
 const HOT_NODES = 3;
 const IDLE_REQUESTS = 300;
 
-/** The more wait at a time, the larger the batches of the ledger. */
+/** More connections make larger batches of the ledger. */
 export const CROWD_CONNECTIONS = 256;
-/** Three programs on the same processors: single pairs differ by more than without a database. */
-const PAIRS_FOR_ONE = 1.5;
+/** Single pairs vary more with a database on the same processors, so this many times the usual pairs are measured. */
+const ROUNDS_FACTOR = 1.5;
+
+/** Requests per second against the bare handler, for one node and for two nodes with half of the connections each. */
+export interface NodeRows {
+  readonly local: Comparison;
+  readonly strict: Comparison;
+  readonly credits: Comparison;
+}
 
 export interface PostgresResult {
-  readonly strict: Comparison;
-  /** The same with four times as many connections on both sides. */
+  readonly oneNode: NodeRows;
+  readonly twoNodes: NodeRows;
+  /** One node with strict limits, with four times as many connections on both sides. */
   readonly strictCrowd: Comparison;
-  readonly local: Comparison;
-  /** A strict verification against a guarded UPDATE for each request. */
+  /** One node with credits against one guarded UPDATE for each request. */
   readonly guarded: Comparison;
-  /** Median of one strict verification at a time, through that of one guarded UPDATE. */
+  /** Median time of one verification at a time with credits, divided by that of one guarded UPDATE. */
   readonly idleRatio: number;
-  /** All connections on one key through three nodes, through the same load on many keys. */
+  /** Answers per second when all connections use one key through three nodes, divided by those with many keys. */
   readonly hotRatio: number;
 }
 
-/** One node, and three, on a PostgreSQL on the same machine that flushes every commit. */
+/** Measures one, two and three nodes on a PostgreSQL on the same machine that flushes every commit. */
 export async function measurePostgres(pool: RequestPool, usual: Pace): Promise<PostgresResult> {
-  const pace = { ...usual, rounds: Math.ceil(usual.rounds * PAIRS_FOR_ONE) };
+  const pace = { ...usual, rounds: Math.ceil(usual.rounds * ROUNDS_FACTOR) };
   await using server = await PostgresServer.start({ durable: true, settings: { shared_buffers: '256MB' } });
   const fill = (shape: KeyShape) => fillDatabase(server, pool.count, shape);
-  const parts = { pool, keys: pool.count, databaseSeconds: () => familySeconds(server.pid) };
-  const local = await measureAgainstBare(await fill('local'), parts, pace);
-  const strict = await measureAgainstBare(await fill('strict'), parts, pace);
-  const crowd = { ...parts, connections: CROWD_CONNECTIONS };
-  const strictCrowd = await measureAgainstBare(await fill('strict'), crowd, pace);
-  const guarded = await measureGuarded(await fill('credits'), parts, pace);
+  const load = { pool, keys: pool.count, databaseSeconds: () => familySeconds(server.pid) };
+  const measureNodes = async (nodes: number): Promise<NodeRows> => ({
+    local: await measureAgainstBare(await fill('local'), nodes, load, pace),
+    strict: await measureAgainstBare(await fill('strict'), nodes, load, pace),
+    credits: await measureAgainstBare(await fill('credits'), nodes, load, pace),
+  });
+  const oneNode = await measureNodes(1);
+  const twoNodes = await measureNodes(2);
+  const crowd = { ...load, connections: CROWD_CONNECTIONS };
+  const strictCrowd = await measureAgainstBare(await fill('strict'), 1, crowd, pace);
+  const guarded = await measureGuarded(await fill('credits'), load, pace);
   const hotRatio = await measureHot(await fill('credits'), pool, pace);
-  return { local, strict, strictCrowd, ...guarded, hotRatio };
+  return { oneNode, twoNodes, strictCrowd, ...guarded, hotRatio };
 }
 
-type SideParts = Omit<Side, 'child'>;
+type SideLoad = Omit<Side, 'children'>;
 
-async function measureAgainstBare(databaseUrl: string, parts: SideParts, pace: Pace): Promise<Comparison> {
-  const node = await Child.startNode({ databaseUrl });
-  const bare = await Child.startBare(await probe(node.port));
-  const subject: Side = { ...parts, child: node, times: SERVICE_TIMES };
-  // The database does nothing for the other one.
-  const baseline: Side = { ...parts, child: bare, databaseSeconds: () => 0 };
+async function measureAgainstBare(
+  databaseUrl: string,
+  nodeCount: number,
+  load: SideLoad,
+  pace: Pace,
+): Promise<Comparison> {
+  const nodes = await startNodes(databaseUrl, nodeCount);
+  const bare = await Child.startBare(await probe(nodes[0].port));
+  // A node of several that was stopped for long refuses verifications until it has news from the others.
+  const whenResumed = () => Promise.all(nodes.map(answersAgain));
+  const subject: Side = { ...load, children: nodes, times: SERVICE_TIMES, ...(nodeCount > 1 && { whenResumed }) };
+  // The database does no work for the bare handler.
+  const baseline: Side = { ...load, children: [bare], databaseSeconds: () => 0 };
   for (const side of [baseline, subject]) await warmUp(side);
   const comparison = await compare(baseline, subject, pace);
-  await Promise.all([bare.stop(), node.stop()]);
+  await Promise.all([bare, ...nodes].map((child) => child.stop()));
   return comparison;
+}
+
+function answersAgain({ port }: Child): Promise<void> {
+  const isAnswering = () =>
+    probe(port).then(
+      () => true,
+      () => false,
+    );
+  return until('a node answers after a pause', isAnswering);
+}
+
+async function startNodes(databaseUrl: string, count: number): Promise<[Child, ...Child[]]> {
+  const first = await Child.startNode({ databaseUrl });
+  const others = Array.from({ length: count - 1 }, () => Child.startNode({ databaseUrl }));
+  return [first, ...(await Promise.all(others))];
 }
 
 async function measureGuarded(
   databaseUrl: string,
-  parts: SideParts,
+  load: SideLoad,
   pace: Pace,
 ): Promise<Pick<PostgresResult, 'guarded' | 'idleRatio'>> {
   const node = await Child.startNode({ databaseUrl });
-  const order = { databaseUrl, keys: parts.keys, connections: NODE_CONNECTIONS };
+  const order = { databaseUrl, keys: load.keys, connections: NODE_CONNECTIONS };
   const guarded = await Child.startGuarded({ ...(await probe(node.port)), ...order });
   const [baseline, subject]: [Side, Side] = [
-    { ...parts, child: guarded },
-    { ...parts, child: node, times: SERVICE_TIMES },
+    { ...load, children: [guarded] },
+    { ...load, children: [node], times: SERVICE_TIMES },
   ];
   for (const side of [baseline, subject]) await warmUp(side);
   const ratios: number[] = [];
@@ -84,21 +119,19 @@ async function measureGuarded(
   return { guarded: comparison, idleRatio: median(ratios) };
 }
 
-/** The median of one request at a time. */
-async function idleMs({ child, pool, keys }: Side): Promise<number> {
+/** The median time of a request when only one is in flight. */
+async function idleMs({ children: [{ port }], pool, keys }: Side): Promise<number> {
   let sent = 0;
   const random = atRandom(keys);
   const pick = (): number => (sent++ < IDLE_REQUESTS ? random() : -1);
-  return (await runLoad({ port: child.port, pool, pick, connections: 1, seconds: Infinity })).p50Ms;
+  return (await runLoad({ ports: [port], pool, pick, connections: 1, seconds: Infinity })).p50Ms;
 }
 
 async function measureHot(databaseUrl: string, pool: RequestPool, pace: Pace): Promise<number> {
-  const nodes = await Promise.all(Array.from({ length: HOT_NODES }, () => Child.startNode({ databaseUrl })));
-  const rate = async (keys: number, seconds: number): Promise<number> => {
-    const connections = Math.ceil(HOT_CONNECTIONS / HOT_NODES);
-    const rounds = nodes.map(({ port }) => runLoad({ port, pool, pick: atRandom(keys), connections, seconds }));
-    return (await Promise.all(rounds)).reduce((sum, { perSecond }) => sum + perSecond, 0);
-  };
+  const nodes = await startNodes(databaseUrl, HOT_NODES);
+  const ports = nodes.map(({ port }) => port);
+  const rate = async (keys: number, seconds: number): Promise<number> =>
+    (await runLoad({ ports, pool, pick: atRandom(keys), connections: HOT_CONNECTIONS, seconds })).perSecond;
   for (const keys of [pool.count, 1]) await rate(keys, 3);
   const ratios: number[] = [];
   for (let round = 0; round < pace.rounds; round++) {

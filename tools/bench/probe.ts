@@ -1,7 +1,7 @@
 import type { BareOrder } from './bare.ts';
 import { secretOf } from './requests.ts';
 
-/** Asks for the first key and answers how the yardstick has to answer: the same size, the same headers. */
+/** Verifies the first key and returns the size and headers of the answer, which the yardstick has to copy. */
 export async function probe(port: number): Promise<BareOrder> {
   const response = await fetch(`http://127.0.0.1:${port}/v1/keys.verifyKey`, {
     method: 'POST',
@@ -10,10 +10,10 @@ export async function probe(port: number): Promise<BareOrder> {
   });
   const text = await response.text();
   if (response.status !== 200 || !text.startsWith('{"valid":true')) {
-    throw new Error(`the service answered ${response.status} ${text}`);
+    throw new Error(`The service answered ${response.status} ${text}`);
   }
   const headers = Object.fromEntries(response.headers.entries());
-  // The runtime sets these itself, on every server.
+  // The runtime sets these headers on every server.
   for (const name of ['date', 'content-length', 'connection']) delete headers[name];
   return { bodyBytes: Buffer.byteLength(text), headers };
 }

@@ -4,12 +4,12 @@ import { cpus } from 'node:os';
 
 import { childrenOf } from '../cluster/processes.ts';
 
-/** What the operating system says of a process: from /proc where there is one, else from `ps`. */
+/** Memory and processor time of a process: from /proc where it exists, otherwise from `ps`. */
 
 const LINUX_TICKS_PER_SECOND = 100;
 const UTIME_FIELD = 11;
 const STIME_FIELD = 12;
-/** Of children that have ended. */
+/** Processor time of children that have ended. */
 const CHILDREN_UTIME_FIELD = 13;
 const CHILDREN_STIME_FIELD = 14;
 
@@ -21,20 +21,20 @@ export function residentMebibytes(pid: number): number {
   return Number(kibibytes) / 1024;
 }
 
-/** Processor time of all threads so far; in steps of 10 ms. */
+/** Processor time of all threads so far, in steps of 10 ms. */
 export function processorSeconds(pid: number): number {
   if (process.platform !== 'linux') return parseMinutes(askPs('time=', pid));
   return secondsIn(`/proc/${pid}/stat`);
 }
 
-/** Processor time so far of a process and of its children, also of those that have ended where the system tells of them. */
+/** Processor time so far of a process and its children. On Linux, children that have ended are included. */
 export function familySeconds(pid: number): number {
   const ended =
     process.platform === 'linux' ? secondsIn(`/proc/${pid}/stat`, [CHILDREN_UTIME_FIELD, CHILDREN_STIME_FIELD]) : 0;
   return childrenOf(pid).reduce((sum, child) => sum + secondsOrNone(child), processorSeconds(pid) + ended);
 }
 
-/** One may have ended meanwhile. */
+/** 0 when the process has just ended. */
 function secondsOrNone(pid: number): number {
   try {
     return processorSeconds(pid);
@@ -43,24 +43,24 @@ function secondsOrNone(pid: number): number {
   }
 }
 
-function secondsIn(path: string, parts: readonly number[] = [UTIME_FIELD, STIME_FIELD]): number {
-  // The name, in brackets, may hold spaces: the fields are counted from behind it.
+function secondsIn(path: string, indices: readonly number[] = [UTIME_FIELD, STIME_FIELD]): number {
+  // The name of the program is in brackets and may contain spaces, so the fields are counted after it.
   const fields = readFileSync(path, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
-  return parts.reduce((sum, part) => sum + Number(fields[part]), 0) / LINUX_TICKS_PER_SECOND;
+  return indices.reduce((sum, index) => sum + Number(fields[index]), 0) / LINUX_TICKS_PER_SECOND;
 }
 
-/** Processor time of the thread that answers requests so far; null where the system does not tell. */
+/** Processor time so far of the thread that answers requests. Null where the system does not report it. */
 export function mainThreadSeconds(pid: number): number | null {
   return process.platform === 'linux' ? secondsIn(`/proc/${pid}/task/${pid}/stat`) : null;
 }
 
-/** The same to the nanosecond. */
+/** The same in nanoseconds. */
 export function mainThreadNanoseconds(pid: number): number | null {
   if (process.platform !== 'linux') return null;
   return Number(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'utf8').split(' ')[0]);
 }
 
-/** Processor time of the whole machine so far, with what its host took away from it (steal) where that is told. */
+/** Processor time of the whole machine so far. On Linux it includes the time that the host took away (steal). */
 export function machineSeconds(): number {
   if (process.platform !== 'linux') {
     return cpus().reduce((sum, { times }) => sum + (times.user + times.nice + times.sys + times.irq) / 1000, 0);

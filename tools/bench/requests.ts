@@ -1,9 +1,9 @@
-/** Secrets as long as the service makes them, each known from its number: nobody has to remember a million of them. */
+/** A secret of the usual length, derived from its number, so that a million of them need not be stored. */
 export function secretOf(number: number): string {
   return `demo_${String(number).padStart(28, '0')}`;
 }
 
-/** The bytes of one verification for each of `count` keys, made before the measuring; all are equally long. */
+/** The bytes of one verification request for each of `count` keys, prepared in advance. All have the same length. */
 export class RequestPool {
   readonly bytes: Uint8Array;
   readonly size: number;
@@ -32,14 +32,14 @@ function requestText(number: number): string {
   ].join('\r\n');
 }
 
-/** Which request is sent next: its number in the pool, or -1 when all were sent. */
+/** Returns the number of the next request in the pool, or -1 when all are sent. */
 export type Picker = () => number;
 
 export function atRandom(count: number): Picker {
   return () => Math.floor(Math.random() * count);
 }
 
-/** One key after the other, from the first again after the last, until `requests` were sent. */
+/** One key after the other, starting over after the last, until `requests` are sent. */
 export function inTurn(count: number, requests: number): Picker {
   let sent = 0;
   return () => (sent < requests ? sent++ % count : -1);

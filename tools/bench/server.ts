@@ -14,13 +14,13 @@ import { noteCountingCost } from './countingCost.ts';
 export interface ServerOrder {
   readonly folder: string;
   readonly addedFlushMs: number;
-  /** As it is by default when not given. */
+  /** Absent: the default of the service. */
   readonly analytics?: boolean;
-  /** Where to note what counting costs; it is switched on and off all the time then. */
+  /** The file for the cost of counting. When given, counting is switched on and off all the time. */
   readonly costFile?: string;
 }
 
-/** Entry of a process of its own: what `serve` runs, on free ports, and on a disk that can be made slower. */
+/** Entry of a process: what `serve` runs, on free ports, with an optional delay of every flush. */
 
 const order = readOrder() as ServerOrder;
 const { config, problems } = readConfig({

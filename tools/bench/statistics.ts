@@ -5,7 +5,7 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? upper : (upper + (sorted[middle - 1] ?? NaN)) / 2;
 }
 
-/** A measured value with the worst and the best of its rounds: how much of it is noise. */
+/** The median of the rounds, with the smallest and the largest value, which show the noise. */
 export interface Spread {
   readonly median: number;
   readonly min: number;

@@ -3,31 +3,31 @@ import type { CounterResult } from './counters.ts';
 import type { CrashResult } from './crash.ts';
 import type { Goal, Results } from './goals.ts';
 import type { Comparison, SideResult } from './pairs.ts';
-import { CROWD_CONNECTIONS } from './postgres.ts';
+import { CROWD_CONNECTIONS, type PostgresResult } from './postgres.ts';
 import type { Spread } from './statistics.ts';
 
-/** What a person reads. */
+/** The printed report. */
 export function resultTables(results: Results, goals: readonly Goal[]): string {
   const { counters, analytics, crash, million, listing, postgres } = results;
-  const parts: string[] = [];
+  const sections: string[] = [];
   if (counters.length > 0) {
-    const head = ['', ...comparisonHead('bare', 'keystile'), 'flush'];
-    parts.push(table([head, ...counters.map(counterCells)]), NOTES);
+    const head = ['embedded database', ...comparisonHead('bare', 'keystile'), 'flush'];
+    sections.push(table([head, ...counters.map(counterCells)]), NOTES);
   }
   if (analytics !== null) {
-    parts.push(
+    sections.push(
       table([
-        ['analytics', 'requests/s', 'answering us', 'behind it'],
+        ['analytics', 'requests/s', 'answering us', 'background'],
         ['off', ...analyticsCells(analytics.off)],
         ['on', ...analyticsCells(analytics.on)],
       ]),
-      'answering: processor time of the thread that answers, for each request; behind it: processors that other threads keep busy.',
+      'answering us: processor time of the answering thread for each request. background: processors that the other threads keep busy.',
     );
-    const share = (part: number): string => `${(part * 100).toFixed(1)} %`;
+    const percent = (share: number): string => `${(share * 100).toFixed(1)} %`;
     const { cost } = analytics;
     if (cost !== null) {
-      parts.push(
-        `Of the thread that answers: counting ${share(cost.counting)}, taking counts out ${share(cost.taking)}.`,
+      sections.push(
+        `Added time of the answering thread: ${percent(cost.counting)} for counting, ${percent(cost.taking)} for handing counts to the writer.`,
       );
     }
   }
@@ -37,9 +37,9 @@ export function resultTables(results: Results, goals: readonly Goal[]): string {
       whole(perSecond),
       `${lostSeconds.toFixed(1)} s`,
     ];
-    parts.push(
+    sections.push(
       table([
-        ['killed', 'keys in use', 'keystile/s', 'counts lost'],
+        ['killed process', 'keys in use', 'keystile/s', 'counts lost'],
         ['embedded', ...cells(crash.one)],
         ['PostgreSQL', ...cells(crash.node)],
       ]),
@@ -47,12 +47,12 @@ export function resultTables(results: Results, goals: readonly Goal[]): string {
   }
   if (million !== null) {
     const head = ['', ...comparisonHead('1,000', '1,000,000')];
-    const firstSeen = `First sight of each of the 1,000,000 keys: ${whole(million.firstSeenPerSecond)} a second.`;
-    parts.push(table([head, ['keys stored', ...comparisonCells(million.comparison)]]), firstSeen);
+    const firstSeen = `First verification of each of the 1,000,000 keys: ${whole(million.firstSeenPerSecond)} a second.`;
+    sections.push(table([head, ['keys stored', ...comparisonCells(million.comparison)]]), firstSeen);
   }
   if (listing !== null) {
     const { pages, firstMs, earlyMs, lateMs, slowestMs } = listing;
-    parts.push(
+    sections.push(
       table([
         ['', 'pages', 'first ms', 'early ms', 'late ms', 'slowest ms'],
         ['listing', whole(pages), ...[firstMs, earlyMs, lateMs, slowestMs].map((each) => each.toFixed(1))],
@@ -60,25 +60,44 @@ export function resultTables(results: Results, goals: readonly Goal[]): string {
     );
   }
   if (postgres !== null) {
-    const bare = ['PostgreSQL', ...comparisonHead('bare', 'keystile')];
-    const update = ['PostgreSQL', ...comparisonHead('UPDATE', 'keystile')];
-    const { local, strict, strictCrowd, guarded } = postgres;
-    const rows: [string, Comparison][] = [
-      ['local limit', local],
-      ['strict limit', strict],
-      [`strict limit, ${CROWD_CONNECTIONS} connections`, strictCrowd],
-    ];
-    parts.push(table([bare, ...rows.map(([title, comparison]) => [title, ...comparisonCells(comparison)])]));
-    parts.push(table([update, ['credits', ...comparisonCells(guarded)]]));
+    sections.push(...postgresSections(postgres));
   }
-  if (goals.length > 0) parts.push(table([['', 'measured', '', 'target', ''], ...goals.map(goalCells)]));
-  return parts.join('\n\n');
+  if (goals.length > 0) sections.push(table([['target', 'measured', '', 'wanted', ''], ...goals.map(goalCells)]));
+  return sections.join('\n\n');
+}
+
+function postgresSections({ oneNode, twoNodes, strictCrowd, guarded }: PostgresResult): string[] {
+  const bare = ['PostgreSQL', ...comparisonHead('bare', 'keystile')];
+  const update = ['PostgreSQL', ...comparisonHead('UPDATE', 'keystile')];
+  const rows: [string, Comparison][] = [
+    ['local limit, 1 node', oneNode.local],
+    ['local limit, 2 nodes', twoNodes.local],
+    ['strict limit, 1 node', oneNode.strict],
+    ['strict limit, 2 nodes', twoNodes.strict],
+    ['credits, 1 node', oneNode.credits],
+    ['credits, 2 nodes', twoNodes.credits],
+    [`strict limit, 1 node, ${CROWD_CONNECTIONS} connections`, strictCrowd],
+  ];
+  return [
+    table([bare, ...rows.map(([title, comparison]) => [title, ...comparisonCells(comparison)])]),
+    POSTGRES_NOTES,
+    table([update, ['credits, 1 node', ...comparisonCells(guarded)]]),
+    'UPDATE: a handler that sends one guarded UPDATE to PostgreSQL for each request and checks nothing else.',
+  ];
 }
 
 const NOTES = [
-  'ratio: median of the pairs of neighbouring rounds, and the least and the greatest of them.',
-  'cpu: processors that each server kept busy. Where the first is below 0.9, something else was the limit.',
-  'others: processors that other programs kept busy; above 0.15 the numbers are of little use.',
+  'bare: a minimal Bun.serve handler that parses the body, hashes the key and sends an answer of the same size.',
+  'ratio: keystile/s divided by bare/s. The median of all pairs of neighbouring rounds, with the smallest and the largest.',
+  'p50 ms, p99 ms, cpu: the value of the first server, then that of Keystile.',
+  'cpu: processors that each server kept busy. With less than 0.9 for the first, the load generator or another program was the bottleneck.',
+  'others: processors that other programs kept busy. Above 0.15 the results are not reliable.',
+].join('\n');
+
+const POSTGRES_NOTES = [
+  '1 node: a single Keystile has all connections. 2 nodes: two share the database, and each has half of the connections.',
+  'keystile/s and cpu add up both nodes. The bare handler is one process with all connections in every row.',
+  'The load generator, all nodes and PostgreSQL run on the processors of this machine, so two nodes are not twice as fast.',
 ].join('\n');
 
 function comparisonHead(baseline: string, subject: string): string[] {
@@ -105,7 +124,7 @@ function comparisonCells({ baseline, subject, ratio, p99Ratio, foreign }: Compar
 }
 
 function analyticsCells({ perSecond, processor }: AnalyticsSide): string[] {
-  return [whole(perSecond), processor?.answerMicroseconds.toFixed(2) ?? '-', processor?.behind.toFixed(3) ?? '-'];
+  return [whole(perSecond), processor?.answerMicroseconds.toFixed(2) ?? '-', processor?.background.toFixed(3) ?? '-'];
 }
 
 function goalCells({ what, measured, bound, target, unit, isReached }: Goal): string[] {
@@ -120,7 +139,7 @@ function whole(value: number): string {
   return Math.round(value).toLocaleString('en-US');
 }
 
-/** Columns as wide as their widest cell: the first to the left, the others to the right. */
+/** Aligned columns: the first to the left, the others to the right. */
 function table(rows: readonly (readonly string[])[]): string {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((cells) => cells[column]?.length ?? 0)));
   return rows

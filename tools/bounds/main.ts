@@ -2,33 +2,32 @@ import { cpus } from 'node:os';
 
 import { MAX_IMPORT_BODY_BYTES } from '../../src/core/bounds.ts';
 import { VERSION } from '../../src/version.ts';
-import { ordinaryJson } from './fill.ts';
-import type { Input } from './input.ts';
+import { ordinaryJson } from './bodies.ts';
+import { isTooSlow, MAX_GROWTH, usualOf } from './gates.ts';
+import { type Input, routeOf } from './input.ts';
 import { managementInputs } from './managementInputs.ts';
 import { openInputs } from './openInputs.ts';
-import { makeWorld, type World } from './world.ts';
+import { makeSetup, type Setup } from './setup.ts';
 
 const MIN_CALLS = 3;
 const MAX_CALLS = 200;
 const ENOUGH_MS = 250;
-/** Nothing may take longer than so many times JSON.parse for the largest ordinary body. */
-const MAX_RATIO = 30;
-/** Below it, what a request costs at all is more than what its bytes cost. */
+/** Smaller bodies are not compared by their size: the fixed cost of a request would dominate. */
 const MIN_COMPARED_BYTES = 64 * 1024;
 
 interface Row {
   readonly input: Input;
   readonly bytes: number;
   readonly ms: number;
-  /** Against JSON.parse for as many ordinary bytes; null where these are too few to compare. */
+  /** Compared to JSON.parse for as many bytes of ordinary JSON. Null: too few bytes to compare. */
   readonly ratio: number | null;
-  /** Against JSON.parse for the largest body, measured beside it: the speed of a machine changes. */
+  /** Compared to JSON.parse for the largest body, measured next to the row because the speed of a machine changes. */
   readonly ratioToLargest: number;
 }
 
 /**
- * What one call keeps the answering thread busy for. Time on the processor, so that other programs do not count; the system
- * tells it in steps of some milliseconds, so it is taken over many calls.
+ * How long one call keeps the answering thread busy. This is processor time, so other programs do not count. The system
+ * reports it in steps of some milliseconds, so many calls are measured.
  */
 async function threadMsOf(call: () => Promise<void>): Promise<number> {
   await call();
@@ -46,7 +45,7 @@ function threadMs(): number {
   return (user + system) / 1000;
 }
 
-async function measure({ service }: World, input: Input): Promise<Row> {
+async function measure({ service }: Setup, input: Input): Promise<Row> {
   const { path, body, isOpen, status } = input;
   const bytes = Buffer.byteLength(body ?? path);
   const options = {
@@ -56,10 +55,20 @@ async function measure({ service }: World, input: Input): Promise<Row> {
   const ms = await threadMsOf(async () => {
     const answer = await service.call(path, undefined, options);
     if (answer.status !== status)
-      throw new Error(`${path}, ${input.what}: ${answer.status} ${answer.text.slice(0, 300)}`);
+      throw new Error(
+        `${routeOf(input)}, ${input.what}: expected status ${status}, got ${answer.status} ${answer.text.slice(0, 300)}`,
+      );
   });
   const ratio = bytes < MIN_COMPARED_BYTES ? null : ms / (await parsingMs(bytes));
   return { input, bytes, ms, ratio, ratioToLargest: ms / (await parsingMs(MAX_IMPORT_BODY_BYTES)) };
+}
+
+/** A row above its gate is measured a second time, and the faster result counts: a disturbance is not a regression. */
+async function measureOrRepeat(setup: Setup, input: Input): Promise<Row> {
+  const first = await measure(setup, input);
+  if (!isTooSlow(input, first.ratioToLargest)) return first;
+  const second = await measure(setup, input);
+  return second.ratioToLargest < first.ratioToLargest ? second : first;
 }
 
 function parsingMs(bytes: number): Promise<number> {
@@ -67,36 +76,50 @@ function parsingMs(bytes: number): Promise<number> {
   return threadMsOf(async () => void JSON.parse(ordinary));
 }
 
-const HEAD = `| Route | Worst input | Bound | Bytes | Thread, ms | Times JSON.parse | Times 4 MiB |
-|---|---|---|---|---|---|---|`;
+const INTRODUCTION = `Sends the slowest input that each bound allows and measures how long one request keeps the answering thread busy.
+- Thread, ms: processor time of the answering thread for one request.
+- Times JSON.parse: compared to JSON.parse for as many bytes of ordinary JSON. "-" below 64 KiB.
+- Times 4 MiB: compared to JSON.parse for 4 MiB of ordinary JSON.
+- Usual: the usual value of "Times 4 MiB". A row fails above ${MAX_GROWTH} times its usual value.`;
+
+const HEAD = `| Route | Worst input | Bound | Bytes | Thread, ms | Times JSON.parse | Times 4 MiB | Usual |
+|---|---|---|---|---|---|---|---|`;
 
 function lineOf({ input, bytes, ms, ratio, ratioToLargest }: Row): string {
-  const route = input.status === 404 && input.body === null ? 'any' : `\`${/^\/v1\/([\w.]*)/.exec(input.path)?.[1]}\``;
-  const numbers = [ms.toFixed(1), ratio?.toFixed(1) ?? '-', ratioToLargest.toFixed(1)];
-  return `| ${[route, input.what, input.bound, bytes.toLocaleString('en-US'), ...numbers].join(' | ')} |`;
+  const route = routeOf(input);
+  const numbers = [ms.toFixed(1), ratio?.toFixed(1) ?? '-', short(ratioToLargest), String(usualOf(input))];
+  return `| ${[route === 'any' ? route : `\`${route}\``, input.what, input.bound, bytes.toLocaleString('en-US'), ...numbers].join(' | ')} |`;
 }
 
-/** Prints a table, and answers the rows that take too long. */
-async function measureAll(title: string, world: World, inputs: readonly Input[]): Promise<Row[]> {
-  const failed: Row[] = [];
+/** Small values need more digits to be compared to the usual ones. */
+function short(value: number): string {
+  return value < 1 ? value.toFixed(3) : value.toFixed(1);
+}
+
+async function measureAll(title: string, setup: Setup, inputs: readonly Input[]): Promise<Row[]> {
+  const rows: Row[] = [];
   console.log(`\n${title}\n\n${HEAD}`);
   for (const input of inputs) {
-    const row = await measure(world, input);
+    const row = await measureOrRepeat(setup, input);
     console.log(lineOf(row));
-    if (row.ratioToLargest > MAX_RATIO) failed.push(row);
+    rows.push(row);
   }
-  return failed;
+  return rows;
 }
 
-console.log(`Keystile ${VERSION} on Bun ${Bun.version}, ${cpus().length} x ${cpus()[0]?.model}`);
-const world = await makeWorld();
+console.log(`Keystile ${VERSION} on Bun ${Bun.version}, ${cpus().length} x ${cpus()[0]?.model}\n\n${INTRODUCTION}`);
+const setup = await makeSetup();
 try {
-  const failed = [
-    ...(await measureAll('Without a root key', world, openInputs(world))),
-    ...(await measureAll('With a root key', world, managementInputs(world))),
+  const rows = [
+    ...(await measureAll('Without a root key', setup, openInputs(setup.targets))),
+    ...(await measureAll('With a root key', setup, managementInputs(setup.targets))),
   ];
-  for (const row of failed) console.error(`TOO LONG: ${lineOf(row)}`);
+  const failed = rows.filter(({ input, ratioToLargest }) => isTooSlow(input, ratioToLargest));
+  for (const row of failed) console.error(`TOO SLOW (above ${MAX_GROWTH} times the usual value): ${lineOf(row)}`);
+  console.log(
+    `\n${rows.length - failed.length} of ${rows.length} rows are within ${MAX_GROWTH} times their usual value.`,
+  );
   process.exitCode = failed.length === 0 ? 0 : 1;
 } finally {
-  await world.service.close();
+  await setup.service.close();
 }

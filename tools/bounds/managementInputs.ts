@@ -10,12 +10,12 @@ import {
   MAX_SEARCH_LENGTH,
 } from '../../src/core/bounds.ts';
 import { collidingText } from '../../test/support/collidingTexts.ts';
-import { collidingMembers, filled, times, wholeObjects } from './fill.ts';
+import { collidingMembers, filled, times, wholeObjects } from './bodies.ts';
 import { bytes, type Input, to } from './input.ts';
-import { NAMESPACE, type World } from './world.ts';
+import { NAMESPACE, type Targets } from './setup.ts';
 
-/** What needs a root key. */
-export function managementInputs(world: World): Input[] {
+/** Inputs that need a root key. */
+export function managementInputs(targets: Targets): Input[] {
   const limits = times(MAX_BATCH_ITEMS, (i) => ({
     namespace: NAMESPACE,
     identifier: `${'a'.repeat(250)}${i}`,
@@ -31,26 +31,26 @@ export function managementInputs(world: World): Input[] {
     'ratelimits.multiLimit',
   ].map((route) => to(`/v1/${route}`, false)) as [Send, Send, Send];
   return [
-    ...importInputs(world),
+    ...importInputs(targets),
     multiLimit(
       'limits against patterns of overrides',
       `${MAX_BATCH_ITEMS} against ${MAX_PATTERNS_PER_NAMESPACE}`,
       JSON.stringify({ limits }),
       200,
     ),
-    createKey('nested metadata', bytes(MAX_BODY_BYTES), `{"apiId":"${world.apiId}","meta":${nested}}`),
-    createRootKey('texts that are no right', `${MAX_RIGHTS}`, JSON.stringify({ name: 'x', permissions: rights })),
-    ...queryInputs(world),
+    createKey('nested metadata', bytes(MAX_BODY_BYTES), `{"apiId":"${targets.apiId}","meta":${nested}}`),
+    createRootKey('texts that are not rights', `${MAX_RIGHTS}`, JSON.stringify({ name: 'x', permissions: rights })),
+    ...queryInputs(targets),
   ];
 }
 
 type Send = ReturnType<typeof to>;
 
-function importInputs({ apiId }: World): Input[] {
+function importInputs({ apiId }: Targets): Input[] {
   const send = to('/v1/migrations.createKeys', false);
   const max = MAX_IMPORT_BODY_BYTES;
   const entry = `{${times(630, (i) => `"unknown_${i}_${'y'.repeat(50)}":1`).join(',')}}`;
-  /** The last key may be wrong: then all others have been looked at. */
+  /** With a wrong last key, the service checks all keys before it refuses. */
   const keys = (fields: (i: number) => object, last: object = {}): string =>
     JSON.stringify(
       times(MAX_BATCH_ITEMS, (i) => ({
@@ -71,9 +71,9 @@ function importInputs({ apiId }: World): Input[] {
       bytes(max),
       filled(max, ['[', ']'], () => entry),
     ),
-    send('names of one hash', bytes(max), wholeObjects(filled(max, ['[', ']'], collidingMembers), ']')),
+    send('member names with the same hash', bytes(max), wholeObjects(filled(max, ['[', ']'], collidingMembers), ']')),
     send(
-      'texts of one hash',
+      'texts with the same hash',
       bytes(max),
       filled(max, ['[', ']'], (i) => `"${collidingText(i)}"`),
     ),
@@ -85,7 +85,7 @@ function importInputs({ apiId }: World): Input[] {
       keys(() => ({ ipAllowlist: blocks }), wrong),
     ),
     send(
-      'metadata of many words',
+      'metadata with many words',
       `${each} ${bytes(MAX_META_BYTES)}`,
       keys(() => ({ meta: { words }, apiId: 'api_none' })),
       404,
@@ -93,7 +93,7 @@ function importInputs({ apiId }: World): Input[] {
   ];
 }
 
-function queryInputs({ apiId }: World): Input[] {
+function queryInputs({ apiId }: Targets): Input[] {
   const get = (path: string, what: string, bound: string, status = 200): Input => ({
     path,
     what,

@@ -8,26 +8,26 @@ import {
   MAX_VERIFY_BODY_BYTES,
 } from '../../src/core/bounds.ts';
 import { collidingText } from '../../test/support/collidingTexts.ts';
-import { collidingMembers, filled, times, wholeObjects } from './fill.ts';
+import { collidingMembers, filled, times, wholeObjects } from './bodies.ts';
 import { bytes, type Input, to } from './input.ts';
-import type { World } from './world.ts';
+import type { Targets } from './setup.ts';
 
-const ONE_HASH = 'texts of one hash';
+const SAME_HASH = 'texts with the same hash';
 
-/** Everything that a stranger may send. */
-export function openInputs(world: World): Input[] {
-  const unknownRoute = { what: 'a route that does not exist', bound: '16 KiB', body: null, isOpen: true, status: 404 };
-  return [...singleInputs(world), ...batchInputs(world), { path: `/v1/${'x'.repeat(8_000)}`, ...unknownRoute }];
+/** Inputs that anyone can send, without a root key. */
+export function openInputs(targets: Targets): Input[] {
+  const unknownRoute = { what: 'an unknown route', bound: '16 KiB', body: null, isOpen: true, status: 404 };
+  return [...singleInputs(targets), ...batchInputs(targets), { path: `/v1/${'x'.repeat(8_000)}`, ...unknownRoute }];
 }
 
-function singleInputs({ key }: World): Input[] {
+function singleInputs({ key }: Targets): Input[] {
   const send = to('/v1/keys.verifyKey', true);
   const max = MAX_VERIFY_BODY_BYTES;
   const tags = times(MAX_TAGS, (i) => `${i}`.padEnd(MAX_TAG_LENGTH, 'x'));
   return [
     send('unknown fields', bytes(max), filled(max, ['{', '}'], unknownField)),
     send(
-      ONE_HASH,
+      SAME_HASH,
       bytes(max),
       filled(max, ['{"tags":[', ']}'], (i) => `"${collidingText(i)}"`),
     ),
@@ -37,7 +37,7 @@ function singleInputs({ key }: World): Input[] {
   ];
 }
 
-function batchInputs({ key }: World): Input[] {
+function batchInputs({ key }: Targets): Input[] {
   const send = to('/v1/keys.verifyKeys', true);
   const max = MAX_VERIFY_BATCH_BODY_BYTES;
   const frame = ['{"keys":[', ']}'] as const;
@@ -50,9 +50,9 @@ function batchInputs({ key }: World): Input[] {
       bytes(max),
       filled(max, frame, () => entry),
     ),
-    send('names of one hash', bytes(max), wholeObjects(filled(max, frame, collidingMembers), ']}')),
+    send('member names with the same hash', bytes(max), wholeObjects(filled(max, frame, collidingMembers), ']}')),
     send(
-      ONE_HASH,
+      SAME_HASH,
       bytes(max),
       filled(max, frame, (i) => `"${collidingText(i)}"`),
     ),
@@ -62,7 +62,7 @@ function batchInputs({ key }: World): Input[] {
       filled(max, frame, () => `"${'\\u0041'.repeat(100)}"`),
     ),
     send(
-      'lists in lists',
+      'nested lists',
       bytes(max),
       filled(max, frame, () => '[[[[]]]]'),
     ),
@@ -75,7 +75,7 @@ function unknownField(i: number): string {
   return `"unknown_${i}":1`;
 }
 
-/** Of the shape of all that the key holds, and none of them. */
+/** A query whose permissions look like those of the key, but match none of them. */
 function query(): object {
   return { permissions: { or: times(MAX_QUERY_PARTS - 1, (i) => `documents.${i}.part${i}.write`) } };
 }

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { chown } from 'node:fs/promises';
 
-/** As whom PostgreSQL runs: it refuses to run as root, and only root needs to be someone else. */
+/** The user that runs PostgreSQL. It refuses to run as root, so root has to use another user. */
 export interface Account {
-  /** What stands before the command. */
+  /** Words that are put before the command. */
   readonly prefix: readonly string[];
-  /** Whom its processes and its files belong to, or null for those of this process. */
+  /** Owner of its processes and files. Null: the user of this process. */
   readonly ids: { readonly uid: number; readonly gid: number } | null;
 }
 
@@ -18,8 +18,8 @@ export function postgresAccount(): Account {
 function chooseAccount(): Account {
   if (process.getuid?.() !== 0) return { prefix: [], ids: null };
   const ids = nobody();
-  // A root without other users (in a user namespace of its own) can still be called by another name: this namespace
-  // sees nobody where everybody else sees root, so the files stay root's.
+  // In a user namespace that has only root, PostgreSQL runs in a nested namespace that shows root as nobody. The files still
+  // belong to root.
   const inNamespace = ['unshare', '--user', `--map-user=${ids.uid}`, `--map-group=${ids.gid}`, '--'];
   const accounts: Account[] = [
     { prefix: [], ids },
@@ -35,22 +35,22 @@ function chooseAccount(): Account {
       failures.push(error);
     }
   }
-  throw new Error(`PostgreSQL does not run as root, and root can be nobody else here: ${failures.join('; ')}`);
+  throw new Error(`PostgreSQL does not run as root, and no other user can run it here: ${failures.join('; ')}`);
 }
 
-/** Looked up because initdb wants a user that has a name. */
+/** The ids of the user `nobody`: initdb needs a user that has a name. */
 function nobody(): { uid: number; gid: number } {
   const line = /^nobody:[^:]*:(\d+):(\d+):/m.exec(readFileSync('/etc/passwd', 'utf8'));
   return { uid: Number(line?.[1] ?? 65_534), gid: Number(line?.[2] ?? 65_534) };
 }
 
-/** Makes a file or folder PostgreSQL's own. */
+/** Makes the user of PostgreSQL the owner of a file or folder. */
 export async function give(path: string): Promise<void> {
   const { ids } = postgresAccount();
   if (ids !== null) await chown(path, ids.uid, ids.gid);
 }
 
-/** For Bun.spawn. The working folder may be closed to the other user, and PG... variables of the caller must not count. */
+/** Options for Bun.spawn. The user may have no access to the current folder, and PG* variables of the caller must not apply. */
 export function asPostgres(command: readonly string[]) {
   const { prefix, ids } = postgresAccount();
   return {

@@ -4,16 +4,16 @@ import { join } from 'node:path';
 
 import { give } from './account.ts';
 
-/** The data folder of a server, as files. */
+/** Copies and changes the data folder of a server. */
 
-/** What belongs to the running server alone, or comes to a standby by streaming. */
+/** Files that belong only to the running server, or that a standby receives by streaming. */
 const NOT_FOR_A_STANDBY = /^(postmaster\.(pid|opts)|(pg_wal|pg_replslot|pg_dynshmem|pg_stat_tmp)\/.*)$/;
 
 export function copyTemplate(from: string, to: string): Promise<void> {
   return copyFolder(from, to, '', () => true);
 }
 
-/** Of a running server, between the beginning and the end of a backup. */
+/** Copies the data of a running server, between the start and the end of a backup. */
 export function copyRunning(from: string, to: string): Promise<void> {
   return copyFolder(from, to, '', (path) => !NOT_FOR_A_STANDBY.test(path));
 }
@@ -32,7 +32,7 @@ async function copyFolder(from: string, to: string, inner: string, isWanted: (pa
   );
 }
 
-/** A running server deletes files under way. What it still needs of them is in its log, which a standby replays. */
+/** A running server may delete a file during the copy. Its log, which a standby replays, has all that is needed. */
 async function copyIfThere(from: string, to: string): Promise<void> {
   try {
     await copyFile(from, to, constants.COPYFILE_FICLONE);
@@ -46,7 +46,7 @@ export async function appendSettings(data: string, settings: Readonly<Record<str
   await appendFile(join(data, 'postgresql.conf'), `\n${lines(settings)}`);
 }
 
-/** Makes a copy of a running server a standby. What ALTER SYSTEM had set there is not taken over. */
+/** Turns a copy of a running server into a standby. Settings of ALTER SYSTEM are not kept. */
 export async function makeStandby(data: string, backupLabel: string, primary: string): Promise<void> {
   const files = {
     backup_label: backupLabel,

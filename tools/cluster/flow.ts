@@ -2,32 +2,32 @@ import type { Socket } from 'bun';
 
 export type Side = Pick<Socket, 'pause' | 'resume' | 'write' | 'shutdown' | 'terminate'>;
 
-/** What the two directions of all connections have in common. */
+/** The state of the network, shared by both directions of all connections. */
 export interface Line {
-  /** Of one direction. */
+  /** The delay of one direction. */
   readonly delayMs: number;
   readonly isHanging: boolean;
 }
 
 interface Item {
   readonly dueAtMs: number;
-  /** What is still to be written, or how the sender left. */
+  /** Bytes that are not yet written, or how the sender closed. */
   content: Buffer | 'ended' | 'broke off';
   isAdmitted: boolean;
 }
 
-/** More than this and the sender has to wait. */
+/** With more queued bytes the sender is paused. */
 const MAX_QUEUED_BYTES = 1_000_000;
 
-/** One direction of a connection: what comes from one socket goes to the other, later and in the same order. */
+/** One direction of a connection. Forwards the bytes of one socket to the other, delayed and in the same order. */
 export class Flow {
   forwarded = 0;
-  /** Whether the receiver knows that nothing more will come. */
+  /** Whether the receiver has seen the end of the data. */
   hasEnded = false;
   readonly #line: Line;
   readonly #from: () => Side | null;
   readonly #to: () => Side | null;
-  /** Asked before the first byte of each chunk goes on; after a no the connection has been reset. */
+  /** Called before the first byte of each chunk is forwarded. Returns false after it has reset the connection. */
   readonly #admit: (bytes: Buffer) => boolean;
   readonly #queue: Item[] = [];
   #queuedBytes = 0;
@@ -53,7 +53,7 @@ export class Flow {
     this.run();
   }
 
-  /** Forwards what is due. Called again whenever something has changed: time, room at the receiver, the line. */
+  /** Forwards the chunks that are due. Called again when a delay ends, the receiver can take more, or the line changes. */
   run(): void {
     for (let item = this.#queue[0]; item !== undefined; item = this.#queue[0]) {
       const to = this.#to();
@@ -77,7 +77,7 @@ export class Flow {
     }, ms);
   }
 
-  /** Whether all of it has gone. */
+  /** Returns whether the whole item is forwarded. */
   #forward(item: Item, to: Side): boolean {
     if (item.content === 'ended') {
       this.hasEnded = true;

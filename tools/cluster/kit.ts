@@ -8,27 +8,26 @@ import { asPostgres, give, postgresAccount } from './account.ts';
 import { Watchdog } from './watchdog.ts';
 
 /**
- * PostgreSQL ready to be started. It is a copy in a folder for temporary files: in the package the links to its libraries
- * are missing, for install scripts do not run here, and another user may not be allowed to read the package at all. The
- * copy stays for the next time.
+ * PostgreSQL, ready to start. It is a copy in a temporary folder: in the package the links to its libraries are missing,
+ * because install scripts do not run, and another user may have no access to the package. The copy is kept and reused.
  */
 export interface Kit {
-  /** The folder for temporary files it lies in: one that PostgreSQL can reach and run programs from. */
+  /** The temporary folder that contains it. PostgreSQL can read it and run programs from it. */
   readonly base: string;
   readonly postgres: string;
-  /** A data folder as initdb leaves it. All servers copied from it have one system identifier. */
+  /** A data folder made by initdb. All servers copied from it have the same system identifier. */
   readonly template: string;
 }
 
 interface Package {
-  /** Where the programs are, when they are not those of the package and are used where they lie. */
+  /** The folder of programs that are not from the package. They are not copied. Null: the programs of the package. */
   readonly bin: string | null;
   readonly root: string;
-  /** Tells one kit from another, in the name of its folder. */
+  /** Distinguishes kits, as part of the name of their folder. */
   readonly version: string;
 }
 
-/** The folder of the programs of another PostgreSQL, and the language of its messages: servers speak more than English. */
+/** The programs of another PostgreSQL, and the language of its messages, for tests with a server that does not use English. */
 const [OTHER_BIN, LC_MESSAGES] = [process.env['KEYSTILE_TEST_POSTGRES_BIN'], process.env['KEYSTILE_TEST_LC_MESSAGES']];
 
 let known: Promise<Kit> | null = null;
@@ -47,7 +46,7 @@ async function findOrMake(): Promise<Kit> {
       failures.push(`in ${base}: ${error instanceof Error ? error.message : String(error)}`);
     }
   }
-  throw new Error(`PostgreSQL could not be made ready\n${failures.join('\n')}`);
+  throw new Error(`PostgreSQL could not be prepared:\n${failures.join('\n')}`);
 }
 
 async function findPackage(): Promise<Package> {
@@ -68,7 +67,7 @@ async function kitIn(base: string, source: Package): Promise<Kit> {
   return { base, postgres: join(binOf(source, folder), 'postgres'), template: join(folder, 'template') };
 }
 
-/** Made under another name first: two processes may do so at once, and each may be interrupted. */
+/** Creates the kit under another name and renames it: two processes may do this at the same time, and may be interrupted. */
 async function make(folder: string, source: Package): Promise<void> {
   const draft = await mkdtemp(`${folder}-`);
   const watchdog = new Watchdog(draft);
@@ -89,7 +88,7 @@ async function make(folder: string, source: Package): Promise<void> {
   }
 }
 
-/** Ours, and complete: systems delete old files of such folders one by one, and names in them are free to all. */
+/** Whether the kit belongs to this user and is complete. Systems delete old temporary files one by one, and anyone can create such a folder. */
 async function isWhole(folder: string): Promise<boolean> {
   try {
     if (lstatSync(folder).uid !== process.getuid?.()) return false;
@@ -108,7 +107,7 @@ async function copyProgram({ root }: Package, made: string): Promise<void> {
     target: string;
   }[];
   for (const { source, target } of links) await symlink(basename(source), join(made, target));
-  // Under a strict umask the copy would be closed to the user who runs it.
+  // With a strict umask, the user who runs PostgreSQL could not read the copy.
   for (const path of [dirname(made), made]) await chmod(path, 0o755);
   await run(['chmod', '-R', 'u+w,a+rX', join(made, 'native')]);
 }

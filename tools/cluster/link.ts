@@ -3,16 +3,16 @@ import { Flow, type Line, type Side } from './flow.ts';
 export interface LinkOptions {
   readonly line: Line;
   readonly target: { readonly host: string; readonly port: number };
-  /** Asked before a chunk goes to the server; after a no the link has been reset. */
+  /** Called before a chunk goes to the server. Returns false after it has reset the link. */
   admit(link: Link, bytes: Buffer): boolean;
-  /** Asked before a chunk of the server is taken; after a no the link has been reset. */
+  /** Called before a chunk of the server is accepted. Returns false after it has reset the link. */
   admitAnswer(link: Link): boolean;
-  /** What a chunk of the server becomes on its way. */
+  /** Changes a chunk of the server before it goes to the client. */
   alterAnswer(bytes: Buffer): Buffer;
   closed(link: Link): void;
 }
 
-/** A connection of a client, and the one to the server that is made for it. */
+/** The connection of a client, and the connection to the server that is opened for it. */
 export class Link {
   readonly toServer: Flow;
   readonly toClient: Flow;
@@ -30,7 +30,7 @@ export class Link {
     this.toClient = new Flow(options.line, atServer, atClient);
   }
 
-  /** Begins, or goes on after the line has hung: a client that came meanwhile has no server yet. */
+  /** Starts, or continues after the line was silent. A client that connected in the meantime has no server yet. */
   run(): void {
     if (this.#options.line.isHanging) return;
     if (this.#server === null && !this.#isConnecting) void this.#connect();
@@ -71,7 +71,7 @@ export class Link {
         },
       });
     } catch {
-      // Nobody listens there: the client learns it as it would of a server that dies.
+      // Nothing listens there. The client sees a reset, as with a server that dies.
       this.reset();
     }
   }
@@ -87,7 +87,7 @@ export class Link {
     this.#sideClosed(this.toClient);
   }
 
-  /** Unless both sides had said goodbye before, the other one learns of it when the line lets it through. */
+  /** Unless both sides have ended properly, the other side sees a reset as soon as the line forwards it. */
   #sideClosed(from: Flow): void {
     if (!this.#isReset && !(this.toServer.hasEnded && this.toClient.hasEnded)) from.push('broke off');
     if (this.#client === null && this.#server === null) this.#options.closed(this);

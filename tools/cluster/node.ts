@@ -8,11 +8,11 @@ export interface NodeOptions {
   readonly databaseUrl: string;
   readonly location: string;
   readonly rootKey?: string;
-  /** More KEYSTILE_... settings. */
+  /** Further KEYSTILE_* settings. */
   readonly settings?: Readonly<Record<string, string>>;
 }
 
-/** Keystile as users start it, on a database that it may share with other nodes. Ends with this process at the latest. */
+/** Keystile, started as users start it, on a database that other nodes may share. Ends with this process at the latest. */
 export class KeystileNode implements AsyncDisposable {
   readonly child: Child;
   readonly url: string;
@@ -37,7 +37,7 @@ export class KeystileNode implements AsyncDisposable {
         KEYSTILE_ROOT_KEY: options.rootKey ?? ROOT_KEY,
         ...options.settings,
       },
-      // The launcher and the service are two processes: what happens to the node happens to both.
+      // The launcher and the service are two processes. Signals go to both.
       ownGroup: true,
     });
     const watchdog = new Watchdog();
@@ -56,7 +56,7 @@ export class KeystileNode implements AsyncDisposable {
     return Number(new URL(this.url).port);
   }
 
-  /** As an owner of keys, with the root key. */
+  /** Calls a management endpoint with the root key. */
   async call(route: string, body: unknown): Promise<Answer> {
     const response = await fetch(this.url + route, {
       method: 'POST',
@@ -70,13 +70,13 @@ export class KeystileNode implements AsyncDisposable {
     return this.call('/v1/keys.verifyKey', body);
   }
 
-  /** Settles when the node has gone. */
+  /** Settles when the node has ended. */
   async kill(signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
     this.child.signalGroup(signal);
-    await this.#gone();
+    await this.#ended();
   }
 
-  /** It holds its connections, and does nothing. */
+  /** Stops the node, which keeps its connections open. */
   pause(): void {
     this.child.signalGroup('SIGSTOP');
   }
@@ -85,18 +85,18 @@ export class KeystileNode implements AsyncDisposable {
     this.child.signalGroup('SIGCONT');
   }
 
-  /** SIGTERM; answers the exit code. */
+  /** Sends SIGTERM and returns the exit code. */
   async stop(): Promise<number> {
     this.child.signal('SIGTERM');
-    return this.#gone();
+    return this.#ended();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.child[Symbol.asyncDispose]();
-    await this.#gone();
+    await this.#ended();
   }
 
-  async #gone(): Promise<number> {
+  async #ended(): Promise<number> {
     const code = await this.child.exited();
     this.#watchdog.forget();
     await this.#watchdog.end();

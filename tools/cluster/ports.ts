@@ -2,8 +2,8 @@ const FIRST = 20_000;
 const LAST = 32_000;
 
 /**
- * A port that nobody listens on, below those that the system hands out. From among them the port of a server that is down
- * for a while could be given to a connection, even to one that tries to reach that very server.
+ * A free port below the range that the system assigns to outgoing connections. From that range, the system could assign the
+ * port of a server that is down for a moment, even to a client that tries to connect to that server.
  */
 export function freePort(): number {
   for (;;) {

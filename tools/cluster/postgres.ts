@@ -8,14 +8,14 @@ import { give } from './account.ts';
 import { appendSettings, copyRunning, copyTemplate, makeStandby } from './data.ts';
 import { postgresKit } from './kit.ts';
 import { freePort } from './ports.ts';
-import { type Place, Postmaster } from './postmaster.ts';
+import { Postmaster, type ServerFiles } from './postmaster.ts';
 import { until } from './wait.ts';
 import { Watchdog } from './watchdog.ts';
 
 export interface PostgresOptions {
-  /** Of postgresql.conf, over those below. */
+  /** Settings of postgresql.conf. They replace the defaults below. */
   readonly settings?: Readonly<Record<string, string>>;
-  /** Writes to the disk for real. A killed server loses nothing without it either: the system keeps what was written. */
+  /** Flushes to the disk (fsync). Without it a killed server loses nothing either, because the system keeps written data. */
   readonly durable?: boolean;
 }
 
@@ -24,30 +24,30 @@ type Row = Record<string, unknown>;
 const SETTINGS: Readonly<Record<string, string>> = {
   listen_addresses: '127.0.0.1',
   unix_socket_directories: '',
-  // With the SQLSTATE, which is the same in every language.
+  // Includes the SQLSTATE, which is the same in every language.
   log_line_prefix: '%m [%p] %e ',
   max_connections: '200',
   shared_buffers: '64MB',
   wal_level: 'replica',
-  // A standby that was away for a while finds what it missed.
+  // A standby that was disconnected for a while can catch up.
   wal_keep_size: '256MB',
-  // As files of the data folder, which are deleted with it; in /dev/shm a killed server would leave them.
+  // Uses files of the data folder, which are deleted with it. A killed server would leave files in /dev/shm.
   dynamic_shared_memory_type: 'mmap',
 };
 
 /**
- * A real PostgreSQL with a data folder of its own, on a port of 127.0.0.1 that it keeps. Nothing of it outlives this
- * process: when this process dies without having removed it, even by SIGKILL, its watchdog does so a moment later.
+ * A real PostgreSQL with its own data folder, on a fixed port of 127.0.0.1. It does not outlive this process: when this process
+ * ends without removing it, even by SIGKILL, the watchdog removes it.
  */
 export class PostgresServer implements AsyncDisposable {
   readonly port: number;
-  readonly #place: Place;
+  readonly #files: ServerFiles;
   readonly #watchdog: Watchdog;
   #postmaster: Postmaster | null = null;
 
   private constructor(folder: string) {
     this.port = freePort();
-    this.#place = { data: join(folder, 'data'), log: join(folder, 'log'), port: this.port };
+    this.#files = { data: join(folder, 'data'), log: join(folder, 'log'), port: this.port };
     this.#watchdog = new Watchdog(folder);
   }
 
@@ -64,7 +64,7 @@ export class PostgresServer implements AsyncDisposable {
     const server = new PostgresServer(folder);
     try {
       await give(folder);
-      await makeData(server.#place.data);
+      await makeData(server.#files.data);
       await server.#launch();
       return server;
     } catch (error) {
@@ -73,9 +73,9 @@ export class PostgresServer implements AsyncDisposable {
     }
   }
 
-  /** Of the process whose children do the work. */
+  /** Process id of the postmaster, whose children do the work. */
   get pid(): number {
-    if (this.#postmaster === null) throw new Error('PostgreSQL does not run');
+    if (this.#postmaster === null) throw new Error('PostgreSQL is not running.');
     return this.#postmaster.pid;
   }
 
@@ -87,7 +87,7 @@ export class PostgresServer implements AsyncDisposable {
     return `postgres://postgres@${this.hostPort}/${database}`;
   }
 
-  /** Answers the url of a new database, a copy of the template when one is named. */
+  /** Creates a database, as a copy of the template when one is named, and returns its URL. */
   async createDatabase(template = 'template1'): Promise<string> {
     const name = `test_${crypto.randomUUID().replaceAll('-', '')}`;
     await this.query(`CREATE DATABASE ${name} TEMPLATE "${template}"`);
@@ -98,7 +98,7 @@ export class PostgresServer implements AsyncDisposable {
     await this.query(`DROP DATABASE IF EXISTS "${new URL(url).pathname.slice(1)}" WITH (FORCE)`);
   }
 
-  /** One statement on a connection of its own. */
+  /** Runs one statement on a new connection. */
   query(sql: string, database?: string): Promise<Row[]> {
     return this.#connected(async (client) => (await client.query<Row>(sql)).rows, database);
   }
@@ -108,24 +108,24 @@ export class PostgresServer implements AsyncDisposable {
     this.#postmaster = null;
   }
 
-  /** Also starts a server again that was stopped or killed. */
+  /** Also starts a server that was stopped or killed. */
   async restart(mode: 'fast' | 'immediate' = 'fast'): Promise<void> {
     await this.stop(mode);
     await this.#launch();
   }
 
-  /** All its processes at once, as when the machine dies; what they had written stays with the system. */
+  /** Kills all its processes at once, like a crash of the machine, except that written data is kept by the system. */
   async kill(): Promise<void> {
     await this.#postmaster?.killAll();
     this.#postmaster = null;
   }
 
-  /** A server that streams from this one, which goes on working meanwhile. */
+  /** Starts a standby that streams from this server, which keeps working. */
   async startStandby(name: string): Promise<PostgresServer> {
     const standby = await PostgresServer.#startOn((data) =>
       this.#connected(async (client) => {
         await client.query(`SELECT pg_backup_start('standby', fast => true)`);
-        await copyRunning(this.#place.data, data);
+        await copyRunning(this.#files.data, data);
         const { rows } = await client.query<{ labelfile: string }>(`SELECT * FROM pg_backup_stop(false)`);
         const primary = `host=127.0.0.1 port=${this.port} user=postgres sslmode=disable application_name=${name}`;
         await makeStandby(data, rows[0]?.labelfile ?? '', primary);
@@ -135,7 +135,7 @@ export class PostgresServer implements AsyncDisposable {
     return standby;
   }
 
-  /** From now on a commit is answered when one of these standbys has it on its disk too; null for none. */
+  /** From now on a commit waits until one of these standbys has it on disk. Null: commits do not wait. */
   async synchronousWith(names: readonly string[] | null): Promise<void> {
     const value = names === null ? '' : `ANY 1 (${names.map((name) => `"${name}"`).join(', ')})`;
     await this.query(`ALTER SYSTEM SET synchronous_standby_names = '${value}'`);
@@ -145,7 +145,7 @@ export class PostgresServer implements AsyncDisposable {
       return row?.['value'] === value;
     });
     await this.#untilReplicating(names ?? [], ['sync', 'quorum']);
-    // Commits wait only once the checkpointer has read the setting too. It does so before it works.
+    // Commits wait only after the checkpointer has read the setting, which it does before a checkpoint.
     await this.query('CHECKPOINT');
   }
 
@@ -157,12 +157,12 @@ export class PostgresServer implements AsyncDisposable {
     });
   }
 
-  /** The end of what the server wrote to its log. */
+  /** The last lines of the server's log. */
   logTail(lines = 50): string {
-    return readFileSync(this.#place.log, 'utf8').trimEnd().split('\n').slice(-lines).join('\n');
+    return readFileSync(this.#files.log, 'utf8').trimEnd().split('\n').slice(-lines).join('\n');
   }
 
-  /** Without the care of an orderly stop, for its data goes too. */
+  /** Stops the server immediately and deletes its data. */
   async remove(): Promise<void> {
     await this.stop('immediate');
     await this.#watchdog.end();
@@ -174,7 +174,7 @@ export class PostgresServer implements AsyncDisposable {
 
   async #launch(): Promise<void> {
     this.#postmaster = await Postmaster.start(
-      this.#place,
+      this.#files,
       (pid) => this.#watchdog.watch(pid, 'QUIT'),
       () => this.#watchdog.forget(),
     );
@@ -191,7 +191,7 @@ export class PostgresServer implements AsyncDisposable {
 
   async #connected<Result>(work: (client: Client) => Promise<Result>, database?: string): Promise<Result> {
     const client = new Client({ connectionString: this.url(database) });
-    // The statement that is under way fails by itself; without a listener this process would fail too.
+    // The current statement fails by itself. Without a listener, this process would fail too.
     client.on('error', () => undefined);
     await client.connect();
     try {

@@ -7,7 +7,8 @@ import { postgresKit } from './kit.ts';
 import { childrenOf, isAnyAlive } from './processes.ts';
 import { until } from './wait.ts';
 
-export interface Place {
+/** Where a server stores its data and its log, and the port that it listens on. */
+export interface ServerFiles {
   readonly data: string;
   readonly log: string;
   readonly port: number;
@@ -25,22 +26,22 @@ export class Postmaster {
     this.#process = child;
   }
 
-  /** `onStart` is called before anything can go wrong, `onEnd` when the process has gone, for whatever reason. */
-  static async start(place: Place, onStart: (pid: number) => void, onEnd: () => void): Promise<Postmaster> {
+  /** Calls `onStart` right after the process has started, and `onEnd` when it has ended for any reason. */
+  static async start(files: ServerFiles, onStart: (pid: number) => void, onEnd: () => void): Promise<Postmaster> {
     const { postgres } = await postgresKit();
-    const log = openSync(place.log, 'a');
+    const log = openSync(files.log, 'a');
     const child = Bun.spawn({
-      ...asPostgres([postgres, '-D', place.data, '-p', String(place.port)]),
+      ...asPostgres([postgres, '-D', files.data, '-p', String(files.port)]),
       stdio: ['ignore', log, log],
-      // Ctrl-C is for the program that runs this server.
+      // Ctrl-C must reach only the program that runs this server.
       detached: true,
       onExit: onEnd,
     });
     closeSync(log);
     onStart(child.pid);
-    const postmaster = new Postmaster(child, place.data);
+    const postmaster = new Postmaster(child, files.data);
     await until('PostgreSQL takes connections', () => {
-      if (!postmaster.isRunning) throw new Error(`PostgreSQL did not start:\n${readFileSync(place.log, 'utf8')}`);
+      if (!postmaster.isRunning) throw new Error(`PostgreSQL did not start:\n${readFileSync(files.log, 'utf8')}`);
       return postmaster.#takesConnections();
     });
     return postmaster;
@@ -55,7 +56,7 @@ export class Postmaster {
     await this.#process.exited;
   }
 
-  /** Each child is a group of its own, so they are looked up while their parent is held and can make no new ones. */
+  /** Each child has its own process group. They are listed while the postmaster is stopped, so that it starts no new ones. */
   async killAll(): Promise<void> {
     this.#process.kill('SIGSTOP');
     const children = childrenOf(this.pid);
@@ -71,7 +72,7 @@ export class Postmaster {
     return Number(lines[0]) === this.pid && /^(ready|standby)/.test(lines[7] ?? '');
   }
 
-  /** Which a killed server leaves behind until its data folder is used again, and that may be never. */
+  /** Frees the shared memory that a killed server leaves until its data folder is used again, which may never happen. */
   async #freeSharedMemory(): Promise<void> {
     const [, id] = (await this.#lockFile())[6]?.trim().split(/\s+/) ?? [];
     if (id !== undefined && Bun.which('ipcrm') !== null) Bun.spawnSync(['ipcrm', '-m', id], { stderr: 'ignore' });

@@ -12,7 +12,7 @@ export function childrenOf(parent: number): number[] {
     .map(({ pid }) => pid);
 }
 
-/** Whether one of them still runs; one that has ended and waits for its parent does not. */
+/** Whether one of the processes still runs. A zombie does not. */
 export function isAnyAlive(pids: readonly number[]): boolean {
   return processes().some(({ pid, isAlive }) => isAlive && pids.includes(pid));
 }
@@ -21,18 +21,18 @@ function processes(): Process[] {
   return existsSync('/proc/self/stat') ? fromProc() : fromPs();
 }
 
-/** Small Linux images come without `ps`. */
+/** Used on Linux, where small images have no `ps`. */
 function fromProc(): Process[] {
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
   return pids.flatMap((pid) => {
     try {
-      // The name of the program stands in parentheses and may hold any character.
+      // The name of the program is in parentheses and may contain any character.
       const [state = '', parent] = readFileSync(`/proc/${pid}/stat`, 'latin1')
         .replace(/^.*\) /s, '')
         .split(' ');
       return [toProcess(pid, parent, state)];
     } catch {
-      return []; // It has just ended.
+      return []; // The process has just ended.
     }
   });
 }

@@ -6,33 +6,34 @@ import { freePort } from './ports.ts';
 export interface ProxyOptions {
   /** A port of 127.0.0.1, or an address. */
   readonly target: number | { readonly host: string; readonly port: number };
-  /** By how much a round trip grows. That of a new connection does not: it is taken here, at once. */
+  /** The time added to a round trip. Opening a connection is not delayed: the proxy accepts it at once. */
   readonly delayMs?: number;
 }
 
-/** Bytes of the server that reach clients as others of the same length, within a chunk. */
+/** Bytes of the server that are replaced by others of the same length, when they are within one chunk. */
 interface Replaced {
   readonly from: Buffer;
   readonly to: Buffer;
   count: number;
 }
 
-interface Trap {
-  readonly springs: 'before the request' | 'before the answer';
-  readonly isMeant: (bytes: Buffer) => boolean;
-  readonly sprung: () => void;
+/** A planned reset of one connection. */
+interface PlannedCut {
+  readonly when: 'before the request' | 'before the answer';
+  readonly matches: (bytes: Buffer) => boolean;
+  readonly done: () => void;
 }
 
-/** A network between a client and a server that is slow, breaks or falls silent on command. */
+/** A network between clients and a server that is slow, breaks or becomes silent on command. */
 export class TcpProxy implements Disposable {
   readonly port = freePort();
   readonly #line: { delayMs: number; isHanging: boolean };
   readonly #linkOptions: LinkOptions;
   readonly #links = new Set<Link>();
-  readonly #doomed = new Map<Link, Trap>();
+  readonly #cutsBeforeAnswer = new Map<Link, PlannedCut>();
   readonly #forwarded = { toServer: 0, toClient: 0 };
   #listener: TCPSocketListener<Link> | null = null;
-  #trap: Trap | null = null;
+  #plannedCut: PlannedCut | null = null;
   #replaced: Replaced | null = null;
 
   private constructor({ target, delayMs = 0 }: ProxyOptions) {
@@ -42,7 +43,7 @@ export class TcpProxy implements Disposable {
       target: typeof target === 'number' ? { host: '127.0.0.1', port: target } : target,
       admit: (link, bytes) => this.#admit(link, bytes),
       alterAnswer: (bytes) => this.#alter(bytes),
-      admitAnswer: (link) => this.#spring(link, this.#doomed.get(link)),
+      admitAnswer: (link) => this.#cutIfPlanned(link, this.#cutsBeforeAnswer.get(link)),
       closed: (link) => this.#forget(link),
     };
     this.#listen();
@@ -62,48 +63,48 @@ export class TcpProxy implements Disposable {
     return sum;
   }
 
-  /** For what comes from now on; it does not overtake what is under way. */
+  /** Applies to new bytes. They do not overtake bytes that are already delayed. */
   setDelay(ms: number): void {
     this.#line.delayMs = ms / 2;
   }
 
-  /** Connections are reset, and new ones refused. */
+  /** Resets all connections and refuses new ones. */
   cut(): void {
     this.#listener?.stop();
     this.#listener = null;
     for (const link of this.#links) link.reset();
   }
 
-  /** Connections stay open and new ones are taken, but nothing passes, not even that one side has gone. */
+  /** Keeps connections open and accepts new ones, but forwards nothing, not even a close. */
   hang(): void {
     this.#line.isHanging = true;
     this.#listen();
   }
 
-  /** The network works again. What waited in a silent line arrives now. */
+  /** The network works again, and delayed bytes are forwarded. */
   heal(): void {
     this.#line.isHanging = false;
     this.#listen();
     for (const link of this.#links) link.run();
   }
 
-  /** The next chunk of a client (that is meant) resets its connection before the server sees it. Settles when it has. */
-  cutNext(isMeant: Trap['isMeant'] = () => true): Promise<void> {
-    return this.#setTrap('before the request', isMeant);
+  /** Resets the connection that sends the next matching chunk, before the server sees it. Settles after the reset. */
+  cutNext(matches: PlannedCut['matches'] = () => true): Promise<void> {
+    return this.#planCut('before the request', matches);
   }
 
   /**
-   * The next chunk of a client (that is meant) reaches the server, and the server's next bytes reset the connection
-   * instead of reaching the client: what was asked for is done, and the client cannot know. Settles when it is.
+   * Forwards the next matching chunk to the server and resets the connection when the server answers. The server has done
+   * its work, and the client does not know. Settles after the reset.
    */
-  cutBeforeAnswer(isMeant: Trap['isMeant'] = () => true): Promise<void> {
-    return this.#setTrap('before the answer', isMeant);
+  cutBeforeAnswer(matches: PlannedCut['matches'] = () => true): Promise<void> {
+    return this.#planCut('before the answer', matches);
   }
 
-  /** From now on; answers how often clients have seen what they shall see, also where the server says it by itself. */
+  /** Replaces text in answers from now on. The returned function counts how often clients received `to`, from the server itself or replaced. */
   replaceInAnswers(from: string, to: string): () => number {
     const replaced: Replaced = { from: Buffer.from(from), to: Buffer.from(to), count: 0 };
-    if (replaced.from.length !== replaced.to.length) throw new Error('messages must keep their lengths');
+    if (replaced.from.length !== replaced.to.length) throw new Error('The replacement must have the same length.');
     this.#replaced = replaced;
     return () => replaced.count;
   }
@@ -147,33 +148,33 @@ export class TcpProxy implements Disposable {
     link.run();
   }
 
-  #setTrap(springs: Trap['springs'], isMeant: Trap['isMeant']): Promise<void> {
+  #planCut(when: PlannedCut['when'], matches: PlannedCut['matches']): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
-    this.#trap = { springs, isMeant, sprung: resolve };
+    this.#plannedCut = { when, matches, done: resolve };
     return promise;
   }
 
   #admit(link: Link, bytes: Buffer): boolean {
-    const trap = this.#trap;
-    if (trap === null || !trap.isMeant(bytes)) return true;
-    this.#trap = null;
-    if (trap.springs === 'before the request') return this.#spring(link, trap);
-    this.#doomed.set(link, trap);
+    const cut = this.#plannedCut;
+    if (cut === null || !cut.matches(bytes)) return true;
+    this.#plannedCut = null;
+    if (cut.when === 'before the request') return this.#cutIfPlanned(link, cut);
+    this.#cutsBeforeAnswer.set(link, cut);
     return true;
   }
 
-  /** Whether what asks may pass: it may when there is no trap. */
-  #spring(link: Link, trap: Trap | undefined): boolean {
-    if (trap === undefined) return true;
+  /** Resets the link when a cut is planned. Returns whether the bytes may pass. */
+  #cutIfPlanned(link: Link, cut: PlannedCut | undefined): boolean {
+    if (cut === undefined) return true;
     link.reset();
-    trap.sprung();
+    cut.done();
     return false;
   }
 
   #forget(link: Link): void {
     add(this.#forwarded, link);
     this.#links.delete(link);
-    this.#doomed.delete(link);
+    this.#cutsBeforeAnswer.delete(link);
   }
 }
 

@@ -1,24 +1,24 @@
 import { rmSync } from 'node:fs';
 
 /**
- * Ends a process and deletes a folder when this process has gone, however it went: by an exception, a signal or SIGKILL.
- * It is a shell that reads from a pipe which only this process holds open. In a session of its own, so that neither
- * Ctrl-C nor a kill of this process's group reaches it. Where this process runs under Bun's --no-orphans, as the tests do,
- * the shell dies with it: an orderly exit is therefore also cleaned up after by this process itself.
+ * Ends a process and deletes a folder when this process ends for any reason: an exception, a signal or SIGKILL. It is a shell
+ * that reads from a pipe that only this process holds open. The shell has its own session, so that neither Ctrl-C nor a kill
+ * of this process's group reaches it. Under Bun's --no-orphans, as in tests, the shell dies with this process. So after a
+ * normal exit this process also cleans up by itself.
  */
 const SCRIPT = `
 trap '' HUP INT QUIT TERM
 while read -r a b; do signal=$a target=$b; done
 [ -z "$target" ] || kill -s "$signal" -- "$target"
 [ -n "$1" ] || exit 0
-# A process that is about to end may still write; that it has ended cannot be seen where nobody collects the dead.
+# A process that is ending may still write files. Whether it has ended cannot be seen where no parent collects zombies.
 tries=0
 until rm -rf -- "$1" || [ $tries -ge 100 ]; do tries=$((tries + 1)); sleep 0.1; done
 `;
 
 const watching = new Set<Watchdog>();
 
-/** Everything that is still watched ends now. */
+/** Ends everything that is still watched. */
 export function endAllAtOnce(): void {
   for (const watchdog of watching) watchdog.endAtOnce();
   watching.clear();
@@ -47,25 +47,25 @@ export class Watchdog {
     this.#tell(`${signal} ${pid}\n`);
   }
 
-  /** To be said as soon as the process has gone: its number may be another's soon. */
+  /** Must be called as soon as the process has ended, because its process id may be reused. */
   forget(): void {
     this.#target = null;
     this.#tell('\n');
   }
 
-  /** Does now what it was there for. */
+  /** Ends the process and deletes the folder now. */
   async end(): Promise<void> {
     watching.delete(this);
     await this.#shell.stdin.end();
     await this.#shell.exited;
   }
 
-  /** The same without waiting for anything, for a process that is about to end. */
+  /** The same without waiting, when this process is about to exit. */
   endAtOnce(): void {
     try {
       if (this.#target !== null) process.kill(this.#target, 'SIGKILL');
     } catch {
-      // It has gone already.
+      // The process has already ended.
     }
     if (this.#folder !== '') rmSync(this.#folder, { recursive: true, force: true, maxRetries: 5 });
   }

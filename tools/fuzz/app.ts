@@ -4,7 +4,7 @@ import { maxBodyBytesOf } from '../../src/http/request/bodyBounds.ts';
 import type { HeaderLookup } from '../../src/http/service.ts';
 import { VERIFY_PATH } from './oddities.ts';
 
-/** Headers that say where a request ends, who asks, or what is asked. */
+/** Headers that define where a request ends, who sends it, or what it asks for. */
 const HEADERS = [
   'host',
   'content-length',
@@ -22,33 +22,33 @@ export interface Seen {
   /** Path and query. */
   readonly target: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Null: its end never came. */
+  /** Null: the end of the body never arrived. */
   body: string | null;
 }
 
-/** Says in each answer which of the requests of this connection it belongs to. */
+/** A header of each answer with the number of the request on this connection that it belongs to. */
 export const PLACE_HEADER = 'x-place';
 
-/** Behind both servers: notes what it is asked. One connection at a time. */
+/** The application behind a server under test. It records the requests. Handles one connection at a time. */
 export class RecordingApp {
   seen: Seen[] = [];
   readonly #isSlow: boolean;
 
-  /** Slow: some answers are not there at once. */
+  /** With `isSlow`, some answers are delayed. */
   constructor(isSlow: boolean) {
     this.#isSlow = isSlow;
   }
 
   readonly handle = async (request: Request): Promise<Response> => {
     const target = targetOf(request.url);
-    // As the routes do: before anything of the body is read.
+    // As in the routes, this check comes before the body is read.
     if (Number(request.headers.get('content-length')) > maxBodyBytesOf(target)) return refusal(413);
     const seen = note(request.method, target, request.headers);
     const place = this.seen.push(seen) - 1;
     try {
       seen.body = await request.text();
     } catch {
-      // The client has gone before its end: nobody reads this answer.
+      // The client has disconnected before the end of the body. No one reads this answer.
       return refusal(400);
     }
     if (this.#isSlow && target === '/slow') await new Promise((resolve) => setImmediate(resolve));
@@ -71,7 +71,7 @@ function refusal(status: number): Response {
   return new Response('refused', { status, headers: { connection: 'close' } });
 }
 
-/** Path and query. The runtime gives them alone, or after a host that is none, where the Host header makes no address. */
+/** Path and query. When the Host header is not a valid address, the runtime gives only these, or puts an invalid host before them. */
 function targetOf(url: string): string {
   const target = url.replace(/^https?:\/\/[^/?#]*/, '');
   const { pathname, search } = new URL(`http://none${target}`);
@@ -79,9 +79,9 @@ function targetOf(url: string): string {
 }
 
 function note(method: string, target: string, headers: HeaderLookup): Seen {
-  const told = HEADERS.flatMap((name) => {
+  const recorded = HEADERS.flatMap((name) => {
     const value = headers.get(name);
     return value === null ? [] : [[name, value] as const];
   });
-  return { method, target, headers: Object.fromEntries(told), body: null };
+  return { method, target, headers: Object.fromEntries(recorded), body: null };
 }

@@ -7,15 +7,15 @@ import type { Target } from './targets.ts';
 export interface Finding {
   readonly input: Input;
   readonly difference: string;
-  /** Of all inputs of the run, beginning with 0. */
+  /** The number of the input in this run, from 0 on. */
   readonly number: number;
 }
 
 export interface Campaign {
   readonly inputs: number;
-  /** Requests that both servers have passed on: a run in which there are few of them compares nothing. */
+  /** The number of requests that both servers have passed on. A run with few of them compares little. */
   readonly passedOn: number;
-  /** How often each allowance was made use of. */
+  /** How often each allowance was used. */
   readonly allowances: ReadonlyMap<string, number>;
   readonly findings: readonly Finding[];
 }
@@ -24,9 +24,9 @@ export interface CampaignOptions {
   readonly seed: number;
   readonly front: Target;
   readonly runtime: Target;
-  /** The run ends at so many: they mostly have one cause. */
+  /** The run ends after this many findings, which mostly have the same cause. */
   readonly maxFindings: number;
-  /** Asked before each input. */
+  /** Called before each input. */
   readonly isDone: (inputs: number) => boolean;
 }
 
@@ -46,7 +46,7 @@ export async function fuzz({ seed, front, runtime, maxFindings, isDone }: Campai
     const { kind } = outcome.difference;
     const small = await shrink(input, async (each) => (await compare(front, runtime, each)).difference?.kind === kind);
     const { difference } = await compare(front, runtime, small);
-    const text = difference?.text ?? `seen once, not again: ${outcome.difference.text}`;
+    const text = difference?.text ?? `seen only once: ${outcome.difference.text}`;
     findings.push({ input: small, difference: text, number: inputs });
   }
   return { inputs, passedOn, allowances, findings };

@@ -1,18 +1,18 @@
 import { PLACE_HEADER } from './app.ts';
 import { type Input, sentPieces } from './input.ts';
 
-/** Far above what an exchange takes. A server that keeps the connection open for longer waits for what never comes. */
+/** Far longer than an exchange takes. A server that keeps the connection open for longer waits for bytes that never come. */
 const DEADLINE_MS = 10_000;
 
-/** What came back on a connection. */
-export interface Heard {
+/** The bytes that a server sent on a connection. */
+export interface Received {
   readonly text: string;
   /** The server has closed the connection. */
   readonly isClosed: boolean;
 }
 
-/** Sends an input piece by piece, and listens until the server closes. */
-export async function exchange(port: number, input: Input): Promise<Heard> {
+/** Sends an input piece by piece, and reads until the server closes. */
+export async function exchange(port: number, input: Input): Promise<Received> {
   const ended = Promise.withResolvers<boolean>();
   const chunks: Buffer[] = [];
   let isOpen = true;
@@ -29,7 +29,7 @@ export async function exchange(port: number, input: Input): Promise<Heard> {
   socket.setNoDelay(true);
   const deadline = setTimeout(() => ended.resolve(false), DEADLINE_MS);
   for (const [i, piece] of sentPieces(input).entries()) {
-    // The server is in this process: it reads a piece before the next one is sent.
+    // The server runs in this process, so it reads each piece before the next one is sent.
     if (i > 0) await turn();
     if (!isOpen) break;
     socket.write(Buffer.from(piece, 'latin1'));
@@ -47,11 +47,11 @@ function turn(): Promise<void> {
 
 export interface Answer {
   readonly status: number;
-  /** Of the request that it answers; null: the server itself refuses. */
+  /** The number of the request that it answers. Null: the server itself refuses. */
   readonly place: number | null;
 }
 
-/** The answers in what came back. Null: these are no whole answers. */
+/** Parses the answers. Null: the text is not a sequence of complete answers. */
 export function readAnswers(text: string): Answer[] | null {
   const answers: Answer[] = [];
   for (let at = 0; at < text.length;) {
@@ -65,7 +65,7 @@ export function readAnswers(text: string): Answer[] | null {
     const place = fieldOf(head, PLACE_HEADER);
     const length = Number(fieldOf(head, 'content-length') ?? 0);
     answers.push({ status, place: place === null ? null : Number(place) });
-    // The answer to a HEAD has no body, and the next one begins where it would stand.
+    // The answer to a HEAD request has no body, so the next answer follows directly.
     const isEmpty = text.startsWith('HTTP/1.1 ', at) || at === text.length;
     at += isEmpty ? 0 : length;
     if (at > text.length) return null;

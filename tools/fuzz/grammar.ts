@@ -22,11 +22,11 @@ import {
 } from './oddities.ts';
 import type { Random } from './random.ts';
 
-/** How often a part of a request is odd. A request has about eight parts, an input up to four requests: most inputs have one or two odd parts. */
+/** The share of odd elements. A request has about eight elements and an input up to four requests, so most inputs have one or two odd ones. */
 const ODDNESS = 0.05;
 const MAX_REQUESTS = 4;
 
-/** Some requests of one connection as text, each character a byte. */
+/** Requests of one connection as text, with one character for each byte. */
 export function makeStream(random: Random): string {
   let text = '';
   for (let count = 1 + random.below(MAX_REQUESTS); count > 0; count--) text += makeRequest(random);
@@ -60,7 +60,7 @@ function makeBody(random: Random, isWanted: boolean): { lines: string[]; body: s
   const kind = random.next();
   if (kind < 0.5) return { lines: [length()], body: text };
   if (kind < 0.93) return { lines: [encoding()], body: chunked(random, text) };
-  // Both: what a request is smuggled with.
+  // Both headers together, as in request smuggling.
   return { lines: [length(), encoding()], body: random.chance(0.5) ? text : chunked(random, text) };
 }
 

@@ -5,15 +5,15 @@ import type { Random } from './random.ts';
 const MAX_CUTS = 4;
 const MAX_PADDING = 40;
 
-/** Closes the connection. Whoever waits for the rest of a body before it takes it for that body. */
+/** The last request, which closes the connection. A server that still waits for a body reads it as part of that body. */
 const END = 'GET /end HTTP/1.1\r\nHost: end\r\nConnection: close\r\n\r\n';
-/** Many of them fill a body whose length is told wrongly: where it ends is seen then. */
+/** Repeated requests that fill a body with a wrong length, so that the place where it ends becomes visible. */
 const PADDING = 'GET /padding HTTP/1.1\r\nHost: padding\r\n\r\n';
 
-/** What one connection sends, before a last request that closes it. Texts have one character for each byte. */
+/** The bytes that one connection sends before the last request. Texts have one character for each byte. */
 export interface Input {
   readonly pieces: readonly string[];
-  /** The client says that it sends nothing more as soon as it has sent everything. */
+  /** The client closes its sending side as soon as it has sent everything. */
   readonly isHalfClosed: boolean;
 }
 
@@ -31,12 +31,12 @@ function cut(random: Random, text: string): string[] {
   return sorted.flatMap((start, i) => text.slice(start, sorted[i + 1] ?? start) || []);
 }
 
-/** All that is sent: the last request comes with the last piece. */
+/** Everything that is sent. The last request is part of the last piece. */
 export function sentPieces({ pieces }: Input): string[] {
   return [...pieces.slice(0, -1), (pieces.at(-1) ?? '') + END];
 }
 
-/** As it can be pasted into a test. */
+/** The input as text that can be pasted into a test. */
 export function show({ pieces, isHalfClosed }: Input): string {
   return `${pieces.map(quoted).join(' | ')}${isHalfClosed ? ' | half-close' : ''}`;
 }

@@ -30,14 +30,14 @@ const range = (random: Random, text: string): [at: number, length: number] => [
   1 + random.below(MAX_RANGE_BYTES),
 ];
 
-/** Replaces one of the line ends by another one. */
+/** Replaces a line break by another one. */
 const lineEnd: Mutation = (random, text) => {
   const ends = [...text.matchAll(/\r\n/g)].map(({ index }) => index);
   const at = ends[random.below(ends.length)];
   return at === undefined ? text : spliced(text, at, 2, random.pick(['\n', '\r', '\n\r', '\r\r\n', '\r\n\r\n', '']));
 };
 
-/** Adds one to a number, or a digit: lengths and sizes are what is at stake. */
+/** Changes a number, because wrong lengths and sizes are the most dangerous. */
 const number: Mutation = (random, text) => {
   const digits = [...text.matchAll(/\d+/g)];
   const found = digits[random.below(digits.length)];

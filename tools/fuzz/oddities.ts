@@ -1,4 +1,4 @@
-/** What requests are made of: usual parts, and odd ones that servers and gateways have been known to read differently. */
+/** The elements of requests: usual ones, and odd ones that servers and gateways are known to read differently. */
 
 export const METHODS = ['GET', 'POST', 'POST', 'POST'] as const;
 export const ODD_METHODS = [
@@ -174,7 +174,7 @@ export const ODD_EXTRAS = [
 export const LINE_ENDS = ['\r\n'] as const;
 export const ODD_LINE_ENDS = ['\n', '\r', '\r\r\n', '\n\r', '\r\n\r\n', ''] as const;
 
-/** What stands in a body looks like a request: whoever ends the body elsewhere answers it. */
+/** Bodies that look like requests: a server that ends the body too early answers them. */
 export const BODIES = [
   '',
   '{}',

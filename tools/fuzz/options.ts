@@ -6,10 +6,10 @@ const MAX_MINUTES = 24 * 60;
 const MAX_SEED = 2 ** 31;
 
 export const USAGE = `npm run fuzz -- [--minutes N] [--seed S]
-  Sends generated and mutated bytes to the front and to the runtime's own server, and compares which requests they see in them.
-  --minutes N   how long, up to ${MAX_MINUTES} (${DEFAULT_MINUTES})
-  --seed S      a whole number below ${MAX_SEED}: the same seed makes the same inputs (a random one)
-  --help        this text`;
+  Sends generated HTTP input to Keystile's server (front) and to Bun's server (runtime), and compares the requests that they read.
+  --minutes N   duration, up to ${MAX_MINUTES} (default ${DEFAULT_MINUTES})
+  --seed S      a whole number below ${MAX_SEED}; the same seed makes the same inputs (default: random)
+  --help        show this help`;
 
 export interface Options {
   readonly isHelp: boolean;
@@ -17,7 +17,7 @@ export interface Options {
   readonly seed: number;
 }
 
-/** A wrong argument; the message says which. */
+/** A wrong argument. The message names it. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
@@ -43,7 +43,7 @@ function parse(args: readonly string[]): { help: boolean; minutes: string; seed?
     }).values;
   } catch (error) {
     const [first = ''] = (error instanceof Error ? error.message : String(error)).split(/\.\s|\n/);
-    throw new UsageError(`${first.replace(/\.$/, '')}; --help shows what there is.`);
+    throw new UsageError(`${first.replace(/\.$/, '')}. See --help.`);
   }
 }
 

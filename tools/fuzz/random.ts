@@ -1,4 +1,4 @@
-/** Numbers that follow from a seed alone: the same seed makes the same inputs. */
+/** Pseudo-random numbers: the same seed makes the same inputs. */
 export class Random {
   #state: number;
 
@@ -6,7 +6,7 @@ export class Random {
     this.#state = seed | 0;
   }
 
-  /** From 0 up to 1, without 1 (mulberry32). */
+  /** A number from 0 to 1, excluding 1 (mulberry32). */
   next(): number {
     this.#state = (this.#state + 0x6d2b79f5) | 0;
     let t = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state);
@@ -14,7 +14,7 @@ export class Random {
     return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
   }
 
-  /** A whole number from 0 up to `end`, without `end`. */
+  /** A whole number from 0 to `end`, excluding `end`. */
   below(end: number): number {
     return Math.floor(this.next() * end);
   }
@@ -27,7 +27,7 @@ export class Random {
     return choices[this.below(choices.length)] ?? choices[0];
   }
 
-  /** One of `usual`, and now and then one of `odd`. */
+  /** One of `usual`, or with the probability `oddness` one of `odd`. */
   mostly<T>(usual: readonly [T, ...T[]], odd: readonly [T, ...T[]], oddness: number): T {
     return this.chance(oddness) ? this.pick(odd) : this.pick(usual);
   }

@@ -1,15 +1,15 @@
 import type { Input } from './input.ts';
 
 const MAX_TRIES = 2_000;
-/** An input on which a server waits takes seconds each time. */
+/** A time limit, because an input on which a server waits takes seconds for each try. */
 const MAX_MS = 15_000;
 
-/** Leaves out what it can while the input still fails: whole lines first, many at a time, then single bytes. */
+/** Removes as much as possible while the input still fails: many lines at a time first, then single bytes. */
 export async function shrink(input: Input, isFailing: (input: Input) => Promise<boolean>): Promise<Input> {
   const endsAtMs = performance.now() + MAX_MS;
   let best = input;
   let tries = 0;
-  /** Whether it may go on with the smaller one. */
+  /** Returns whether the smaller input still fails and is kept. */
   const accepts = async (smaller: Input): Promise<boolean> => {
     if (++tries > MAX_TRIES || performance.now() > endsAtMs || !(await isFailing(smaller))) return false;
     best = smaller;
@@ -31,12 +31,12 @@ export async function shrink(input: Input, isFailing: (input: Input) => Promise<
   return best;
 }
 
-/** Where lines begin. */
+/** The positions where lines begin. */
 function linesOf(text: string): number[] {
   return [0, ...text.matchAll(/\n/g).map(({ index }) => index + 1)];
 }
 
-/** The same cuts without the bytes from `start` up to `end`. */
+/** The same pieces without the bytes from `start` to `end`. */
 function without({ pieces, isHalfClosed }: Input, start: number, end: number): Input {
   let at = 0;
   const kept = pieces.flatMap((piece) => {

@@ -9,10 +9,10 @@ import { RecordingApp, type Seen } from './app.ts';
 const HOSTNAME = '127.0.0.1';
 const SIZE = { connections: 1000, refusals: 0, firstReserved: Infinity };
 
-/** A server that listens, and what the application behind it was asked. */
+/** A running server, with the requests that the application behind it received. */
 export interface Target {
   readonly port: number;
-  /** What was asked since the last time, in its order. */
+  /** Returns the requests since the last call, in order. */
   takeSeen(): Seen[];
   stop(): Promise<void>;
 }
@@ -39,7 +39,7 @@ export function startFront(): Target {
   };
 }
 
-/** The server of the runtime alone. It answers at once: it closes a connection on which more comes before an answer. */
+/** The server of the runtime. It answers at once, because it closes a connection that receives more bytes before an answer. */
 export function startRuntime(): Target {
   const app = new RecordingApp(false);
   const server = Bun.serve({ hostname: HOSTNAME, port: 0, development: false, fetch: app.handle });

@@ -2,43 +2,43 @@ import type { Answer } from './client.ts';
 import type { Gateway, GatewayKind } from './gateway.ts';
 import type { Node } from './node.ts';
 
-/** What a case works with: one gateway in its documented configuration, before one node. */
-export interface World {
+/** What a case works with: one gateway with its documented configuration, in front of one node. */
+export interface CaseContext {
   readonly kind: GatewayKind;
   readonly gateway: Gateway;
   readonly node: Node;
-  /** A new place for the files of one more gateway. */
+  /** A new folder for the files of another gateway. */
   readonly newFolder: () => string;
 }
 
 export interface Case {
   readonly name: string;
-  /** Why it may fail where the runtime's server is used (KEYSTILE_HTTP_SERVER=runtime). */
+  /** Why the case may fail with KEYSTILE_HTTP_SERVER=runtime. */
   readonly limitOfRuntime?: string;
-  /** Answers what was seen, in a few words; throws where that is not what is promised. */
-  readonly run: (world: World) => Promise<string>;
+  /** Returns the result in a few words. Throws when a promise is broken. */
+  readonly run: (context: CaseContext) => Promise<string>;
 }
 
-/** A promise that was not kept. */
-export class Broken extends Error {
-  override readonly name = 'Broken';
+/** A promise that is broken. */
+export class BrokenPromise extends Error {
+  override readonly name = 'BrokenPromise';
 }
 
-export function hold(what: string, got: unknown, wanted: unknown): void {
-  if (Bun.deepEquals(got, wanted)) return;
-  throw new Broken(`${what}: ${JSON.stringify(got)}, wanted ${JSON.stringify(wanted)}`);
+export function expectEqual(what: string, got: unknown, expected: unknown): void {
+  if (Bun.deepEquals(got, expected)) return;
+  throw new BrokenPromise(`${what}: expected ${JSON.stringify(expected)}, got ${JSON.stringify(got)}`);
 }
 
-/** Waits for all of them, also when one has failed: none goes on asking during the next case. */
-export async function together<T>(works: readonly Promise<T>[]): Promise<T[]> {
+/** Waits for all promises, even when one fails, so that none still sends requests during the next case. */
+export async function allSettledOrThrow<T>(works: readonly Promise<T>[]): Promise<T[]> {
   await Promise.allSettled(works);
   return Promise.all(works);
 }
 
-/** The body of an answer that must be a verdict. */
+/** Parses an answer that must be a verdict. */
 export function verdictOf(answer: Answer | null): Verdict {
   if (answer?.status === 200) return JSON.parse(answer.body) as Verdict;
-  throw new Broken(
+  throw new BrokenPromise(
     answer === null ? 'closed without an answer' : `answered ${answer.status}: ${answer.body.slice(0, 100)}`,
   );
 }

@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net';
 
-/** Far above what any answer here takes. */
-const PATIENCE_MS = 20_000;
+/** Far longer than any answer takes. */
+const TIMEOUT_MS = 20_000;
 
 export interface Answer {
   readonly status: number;
@@ -10,7 +10,7 @@ export interface Answer {
   readonly body: string;
 }
 
-/** A connection on which bytes are sent as they are, and answers are read one by one. */
+/** A connection that sends raw bytes and reads answers one by one. */
 export class Client implements Disposable {
   readonly #socket: Socket;
   #received = '';
@@ -21,7 +21,7 @@ export class Client implements Disposable {
     this.#socket = socket;
     socket.setEncoding('latin1');
     socket.on('data', (text: string) => this.#moved(() => (this.#received += text)));
-    // A reset closes it too.
+    // A reset also closes the connection, which is handled below.
     socket.on('error', () => undefined);
     for (const event of ['end', 'close']) socket.on(event, () => this.#moved(() => (this.#isClosed = true)));
   }
@@ -39,24 +39,24 @@ export class Client implements Disposable {
     if (!this.#isClosed) this.#socket.write(bytes, 'latin1');
   }
 
-  /** Says that nothing more comes, and goes on reading. */
+  /** Closes the sending side. Answers can still be read. */
   halfClose(): void {
     this.#socket.end();
   }
 
-  /** The next answer; null: the connection was closed instead. Interim ones are answers too. */
+  /** The next answer, including interim ones. Null: the connection was closed instead. */
   async answer(isToHead = false): Promise<Answer | null> {
     let found: Answer | null = null;
-    await this.#until('an answer', () => {
+    await this.#until('An answer', () => {
       found = this.#take(isToHead);
       return found !== null || this.#isClosed;
     });
     return found;
   }
 
-  /** Everything that comes until the other side closes. */
+  /** All remaining bytes until the other side closes. */
   async rest(): Promise<string> {
-    await this.#until('the end of the connection', () => this.#isClosed);
+    await this.#until('The end of the connection', () => this.#isClosed);
     return this.#received;
   }
 
@@ -72,11 +72,13 @@ export class Client implements Disposable {
 
   async #until(what: string, isSo: () => boolean): Promise<void> {
     const late = Promise.withResolvers<'late'>();
-    const deadline = setTimeout(() => late.resolve('late'), PATIENCE_MS);
+    const deadline = setTimeout(() => late.resolve('late'), TIMEOUT_MS);
     try {
       while (!isSo()) {
         if ((await Promise.race([this.#wake.promise, late.promise])) !== 'late') continue;
-        throw new Error(`waited in vain for ${what}, received: ${JSON.stringify(this.#received.slice(0, 500))}`);
+        throw new Error(
+          `${what} did not arrive within ${TIMEOUT_MS / 1000} s. Received: ${JSON.stringify(this.#received.slice(0, 500))}`,
+        );
       }
     } finally {
       clearTimeout(deadline);
@@ -102,7 +104,7 @@ function toField(line: string): [string, string] {
   return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()];
 }
 
-/** Whether somebody takes connections there. */
+/** Whether a server accepts connections on this port. */
 export async function isListening(port: number): Promise<boolean> {
   try {
     (await Client.open(port))[Symbol.dispose]();

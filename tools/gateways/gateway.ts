@@ -4,37 +4,37 @@ import { Child } from '../../test/process/process.ts';
 import { isListening } from './client.ts';
 import type { Change } from './documented.ts';
 
-/** A kind of gateway that may be installed on this machine. */
+/** A kind of gateway, which may be installed on this machine. */
 export interface GatewayKind {
   readonly name: 'nginx' | 'haproxy';
-  /** Null: it is not installed. */
+  /** Null: the gateway is not installed. */
   readonly binary: string | null;
   readonly install: string;
   start(options: GatewayOptions): Promise<Gateway>;
 }
 
 export interface GatewayOptions {
-  /** Of the node behind it. */
+  /** The port of the node behind the gateway. */
   readonly nodePort: number;
-  /** Where its files go. */
+  /** The folder for its files. */
   readonly folder: string;
   /** Differences to the documented configuration. */
   readonly changes?: readonly Change[];
 }
 
-/** A gateway that runs. */
+/** A running gateway. */
 export interface Gateway extends AsyncDisposable {
   readonly port: number;
-  /** Requests that it has sent to the node so far, by its own account. */
+  /** The number of requests that it has sent to the node, according to its own log. */
   forwarded(): Promise<number>;
 }
 
-/** Debian puts them where the path of a user does not lead. */
+/** Also searches the sbin folders, which are not in the PATH of Debian users. */
 export function findBinary(name: string): string | null {
   return Bun.which(name, { PATH: `${process.env['PATH'] ?? ''}:/usr/sbin:/usr/local/sbin` });
 }
 
-/** A process that is ended with this one at the latest. */
+/** A process that ends with this one at the latest. */
 export class Running implements AsyncDisposable {
   readonly child: Child;
   readonly #watchdog = new Watchdog();
@@ -44,13 +44,13 @@ export class Running implements AsyncDisposable {
     this.#watchdog.watch(-this.child.pid, 'KILL');
   }
 
-  /** Waits until it takes connections; a process that ends before is an error with what it said. */
+  /** Waits until the process accepts connections. Fails with its output when it ends before. */
   async listening(port: number): Promise<void> {
     let hasEnded = false;
     void this.child.exited().then(() => (hasEnded = true));
     await until(`port ${port} is open`, () => hasEnded || isListening(port));
     if (!hasEnded) return;
-    throw new Error(`it ended before it listened:\n${this.child.stdout}${this.child.stderr}`);
+    throw new Error(`The gateway ended before it listened:\n${this.child.stdout}${this.child.stderr}`);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -16,8 +16,8 @@ export const haproxy = {
 } as const satisfies GatewayKind;
 
 export interface Haproxy extends Gateway {
-  /** A column of its own account of the node, such as `status`. */
-  told(column: string): Promise<string>;
+  /** A column of HAProxy's statistics of the node, such as `status`. */
+  statistic(column: string): Promise<string>;
 }
 
 async function start({ nodePort, folder, changes = [] }: GatewayOptions): Promise<Haproxy> {
@@ -32,28 +32,28 @@ async function start({ nodePort, folder, changes = [] }: GatewayOptions): Promis
   writeFileSync(file, `global\n  stats socket ${socket} mode 600 level user\n\n${site}`);
   const running = new Running([binary ?? 'haproxy', '-db', '-f', file]);
   await running.listening(port);
-  // It is opened behind the port.
-  await until('HAProxy can be asked', () => existsSync(socket));
-  const told = async (column: string): Promise<string> => columnOf(await asked(socket, 'show stat\n'), column);
+  // HAProxy opens the statistics socket after the port.
+  await until('HAProxy has a statistics socket', () => existsSync(socket));
+  const statistic = async (column: string): Promise<string> => columnOf(await query(socket, 'show stat\n'), column);
   return {
     port,
-    told,
-    forwarded: async () => Number(await told('stot')),
+    statistic,
+    forwarded: async () => Number(await statistic('stot')),
     [Symbol.asyncDispose]: () => running[Symbol.asyncDispose](),
   };
 }
 
-/** Of the line of the node. */
+/** Reads a column from the line of the node. */
 function columnOf(table: string, column: string): string {
   const [names = '', ...rows] = table.replace(/^# /, '').split('\n');
-  const place = names.split(',').indexOf(column);
+  const index = names.split(',').indexOf(column);
   const row = rows.find((line) => line.startsWith('keystile,keystile1,'));
-  const value = row?.split(',')[place];
-  if (place < 0 || value === undefined) throw new Error(`HAProxy tells no ${column} of the node:\n${table}`);
+  const value = row?.split(',')[index];
+  if (index < 0 || value === undefined) throw new Error(`HAProxy reports no ${column} of the node:\n${table}`);
   return value;
 }
 
-async function asked(unix: string, question: string): Promise<string> {
+async function query(unix: string, question: string): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<void>();
   let text = '';
   const socket = await Bun.connect({

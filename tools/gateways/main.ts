@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 
 import { TempFolder } from '../../test/process/process.ts';
-import { Broken, type Case, type World } from './case.ts';
+import { BrokenPromise, type Case, type CaseContext } from './case.ts';
 import { CONNECTION_CASES } from './cases/connections.ts';
 import { KEY_CASES } from './cases/keys.ts';
 import { MESSAGE_CASES } from './cases/messages.ts';
@@ -16,10 +16,10 @@ const KINDS: readonly GatewayKind[] = [nginx, haproxy];
 const CASES: readonly Case[] = [...CONNECTION_CASES, ...MESSAGE_CASES, smuggling, ...KEY_CASES];
 const INTERRUPTED = 130;
 
-/** Everything that was started, in the order in which it can be stopped. */
-const parts = new AsyncDisposableStack();
+/** All started processes. They are stopped in reverse order. */
+const started = new AsyncDisposableStack();
 
-/** Answers the exit code. */
+/** Returns the exit code. */
 async function main(): Promise<number> {
   const { isHelp, servers, gateways } = readOptions(process.argv.slice(2));
   if (isHelp) {
@@ -32,24 +32,24 @@ async function main(): Promise<number> {
   for (const server of servers) {
     for (const kind of wanted.filter(({ binary }) => binary !== null)) verdicts.push(...(await runCases(kind, server)));
   }
-  for (const { name, install } of missing) console.log(`NOT RUN: ${name} is not installed (${install}).`);
+  for (const { name, install } of missing) console.log(`NOT RUN: ${name} is not installed. To install it: ${install}`);
   const count = (verdict: Judged['verdict']): number => verdicts.filter((each) => each === verdict).length;
-  const notRun = missing.length === 0 ? '' : `, ${missing.length} of ${wanted.length} gateways not run`;
+  const notRun = missing.length === 0 ? '' : `, ${missing.length} of ${wanted.length} gateways not installed`;
   console.log(
-    `\n${count('ok')} passed, ${count('FAIL')} failed, ${count('known')} known limits of Bun's server${notRun}`,
+    `\n${count('ok')} passed, ${count('FAIL')} failed, ${count('known')} failed because of known limits of Bun's server${notRun}`,
   );
   return count('FAIL') === 0 && count('ok') > 0 ? 0 : 1;
 }
 
-/** All cases behind one gateway, each a line as soon as it has ended. */
+/** Runs all cases behind one gateway. Prints a line after each case. */
 async function runCases(kind: GatewayKind, server: ServerName): Promise<Judged['verdict'][]> {
-  await using own = parts.use(new AsyncDisposableStack());
+  await using own = started.use(new AsyncDisposableStack());
   const folder = own.use(new TempFolder());
   const node = own.use(await Node.start({ KEYSTILE_HTTP_SERVER: server }));
   let folders = 0;
   const newFolder = (): string => join(folder.path, String(folders++));
   const gateway = own.use(await kind.start({ nodePort: node.server.port, folder: newFolder() }));
-  console.log(`\n${versionOf(kind)}, KEYSTILE_HTTP_SERVER=${server}`);
+  console.log(`\nKeystile with KEYSTILE_HTTP_SERVER=${server} behind ${versionOf(kind)}`);
   const width = Math.max(...CASES.map(({ name }) => name.length));
   const verdicts: Judged['verdict'][] = [];
   for (const each of CASES) {
@@ -65,11 +65,11 @@ interface Judged {
   readonly text: string;
 }
 
-async function judge({ run, limitOfRuntime }: Case, server: ServerName, world: World): Promise<Judged> {
+async function judge({ run, limitOfRuntime }: Case, server: ServerName, context: CaseContext): Promise<Judged> {
   try {
-    return { verdict: 'ok', text: await run(world) };
+    return { verdict: 'ok', text: await run(context) };
   } catch (error) {
-    const text = (error instanceof Broken ? error.message : String(error)).replaceAll(/\s+/g, ' ');
+    const text = (error instanceof BrokenPromise ? error.message : String(error)).replaceAll(/\s+/g, ' ');
     const isKnown = server === 'runtime' && limitOfRuntime !== undefined;
     return isKnown ? { verdict: 'known', text: `${limitOfRuntime}: ${text}` } : { verdict: 'FAIL', text };
   }
@@ -81,7 +81,7 @@ function versionOf({ binary, name }: GatewayKind): string {
 }
 
 async function stop(code: number): Promise<never> {
-  await parts.disposeAsync();
+  await started.disposeAsync();
   process.exit(code);
 }
 

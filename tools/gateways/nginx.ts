@@ -19,7 +19,7 @@ async function start({ nodePort, folder, changes = [] }: GatewayOptions): Promis
     ['listen 80;', `listen 127.0.0.1:${port};`],
     ...changes,
   ]);
-  writeFileSync(file, around(site, folder, log));
+  writeFileSync(file, fullConfiguration(site, folder, log));
   const running = new Running([binary ?? 'nginx', '-p', folder, '-c', file, '-e', join(folder, 'error.log')]);
   await running.listening(port);
   return {
@@ -29,9 +29,9 @@ async function start({ nodePort, folder, changes = [] }: GatewayOptions): Promis
   };
 }
 
-/** What a package of nginx brings along, in a folder of its own. The log tells each answer of the node. */
-function around(site: string, folder: string, log: string): string {
-  // Only root may name one; without it the workers of root could not write into the folder.
+/** The configuration around the documented block, with all files in one folder. The log has one status for each answer of the node. */
+function fullConfiguration(site: string, folder: string, log: string): string {
+  // Only root may set a user. Without this line, the workers of root could not write into the folder.
   const user = process.getuid?.() === 0 ? 'user root;' : '';
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
   return `${user}

@@ -5,26 +5,26 @@ import { Watchdog } from '../cluster/watchdog.ts';
 import { PROJECT, TempFolder } from '../../test/process/process.ts';
 import { Server } from '../../test/process/server.ts';
 
-/** The service as users start it, on a database in a folder of its own, with the gateways on this machine trusted. */
+/** The service, started as users start it, with its own database. It trusts the gateways on this machine. */
 export class Node implements AsyncDisposable {
   readonly server: Server;
   readonly #metricsPort: number;
-  readonly #parts: AsyncDisposableStack;
+  readonly #started: AsyncDisposableStack;
 
-  private constructor(server: Server, metricsPort: number, parts: AsyncDisposableStack) {
+  private constructor(server: Server, metricsPort: number, started: AsyncDisposableStack) {
     this.server = server;
     this.#metricsPort = metricsPort;
-    this.#parts = parts;
+    this.#started = started;
   }
 
   static async start(settings: Readonly<Record<string, string>>): Promise<Node> {
-    await using parts = new AsyncDisposableStack();
-    const folder = parts.use(new TempFolder());
+    await using started = new AsyncDisposableStack();
+    const folder = started.use(new TempFolder());
     const metricsPort = freePort();
-    const server = parts.use(
+    const server = started.use(
       await Server.start(folder, {
         command: ['node', join(PROJECT, 'bin/keystile.mjs'), 'serve'],
-        // The launcher and the service are two processes.
+        // The launcher and the service are two processes. Signals go to both.
         ownGroup: true,
         settings: {
           KEYSTILE_METRICS_PORT: String(metricsPort),
@@ -35,14 +35,14 @@ export class Node implements AsyncDisposable {
     );
     const watchdog = new Watchdog();
     watchdog.watch(-server.child.pid, 'KILL');
-    parts.defer(async () => {
+    started.defer(async () => {
       watchdog.forget();
       await watchdog.end();
     });
-    return new Node(server, metricsPort, parts.move());
+    return new Node(server, metricsPort, started.move());
   }
 
-  /** Requests that were answered by the routes that the cases use: verdicts and errors, by its own account. */
+  /** The number of verdicts and errors that the node has answered, according to its metrics. */
   async answered(): Promise<number> {
     const text = await (await fetch(`http://127.0.0.1:${this.#metricsPort}/metrics`)).text();
     const counts = [...text.matchAll(/^keystile_(?:verdicts|errors)_total\{[^}]*\} (\d+)/gm)];
@@ -50,6 +50,6 @@ export class Node implements AsyncDisposable {
   }
 
   [Symbol.asyncDispose](): Promise<void> {
-    return this.#parts.disposeAsync();
+    return this.#started.disposeAsync();
   }
 }

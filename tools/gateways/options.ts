@@ -4,10 +4,10 @@ const SERVERS = ['front', 'runtime'] as const;
 const GATEWAYS = ['nginx', 'haproxy'] as const;
 
 export const USAGE = `npm run test:gateways -- [--server ${SERVERS.join('|')}] [--gateway ${GATEWAYS.join('|')}]
-  Starts the service behind a real nginx and a real HAProxy (Debian's packages) and shows what works through them.
-  --server S    what takes the connections of the service (KEYSTILE_HTTP_SERVER); without it both, one after the other
-  --gateway G   this gateway alone
-  --help        this text`;
+  Starts the service behind a real nginx and a real HAProxy (Debian's packages) and tests what works through them.
+  --server S    the HTTP server of the service (KEYSTILE_HTTP_SERVER); default: both, one after the other
+  --gateway G   only this gateway; default: both
+  --help        show this help`;
 
 export type ServerName = (typeof SERVERS)[number];
 
@@ -17,7 +17,7 @@ export interface Options {
   readonly gateways: readonly string[];
 }
 
-/** A wrong argument; the message says which. */
+/** A wrong argument. The message names it. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
@@ -50,6 +50,6 @@ function parse(args: readonly string[]): { help: boolean; server?: string | unde
     }).values;
   } catch (error) {
     const [first = ''] = (error instanceof Error ? error.message : String(error)).split(/\.\s|\n/);
-    throw new UsageError(`${first.replace(/\.$/, '')}; --help shows what there is.`);
+    throw new UsageError(`${first.replace(/\.$/, '')}. See --help.`);
   }
 }

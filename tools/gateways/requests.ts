@@ -1,4 +1,4 @@
-/** Requests as bytes. */
+/** Requests as text, as they are sent. */
 
 export const VERIFY_PATH = '/v1/keys.verifyKey';
 const JSON_TYPE = 'Content-Type: application/json';

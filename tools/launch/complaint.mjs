@@ -1,4 +1,4 @@
-/** A failure the user can act on: its message is shown as it is, without a stack trace. */
+/** An error that the user can act on. Its message is shown without a stack trace. */
 export class Complaint extends Error {
   /**
    * @param {string} message

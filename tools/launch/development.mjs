@@ -25,12 +25,12 @@ export function gateways(gatewaysArguments) {
   return afterInstalling(() => runBun([fromProjectRoot('tools/gateways/main.ts'), ...gatewaysArguments]));
 }
 
-/** Sends the worst input of every kind and tells how long each takes. */
+/** Sends the slowest input of every kind and measures each. */
 export function bounds() {
   return afterInstalling(() => runBun([fromProjectRoot('tools/bounds/main.ts')]));
 }
 
-/** Makes the generated parts of the documentation anew. */
+/** Writes the generated parts of the documentation again. */
 export function docs() {
   return afterInstalling(() => runBun([fromProjectRoot('tools/scripts/docs.ts')]));
 }

@@ -5,10 +5,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Complaint } from './complaint.mjs';
 import { fromProjectRoot, projectRoot } from './project.mjs';
 
-// One installer at a time. The folder is the lock, because mkdir either creates it or fails; the
-// process id inside says who holds it. It is free again when the holder removes it, when that
-// process no longer runs, or when it is older than any install takes (the id may belong to
-// another container, where it cannot be checked).
+// Only one installer runs at a time. A folder is the lock, because mkdir either creates it or fails. The file inside holds the
+// process id of the holder. The lock is free again when the holder removes it, when that process no longer runs, or when it
+// is older than any install takes (the process may run in another container, where it cannot be checked).
 const LOCK_FOLDER = fromProjectRoot('.install-lock');
 const HOLDER_FILE = join(LOCK_FOLDER, 'pid');
 const RETRY_MS = 200;
@@ -27,7 +26,7 @@ export async function whileHoldingInstallLock(work) {
       unlock();
       continue;
     }
-    if (!announced) console.error(`Waiting for another install in ${projectRoot} to finish ...`);
+    if (!announced) console.error(`Waiting for another installation in ${projectRoot} to finish ...`);
     announced = true;
     await sleep(RETRY_MS);
   }
@@ -47,8 +46,8 @@ function tryToLock() {
     if (error.code === 'EEXIST') return false;
     if (!['EACCES', 'EROFS', 'EPERM'].includes(error.code)) throw error;
     throw new Complaint(
-      `Keystile must install its packages but cannot write to ${projectRoot} (${error.code}); ` +
-        'run it once as a user who can, or run `npm ci` there beforehand.',
+      `Keystile needs to install its packages, but cannot write to ${projectRoot} (${error.code}). ` +
+        'Run it once as a user who can write there, or run `npm ci` there first.',
     );
   }
 }

@@ -6,16 +6,16 @@ import { isInstalled } from './installed.mjs';
 import { isCheckout, projectRoot } from './project.mjs';
 import { runToEnd } from './run.mjs';
 
-// What npm reports when it cannot reach the registry.
+// The errors of npm when it cannot reach the registry.
 const NETWORK_FAILURE =
   /\b(ENOTFOUND|ECONNREFUSED|ECONNRESET|EAI_AGAIN|ETIMEDOUT|ESOCKETTIMEDOUT|ENETUNREACH|EHOSTUNREACH|ENOTCACHED|ERR_SOCKET_TIMEOUT|FETCH_ERROR)\b/;
-// npm's own pauses between tries add up to 70 seconds before it admits that there is no network.
+// With its default pauses npm takes 70 seconds until it reports that there is no network.
 const RETRY_FLAGS = ['--fetch-retries=2', '--fetch-retry-mintimeout=1000', '--fetch-retry-maxtimeout=5000'];
 const WRITE_FAILURE = /\b(EACCES|EROFS|EPERM)\b/;
 
 /**
- * Makes node_modules fit package-lock.json. Runs npm only when it does not, so a second start
- * needs neither npm nor a network. Development packages that are already there stay.
+ * Installs the packages of package-lock.json. Runs npm only when packages are missing, so a second start needs neither npm
+ * nor a network. Installed development packages are kept.
  *
  * @param {{ dev: boolean }} wanted
  */
@@ -28,10 +28,10 @@ export async function ensureInstalled(wanted) {
 
 /** @param {{ dev: boolean }} wanted */
 async function install({ dev }) {
-  // stderr, because the standard output of `keystile` belongs to the command that was asked for.
-  console.error('Installing what Keystile needs (once) ...');
+  // Written to stderr, because the standard output of `keystile` belongs to the command.
+  console.error('Installing the packages of Keystile (only once) ...');
   const [command, ...npmArguments] = npmCommand();
-  // Scripts are not needed (runtime.mjs finds Bun without them), and skipping them makes every npm version act alike.
+  // Install scripts are not needed (runtime.mjs finds Bun without them). Without them all npm versions behave the same.
   const flags = [dev ? '--include=dev' : '--omit=dev', '--include=optional', '--ignore-scripts', '--loglevel=error'];
   const npm = await runToEnd(command, [...npmArguments, 'ci', ...flags, ...RETRY_FLAGS], {
     cwd: projectRoot,
@@ -41,7 +41,7 @@ async function install({ dev }) {
   if (npm.code !== 0) throw explainFailure(npm.output);
 }
 
-/** The npm that started us where there is one: it may not be the one on the PATH. */
+/** The npm that started this process, which may differ from the npm in the PATH. */
 function npmCommand() {
   const startedBy = process.env.npm_execpath;
   if (startedBy && basename(startedBy) === 'npm-cli.js') return [process.execPath, startedBy];
@@ -54,18 +54,18 @@ function explainFailure(errorOutput) {
   const npmReason = tellingLine(errors);
   if (NETWORK_FAILURE.test(errorOutput)) {
     return new Complaint(
-      'The packages Keystile needs could not be downloaded; check the network (or the npm registry and proxy ' +
-        `settings) and run the same command again. npm said: ${npmReason}`,
+      'The packages of Keystile could not be downloaded. Check the network, and the registry and proxy settings of npm. ' +
+        `Then run the same command again. The error of npm: ${npmReason}`,
     );
   }
   if (WRITE_FAILURE.test(errorOutput)) {
     return new Complaint(
-      `Keystile could not install its packages because npm may not write to ${deniedFolder(errors)}; ` +
-        `make it writable or run \`npm ci\` as a user who can. npm said: ${npmReason}`,
+      `Keystile could not install its packages, because npm cannot write to ${deniedFolder(errors)}. ` +
+        `Make it writable, or run \`npm ci\` as a user who can write there. The error of npm: ${npmReason}`,
     );
   }
   return new Complaint(
-    `Keystile could not install its packages; \`npm ci\` in ${projectRoot} shows why. npm said: ${npmReason}`,
+    `Keystile could not install its packages. Run \`npm ci\` in ${projectRoot} to see why. The error of npm: ${npmReason}`,
   );
 }
 

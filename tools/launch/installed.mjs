@@ -9,9 +9,9 @@ import { usesMusl } from './runtime.mjs';
  */
 
 /**
- * Whether node_modules holds what package-lock.json asks for on this machine. npm records in
- * node_modules/.package-lock.json, as its last step, what it installed; comparing the two also
- * accepts an `npm ci` done by hand or in an image build, which a marker of our own would not.
+ * Whether node_modules contains the packages of package-lock.json for this machine. As its last step, npm records in
+ * node_modules/.package-lock.json what it has installed. Comparing the two also accepts an `npm ci` that was run by hand or in
+ * an image build.
  *
  * @param {{ dev: boolean }} wanted
  */

@@ -1,5 +1,5 @@
-// Old Node versions must be able to parse this file and every entry file, or the user sees a
-// syntax error instead of the sentence below: no syntax newer than ES2015 and import() here.
+// Old Node versions must be able to parse this file and every entry file. Otherwise the user sees a syntax error instead of
+// the message below. So these files use no syntax newer than ES2015 and import().
 
 var OLDEST_NODE_MAJOR = 20;
 
@@ -9,7 +9,7 @@ export function requireSupportedNode() {
   console.error(
     'Keystile needs Node ' +
       OLDEST_NODE_MAJOR +
-      ' or later; this is ' +
+      ' or later, but this is ' +
       process.version +
       '. Install a newer Node from https://nodejs.org and run the same command again.',
   );

@@ -9,7 +9,7 @@ export function fromProjectRoot(path) {
   return join(projectRoot, path);
 }
 
-/** npm never publishes package-lock.json, so its presence tells a checkout from an installed package. */
+/** Whether this is a checkout. An installed package has no package-lock.json, because npm does not publish it. */
 export function isCheckout() {
   return existsSync(fromProjectRoot('package-lock.json'));
 }

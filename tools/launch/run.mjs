@@ -7,13 +7,13 @@ import { findBun } from './runtime.mjs';
 
 /**
  * @typedef {{ code: number, interrupted: boolean, output: string }} Ending
- *   code: the exit code, 128 + the signal's number when a signal ended the child
- *   interrupted: whether a signal reached the launcher meanwhile
+ *   code: the exit code, or 128 + the number of the signal that ended the child
+ *   interrupted: whether the launcher received a signal while the child ran
  *   output: what the child wrote to piped streams
  */
 
 const FORWARDED_SIGNALS = /** @type {const} */ (['SIGTERM', 'SIGINT', 'SIGHUP']);
-// Ctrl-C reaches the launcher from the terminal and, a moment later, once more from npm.
+// With Ctrl-C, the launcher receives a signal from the terminal and a moment later a second one from npm.
 const SAME_SIGNAL_WITHIN_MS = 1_000;
 const PARENT_CHECK_MS = 1_000;
 
@@ -21,20 +21,20 @@ const BUN_FLAGS = [
   `--config=${fromProjectRoot('bunfig.toml')}`,
   '--no-env-file',
   '--no-install',
-  // The last resort when the launcher itself is killed with SIGKILL and can forward nothing.
+  // Ends the service when the launcher is killed with SIGKILL and cannot forward a signal.
   '--no-orphans',
 ];
 
 /** @param {string[]} bunArguments */
 export function runBun(bunArguments) {
-  // Bun.serve shows error pages with source code unless NODE_ENV says production.
+  // Bun.serve shows error pages with source code unless NODE_ENV is production.
   const env = { ...process.env, NODE_ENV: process.env.NODE_ENV || 'production' };
   return runToEnd(findBun(), [...BUN_FLAGS, ...bunArguments], { stdio: 'inherit', env });
 }
 
 /**
- * Runs a child until it has exited, whatever happens to the launcher's own parent: the launcher
- * passes signals on and outlives the child, so that npm reports the child's real exit code.
+ * Runs a child until it exits. The launcher forwards signals and outlives the child, so that npm reports the exit code of the
+ * child.
  *
  * @param {string} command
  * @param {string[]} commandArguments
@@ -90,9 +90,9 @@ function forwardSignals(child) {
 }
 
 /**
- * npm killed with SIGKILL, or a shell between npm and us killed by npm's signal, tells us nothing:
- * the only trace is a new parent. Watched only under npm, because a server started by hand in the
- * background may well outlive its shell.
+ * Ends the child when the parent of the launcher dies. When npm is killed with SIGKILL, or when a signal of npm kills the shell
+ * between npm and the launcher, the launcher only sees that it has a new parent. This is checked only under npm, because a
+ * server that was started by hand in the background may outlive its shell.
  *
  * @param {import('node:child_process').ChildProcess} child
  */

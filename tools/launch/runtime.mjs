@@ -5,10 +5,10 @@ import { dirname, join } from 'node:path';
 import { Complaint } from './complaint.mjs';
 import { fromProjectRoot, projectRoot } from './project.mjs';
 
-// Without its install script bun/bin/bun.exe is a text file of a few hundred bytes; the real one has 90 MB and more.
+// Without its install script, bun/bin/bun.exe is a text file of a few hundred bytes. The real binary has at least 90 MB.
 const SMALLEST_BINARY_BYTES = 1_000_000;
 
-/** The path of a Bun binary that runs on this machine, whether or not Bun's install script was allowed to run. */
+/** The path of a Bun binary for this machine. It does not need Bun's install script. */
 export function findBun() {
   const bunPackage = findBunPackage();
   const binary = [placedByInstallScript(bunPackage), ...shippedForThisPlatform(bunPackage)].find(isBinary);
@@ -17,7 +17,7 @@ export function findBun() {
   return binary;
 }
 
-/** Resolving from package.json walks up, so a hoisted Bun is found when Keystile itself is a dependency. */
+/** Resolution from package.json also searches parent folders, so it finds Bun when Keystile is itself a dependency. */
 function findBunPackage() {
   try {
     return createRequire(fromProjectRoot('package.json')).resolve('bun/package.json');
@@ -41,7 +41,7 @@ function shippedForThisPlatform(bunPackage) {
       return [];
     }
   });
-  // npm before 10.4 ignores the C library and installs both Linux builds; only then is it worth asking.
+  // npm before 10.4 ignores the C library and installs both Linux builds. Only then the C library has to be checked.
   if (installed.length > 1 && usesMusl()) installed.reverse();
   return installed.map((folder) => join(folder, 'bin', process.platform === 'win32' ? 'bun.exe' : 'bun'));
 }
@@ -61,7 +61,7 @@ export function usesMusl() {
 }
 
 function hasGlibc() {
-  // Listing network interfaces in the report can take seconds where DNS is slow.
+  // With slow DNS, listing the network interfaces in the report can take seconds.
   process.report.excludeNetwork = true;
   const report = /** @type {{ header: { glibcVersionRuntime?: string } }} */ (process.report.getReport());
   return report.header.glibcVersionRuntime !== undefined;
@@ -80,14 +80,14 @@ function makeExecutable(binary) {
     try {
       chmodSync(binary, 0o755);
     } catch {
-      throw new Complaint(`Bun at ${binary} may not be executed; run \`chmod +x\` on it as the owner of the file.`);
+      throw new Complaint(`Bun at ${binary} is not executable. Run \`chmod +x\` on it as the owner of the file.`);
     }
   }
 }
 
 function bunMissing() {
   return new Complaint(
-    `No Bun for ${process.platform}-${process.arch} was found; run \`npm ci\` in ${projectRoot} ` +
+    `Bun for ${process.platform}-${process.arch} was not found. Run \`npm ci\` in ${projectRoot} ` +
       '(without --omit=optional) and try again.',
   );
 }

@@ -4,10 +4,10 @@ import { scaled } from './statistics.ts';
 
 const LIMIT = 1_000_000;
 const ROWS = 2;
-/** Of each row. */
+/** Trials in each row. */
 const TRIALS = 15;
 
-/** After one region has admitted a request under a local limit: how long until the others count it too. */
+/** Measures how long the other regions take to count a request that one region has admitted under a local limit. */
 export async function measureConvergence(lab: Lab, scale: number): Promise<Path[]> {
   const { regions } = lab;
   const paths = pathsBetween(regions);

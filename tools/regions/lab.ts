@@ -16,12 +16,12 @@ export interface Limit {
   readonly duration: number;
 }
 
-/** After it every region has heard of what was created. */
-const HEARD_MS = 400;
-/** A window that does not end while something is measured. */
+/** After this time every region knows of new keys. */
+const PROPAGATION_MS = 400;
+/** A window that does not end during a measurement. */
 export const LONG_WINDOW_MS = 365 * 24 * 60 * 60 * 1000;
 
-/** PostgreSQL and three regions of nodes that share it, each over a link as slow as if it were far away. */
+/** PostgreSQL and three nodes that share it. Each node is a region, with a link as slow as a distant one. */
 export class Lab {
   readonly regions: readonly [Region, ...Region[]];
   readonly #apiId: string;
@@ -31,47 +31,47 @@ export class Lab {
     this.#apiId = apiId;
   }
 
-  /** What is started is kept in `parts` at once, so that it can be stopped while the rest is still starting. */
-  static async start(delaysMs: readonly number[], parts: AsyncDisposableStack): Promise<Lab> {
-    const postgres = await keep(parts, PostgresServer.start({ durable: true }));
+  /** Adds each process to `started` at once, so that it can be stopped while others are still starting. */
+  static async start(delaysMs: readonly number[], started: AsyncDisposableStack): Promise<Lab> {
+    const postgres = await keep(started, PostgresServer.start({ durable: true }));
     const database = await postgres.createDatabase();
     const startRegion = async (number: number): Promise<Region> => {
       const delayMs = delaysMs[number] ?? 0;
       const url = new URL(database);
-      url.port = String(parts.use(TcpProxy.start({ target: postgres.port, delayMs })).port);
+      url.port = String(started.use(TcpProxy.start({ target: postgres.port, delayMs })).port);
       const location = LOCATIONS[number] ?? '';
-      return new Region(await keep(parts, KeystileNode.start({ databaseUrl: url.href, location })), delayMs);
+      return new Region(await keep(started, KeystileNode.start({ databaseUrl: url.href, location })), delayMs);
     };
-    // The nearest first: it makes the tables, which takes many round trips.
+    // The nearest region starts first: it creates the tables, which takes many round trips.
     const first = await startRegion(0);
     const others = await Promise.all(LOCATIONS.slice(1).map((_, i) => startRegion(i + 1)));
     const { apiId } = await first.manage<{ apiId: string }>('/v1/apis.createApi', { name: 'regions' });
     return new Lab([first, ...others], apiId);
   }
 
-  /** Keys that every region has seen: what a first sight costs is not measured here. */
+  /** Creates keys and verifies them once in every region, so that the first lookup is not part of a measurement. */
   async createKeys(count: number, ratelimit: Limit | null): Promise<Key[]> {
     const fields = { apiId: this.#apiId, ...(ratelimit !== null && { ratelimit }) };
     const create = (): Promise<Key> => this.regions[0].manage<Key>('/v1/keys.createKey', fields);
     const keys = await Promise.all(Array.from({ length: count }, create));
-    // A node that hears of a new key forgets what it knows of it: looked at before, it would be looked up twice.
-    await Bun.sleep(HEARD_MS);
-    const look = ratelimit === null ? {} : { ratelimit: { cost: 0 } };
-    await Promise.all(this.regions.flatMap((region) => keys.map(({ key }) => region.verify(key, look))));
+    // A node drops its cached record when it learns of a new key. A verification before that would cause a second lookup.
+    await Bun.sleep(PROPAGATION_MS);
+    const peek = ratelimit === null ? {} : { ratelimit: { cost: 0 } };
+    await Promise.all(this.regions.flatMap((region) => keys.map(({ key }) => region.verify(key, peek))));
     return keys;
   }
 
   async createKey(ratelimit: Limit | null): Promise<Key> {
     const [key] = await this.createKeys(1, ratelimit);
-    if (key === undefined) throw new Error('no key was made');
+    if (key === undefined) throw new Error('No key was created.');
     return key;
   }
 }
 
-/** What has started only after all was stopped is stopped too. */
-async function keep<Part extends AsyncDisposable>(parts: AsyncDisposableStack, starting: Promise<Part>): Promise<Part> {
-  const part = await starting;
-  if (!parts.disposed) return parts.use(part);
-  await part[Symbol.asyncDispose]();
-  throw new Error('stopped while it was starting');
+/** Stops a process at once that finishes starting after everything was stopped. */
+async function keep<T extends AsyncDisposable>(started: AsyncDisposableStack, starting: Promise<T>): Promise<T> {
+  const running = await starting;
+  if (!started.disposed) return started.use(running);
+  await running[Symbol.asyncDispose]();
+  throw new Error('Stopped while it was starting.');
 }

@@ -3,15 +3,15 @@ import type { Region } from './region.ts';
 import { percentile } from './statistics.ts';
 
 const SECONDS = 6;
-/** The runtime of a new node compiles as it goes. */
+/** The runtime of a new node compiles code while it runs. */
 const WARM_UP_SECONDS = 1.5;
-/** So many that nothing is refused. */
+/** High enough that nothing is refused. */
 const LIMIT = 1_000_000_000;
-/** In each region, each with a key of its own. Few enough that requests wait for the link and not for the processors. */
+/** Clients in each region, each with its own key. Few enough that requests wait for the link and not for the processors. */
 const STRICT_CLIENTS = 4;
-/** Clients that ask again at once would fall into step with the batches of the node. */
+/** The longest pause of a client. Without it, clients would fall into step with the batches of the node. */
 const STRICT_PAUSE_MS = 100;
-/** Between two pairs of a liveness request and a local verification. */
+/** The pause between two pairs of a liveness request and a local verification. */
 const PAUSE_MS = 4;
 
 export interface Latency {
@@ -32,7 +32,7 @@ type Samples = Record<Kind, number[]>;
 
 const NONE: Samples = { liveness: [], local: [], strict: [] };
 
-/** How long the clients of each region wait, side by side: for nothing, for a local and for a strict verification. */
+/** Measures in each region how long clients wait for a liveness request, a local and a strict verification. */
 export async function measureLatency(lab: Lab, scale: number): Promise<RegionLatency[]> {
   const keys = await Promise.all(
     lab.regions.map(async () => ({
@@ -59,7 +59,7 @@ async function sample(region: Region, local: Key, strict: readonly Key[], second
     if (outcome === 'valid') into.push(answeredAtMs - sentAtMs);
   };
   const pairs = async (): Promise<void> => {
-    // In turn the one and the other first: after a pause the first finds everything cold.
+    // The order alternates: after a pause the first request finds cold caches.
     for (let isLiveFirst = true; performance.now() < untilMs; isLiveFirst = !isLiveFirst) {
       if (isLiveFirst) samples.liveness.push(await region.live());
       await verify(local, samples.local);
@@ -80,7 +80,8 @@ async function sample(region: Region, local: Key, strict: readonly Key[], second
 function summarize(region: Region, samples: Samples): Readonly<Record<Kind, Latency>> {
   const latencyOf = (kind: Kind): Latency => {
     const times = samples[kind];
-    if (times.length === 0) throw new Error(`no ${kind} request succeeded in ${region.name}: ${region.lastFailure}`);
+    if (times.length === 0)
+      throw new Error(`No ${kind} request succeeded in ${region.name}. The last error: ${region.lastFailure}`);
     return { count: times.length, p50Ms: percentile(times, 0.5), p99Ms: percentile(times, 0.99) };
   };
   return { liveness: latencyOf('liveness'), local: latencyOf('local'), strict: latencyOf('strict') };

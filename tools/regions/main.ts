@@ -10,7 +10,7 @@ import { measureLatency } from './latency.ts';
 import { type Options, readOptions, USAGE, UsageError } from './options.ts';
 import { LOCAL_LIMIT, measureOvershoot } from './overshoot.ts';
 import { drawPlot } from './plot.ts';
-import { holdPromises, type Results } from './promises.ts';
+import { checkPromises, type Results } from './promises.ts';
 import { measureRevocation } from './revocation.ts';
 import { measureStrict, STRICT_LIMIT } from './strict.ts';
 import { latencyTable, overshootTable, pathTable, promiseTable, strictTable } from './table.ts';
@@ -19,14 +19,14 @@ import { latencyTable, overshootTable, pathTable, promiseTable, strictTable } fr
 const RESULTS_FOLDER = fileURLToPath(new URL('results/', import.meta.url));
 const INTERRUPTED = 130;
 const STOP_WITHIN_MS = 5_000;
-const SHOWN_COMPLAINTS = 3;
+const SHOWN_LOG_LINES = 3;
 
-/** Everything that was started, in the order in which it can be stopped. */
-const parts = new AsyncDisposableStack();
+/** All started processes. They are stopped in reverse order. */
+const started = new AsyncDisposableStack();
 let starting: Promise<unknown> = Promise.resolve();
 let isInterrupted = false;
 
-/** Answers the exit code. */
+/** Returns the exit code. */
 async function main(): Promise<number> {
   const options = readOptions(process.argv.slice(2));
   if (options.isHelp) {
@@ -36,22 +36,20 @@ async function main(): Promise<number> {
   const startedAtMs = performance.now();
   const machine = machineFacts();
   console.log(`Keystile ${machine.keystile} on Bun ${machine.bun}, ${machine.processors} x ${machine.processor}`);
-  console.log(
-    'All numbers are of this machine in this run, with nodes, database and clients on the same processors.\n',
-  );
+  console.log('The numbers are from this machine and this run. Nodes, database and clients share its processors.\n');
   const results = await measureAll(options);
-  const held = holdPromises(results);
-  console.log(`Promises\n${promiseTable(held)}\n`);
+  const checks = checkPromises(results);
+  console.log(`Promises: what Keystile guarantees, and what was measured.\n${promiseTable(checks)}\n`);
   mkdirSync(RESULTS_FOLDER, { recursive: true });
   const plot = join(RESULTS_FOLDER, 'regions.svg');
   const json = join(RESULTS_FOLDER, 'regions.json');
   const facts = `Keystile ${machine.keystile}, all on one machine with ${machine.processors} processors, ${machine.measuredAt.slice(0, 10)}`;
   writeFileSync(plot, drawPlot(results, facts));
-  writeFileSync(json, `${JSON.stringify({ machine, ...results, held }, null, 2)}\n`);
+  writeFileSync(json, `${JSON.stringify({ machine, ...results, held: checks }, null, 2)}\n`);
   const seconds = (performance.now() - startedAtMs) / 1000;
-  console.log(`Took ${seconds.toFixed(0)} s. The plot: ${plot}\nAll of it as JSON: ${json}`);
-  const broken = held.filter(({ isKept }) => !isKept);
-  for (const { promise, measured } of broken) console.error(`BROKEN: ${promise}; measured: ${measured}`);
+  console.log(`Finished in ${seconds.toFixed(0)} s.\nPlot: ${plot}\nAll results as JSON: ${json}`);
+  const broken = checks.filter(({ isKept }) => !isKept);
+  for (const { promise, measured } of broken) console.error(`BROKEN PROMISE: ${promise}. Measured: ${measured}.`);
   return broken.length === 0 ? 0 : 1;
 }
 
@@ -68,49 +66,56 @@ function machineFacts() {
 
 async function measureAll({ scale, delaysMs }: Options): Promise<Results> {
   console.log(
-    `Starting PostgreSQL and three nodes, with ${delaysMs.join(', ')} ms added to their round trips to it.\n`,
+    `Starting PostgreSQL and three nodes. Each node is a region; its round trip to the database takes ${delaysMs.join(', ')} ms longer.\n`,
   );
-  const started = Lab.start(delaysMs, parts);
-  starting = started;
-  const lab = await started;
+  const startingLab = Lab.start(delaysMs, started);
+  starting = startingLab;
+  const lab = await startingLab;
   const names = lab.regions.map(({ name }) => name);
 
-  console.log('Latency: what clients in each region wait for a bare request, a local and a strict verification.');
+  console.log(
+    'Latency: how long a client in each region waits for a liveness request, a local and a strict verification.',
+  );
   const latency = await measureLatency(lab, scale);
   console.log(`${latencyTable(latency)}\n`);
 
-  console.log(`Strict: a limit of ${STRICT_LIMIT} in 1 s, hammered in all regions; on the right what each was given.`);
+  console.log(
+    `Strict limit: ${STRICT_LIMIT} requests in 1 s, with far more requests from all regions. On the right: admitted in each region.`,
+  );
   const strict = await measureStrict(lab, scale);
   console.log(`${strictTable(strict, names)}\n`);
 
-  console.log(`Local: a limit of ${LOCAL_LIMIT} in a long window, at loads that reach it sooner or later.`);
+  console.log(
+    `Local limit: ${LOCAL_LIMIT} requests in a long window. The faster the load reaches the limit, the more it is exceeded.`,
+  );
   const overshoot = await measureOvershoot(lab, scale);
   console.log(`${overshootTable(overshoot, names.length)}\n`);
 
-  console.log('Convergence: after one region has admitted, how long until the others count it.');
+  console.log('Convergence: how long the other regions take to count a request that one region has admitted.');
   const convergence = await measureConvergence(lab, scale);
-  console.log(`${pathTable(convergence, names, 'admitted in', 'seen in')}\n`);
+  console.log(`${pathTable(convergence, names, 'admitted in', 'counted in')}\n`);
 
   console.log(
-    'Revocation: after deleteKey has answered in one region, how long others still admit what they are asked.',
+    'Revocation: after deleteKey has answered in one region, how long the other regions still admit the key.',
   );
   const revocation = await measureRevocation(lab, scale);
   console.log(`${pathTable(revocation.paths, names, 'deleted in', 'refused in')}\n`);
 
-  for (const { name, failures, lastFailure, complaints } of lab.regions) {
-    if (failures > 0) console.log(`${name} answered ${failures} verifications with an error, at last: ${lastFailure}`);
-    if (complaints.length > 0) {
+  for (const { name, failures, lastFailure, logLines } of lab.regions) {
+    if (failures > 0)
+      console.log(`${name} answered ${failures} verifications with an error. The last one: ${lastFailure}`);
+    if (logLines.length > 0) {
       console.log(
-        `${name} logged ${complaints.length} lines, at last:\n${complaints.slice(-SHOWN_COMPLAINTS).join('\n')}\n`,
+        `${name} logged ${logLines.length} warnings or errors. The last ones:\n${logLines.slice(-SHOWN_LOG_LINES).join('\n')}\n`,
       );
     }
   }
   return { latency, strict, overshoot, convergence, revocation };
 }
 
-/** What is still starting either fails now, because PostgreSQL has gone, or is stopped as soon as it has started. */
+/** A process that is still starting fails, because PostgreSQL is gone, or it is stopped as soon as it has started. */
 async function stop(code: number): Promise<never> {
-  await parts.disposeAsync();
+  await started.disposeAsync();
   await Promise.race([starting.catch(() => undefined), Bun.sleep(STOP_WITHIN_MS)]);
   process.exit(code);
 }
@@ -128,7 +133,7 @@ try {
   const code = await main();
   if (!isInterrupted) await stop(code);
 } catch (error) {
-  // What is stopped under way fails; that is no news.
+  // After an interruption, running measurements fail. That is expected.
   if (!isInterrupted) {
     console.error(error instanceof UsageError ? error.message : error);
     await stop(1);

@@ -3,29 +3,29 @@ import type { Region } from './region.ts';
 import { scaled } from './statistics.ts';
 
 export const LOCAL_LIMIT = 300;
-/** Seconds that all regions together need for as many requests as the limit allows. */
+/** The loads, as the seconds in which all regions together send as many requests as the limit allows. */
 const LEVELS = [0.25, 0.5, 1, 2, 4, 10];
 const SHORTEST_OF_LONGEST = 1;
 const TRIALS = 3;
 const BETWEEN_TRIALS_MS = 1_500;
-/** Each node admits at most the limit, so that this is never reached unless it does not. */
+/** Stops a trial when a node admits more than its limit, which must not happen. */
 const MAX_SENT = 3 * LOCAL_LIMIT;
 
 export interface Trial {
-  /** In each region. */
+  /** Admitted requests in each region. */
   readonly admitted: readonly number[];
 }
 
 export interface Level {
   readonly secondsToLimit: number;
-  /** Requests a second over all regions. */
+  /** Requests per second of all regions together. */
   readonly perSecond: number;
   readonly trials: readonly Trial[];
 }
 
 /**
- * How far a local limit is exceeded, at loads that reach it sooner or later. Levels run side by side on keys of their own,
- * the trials of a level one and a half seconds apart.
+ * Measures by how much a local limit is exceeded, at different loads. All levels run at the same time, each with its own keys.
+ * The trials of a level start one and a half seconds apart.
  */
 export async function measureOvershoot(lab: Lab, scale: number): Promise<Level[]> {
   const longest = Math.max(SHORTEST_OF_LONGEST, 10 * scale);
@@ -46,7 +46,7 @@ async function measureLevel(lab: Lab, secondsToLimit: number, keys: readonly Key
   return { secondsToLimit, perSecond, trials: await Promise.all(keys.map(measureTrial)) };
 }
 
-/** Requests at a steady rate, whether or not the earlier ones have been answered; answers how many were admitted. */
+/** Sends requests at a steady rate, without waiting for answers, until one is refused. Returns the number of admitted ones. */
 async function driveUntilRefused(region: Region, key: string, perSecond: number): Promise<number> {
   const answers: Promise<void>[] = [];
   const startedAtMs = performance.now();

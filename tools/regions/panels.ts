@@ -7,9 +7,9 @@ import { STRICT_LIMIT, type StrictResult } from './strict.ts';
 import { axes, dots, element, type Frame, line, linear, logarithmic, text } from './svg.ts';
 import { percentOver } from './table.ts';
 
-/** The four plots. A region has the style `r0`, `r1` or `r2` in all of them. */
+/** The four plots. Each region has the style `r0`, `r1` or `r2` in all of them. */
 
-/** From p50 to p99, for each kind of request and in each region. */
+/** Lines from p50 to p99, for each kind of request and each region. */
 export function latencyPanel(frame: Frame, regions: readonly RegionLatency[]): string {
   const { left, top, width, height } = frame;
   const slowest = greatest(regions.map(({ strict }) => strict.p99Ms));
@@ -40,7 +40,7 @@ export function latencyPanel(frame: Frame, regions: readonly RegionLatency[]): s
   );
 }
 
-/** How many each region was given in each window. */
+/** The admitted requests of each region in each window. */
 export function strictPanel(frame: Frame, { full }: StrictResult): string {
   const { left, top, width, height } = frame;
   const most = Math.max(STRICT_LIMIT, ...full.map(({ admitted }) => sum(admitted)));
@@ -75,7 +75,7 @@ export function strictPanel(frame: Frame, { full }: StrictResult): string {
   );
 }
 
-/** By how much the limit is exceeded, the sooner it is reached the more. */
+/** By how much the limit is exceeded, for each load. */
 export function overshootPanel(frame: Frame, levels: readonly Level[], nodes: number): string {
   const { left, top, width, height } = frame;
   const bound = (nodes - 1) * 100;
@@ -111,7 +111,7 @@ export function overshootPanel(frame: Frame, levels: readonly Level[], nodes: nu
   );
 }
 
-/** Every trial, in a row for the region where it began. */
+/** Every trial, with one row for each region where it began. */
 export function pathsPanel(frame: Frame, { convergence, revocation, latency }: Results): string {
   const { left, top, width, height } = frame;
   const names = latency.map(({ region }) => region);
@@ -143,7 +143,7 @@ export function pathsPanel(frame: Frame, { convergence, revocation, latency }: R
 
 function strip(paths: readonly Path[], from: string, at: number, region: number, x: (ms: number) => number): string {
   const times = paths.filter((path) => path.from === from).flatMap(({ timesMs }) => timesMs);
-  // A little up and down, so that equal times do not hide each other.
+  // A small vertical offset, so that equal times do not hide each other.
   const points = times.map((ms, i) => [x(ms), at + ((i % 5) - 2) * 2] as const);
   const middle = x(percentile(times, 0.5));
   return dots(points, 2.2, `faint r${region}`) + line(middle, at - 11, middle, at + 11, `median r${region}`);

@@ -8,7 +8,7 @@ const HEIGHT = 800;
 const TOP = 96;
 const PANEL = { width: 480, height: 340 };
 
-/** It brings its own background, light or dark as the reader prefers: so it can be read on any page. */
+/** The plot has its own background, light or dark as the reader prefers, so that it is readable on any page. */
 const STYLE = `
 text{font:12px system-ui,-apple-system,"Segoe UI",Helvetica,Arial,sans-serif;fill:#1d2530}
 .ground{fill:#fff}.soft{fill:#556070}.title{font-size:20px;font-weight:600}.head{font-size:14px;font-weight:600}
@@ -22,7 +22,7 @@ text{font:12px system-ui,-apple-system,"Segoe UI",Helvetica,Arial,sans-serif;fil
 .grid{stroke:#2a313b}.axis{stroke:#6b7683}.bound{stroke:#ff6a6f}.hollow{fill:#161b22}}
 `;
 
-/** `facts`: where and when it was measured. */
+/** `facts` says where and when the results were measured. */
 export function drawPlot(results: Results, facts: string): string {
   const { latency, strict, overshoot } = results;
   const panels = [

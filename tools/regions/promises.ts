@@ -13,17 +13,17 @@ export interface Results {
   readonly revocation: RevocationResult;
 }
 
-/** KEYSTILE_STALE_MAX as it is when nobody sets it. */
+/** The default of KEYSTILE_STALE_MAX. */
 export const REVOKED_WITHIN_MS = 1_000;
 
-/** A promise of the design, held against what was measured. */
-export interface Held {
+/** A promise of Keystile, with the measured value. */
+export interface PromiseCheck {
   readonly promise: string;
   readonly measured: string;
   readonly isKept: boolean;
 }
 
-export function holdPromises({ latency, strict, overshoot, revocation }: Results): Held[] {
+export function checkPromises({ latency, strict, overshoot, revocation }: Results): PromiseCheck[] {
   const nodes = latency.length;
   const trials = overshoot.flatMap((level) => level.trials);
   const most = greatest(trials.map(({ admitted }) => sum(admitted)));
@@ -31,22 +31,22 @@ export function holdPromises({ latency, strict, overshoot, revocation }: Results
   const { latestAdmittedMs, admittedWhereDeleted } = revocation;
   return [
     {
-      promise: `strict: at most ${STRICT_LIMIT} in any window over all regions`,
+      promise: `strict: all regions together admit at most ${STRICT_LIMIT} in any window`,
       measured: `${strict.mostEver}`,
       isKept: strict.mostEver <= STRICT_LIMIT,
     },
     {
-      promise: `local: at most ${nodes} x ${LOCAL_LIMIT} = ${nodes * LOCAL_LIMIT} over all regions, ${LOCAL_LIMIT} in each`,
-      measured: `${most}, ${mostOfOne} in one`,
+      promise: `local: each region admits at most ${LOCAL_LIMIT}, all ${nodes} together at most ${nodes * LOCAL_LIMIT}`,
+      measured: `${mostOfOne} in one, ${most} together`,
       isKept: most <= nodes * LOCAL_LIMIT && mostOfOne <= LOCAL_LIMIT,
     },
     {
-      promise: `revocation: other regions admit nothing later than ${REVOKED_WITHIN_MS} ms after deleteKey answered`,
-      measured: `latest ${latestAdmittedMs.toFixed(0)} ms`,
+      promise: `revocation: other regions admit nothing later than ${REVOKED_WITHIN_MS} ms after deleteKey has answered`,
+      measured: `${latestAdmittedMs.toFixed(0)} ms`,
       isKept: latestAdmittedMs <= REVOKED_WITHIN_MS,
     },
     {
-      promise: 'revocation: where deleteKey answered, nothing is admitted after it',
+      promise: 'revocation: the region that answered deleteKey admits nothing afterwards',
       measured: `${admittedWhereDeleted}`,
       isKept: admittedWhereDeleted === 0,
     },

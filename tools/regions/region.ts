@@ -1,11 +1,11 @@
 import type { KeystileNode } from '../cluster/node.ts';
 
 export interface Verdict {
-  /** `failed`: no verdict but an error, as 503 when the database could not be asked in time. */
+  /** `failed`: an error instead of a verdict, such as 503 when the database did not answer in time. */
   readonly outcome: 'valid' | 'refused' | 'failed';
   readonly sentAtMs: number;
   readonly answeredAtMs: number;
-  /** Of the key's default limit; null where it has none. */
+  /** State of the key's default limit. Null: the key has none. */
   readonly limit: { readonly remaining: number; readonly reset: number } | null;
 }
 
@@ -17,12 +17,12 @@ interface VerdictBody {
 
 const HEADERS = { 'content-type': 'application/json' };
 
-/** One node, as the clients near it see it. Their own way to it takes no time: what is measured is what the node adds. */
+/** One node, as seen by clients close to it. Clients reach it without delay, so only the time of the node is measured. */
 export class Region {
   readonly name: string;
-  /** What a round trip to the database takes longer. */
+  /** The delay that is added to a round trip to the database. */
   readonly delayMs: number;
-  /** Verifications that were answered with an error, and what it said the last time. */
+  /** The number of verifications that failed with an error, and the last error. */
   failures = 0;
   lastFailure = '';
   readonly #node: KeystileNode;
@@ -33,8 +33,8 @@ export class Region {
     this.#node = node;
   }
 
-  /** What the node wrote to its log: warnings and errors. */
-  get complaints(): string[] {
+  /** The warnings and errors in the log of the node. */
+  get logLines(): string[] {
     return this.#node.child.stderr.split('\n').filter((line) => line !== '');
   }
 
@@ -52,12 +52,12 @@ export class Region {
     return { outcome: 'failed', sentAtMs, answeredAtMs, limit: null };
   }
 
-  /** Takes nothing and tells what is left. */
+  /** Returns what is left of the limit, without using any of it. */
   peek(key: string): Promise<Verdict> {
     return this.verify(key, { ratelimit: { cost: 0 } });
   }
 
-  /** The milliseconds that a request takes for which the node does no work at all. */
+  /** Milliseconds of a request for which the node does no work. */
   async live(): Promise<number> {
     const sentAtMs = performance.now();
     const response = await fetch(`${this.#node.url}/v1/liveness`);
@@ -65,7 +65,7 @@ export class Region {
     return performance.now() - sentAtMs;
   }
 
-  /** A call of an owner of keys, which must succeed. */
+  /** A management call that must succeed. */
   async manage<Body>(route: string, body: unknown): Promise<Body> {
     const answer = await this.#node.call(route, body);
     if (answer.status === 200) return answer.body as Body;

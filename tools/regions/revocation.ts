@@ -3,18 +3,18 @@ import { inRows, type Path, pathsBetween, record, whenSeen } from './paths.ts';
 import { greatest, scaled } from './statistics.ts';
 
 const ROWS = 5;
-/** Of each row. */
+/** Trials in each row. */
 const TRIALS = 5;
 
 export interface RevocationResult {
   readonly paths: readonly Path[];
-  /** The latest request, counted from the answer of the deletion, that another region still admitted. */
+  /** How long after the answer of the deletion another region still admitted a request: the longest time. */
   readonly latestAdmittedMs: number;
-  /** Requests sent after the answer that the deleting region itself admitted. */
+  /** Requests that the deleting region itself admitted after its answer. */
   readonly admittedWhereDeleted: number;
 }
 
-/** After one region has answered that a key is deleted: how long until the others refuse it. */
+/** Measures how long the other regions take to refuse a key after one region has answered its deletion. */
 export async function measureRevocation(lab: Lab, scale: number): Promise<RevocationResult> {
   const { regions } = lab;
   const paths = pathsBetween(regions);
@@ -35,7 +35,7 @@ export async function measureRevocation(lab: Lab, scale: number): Promise<Revoca
           return outcome === 'refused';
         },
       );
-      // From when on requests are refused, however long the refusal takes: the node may have to look the key up first.
+      // The time at which the refused request was sent. The refusal itself may take longer, because the node may look the key up.
       record(paths, from, to, refused.sentAtMs - deletedAtMs);
     });
     if ((await from.verify(key)).outcome === 'valid') admittedWhereDeleted++;

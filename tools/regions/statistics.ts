@@ -1,4 +1,4 @@
-/** The value that this share of all is at most; 0 of none. */
+/** The value that the given share of all values does not exceed. 0 for an empty list. */
 export function percentile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
@@ -16,7 +16,7 @@ export function sum(values: readonly number[]): number {
   return values.reduce((total, value) => total + value, 0);
 }
 
-/** A count made larger or smaller with the length of the run. */
+/** A number of repetitions, scaled with the length of the run. */
 export function scaled(count: number, scale: number, atLeast: number): number {
   return Math.max(atLeast, Math.round(count * scale));
 }

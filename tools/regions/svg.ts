@@ -1,4 +1,4 @@
-/** The little of SVG that a plot needs. Colours are classes, so that the style sheet can choose them for dark pages. */
+/** Basic SVG elements for plots. Colours are classes, so that the style sheet can change them for dark pages. */
 
 export interface Frame {
   readonly left: number;
@@ -10,7 +10,7 @@ export interface Frame {
 export interface Axis {
   readonly title: string;
   readonly ticks: readonly { readonly at: number; readonly label: string }[];
-  /** From a value to a coordinate of the drawing. */
+  /** Converts a value to a coordinate of the drawing. */
   readonly place: (value: number) => number;
 }
 
@@ -32,7 +32,7 @@ export function line(x1: number, y1: number, x2: number, y2: number, style: stri
   return element('line', { x1, y1, x2, y2, class: style });
 }
 
-/** Circles of one style, hollow or filled by it. */
+/** Circles of one style. */
 export function dots(points: readonly (readonly [x: number, y: number])[], radius: number, style: string): string {
   const circles = points.map(([x, y]) => element('circle', { cx: x, cy: y, r: radius }));
   return element('g', { class: style }, circles.join(''));
@@ -47,7 +47,7 @@ export function logarithmic(from: number, to: number, start: number, end: number
   return (value) => place(Math.log10(Math.min(to, Math.max(from, value))));
 }
 
-/** Grid, labels and titles of both axes. */
+/** Draws grid, labels and titles of both axes. */
 export function axes({ left, top, width, height }: Frame, x: Axis, y: Axis): string {
   const [right, bottom] = [left + width, top + height];
   return [

@@ -1,14 +1,14 @@
 import type { RegionLatency } from './latency.ts';
 import { type Level, LOCAL_LIMIT } from './overshoot.ts';
 import type { Path } from './paths.ts';
-import type { Held } from './promises.ts';
+import type { PromiseCheck } from './promises.ts';
 import { greatest, least, percentile, sum } from './statistics.ts';
 import { STRICT_LIMIT, type StrictResult } from './strict.ts';
 
-/** What a person reads. */
+/** The printed tables. */
 
 export function latencyTable(regions: readonly RegionLatency[]): string {
-  const head = ['ms', 'injected', 'liveness p50', 'p99', 'local p50', 'p99', 'strict p50', 'p99'];
+  const head = ['ms', 'added delay', 'liveness p50', 'p99', 'local p50', 'p99', 'strict p50', 'p99'];
   const rows = regions.map(({ region, delayMs, liveness, local, strict }) => [
     region,
     String(delayMs),
@@ -19,13 +19,18 @@ export function latencyTable(regions: readonly RegionLatency[]): string {
 
 export function strictTable({ full, leastAdmitted, mostAdmitted, leastAsked }: StrictResult, names: readonly string[]) {
   const mean = (region: number): number => sum(full.map(({ admitted }) => admitted[region] ?? 0)) / full.length;
-  const head = ['full windows', 'asked', 'limit', 'admitted', ...names];
-  const cells = [String(full.length), `>= ${leastAsked}`, String(STRICT_LIMIT), range(leastAdmitted, mostAdmitted)];
+  const head = ['windows', 'requests in each', 'limit', 'admitted in each', ...names];
+  const cells = [
+    String(full.length),
+    `at least ${leastAsked}`,
+    String(STRICT_LIMIT),
+    range(leastAdmitted, mostAdmitted),
+  ];
   return table([head, [...cells, ...names.map((_, i) => mean(i).toFixed(1))]]);
 }
 
 export function overshootTable(levels: readonly Level[], nodes: number): string {
-  const head = ['limit reached in', 'requests/s', 'limit', 'admitted', 'bound', 'over: median', 'most'];
+  const head = ['limit reached in', 'requests/s', 'limit', 'admitted', 'hard bound', 'exceeded: median', 'most'];
   const rows = levels.map((level) => {
     const admitted = level.trials.map((trial) => sum(trial.admitted));
     return [
@@ -41,12 +46,12 @@ export function overshootTable(levels: readonly Level[], nodes: number): string 
   return table([head, ...rows]);
 }
 
-/** By how much of the local limit it is exceeded. */
+/** By how many percent the local limit is exceeded. */
 export function percentOver(admitted: number): number {
   return (admitted / LOCAL_LIMIT - 1) * 100;
 }
 
-/** A row for each region it was done in, a column for each it was seen in: `p50 / max`. */
+/** One row for each region where it was done, one column for each region where it was seen: `p50 / max`. */
 export function pathTable(paths: readonly Path[], names: readonly string[], done: string, seen: string): string {
   const head = ['ms, p50 / max', ...names.map((name) => `${seen} ${name}`), 'p50', 'p99', 'max', 'samples'];
   const rows = names.map((from) => {
@@ -65,10 +70,10 @@ function overall(paths: readonly Path[]): string[] {
   return [percentile(times, 0.5), percentile(times, 0.99), greatest(times), times.length].map(whole);
 }
 
-export function promiseTable(held: readonly Held[]): string {
+export function promiseTable(checks: readonly PromiseCheck[]): string {
   return table([
     ['promise', 'measured', ''],
-    ...held.map(({ promise, measured, isKept }) => [promise, measured, isKept ? 'kept' : 'BROKEN']),
+    ...checks.map(({ promise, measured, isKept }) => [promise, measured, isKept ? 'kept' : 'BROKEN']),
   ]);
 }
 
@@ -80,7 +85,7 @@ function whole(value: number): string {
   return value.toFixed(0);
 }
 
-/** Columns as wide as their widest cell: the first to the left, the others to the right. */
+/** Aligned columns: the first to the left, the others to the right. */
 function table(rows: readonly (readonly string[])[]): string {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((cells) => cells[column]?.length ?? 0)));
   return rows

@@ -20,9 +20,9 @@ function errorsTable(): string {
   return ['| Code | Status | When |', '|---|---|---|', ...rows].join('\n');
 }
 
-/** The page with its generated part made anew. */
+/** The page with its generated part replaced. */
 export function regenerate(page: string, part: string): string {
   const [head, tail] = [/^[\s\S]*<!-- made from .* -->\n/.exec(page)?.[0], /\n<!-- end -->[\s\S]*$/.exec(page)?.[0]];
-  if (head === undefined || tail === undefined) throw new Error('the page has no generated part');
+  if (head === undefined || tail === undefined) throw new Error('The page has no generated part.');
   return head + part + tail;
 }

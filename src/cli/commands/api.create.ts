@@ -5,7 +5,7 @@ import { jsonLine, record } from '../output/show.ts';
 
 export const apiCreate: Command = {
   name: 'api create',
-  summary: 'Make an api: a group of keys that belong to one of your services.',
+  summary: 'Create an api: a group of keys for one of your services.',
   operands: ['NAME'],
   flags: {},
   examples: ['keystile api create payments'],

@@ -16,22 +16,28 @@ interface Page {
   readonly cursor?: string;
 }
 
-/** What a change is shown in at the most; --json has all of it. */
-const MAX_SHOWN = 60;
+/** Longer changes are cut at this many characters. --json shows all of a change. */
+const MAX_CHANGE_LENGTH = 60;
 
 export const audit: Command = {
   name: 'audit',
-  summary: 'List what was changed, by whom and from where, newest first.',
+  summary: 'List changes, newest first: who changed what, when and from where.',
   operands: [],
   flags: {
-    actor: { value: 'ID', meaning: 'Only what this root key did; cli and system are the program itself.' },
-    action: { value: 'ACTION', meaning: 'Only this, such as key.delete.' },
-    target: { value: 'ID', meaning: 'Only what was done to this.' },
-    since: { value: 'TIME', meaning: 'From here on: unix milliseconds or a date such as 2030-12-31.' },
-    until: { value: 'TIME', meaning: 'Up to here.' },
-    limit: { value: '1..100', meaning: 'Events on a page.' },
-    cursor: { value: 'CURSOR', meaning: 'Where the page before this one ended.' },
-    all: { value: null, meaning: 'All pages.' },
+    actor: {
+      value: 'ID',
+      meaning: 'Only changes by this root key. cli is the command line, system is the service itself.',
+    },
+    action: { value: 'ACTION', meaning: 'Only this action, such as key.delete.' },
+    target: { value: 'ID', meaning: 'Only changes of this object.' },
+    since: {
+      value: 'TIME',
+      meaning: 'Only changes from this time on: unix milliseconds or a date such as 2030-12-31.',
+    },
+    until: { value: 'TIME', meaning: 'Only changes before this time.' },
+    limit: { value: '1..100', meaning: 'Number of events on a page.' },
+    cursor: { value: 'CURSOR', meaning: 'Continue after a page: the cursor that it printed.' },
+    all: { value: null, meaning: 'List all pages.' },
   },
   examples: ['keystile audit --target key_1Jm8ZtYh4mRr6GjK8uTx3S', 'keystile audit --since 2030-12-31 --all --json'],
   async run(call) {
@@ -78,19 +84,19 @@ function pageText({ events, cursor }: Page): string {
     event.origin ?? '',
     changeText(event),
   ]);
-  const more = cursor === undefined ? '' : `more with --cursor ${visible(cursor)}, or --all\n`;
+  const more = cursor === undefined ? '' : `Next page: --cursor ${visible(cursor)}. All pages: --all.\n`;
   return `${table(['TIME', 'ACTOR', 'ACTION', 'TARGET', 'FROM', 'CHANGE'], rows)}${more}`;
 }
 
-/** `enabled: true -> false`; of what was made or is gone, its facts. */
+/** A change as `enabled: true -> false`. For a new or deleted object, its fields. */
 function changeText({ before, after }: Event): string {
   const [old, now] = [before as Record<string, unknown> | undefined, after as Record<string, unknown> | undefined];
   const names = [...new Set([...Object.keys(old ?? {}), ...Object.keys(now ?? {})])];
   const isChange = old !== undefined && now !== undefined;
-  const parts = names.map((name) => {
-    const told = JSON.stringify((now ?? old)?.[name] ?? null);
-    return isChange ? `${name}: ${JSON.stringify(old[name] ?? null)} -> ${told}` : `${name}: ${told}`;
+  const fields = names.map((name) => {
+    const value = JSON.stringify((now ?? old)?.[name] ?? null);
+    return isChange ? `${name}: ${JSON.stringify(old[name] ?? null)} -> ${value}` : `${name}: ${value}`;
   });
-  const text = parts.join(', ');
-  return text.length <= MAX_SHOWN ? text : `${text.slice(0, MAX_SHOWN - 3)}...`;
+  const text = fields.join(', ');
+  return text.length <= MAX_CHANGE_LENGTH ? text : `${text.slice(0, MAX_CHANGE_LENGTH - 3)}...`;
 }

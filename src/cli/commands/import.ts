@@ -16,22 +16,25 @@ import { importRows } from '../import/run.ts';
 import { KeySender } from '../import/send.ts';
 import { BEGINNING, type Counts, StateFile, subjectOf } from '../import/state.ts';
 import type { Io } from '../io.ts';
-import { reachService } from '../findService.ts';
+import { findService } from '../findService.ts';
 import { loadRootKey } from '../secrets.ts';
 import { readSettings, STDIN } from '../settings.ts';
 import { jsonLine, record } from '../output/show.ts';
 
 const EXTENSIONS: Readonly<Record<string, Format>> = { csv: 'csv', jsonl: 'jsonl', ndjson: 'jsonl', json: 'jsonl' };
-/** Where the report of a pipe is written. */
+/** The report of failed rows, when the keys come from standard input. */
 const PIPE_REPORT = 'import.failed.jsonl';
 
 export const importKeys: Command = {
   name: 'import',
-  summary: 'Import keys that were made elsewhere, from CSV or JSON lines. Cut short, the same command goes on.',
+  summary: 'Import keys of another system from CSV or JSON lines. After an interruption, the same command continues.',
   operands: ['FILE'],
   flags: {
-    api: { value: 'ID', meaning: 'The api of rows that name none.' },
-    format: { value: 'csv|jsonl', meaning: 'How the file is written, when its name does not tell; needed with -.' },
+    api: { value: 'ID', meaning: 'The api for rows that do not name one.' },
+    format: {
+      value: 'csv|jsonl',
+      meaning: 'Format of the file. Required for -, and when the file name does not show it.',
+    },
   },
   examples: [
     'keystile import keys.csv --api api_1Jm8ZtXg3kPp5FhJ9sQw2R',
@@ -41,16 +44,18 @@ export const importKeys: Command = {
     const { io, flags, isJson } = call;
     const [path = ''] = call.operands;
     if (path === STDIN && flags.text('root-key') === STDIN)
-      throw misused('The keys and the root key cannot both come from standard input.');
+      throw misused(
+        'The keys and the root key cannot both come from standard input. Set KEYSTILE_ROOT_KEY or KEYSTILE_ROOT_KEY_FILE.',
+      );
     const format = toFormat(path, flags);
     if (path !== STDIN) checkReadable(path);
     const { config } = await readSettings(io, flags);
     const rootKey = await loadRootKey(io, config);
-    const reached = await reachService(config);
-    const target = targetOf(config, reached.url);
-    const done = await usingService(reached, rootKey, (ask) => importAll(call, ask, { path, format, target }));
+    const connection = await findService(config);
+    const target = targetOf(config, connection.url);
+    const done = await usingService(connection, rootKey, (ask) => importAll(call, ask, { path, format, target }));
     io.out(isJson ? jsonLine(summary(done)) : summaryText(done));
-    if (done.counts.failed > 0 && !isJson) io.err(`What failed and why is in ${done.reportPath}.\n`);
+    if (done.counts.failed > 0 && !isJson) io.err(`${done.reportPath} lists the rows that failed, with the reason.\n`);
     return done.counts.failed === 0 ? EXIT.OK : EXIT.FAILED;
   },
 };
@@ -69,7 +74,7 @@ async function importAll(
   const apiId = flags.text('api') ?? null;
   const state = isPipe ? null : new StateFile(`${path}.keystile-import`, subjectOf(path, { target, apiId, format }));
   const from = state?.find() ?? BEGINNING;
-  if (from.offset > 0 && !isJson) io.err(`Going on after ${from.imported + from.present + from.failed} keys.\n`);
+  if (from.offset > 0 && !isJson) io.err(`Continuing after ${from.imported + from.present + from.failed} keys.\n`);
   state?.save(from);
   const report = new FailureReport(isPipe ? PIPE_REPORT : `${path}.failed.jsonl`, from.reportBytes);
   const progress = new Progress(isJson ? { ...io, err: () => {} } : io, isPipe ? null : statSync(path).size);
@@ -80,7 +85,7 @@ async function importAll(
     state?.remove();
     return { counts, reportPath: report.path };
   } catch (error) {
-    // Nothing was settled: there is nothing to go on from.
+    // No batch is complete, so there is no progress to continue from.
     if ((state?.find()?.offset ?? 0) > 0) throw withHint(error);
     state?.remove();
     throw error;
@@ -92,7 +97,7 @@ async function importAll(
 
 function withHint(error: unknown): unknown {
   if (!(error instanceof Failure)) return error;
-  const hint = 'The import is not at its end; the same command goes on from here.';
+  const hint = 'The import is not complete. Run the same command again to continue.';
   return new Failure(error.exitCode, [...error.lines, hint], error.details);
 }
 
@@ -103,7 +108,9 @@ function toFormat(path: string, flags: Flags): Format {
   const extension = /\.(\w+)$/.exec(path)?.[1]?.toLowerCase() ?? '';
   const format = Object.hasOwn(EXTENSIONS, extension) ? EXTENSIONS[extension] : undefined;
   if (format === undefined)
-    throw misused('The name of the file does not tell its format. Give --format csv or --format jsonl.');
+    throw misused(
+      `${path === STDIN ? 'Standard input' : `The file name ${JSON.stringify(path)}`} does not show a format. Give --format csv or --format jsonl.`,
+    );
   return format;
 }
 
@@ -116,9 +123,9 @@ function checkReadable(path: string): void {
   throw failed(`${path} is not a file.`);
 }
 
-/** Where the keys go: a server by its address, a data folder that no server owns by its path. */
-function targetOf({ url, data }: Config, reachedUrl: string): string {
-  return url ?? `${reachedUrl} ${resolve(data)}`;
+/** Identifies where the keys go: KEYSTILE_URL, or the address that was found with the path of the data folder. */
+function targetOf({ url, data }: Config, foundUrl: string): string {
+  return url ?? `${foundUrl} ${resolve(data)}`;
 }
 
 async function* stdinOf(io: Io): AsyncGenerator<Uint8Array> {

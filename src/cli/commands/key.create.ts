@@ -8,13 +8,13 @@ import { jsonLine, record } from '../output/show.ts';
 
 export const keyCreate: Command = {
   name: 'key create',
-  summary: 'Make a key. Its secret is shown this once.',
+  summary: 'Create a key. Its secret is shown only once.',
   operands: [],
   flags: {
-    api: { value: 'ID', meaning: 'The api that it belongs to (needed).' },
-    prefix: { value: 'TEXT', meaning: 'What the key begins with.' },
-    'byte-length': { value: '16..255', meaning: 'Random bytes in it.' },
-    disabled: { value: null, meaning: 'Not valid until it is enabled.' },
+    api: { value: 'ID', meaning: 'The api that the key belongs to (required).' },
+    prefix: { value: 'TEXT', meaning: 'Text that the key starts with.' },
+    'byte-length': { value: '16..255', meaning: 'Number of random bytes in the key.' },
+    disabled: { value: null, meaning: 'Create the key disabled.' },
     ...KEY_FIELD_FLAGS,
   },
   examples: [
@@ -42,7 +42,7 @@ export const keyCreate: Command = {
             ['id', created.keyId],
           ]),
     );
-    if (!isJson) io.err('The key is shown this once: keep it now.\n');
+    if (!isJson) io.err('This key is shown only once. Store it now.\n');
     return EXIT.OK;
   },
 };

@@ -5,9 +5,9 @@ import { jsonLine, visible } from '../output/show.ts';
 
 export const keyDelete: Command = {
   name: 'key delete',
-  summary: 'Delete a key: from the answer on no verification finds it.',
+  summary: 'Delete a key. It is not valid any more as soon as the command answers.',
   operands: ['ID'],
-  flags: { permanent: { value: null, meaning: 'Remove its record too.' } },
+  flags: { permanent: { value: null, meaning: 'Remove the record of the key too.' } },
   examples: ['keystile key delete key_1Jm8ZtYh4mRr6GjK8uTx3S'],
   async run(call) {
     const [keyId = ''] = call.operands;

@@ -6,7 +6,7 @@ import { jsonLine } from '../output/show.ts';
 
 export const keyGet: Command = {
   name: 'key get',
-  summary: 'Show one key. Its secret is not stored and cannot be shown.',
+  summary: 'Show a key. Its secret is not stored and cannot be shown again.',
   operands: ['ID'],
   flags: {},
   examples: ['keystile key get key_1Jm8ZtYh4mRr6GjK8uTx3S'],

@@ -19,11 +19,11 @@ export const keyList: Command = {
   summary: 'List the keys of an api, oldest first.',
   operands: [],
   flags: {
-    api: { value: 'ID', meaning: 'The api (needed).' },
+    api: { value: 'ID', meaning: 'The api of the keys (required).' },
     owner: { value: 'ID', meaning: 'Only the keys of this owner.' },
-    limit: { value: '1..100', meaning: 'Keys on a page.' },
-    cursor: { value: 'CURSOR', meaning: 'Where the page before this one ended.' },
-    all: { value: null, meaning: 'All pages.' },
+    limit: { value: '1..100', meaning: 'Number of keys on a page.' },
+    cursor: { value: 'CURSOR', meaning: 'Continue after a page: the cursor that it printed.' },
+    all: { value: null, meaning: 'List all pages.' },
   },
   examples: [
     'keystile key list --api api_1Jm8ZtXg3kPp5FhJ9sQw2R --owner user_1234',
@@ -64,6 +64,6 @@ async function listAll(ask: Ask, query: object): Promise<Page> {
 }
 
 function pageText({ keys, total, cursor }: Page): string {
-  const more = cursor === undefined ? '' : `; more with --cursor ${visible(cursor)}, or --all`;
-  return `${keyTable(keys)}${keys.length} of ${total}${more}\n`;
+  const more = cursor === undefined ? '' : ` Next page: --cursor ${visible(cursor)}. All pages: --all.`;
+  return `${keyTable(keys)}${keys.length} of ${total} keys.${more}\n`;
 }

@@ -8,13 +8,13 @@ import { jsonLine, visible } from '../output/show.ts';
 
 export const keyUpdate: Command = {
   name: 'key update',
-  summary: 'Change a key: only what is given changes.',
+  summary: 'Change a key. Only the given fields change.',
   operands: ['ID'],
   flags: {
     ...KEY_FIELD_FLAGS,
-    clear: { value: 'FIELD', meaning: `Unset a field: ${CLEARABLE_WORDS.join(', ')}.`, isRepeatable: true },
-    enable: { value: null, meaning: 'Let it be valid.' },
-    disable: { value: null, meaning: 'Not valid from the answer on.' },
+    clear: { value: 'FIELD', meaning: `Remove a field: ${CLEARABLE_WORDS.join(', ')}.`, isRepeatable: true },
+    enable: { value: null, meaning: 'Enable the key.' },
+    disable: { value: null, meaning: 'Disable the key. It is not valid any more as soon as the command answers.' },
   },
   examples: [
     'keystile key update key_1Jm8ZtYh4mRr6GjK8uTx3S --disable',
@@ -25,7 +25,7 @@ export const keyUpdate: Command = {
     const set = { ...toKeyFields(call.flags), ...toEnabled(call.flags) };
     const fields = { ...set, ...toClearedFields(call.flags.list('clear'), set) };
     if (Object.keys(fields).length === 0)
-      throw misused('key update needs at least one flag that changes something. See keystile key update --help.');
+      throw misused('key update needs at least one flag that changes the key. See keystile key update --help.');
     await withService(call, (ask) => ask('keys.updateKey', { keyId, ...fields }));
     call.io.out(call.isJson ? jsonLine({ keyId }) : `Updated ${visible(keyId)}.\n`);
     return EXIT.OK;

@@ -7,7 +7,7 @@ import type { Command } from '../command.ts';
 import { misused } from '../cliError.ts';
 import { countFlag } from '../flagValues.ts';
 import type { Flags } from '../flags.ts';
-import { reachService } from '../findService.ts';
+import { findService } from '../findService.ts';
 import { loadKey } from '../secrets.ts';
 import { KEY_VARIABLE, readSettings, STDIN } from '../settings.ts';
 import { jsonLine, record, showTime } from '../output/show.ts';
@@ -16,24 +16,24 @@ type Verdict = Static<(typeof verifyKey)['response']>;
 
 export const keyVerify: Command = {
   name: 'key verify',
-  summary: 'Verify a key as your service would: it spends what a request spends. Exit code 3 when it is not valid.',
+  summary: 'Verify a key as your service does. It spends what a request spends. Exit code 3: the key is not valid.',
   operands: ['[KEY]'],
   flags: {
-    cost: { value: 'N', meaning: 'Credits that this request takes; 1 when not given.' },
-    api: { value: 'ID', meaning: 'The api that it must belong to.' },
-    'idempotency-key': { value: 'ID', meaning: 'The same one again spends nothing more.' },
-    'client-ip': { value: 'ADDRESS', meaning: 'Whose request it is, for keys with addresses.' },
+    cost: { value: 'N', meaning: 'Credits that this request costs (default 1).' },
+    api: { value: 'ID', meaning: 'The api that the key must belong to.' },
+    'idempotency-key': { value: 'ID', meaning: 'A repeated request with the same value spends only once.' },
+    'client-ip': { value: 'ADDRESS', meaning: 'Address of the client, for keys that allow only some addresses.' },
   },
   examples: ['printf %s "$key" | keystile key verify', 'KEYSTILE_KEY=demo_... keystile key verify --cost 5 --json'],
   async run({ io, flags, operands, isJson }) {
     if (flags.text('root-key') === STDIN && operands[0] === STDIN)
-      throw misused('Only one secret can come from standard input.');
+      throw misused('Only one secret can come from standard input. Give the others as variables or files.');
     const { config, environment } = await readSettings(io, flags);
     const key = await loadKey(io, { operand: operands[0], variable: environment[KEY_VARIABLE] });
     const body = { key, ...toRequest(flags) };
-    // Verifying is open unless configured: a root key is sent when there is one, and asked of no one.
-    const reached = await reachService(config);
-    const verdict = await usingService(reached, config.rootKey, (ask) => ask<Verdict>('keys.verifyKey', body));
+    // By default verifying needs no root key. A configured root key is sent, and the user is never asked for one.
+    const connection = await findService(config);
+    const verdict = await usingService(connection, config.rootKey, (ask) => ask<Verdict>('keys.verifyKey', body));
     io.out(isJson ? jsonLine(verdict) : verdictRecord(verdict));
     return verdict.valid ? EXIT.OK : EXIT.NOT_VALID;
   },

@@ -14,18 +14,18 @@ export const nodes: Command = {
   async run({ io, flags, isJson }) {
     const { config } = await readSettings(io, flags);
     if (config.databaseUrl === null) {
-      const alone = 'The embedded database has one node. Nodes that share one need KEYSTILE_DATABASE_URL.\n';
-      io.out(isJson ? jsonLine({ nodes: [] }) : alone);
+      const embedded = 'The embedded database has one node. To run several nodes, set KEYSTILE_DATABASE_URL.\n';
+      io.out(isJson ? jsonLine({ nodes: [] }) : embedded);
       return EXIT.OK;
     }
-    const opened = await openNode(config, config.databaseUrl);
+    const node = await openNode(config, config.databaseUrl);
     try {
-      const { nowMs, nodes: found } = await opened.storage.listNodes();
-      const shown = found.map((node) => ({ ...node, isGone: nowMs - node.seenAtMs > GONE_AFTER_MS }));
+      const { nowMs, nodes: found } = await node.storage.listNodes();
+      const shown = found.map((each) => ({ ...each, isGone: nowMs - each.seenAtMs > GONE_AFTER_MS }));
       io.out(isJson ? jsonLine({ nodes: shown }) : nodeTable(shown, nowMs));
       return EXIT.OK;
     } finally {
-      await opened.close();
+      await node.close();
     }
   },
 };

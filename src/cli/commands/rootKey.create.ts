@@ -1,4 +1,5 @@
 import { MAX_NAME_LENGTH } from '../../core/bounds.ts';
+import { repeatable } from '../../core/errors.ts';
 import { ALL_RIGHTS } from '../../core/rights.ts';
 import { EXIT } from '../../serve/exitCodes.ts';
 import { wallClockMs } from '../../system.ts';
@@ -12,16 +13,16 @@ import { jsonLine, record, showTime } from '../output/show.ts';
 
 export const rootKeyCreate: Command = {
   name: 'root-key create',
-  summary: 'Make a root key. Its secret is shown this once.',
+  summary: 'Create a root key. Its secret is shown only once.',
   operands: [],
   flags: {
-    name: { value: 'TEXT', meaning: 'A name for people.' },
+    name: { value: 'TEXT', meaning: 'A name that helps people recognize the root key.' },
     right: {
       value: 'RIGHT',
-      meaning: 'What it may do, such as api.*.read_key; everything when none is given.',
+      meaning: 'What the root key may do, such as api.*.read_key (default: everything).',
       isRepeatable: true,
     },
-    expires: { value: 'TIME', meaning: 'Unix milliseconds or a date such as 2030-12-31.' },
+    expires: { value: 'TIME', meaning: 'When the root key expires: unix milliseconds or a date such as 2030-12-31.' },
   },
   examples: [
     'keystile root-key create --name deploy',
@@ -30,13 +31,14 @@ export const rootKeyCreate: Command = {
   async run({ io, flags, isJson }) {
     const name = flags.text('name') ?? null;
     if (name !== null && (name === '' || name.length > MAX_NAME_LENGTH))
-      throw misused(`--name must have 1 to ${MAX_NAME_LENGTH} characters.`);
+      throw misused(`--name must have 1 to ${MAX_NAME_LENGTH} characters, got ${name.length}.`);
     const expiresAtMs = timeFlag(flags, 'expires') ?? null;
-    if (expiresAtMs !== null && expiresAtMs <= wallClockMs()) throw misused('--expires must be in the future.');
+    if (expiresAtMs !== null && expiresAtMs <= wallClockMs())
+      throw misused(`--expires must be in the future, got ${repeatable(flags.text('expires') ?? '')}.`);
     const rights = flags.has('right') ? flags.list('right') : [ALL_RIGHTS];
     const { config } = await readSettings(io, flags);
     const answer = await askRootKeys(config, { command: 'create', input: { name, rights, expiresAtMs } });
-    if (!('created' in answer)) throw new Error('the answer to create is of another kind');
+    if (!('created' in answer)) throw new Error('the answer does not belong to the command create');
     const { created, secret } = answer;
     if (isJson) {
       const { id, ...rest } = rootKeyObject(created);
@@ -52,7 +54,7 @@ export const rootKeyCreate: Command = {
         ['expires', created.expiresAtMs === null ? 'never' : showTime(created.expiresAtMs)],
       ]),
     );
-    io.err('The root key is shown this once: keep it now.\n');
+    io.err('This root key is shown only once. Store it now.\n');
     return EXIT.OK;
   },
 };

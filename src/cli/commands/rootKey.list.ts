@@ -9,14 +9,14 @@ import { jsonLine, showTime, table } from '../output/show.ts';
 
 export const rootKeyList: Command = {
   name: 'root-key list',
-  summary: 'List the root keys, the revoked ones too.',
+  summary: 'List all root keys, including revoked ones.',
   operands: [],
   flags: {},
   examples: ['keystile root-key list', 'keystile root-key list --json'],
   async run({ io, flags, isJson }) {
     const { config } = await readSettings(io, flags);
     const answer = await askRootKeys(config, { command: 'list' });
-    if (!('rootKeys' in answer)) throw new Error('the answer to list is of another kind');
+    if (!('rootKeys' in answer)) throw new Error('the answer does not belong to the command list');
     const { rootKeys } = answer;
     io.out(isJson ? jsonLine({ rootKeys: rootKeys.map(rootKeyObject) }) : rootKeyTable(rootKeys));
     return EXIT.OK;

@@ -6,7 +6,7 @@ import { jsonLine, visible } from '../output/show.ts';
 
 export const rootKeyRevoke: Command = {
   name: 'root-key revoke',
-  summary: 'Revoke a root key, for good.',
+  summary: 'Revoke a root key permanently.',
   operands: ['ID'],
   flags: {},
   examples: ['keystile root-key revoke rk_1Jm8ZtXg3kPp5FhJ9sQw2R'],

@@ -9,15 +9,15 @@ import { jsonLine, record } from '../output/show.ts';
 
 export const serve: Command = {
   name: 'serve',
-  summary: 'Run the service until it is stopped (SIGTERM or Ctrl-C).',
+  summary: 'Run the service until SIGTERM or Ctrl-C stops it.',
   operands: [],
   flags: {
-    'show-config': { value: null, meaning: 'Print the configuration in force, secrets as ***, and stop there.' },
+    'show-config': { value: null, meaning: 'Print the configuration with secrets as ***, and exit.' },
   },
   examples: ['keystile serve --port 7879 --data /var/lib/keystile', 'keystile serve --env-file prod.env --show-config'],
   async run({ io, flags, isJson }) {
     if (isJson && !flags.has('show-config'))
-      throw misused('--json goes with --show-config here; --log-format json is for the log.');
+      throw misused('serve takes --json only with --show-config. For a JSON log, use --log-format json.');
     const { config, notes } = await readSettings(io, flags);
     for (const note of notes) io.err(`${note}\n`);
     if (flags.has('show-config')) {

@@ -2,7 +2,7 @@ import { nearestName } from '../../core/nearest.ts';
 import { failed } from '../cliError.ts';
 import { parseTime, TIME_WORDS } from '../flagValues.ts';
 
-/** How the text of a column is read: the value, or null when it is none. `words` says what it must be. */
+/** How the text of a cell is read. `read` returns the value, or null for wrong text. `words` describes right text. */
 interface Kind {
   readonly words: string;
   read(text: string): unknown;
@@ -36,7 +36,7 @@ const json: Kind = {
 
 const VARIANT = 'sha256_base64';
 
-/** The names are those of the fields; a dot leads inside. */
+/** Columns have the names of fields. A dot separates a field from a field inside it. */
 const COLUMNS: Readonly<Record<string, Kind>> = {
   apiId: text,
   plaintext: text,
@@ -68,30 +68,35 @@ const COLUMNS: Readonly<Record<string, Kind>> = {
   environment: text,
 };
 
-/** Refuses a header that cannot be meant: before anything is sent. */
+/** Refuses a wrong header before anything is sent. */
 export function checkHeader(names: readonly string[], hasApi: boolean): void {
   const problems: string[] = [];
   for (const [i, name] of names.entries()) {
-    if (names.indexOf(name) !== i) problems.push(`The column ${JSON.stringify(name)} stands twice in the header.`);
+    if (names.indexOf(name) !== i)
+      problems.push(`The header has the column ${JSON.stringify(name)} twice. Remove one of them.`);
     else if (!Object.hasOwn(COLUMNS, name)) problems.push(unknownColumn(name));
   }
   if (!['plaintext', 'hash', 'hash.value'].some((name) => names.includes(name))) {
-    problems.push('The header needs a column "plaintext" (the keys) or "hash" (their SHA-256 in base64).');
+    problems.push('The header needs a column "plaintext" (the keys) or "hash" (the SHA-256 of the keys in base64).');
   }
-  if (!hasApi && !names.includes('apiId')) problems.push('The header needs a column "apiId", or say --api ID for all.');
+  if (!hasApi && !names.includes('apiId'))
+    problems.push('The header needs a column "apiId". To use one api for all rows, give --api ID.');
   if (problems.length > 0) throw failed(...problems);
 }
 
-/** A file without a header begins with a key: what is no column name is shown only as far as it cannot be one. */
+/** A file without a header begins with a key. So an unknown name is shown only when it cannot be a key. */
 function unknownColumn(name: string): string {
   const near = nearestName(name, Object.keys(COLUMNS));
   const isWord = /^[A-Za-z][A-Za-z. ]{0,30}$/.test(name);
-  const shown = isWord ? `${JSON.stringify(name)} is no column` : 'The header has a column with a name that is none';
-  if (near !== null) return `${shown}; did you mean ${near}?`;
-  return `${shown}. There are: ${Object.keys(COLUMNS).join(', ')}.`;
+  const shown = isWord ? `Unknown column ${JSON.stringify(name)}.` : 'The header has an unknown column name.';
+  if (near !== null) return `${shown} Did you mean ${near}?`;
+  return `${shown} The first line must name columns. Known columns: ${Object.keys(COLUMNS).join(', ')}.`;
 }
 
-/** A row as the body of an import; an empty cell is absent. Answers the problems of all cells when there are any. */
+/**
+ * The fields of a row. An empty cell is an absent field. Returns a text with all problems when a cell is wrong; it never
+ * shows a cell, which may hold a key in the wrong column.
+ */
 export function toFields(names: readonly string[], cells: readonly string[]): object | string {
   const fields: Record<string, unknown> = {};
   const problems: string[] = [];
@@ -107,7 +112,7 @@ export function toFields(names: readonly string[], cells: readonly string[]): ob
   return withVariant(fields);
 }
 
-/** A digest is written without saying which: there is one variant. */
+/** Adds the variant of a digest when it is absent: there is only one. */
 export function withVariant(fields: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const { hash } = fields;
   if (typeof hash === 'string') return { ...fields, hash: { value: hash, variant: VARIANT } };

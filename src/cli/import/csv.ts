@@ -1,18 +1,18 @@
 import type { Line } from './lines.ts';
 
-/** A record of a CSV file (RFC 4180), by the line on which it begins. */
+/** A record of a CSV file (RFC 4180). `line` is the line on which it begins. */
 export interface CsvRecord {
   readonly line: number;
   readonly endOffset: number;
   readonly fields: readonly string[];
-  /** Why it cannot be read; null = it can. */
+  /** Why the record cannot be read. Null: it can. */
   readonly problem: string | null;
 }
 
-/** Lines of one record at the most: a quote that is not closed must not take the rest of the file with it. */
+/** The largest number of lines in a record, so that an unclosed quote does not swallow the rest of the file. */
 const MAX_RECORD_LINES = 100;
 
-/** Reads records. One that is broken costs its first line alone: what follows is read anew. */
+/** Reads records. A broken record loses only its first line: the lines after it are read again. */
 export class CsvReader {
   readonly #lines: AsyncIterator<Line>;
   #queued: Line[] = [];
@@ -21,7 +21,7 @@ export class CsvReader {
     this.#lines = lines;
   }
 
-  /** The next record with so many fields (null = any number); null at the end. Empty lines are passed over. */
+  /** The next record, which must have `width` fields (null: any number). Null at the end. Empty lines are skipped. */
   async read(width: number | null): Promise<CsvRecord | null> {
     for (;;) {
       const first = await this.#next();
@@ -59,15 +59,15 @@ export class CsvReader {
 }
 
 const OPEN = 'a quote is not closed';
-const LOOSE = 'a quote stands inside a field that does not begin with one';
+const LOOSE = 'a field contains a quote but does not start with one';
 
 function problemOf(parsed: readonly string[] | string, width: number | null): string | null {
   if (typeof parsed === 'string') return parsed;
   if (width === null || parsed.length === width) return null;
-  return `has ${parsed.length} fields, and the header has ${width}`;
+  return `the row has ${parsed.length} fields, but the header has ${width}`;
 }
 
-/** The fields of a record, or what is wrong with it. */
+/** The fields of a record, or its problem. */
 function parseRecord(text: string): string[] | typeof OPEN | typeof LOOSE {
   const fields: string[] = [];
   let i = 0;
@@ -90,7 +90,7 @@ function parseRecord(text: string): string[] | typeof OPEN | typeof LOOSE {
   }
 }
 
-/** A doubled quote stands for one in the field. */
+/** Two quotes in a row mean one quote inside the field. */
 function closingQuote(text: string, from: number): number {
   for (let i = text.indexOf('"', from); i !== -1; i = text.indexOf('"', i + 2)) {
     if (text[i + 1] !== '"') return i;

@@ -1,19 +1,19 @@
-/** A line without its end. */
+/** A line without its line break. */
 export interface Line {
   readonly number: number;
-  /** Bytes from the beginning up to and with its end. */
+  /** Number of bytes from the start of the file to the end of this line, line break included. */
   readonly endOffset: number;
   readonly text: string;
-  /** Why it cannot be read; null = it can. */
+  /** Why the line cannot be read. Null: it can. */
   readonly problem: string | null;
 }
 
-/** Longer lines are passed over: the file is never held in memory. */
+/** Longer lines are skipped, so that memory stays bounded. */
 const MAX_LINE_BYTES = 1024 * 1024;
 const NEWLINE = 0x0a;
 const BYTE_ORDER_MARK = '\ufeff';
 
-/** The lines of a text; of those that end at `skipTo` or before only the first, which may be a header. */
+/** The lines that end after `skipTo`, and always the first line, which may be a header. */
 export async function* readLines(chunks: AsyncIterable<Uint8Array>, skipTo: number): AsyncGenerator<Line> {
   const carried = new Carried();
   let offset = 0;
@@ -33,7 +33,7 @@ export async function* readLines(chunks: AsyncIterable<Uint8Array>, skipTo: numb
   if (!carried.isEmpty && offset > skipTo) yield carried.take(number + 1, offset);
 }
 
-/** The pieces of the line that is being read. */
+/** The chunks of the line that is being read. */
 class Carried {
   #pieces: Uint8Array[] = [];
   #bytes = 0;
@@ -56,14 +56,14 @@ class Carried {
   take(number: number, endOffset: number): Line {
     const [pieces, isTooLong] = [this.#pieces, this.#bytes > MAX_LINE_BYTES];
     this.drop();
-    if (isTooLong) return { number, endOffset, text: '', problem: `is longer than ${MAX_LINE_BYTES} bytes` };
+    if (isTooLong) return { number, endOffset, text: '', problem: `the line is longer than ${MAX_LINE_BYTES} bytes` };
     try {
       const bytes = pieces.length === 1 ? pieces[0] : Buffer.concat(pieces);
       const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
       const body = number === 1 && text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text;
       return { number, endOffset, text: body.endsWith('\r') ? body.slice(0, -1) : body, problem: null };
     } catch {
-      return { number, endOffset, text: '', problem: 'is not valid UTF-8' };
+      return { number, endOffset, text: '', problem: 'the line is not valid UTF-8' };
     }
   }
 }

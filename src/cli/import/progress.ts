@@ -3,15 +3,15 @@ import type { Io } from '../io.ts';
 import type { Counts } from './state.ts';
 
 const BAR_WIDTH = 30;
-/** A terminal is written to no more often than a person can read. */
+/** The shortest time between two updates on a terminal. */
 const REDRAW_MS = 100;
-/** Without a terminal there is a line for each tenth of the file, or for so many keys of a pipe. */
-const KEYS_A_LINE = 100_000;
+/** Without a terminal, a line is written for each tenth of a file, or for this many keys from a pipe. */
+const KEYS_PER_LINE = 100_000;
 
-/** How far the import is, on standard error. */
+/** Shows the progress of an import on standard error. */
 export class Progress {
   readonly #io: Io;
-  /** Of the whole file; null = not known. */
+  /** Size of the file. Null: unknown. */
   readonly #totalBytes: number | null;
   readonly #startedAtMs = monotonicMs();
   #before = 0;
@@ -28,7 +28,7 @@ export class Progress {
     else this.#print(counts, offset);
   }
 
-  /** Leaves the line that was drawn. */
+  /** Ends the line that was drawn. */
   end(): void {
     if (this.#io.isTerminal && this.#drawnAtMs > -Infinity) this.#io.err('\n');
   }
@@ -41,14 +41,14 @@ export class Progress {
     this.#drawnAtMs = nowMs;
     const perSecond = Math.round(((sum(counts) - this.#before) * 1000) / Math.max(1, nowMs - this.#startedAtMs));
     const bar = this.#totalBytes === null ? '' : `${barOf(offset / this.#totalBytes)}  `;
-    // Clears what a longer line has left.
+    // The escape sequence clears the rest of a longer line.
     this.#io.err(`\r${bar}${words(counts)}  ${perSecond}/s\u001b[K`);
   }
 
   #print(counts: Counts, offset: number): void {
     const step =
       this.#totalBytes === null
-        ? Math.floor(sum(counts) / KEYS_A_LINE)
+        ? Math.floor(sum(counts) / KEYS_PER_LINE)
         : Math.floor((offset * 10) / Math.max(1, this.#totalBytes));
     const isFirst = this.#step === null;
     if (step === this.#step) return;
@@ -62,9 +62,9 @@ function sum({ imported, present, failed }: Counts): number {
   return imported + present + failed;
 }
 
-function barOf(part: number): string {
-  const filled = Math.min(BAR_WIDTH, Math.floor(part * BAR_WIDTH));
-  return `[${'#'.repeat(filled)}${'.'.repeat(BAR_WIDTH - filled)}] ${Math.floor(part * 100)}%`;
+function barOf(share: number): string {
+  const filled = Math.min(BAR_WIDTH, Math.floor(share * BAR_WIDTH));
+  return `[${'#'.repeat(filled)}${'.'.repeat(BAR_WIDTH - filled)}] ${Math.floor(share * 100)}%`;
 }
 
 function words({ imported, present, failed }: Counts): string {

@@ -2,17 +2,17 @@ import { closeSync, existsSync, openSync, rmSync, truncateSync, writeSync } from
 
 import { failed } from '../cliError.ts';
 
-/** What failed and why, a line of JSON each: the number of the line and the reason, never the key. */
+/** The rows that failed, one line of JSON each: the line number and the reason, never the key. */
 export class FailureReport {
   readonly path: string;
   #file: number | null = null;
   #bytes: number;
 
-  /** Goes on after the first `bytes`, which an import that was cut short has left. */
+  /** Keeps the first `bytes` of a report that an interrupted import has left. */
   constructor(path: string, bytes: number) {
     this.path = path;
     this.#bytes = bytes > 0 && existsSync(path) ? bytes : 0;
-    // What was written after the mark is found and written again.
+    // Rows reported after the last saved progress are sent and reported again.
     if (this.#bytes === 0) rmSync(path, { force: true });
     else truncateSync(path, bytes);
   }
@@ -37,7 +37,7 @@ export class FailureReport {
       return openSync(this.path, this.#bytes === 0 ? 'w' : 'r+', 0o600);
     } catch (error) {
       const code = (error as { code?: string }).code ?? String(error);
-      throw failed(`What failed cannot be written to ${this.path} (${code}).`);
+      throw failed(`The report of failed rows cannot be written to ${this.path} (${code}).`);
     }
   }
 }

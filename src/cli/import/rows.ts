@@ -3,7 +3,7 @@ import { checkHeader, toFields, withVariant } from './columns.ts';
 import { CsvReader } from './csv.ts';
 import type { Line } from './lines.ts';
 
-/** One key of the file, or why there is none on this line. */
+/** One key of the file, or the problem of its line. */
 export interface Row {
   readonly line: number;
   readonly endOffset: number;
@@ -15,9 +15,9 @@ export type Format = 'csv' | 'jsonl';
 
 export interface Reading {
   readonly format: Format;
-  /** For rows that name none. */
+  /** The api of rows that do not name one. */
   readonly apiId: string | null;
-  /** Rows that end here or before were seen to already. */
+  /** Rows that end at this offset or before are already done. */
   readonly skipTo: number;
 }
 
@@ -36,7 +36,7 @@ function withApi(key: Readonly<Record<string, unknown>>, apiId: string | null): 
 async function* csvRows(lines: AsyncGenerator<Line>, { apiId }: Reading): AsyncGenerator<Row> {
   const reader = new CsvReader(lines);
   const header = await reader.read(null);
-  if (header === null) throw failed('The file is empty: a header line with the names of the columns is needed.');
+  if (header === null) throw failed('The file is empty. Its first line must name the columns.');
   if (header.problem !== null) throw failed(`The header cannot be read (${header.problem}).`);
   const names = header.fields.map((name) => name.trim());
   checkHeader(names, apiId !== null);
@@ -55,18 +55,18 @@ async function* jsonRows(lines: AsyncGenerator<Line>): AsyncGenerator<Row> {
   }
 }
 
-/** What the parser says of a broken line would show a part of it, and that may be of a key. */
+/** The error of the parser is not shown: it quotes the line, which may contain a key. */
 function toKey(text: string): Pick<Row, 'key' | 'problem'> {
   try {
     const value = JSON.parse(text) as unknown;
     if (isObject(value)) return { key: withVariant(withoutNulls(value)), problem: '' };
-    return { key: null, problem: 'is JSON, but no object' };
+    return { key: null, problem: 'the line is JSON, but not an object' };
   } catch {
-    return { key: null, problem: 'is not valid JSON' };
+    return { key: null, problem: 'the line is not valid JSON' };
   }
 }
 
-/** What a database writes of an empty column is absent; metadata may hold nulls of its own. */
+/** Removes fields that are null, as databases export empty columns. Metadata keeps its nulls. */
 function withoutNulls(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const kept: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(fields)) {

@@ -4,17 +4,17 @@ import type { Row } from './rows.ts';
 import type { KeySender, Outcome } from './send.ts';
 import type { Counts, Mark, StateFile } from './state.ts';
 
-/** Keys of one request at the most, and bytes of the file that they stand for. */
+/** The largest number of keys in one request, and of file bytes that they come from. */
 const BATCH_KEYS = 100;
 const BATCH_BYTES = 1024 * 1024;
-/** Requests that are under way at one time. */
-const IN_FLIGHT = 4;
+/** The number of requests in flight at one time. */
+const MAX_IN_FLIGHT = 4;
 
-export interface ImportParts {
+export interface ImportContext {
   readonly sender: KeySender;
   readonly report: FailureReport;
   readonly progress: Progress;
-  /** null: nothing is kept to go on from. */
+  /** Null: progress is not saved. */
   readonly state: StateFile | null;
   readonly from: Mark;
 }
@@ -25,21 +25,22 @@ interface Sent {
 }
 
 /**
- * Sends all rows, a few batches at a time. They are settled in the order of the file: what is before the mark in the state file has
- * met its end, and of what is behind it what was stored already is recognised when it is sent again.
+ * Sends all rows, a few batches at a time. Batches are completed in the order of the file: all rows before the mark in the
+ * state file are done. After an interruption, rows after the mark are sent again, and the service recognises those that it
+ * has already stored.
  */
-export async function importRows(rows: AsyncGenerator<Row>, parts: ImportParts): Promise<Counts> {
-  const underWay: Sent[] = [];
-  let mark = parts.from;
+export async function importRows(rows: AsyncGenerator<Row>, context: ImportContext): Promise<Counts> {
+  const inFlight: Sent[] = [];
+  let mark = context.from;
   try {
     for await (const batch of batchesOf(rows)) {
-      const first = underWay.length < IN_FLIGHT ? undefined : underWay.shift();
-      if (first !== undefined) mark = await settle(first, mark, parts);
-      underWay.push(send(batch, parts.sender));
+      const first = inFlight.length < MAX_IN_FLIGHT ? undefined : inFlight.shift();
+      if (first !== undefined) mark = await complete(first, mark, context);
+      inFlight.push(send(batch, context.sender));
     }
-    for (const sent of underWay) mark = await settle(sent, mark, parts);
+    for (const sent of inFlight) mark = await complete(sent, mark, context);
   } finally {
-    await Promise.allSettled(underWay.map(({ outcomes }) => outcomes));
+    await Promise.allSettled(inFlight.map(({ outcomes }) => outcomes));
   }
   return mark;
 }
@@ -60,31 +61,31 @@ async function* batchesOf(rows: AsyncGenerator<Row>): AsyncGenerator<Row[]> {
 
 function send(rows: readonly Row[], sender: KeySender): Sent {
   const outcomes = sender.send(rows.flatMap(({ key }) => (key === null ? [] : [key])));
-  // It is waited for in its turn; until then a failure of it is nobody's surprise.
+  // `complete` awaits the outcomes later and reports a failure. Until then it must not count as an unhandled rejection.
   outcomes.catch(() => undefined);
   return { rows, outcomes };
 }
 
-async function settle({ rows, outcomes }: Sent, before: Mark, parts: ImportParts): Promise<Mark> {
+async function complete({ rows, outcomes }: Sent, before: Mark, context: ImportContext): Promise<Mark> {
   const found = await outcomes;
   const counts = { imported: before.imported, present: before.present, failed: before.failed };
-  let place = 0;
+  let sent = 0;
   for (const row of rows) {
-    const outcome = row.key === null ? { failed: row.problem } : (found[place++] ?? 'imported');
+    const outcome = row.key === null ? { failed: row.problem } : (found[sent++] ?? 'imported');
     if (typeof outcome === 'string') counts[outcome]++;
     else {
       counts.failed++;
-      parts.report.add(row.line, withoutKey(outcome.failed, row.key));
+      context.report.add(row.line, withoutKey(outcome.failed, row.key));
     }
   }
   const offset = rows.at(-1)?.endOffset ?? before.offset;
-  const mark: Mark = { ...counts, offset, reportBytes: parts.report.bytes };
-  parts.state?.save(mark);
-  parts.progress.show(counts, offset);
+  const mark: Mark = { ...counts, offset, reportBytes: context.report.bytes };
+  context.state?.save(mark);
+  context.progress.show(counts, offset);
   return mark;
 }
 
-/** A key that stands in the wrong field may be told in a refusal; the report shall not hold it. */
+/** An error can quote a key that is in the wrong field. The report must not contain it. */
 function withoutKey(reason: string, key: Row['key']): string {
   const plaintext = key?.['plaintext'];
   return typeof plaintext === 'string' && plaintext !== '' ? reason.replaceAll(plaintext, '(the key)') : reason;

@@ -1,17 +1,17 @@
 import type { Ask } from '../ask.ts';
 import { Failure } from '../cliError.ts';
 
-/** What became of a key. */
+/** The result of importing a key. */
 export type Outcome = 'imported' | 'present' | { readonly failed: string };
 
 type Key = Readonly<Record<string, unknown>>;
 
-/** By the place of a key in what was sent, what is wrong with it. */
-type Told = ReadonlyMap<number, string>;
+/** The problems that the service named, by the index of the key in the request. */
+type KeyProblems = ReadonlyMap<number, string>;
 
-/** Trouble that passes: the batch is sent again, and what of it was stored meanwhile is recognised. */
-const PASSING = new Set<string | undefined>([undefined, 'UNAVAILABLE', 'OUTCOME_UNKNOWN', 'RATE_LIMITED']);
-/** Refusals that are about a key, when they tell which or when it is the only one. */
+/** Temporary errors. The batch is sent again, and the service recognises keys that it has already stored. */
+const TEMPORARY = new Set<string | undefined>([undefined, 'UNAVAILABLE', 'OUTCOME_UNKNOWN', 'RATE_LIMITED']);
+/** Errors that are about a key, when they name it or when the request has only one. */
 const ABOUT_KEYS = new Set<string | undefined>([
   'BAD_REQUEST',
   'CONFLICT',
@@ -21,10 +21,10 @@ const ABOUT_KEYS = new Set<string | undefined>([
 const MAX_TRIES = 6;
 const FIRST_PAUSE_MS = 250;
 
-/** Imports keys, each that can be. Whatever else is refused (the root key, the api that was said for all, a quota) ends the import. */
+/** Imports every key that can be imported. Any other refusal (of the root key, of the api of --api, a quota) ends the import. */
 export class KeySender {
   readonly #ask: Ask;
-  /** Of keys that name none; null = each names its own. */
+  /** The api of keys that do not name one. Null: each key names its api. */
   readonly #apiId: string | null;
   readonly #pause: (milliseconds: number) => Promise<void>;
 
@@ -38,38 +38,42 @@ export class KeySender {
     this.#pause = pause;
   }
 
-  /** What became of the keys, in order. */
+  /** The results, in the order of the keys. */
   async send(keys: readonly Key[]): Promise<Outcome[]> {
     const outcomes: Outcome[] = keys.map(() => 'imported');
     let waiting = keys.map((_, i) => i);
     while (waiting.length > 0) {
       const refusal = await this.#importOrRefusal(waiting.map((i) => keys[i] as Key));
       if (refusal === null) break;
-      const told = placesOf(refusal);
-      this.#stopWithoutApi(refusal, told, (place) => keys[waiting[place] ?? 0]);
-      if (told.size === 0) {
+      const problems = problemsOf(refusal);
+      this.#stopWithoutApi(refusal, problems, (index) => keys[waiting[index] ?? 0]);
+      if (problems.size === 0) {
         const singly = await this.#sendSingly(
           waiting.map((i) => keys[i] as Key),
           refusal,
         );
-        for (const [place, i] of waiting.entries()) outcomes[i] = singly[place] ?? 'imported';
+        for (const [index, i] of waiting.entries()) outcomes[i] = singly[index] ?? 'imported';
         break;
       }
-      for (const [place, message] of told) outcomes[waiting[place] ?? 0] = toOutcome(refusal, message);
-      waiting = waiting.filter((_, place) => !told.has(place));
+      for (const [index, message] of problems) outcomes[waiting[index] ?? 0] = toOutcome(refusal, message);
+      waiting = waiting.filter((_, index) => !problems.has(index));
     }
     return outcomes;
   }
 
-  /** Every row would be told the same of the api that was said for all of them. */
-  #stopWithoutApi({ exitCode, details }: Failure, told: Told, keyAt: (place: number) => Key | undefined): void {
+  /** Ends the import when the api of --api does not exist: every row would fail with the same message. */
+  #stopWithoutApi(
+    { exitCode, details }: Failure,
+    problems: KeyProblems,
+    keyAt: (index: number) => Key | undefined,
+  ): void {
     if (details.code !== 'NOT_FOUND' || this.#apiId === null) return;
-    for (const [place, message] of told) {
-      if (keyAt(place)?.['apiId'] === this.#apiId) throw new Failure(exitCode, [message], details);
+    for (const [index, message] of problems) {
+      if (keyAt(index)?.['apiId'] === this.#apiId) throw new Failure(exitCode, [message], details);
     }
   }
 
-  /** After a refusal that does not tell which key it is about. */
+  /** Sends the keys one by one, after an error that does not name the key that it is about. */
   async #sendSingly(keys: readonly Key[], refusal: Failure): Promise<Outcome[]> {
     if (!ABOUT_KEYS.has(refusal.details.code)) throw refusal;
     if (keys.length === 1) return [toOutcome(refusal, refusal.message)];
@@ -78,7 +82,7 @@ export class KeySender {
     return outcomes;
   }
 
-  /** null: all of them were imported. */
+  /** Returns null when all keys are imported. */
   async #importOrRefusal(keys: readonly Key[]): Promise<Failure | null> {
     for (let tries = 1; ; tries++) {
       try {
@@ -86,7 +90,7 @@ export class KeySender {
         return null;
       } catch (error) {
         if (!(error instanceof Failure)) throw error;
-        if (!PASSING.has(error.details.code)) return error;
+        if (!TEMPORARY.has(error.details.code)) return error;
         if (tries === MAX_TRIES) throw error;
         await this.#pause(FIRST_PAUSE_MS * 2 ** (tries - 1));
       }
@@ -94,16 +98,16 @@ export class KeySender {
   }
 }
 
-function placesOf({ details }: Failure): Told {
-  const told = new Map<number, string>();
+function problemsOf({ details }: Failure): KeyProblems {
+  const problems = new Map<number, string>();
   for (const { path, message } of details.issues ?? []) {
-    const place = /^\[(\d+)\]/.exec(path)?.[1];
-    if (place === undefined) continue;
+    const index = /^\[(\d+)\]/.exec(path)?.[1];
+    if (index === undefined) continue;
     const words = message.replace(/^\[\d+\](\.|: )?/, '');
-    const before = told.get(Number(place));
-    told.set(Number(place), before === undefined ? words : `${before}; ${words}`);
+    const before = problems.get(Number(index));
+    problems.set(Number(index), before === undefined ? words : `${before}; ${words}`);
   }
-  return told;
+  return problems;
 }
 
 function toOutcome({ details }: Failure, message: string): Outcome {

@@ -2,23 +2,23 @@ import { readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:
 
 import { failed } from '../cliError.ts';
 
-/** How many keys met which end. */
+/** How many keys had which result. */
 export interface Counts {
   readonly imported: number;
   readonly present: number;
   readonly failed: number;
 }
 
-/** Up to where an import is: everything before has met its end. */
+/** The progress of an import: all rows before `offset` are done. */
 export interface Mark extends Counts {
   readonly offset: number;
-  /** Size of the report of what failed. */
+  /** Size of the report of failed rows. */
   readonly reportBytes: number;
 }
 
 export const BEGINNING: Mark = { offset: 0, imported: 0, present: 0, failed: 0, reportBytes: 0 };
 
-/** What an import is of and where it goes: another one must not go on from the mark of this one. */
+/** The file of an import and its target. An import continues only from the progress of the same subject. */
 export interface Subject {
   readonly target: string;
   readonly apiId: string | null;
@@ -32,7 +32,7 @@ export function subjectOf(path: string, to: Pick<Subject, 'target' | 'apiId' | '
   return { ...to, size, modifiedAtMs: mtimeMs };
 }
 
-/** A small file beside the imported one, while the import is under way. It is written whole, under another name first. */
+/** A small file next to the imported file that holds the progress. Each save writes a new file and renames it. */
 export class StateFile {
   readonly #path: string;
   readonly #subject: Subject;
@@ -42,7 +42,7 @@ export class StateFile {
     this.#subject = subject;
   }
 
-  /** The mark of an import of the same file to the same place that was cut short; null = there is none. */
+  /** The progress of an interrupted import of the same file to the same target. Null: there is none. */
   find(): Mark | null {
     let text: string;
     try {
@@ -59,15 +59,15 @@ export class StateFile {
   }
 
   save(mark: Mark): void {
-    const beside = `${this.#path}.new`;
+    const newPath = `${this.#path}.new`;
     try {
-      writeFileSync(beside, `${JSON.stringify({ subject: this.#subject, mark })}\n`, { mode: 0o600 });
-      renameSync(beside, this.#path);
+      writeFileSync(newPath, `${JSON.stringify({ subject: this.#subject, mark })}\n`, { mode: 0o600 });
+      renameSync(newPath, this.#path);
     } catch (error) {
       const code = (error as { code?: string }).code ?? String(error);
       throw failed(
-        `How far the import is cannot be written to ${this.#path} (${code}).`,
-        'Copy the file to a folder that you may write to, or pipe it in with - in the place of its name.',
+        `The progress of the import cannot be saved in ${this.#path} (${code}).`,
+        'Copy the file to a folder that you can write to, or pipe it in and give - instead of its name.',
       );
     }
   }

@@ -4,7 +4,7 @@ import { showDuration } from '../../config/kinds.ts';
 import type { KeyObject } from '../../http/shapes/keyObject.ts';
 import { record, showTime, table } from './show.ts';
 
-/** Keys as people see them. */
+/** Keys as text for people. */
 
 export type Key = Static<typeof KeyObject>;
 
@@ -16,7 +16,7 @@ export function keyRecord(key: Key): string {
     ['name', key.name],
     ['owner', key.ownerId],
     ['enabled', key.enabled ? 'yes' : 'no'],
-    ['remaining', key.remaining === undefined ? 'not counted' : String(key.remaining)],
+    ['remaining', key.remaining === undefined ? 'unlimited' : String(key.remaining)],
     ['refill', refillText(key)],
     ['limit', limitText(key)],
     ...(key.ratelimits ?? []).map(({ name, ...limit }) => [`limit ${name}`, windowText(limit)] as const),

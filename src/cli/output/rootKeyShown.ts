@@ -1,6 +1,6 @@
 import type { RootKeyShown } from '../../serve/rootKeyCommands.ts';
 
-/** A root key in the words of the HTTP API: what is not set is absent. */
+/** A root key with the field names of the HTTP API. Fields that are not set are absent. */
 export function rootKeyObject({ id, start, name, rights, createdAtMs, expiresAtMs, revokedAtMs }: RootKeyShown) {
   return {
     id,

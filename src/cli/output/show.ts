@@ -1,11 +1,11 @@
 /**
- * What could write to a terminal instead of being shown on it: control characters (C0, DEL, C1: cursor, colours, titles),
- * line separators, and the marks that turn the direction of text around.
+ * Characters that change a terminal instead of being shown: control characters (C0, DEL, C1: cursor, colours, titles), line
+ * separators, and marks that change the direction of text.
  */
 // oxlint-disable-next-line no-control-regex -- these are the characters that must not get through
 const UNSHOWABLE = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
-/** Text from elsewhere, such as a name, made safe to show. */
+/** Makes text from outside, such as a name, safe to show. */
 export function visible(text: string): string {
   return text.replaceAll(UNSHOWABLE, escaped);
 }
@@ -14,18 +14,18 @@ function escaped(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }
 
-/** One line of JSON; what JSON leaves as it is and a terminal would obey is escaped too. */
+/** One line of JSON. Characters that JSON allows but that change a terminal are escaped too. */
 export function jsonLine(value: unknown): string {
   return `${visible(JSON.stringify(value))}\n`;
 }
 
-/** One thing: a line for each of its fields, absent ones left out. */
+/** One record: a line for each field. Absent fields are left out. */
 export function record(fields: readonly (readonly [string, string | undefined])[]): string {
   const present = fields.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]));
   return aligned(present);
 }
 
-/** Several things: a heading and a line for each. */
+/** Several records: a heading, and a line for each record. */
 export function table(heading: readonly string[], rows: readonly (readonly string[])[]): string {
   return aligned([heading, ...rows.map((row) => row.map((cell) => (cell === '' ? '-' : cell)))]);
 }
@@ -43,7 +43,7 @@ function padded(cell: string, width: number): string {
   return cell + ' '.repeat(Math.max(0, width - Bun.stringWidth(cell)));
 }
 
-/** The largest time that a date can be made of (ECMA-262, 21.4.1.1). */
+/** The largest time that a Date can hold (ECMA-262, 21.4.1.1). */
 const MAX_DATE_MS = 8.64e15;
 
 export function showTime(unixMs: number): string {

@@ -94,7 +94,7 @@ describe('nodes that are started together on an empty database', () => {
     const refused = await runToEnd({ settings });
     expect([refused.code, refused.stdout]).toEqual([78, '']);
     expect(refused.stderr).toMatch(
-      /^The database has no root key yet, .* Set KEYSTILE_ROOT_KEY or KEYSTILE_ROOT_KEY_FILE .*keystile root-key create\n$/,
+      /^The database has no root key yet\. .* Set KEYSTILE_ROOT_KEY or KEYSTILE_ROOT_KEY_FILE .*keystile root-key create\n$/,
     );
     const rootKey = 'root_given_to_the_first_of_many_nodes';
     {

@@ -1,4 +1,4 @@
-import { type Case, hold, together, type Verdict, verdictOf } from '../case.ts';
+import { allSettledOrThrow, type Case, expectEqual, type Verdict, verdictOf } from '../case.ts';
 import { Client } from '../client.ts';
 import { chunkedVerification, verification } from '../requests.ts';
 
@@ -12,7 +12,7 @@ async function ask(client: Client, request: string): Promise<Verdict> {
 }
 
 const credits: Case = {
-  name: `${CREDITS} credits are ${CREDITS} valid answers`,
+  name: `${CREDITS} credits give exactly ${CREDITS} valid answers`,
   async run({ gateway, node }) {
     const { key, keyId } = await node.server.createKey({ remaining: CREDITS });
     const clients = Array.from({ length: CLIENTS }, async (_, i) => {
@@ -22,15 +22,15 @@ const credits: Case = {
       for (let count = 0; count < REQUESTS_OF_EACH; count++) verdicts.push(await ask(client, request));
       return verdicts;
     });
-    const verdicts = (await together(clients)).flat();
+    const verdicts = (await allSettledOrThrow(clients)).flat();
     const valid = verdicts.filter((verdict) => verdict.valid).map(({ remaining }) => remaining ?? -1);
-    hold(
+    expectEqual(
       'balances',
       valid.sort((a, b) => a - b),
       Array.from({ length: CREDITS }, (_, i) => i),
     );
-    hold('what is left', await node.server.remaining(keyId), 0);
-    return `${valid.length} of ${verdicts.length} requests valid, each balance once`;
+    expectEqual('remaining credits', await node.server.remaining(keyId), 0);
+    return `${valid.length} of ${verdicts.length} requests valid, each balance exactly once`;
   },
 };
 
@@ -42,7 +42,7 @@ const addresses: Case = {
     for (const [address, headers] of [
       ['127.0.0.9', []],
       ['127.0.0.8', []],
-      // What the client says of itself does not count: it stands before what the gateway adds.
+      // A header of the client itself does not count: the gateway adds its address after it.
       ['127.0.0.8', ['X-Forwarded-For: 127.0.0.9']],
       ['127.0.0.8', ['X-Forwarded-For: 127.0.0.9, 127.0.0.1']],
       ['127.0.0.9', ['X-Forwarded-For: 127.0.0.8']],
@@ -56,8 +56,8 @@ const addresses: Case = {
       ['VALID', 'VALID'],
       ['FORBIDDEN', 'FORBIDDEN'],
     ];
-    hold('codes', codes, [...ok, ...no, ...no, ...no, ...ok]);
-    return 'the address that the gateway saw decides';
+    expectEqual('codes', codes, [...ok, ...no, ...no, ...no, ...ok]);
+    return 'the address that the gateway saw is checked';
   },
 };
 

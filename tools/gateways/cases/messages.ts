@@ -1,10 +1,10 @@
-import { type Case, hold, verdictOf } from '../case.ts';
+import { type Case, expectEqual, verdictOf } from '../case.ts';
 import { Client } from '../client.ts';
 import { bare, chunkedVerification, verification, VERIFY_PATH } from '../requests.ts';
 
 const LARGE_BYTES = [9_000, 100_000, 1_000_000] as const;
 
-/** What is left after each of these requests, which are sent together. */
+/** Sends the requests in one write. Returns the remaining credits after each of them. */
 async function remainingAfter(port: number, requests: readonly string[]): Promise<unknown[]> {
   using client = await Client.open(port);
   client.send(requests.join(''));
@@ -24,19 +24,19 @@ export const MESSAGE_CASES: readonly Case[] = [
         client.send(chunkedVerification(key));
         left.push(verdictOf(await client.answer()).remaining);
       }
-      hold('what is left after each', left, [9, 8, 7, 6, 5]);
-      return 'five on one connection';
+      expectEqual('remaining credits after each', left, [9, 8, 7, 6, 5]);
+      return 'five requests on one connection';
     },
   },
   {
-    name: 'pipelined requests, also chunked ones',
+    name: 'pipelined requests, plain and chunked',
     async run({ gateway, node }) {
       const { key } = await node.server.createKey({ remaining: 10 });
       const plain = verification(key);
       const chunked = chunkedVerification(key);
-      const heard = await remainingAfter(gateway.port, [plain, plain, chunked, chunked, plain, chunked]);
-      hold('what is left after each', heard, [9, 8, 7, 6, 5, 4]);
-      return 'six answered in their order';
+      const left = await remainingAfter(gateway.port, [plain, plain, chunked, chunked, plain, chunked]);
+      expectEqual('remaining credits after each', left, [9, 8, 7, 6, 5, 4]);
+      return 'six requests answered in order';
     },
   },
   {
@@ -49,35 +49,35 @@ export const MESSAGE_CASES: readonly Case[] = [
       const options = await client.answer();
       client.send(bare('GET /v1/liveness HTTP/1.1'));
       const get = await client.answer();
-      hold('statuses', [head?.status, options?.status, get?.status], [200, 204, 200]);
-      hold('methods', options?.headers['allow'], 'POST');
+      expectEqual('statuses', [head?.status, options?.status, get?.status], [200, 204, 200]);
+      expectEqual('methods', options?.headers['allow'], 'POST');
       return '200 and 204 on one connection';
     },
   },
   {
     name: 'bodies that are too large',
-    limitOfRuntime: 'Bun resets a connection on which it leaves a body unread',
+    limitOfRuntime: 'Bun resets a connection when it does not read a body',
     async run({ gateway, node }) {
       for (const bytes of LARGE_BYTES) {
         using client = await Client.open(gateway.port);
         client.send(verification('x'.repeat(bytes)));
         const answer = await client.answer();
-        hold(`${bytes} bytes`, [answer?.status, answer?.body.includes('PAYLOAD_TOO_LARGE')], [413, true]);
+        expectEqual(`${bytes} bytes`, [answer?.status, answer?.body.includes('PAYLOAD_TOO_LARGE')], [413, true]);
       }
       const { key } = await node.server.createKey({ remaining: 1 });
-      hold('the next one', await remainingAfter(gateway.port, [verification(key)]), [0]);
+      expectEqual('the next request', await remainingAfter(gateway.port, [verification(key)]), [0]);
       return `413 for ${LARGE_BYTES.join(', ')} bytes`;
     },
   },
   {
-    name: 'a client that half-closes behind its request',
+    name: 'a client that half-closes after its request',
     async run({ gateway, node }) {
       const { key } = await node.server.createKey({ remaining: 10 });
       for (const [i, request] of [verification(key), chunkedVerification(key)].entries()) {
         using client = await Client.open(gateway.port);
         client.send(request);
         client.halfClose();
-        hold('what is left', verdictOf(await client.answer()).remaining, 9 - i);
+        expectEqual('remaining credits', verdictOf(await client.answer()).remaining, 9 - i);
       }
       return 'answered, plain and chunked';
     },
@@ -90,9 +90,9 @@ export const MESSAGE_CASES: readonly Case[] = [
       const body = request.indexOf('\r\n\r\n') + 4;
       using client = await Client.open(gateway.port);
       client.send(request.slice(0, body));
-      hold('first', (await client.answer())?.status, 100);
+      expectEqual('first', (await client.answer())?.status, 100);
       client.send(request.slice(body));
-      hold('second', verdictOf(await client.answer()).code, 'VALID');
+      expectEqual('second', verdictOf(await client.answer()).code, 'VALID');
       return '100, then the verdict';
     },
   },

@@ -1,5 +1,5 @@
 import { until } from '../../cluster/wait.ts';
-import { type Case, hold, together, verdictOf } from '../case.ts';
+import { allSettledOrThrow, type Case, expectEqual, verdictOf } from '../case.ts';
 import { Client } from '../client.ts';
 import { bare, verification, VERIFY_PATH } from '../requests.ts';
 
@@ -10,11 +10,11 @@ const CLOSE = 'Connection: close';
 
 const HEAD = [`POST ${VERIFY_PATH} HTTP/1.1`, 'Host: a', 'Content-Type: application/json'];
 
-/** Each hides the inner request from one way to read it, and shows it to another one. */
+/** Inputs in which one way of reading shows the inner request, and another way hides it in a body. */
 function attacks(key: string, inner: string): string[] {
   const body = JSON.stringify({ key });
-  const whole = `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`;
-  const shown = whole + inner;
+  const chunks = `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`;
+  const visible = chunks + inner;
   const post = (content: string, ...lines: string[]): string => [...HEAD, ...lines, '', content].join('\r\n');
   const encodings = [
     'Transfer-Encoding: chunked',
@@ -32,9 +32,9 @@ function attacks(key: string, inner: string): string[] {
     'transfer_encoding: chunked',
   ];
   return [
-    // The length covers the inner request, the chunks do not; and the other way round.
-    ...encodings.map((line) => post(shown, `Content-Length: ${shown.length}`, line)),
-    ...encodings.map((line) => post(shown, line, `Content-Length: ${shown.length}`)),
+    // The length covers the inner request and the chunks do not, with the headers in both orders.
+    ...encodings.map((line) => post(visible, `Content-Length: ${visible.length}`, line)),
+    ...encodings.map((line) => post(visible, line, `Content-Length: ${visible.length}`)),
     post(body + inner, `Content-Length: ${body.length}`, `Content-Length: ${body.length + inner.length}`),
     post(body + inner, `Content-Length: ${body.length + inner.length}`, `Content-Length: ${body.length}`),
     post(body + inner, `Content-Length: ${body.length}`, `Content-Length: ${body.length}`),
@@ -44,14 +44,14 @@ function attacks(key: string, inner: string): string[] {
     post(body + inner, `Content-Length:\r\n ${body.length}`),
     post(body + inner, `X: a\r\n Content-Length: 0`, `Content-Length: ${body.length}`),
     post(body + inner, `X: a\nContent-Length: 0`, `Content-Length: ${body.length}`),
-    post(`0${whole}${inner}`, 'Transfer-Encoding: chunked'),
+    post(`0${chunks}${inner}`, 'Transfer-Encoding: chunked'),
     post(
       `${body.length.toString(16)};a=b\r\n${body}\r\n0\r\nContent-Length: 9\r\n\r\n${inner}`,
       'Transfer-Encoding: chunked',
     ),
     post(`${body.length.toString(16)}\n${body}\n0\n\n${inner}`, 'Transfer-Encoding: chunked'),
     bare(`GET ${VERIFY_PATH} HTTP/1.1`, `Content-Length: ${inner.length}`) + inner,
-    bare(`GET ${VERIFY_PATH} HTTP/1.0`, 'Connection: keep-alive', 'Transfer-Encoding: chunked') + shown,
+    bare(`GET ${VERIFY_PATH} HTTP/1.0`, 'Connection: keep-alive', 'Transfer-Encoding: chunked') + visible,
     bare(`GET ${VERIFY_PATH} HTTP/1.1\r\nX: a HTTP/1.1`) + inner,
   ];
 }
@@ -59,30 +59,30 @@ function attacks(key: string, inner: string): string[] {
 async function attack(port: number, input: string): Promise<void> {
   using client = await Client.open(port);
   client.send(input);
-  // A gateway that waits for the rest of a body waits no longer.
+  // A gateway that waits for the rest of a body stops waiting.
   client.halfClose();
   await client.rest();
 }
 
-/** Asks with his own key, again and again: what he is answered must be for him, and one less each time. */
-async function standBy(port: number, key: string, keyId: string, isOver: () => boolean): Promise<number> {
+/** Verifies its own key repeatedly. Every answer must be for this key, with one credit less each time. */
+async function verifyOwnKey(port: number, key: string, keyId: string, isOver: () => boolean): Promise<number> {
   using client = await Client.open(port);
   let asked = 0;
   for (; asked === 0 || !isOver(); asked++) {
     client.send(verification(key));
-    const told = verdictOf(await client.answer());
-    hold('an answer to a bystander', [told.keyId, told.remaining], [keyId, MANY - asked - 1]);
+    const verdict = verdictOf(await client.answer());
+    expectEqual('an answer to another client', [verdict.keyId, verdict.remaining], [keyId, MANY - asked - 1]);
   }
   return asked;
 }
 
 export const smuggling: Case = {
-  name: 'smuggling: the node sees no request that the gateway did not send',
+  name: 'request smuggling: the node sees only requests that the gateway sent',
   async run({ kind, node, newFolder }) {
     const [attacker, inner] = await node.server.createKeys(2, { remaining: MANY });
     const bystanders = await node.server.createKeys(BYSTANDERS, { remaining: MANY });
     const before = await node.answered();
-    // One of its own: it has sent nothing yet.
+    // A new gateway, whose counter starts at zero.
     await using gateway = await kind.start({ nodePort: node.server.port, folder: newFolder() });
     const inputs = attacks(attacker?.key ?? '', verification(inner?.key ?? ''));
     let isOver = false;
@@ -96,14 +96,14 @@ export const smuggling: Case = {
         isOver = true;
       }
     };
-    const standing = bystanders.map(({ key, keyId }) => standBy(gateway.port, key, keyId, () => isOver));
-    const asked = (await together([...standing, attacking()])).reduce((sum, count) => sum + count, 0);
+    const others = bystanders.map(({ key, keyId }) => verifyOwnKey(gateway.port, key, keyId, () => isOver));
+    const asked = (await allSettledOrThrow([...others, attacking()])).reduce((sum, count) => sum + count, 0);
     const answered = (await node.answered()) - before;
-    // A gateway notes what it has sent when it has passed on the answer.
+    // A gateway counts a request only after it has forwarded the answer.
     await until(`${kind.name} has sent the ${answered} requests that the node has answered`, async () => {
       return (await gateway.forwarded()) >= answered;
     });
     const forwarded = await gateway.forwarded();
-    return `${inputs.length * ROUNDS} attacks beside ${asked} of others: ${forwarded} sent, ${answered} answered`;
+    return `${inputs.length * ROUNDS} attacks among ${asked} other requests: the gateway sent ${forwarded}, the node answered ${answered}`;
   },
 };

@@ -7,17 +7,22 @@ import {
 import { TestService } from '../../test/support/service.ts';
 
 export const NAMESPACE = 'bounds';
+/** Overrides that are created at one time. */
 const STEP = 500;
 
-/** What inputs are sent against: as much of everything as can be stored for one key and one namespace. */
-export interface World {
-  readonly service: TestService;
+/** What the inputs name: a key with as many permissions as possible, all of them wildcards, and its api. */
+export interface Targets {
   readonly apiId: string;
-  /** Holds as many permissions as a key can, all of them wildcards. */
   readonly key: string;
 }
 
-export async function makeWorld(): Promise<World> {
+/** A service that stores as much as it can for one key and one namespace. */
+export interface Setup {
+  readonly service: TestService;
+  readonly targets: Targets;
+}
+
+export async function makeSetup(): Promise<Setup> {
   const service = await TestService.start();
   const { apiId, keyId, key } = await service.createKey();
   const wildcard = (i: number): object => ({ name: `documents.*.part${i}.read`, create: true });
@@ -31,10 +36,10 @@ export async function makeWorld(): Promise<World> {
   for (let i = 0; i < MAX_PATTERNS_PER_NAMESPACE; i += STEP) {
     await Promise.all(Array.from({ length: STEP }, (_, j) => setOverride(service, i + j)));
   }
-  return { service, apiId, key };
+  return { service, targets: { apiId, key } };
 }
 
-/** Patterns that nearly fit: each is given up only behind its last star but one. */
+/** A pattern that almost matches: the comparison fails only at its last star but one. */
 function setOverride(service: TestService, number: number): Promise<unknown> {
   const identifier = `${'*a'.repeat(MAX_STARS_PER_PATTERN - 2)}*x${number}*`;
   return service.ok('/v1/ratelimits.setOverride', { namespaceName: NAMESPACE, identifier, limit: 1, duration: 1000 });

@@ -1,7 +1,7 @@
 import { MAX_JSON_NAMES } from '../../src/core/bounds.ts';
 import { collidingText } from '../../test/support/collidingTexts.ts';
 
-/** A body of nearly so many bytes, from as many items as fit. */
+/** A body of at most `bytes` bytes, with as many items as fit. */
 export function filled(bytes: number, [open, close]: readonly [string, string], itemOf: (i: number) => string): string {
   const items: string[] = [];
   let size = Buffer.byteLength(open + close);
@@ -17,18 +17,18 @@ export function times<T>(count: number, make: (i: number) => T): T[] {
   return Array.from({ length: count }, (_, i) => make(i));
 }
 
-/** Objects of as many members as a body may have different names, but for the one that holds them. */
+/** The i-th member of objects that have as many different names as a body allows, less the one around them. */
 export function collidingMembers(i: number): string {
-  const place = i % (MAX_JSON_NAMES - 1);
-  return `${place === 0 ? '{' : ''}"${collidingText(place)}":1${place === MAX_JSON_NAMES - 2 ? '}' : ''}`;
+  const member = i % (MAX_JSON_NAMES - 1);
+  return `${member === 0 ? '{' : ''}"${collidingText(member)}":1${member === MAX_JSON_NAMES - 2 ? '}' : ''}`;
 }
 
-/** An object that was begun is ended. */
+/** Removes an object at the end that is incomplete. */
 export function wholeObjects(body: string, close: string): string {
   return body.slice(0, body.lastIndexOf('}', body.length - close.length) + 1) + close;
 }
 
-/** What everybody sends, in so many bytes: all times are compared with that of JSON.parse for it. */
+/** An ordinary body of at most `bytes` bytes. All times are compared to JSON.parse for such a body. */
 export function ordinaryJson(bytes: number): string {
   return filled(bytes, ['[', ']'], (i) =>
     JSON.stringify({
