@@ -115,7 +115,7 @@ describe.each(MODES)('a %s standalone limit', (_mode, async) => {
   });
 
   test('identifiers may hold any text', async () => {
-    for (const identifier of ['*', 'a:b', ':', '../../..', '{}', 'ü 💥', ' ', "'; DROP TABLE keys", 'x'.repeat(256)]) {
+    for (const identifier of ['*', 'a:b', ':', '../..', '{}', 'ü 💥', ' ', "'; DROP TABLE keys", 'x'.repeat(256)]) {
       expect(await limit({ async, identifier, limit: 1 })).toMatchObject({ success: true });
       expect(await limit({ async, identifier, limit: 1 })).toMatchObject({ success: false });
     }
