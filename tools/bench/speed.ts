@@ -28,10 +28,32 @@ export const PUBLISHED: Readonly<Record<string, { title: string; of: (results: R
   local: { title: 'Embedded: local limit', of: counter('local') },
   counted: { title: 'Embedded: credits, durable before the answer', of: counter('counted') },
   strict: { title: 'Embedded: strict limit, durable before the answer', of: counter('strict') },
-  'postgres-local': { title: 'PostgreSQL: local limit', of: ({ postgres }) => postgres?.local ?? null },
-  'postgres-strict': { title: 'PostgreSQL: strict limit', of: ({ postgres }) => postgres?.strict ?? null },
+  'postgres-local': {
+    title: 'PostgreSQL, one node: local limit',
+    of: ({ postgres }) => postgres?.oneNode.local ?? null,
+  },
+  'postgres-strict': {
+    title: 'PostgreSQL, one node: strict limit',
+    of: ({ postgres }) => postgres?.oneNode.strict ?? null,
+  },
+  'postgres-credits': {
+    title: 'PostgreSQL, one node: credits',
+    of: ({ postgres }) => postgres?.oneNode.credits ?? null,
+  },
+  'postgres-local-two': {
+    title: 'PostgreSQL, two nodes: local limit',
+    of: ({ postgres }) => postgres?.twoNodes.local ?? null,
+  },
+  'postgres-strict-two': {
+    title: 'PostgreSQL, two nodes: strict limit',
+    of: ({ postgres }) => postgres?.twoNodes.strict ?? null,
+  },
+  'postgres-credits-two': {
+    title: 'PostgreSQL, two nodes: credits',
+    of: ({ postgres }) => postgres?.twoNodes.credits ?? null,
+  },
   'postgres-strict-256': {
-    title: 'PostgreSQL: strict limit, 256 connections',
+    title: 'PostgreSQL, one node: strict limit, 256 connections',
     of: ({ postgres }) => postgres?.strictCrowd ?? null,
   },
 };

@@ -1,8 +1,8 @@
 import { exitWithComplaint } from './complaint.mjs';
 import { ensureInstalled } from './install.mjs';
-import { fromProjectRoot, projectRoot } from './project.mjs';
+import { fromProjectRoot } from './project.mjs';
 import { exitLikeChild, runBun } from './run.mjs';
-import { runAllChecks, runTool } from './test/checks.mjs';
+import { runChecks, runTool } from './test/checks.mjs';
 import { runTests } from './test/tests.mjs';
 
 /** @param {string[]} benchArguments */
@@ -36,12 +36,15 @@ export function docs() {
 }
 
 export function check() {
-  return afterInstalling(runAllChecks);
+  return afterInstalling(async () => {
+    const { interrupted, failures } = await runChecks();
+    return { code: interrupted ? 130 : Number(failures.length > 0) };
+  });
 }
 
 /** @param {string[]} paths */
 export function format(paths) {
-  return afterInstalling(() => runTool('oxfmt', paths, { cwd: projectRoot, stdio: 'inherit' }));
+  return afterInstalling(() => runTool('oxfmt', paths));
 }
 
 /** @param {string[]} selection */

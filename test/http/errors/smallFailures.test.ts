@@ -1,17 +1,15 @@
 import { Database } from 'bun:sqlite';
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import { beforeEach, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
 
+import { reuseService } from '../../support/reusedService.ts';
 import { TestService } from '../../support/service.ts';
 
 let service: TestService;
 
-beforeEach(async () => {
-  service = await TestService.start({ startsAt: '2026-03-15T12:00:00Z' });
-});
-
-afterEach(async () => {
-  await service.close();
+const started = reuseService({ startsAt: '2026-03-15T12:00:00Z' });
+beforeEach(() => {
+  service = started();
 });
 
 /** What a person with a shell, or a bug, could do to the tables. */

@@ -1,18 +1,16 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import { beforeEach, describe, expect, test } from 'bun:test';
 
-import { TestService } from '../../support/service.ts';
+import { reuseService } from '../../support/reusedService.ts';
+import type { TestService } from '../../support/service.ts';
 import { accessCalls, KINDS, namesOf } from '../rootKeys/rightsCalls.ts';
 import { eventsAbout } from '../audit/events.ts';
 import { storedIn } from '../errors/stored.ts';
 
 let service: TestService;
 
-beforeEach(async () => {
-  service = await TestService.start();
-});
-
-afterEach(async () => {
-  await service.close();
+const started = reuseService();
+beforeEach(() => {
+  service = started();
 });
 
 describe.each(KINDS)('$field of keys', (kind) => {
@@ -143,7 +141,7 @@ describe.each(KINDS)('$field of keys', (kind) => {
     const c = await make('c');
     expect(namesOf(await call('add', keyId, [{ name: 'c' }]))).toEqual(['b', 'c']);
     const stored = storedIn(service.folder)['keys'] as Record<string, string>[];
-    expect(JSON.parse(stored[0]?.[field] ?? '')).toEqual([b, c]);
+    expect(JSON.parse(stored.find(({ id }) => id === keyId)?.[field] ?? '')).toEqual([b, c]);
   });
 
   test('the audit log tells what the key had and has, by id and name; what changed nothing is not told', async () => {

@@ -1,16 +1,14 @@
 import { Database } from 'bun:sqlite';
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import { beforeEach, describe, expect, test } from 'bun:test';
 
-import { TestService } from '../../support/service.ts';
+import { reuseService } from '../../support/reusedService.ts';
+import type { TestService } from '../../support/service.ts';
 
 let service: TestService;
 
-beforeEach(async () => {
-  service = await TestService.start();
-});
-
-afterEach(async () => {
-  await service.close();
+const started = reuseService();
+beforeEach(() => {
+  service = started();
 });
 
 const ASK = { authorization: { permissions: 'd.read' } };

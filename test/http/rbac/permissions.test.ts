@@ -1,17 +1,15 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import { beforeEach, describe, expect, test } from 'bun:test';
 
-import { TestService } from '../../support/service.ts';
+import { reuseService } from '../../support/reusedService.ts';
+import type { TestService } from '../../support/service.ts';
 import { eventsAbout } from '../audit/events.ts';
 import { refusedBy, rootKeyWith } from '../errors/refusal.ts';
 
 let service: TestService;
 
-beforeEach(async () => {
-  service = await TestService.start();
-});
-
-afterEach(async () => {
-  await service.close();
+const started = reuseService();
+beforeEach(() => {
+  service = started();
 });
 
 const ABSENT = 'perm_1Jm8ZtZk5nSs7HkL9vUy4T';

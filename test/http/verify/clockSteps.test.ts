@@ -1,6 +1,7 @@
-import { afterEach, beforeEach, expect, test } from 'bun:test';
+import { beforeEach, expect, test } from 'bun:test';
 
-import { TestService } from '../../support/service.ts';
+import { reuseService } from '../../support/reusedService.ts';
+import type { TestService } from '../../support/service.ts';
 
 const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;
@@ -8,12 +9,9 @@ const NOON_ONE = Date.parse('2026-03-15T12:01:00Z');
 
 let service: TestService;
 
-beforeEach(async () => {
-  service = await TestService.start({ startsAt: '2026-03-15T12:00:10Z' });
-});
-
-afterEach(async () => {
-  await service.close();
+const started = reuseService({ startsAt: '2026-03-15T12:00:10Z' });
+beforeEach(() => {
+  service = started();
 });
 
 const limited = (async: boolean) => ({ ratelimit: { async, limit: 5, duration: MINUTE_MS } });

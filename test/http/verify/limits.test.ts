@@ -1,19 +1,17 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import { beforeEach, describe, expect, test } from 'bun:test';
 import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
+import { reuseService } from '../../support/reusedService.ts';
 import { TestService } from '../../support/service.ts';
 
 let service: TestService;
 
 /** In the middle of a minute: 12:00:30 of a window from 12:00 to 12:01. */
-beforeEach(async () => {
-  service = await TestService.start({ startsAt: '2026-03-15T12:00:30Z' });
-});
-
-afterEach(async () => {
-  await service.close();
+const started = reuseService({ startsAt: '2026-03-15T12:00:30Z' });
+beforeEach(() => {
+  service = started();
 });
 
 const at = (time: string): number => Date.parse(time);

@@ -1,15 +1,13 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import { beforeEach, describe, expect, test } from 'bun:test';
 
-import { TestService } from '../../support/service.ts';
+import { reuseService } from '../../support/reusedService.ts';
+import type { TestService } from '../../support/service.ts';
 
 let service: TestService;
 
-beforeEach(async () => {
-  service = await TestService.start({ startsAt: '2026-03-15T12:00:30Z' });
-});
-
-afterEach(async () => {
-  await service.close();
+const started = reuseService({ startsAt: '2026-03-15T12:00:30Z' });
+beforeEach(() => {
+  service = started();
 });
 
 const NOON_ONE = Date.parse('2026-03-15T12:01:00Z');

@@ -1,16 +1,16 @@
 import { Database } from 'bun:sqlite';
-import { afterEach, beforeEach, expect, test } from 'bun:test';
+import { beforeEach, expect, test } from 'bun:test';
 import { join } from 'node:path';
 
-import { TestService } from '../../support/service.ts';
+import { reuseService } from '../../support/reusedService.ts';
+import type { TestService } from '../../support/service.ts';
 
 let service: TestService;
 
-beforeEach(async () => {
-  service = await TestService.start();
+const started = reuseService();
+beforeEach(() => {
+  service = started();
 });
-
-afterEach(() => service.close());
 
 const limited = () => service.createKey({ ratelimit: { limit: 10, duration: 3_600_000, async: true } });
 const left = async (key: string): Promise<number> =>

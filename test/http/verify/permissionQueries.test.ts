@@ -1,15 +1,13 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import { beforeEach, describe, expect, test } from 'bun:test';
 
-import { TestService } from '../../support/service.ts';
+import { reuseService } from '../../support/reusedService.ts';
+import type { TestService } from '../../support/service.ts';
 
 let service: TestService;
 
-beforeEach(async () => {
-  service = await TestService.start();
-});
-
-afterEach(async () => {
-  await service.close();
+const started = reuseService();
+beforeEach(() => {
+  service = started();
 });
 
 const asking = (permissions: unknown) => ({ authorization: { permissions } });

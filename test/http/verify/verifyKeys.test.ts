@@ -1,15 +1,13 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import { beforeEach, describe, expect, test } from 'bun:test';
 
+import { reuseService } from '../../support/reusedService.ts';
 import { TestService } from '../../support/service.ts';
 
 let service: TestService;
 
-beforeEach(async () => {
-  service = await TestService.start();
-});
-
-afterEach(async () => {
-  await service.close();
+const started = reuseService();
+beforeEach(() => {
+  service = started();
 });
 
 const verifyKeys = (keys: unknown, options = {}) =>

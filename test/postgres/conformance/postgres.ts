@@ -2,21 +2,41 @@ import { PostgresServer } from '../../../tools/cluster/postgres.ts';
 import { PostgresStorage } from '../../../src/storage/postgres/storage.ts';
 import type { Storage } from '../../../src/storage/port/storage.ts';
 import type { VirtualClock } from '../../support/clock.ts';
+import { REMEMBER_CONTENTS, RESTORE_CONTENTS } from './contents.ts';
 import { type OpenedStorage, RETENTION_MS } from './openAdapter.ts';
+
+/** Databases that a test has left as the template is: emptying one takes a third of the time of copying one. */
+const reusable: string[] = [];
 
 /** One server for all tests of this process; it goes with the process. */
 let started: Promise<{ server: PostgresServer; template: string }> | null = null;
 
-/** An empty database with the schema in it, copied for every test. */
+/** A database with the schema and nothing else in it, copied where none can be used again. */
 async function start(): Promise<{ server: PostgresServer; template: string }> {
   const server = await PostgresServer.start();
   const url = await server.createDatabase();
   await (await open(url, { nowMs: () => 0 })).close();
-  return { server, template: new URL(url).pathname.slice(1) };
+  await server.query(REMEMBER_CONTENTS, databaseOf(url));
+  return { server, template: databaseOf(url) };
 }
 
 export async function postgresServer(): Promise<PostgresServer> {
   return (await (started ??= start())).server;
+}
+
+function databaseOf(url: string): string {
+  return new URL(url).pathname.slice(1);
+}
+
+/** Keeps the database for the next test, emptied; one whose tables are not those of the template goes. */
+async function leave(url: string): Promise<void> {
+  const server = await postgresServer();
+  try {
+    await server.query(RESTORE_CONTENTS, databaseOf(url));
+    reusable.push(url);
+  } catch {
+    await server.dropDatabase(url);
+  }
 }
 
 /** Opens a node on any database of the server. */
@@ -63,7 +83,7 @@ export class PostgresInDatabase implements OpenedStorage {
 
   static async start(clock: VirtualClock, opening = open): Promise<PostgresInDatabase> {
     const { server, template } = await (started ??= start());
-    const url = await server.createDatabase(template);
+    const url = reusable.pop() ?? (await server.createDatabase(template));
     return new PostgresInDatabase(url, clock, await opening(url, clock), opening);
   }
 
@@ -82,14 +102,13 @@ export class PostgresInDatabase implements OpenedStorage {
   }
 
   async bytesOnDisk(): Promise<number> {
-    const database = new URL(this.#url).pathname.slice(1);
     const server = await postgresServer();
-    const [row] = await server.query('SELECT pg_database_size(current_database()) AS bytes', database);
+    const [row] = await server.query('SELECT pg_database_size(current_database()) AS bytes', databaseOf(this.#url));
     return Number(row?.['bytes']);
   }
 
   async close(): Promise<void> {
     await this.#storage.close();
-    if (this.#ownsDatabase) await (await started)?.server.dropDatabase(this.#url);
+    if (this.#ownsDatabase) await leave(this.#url);
   }
 }

@@ -11,29 +11,23 @@ const CHECKS = [
   { title: 'format', tool: 'oxfmt', toolArguments: ['--check'] },
 ];
 
-/** `npm run check`: every check with its own output, so that one run shows all that is wrong. */
-export async function runAllChecks() {
-  let code = 0;
-  for (const { tool, toolArguments } of CHECKS) {
-    const ending = await runTool(tool, toolArguments, { cwd: projectRoot, stdio: 'inherit' });
-    if (ending.interrupted) return ending;
-    code ||= ending.code;
-  }
-  return { code };
-}
-
-/** The same checks as a group of `npm test`, quiet unless one fails. */
-export async function runCheckGroup() {
-  let passed = 0;
-  /** @type {import('./tests.mjs').Failure[]} */
+/**
+ * All of them, also after one has failed: one run shows everything that is wrong.
+ *
+ * @returns {Promise<import('./tests.mjs').Result>}
+ */
+export async function runChecks() {
+  const startedAtMs = performance.now();
   const failures = [];
+  let interrupted = false;
   for (const { title, tool, toolArguments } of CHECKS) {
-    const ending = await runTool(tool, toolArguments, { cwd: projectRoot, stdio: ['ignore', 'pipe', 'pipe'] });
-    if (ending.interrupted) return { passed, failures, interrupted: true };
-    if (ending.code === 0) passed += 1;
-    else failures.push({ title: `check: ${title}`, output: ending.output, rerun: 'npm run check' });
+    const ending = await runTool(tool, toolArguments);
+    interrupted = ending.interrupted;
+    if (ending.code !== 0) failures.push({ group: 'check', title: `check: ${title}`, rerun: 'npm run check' });
+    if (interrupted) break;
   }
-  return { passed, failures, interrupted: false };
+  const count = { seconds: (performance.now() - startedAtMs) / 1_000, passed: CHECKS.length - failures.length };
+  return { interrupted, groups: new Map([['check', count]]), failures };
 }
 
 /**
@@ -41,10 +35,10 @@ export async function runCheckGroup() {
  *
  * @param {string} tool
  * @param {string[]} toolArguments
- * @param {import('node:child_process').SpawnOptions} options
  */
-export function runTool(tool, toolArguments, options) {
+export function runTool(tool, toolArguments) {
   const manifest = createRequire(fromProjectRoot('package.json')).resolve(`${tool}/package.json`);
   const [binary] = Object.values(JSON.parse(readFileSync(manifest, 'utf8')).bin);
-  return runToEnd(process.execPath, [join(dirname(manifest), binary), ...toolArguments], options);
+  const command = [join(dirname(manifest), binary), ...toolArguments];
+  return runToEnd(process.execPath, command, { cwd: projectRoot, stdio: 'inherit' });
 }

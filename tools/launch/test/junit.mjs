@@ -1,50 +1,38 @@
 import { existsSync, readFileSync } from 'node:fs';
 
 /**
- * @typedef {{ file: string, title: string, matchedName: string, outcome: 'passed' | 'failed' | 'skipped', failure: string }} TestCase
+ * @typedef {{ file: string, title: string, matchedName: string, isNameless: boolean, outcome: 'passed' | 'failed' | 'skipped' }} TestCase
  *   title: the names of the surrounding describe blocks and of the test as Bun prints them
  *   matchedName: the same names as Bun's --test-name-pattern sees them
+ *   isNameless: a failure outside of tests: of a beforeAll, an afterAll or the whole process
  */
 
 const TAG = /<(\/?)(testsuite|testcase|failure|error|skipped)\b([^>]*?)(\/?)>/g;
+const ENTITIES = { lt: '<', gt: '>', quot: '"', apos: "'", amp: '&' };
 
 /**
- * The tests in Bun's junit report; undefined when Bun ended before writing one. Describe blocks are
- * taken from the nesting, because Bun's classname attribute lists them innermost first.
+ * The tests in Bun's junit report and the seconds of each file. Describe blocks are taken from the nesting, because
+ * Bun's classname attribute lists them innermost first.
  *
  * @param {string} path
- * @returns {TestCase[] | undefined}
  */
 export function readJunit(path) {
-  if (!existsSync(path)) return undefined;
-  /** @type {TestCase[]} */
   const tests = [];
-  /** @type {string[]} */
+  const seconds = new Map();
   const suites = [];
-  for (const [, closing, tag, attributes, selfClosing] of readFileSync(path, 'utf8').matchAll(TAG)) {
-    const current = tests.at(-1);
+  const report = existsSync(path) ? readFileSync(path, 'utf8') : '';
+  for (const [, closing, tag, attributes, selfClosing] of report.matchAll(TAG)) {
+    const [file, name] = [attribute(attributes, 'file'), attribute(attributes, 'name')];
     if (tag === 'testsuite') {
       if (closing) suites.pop();
-      else if (!selfClosing) suites.push(attribute(attributes, 'name'));
-    } else if (tag === 'testcase') {
-      if (!closing) tests.push(passedTest(attributes, suites.slice(1)));
-    } else if (!closing && current) {
-      current.outcome = tag === 'skipped' ? 'skipped' : 'failed';
-      current.failure = attribute(attributes, 'message');
-    }
+      else if (!selfClosing && suites.push(name) === 1) seconds.set(file, Number(attribute(attributes, 'time')));
+    } else if (tag === 'testcase' && !closing) {
+      const names = [...suites.slice(1), name];
+      const isNameless = name === '(unnamed)' || name === '(worker crashed)';
+      tests.push({ file, title: names.join(' > '), matchedName: names.join(' '), isNameless, outcome: 'passed' });
+    } else if (!closing) tests.at(-1).outcome = tag === 'skipped' ? 'skipped' : 'failed';
   }
-  return tests;
-}
-
-/**
- * @param {string} attributes
- * @param {string[]} describes
- * @returns {TestCase}
- */
-function passedTest(attributes, describes) {
-  const names = [...describes, attribute(attributes, 'name')];
-  const file = attribute(attributes, 'file');
-  return { file, title: names.join(' > '), matchedName: names.join(' '), outcome: 'passed', failure: '' };
+  return { tests, seconds };
 }
 
 /**
@@ -52,15 +40,8 @@ function passedTest(attributes, describes) {
  * @param {string} name
  */
 function attribute(attributes, name) {
-  return decodeEntities(new RegExp(`\\b${name}="([^"]*)"`).exec(attributes)?.[1] ?? '');
-}
-
-const NAMED_ENTITIES = { lt: '<', gt: '>', quot: '"', apos: "'", amp: '&' };
-
-/** @param {string} text */
-function decodeEntities(text) {
-  return text.replace(/&(?:#(\d+)|#x([\da-f]+)|(lt|gt|quot|apos|amp));/gi, (_, decimal, hex, named) => {
-    if (named) return NAMED_ENTITIES[named];
-    return String.fromCodePoint(decimal ? Number(decimal) : parseInt(hex, 16));
-  });
+  const text = new RegExp(`\\b${name}="([^"]*)"`).exec(attributes)?.[1] ?? '';
+  return text.replace(/&(?:#(\d+)|(lt|gt|quot|apos|amp));/g, (_, code, entity) =>
+    entity ? ENTITIES[entity] : String.fromCodePoint(Number(code)),
+  );
 }

@@ -1,59 +1,19 @@
-import { existsSync, readdirSync, statSync } from 'node:fs';
+import { readdirSync, statSync } from 'node:fs';
 import { relative, resolve, sep } from 'node:path';
 
 import { Complaint } from '../complaint.mjs';
-import { fromProjectRoot, projectRoot } from '../project.mjs';
+import { projectRoot } from '../project.mjs';
 
-/**
- * @typedef {{ name: string, files: string[], titlePattern?: string }} SelectedGroup
- *   files: test files relative to the project, sorted
- */
-
-const TEST_GROUPS = [
-  'project',
-  'core',
-  'config',
-  'engine',
-  'storage',
-  'cli',
-  'serve',
-  'tools',
-  'postgres',
-  'http',
-  'process',
-  'alone',
-];
-const ALL_GROUPS = ['check', ...TEST_GROUPS];
-const TEST_FILE = /\.test\.ts$/;
+/** The folders of test/, the longest first: they start first, which leaves no long file for the end. */
+export const FOLDERS = 'process postgres http engine core tools storage project serve cli config alone'.split(' ');
+export const GROUPS = ['check', ...FOLDERS];
 
 /**
  * `npm test -- [GROUP | FILE | FOLDER]... [-t TITLE]`. Nothing selected means everything.
  *
  * @param {string[]} commandArguments
- * @returns {SelectedGroup[]}
  */
-export function selectGroups(commandArguments) {
-  const { targets, titlePattern } = parse(commandArguments);
-  // A title can only match tests, so naming one leaves the checks out.
-  const everything = titlePattern === undefined ? ALL_GROUPS : TEST_GROUPS;
-  const selected = targets.length > 0 ? targets : everything;
-  return ALL_GROUPS.flatMap((name) => {
-    const ofGroup = selected.filter((target) => groupOf(target) === name);
-    if (ofGroup.length === 0) return [];
-    const files = new Set(ofGroup.flatMap((target) => (target === 'check' ? [] : testFilesOf(target))));
-    return [
-      {
-        name,
-        files: [...files].sort((left, right) => left.localeCompare(right)),
-        ...(titlePattern !== undefined && { titlePattern }),
-      },
-    ];
-  });
-}
-
-/** @param {string[]} commandArguments */
-function parse(commandArguments) {
-  /** @type {string[]} */
+export function select(commandArguments) {
   const targets = [];
   let titlePattern;
   for (let i = 0; i < commandArguments.length; i++) {
@@ -62,25 +22,32 @@ function parse(commandArguments) {
     else if (argument.startsWith('-')) throw new Complaint(`npm test knows -t TITLE, but not ${argument}.`);
     else targets.push(argument);
   }
-  return { targets, titlePattern };
+  const selected = targets.length > 0 ? targets : GROUPS;
+  const files = new Set(selected.filter((target) => target !== 'check').flatMap(testFilesOf));
+  // A title can only match tests, so naming one leaves the checks out.
+  return { checks: selected.includes('check') && titlePattern === undefined, files: [...files].sort(), titlePattern };
 }
 
-/** @param {string} target */
-function groupOf(target) {
-  if (ALL_GROUPS.includes(target)) return target;
-  const [folder, group] = relative(projectRoot, resolve(projectRoot, target)).split(sep);
-  if (folder === 'test' && TEST_GROUPS.includes(group)) return group;
-  throw new Complaint(
-    `"${target}" is neither a group of tests (${ALL_GROUPS.join(', ')}) nor a file in one of their folders under test/.`,
-  );
+/** @param {string} file */
+export function groupOf(file) {
+  return file.split(sep)[1];
 }
 
 /** @param {string} target */
 function testFilesOf(target) {
-  const path = TEST_GROUPS.includes(target) ? fromProjectRoot(`test/${target}`) : resolve(projectRoot, target);
-  if (!existsSync(path)) return [];
-  if (statSync(path).isFile()) return [relative(projectRoot, path)];
-  return readdirSync(path, { recursive: true, encoding: 'utf8' })
-    .filter((name) => TEST_FILE.test(name))
-    .map((name) => relative(projectRoot, resolve(path, name)));
+  const path = resolve(projectRoot, FOLDERS.includes(target) ? `test/${target}` : target);
+  const [top, group] = relative(projectRoot, path).split(sep);
+  if (top !== 'test' || !FOLDERS.includes(group)) {
+    throw new Complaint(
+      `"${target}" is neither a group of tests (${GROUPS.join(', ')}) nor a file in their folders in test/.`,
+    );
+  }
+  const isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory();
+  const names = isFolder ? readdirSync(path, { recursive: true, encoding: 'utf8' }) : [''];
+  const files = names.map((name) => relative(projectRoot, resolve(path, name)));
+  const tests = files.filter(
+    (file) => file.endsWith('.test.ts') && statSync(file, { throwIfNoEntry: false })?.isFile(),
+  );
+  if (tests.length === 0) throw new Complaint(`There is no *.test.ts file in "${target}".`);
+  return tests;
 }

@@ -1,68 +1,63 @@
 import { randomInt } from 'node:crypto';
 
 import { Complaint } from '../complaint.mjs';
-import { runCheckGroup } from './checks.mjs';
-import { runBunGroup } from './group.mjs';
-import { printFailure, printGroup } from './report.mjs';
-import { selectGroups } from './selection.mjs';
+import { runBunTest } from './bunTest.mjs';
+import { runChecks } from './checks.mjs';
+import { GROUPS, groupOf, select } from './selection.mjs';
 
 /**
- * @typedef {{ title: string, output: string, rerun: string }} Failure
- * @typedef {{ passed: number, failures: Failure[], interrupted: boolean }} GroupResult
+ * @typedef {{ group: string, title: string, rerun: string }} Failure
+ * @typedef {{ interrupted: boolean, groups: Map<string, { seconds: number, passed: number }>, failures: Failure[] }} Result
  */
 
-/** Groups that hold nothing against the real clock: they may wait for each other, so they run side by side. */
-const SIDE_BY_SIDE = ['postgres', 'http', 'process'];
-
 /**
- * Runs the selected groups, one after the other but for those above. The closing line counts every test of every group.
+ * Runs the checks, then all files side by side, then the files of test/alone one after the other. The checks and Bun
+ * print what fails and why; below it stands how to run each failed test alone. The last line counts every test.
  *
  * @param {string[]} commandArguments
  */
 export async function runTests(commandArguments) {
+  const { checks, files, titlePattern } = select(commandArguments);
   const seed = chooseSeed();
-  let passed = 0;
-  let failed = 0;
-  for (const stage of inStages(selectGroups(commandArguments))) {
-    const startedAtMs = performance.now();
-    for (const running of stage.map((group) => ({ group, ended: runGroup(group, seed) }))) {
-      const result = await running.ended;
-      if (result.interrupted) throw new Complaint(`Stopped during ${running.group.name}.`, 130);
-      result.failures.forEach(printFailure);
-      printGroup({ name: running.group.name, result, seconds: (performance.now() - startedAtMs) / 1_000, seed });
-      passed += result.passed;
-      failed += result.failures.length;
-    }
-  }
-  console.log(`\n${passed} passed, ${failed} failed`);
-  return { code: failed === 0 && passed > 0 ? 0 : 1 };
+  const sideBySide = files.filter((file) => groupOf(file) !== 'alone');
+  const alone = files.filter((file) => groupOf(file) === 'alone');
+  const results = [
+    ...(checks ? [await runChecks().then(unlessInterrupted)] : []),
+    ...(sideBySide.length > 0 ? [await runBunTest(sideBySide, { titlePattern, seed }).then(unlessInterrupted)] : []),
+    ...(alone.length > 0 ? [await runBunTest(alone, { titlePattern, seed, workers: 1 }).then(unlessInterrupted)] : []),
+  ];
+  const failures = results.flatMap((result) => result.failures);
+  for (const { title, rerun } of failures) console.log(`FAILED ${title}\n  run it alone: ${rerun}\n`);
+  const passed = printGroups(new Map(results.flatMap((result) => [...result.groups])), failures);
+  console.log(`\n${passed} passed, ${failures.length} failed`);
+  return { code: failures.length === 0 && passed > 0 ? 0 : 1 };
+}
+
+/** @param {Result} result */
+function unlessInterrupted(result) {
+  if (result.interrupted) throw new Complaint(`Stopped during ${[...result.groups.keys()].join(', ')}.`, 130);
+  return result;
 }
 
 /**
- * @param {import('./selection.mjs').SelectedGroup} group
- * @param {number} seed
+ * @param {Result['groups']} groups
+ * @param {Failure[]} failures
  */
-function runGroup(group, seed) {
-  return group.name === 'check' ? runCheckGroup() : runBunGroup(group, seed);
-}
-
-/** @param {readonly import('./selection.mjs').SelectedGroup[]} groups */
-function inStages(groups) {
-  /** @type {import('./selection.mjs').SelectedGroup[][]} */
-  const stages = [];
-  for (const group of groups) {
-    const last = stages.at(-1);
-    const first = last?.[0];
-    if (last !== undefined && first !== undefined && [first, group].every(({ name }) => SIDE_BY_SIDE.includes(name))) {
-      last.push(group);
-    } else stages.push([group]);
+function printGroups(groups, failures) {
+  let sum = 0;
+  for (const name of GROUPS.filter((group) => groups.has(group))) {
+    const { passed, seconds } = groups.get(name);
+    const failed = failures.filter(({ group }) => group === name).length;
+    const count = `${String(passed).padStart(5)} passed${failed > 0 ? `, ${failed} failed` : ''}`;
+    console.log(`${name.padEnd(12)} ${count.padEnd(24)} ${seconds.toFixed(1).padStart(7)} s`);
+    sum += passed;
   }
-  return stages;
+  return sum;
 }
 
 function chooseSeed() {
   const given = process.env.KEYSTILE_TEST_SEED;
   if (given === undefined || given === '') return randomInt(1, 2 ** 31);
-  if (!/^\d{1,10}$/.test(given)) throw new Complaint(`KEYSTILE_TEST_SEED must be a whole number, not "${given}".`);
+  if (!/^\d{1,10}$/.test(given)) throw new Complaint(`KEYSTILE_TEST_SEED must be a whole number, got "${given}".`);
   return Number(given);
 }

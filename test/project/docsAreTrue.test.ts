@@ -1,0 +1,118 @@
+import { describe, expect, test } from 'bun:test';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+
+import { COMMANDS } from '../../src/cli/commandTable.ts';
+
+const read = (path: string): string => readFileSync(path, 'utf8');
+const filesIn = (folder: string): string[] =>
+  readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name));
+
+const FOLDERS = ['src', 'test', 'tools', 'docs', 'bin', '.ci'];
+const FILES = FOLDERS.filter((folder) => existsSync(folder)).flatMap(filesIn);
+const BASENAMES = new Set(FILES.map((path) => basename(path)));
+const PAGES = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', ...FILES.filter((path) => /^docs\/.*\.md$/.test(path))];
+const SCRIPTS = new Set(Object.keys((JSON.parse(read('package.json')) as { scripts: object }).scripts));
+const TEST_GROUPS = new Set(['check', ...readdirSync('test')]);
+
+const KEYSTILE_COMMANDS = new Set(COMMANDS.map(({ name }) => name));
+
+/** Code in backticks and in fenced blocks, line by line. */
+function codeIn(page: string): string[] {
+  const text = read(page);
+  const fenced = [...text.matchAll(/^ *```[^\n]*\n([\s\S]*?)^ *```/gm)].flatMap((match) =>
+    (match[1] ?? '').split('\n'),
+  );
+  const inline = [...text.replaceAll(/^ *```[\s\S]*?^ *```/gm, '').matchAll(/`([^`\n]+)`/g)].map(
+    (match) => match[1] ?? '',
+  );
+  return [...fenced, ...inline].map((code) => code.trim());
+}
+
+/** GitHub's way to make an anchor of a heading. */
+function anchorsOf(page: string): Set<string> {
+  const headings = [...read(page).matchAll(/^#+ +(.*)$/gm)].map((match) => match[1] ?? '');
+  const slugs = headings.map((heading) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}_ -]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+  return new Set(slugs);
+}
+
+function brokenLinks(page: string): string[] {
+  const links = [...read(page).matchAll(/\]\((?!https?:|mailto:)([^)\s]+)\)/g)].map((match) => match[1] ?? '');
+  return links.filter((link) => {
+    const [path = '', anchor] = link.split('#');
+    const target = path === '' ? page : join(dirname(page), path);
+    if (!existsSync(target)) return true;
+    return anchor !== undefined && target.endsWith('.md') && !anchorsOf(target).has(anchor);
+  });
+}
+
+/** Commands of npm whose script, group or file of tests does not exist. */
+function brokenNpmCommands(page: string): string[] {
+  const commands = codeIn(page).flatMap((code) => [
+    ...code.matchAll(/\bnpm (?:run (?:-\S+ )*(\S+)|(test|start))([^|;&#]*)/g),
+  ]);
+  return commands.flatMap(([command, script = '', short, rest = '']) => {
+    if (short !== undefined ? !SCRIPTS.has(short) : !SCRIPTS.has(script)) return [command];
+    const targets =
+      short === 'test' ? (rest.split(' -t ')[0] ?? '').split(/\s+/).filter((word) => /^[\w./]+$/.test(word)) : [];
+    return targets.every((target) => TEST_GROUPS.has(target) || existsSync(target) || /^[A-Z]+$/.test(target))
+      ? []
+      : [command.trim()];
+  });
+}
+
+function keystileCommandsIn(page: string): string[] {
+  const calls = /(?:^|\$ |npx |npm run )keystile(?: --)?((?: [a-z][a-z-]*)+)/g;
+  return codeIn(page).flatMap((code) => [...code.matchAll(calls)].map((match) => (match[1] ?? '').trim()));
+}
+
+/** Commands that the command line does not know; words behind a command are its operands. */
+function brokenKeystileCommands(page: string): string[] {
+  return keystileCommandsIn(page).filter((command) => {
+    const words = command.split(' ');
+    return !words.some((_, i) => KEYSTILE_COMMANDS.has(words.slice(0, i + 1).join(' ')));
+  });
+}
+
+/** Commands write it, and git ignores it. */
+function isMadeByCommand(path: string): boolean {
+  const ignored = read('.gitignore')
+    .split('\n')
+    .filter((line) => line.includes('/'));
+  return ignored.some((line) => `${path}/`.startsWith(line.replace(/^\//, '')));
+}
+
+/** Paths and bare names of files and folders of this project that do not exist. */
+function brokenNames(page: string): string[] {
+  return codeIn(page)
+    .flatMap((code) => code.split(/[\s,;:()"'=]+/))
+    .filter((word) => {
+      if (/[*<>{}$…]|\.\.\./.test(word)) return false;
+      const path = word.replace(/^\.\//, '').replace(/\/$/, '');
+      if (/^(src|test|tools|docs)\//.test(path)) return !existsSync(path) && !isMadeByCommand(path);
+      if (/^[\w.-]+(\.test)?\.(ts|mjs)$/.test(path)) return !BASENAMES.has(path);
+      return false;
+    });
+}
+
+describe('the documentation', () => {
+  test('what this file looks for is found where it stands', () => {
+    expect(PAGES).toContain('docs/architecture.md');
+    expect(codeIn('README.md')).toContain('npm run bench');
+    expect(codeIn('docs/architecture.md').filter((code) => code.startsWith('src/'))).not.toEqual([]);
+    expect(PAGES.flatMap(keystileCommandsIn)).toContain('root-key create');
+    expect(anchorsOf('README.md').size).toBeGreaterThan(2);
+  });
+
+  describe.each(PAGES)('%s names only what exists', (page) => {
+    test('links and their anchors', () => expect(brokenLinks(page)).toEqual([]));
+    test('commands of npm', () => expect(brokenNpmCommands(page)).toEqual([]));
+    test('commands of keystile', () => expect(brokenKeystileCommands(page)).toEqual([]));
+    test('files and folders', () => expect(brokenNames(page)).toEqual([]));
+  });
+});
