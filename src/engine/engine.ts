@@ -25,8 +25,8 @@ import { Refills } from './refill/refillPlans.ts';
 import { RefillSweep } from './refill/refillSweep.ts';
 import type { System } from './system.ts';
 import { TagLists } from './analytics/tagLists.ts';
-import { TallyBook } from './analytics/openCounts.ts';
-import { type Retention, SLICE, TallyFlush } from './analytics/writeCounts.ts';
+import { OpenCounts } from './analytics/openCounts.ts';
+import { type Retention, SLICE, CountWriting } from './analytics/writeCounts.ts';
 import { VerificationQuota } from './verify/quota.ts';
 import { Verifier } from './verify/verifier.ts';
 
@@ -70,8 +70,8 @@ export class Engine {
   readonly verificationQuota: VerificationQuota;
   readonly ratelimits: Ratelimits;
   readonly sweep: RefillSweep;
-  readonly tally: TallyBook;
-  readonly tallyFlush: TallyFlush;
+  readonly openCounts: OpenCounts;
+  readonly countWriting: CountWriting;
   readonly analytics: AnalyticsAdmin;
 
   constructor(options: EngineOptions) {
@@ -85,14 +85,18 @@ export class Engine {
       maxOwners: maxLocalOwners,
       maxPerGroup: options.maxLimitsPerNamespace,
     });
-    this.tally = new TallyBook(this.keyCache.packed, () => storage.ledger.nowMs(), new TagLists(options.maxTagLists));
+    this.openCounts = new OpenCounts(
+      this.keyCache.packed,
+      () => storage.ledger.nowMs(),
+      new TagLists(options.maxTagLists),
+    );
     this.verifier = new Verifier({
       keys: this.keyCache,
       localLimits: this.localLimits,
       ledger: storage.ledger,
       freshness: storage.freshness,
       refills,
-      analytics: options.countsVerifications ? this.tally : null,
+      analytics: options.countsVerifications ? this.openCounts : null,
     });
     this.access = new Access(storage.records, storage.freshness);
     const parts: AdminParts = {
@@ -120,14 +124,14 @@ export class Engine {
       maxPerNamespace: options.maxLimitsPerNamespace,
       stoppedBecause: () => this.verifier.stoppedBecause,
     });
-    this.tallyFlush = new TallyFlush({
-      book: this.tally,
-      tallies: storage.tallies,
+    this.countWriting = new CountWriting({
+      openCounts: this.openCounts,
+      analytics: storage.analytics,
       records: storage.records,
       sliceSize: SLICE,
       retention: options.retention,
     });
-    this.analytics = new AnalyticsAdmin(parts, () => this.tallyFlush.flush(), options.retention);
+    this.analytics = new AnalyticsAdmin(parts, () => this.countWriting.flush(), options.retention);
     this.sweep = new RefillSweep(storage, refills);
     storage.freshness.onChange((change) => this.#forget(change));
   }
@@ -137,7 +141,7 @@ export class Engine {
     if (keys === null) this.keyCache.clear();
     else for (const digest of keys) this.keyCache.drop(digest);
     for (const apiId of apis) this.keyCache.dropApi(apiId);
-    for (const apiId of keys === null ? [null] : apis) this.tally.forgetApi(apiId);
+    for (const apiId of keys === null ? [null] : apis) this.openCounts.forgetApi(apiId);
     for (const id of identities) this.keyCache.dropIdentity(id);
     if (keys === null) this.ratelimits.namespaces.clear();
     for (const subject of namespaces) this.ratelimits.namespaces.drop(subject);
@@ -150,7 +154,7 @@ export class Engine {
     try {
       if (this.localLimits.unsavedSize > 0) await this.localLimits.sync();
     } finally {
-      await this.tallyFlush.flush();
+      await this.countWriting.flush();
     }
   }
 }

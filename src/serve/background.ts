@@ -13,9 +13,9 @@ const SWEEP_EVERY_MS = 30_000;
 const PRUNE_EVERY_MS = 60_000;
 const HELLO_EVERY_MS = 1_000;
 const IMPORT_EVERY_MS = 1_000;
-const TALLY_EVERY_MS = 4_000;
+const WRITE_COUNTS_EVERY_MS = 4_000;
 const FOLD_EVERY_MS = 5_000;
-const PRUNE_TALLIES_EVERY_MS = 600_000;
+const PRUNE_ANALYTICS_EVERY_MS = 600_000;
 /** A step takes about a tenth of it. */
 const FILL_EVERY_MS = 500;
 const OLD_TRANSACTION_MS = 300_000;
@@ -66,23 +66,23 @@ export class Background {
     });
     this.#every(IMPORT_EVERY_MS, 'importing keys', () => engine.importQueue.run());
     this.#every(SWEEP_EVERY_MS, 'finishing deletions', () => engine.bulkDeletion.finish());
-    const { tallyFlush } = engine;
-    this.#every(TALLY_EVERY_MS, 'writing analytics down', async () => {
+    const { countWriting } = engine;
+    this.#every(WRITE_COUNTS_EVERY_MS, 'writing analytics down', async () => {
       const pace = new TallyPace(this.#options.monotonicMs);
-      await tallyFlush.flush(async (waiting) => {
-        await this.#rest(pace.restMs(tallyFlush.sliceSize, waiting));
+      await countWriting.flush(async (waiting) => {
+        await this.#rest(pace.restMs(countWriting.sliceSize, waiting));
         pace.rested();
       });
-      await tallyFlush.learnTags();
+      await countWriting.learnTags();
     });
     this.#every(FOLD_EVERY_MS, 'summing analytics', async () => {
       const startedAtMs = this.#options.monotonicMs();
-      await tallyFlush.fold(this.#restAfterSteps());
+      await countWriting.fold(this.#restAfterSteps());
       const tookMs = this.#options.monotonicMs() - startedAtMs;
       await this.#rest(foldRestMs({ tookMs, isShared: this.#options.cluster !== null }));
     });
-    this.#every(PRUNE_TALLIES_EVERY_MS, 'removing old analytics', () =>
-      tallyFlush.prune(engine.storage.ledger.nowMs(), this.#restAfterSteps()),
+    this.#every(PRUNE_ANALYTICS_EVERY_MS, 'removing old analytics', () =>
+      countWriting.prune(engine.storage.ledger.nowMs(), this.#restAfterSteps()),
     );
     const { cluster, walBytes, log } = this.#options;
     if (walBytes !== null) {

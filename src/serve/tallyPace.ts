@@ -17,7 +17,7 @@ export class TallyPace {
     this.#restedAtMs = monotonicMs();
   }
 
-  /** How long to rest after so many tallies, when `waiting` ones are to be written. */
+  /** How long to rest after so many counts, when `waiting` ones are to be written. */
   restMs(written: number, waiting: number): number {
     const perTallyMs = Math.min(REST_PER_TALLY_MS * Math.max(waiting / MANY, 1), MAX_REST_PER_TALLY_MS);
     const wantedMs = written * perTallyMs;

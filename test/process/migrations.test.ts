@@ -94,7 +94,7 @@ describe('databases of every schema version', () => {
           expect([time, total]).toEqual([Date.parse('2026-03-15T00:00:00Z'), COUNTED[version]]);
           const { lastUsedAt } = await service.ok('/v1/keys.getKey', { keyId: keys.plain.keyId });
           expect(lastUsedAt).toBe(version === 'v1' ? undefined : Date.parse('2026-03-15T12:00:00Z'));
-          await service.engine.tallyFlush.fold();
+          await service.engine.countWriting.fold();
         }
       } finally {
         await service.close();

@@ -2,12 +2,12 @@ import { describe, expect, test } from 'bun:test';
 
 import { TallyPace } from '../../src/serve/tallyPace.ts';
 
-/** How long writing so many tallies takes, when each slice takes so long by itself, the first is held up, and its rest too. */
-function seconds(tallies: number, { slice = 100, sliceMs = 0, heldUpMs = 0, sleptMs = 0 } = {}): number {
+/** How long writing so many counts takes, when each slice takes so long by itself, the first is held up, and its rest too. */
+function seconds(counts: number, { slice = 100, sliceMs = 0, heldUpMs = 0, sleptMs = 0 } = {}): number {
   let nowMs = 0;
   const pace = new TallyPace(() => nowMs);
-  for (let waiting = tallies - slice; waiting > 0; waiting -= slice) {
-    const isFirst = waiting === tallies - slice;
+  for (let waiting = counts - slice; waiting > 0; waiting -= slice) {
+    const isFirst = waiting === counts - slice;
     nowMs += sliceMs + (isFirst ? heldUpMs : 0);
     nowMs += pace.restMs(slice, waiting) + (isFirst ? sleptMs : 0);
     pace.rested();

@@ -4,7 +4,7 @@ import type { CreditsRecord, IdentityRecord } from '../../core/records.ts';
 import type { KeyWithIdentity } from '../../storage/port/records.ts';
 import type { LocalOwner } from '../local/localWindow.ts';
 import { type AppliedLimit, asConfigured } from '../verify/appliedLimits.ts';
-import type { OpenTally } from '../analytics/openCount.ts';
+import type { OpenCount } from '../analytics/openCount.ts';
 
 /** What a key may do, as it was when the key was looked up. */
 export interface EntryAccess {
@@ -55,7 +55,7 @@ export interface KeyEntry {
   /** Where it stands among the packed keys; -1 = it is kept as it is. */
   readonly place: number;
   /** Counts its verifications, while it is kept as it is. */
-  tally: OpenTally | null;
+  openCount: OpenCount | null;
   /** Where its own local limits are counted, once that was looked up. */
   local: LocalOwner | null;
   /** What the wire layer made of the descriptive fields; made once, on the first answer. */
@@ -82,7 +82,7 @@ export function toKeyEntry(found: KeyWithIdentity, apiId: string, identity: Iden
     accountsFrom: 0,
     extras: toExtras(found),
     place: -1,
-    tally: null,
+    openCount: null,
     local: null,
     wire: null,
   };

@@ -1,10 +1,10 @@
 import type { LimitRecord, RefillRule } from '../../core/records.ts';
-import type { TallyLists } from '../../core/verificationCounts.ts';
+import type { CountColumns } from '../../core/verificationCounts.ts';
 import type { KeyWithIdentity } from '../../storage/port/records.ts';
 import type { LocalOwner } from '../local/localWindow.ts';
 import { type KeyEntry, toExtras } from './keyEntry.ts';
 import { type AppliedLimit, asConfigured } from '../verify/appliedLimits.ts';
-import { OpenTally } from '../analytics/openCount.ts';
+import { OpenCount } from '../analytics/openCount.ts';
 import { countAccounts } from './packedAccounts.ts';
 import { PackedCounts } from './packedCounts.ts';
 import {
@@ -50,7 +50,7 @@ export class PackedKeys {
   #firstPlace = 0;
   readonly counts = new PackedCounts();
   /** Hears of what a row has counted when the row is dropped. */
-  onDropped: (tally: OpenTally, isSealed: boolean) => void = () => {};
+  onDropped: (count: OpenCount, isSealed: boolean) => void = () => {};
   readonly #wanted = new Uint32Array(DIGEST_WORDS);
   #apis = new Shared<string>();
   #limits = new Shared<readonly AppliedLimit[]>();
@@ -141,7 +141,7 @@ export class PackedKeys {
   }
 
   /** Adds at most so much of what was counted in a generation that is sealed; false = there is nothing. */
-  takeSealed(into: TallyLists, limit: number): boolean {
+  takeSealed(into: CountColumns, limit: number): boolean {
     const taken = this.counts.takeSealed(this.#rows.words, COUNTS, ROW, limit);
     if (taken === null) return false;
     const { rows, minuteMs, counts, lastUses } = taken;
@@ -157,7 +157,7 @@ export class PackedKeys {
   #tellCounts(row: number): void {
     for (const { minuteMs, count, lastAtMs, isSealed } of this.counts.takeAll(this.#rows.words, row * ROW + COUNTS)) {
       const [apiId, keyId] = [this.#apis.at(this.#rows.word(row, API)), this.#rows.id(row)];
-      this.onDropped(OpenTally.ofValid(minuteMs, apiId, keyId, count, lastAtMs), isSealed);
+      this.onDropped(OpenCount.ofValid(minuteMs, apiId, keyId, count, lastAtMs), isSealed);
     }
   }
 
@@ -176,7 +176,7 @@ export class PackedKeys {
       accountsFrom: limits === 0 ? 0 : this.#account(row),
       extras: null,
       place: this.#firstPlace + row,
-      tally: null,
+      openCount: null,
       local: limits === 0 ? null : this.#locals.at(row),
       wire: null,
     };

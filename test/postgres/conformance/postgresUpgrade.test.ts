@@ -1,11 +1,11 @@
 import { describe, expect, setDefaultTimeout, test } from 'bun:test';
 
-import { TallyLists } from '../../../src/core/verificationCounts.ts';
+import { CountColumns } from '../../../src/core/verificationCounts.ts';
 import { MIGRATIONS, SCHEMA_VERSION } from '../../../src/storage/postgres/schema/migrate.ts';
 import { VirtualClock } from '../../support/clock.ts';
 import { filled, madeByV1 } from './madeByV1.ts';
 import { open, postgresServer } from './postgres.ts';
-import { credits, EVERY_KEY, found, key, spendOf, tally } from './samples.ts';
+import { credits, EVERY_KEY, found, key, spendOf, verificationCount } from './samples.ts';
 
 setDefaultTimeout(60_000);
 
@@ -57,11 +57,11 @@ const addAsV2 = (keyId: string): string =>
       (span) => `
   INSERT INTO key_tallies (span, time_ms, api_id, key_id, identity_id, tags, valid, not_found, forbidden, disabled, expired,
     insufficient_permissions, rate_limited, usage_exceeded)
-  VALUES (${span}, ${tally().minuteMs}, 'api_1', '${keyId}', '', '', 1, 0, 0, 0, 0, 0, 0, 0)
+  VALUES (${span}, ${verificationCount().minuteMs}, 'api_1', '${keyId}', '', '', 1, 0, 0, 0, 0, 0, 0, 0)
   ON CONFLICT (span, time_ms, api_id, key_id, identity_id, tags) DO UPDATE SET valid = key_tallies.valid + excluded.valid;
   INSERT INTO api_tallies (span, time_ms, api_id, tags, valid, not_found, forbidden, disabled, expired,
     insufficient_permissions, rate_limited, usage_exceeded)
-  VALUES (${span}, ${tally().minuteMs}, 'api_1', '', 1, 0, 0, 0, 0, 0, 0, 0)
+  VALUES (${span}, ${verificationCount().minuteMs}, 'api_1', '', 1, 0, 0, 0, 0, 0, 0, 0)
   ON CONFLICT (span, time_ms, api_id, tags) DO UPDATE SET valid = api_tallies.valid + excluded.valid;`,
     )
     .join('');
@@ -83,18 +83,18 @@ describe('a PostgreSQL database of schema version 2', () => {
       const query = { apiId: 'api_1', keyIds: null, identityIds: null, fromMs: 0, untilMs: Number.MAX_SAFE_INTEGER };
       const spans = ['minute', 'hour', 'day'] as const;
       const asked = spans.flatMap((span) => [
-        storage.tallies.sum({ ...query, span, groupBy: [] }),
-        storage.tallies.sum({ ...query, span, keyIds: ['key_1'], groupBy: [] }),
+        storage.analytics.sum({ ...query, span, groupBy: [] }),
+        storage.analytics.sum({ ...query, span, keyIds: ['key_1'], groupBy: [] }),
       ]);
       return (await Promise.all(asked)).map(([row]) => row?.counts[0]);
     };
     try {
       expect(await sums()).toEqual([1, 1, 1, 1, 1, 1]);
-      await storage.tallies.add(TallyLists.of([tally()]), 1);
+      await storage.analytics.add(CountColumns.of([verificationCount()]), 1);
       await server.query(addAsV2('key_1'), name);
       await server.query(addAsV2('key_2'), name);
       expect(await sums()).toEqual([4, 3, 4, 3, 4, 3]);
-      expect(await storage.tallies.fold()).toBe(true);
+      expect(await storage.analytics.fold()).toBe(true);
       await server.query(addAsV2('key_2'), name);
       expect(await sums()).toEqual([5, 3, 5, 3, 5, 3]);
     } finally {

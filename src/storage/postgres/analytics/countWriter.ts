@@ -1,9 +1,9 @@
-import type { TallyLists } from '../../../core/verificationCounts.ts';
+import type { CountColumns } from '../../../core/verificationCounts.ts';
 import { StorageOutcomeUnknown, StorageUnavailable } from '../../port/storage.ts';
 import type { Statement } from '../../sql/statement.ts';
-import type { TallyWriter } from '../../sql/analytics/analytics.ts';
+import type { CountWriter } from '../../sql/analytics/analytics.ts';
 import { COUNTS, LOG_COLUMNS } from '../../sql/analytics/countColumns.ts';
-import { packTallies } from '../../sql/analytics/packedCounts.ts';
+import { packCounts } from '../../sql/analytics/packedCounts.ts';
 import type { Unfolded } from '../../sql/analytics/sumStatement.ts';
 import { asUnavailable, kindOf, reasonOf } from '../connection/databaseError.ts';
 import type { Ask, Pool } from '../connection/pool.ts';
@@ -43,7 +43,7 @@ const UNPACK = `
 const START: LogPlace = { key_id: '', number: 0 };
 
 /** The number of the batch is written with it: one that is sent again, because its fate was not known, is not added twice. */
-export class PostgresTallyWriter implements TallyWriter {
+export class PostgresCountWriter implements CountWriter {
   readonly #pool: Pool;
   readonly #node: string;
   #unpackSlices = MAX_UNPACK_SLICES;
@@ -58,11 +58,11 @@ export class PostgresTallyWriter implements TallyWriter {
     this.#node = node;
   }
 
-  async append(tallies: TallyLists, batch: number): Promise<void> {
-    const values = [this.#node, batch, packApis(tallies), packTallies(tallies)];
+  async append(counts: CountColumns, batch: number): Promise<void> {
+    const values = [this.#node, batch, packApis(counts), packCounts(counts)];
     await this.#pool.use(async (ask) => {
       try {
-        await ask({ name: 'append_tallies', text: APPEND, values });
+        await ask({ name: 'append_counts', text: APPEND, values });
       } catch (error) {
         const reason = reasonOf(error);
         if (kindOf(error) === 'lost') throw new StorageOutcomeUnknown(`The database did not answer (${reason}).`);

@@ -1,5 +1,5 @@
 import { COUNTS } from '../../sql/analytics/countColumns.ts';
-import type { TallySlice } from '../../sql/analytics/packedCounts.ts';
+import type { CountSlice } from '../../sql/analytics/packedCounts.ts';
 
 /** By LOG_COLUMNS: minute, api, key, identity, tags, last use, counts. */
 export type LogRow = [number, string, string, string, string, number, ...number[]];
@@ -14,7 +14,7 @@ export class LogRows {
   /** Characters of what tells the rows from each other: some 70 each, and their tags. */
   size = 0;
 
-  addSlice(slice: TallySlice): void {
+  addSlice(slice: CountSlice): void {
     const { from_ms: fromMs, apis, key_id: keys, last_at_ms: lastUses } = slice;
     const { minute_ms: minutes, api: places, identity_id: identities, tags } = slice;
     const counts = COUNTS.map((name) => slice[name] as readonly number[] | undefined);

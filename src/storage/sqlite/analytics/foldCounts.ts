@@ -3,7 +3,7 @@ import type { Statement } from 'bun:sqlite';
 import { type Params, placeholders } from '../../sql/statement.ts';
 import { COUNTS, LOG_COLUMNS, SPAN_NUMBER } from '../../sql/analytics/countColumns.ts';
 import { addCounts, KEEP_LATER_USE } from '../../sql/analytics/addCounts.ts';
-import type { TallySlice } from '../../sql/analytics/packedCounts.ts';
+import type { CountSlice } from '../../sql/analytics/packedCounts.ts';
 import { SPAN_MS, SPANS } from '../../port/analytics.ts';
 import { FIRST_COUNT, LAST_AT, type LogRow, LogRows } from './countRows.ts';
 
@@ -47,10 +47,10 @@ export function unpackSlices({ statement, transaction }: Connection, maxSize = M
 }
 
 /**
- * See TallyWriter.fold. Rows are written in the order in which they stand in the tables: one key at a time, in any order, was
+ * See CountWriter.fold. Rows are written in the order in which they stand in the tables: one key at a time, in any order, was
  * measured to take ten times as long. They are put together here and not by a statement, which sorts them three times.
  */
-export function foldTallies({ statement, transaction }: Connection, maxSize = MAX_STEP): boolean {
+export function foldCounts({ statement, transaction }: Connection, maxSize = MAX_STEP): boolean {
   let isAll = true;
   transaction(() => {
     const step = new Step(maxSize);
@@ -94,7 +94,7 @@ class Step {
   takeSlices(statement: Connection['statement']): void {
     for (const { number, body } of statement(SLICES).iterate() as IterableIterator<{ number: number; body: string }>) {
       if (this.#hasEnough()) return;
-      this.rows.addSlice(JSON.parse(body) as TallySlice);
+      this.rows.addSlice(JSON.parse(body) as CountSlice);
       this.slicesUpTo = number;
     }
   }

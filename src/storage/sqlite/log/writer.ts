@@ -11,7 +11,7 @@ import { toWriteFailure, WriteFailure } from '../file/writeFailure.ts';
 import { toLog } from './logBytes.ts';
 import { ENTRY_LENGTH } from './accountEntry.ts';
 import type { Rotation } from '../ledger/idempotency.ts';
-import { foldTallies, unpackSlices } from '../analytics/foldCounts.ts';
+import { foldCounts, unpackSlices } from '../analytics/foldCounts.ts';
 
 /** Rows only this adapter writes: the names of ad-hoc windows. */
 export type WindowWrite =
@@ -101,12 +101,12 @@ export class Writer {
   }
 
   /** Makes rows of the log of the oldest slices, one for each subject and minute. True: these were all. */
-  unpackTallies(): boolean {
+  unpackCounts(): boolean {
     return unpackSlices(this.#connection);
   }
 
-  foldTallies(): boolean {
-    return foldTallies(this.#connection);
+  foldCounts(): boolean {
+    return foldCounts(this.#connection);
   }
 
   /** Brings rows up to what the log already holds: AccountEntry after AccountEntry. */

@@ -23,8 +23,8 @@ interface ThreadMethods {
   query(statement: Statement): unknown[];
   /** All in one transaction; answers how many rows each of them changed. */
   write(statements: readonly Statement[]): number[];
-  unpackTallies(): boolean;
-  foldTallies(): boolean;
+  unpackCounts(): boolean;
+  foldCounts(): boolean;
   close(): void;
   /** From now on nothing is written, not even what is left of a write that failed. */
   letGo(): void;
