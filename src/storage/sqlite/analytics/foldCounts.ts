@@ -5,7 +5,7 @@ import { COUNTS, LOG_COLUMNS, SPAN_NUMBER } from '../../sql/analytics/countColum
 import { addCounts, KEEP_LATER_USE } from '../../sql/analytics/addCounts.ts';
 import type { CountSlice } from '../../sql/analytics/packedCounts.ts';
 import { SPAN_MS, SPANS } from '../../port/analytics.ts';
-import { FIRST_COUNT, LAST_AT, type LogRow, LogRows } from './countRows.ts';
+import { FIRST_COUNT, LAST_AT, type LogRow, LogRows } from '../../sql/analytics/countRows.ts';
 
 /**
  * Size of the rows of one step, some 30,000 without tags. The more, the fewer pages are written in all; but meanwhile appending

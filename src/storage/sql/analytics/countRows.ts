@@ -1,5 +1,5 @@
-import { COUNTS } from '../../sql/analytics/countColumns.ts';
-import type { CountSlice } from '../../sql/analytics/packedCounts.ts';
+import { COUNTS } from './countColumns.ts';
+import type { CountSlice } from './packedCounts.ts';
 
 /** By LOG_COLUMNS: minute, api, key, identity, tags, last use, counts. */
 export type LogRow = [number, string, string, string, string, number, ...number[]];
