@@ -9,15 +9,16 @@ import { row, sum } from './analyticsQuestions.ts';
 
 setDefaultTimeout(60_000);
 
-/** Ends a statement that adds more than so many rows to a table as its time limit would. */
+/** Ends a transaction that adds more than so many rows to a table as a time limit would. */
 const refuseMoreThan = (rows: number, table: string): string => `
   CREATE FUNCTION too_many() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN
-      IF (SELECT count(*) FROM added) > ${rows} THEN RAISE EXCEPTION 'too many' USING ERRCODE = '57014'; END IF;
+      IF (SELECT count(*) FROM ${table} WHERE xmin = pg_current_xact_id()::xid) > ${rows} THEN
+        RAISE EXCEPTION 'too many' USING ERRCODE = '57014';
+      END IF;
       RETURN NULL;
     END $$;
-  CREATE TRIGGER too_many AFTER INSERT ON ${table} REFERENCING NEW TABLE AS added
-    FOR EACH STATEMENT EXECUTE FUNCTION too_many();`;
+  CREATE TRIGGER too_many AFTER INSERT ON ${table} FOR EACH STATEMENT EXECUTE FUNCTION too_many();`;
 
 /** What each step of folding came to, until the end of the round. */
 async function foldRound(storage: Storage, afterStep: () => Promise<void> = async () => {}): Promise<string[]> {

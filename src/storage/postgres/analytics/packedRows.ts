@@ -23,7 +23,7 @@ const VALUES = [
 ].join(', ');
 
 /** Rows as those of the log, of what a query tells as `slice`. */
-export function rowsOfSlices(slices: string): string {
+function rowsOfSlices(slices: string): string {
   return `SELECT ${VALUES} FROM (SELECT ${HEADS} FROM (${slices}) t OFFSET 0) s, ROWS FROM (${LISTS}) AS l (${COLUMNS})`;
 }
 
