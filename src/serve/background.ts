@@ -6,8 +6,8 @@ import type { PostgresStorage } from '../storage/postgres/storage.ts';
 import { foldRestMs, stepRestMs } from './foldPace.ts';
 import { saveRestMs } from './savePace.ts';
 import { TallyPace } from './tallyPace.ts';
-import { WalWatch } from './walWatch.ts';
-import { WarningWatch } from './warningWatch.ts';
+import { WalWatch } from '../storage/sqlite/file/walWatch.ts';
+import { WarningWatch } from '../storage/postgres/connection/warningWatch.ts';
 
 const SWEEP_EVERY_MS = 30_000;
 const PRUNE_EVERY_MS = 60_000;
