@@ -2,6 +2,8 @@ import type { Composed } from '../compose.ts';
 import { showConfig } from '../config/show.ts';
 import type { Config } from '../config/variables.ts';
 import { AppError } from '../core/errors.ts';
+import { engineTasks } from '../engine/engineTasks.ts';
+import type { BackgroundGauges } from '../http/answer/metrics.ts';
 import { Log } from '../log.ts';
 import { StorageOutcomeUnknown, StorageUnavailable } from '../storage/port/storage.ts';
 import { AddressError } from '../storage/postgres/connection/databaseUrl.ts';
@@ -79,7 +81,7 @@ interface Opening {
 }
 
 async function open({ config, output, log, room, home }: Opening): Promise<{ stop(): Promise<void> }> {
-  const { cluster, walBytes } = home;
+  const { cluster } = home;
   const { service } = home.composed;
   const alone = <T>(work: () => Promise<T>): Promise<T> => (cluster === null ? work() : cluster.exclusively(work));
   const { rootKey } = config;
@@ -91,17 +93,22 @@ async function open({ config, output, log, room, home }: Opening): Promise<{ sto
   const api = orPortTaken(config, () => listenApi(service, room));
   const url = localUrl(config.host, api.port);
   orCannotListen(config, () => home.listening(url));
-  const background = new Background({
+  const ofEngine = engineTasks({
     engine: service.engine,
-    log,
     syncIntervalMs: config.syncInterval,
+    log,
     wallClockMs,
     monotonicMs,
-    random: () => (service.engine.system.randomBytes(1)[0] ?? 0) / 256,
-    cluster,
-    walBytes,
   });
-  const metrics = tryMetrics(service, background, api, log);
+  const ofStorage = home.watch(ofEngine.syncLagMs);
+  const background = new Background({
+    tasks: [...ofEngine.tasks, ...ofStorage.tasks],
+    log,
+    monotonicMs,
+    random: () => (service.engine.system.randomBytes(1)[0] ?? 0) / 256,
+    spreads: service.engine.storage.localCounts.isShared,
+  });
+  const metrics = tryMetrics(service, ofStorage.gauges, api, log);
   // Only now, right before it is printed: a root key whose secret could not be shown would be lost.
   const newRootKey = await alone(() => makeFirstRootKey(service.engine.rootKeys, place));
   const rootKeys = await service.engine.rootKeys.list();
@@ -131,13 +138,13 @@ async function open({ config, output, log, room, home }: Opening): Promise<{ sto
 /** A taken metrics port is no reason not to serve. */
 function tryMetrics(
   service: Composed['service'],
-  background: Background,
+  gauges: () => BackgroundGauges,
   api: ListeningApi,
   log: Log,
 ): Listening | null {
   try {
     return listenMetrics(service, () => ({
-      ...background.gauges(),
+      ...gauges(),
       connections: api.connections(),
       connectionsRefused: api.refusals(),
     }));
