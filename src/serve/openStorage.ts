@@ -18,7 +18,7 @@ export interface Home {
   /** The database that other nodes share; null when it is embedded. */
   readonly cluster: PostgresStorage | null;
   /** What the database needs to be done behind the requests, and what the metrics show of it. */
-  watch(syncLagMs: () => number | null): { readonly tasks: readonly Task[]; gauges(): BackgroundGauges };
+  watch(syncLagMs: () => number | null): { readonly tasks: readonly Task[]; readonly gauges: () => BackgroundGauges };
   /** For a person. */
   readonly where: string;
   /** The service listens there from now on: the command line is let in. */

@@ -93,7 +93,7 @@ describe('folding', () => {
     const setup = new TasksSetup({ isShared: true, pieces: [100] });
     setup.steps = 100;
     await setup.run('summing analytics');
-    expect(setup.rests.slice(0, 40)).toEqual([...Array.from({ length: 40 }, () => 900)]);
+    expect(setup.rests.slice(0, 40)).toEqual(Array.from({ length: 40 }, () => 900));
     expect(setup.rests.slice(40, -1)).toEqual(Array.from({ length: 59 }, () => 100));
   });
 

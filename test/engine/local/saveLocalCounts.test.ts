@@ -14,7 +14,7 @@ class SavingSetup {
   isShared = false;
   isAlone = true;
   readonly task = new LocalCountSaving({
-    localLimits: this.#localLimits(),
+    localLimits: this,
     localCounts: this,
     nowMs: () => this.nowMs,
     monotonicMs: () => this.nowMs,
@@ -26,26 +26,21 @@ class SavingSetup {
     Object.assign(this, fields);
   }
 
-  #localLimits(): ConstructorParameters<typeof LocalCountSaving>[0]['localLimits'] {
-    const setup = this;
-    return {
-      tidy() {},
-      get unsavedSize() {
-        return setup.unsavedSize;
-      },
-      async untilUnsaved() {
-        setup.waits++;
-      },
-      async sync() {
-        setup.nowMs += setup.saveMs;
-        if (setup.fails) throw new Error('the disk is full');
-        setup.saves++;
-      },
-      async syncIfHeard() {
-        setup.looks++;
-        return !setup.isAlone;
-      },
-    };
+  tidy(): void {}
+
+  async untilUnsaved(): Promise<void> {
+    this.waits++;
+  }
+
+  async sync(): Promise<void> {
+    this.nowMs += this.saveMs;
+    if (this.fails) throw new Error('the disk is full');
+    this.saves++;
+  }
+
+  async syncIfHeard(): Promise<boolean> {
+    this.looks++;
+    return !this.isAlone;
   }
 
   async run(): Promise<void> {
