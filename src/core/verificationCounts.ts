@@ -1,10 +1,10 @@
 import { VERDICT_CODES } from './verdictCodes.ts';
 
-/** As tags stand in a tally: what is not counted under its own tags. */
+/** As tags stand in a count: what is not counted under its own tags. */
 export const OTHER_TAGS = '["other"]';
 
 /** Verifications of one key in one minute with the same tags. */
-export interface Tally {
+export interface VerificationCount {
   readonly minuteMs: number;
   readonly apiId: string;
   /** '' = of no key: an unknown one. */
@@ -19,8 +19,8 @@ export interface Tally {
   readonly lastAtMs: number;
 }
 
-/** The same place in all lists is the same tally; null: nothing but '' or 0 would stand in it. */
-interface TallyColumns {
+/** The same place in all lists is the same count; null: nothing but '' or 0 would stand in it. */
+interface ColumnLists {
   readonly fromMs: number;
   readonly apis: readonly string[];
   readonly keyIds: readonly string[];
@@ -37,10 +37,10 @@ interface TallyColumns {
 const VALID = VERDICT_CODES.indexOf('VALID');
 
 /**
- * Tallies that are sent together, by what is told of them: an object for each would take twice as long. Times are told from
+ * Counts that are sent together, by what is told of them: an object for each would take twice as long. Times are told from
  * the minute of the first one on, and apis by their place: small numbers are quickly written and read.
  */
-export class TallyLists {
+export class CountColumns {
   readonly #apis: string[] = [];
   readonly #keyIds: string[] = [];
   readonly #lastUsesMs: number[] = [];
@@ -55,9 +55,9 @@ export class TallyLists {
   #apiId = '';
   #place = 0;
 
-  static of(tallies: readonly Tally[]): TallyLists {
-    const lists = new TallyLists();
-    for (const tally of tallies) lists.add(tally);
+  static of(counts: readonly VerificationCount[]): CountColumns {
+    const lists = new CountColumns();
+    for (const count of counts) lists.add(count);
     return lists;
   }
 
@@ -65,7 +65,7 @@ export class TallyLists {
     return this.#keyIds.length;
   }
 
-  add({ minuteMs, apiId, keyId, identityId, tags, counts, lastAtMs }: Tally): void {
+  add({ minuteMs, apiId, keyId, identityId, tags, counts, lastAtMs }: VerificationCount): void {
     const i = this.#begin(minuteMs, apiId, keyId, lastAtMs);
     this.#identityIds.put(i, identityId);
     this.#tags.put(i, tags);
@@ -77,7 +77,7 @@ export class TallyLists {
     this.#counts[VALID]?.put(this.#begin(minuteMs, apiId, keyId, lastAtMs), count);
   }
 
-  columns(): TallyColumns {
+  lists(): ColumnLists {
     const { length } = this;
     return {
       fromMs: this.#fromMs,
@@ -93,8 +93,8 @@ export class TallyLists {
   }
 
   /** Each by itself, where there is time for it. */
-  tallies(): Tally[] {
-    const { fromMs, apis, keyIds, lastUsesMs, minutesMs, places, identityIds, tags, counts } = this.columns();
+  rows(): VerificationCount[] {
+    const { fromMs, apis, keyIds, lastUsesMs, minutesMs, places, identityIds, tags, counts } = this.lists();
     return keyIds.map((keyId, i) => ({
       minuteMs: fromMs + (minutesMs?.[i] ?? 0),
       apiId: apis[places?.[i] ?? 0] ?? '',

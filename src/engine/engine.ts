@@ -24,8 +24,8 @@ import { RefillPlans } from './refill/refillPlans.ts';
 import { RefillSweep } from './refill/refillSweep.ts';
 import type { System } from './system.ts';
 import { TagLists } from './analytics/tagLists.ts';
-import { TallyBook } from './analytics/openCounts.ts';
-import { type Retention, SLICE, TallyFlush } from './analytics/writeCounts.ts';
+import { OpenCounts } from './analytics/openCounts.ts';
+import { type Retention, SLICE, CountWriting } from './analytics/writeCounts.ts';
 import { VerificationQuota } from './verify/quota.ts';
 import { Verifier } from './verify/verifier.ts';
 
@@ -69,8 +69,8 @@ export class Engine {
   readonly verificationQuota: VerificationQuota;
   readonly standalone: Standalone;
   readonly sweep: RefillSweep;
-  readonly tally: TallyBook;
-  readonly tallyFlush: TallyFlush;
+  readonly openCounts: OpenCounts;
+  readonly countWriting: CountWriting;
   readonly analytics: AnalyticsAdmin;
 
   constructor(options: EngineOptions) {
@@ -84,14 +84,18 @@ export class Engine {
       maxOwners: maxLocalOwners,
       maxPerGroup: options.maxLimitsPerNamespace,
     });
-    this.tally = new TallyBook(this.keyCache.counts, () => storage.ledger.nowMs(), new TagLists(options.maxTagLists));
+    this.openCounts = new OpenCounts(
+      this.keyCache.counts,
+      () => storage.ledger.nowMs(),
+      new TagLists(options.maxTagLists),
+    );
     this.verifier = new Verifier({
       keys: this.keyCache,
       localLimits: this.localLimits,
       ledger: storage.ledger,
       freshness: storage.freshness,
       refills,
-      analytics: options.countsVerifications ? this.tally : null,
+      analytics: options.countsVerifications ? this.openCounts : null,
     });
     this.rootKeyAccess = new RootKeyAccess(storage.records, storage.freshness);
     const context: AdminContext = {
@@ -119,14 +123,14 @@ export class Engine {
       maxPerNamespace: options.maxLimitsPerNamespace,
       stoppedBecause: () => this.verifier.stoppedBecause,
     });
-    this.tallyFlush = new TallyFlush({
-      book: this.tally,
-      tallies: storage.tallies,
+    this.countWriting = new CountWriting({
+      openCounts: this.openCounts,
+      analytics: storage.analytics,
       records: storage.records,
       sliceSize: SLICE,
       retention: options.retention,
     });
-    this.analytics = new AnalyticsAdmin(context, () => this.tallyFlush.flush(), options.retention);
+    this.analytics = new AnalyticsAdmin(context, () => this.countWriting.flush(), options.retention);
     this.sweep = new RefillSweep(storage, refills);
     storage.freshness.onChange((change) => this.#forget(change));
   }
@@ -136,7 +140,7 @@ export class Engine {
     if (keys === null) this.keyCache.clear();
     else for (const digest of keys) this.keyCache.drop(digest);
     for (const apiId of apis) this.keyCache.dropApi(apiId);
-    for (const apiId of keys === null ? [null] : apis) this.tally.forgetApi(apiId);
+    for (const apiId of keys === null ? [null] : apis) this.openCounts.forgetApi(apiId);
     for (const id of identities) this.keyCache.dropIdentity(id);
     if (keys === null) this.standalone.namespaces.clear();
     for (const subject of namespaces) this.standalone.namespaces.drop(subject);
@@ -149,7 +153,7 @@ export class Engine {
     try {
       if (this.localLimits.unsavedSize > 0) await this.localLimits.sync();
     } finally {
-      await this.tallyFlush.flush();
+      await this.countWriting.flush();
     }
   }
 }

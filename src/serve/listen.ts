@@ -117,7 +117,7 @@ export function listenMetrics(
         unsavedLocalCounts: engine.localLimits.unsavedSize,
         ledgerWaiting: engine.storage.ledger.waiting,
         lookupsWaiting: engine.keyCache.lookupsWaiting,
-        otherTags: engine.tally.tagLists.others,
+        otherTags: engine.openCounts.tagLists.others,
         ...gauges(),
       });
       return new Response(text, { headers: { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' } });

@@ -3,8 +3,12 @@ import { hostname } from 'node:os';
 import { compose, composeNode, type Composed } from '../compose.ts';
 import type { Config } from '../config/variables.ts';
 import type { Log } from '../log.ts';
+import type { BackgroundGauges } from '../http/answer/metrics.ts';
+import type { Task } from '../storage/port/tasks.ts';
 import { PostgresStorage } from '../storage/postgres/storage.ts';
+import { PostgresTasks } from '../storage/postgres/tasks.ts';
 import { DataFolder, type Owner } from '../storage/sqlite/file/dataFolder.ts';
+import { sqliteTasks } from '../storage/sqlite/tasks.ts';
 import { Digester, monotonicMs, realSystem, wallClockMs } from '../system.ts';
 import { controlPath, listenControl } from './control.ts';
 
@@ -13,8 +17,8 @@ export interface OpenStorage {
   readonly composed: Composed;
   /** The database that the nodes share. Null: the database is embedded. */
   readonly cluster: PostgresStorage | null;
-  /** Size of the write-ahead log. Null: the database is not embedded. */
-  readonly walBytes: (() => number) | null;
+  /** What the database needs to be done behind the requests, and what the metrics show of it. */
+  watch(syncLagMs: () => number | null): { readonly tasks: readonly Task[]; readonly gauges: () => BackgroundGauges };
   /** Where the data is stored, as shown in the banner. */
   readonly where: string;
   /** Starts to serve the command line. Called once the service listens at `url`. */
@@ -42,7 +46,10 @@ async function openFolder(config: Config, log: Log, onBroken: (error: Error) => 
   return {
     composed,
     cluster: null,
-    walBytes: () => composed.storage.walBytes,
+    watch: () => ({
+      tasks: sqliteTasks(composed.storage, log),
+      gauges: () => ({ cluster: null, walBytes: composed.storage.walBytes }),
+    }),
     where: `${config.data}${folder.isNew ? ' (new)' : ''}`,
     serveCommandLine(url) {
       folder.nameOwner({ ...owner, url });
@@ -73,12 +80,36 @@ async function joinNodes(config: Config, log: Log, databaseUrl: string): Promise
   return {
     composed,
     cluster: composed.storage,
-    walBytes: null,
+    watch: (syncLagMs) => watchNode(composed.storage, log, syncLagMs),
     where: `PostgreSQL at ${PostgresStorage.where(databaseUrl)} · location ${location}`,
     serveCommandLine() {},
     stopCommandLine: async () => {},
     close: () => composed.close(),
   };
+}
+
+export function watchNode(
+  storage: PostgresStorage,
+  log: Log,
+  syncLagMs: () => number | null,
+): ReturnType<OpenStorage['watch']> {
+  const watching = new PostgresTasks({ storage, log, syncLagMs });
+  const { durability, freshness } = storage;
+  const gauges = (): BackgroundGauges => ({
+    cluster: {
+      syncLagMs: syncLagMs(),
+      freshnessAgeMs: freshness.ageMs,
+      clockOffsetMs: storage.clockOffsetMs,
+      oldestTransactionMs: watching.oldestTransactionMs,
+      durability: {
+        fsync: durability.facts.fsync,
+        full_page_writes: durability.facts.full_page_writes,
+        synchronous_standby_names: durability.facts.awaits_standby,
+      },
+    },
+    walBytes: null,
+  });
+  return { tasks: watching.tasks, gauges };
 }
 
 export function locationOf(config: Config): string {

@@ -2,6 +2,8 @@ import type { Composed } from '../compose.ts';
 import { showConfig } from '../config/show.ts';
 import type { Config } from '../config/variables.ts';
 import { AppError } from '../core/errors.ts';
+import { engineTasks } from '../engine/engineTasks.ts';
+import type { BackgroundGauges } from '../http/answer/metrics.ts';
 import { Log } from '../log.ts';
 import { StorageOutcomeUnknown, StorageUnavailable } from '../storage/port/storage.ts';
 import { AddressError } from '../storage/postgres/connection/databaseUrl.ts';
@@ -79,7 +81,7 @@ interface StartContext {
 }
 
 async function startOn({ config, output, log, size, storage }: StartContext): Promise<{ stop(): Promise<void> }> {
-  const { cluster, walBytes } = storage;
+  const { cluster } = storage;
   const { service } = storage.composed;
   const exclusively = <T>(work: () => Promise<T>): Promise<T> =>
     cluster === null ? work() : cluster.exclusively(work);
@@ -92,17 +94,22 @@ async function startOn({ config, output, log, size, storage }: StartContext): Pr
   const api = orPortTaken(config, () => listenApi(service, size));
   const url = localUrl(config.host, api.port);
   orCannotListen(config, () => storage.serveCommandLine(url));
-  const background = new Background({
+  const ofEngine = engineTasks({
     engine: service.engine,
-    log,
     syncIntervalMs: config.syncInterval,
+    log,
     wallClockMs,
     monotonicMs,
-    random: () => (service.engine.system.randomBytes(1)[0] ?? 0) / 256,
-    cluster,
-    walBytes,
   });
-  const metrics = tryMetrics(service, background, api, log);
+  const ofStorage = storage.watch(ofEngine.syncLagMs);
+  const background = new Background({
+    tasks: [...ofEngine.tasks, ...ofStorage.tasks],
+    log,
+    monotonicMs,
+    random: () => (service.engine.system.randomBytes(1)[0] ?? 0) / 256,
+    spreads: service.engine.storage.localCounts.isShared,
+  });
+  const metrics = tryMetrics(service, ofStorage.gauges, api, log);
   // Created right before it is printed: the secret of a root key that is never shown would be lost.
   const newRootKey = await exclusively(() => makeFirstRootKey(service.engine.rootKeys, destination));
   const rootKeys = await service.engine.rootKeys.list();
@@ -132,13 +139,13 @@ async function startOn({ config, output, log, size, storage }: StartContext): Pr
 /** The service also runs without metrics, when another program uses their port. */
 function tryMetrics(
   service: Composed['service'],
-  background: Background,
+  gauges: () => BackgroundGauges,
   api: ListeningApi,
   log: Log,
 ): Listening | null {
   try {
     return listenMetrics(service, () => ({
-      ...background.gauges(),
+      ...gauges(),
       connections: api.connections(),
       connectionsRefused: api.refusals(),
     }));

@@ -1,40 +1,44 @@
 import { describe, expect, test } from 'bun:test';
 
-import { TallyLists } from '../../src/core/verificationCounts.ts';
-import { packTallies } from '../../src/storage/sql/analytics/packedCounts.ts';
-import { tally, tallyCounts as counts } from '../postgres/conformance/samples.ts';
+import { CountColumns } from '../../src/core/verificationCounts.ts';
+import { packCounts } from '../../src/storage/sql/analytics/packedCounts.ts';
+import { verificationCount, verdictCounts as counts } from '../postgres/conformance/samples.ts';
 
-const { minuteMs } = tally();
+const { minuteMs } = verificationCount();
 
-describe('tallies by list', () => {
-  test('are the tallies that were added, in their order, whatever is told of some of them only', () => {
-    const tallies = [
-      tally({ keyId: 'key_1', lastAtMs: minuteMs + 5 }),
-      tally({ keyId: '', apiId: 'api_2', counts: counts(0, 7) }),
-      tally({ keyId: 'key_2', tags: '["a"]', minuteMs: minuteMs + 60_000, lastAtMs: minuteMs + 60_001 }),
-      tally({ keyId: 'key_3', identityId: 'id_1', apiId: 'api_2', counts: counts(2 ** 51, 0, 1) }),
+describe('counts by list', () => {
+  test('are the counts that were added, in their order, whatever is told of some of them only', () => {
+    const added = [
+      verificationCount({ keyId: 'key_1', lastAtMs: minuteMs + 5 }),
+      verificationCount({ keyId: '', apiId: 'api_2', counts: counts(0, 7) }),
+      verificationCount({ keyId: 'key_2', tags: '["a"]', minuteMs: minuteMs + 60_000, lastAtMs: minuteMs + 60_001 }),
+      verificationCount({ keyId: 'key_3', identityId: 'id_1', apiId: 'api_2', counts: counts(2 ** 51, 0, 1) }),
       // Of another year than the first, before and behind it.
-      tally({ keyId: 'key_4', minuteMs: 0, lastAtMs: 59_999 }),
-      tally({ keyId: 'key_5', minuteMs: minuteMs + 2 ** 40 * 60_000, lastAtMs: minuteMs + 2 ** 40 * 60_000 }),
-      tally({ keyId: 'key_1' }),
+      verificationCount({ keyId: 'key_4', minuteMs: 0, lastAtMs: 59_999 }),
+      verificationCount({
+        keyId: 'key_5',
+        minuteMs: minuteMs + 2 ** 40 * 60_000,
+        lastAtMs: minuteMs + 2 ** 40 * 60_000,
+      }),
+      verificationCount({ keyId: 'key_1' }),
     ];
-    const lists = TallyLists.of(tallies);
-    expect(lists.length).toBe(tallies.length);
-    expect(lists.columns().apis).toEqual(['api_1', 'api_2']);
-    expect(lists.tallies()).toEqual(tallies);
+    const columns = CountColumns.of(added);
+    expect(columns.length).toBe(added.length);
+    expect(columns.lists().apis).toEqual(['api_1', 'api_2']);
+    expect(columns.rows()).toEqual(added);
     // Looking changes nothing.
-    expect(lists.tallies()).toEqual(tallies);
+    expect(columns.rows()).toEqual(added);
   });
 
-  test('what was only valid is the same as a tally of it', () => {
-    const lists = new TallyLists();
-    lists.addValid(minuteMs, 'api_1', 'key_1', 3, minuteMs + 9);
-    lists.add(tally({ keyId: 'key_2', counts: counts(0, 1) }));
-    lists.addValid(minuteMs + 60_000, 'api_2', 'key_3', 4, minuteMs + 60_000);
-    expect(lists.tallies()).toEqual([
-      tally({ keyId: 'key_1', counts: counts(3), lastAtMs: minuteMs + 9 }),
-      tally({ keyId: 'key_2', counts: counts(0, 1) }),
-      tally({
+  test('what was only valid is the same as a count of it', () => {
+    const columns = new CountColumns();
+    columns.addValid(minuteMs, 'api_1', 'key_1', 3, minuteMs + 9);
+    columns.add(verificationCount({ keyId: 'key_2', counts: counts(0, 1) }));
+    columns.addValid(minuteMs + 60_000, 'api_2', 'key_3', 4, minuteMs + 60_000);
+    expect(columns.rows()).toEqual([
+      verificationCount({ keyId: 'key_1', counts: counts(3), lastAtMs: minuteMs + 9 }),
+      verificationCount({ keyId: 'key_2', counts: counts(0, 1) }),
+      verificationCount({
         apiId: 'api_2',
         keyId: 'key_3',
         counts: counts(4),
@@ -45,15 +49,15 @@ describe('tallies by list', () => {
   });
 
   test('are written without what is nothing for all of them', () => {
-    const lists = new TallyLists();
-    for (const keyId of ['key_1', 'key_2']) lists.addValid(minuteMs, 'api_1', keyId, 2, minuteMs + 7);
-    expect(JSON.parse(packTallies(lists))).toEqual({
+    const columns = new CountColumns();
+    for (const keyId of ['key_1', 'key_2']) columns.addValid(minuteMs, 'api_1', keyId, 2, minuteMs + 7);
+    expect(JSON.parse(packCounts(columns))).toEqual({
       from_ms: minuteMs,
       apis: ['api_1'],
       key_id: ['key_1', 'key_2'],
       last_at_ms: [7, 7],
       valid: [2, 2],
     });
-    expect(new TallyLists().tallies()).toEqual([]);
+    expect(new CountColumns().rows()).toEqual([]);
   });
 });

@@ -53,12 +53,12 @@ describe('the file of the analytics', () => {
     const service = await TestService.start({ startsAt: STARTS_AT });
     try {
       const { key, apiId } = await service.createKey({ remaining: 5 });
-      const { tallyFlush } = service.engine;
+      const { countWriting } = service.engine;
       using db = new Database(join(service.folder, 'analytics.db'));
       db.run('ALTER TABLE tally_slices RENAME TO gone');
       for (let n = 0; n < 2; n++) {
         await service.verify(key);
-        const failure = await tallyFlush.flush().catch((error: unknown) => String(error));
+        const failure = await countWriting.flush().catch((error: unknown) => String(error));
         expect(failure).toContain('no such table: tally_slices');
       }
       expect(service.broken).toEqual([]);
@@ -167,8 +167,8 @@ describe('the file of the analytics', () => {
     const { key, apiId } = await before.createKey();
     const off = await before.createKey({ apiId, enabled: false });
     await before.verify(key, { tags: ['a'] });
-    await before.engine.tallyFlush.flush();
-    await before.engine.tallyFlush.fold();
+    await before.engine.countWriting.flush();
+    await before.engine.countWriting.fold();
     await before.close();
     await using server = await Server.start(folder, { settings: { KEYSTILE_ROOT_KEY: before.rootKey } });
     await until('the tag is known', async () => {

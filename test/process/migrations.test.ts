@@ -93,7 +93,7 @@ describe('databases of every schema version', () => {
           expect([time, total]).toEqual([Date.parse('2026-03-15T00:00:00Z'), COUNTED]);
           const { lastUsedAt } = await service.ok('/v1/keys.getKey', { keyId: keys.plain.keyId });
           expect(lastUsedAt).toBe(Date.parse('2026-03-15T12:00:00Z'));
-          await service.engine.tallyFlush.fold();
+          await service.engine.countWriting.fold();
         }
       } finally {
         await service.close();

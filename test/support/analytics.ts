@@ -1,24 +1,24 @@
-import type { Tally, TallyLists } from '../../src/core/verificationCounts.ts';
+import type { VerificationCount, CountColumns } from '../../src/core/verificationCounts.ts';
 import type { VerdictCode } from '../../src/core/verdictCodes.ts';
 import { type ApiRecord, BLANK_API, BLANK_IDENTITY, BLANK_KEY } from '../../src/core/records.ts';
 import type { KeyEntry } from '../../src/engine/cache/keyEntry.ts';
 import { toIdentityEntry, toKeyEntry } from '../../src/engine/cache/makeEntry.ts';
 import { PackedKeys } from '../../src/engine/cache/packedKeys.ts';
 import { TagLists } from '../../src/engine/analytics/tagLists.ts';
-import { TallyBook } from '../../src/engine/analytics/openCounts.ts';
-import { TallyFlush } from '../../src/engine/analytics/writeCounts.ts';
+import { OpenCounts } from '../../src/engine/analytics/openCounts.ts';
+import { CountWriting } from '../../src/engine/analytics/writeCounts.ts';
 import type { VerifyRequest } from '../../src/engine/verify/request.ts';
 import { StorageOutcomeUnknown, StorageUnavailable } from '../../src/storage/port/storage.ts';
 import type { Page } from '../../src/storage/port/records.ts';
-import type { Span, Tallies, TallyQuery, TallyRow } from '../../src/storage/port/analytics.ts';
+import type { Span, Analytics, AnalyticsQuery, AnalyticsRow } from '../../src/storage/port/analytics.ts';
 import { textReader } from '../../src/system.ts';
 import { VirtualClock } from './clock.ts';
 
 /** What becomes of a batch: it is added; nothing happens; it is added, or not, and the answer gets lost. */
 export type Fate = 'added' | 'refused' | 'added in silence' | 'lost';
 
-/** A database for tallies alone: what was added, by what it is counted for, and how each batch came. */
-export class MemoryTallies implements Tallies {
+/** A database for counts alone: what was added, by what it is counted for, and how each batch came. */
+export class MemoryAnalytics implements Analytics {
   readonly sums = new Map<string, number[]>();
   readonly lastUses = new Map<string, number>();
   readonly batches: { readonly batch: number; readonly size: number }[] = [];
@@ -29,26 +29,26 @@ export class MemoryTallies implements Tallies {
   fates: Fate[] = [];
   #lastBatch = 0;
 
-  async add(lists: TallyLists, batch: number): Promise<void> {
+  async add(lists: CountColumns, batch: number): Promise<void> {
     const fate = this.fates.shift() ?? 'added';
-    const tallies = lists.tallies();
-    this.batches.push({ batch, size: tallies.length });
+    const added = lists.rows();
+    this.batches.push({ batch, size: added.length });
     await Promise.resolve();
     if (fate === 'refused') throw new StorageUnavailable('refused');
     if (fate !== 'lost' && batch > this.#lastBatch) {
       this.#lastBatch = batch;
-      for (const tally of tallies) this.#add(tally);
+      for (const count of added) this.#add(count);
     }
     if (fate !== 'added') throw new StorageOutcomeUnknown('no answer');
   }
 
-  #add(tally: Tally): void {
-    addTo(this.sums, tally);
-    const { keyId, lastAtMs } = tally;
+  #add(count: VerificationCount): void {
+    addTo(this.sums, count);
+    const { keyId, lastAtMs } = count;
     if (keyId !== '') this.lastUses.set(keyId, Math.max(this.lastUses.get(keyId) ?? 0, lastAtMs));
   }
 
-  async sum(_query: TallyQuery): Promise<readonly TallyRow[]> {
+  async sum(_query: AnalyticsQuery): Promise<readonly AnalyticsRow[]> {
     throw new Error('nothing is read here');
   }
 
@@ -78,13 +78,13 @@ export class MemoryTallies implements Tallies {
   }
 }
 
-/** Adds the counts of a tally to those of the same minute, api, key, identity and tags. */
-export function addTo(sums: Map<string, number[]>, tally: Omit<Tally, 'lastAtMs'>): void {
-  const { minuteMs, apiId, keyId, identityId, tags, counts } = tally;
+/** Adds the counts of a count to those of the same minute, api, key, identity and tags. */
+export function addTo(sums: Map<string, number[]>, count: Omit<VerificationCount, 'lastAtMs'>): void {
+  const { minuteMs, apiId, keyId, identityId, tags, counts } = count;
   const name = JSON.stringify([new Date(minuteMs).toISOString(), apiId, keyId, identityId, tags]);
   const sum = sums.get(name);
   if (sum === undefined) sums.set(name, [...counts]);
-  else for (const [i, count] of counts.entries()) sum[i] = (sum[i] ?? 0) + count;
+  else for (const [i, ofCode] of counts.entries()) sum[i] = (sum[i] ?? 0) + ofCode;
 }
 
 export const digestOf = (number: number): string => Bun.SHA256.hash(String(number), 'base64');
@@ -99,23 +99,23 @@ export interface Asked {
   readonly atMs?: number;
 }
 
-/** A book of tallies with everything around it, on a clock that the test moves. */
-export class TallyWorld {
+/** The open counts with everything around it, on a clock that the test moves. */
+export class AnalyticsSetup {
   readonly clock = new VirtualClock('2026-03-15T12:00:00Z');
   readonly packed = new PackedKeys(textReader);
-  readonly book: TallyBook;
-  readonly tallies = new MemoryTallies();
+  readonly openCounts: OpenCounts;
+  readonly analytics = new MemoryAnalytics();
   /** Apis that exist. */
   readonly apis = new Set(['api_1', 'api_2']);
   /** What was asked about apis. */
   readonly lookups: (readonly string[])[] = [];
-  readonly flushing: TallyFlush;
+  readonly writing: CountWriting;
 
   constructor(sliceSize = 50, maxTagLists = 1_000) {
-    this.book = new TallyBook(this.packed, this.clock.nowMs, new TagLists(maxTagLists));
-    this.flushing = new TallyFlush({
-      book: this.book,
-      tallies: this.tallies,
+    this.openCounts = new OpenCounts(this.packed, this.clock.nowMs, new TagLists(maxTagLists));
+    this.writing = new CountWriting({
+      openCounts: this.openCounts,
+      analytics: this.analytics,
       records: { listApis: (query) => this.#listApis(query.ids ?? []) },
       retention: { minute: 1_000, hour: 2_000, day: 3_000 },
       sliceSize,
@@ -141,19 +141,19 @@ export class TallyWorld {
     const { code = key === null ? 'NOT_FOUND' : 'VALID', tags = null, apiId = null } = asked;
     const atMs = asked.atMs ?? (key === null ? 0 : this.clock.nowMs());
     const verdict = { code, key, remaining: null, limits: null, replayed: false, atMs };
-    this.book.count({ ...QUESTION, tags, apiId }, verdict);
+    this.openCounts.count({ ...QUESTION, tags, apiId }, verdict);
   }
 
   /** Everything that was counted, but for apis that may not exist. */
-  drain(): Tally[] {
-    const taken = this.book.take(Infinity);
-    this.book.seal();
-    return [...taken.tallies(), ...this.book.take(Infinity).tallies()];
+  drain(): VerificationCount[] {
+    const taken = this.openCounts.take(Infinity);
+    this.openCounts.seal();
+    return [...taken.rows(), ...this.openCounts.take(Infinity).rows()];
   }
 
   /** What is written down, `valid` alone unless there is more: `minute api key identity tags: counts`. */
   written(): string[] {
-    const lines = [...this.tallies.sums].map(([name, counts]) => {
+    const lines = [...this.analytics.sums].map(([name, counts]) => {
       const [minute = '', ...rest] = JSON.parse(name) as string[];
       const last = counts.findLastIndex((count) => count !== 0);
       return `${[minute.slice(11, 16), ...rest].join(' ').replaceAll(/ +/g, ' ').trimEnd()}: ${counts.slice(0, last + 1).join()}`;

@@ -35,12 +35,12 @@ export class SilentNode {
 
   static async start(url: string, clock: VirtualClock): Promise<SilentNode> {
     const storage = await open(url, clock);
-    const { records, ledger, localCounts, tallies, imports, workspaceId } = storage;
+    const { records, ledger, localCounts, analytics, imports, workspaceId } = storage;
     const engine = engineOn({
       records,
       ledger,
       localCounts,
-      tallies,
+      analytics,
       imports,
       workspaceId,
       freshness: ALONE,

@@ -49,9 +49,9 @@ export function noteCountingCost({ config, engine, metrics }: Service, file: str
       return result;
     };
   };
-  const { tally, storage } = engine;
-  tally.take = timed(tally.take.bind(tally));
-  storage.tallies.add = timed(storage.tallies.add.bind(storage.tallies));
+  const { openCounts, storage } = engine;
+  openCounts.take = timed(openCounts.take.bind(openCounts));
+  storage.analytics.add = timed(storage.analytics.add.bind(storage.analytics));
   let [before, phases] = [mainThreadNanoseconds(process.pid), 0];
   if (before === null) return;
   setInterval(() => {

@@ -1,8 +1,10 @@
 import { composeNode } from '../../src/compose.ts';
 import { readConfig } from '../../src/config/read.ts';
+import { engineTasks } from '../../src/engine/engineTasks.ts';
 import { Log } from '../../src/log.ts';
 import { Background } from '../../src/serve/background.ts';
 import { listenApi, listenMetrics } from '../../src/serve/listen.ts';
+import { watchNode } from '../../src/serve/openStorage.ts';
 import { Digester, monotonicMs, realSystem, wallClockMs } from '../../src/system.ts';
 import { readOrder, reportReady } from './child.ts';
 
@@ -32,20 +34,19 @@ const { service, storage } = await composeNode({
   location: 'bench',
 });
 const api = listenApi(service);
-const background = new Background({
+const ofEngine = engineTasks({
   engine: service.engine,
-  log,
   syncIntervalMs: config.syncInterval,
+  log,
   wallClockMs,
   monotonicMs,
-  random: Math.random,
-  cluster: storage,
-  walBytes: null,
 });
+const ofStorage = watchNode(storage, log, ofEngine.syncLagMs);
 listenMetrics(service, () => ({
-  ...background.gauges(),
+  ...ofStorage.gauges(),
   connections: api.connections(),
   connectionsRefused: api.refusals(),
 }));
-background.start();
+const tasks = [...ofEngine.tasks, ...ofStorage.tasks];
+new Background({ tasks, log, monotonicMs, random: Math.random, spreads: true }).start();
 reportReady(api.port);

@@ -2,6 +2,7 @@ import { hostname } from 'node:os';
 
 import { compose } from '../../src/compose.ts';
 import { readConfig } from '../../src/config/read.ts';
+import { engineTasks } from '../../src/engine/engineTasks.ts';
 import { Log } from '../../src/log.ts';
 import { Background } from '../../src/serve/background.ts';
 import { controlPath, listenControl } from '../../src/serve/control.ts';
@@ -60,15 +61,13 @@ listenMetrics(service, () => ({
   connectionsRefused: api.refusals(),
 }));
 listenControl(service.engine, control);
-new Background({
+const { tasks } = engineTasks({
   engine: service.engine,
-  log,
   syncIntervalMs: config.syncInterval,
+  log,
   wallClockMs,
   monotonicMs,
-  random: Math.random,
-  cluster: null,
-  walBytes: null,
-}).start();
+});
+new Background({ tasks, log, monotonicMs, random: Math.random, spreads: false }).start();
 if (order.costFile !== undefined) noteCountingCost(service, order.costFile);
 reportReady(api.port);

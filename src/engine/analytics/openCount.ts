@@ -1,14 +1,14 @@
-import type { Tally } from '../../core/verificationCounts.ts';
+import type { VerificationCount } from '../../core/verificationCounts.ts';
 import { VERDICT_CODES, type VerdictCode } from '../../core/verdictCodes.ts';
 
 const COLUMN = Object.fromEntries(VERDICT_CODES.map((code, i) => [code, i])) as Readonly<Record<VerdictCode, number>>;
 
 const NO_COUNTS: readonly number[] = VERDICT_CODES.map(() => 0);
 
-type TallySubject = Pick<Tally, 'minuteMs' | 'apiId' | 'keyId' | 'identityId' | 'tags'>;
+type CountSubject = Pick<VerificationCount, 'minuteMs' | 'apiId' | 'keyId' | 'identityId' | 'tags'>;
 
-/** A tally that is added to until it is taken to be written down. */
-export class OpenTally implements Tally {
+/** A count that is added to until it is taken to be written down. */
+export class OpenCount implements VerificationCount {
   readonly minuteMs: number;
   readonly apiId: string;
   readonly keyId: string;
@@ -18,9 +18,9 @@ export class OpenTally implements Tally {
   lastAtMs = 0;
   isTaken = false;
   /** The key that it is found by, until it is taken. */
-  holder: { tally: OpenTally | null } | null = null;
+  holder: { openCount: OpenCount | null } | null = null;
 
-  constructor({ minuteMs, apiId, keyId, identityId, tags }: TallySubject) {
+  constructor({ minuteMs, apiId, keyId, identityId, tags }: CountSubject) {
     this.minuteMs = minuteMs;
     this.apiId = apiId;
     this.keyId = keyId;
@@ -28,14 +28,14 @@ export class OpenTally implements Tally {
     this.tags = tags;
   }
 
-  static of(tally: Tally): OpenTally {
-    const open = new OpenTally(tally);
-    open.addAll(tally);
+  static of(count: VerificationCount): OpenCount {
+    const open = new OpenCount(count);
+    open.addAll(count);
     return open;
   }
 
-  static ofValid(minuteMs: number, apiId: string, keyId: string, count: number, lastAtMs: number): OpenTally {
-    const open = new OpenTally({ minuteMs, apiId, keyId, identityId: '', tags: '' });
+  static ofValid(minuteMs: number, apiId: string, keyId: string, count: number, lastAtMs: number): OpenCount {
+    const open = new OpenCount({ minuteMs, apiId, keyId, identityId: '', tags: '' });
     open.add('VALID', count, lastAtMs);
     return open;
   }
@@ -43,7 +43,7 @@ export class OpenTally implements Tally {
   /** From now on nothing is added. */
   take(): void {
     this.isTaken = true;
-    if (this.holder?.tally === this) this.holder.tally = null;
+    if (this.holder?.openCount === this) this.holder.openCount = null;
     this.holder = null;
   }
 
@@ -54,7 +54,7 @@ export class OpenTally implements Tally {
   }
 
   /** Counts what another has counted too. */
-  addAll({ counts, lastAtMs }: Tally): void {
+  addAll({ counts, lastAtMs }: VerificationCount): void {
     for (const [column, count] of counts.entries()) this.counts[column] = (this.counts[column] ?? 0) + count;
     this.lastAtMs = Math.max(this.lastAtMs, lastAtMs);
   }

@@ -1,6 +1,6 @@
 import { MAX_TAG_LIST_BYTES } from '../../core/bounds.ts';
 import { OTHER_TAGS } from '../../core/verificationCounts.ts';
-import type { OpenTally } from './openCount.ts';
+import type { OpenCount } from './openCount.ts';
 
 const DAY_MS = 86_400_000;
 /** Bytes of all lists that a node knows at one time; a JavaScript text takes up to twice as many. */
@@ -41,7 +41,7 @@ export interface TagList {
   readonly bytes: number;
   readonly costBytes: number;
   /** Of the running generation, by key: found without a text that is put together for it. */
-  readonly tallies: Map<string, OpenTally>;
+  readonly openCounts: Map<string, OpenCount>;
 }
 
 /** Of one api, today. */
@@ -68,8 +68,8 @@ export class TagLists {
   readonly #ofApi = new Map<string, ApiTags>();
   /** Verifications that were counted under `other`, since the start. */
   readonly others: Record<OtherReason, number> = { refused: 0, lists: 0, bytes: 0 };
-  readonly #other: TagList = { number: 0, text: OTHER_TAGS, bytes: 0, costBytes: 0, tallies: new Map() };
-  /** Lists that have tallies. */
+  readonly #other: TagList = { number: 0, text: OTHER_TAGS, bytes: 0, costBytes: 0, openCounts: new Map() };
+  /** Lists that have counts. */
   #inUse: TagList[] = [];
   /** Rows of this minute whose list is longer than what a verification earns. */
   readonly #paidRows = new Set<string>();
@@ -86,9 +86,9 @@ export class TagLists {
     return this.#dayMs;
   }
 
-  /** A generation begins, with no tallies; a day begins with no lists. */
+  /** A generation begins, with no counts; a day begins with no lists. */
   turnTo(minuteMs: number): void {
-    for (const list of this.#inUse) list.tallies.clear();
+    for (const list of this.#inUse) list.openCounts.clear();
     this.#inUse = [];
     if (minuteMs !== this.#minuteMs) this.#paidRows.clear();
     this.#minuteMs = minuteMs;
@@ -112,7 +112,7 @@ export class TagLists {
   }
 
   /**
-   * A tally is to be opened for this list. A row is paid for once a minute, however often it is written down. Answers the list
+   * A count is to be opened for this list. A row is paid for once a minute, however often it is written down. Answers the list
    * to count under: `other` when the api cannot pay.
    */
   pay(apiId: string, list: TagList, keyId: string): TagList {
@@ -128,9 +128,9 @@ export class TagLists {
   }
 
   /** Until the next generation this key's verifications with these tags count here. */
-  keep(list: TagList, tally: OpenTally): void {
-    if (list.tallies.size === 0) this.#inUse.push(list);
-    list.tallies.set(tally.keyId, tally);
+  keep(list: TagList, count: OpenCount): void {
+    if (list.openCounts.size === 0) this.#inUse.push(list);
+    list.openCounts.set(count.keyId, count);
   }
 
   /** Apis of which the database may have lists that are not known here: each is asked for at most once a minute. */
@@ -202,7 +202,7 @@ export class TagLists {
     const { written: bytes, read } = encoder.encodeInto(text, encoded);
     if (read < text.length) return null;
     const costBytes = bytes < OWN_PAGE_FROM_BYTES ? bytes : bytes + PAGE_BYTES;
-    return { number: ++this.#number, text, bytes, costBytes, tallies: new Map() };
+    return { number: ++this.#number, text, bytes, costBytes, openCounts: new Map() };
   }
 
   #put(api: ApiTags, list: TagList): void {

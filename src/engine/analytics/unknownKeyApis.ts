@@ -1,26 +1,26 @@
-import type { OpenTally } from './openCount.ts';
+import type { OpenCount } from './openCount.ts';
 
-/** Tallies of apis that unknown keys were asked for, while it is not known whether these exist. */
-export const MAX_ASKED_TALLIES = 1_000;
+/** Analytics of apis that unknown keys were asked for, while it is not known whether these exist. */
+export const MAX_ASKED_COUNTS = 1_000;
 /** Apis that are known to exist. */
 const MAX_KNOWN_APIS = 10_000;
 
 /** What unknown keys were asked for names any api: it counts once the database has said that there is such an api. */
 export class AskedApis {
   readonly #known = new Set<string>();
-  #running: OpenTally[] = [];
-  readonly #sealed: OpenTally[] = [];
+  #running: OpenCount[] = [];
+  readonly #sealed: OpenCount[] = [];
 
   exists(apiId: string): boolean {
     return this.#known.has(apiId);
   }
 
   get hasRoom(): boolean {
-    return this.#running.length + this.#sealed.length < MAX_ASKED_TALLIES;
+    return this.#running.length + this.#sealed.length < MAX_ASKED_COUNTS;
   }
 
-  add(tally: OpenTally): void {
-    this.#running.push(tally);
+  add(count: OpenCount): void {
+    this.#running.push(count);
   }
 
   seal(): void {
@@ -28,12 +28,12 @@ export class AskedApis {
     this.#running = [];
   }
 
-  get sealed(): readonly OpenTally[] {
+  get sealed(): readonly OpenCount[] {
     return this.#sealed;
   }
 
-  /** Of the apis that the first so many sealed tallies are about, these exist. Answers the tallies that count. */
-  settle(count: number, existing: ReadonlySet<string>): OpenTally[] {
+  /** Of the apis that the first so many sealed counts are about, these exist. Answers the counts that count. */
+  settle(count: number, existing: ReadonlySet<string>): OpenCount[] {
     const settled = this.#sealed.splice(0, count);
     if (this.#known.size >= MAX_KNOWN_APIS) this.#known.clear();
     for (const apiId of existing) this.#known.add(apiId);

@@ -1,34 +1,34 @@
-import type { TallyLists } from '../../core/verificationCounts.ts';
+import type { CountColumns } from '../../core/verificationCounts.ts';
 import type { Records } from '../../storage/port/records.ts';
-import { type Span, SPANS, type Tallies } from '../../storage/port/analytics.ts';
-import type { TallyBook } from './openCounts.ts';
+import { type Span, SPANS, type Analytics } from '../../storage/port/analytics.ts';
+import type { OpenCounts } from './openCounts.ts';
 
-/** Tallies that are sent at once: verifications wait while they are taken. */
+/** Counts that are sent at once: verifications wait while they are taken. */
 export const SLICE = 500;
 
 /** How long counts are kept, by the span that they are summed over. */
 export type Retention = Readonly<Record<Span, number>>;
 
-export interface FlushParts {
-  readonly book: TallyBook;
-  readonly tallies: Tallies;
+export interface WritingContext {
+  readonly openCounts: OpenCounts;
+  readonly analytics: Analytics;
   readonly records: Pick<Records, 'listApis'>;
-  /** Tallies of one transaction at the most. */
+  /** Analytics of one transaction at the most. */
   readonly sliceSize: number;
   readonly retention: Retention;
 }
 
 interface Slice {
   readonly batch: number;
-  readonly tallies: TallyLists;
+  readonly counts: CountColumns;
 }
 
 /**
  * Writes down what was counted, slice by slice, one at a time. A slice that was refused, or whose fate is not known, is kept
  * and sent again as it is, under the same number: it is added once.
  */
-export class TallyFlush {
-  readonly #parts: FlushParts;
+export class CountWriting {
+  readonly #context: WritingContext;
   #batch = 0;
   #unsent: Slice | null = null;
   #sending: Promise<void> | null = null;
@@ -37,56 +37,56 @@ export class TallyFlush {
   /** The last use that was looked at, whether its key is still there. */
   #lastUse: string | null = null;
 
-  constructor(parts: FlushParts) {
-    this.#parts = parts;
+  constructor(context: WritingContext) {
+    this.#context = context;
   }
 
   get sliceSize(): number {
-    return this.#parts.sliceSize;
+    return this.#context.sliceSize;
   }
 
   /** Returns when all that was counted before the call is written down; `pause` is waited for between two slices. */
   async flush(pause: (waiting: number) => Promise<unknown> = goOn): Promise<void> {
-    const { book } = this.#parts;
-    const wanted = book.seals + 1;
+    const { openCounts } = this.#context;
+    const wanted = openCounts.seals + 1;
     while (this.#written < wanted) {
       if (this.#isWritten) {
-        this.#written = book.seals;
-        if (this.#written < wanted) book.seal();
+        this.#written = openCounts.seals;
+        if (this.#written < wanted) openCounts.seal();
         continue;
       }
       await this.#sendNext();
-      if (!this.#isWritten) await pause(book.waiting);
+      if (!this.#isWritten) await pause(openCounts.waiting);
     }
   }
 
   /** Looks up which tags other nodes, or this one before a restart, have counted by themselves today. */
   async learnTags(): Promise<void> {
-    const { tallies, book } = this.#parts;
-    const { tagLists } = book;
+    const { analytics, openCounts } = this.#context;
+    const { tagLists } = openCounts;
     const { dayMs } = tagLists;
     for (const apiId of tagLists.behind()) {
       // One more: `other` may be among them.
-      tagLists.learn(apiId, dayMs, await tallies.tagLists(apiId, dayMs, tagLists.maxLists + 1));
+      tagLists.learn(apiId, dayMs, await analytics.tagLists(apiId, dayMs, tagLists.maxLists + 1));
     }
   }
 
   /** Brings what was written down into the sums, step by step, as long as `pause` says so. */
   async fold(pause: () => Promise<boolean> = goOn): Promise<void> {
-    while (!(await this.#parts.tallies.fold())) if (!(await pause())) return;
+    while (!(await this.#context.analytics.fold())) if (!(await pause())) return;
   }
 
   /** Removes counts that are older than they are to be kept, and some of the last uses of keys that are gone. */
   async prune(nowMs: number, pause: () => Promise<boolean> = goOn): Promise<void> {
-    const { tallies, retention } = this.#parts;
+    const { analytics, retention } = this.#context;
     for (const span of SPANS) {
-      while (!(await tallies.prune(span, nowMs - retention[span]))) if (!(await pause())) return;
+      while (!(await analytics.prune(span, nowMs - retention[span]))) if (!(await pause())) return;
     }
-    this.#lastUse = await tallies.pruneUses(this.#lastUse);
+    this.#lastUse = await analytics.pruneUses(this.#lastUse);
   }
 
   get #isWritten(): boolean {
-    return this.#unsent === null && this.#parts.book.isSealedEmpty;
+    return this.#unsent === null && this.#context.openCounts.isSealedEmpty;
   }
 
   /** Shared by all who wait. */
@@ -98,26 +98,26 @@ export class TallyFlush {
   }
 
   async #send(): Promise<void> {
-    const { book, tallies } = this.#parts;
-    if (book.asked.length > 0) await this.#lookUpApis();
+    const { openCounts, analytics } = this.#context;
+    if (openCounts.asked.length > 0) await this.#lookUpApis();
     this.#unsent ??= this.#nextSlice();
     if (this.#unsent === null) return;
-    await tallies.add(this.#unsent.tallies, this.#unsent.batch);
+    await analytics.add(this.#unsent.counts, this.#unsent.batch);
     this.#unsent = null;
   }
 
   #nextSlice(): Slice | null {
-    const tallies = this.#parts.book.take(this.#parts.sliceSize);
-    return tallies.length === 0 ? null : { batch: ++this.#batch, tallies };
+    const counts = this.#context.openCounts.take(this.#context.sliceSize);
+    return counts.length === 0 ? null : { batch: ++this.#batch, counts };
   }
 
   /** Which of the apis that unknown keys were asked for do exist. */
   async #lookUpApis(): Promise<void> {
-    const { book, records } = this.#parts;
-    const count = book.asked.length;
-    const ids = [...new Set(book.asked.map(({ apiId }) => apiId))];
+    const { openCounts, records } = this.#context;
+    const count = openCounts.asked.length;
+    const ids = [...new Set(openCounts.asked.map(({ apiId }) => apiId))];
     const { items } = await records.listApis({ ids, limit: ids.length, after: null });
-    book.settleAsked(count, new Set(items.map(({ id }) => id)));
+    openCounts.settleAsked(count, new Set(items.map(({ id }) => id)));
   }
 }
 

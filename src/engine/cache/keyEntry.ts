@@ -4,7 +4,7 @@ import type { CreditsRecord } from '../../core/records.ts';
 import type { LocalOwner } from '../local/localWindow.ts';
 import type { AppliedLimit } from '../verify/appliedLimits.ts';
 import type { CachedEntry } from './cachedEntry.ts';
-import type { OpenTally } from '../analytics/openCount.ts';
+import type { OpenCount } from '../analytics/openCount.ts';
 
 /** What a key may do, as it was when the key was looked up. */
 export interface EntryAccess {
@@ -51,7 +51,7 @@ export interface KeyEntry {
   readonly limits: readonly AppliedLimit[] | null;
   readonly extras: KeyExtras | null;
   /** Counts its verifications, where `KeyCounts.keeps` says so. */
-  tally: OpenTally | null;
+  openCount: OpenCount | null;
   /** Where its own local limits are counted. Set by `KeyCache.keepLocal`. */
   readonly local: LocalOwner | null;
   /** What the wire layer made of the descriptive fields; made once, on the first answer. */

@@ -21,7 +21,7 @@ export function toKeyEntry(found: KeyWithIdentity, apiId: string, identity: Iden
     accountsFrom: 0,
     extras: toExtras(found),
     place: -1,
-    tally: null,
+    openCount: null,
     local: null,
     wire: null,
   };

@@ -1,4 +1,4 @@
-import type { TallyLists } from '../../core/verificationCounts.ts';
+import type { CountColumns } from '../../core/verificationCounts.ts';
 import type { KeyWithIdentity } from '../../storage/port/records.ts';
 import type { LocalOwner } from '../local/localWindow.ts';
 import type { TextReader } from '../system.ts';
@@ -6,7 +6,7 @@ import type { CachedEntry } from './cachedEntry.ts';
 import type { KeyCounts } from './keyCounts.ts';
 import type { KeyEntry } from './keyEntry.ts';
 import { toExtras } from './makeEntry.ts';
-import { OpenTally } from '../analytics/openCount.ts';
+import { OpenCount } from '../analytics/openCount.ts';
 import { countAccounts } from './packedAccounts.ts';
 import { PackedCounts } from './packedCounts.ts';
 import {
@@ -51,7 +51,7 @@ export class PackedKeys implements KeyCounts {
   /** The place of the first row. A place is never given twice, so an entry of an old block finds no wrong row. */
   #firstPlace = 0;
   readonly generations = new PackedCounts();
-  onDropped: (tally: OpenTally, isSealed: boolean) => void = () => {};
+  onDropped: (count: OpenCount, isSealed: boolean) => void = () => {};
   readonly #wanted = new Uint32Array(DIGEST_WORDS);
   #shared = new SharedRecords();
 
@@ -141,7 +141,7 @@ export class PackedKeys implements KeyCounts {
     if (row >= 0 && this.#limitsNumber(row) !== 0) this.#locals.put(row, owner);
   }
 
-  takeSealed(into: TallyLists, limit: number): boolean {
+  takeSealed(into: CountColumns, limit: number): boolean {
     const taken = this.generations.takeSealed(this.#rows.words, COUNTS, ROW, limit);
     if (taken === null) return false;
     const { rows, minuteMs, counts, lastUses } = taken;
@@ -160,7 +160,7 @@ export class PackedKeys implements KeyCounts {
       row * ROW + COUNTS,
     )) {
       const [apiId, keyId] = [this.#shared.apis.at(this.#rows.word(row, API)), this.#rows.id(row)];
-      this.onDropped(OpenTally.ofValid(minuteMs, apiId, keyId, count, lastAtMs), isSealed);
+      this.onDropped(OpenCount.ofValid(minuteMs, apiId, keyId, count, lastAtMs), isSealed);
     }
   }
 
@@ -179,7 +179,7 @@ export class PackedKeys implements KeyCounts {
       accountsFrom: limits === 0 ? 0 : this.#account(row),
       extras: null,
       place: this.#firstPlace + row,
-      tally: null,
+      openCount: null,
       local: limits === 0 ? null : this.#locals.at(row),
       wire: null,
     };

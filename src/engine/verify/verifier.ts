@@ -2,7 +2,7 @@ import { AppError } from '../../core/errors.ts';
 import type { Spend, SpendOutcome } from '../../core/spend.ts';
 import type { Freshness } from '../../storage/port/freshness.ts';
 import type { Ledger } from '../../storage/port/storage.ts';
-import type { TallyBook } from '../analytics/openCounts.ts';
+import type { OpenCounts } from '../analytics/openCounts.ts';
 import type { KeyCache } from '../cache/keyCache.ts';
 import type { KeyEntry } from '../cache/keyEntry.ts';
 import type { LocalLimits } from '../local/localLimits.ts';
@@ -25,7 +25,7 @@ export interface VerifyContext {
   readonly freshness: Freshness;
   readonly refills: RefillPlans;
   /** Counts every verdict; null = analytics are off. */
-  readonly analytics: TallyBook | null;
+  readonly analytics: OpenCounts | null;
 }
 
 const NO_LIMITS: readonly AppliedLimit[] = [];

@@ -1,11 +1,11 @@
-import type { TallyLists } from '../../core/verificationCounts.ts';
+import type { CountColumns } from '../../core/verificationCounts.ts';
 import type { VerdictCode } from '../../core/verdictCodes.ts';
 
 export const SPANS = ['minute', 'hour', 'day'] as const;
 export type Span = (typeof SPANS)[number];
 export const SPAN_MS: Readonly<Record<Span, number>> = { minute: 60_000, hour: 3_600_000, day: 86_400_000 };
 
-export interface TallyQuery {
+export interface AnalyticsQuery {
   readonly span: Span;
   /** null = all. */
   readonly apiId: string | null;
@@ -16,18 +16,18 @@ export interface TallyQuery {
   /** Rows are summed over what is not named here. */
   readonly groupBy: readonly ('time' | 'key' | 'identity' | 'tags')[];
   /** By their groups when not given. */
-  readonly order?: TallyOrder;
+  readonly order?: AnalyticsOrder;
   /** Rows at the most; all of them when not given. */
   readonly limit?: number;
 }
 
-export interface TallyOrder {
+export interface AnalyticsOrder {
   /** `time` only where they are grouped by it. */
   readonly by: 'time' | 'total' | VerdictCode;
   readonly isDescending: boolean;
 }
 
-export interface TallyRow {
+export interface AnalyticsRow {
   readonly timeMs: number | null;
   readonly keyId: string | null;
   readonly identityId: string | null;
@@ -41,11 +41,11 @@ export interface TallyRow {
  * Counts of verifications, written behind the requests and summed by minute, hour and day (UTC). What is added is written down
  * as it comes, which is quick however many keys there are, and brought into the sums behind.
  */
-export interface Tallies {
+export interface Analytics {
   /** Adds; all of it or nothing. After StorageOutcomeUnknown the same call, with the same `batch`, may be made again. */
-  add(tallies: TallyLists, batch: number): Promise<void>;
+  add(counts: CountColumns, batch: number): Promise<void>;
   /** Over all that was added, whether it is folded or not. */
-  sum(query: TallyQuery): Promise<readonly TallyRow[]>;
+  sum(query: AnalyticsQuery): Promise<readonly AnalyticsRow[]>;
   /**
    * Brings what was added into the sums and the last uses of keys, a bounded number of rows. True at the end of a round
    * through all of it, and where another node is at it.

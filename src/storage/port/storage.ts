@@ -4,7 +4,7 @@ import type { Freshness } from './freshness.ts';
 import type { Imports } from './imports.ts';
 import type { AuditEvent } from './events.ts';
 import type { RecordWrite, Records } from './records.ts';
-import type { Tallies } from './analytics.ts';
+import type { Analytics } from './analytics.ts';
 
 /**
  * What the engine needs of a database. Arguments and answers are plain data, so that an adapter can use a worker thread, another
@@ -15,7 +15,7 @@ export interface Storage {
   readonly ledger: Ledger;
   readonly localCounts: LocalCounts;
   readonly freshness: Freshness;
-  readonly tallies: Tallies;
+  readonly analytics: Analytics;
   readonly imports: Imports;
   /** One id per installation, created with the database. */
   readonly workspaceId: string;

@@ -3,8 +3,8 @@ import { type Storage, StorageUnavailable } from '../port/storage.ts';
 import type { Records } from '../port/records.ts';
 import { SqlImports } from '../sql/imports.ts';
 import { SqlRecords } from '../sql/records.ts';
-import { SqlTallies } from '../sql/analytics/analytics.ts';
-import type { Tallies } from '../port/analytics.ts';
+import { SqlAnalytics } from '../sql/analytics/analytics.ts';
+import type { Analytics } from '../port/analytics.ts';
 import { parseAddress } from './connection/databaseUrl.ts';
 import { LedgerClock } from './ledger/ledgerClock.ts';
 import { Connector, withDeadline, WrongServer } from './connection/connector.ts';
@@ -20,7 +20,7 @@ import { PostgresReader } from './management/reader.ts';
 import { migrate, readInstallation } from './schema/migrate.ts';
 import { MIGRATIONS } from './schema/schema.ts';
 import { Session } from './connection/session.ts';
-import { PostgresTallyWriter } from './analytics/countWriter.ts';
+import { PostgresCountWriter } from './analytics/countWriter.ts';
 
 /** Connections for the lookups of verifications. */
 const LOOKUP_CONNECTIONS = 2;
@@ -64,7 +64,7 @@ type Opened = Pick<PostgresStorage, 'durability' | 'workspaceId'> & { readonly c
 
 export class PostgresStorage implements Storage {
   readonly records: Records;
-  readonly tallies: Tallies;
+  readonly analytics: Analytics;
   readonly imports: Imports;
   readonly ledger: PostgresLedger;
   readonly localCounts: PostgresLocalCounts;
@@ -112,7 +112,7 @@ export class PostgresStorage implements Storage {
       version: () => reader.lastChange(),
     });
     this.imports = new SqlImports(reader);
-    this.tallies = new SqlTallies(reader, new PostgresTallyWriter(this.#pool, options.node));
+    this.analytics = new SqlAnalytics(reader, new PostgresCountWriter(this.#pool, options.node));
     this.#localCountsSession = new Session(connector, {
       settings: { statement_timeout: String(PUSH_TIMEOUT_MS) },
       timeoutMs: PUSH_TIMEOUT_MS * 2,

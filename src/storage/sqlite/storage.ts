@@ -7,8 +7,8 @@ import { type LocalCounts, type Storage } from '../port/storage.ts';
 import type { Records } from '../port/records.ts';
 import { SqlImports } from '../sql/imports.ts';
 import { SqlRecords } from '../sql/records.ts';
-import { SqlTallies } from '../sql/analytics/analytics.ts';
-import type { Tallies } from '../port/analytics.ts';
+import { SqlAnalytics } from '../sql/analytics/analytics.ts';
+import type { Analytics } from '../port/analytics.ts';
 import { attachAnalytics, prepareAnalytics } from './analytics/analyticsFile.ts';
 import { CommitNumberFile, refuseLostCommits } from './file/commitNumber.ts';
 import { SqliteLocalCounts } from './local/localCounts.ts';
@@ -20,7 +20,7 @@ import { type LedgerObserver, SqliteLedger } from './ledger/ledger.ts';
 import { LazyThread } from './thread/lazyThread.ts';
 import { SqliteReader } from './thread/reader.ts';
 import { migrate, readSchemaVersion, SCHEMA_VERSION } from './file/migrate.ts';
-import { SqliteTallyWriter } from './analytics/countWriter.ts';
+import { SqliteCountWriter } from './analytics/countWriter.ts';
 import { SqliteThread } from './thread/threadClient.ts';
 import { configure } from './file/openDatabase.ts';
 
@@ -42,7 +42,7 @@ export interface SqliteOptions {
 
 export class SqliteStorage implements Storage {
   readonly records: Records;
-  readonly tallies: Tallies;
+  readonly analytics: Analytics;
   readonly imports: Imports;
   readonly ledger: SqliteLedger;
   readonly localCounts: LocalCounts;
@@ -78,7 +78,7 @@ export class SqliteStorage implements Storage {
       version: async () => this.ledger.recordChanges,
     });
     this.imports = new SqlImports(reader);
-    this.tallies = new SqlTallies(reader, new SqliteTallyWriter(db, this.#countsThread));
+    this.analytics = new SqlAnalytics(reader, new SqliteCountWriter(db, this.#countsThread));
     const localCounts = new SqliteLocalCounts(db, this.#countsThread);
     this.localCounts = localCounts;
     this.ledger = new SqliteLedger(db, writer, this.#direct, {

@@ -1,31 +1,31 @@
 import { VERDICT_CODES } from '../../../src/core/verdictCodes.ts';
 import { describe, expect, test } from 'bun:test';
 
-import { MAX_ASKED_TALLIES } from '../../../src/engine/analytics/unknownKeyApis.ts';
-import { MAX_API_TALLIES, MAX_OPEN_TALLIES } from '../../../src/engine/analytics/openCounts.ts';
-import { type Asked, digestOf, keyIdOf, TallyWorld } from '../../support/analytics.ts';
+import { MAX_ASKED_COUNTS } from '../../../src/engine/analytics/unknownKeyApis.ts';
+import { MAX_API_COUNTS, MAX_OPEN_COUNTS } from '../../../src/engine/analytics/openCounts.ts';
+import { type Asked, digestOf, keyIdOf, AnalyticsSetup } from '../../support/analytics.ts';
 
 const HOUR_MS = 3_600_000;
 const [K1, K2, K3] = [keyIdOf(1), keyIdOf(2), keyIdOf(3)];
 
 describe('counting verifications', () => {
   test('each outcome of a key counts for its minute, api and identity, however the key is kept in memory', async () => {
-    const world = new TallyWorld();
-    const [packed, kept] = [world.pack(1), world.keep(2, 'id_1')];
+    const setup = new AnalyticsSetup();
+    const [packed, kept] = [setup.pack(1), setup.keep(2, 'id_1')];
     for (const key of [packed, kept]) {
-      for (const [i, code] of VERDICT_CODES.entries()) for (let n = 0; n <= i; n++) world.verify(key, { code });
+      for (const [i, code] of VERDICT_CODES.entries()) for (let n = 0; n <= i; n++) setup.verify(key, { code });
     }
-    await world.flushing.flush();
-    expect(world.written()).toEqual([`12:00 api_1 ${K2} id_1: 1,2,3,4,5,6,7,8`, `12:00 api_2 ${K1}: 1,2,3,4,5,6,7,8`]);
+    await setup.writing.flush();
+    expect(setup.written()).toEqual([`12:00 api_1 ${K2} id_1: 1,2,3,4,5,6,7,8`, `12:00 api_2 ${K1}: 1,2,3,4,5,6,7,8`]);
   });
 
   test('tags are counted together as they were given, and apart from none', async () => {
-    const world = new TallyWorld();
-    for (const key of [world.pack(1), world.keep(2)]) {
-      for (const tags of [null, ['a'], ['a', 'b'], ['a'], null, null]) world.verify(key, { tags });
+    const setup = new AnalyticsSetup();
+    for (const key of [setup.pack(1), setup.keep(2)]) {
+      for (const tags of [null, ['a'], ['a', 'b'], ['a'], null, null]) setup.verify(key, { tags });
     }
-    await world.flushing.flush();
-    expect(world.written()).toEqual([
+    await setup.writing.flush();
+    expect(setup.written()).toEqual([
       `12:00 api_1 ${K2} ["a","b"]: 1`,
       `12:00 api_1 ${K2} ["a"]: 2`,
       `12:00 api_1 ${K2}: 3`,
@@ -36,87 +36,87 @@ describe('counting verifications', () => {
   });
 
   test('the last millisecond of a minute counts for it, the next one for the next', async () => {
-    const world = new TallyWorld();
-    const keys = [world.pack(1), world.keep(2)];
+    const setup = new AnalyticsSetup();
+    const keys = [setup.pack(1), setup.keep(2)];
     for (const instant of ['12:00:59.999', '12:01:00.000', '12:01:59.999', '12:02:00.000', '13:00:00.000']) {
-      world.clock.set(`2026-03-15T${instant}Z`);
-      for (const key of keys) world.verify(key);
+      setup.clock.set(`2026-03-15T${instant}Z`);
+      for (const key of keys) setup.verify(key);
     }
-    await world.flushing.flush();
+    await setup.writing.flush();
     const minutes = ['12:00 1', '12:01 2', '12:02 1', '13:00 1'].map((text) => text.split(' '));
-    expect(world.written()).toEqual(
+    expect(setup.written()).toEqual(
       minutes.flatMap(([minute, count]) => [`${minute} api_1 ${K2}: ${count}`, `${minute} api_2 ${K1}: ${count}`]),
     );
   });
 
   test('a clock that is set back counts for the minute that it shows', async () => {
-    const world = new TallyWorld();
-    const keys = [world.pack(1), world.keep(2)];
+    const setup = new AnalyticsSetup();
+    const keys = [setup.pack(1), setup.keep(2)];
     for (const instant of ['12:05', '11:59', '12:05', '12:04']) {
-      world.clock.set(`2026-03-15T${instant}:30Z`);
-      for (const key of keys) world.verify(key);
+      setup.clock.set(`2026-03-15T${instant}:30Z`);
+      for (const key of keys) setup.verify(key);
     }
-    await world.flushing.flush();
-    expect(world.written().filter((line) => line.includes(K1))).toEqual([
+    await setup.writing.flush();
+    expect(setup.written().filter((line) => line.includes(K1))).toEqual([
       `11:59 api_2 ${K1}: 1`,
       `12:04 api_2 ${K1}: 1`,
       `12:05 api_2 ${K1}: 2`,
     ]);
-    expect(world.written().length).toBe(6);
+    expect(setup.written().length).toBe(6);
   });
 
   test('a verdict counts for the minute in which it was decided, and once that is over for the one that it shows', async () => {
-    const world = new TallyWorld();
-    const keys = [world.pack(1), world.keep(2)];
-    const count = (asked?: Asked) => keys.forEach((key) => world.verify(key, asked));
-    world.clock.set('2026-03-15T12:00:59.999Z');
+    const setup = new AnalyticsSetup();
+    const keys = [setup.pack(1), setup.keep(2)];
+    const count = (asked?: Asked) => keys.forEach((key) => setup.verify(key, asked));
+    setup.clock.set('2026-03-15T12:00:59.999Z');
     count();
-    const decided = { atMs: world.clock.nowMs() };
-    world.clock.advance(1);
+    const decided = { atMs: setup.clock.nowMs() };
+    setup.clock.advance(1);
     count(decided);
     count();
     count(decided);
-    world.book.seal();
+    setup.openCounts.seal();
     count(decided);
     // Decided before the clock was set back.
-    const ahead = { atMs: world.clock.nowMs() };
-    world.clock.set('2026-03-15T11:59:00Z');
+    const ahead = { atMs: setup.clock.nowMs() };
+    setup.clock.set('2026-03-15T11:59:00Z');
     count();
     count(ahead);
-    await world.flushing.flush();
+    await setup.writing.flush();
     const minutes = ['11:59 2', '12:00 2', '12:01 3'].map((text) => text.split(' '));
-    expect(world.written()).toEqual(
+    expect(setup.written()).toEqual(
       minutes.flatMap(([minute, all]) => [`${minute} api_1 ${K2}: ${all}`, `${minute} api_2 ${K1}: ${all}`]),
     );
   });
 
   test('verdicts are counted in any order: the last use is the latest', async () => {
-    const world = new TallyWorld();
-    const keys = [world.pack(1), world.keep(2)];
+    const setup = new AnalyticsSetup();
+    const keys = [setup.pack(1), setup.keep(2)];
     // Of the minutes before, in which it was later in the minute, nothing is left in a row that is used again.
     for (const latest of [80, 60, 40, 20, 10]) {
-      world.clock.set('2026-03-15T12:00:00Z');
-      world.clock.advance((100 - latest) * 60_000);
-      const startMs = world.clock.nowMs();
-      world.clock.advance(latest);
+      setup.clock.set('2026-03-15T12:00:00Z');
+      setup.clock.advance((100 - latest) * 60_000);
+      const startMs = setup.clock.nowMs();
+      setup.clock.advance(latest);
       for (const key of keys) {
-        for (const atMs of [startMs + latest, startMs + 5]) world.verify(key, { atMs });
+        for (const atMs of [startMs + latest, startMs + 5]) setup.verify(key, { atMs });
       }
-      await world.flushing.flush();
-      expect([...world.tallies.lastUses.values()]).toEqual([startMs + latest, startMs + latest]);
+      await setup.writing.flush();
+      expect([...setup.analytics.lastUses.values()]).toEqual([startMs + latest, startMs + latest]);
     }
   });
 
   test('the last use is the instant of the last verification', async () => {
-    const world = new TallyWorld();
-    const keys = [world.pack(1), world.keep(2)];
+    const setup = new AnalyticsSetup();
+    const keys = [setup.pack(1), setup.keep(2)];
     for (const milliseconds of [1, 1_234, 70_007]) {
-      world.clock.advance(milliseconds);
-      for (const key of keys) world.verify(key);
+      setup.clock.advance(milliseconds);
+      for (const key of keys) setup.verify(key);
     }
-    await world.flushing.flush();
+    await setup.writing.flush();
     const at = Date.parse('2026-03-15T12:00:00Z') + 71_242;
-    expect(world.tallies.lastUses).toEqual(
+    expect(setup.analytics.lastUses).toEqual(
       new Map([
         [K1, at],
         [K2, at],
@@ -127,111 +127,111 @@ describe('counting verifications', () => {
 
 describe('packed keys that go', () => {
   test('what a key has counted is not lost when it is dropped, replaced, pushed out or forgotten with all others', async () => {
-    const world = new TallyWorld();
+    const setup = new AnalyticsSetup();
     const ways = [
-      () => world.packed.delete(digestOf(1)),
-      () => world.pack(1),
-      () => world.packed.dropOldest(),
-      () => world.packed.dropApi('api_2'),
-      () => world.packed.clear(),
+      () => setup.packed.delete(digestOf(1)),
+      () => setup.pack(1),
+      () => setup.packed.dropOldest(),
+      () => setup.packed.dropApi('api_2'),
+      () => setup.packed.clear(),
     ];
     for (const way of ways) {
-      const key = world.pack(1);
-      for (let n = 0; n < 10; n++) world.verify(key);
+      const key = setup.pack(1);
+      for (let n = 0; n < 10; n++) setup.verify(key);
       way();
     }
-    await world.flushing.flush();
-    expect(world.written()).toEqual([`12:00 api_2 ${K1}: 50`]);
+    await setup.writing.flush();
+    expect(setup.written()).toEqual([`12:00 api_2 ${K1}: 50`]);
   });
 
   test('a verdict that arrives after its key was dropped, or packed anew with many others, counts', async () => {
-    const world = new TallyWorld();
-    const early = world.pack(1);
-    world.verify(early);
-    for (let number = 2; number < 5_000; number++) world.pack(number);
-    world.verify(early);
-    world.packed.delete(digestOf(1));
-    world.verify(early);
-    world.pack(1);
-    world.verify(early);
-    world.packed.clear();
-    world.pack(2);
-    world.verify(early);
-    await world.flushing.flush();
-    expect(world.written()).toEqual([`12:00 api_2 ${K1}: 5`]);
+    const setup = new AnalyticsSetup();
+    const early = setup.pack(1);
+    setup.verify(early);
+    for (let number = 2; number < 5_000; number++) setup.pack(number);
+    setup.verify(early);
+    setup.packed.delete(digestOf(1));
+    setup.verify(early);
+    setup.pack(1);
+    setup.verify(early);
+    setup.packed.clear();
+    setup.pack(2);
+    setup.verify(early);
+    await setup.writing.flush();
+    expect(setup.written()).toEqual([`12:00 api_2 ${K1}: 5`]);
   });
 
   test('packing anew takes the counts of both generations along', async () => {
-    const world = new TallyWorld();
-    world.verify(world.pack(1));
-    world.book.seal();
-    for (let n = 0; n < 3; n++) world.verify(world.pack(2));
-    for (let number = 3; number < 5_000; number++) world.pack(number);
-    await world.flushing.flush();
-    expect(world.written()).toEqual([`12:00 api_1 ${K2}: 3`, `12:00 api_2 ${K1}: 1`]);
+    const setup = new AnalyticsSetup();
+    setup.verify(setup.pack(1));
+    setup.openCounts.seal();
+    for (let n = 0; n < 3; n++) setup.verify(setup.pack(2));
+    for (let number = 3; number < 5_000; number++) setup.pack(number);
+    await setup.writing.flush();
+    expect(setup.written()).toEqual([`12:00 api_1 ${K2}: 3`, `12:00 api_2 ${K1}: 1`]);
   });
 });
 
 describe('unknown keys', () => {
   test('count for the api that the request names, if it exists; it is asked for once, behind the requests', async () => {
-    const world = new TallyWorld();
-    for (const apiId of ['api_1', 'api_1', 'api_none', null]) world.verify(null, { apiId });
-    world.verify(null, { apiId: 'api_1', tags: ['a'] });
-    expect(world.lookups).toEqual([]);
-    await world.flushing.flush();
-    expect(world.written()).toEqual(['12:00 api_1 ["other"]: 0,1', '12:00 api_1: 0,2']);
-    world.verify(null, { apiId: 'api_1' });
-    await world.flushing.flush();
-    expect(world.written()[1]).toBe('12:00 api_1: 0,3');
-    expect(world.lookups).toEqual([['api_1', 'api_none']]);
+    const setup = new AnalyticsSetup();
+    for (const apiId of ['api_1', 'api_1', 'api_none', null]) setup.verify(null, { apiId });
+    setup.verify(null, { apiId: 'api_1', tags: ['a'] });
+    expect(setup.lookups).toEqual([]);
+    await setup.writing.flush();
+    expect(setup.written()).toEqual(['12:00 api_1 ["other"]: 0,1', '12:00 api_1: 0,2']);
+    setup.verify(null, { apiId: 'api_1' });
+    await setup.writing.flush();
+    expect(setup.written()[1]).toBe('12:00 api_1: 0,3');
+    expect(setup.lookups).toEqual([['api_1', 'api_none']]);
   });
 
   test('an api that was asked for is known to exist until it is said to have changed, also by what waits to be written', async () => {
-    const world = new TallyWorld();
-    const key = world.pack(2);
-    const ask = () => world.verify(null, { apiId: 'api_1' });
+    const setup = new AnalyticsSetup();
+    const key = setup.pack(2);
+    const ask = () => setup.verify(null, { apiId: 'api_1' });
     ask();
-    await world.flushing.flush();
+    await setup.writing.flush();
     for (const changed of ['api_1', null]) {
       ask();
-      world.verify(key);
-      world.book.forgetApi(changed);
-      world.apis.delete('api_1');
-      await world.flushing.flush();
+      setup.verify(key);
+      setup.openCounts.forgetApi(changed);
+      setup.apis.delete('api_1');
+      await setup.writing.flush();
       ask();
-      await world.flushing.flush();
-      world.apis.add('api_1');
+      await setup.writing.flush();
+      setup.apis.add('api_1');
       ask();
-      await world.flushing.flush();
+      await setup.writing.flush();
     }
     // Three that came while it was known, two when it was there again.
-    expect(world.written()).toEqual([`12:00 api_1 ${K2}: 2`, '12:00 api_1: 0,5']);
-    expect(world.lookups.length).toBe(5);
+    expect(setup.written()).toEqual([`12:00 api_1 ${K2}: 2`, '12:00 api_1: 0,5']);
+    expect(setup.lookups.length).toBe(5);
   });
 
   test('a flood of made-up apis is bounded, and hides nothing of an api that is known', async () => {
-    const world = new TallyWorld();
-    world.verify(null, { apiId: 'api_1' });
-    await world.flushing.flush();
-    for (let n = 0; n < 3 * MAX_ASKED_TALLIES; n++) world.verify(null, { apiId: `api_made_up_${n}` });
-    for (let n = 0; n < 7; n++) world.verify(null, { apiId: 'api_1' });
-    await world.flushing.flush();
-    expect(world.written()).toEqual(['12:00 api_1: 0,8']);
-    expect(world.lookups.map((ids) => ids.length)).toEqual([1, MAX_ASKED_TALLIES]);
+    const setup = new AnalyticsSetup();
+    setup.verify(null, { apiId: 'api_1' });
+    await setup.writing.flush();
+    for (let n = 0; n < 3 * MAX_ASKED_COUNTS; n++) setup.verify(null, { apiId: `api_made_up_${n}` });
+    for (let n = 0; n < 7; n++) setup.verify(null, { apiId: 'api_1' });
+    await setup.writing.flush();
+    expect(setup.written()).toEqual(['12:00 api_1: 0,8']);
+    expect(setup.lookups.map((ids) => ids.length)).toEqual([1, MAX_ASKED_COUNTS]);
   });
 });
 
 describe('bounds', () => {
   test('beyond the maximum verifications count for their api, without key and tags: none is lost', async () => {
-    const world = new TallyWorld();
+    const setup = new AnalyticsSetup();
     const extra = 500;
-    for (let number = 0; number < MAX_OPEN_TALLIES + extra; number++) world.verify(world.keep(2 * number));
-    const packed = world.pack(2 * (MAX_OPEN_TALLIES + extra));
-    world.verify(packed, { tags: ['a'] });
-    world.verify(packed, { code: 'RATE_LIMITED' });
-    world.verify(packed);
-    expect(world.book.openSize).toBe(MAX_OPEN_TALLIES + 1);
-    const drained = world.drain();
+    for (let number = 0; number < MAX_OPEN_COUNTS + extra; number++) setup.verify(setup.keep(2 * number));
+    const packed = setup.pack(2 * (MAX_OPEN_COUNTS + extra));
+    setup.verify(packed, { tags: ['a'] });
+    setup.verify(packed, { code: 'RATE_LIMITED' });
+    setup.verify(packed);
+    expect(setup.openCounts.openSize).toBe(MAX_OPEN_COUNTS + 1);
+    const drained = setup.drain();
     const ofApi = drained.filter(({ keyId }) => keyId === '');
     expect(ofApi.map(({ apiId, tags, counts }) => [apiId, tags, counts])).toEqual([
       ['api_1', '', [extra + 1, 0, 0, 0, 0, 0, 1, 0]],
@@ -239,30 +239,30 @@ describe('bounds', () => {
     // In its row a packed key is counted all the same.
     expect(drained.find(({ keyId }) => keyId === packed.id)?.counts[0]).toBe(1);
     expect(drained.reduce((sum, { counts }) => sum + counts.reduce((a, b) => a + b), 0)).toBe(
-      MAX_OPEN_TALLIES + extra + 3,
+      MAX_OPEN_COUNTS + extra + 3,
     );
   });
 
   test('a database that is away for years does not fill the memory: hours of an api run together then', () => {
-    const world = new TallyWorld();
-    for (let number = 0; number < MAX_OPEN_TALLIES; number++) world.verify(world.keep(2 * number));
-    const hours = 2 * MAX_API_TALLIES;
-    const late = world.keep(2);
+    const setup = new AnalyticsSetup();
+    for (let number = 0; number < MAX_OPEN_COUNTS; number++) setup.verify(setup.keep(2 * number));
+    const hours = 2 * MAX_API_COUNTS;
+    const late = setup.keep(2);
     for (let hour = 0; hour < hours; hour++) {
-      world.clock.advance(HOUR_MS);
-      world.verify(late);
+      setup.clock.advance(HOUR_MS);
+      setup.verify(late);
     }
-    expect(world.book.openSize).toBe(MAX_OPEN_TALLIES + MAX_API_TALLIES);
-    const ofApi = world.drain().filter(({ keyId }) => keyId === '');
+    expect(setup.openCounts.openSize).toBe(MAX_OPEN_COUNTS + MAX_API_COUNTS);
+    const ofApi = setup.drain().filter(({ keyId }) => keyId === '');
     expect(ofApi.reduce((sum, { counts }) => sum + (counts[0] ?? 0), 0)).toBe(hours);
   });
 
-  test('tags that anyone can make up open no tallies beyond the maximum', () => {
-    const world = new TallyWorld();
-    for (let number = 0; number < MAX_OPEN_TALLIES; number++) world.verify(world.keep(2 * number));
-    world.book.settleAsked(0, new Set(['api_1']));
-    for (let n = 0; n < 1_000; n++) world.verify(null, { apiId: 'api_1', tags: [`tag ${n}`] });
-    expect(world.book.openSize).toBe(MAX_OPEN_TALLIES + 1);
+  test('tags that anyone can make up open no counts beyond the maximum', () => {
+    const setup = new AnalyticsSetup();
+    for (let number = 0; number < MAX_OPEN_COUNTS; number++) setup.verify(setup.keep(2 * number));
+    setup.openCounts.settleAsked(0, new Set(['api_1']));
+    for (let n = 0; n < 1_000; n++) setup.verify(null, { apiId: 'api_1', tags: [`tag ${n}`] });
+    expect(setup.openCounts.openSize).toBe(MAX_OPEN_COUNTS + 1);
   });
 });
 
@@ -270,40 +270,40 @@ describe.each(['packed', 'kept'])('while very many %s keys wait to be written', 
   const KEYS = 1_500;
 
   /** Each key is verified at each of these times, and nobody takes anything out. */
-  function crowd(...times: readonly string[]): TallyWorld {
-    const world = new TallyWorld();
+  function crowd(...times: readonly string[]): AnalyticsSetup {
+    const setup = new AnalyticsSetup();
     const numbers = Array.from({ length: KEYS }, (_, number) => number);
-    const made = numbers.map((number) => (how === 'packed' ? world.pack(number) : world.keep(number)));
+    const made = numbers.map((number) => (how === 'packed' ? setup.pack(number) : setup.keep(number)));
     for (const time of times) {
-      world.clock.set(`2026-03-15T${time}Z`);
-      for (const number of numbers) world.verify(world.packed.get(digestOf(number)) ?? made[number] ?? null);
+      setup.clock.set(`2026-03-15T${time}Z`);
+      for (const number of numbers) setup.verify(setup.packed.get(digestOf(number)) ?? made[number] ?? null);
     }
-    return world;
+    return setup;
   }
 
-  const ofOne = (world: TallyWorld) => world.written().filter((line) => line.includes(K3));
+  const ofOne = (setup: AnalyticsSetup) => setup.written().filter((line) => line.includes(K3));
 
   test('a minute goes on, until the hour ends', async () => {
-    const world = crowd('12:57:00', '12:58:00', '12:59:00', '13:00:00');
+    const setup = crowd('12:57:00', '12:58:00', '12:59:00', '13:00:00');
     // Packed keys stay packed: at the end of an hour nothing is done for each of a million.
-    expect(world.book.openSize).toBe(how === 'packed' ? 0 : 3 * KEYS);
-    await world.flushing.flush();
-    expect(ofOne(world)).toEqual([`12:57 api_2 ${K3}: 1`, `12:58 api_2 ${K3}: 2`, `13:00 api_2 ${K3}: 1`]);
-    expect(world.written().length).toBe(3 * KEYS);
+    expect(setup.openCounts.openSize).toBe(how === 'packed' ? 0 : 3 * KEYS);
+    await setup.writing.flush();
+    expect(ofOne(setup)).toEqual([`12:57 api_2 ${K3}: 1`, `12:58 api_2 ${K3}: 2`, `13:00 api_2 ${K3}: 1`]);
+    expect(setup.written().length).toBe(3 * KEYS);
   });
 
   test('the last use is told all the same, and a clock that is set back counts for the minute that it shows', async () => {
-    const world = crowd('12:57:00', '12:58:00', '12:59:01', '12:56:02');
-    await world.flushing.flush();
-    expect(ofOne(world)).toEqual([`12:56 api_2 ${K3}: 1`, `12:57 api_2 ${K3}: 1`, `12:58 api_2 ${K3}: 2`]);
-    expect(world.tallies.lastUses.get(K3)).toBe(Date.parse('2026-03-15T12:59:01Z'));
+    const setup = crowd('12:57:00', '12:58:00', '12:59:01', '12:56:02');
+    await setup.writing.flush();
+    expect(ofOne(setup)).toEqual([`12:56 api_2 ${K3}: 1`, `12:57 api_2 ${K3}: 1`, `12:58 api_2 ${K3}: 2`]);
+    expect(setup.analytics.lastUses.get(K3)).toBe(Date.parse('2026-03-15T12:59:01Z'));
   });
 
   test('once they are written, a minute is a minute again', async () => {
-    const world = crowd('12:57:00', '12:58:00', '12:59:00');
-    await world.flushing.flush();
-    world.verify(how === 'packed' ? world.pack(3) : world.keep(3));
-    await world.flushing.flush();
-    expect(ofOne(world)).toEqual([`12:57 api_2 ${K3}: 1`, `12:58 api_2 ${K3}: 2`, `12:59 api_2 ${K3}: 1`]);
+    const setup = crowd('12:57:00', '12:58:00', '12:59:00');
+    await setup.writing.flush();
+    setup.verify(how === 'packed' ? setup.pack(3) : setup.keep(3));
+    await setup.writing.flush();
+    expect(ofOne(setup)).toEqual([`12:57 api_2 ${K3}: 1`, `12:58 api_2 ${K3}: 2`, `12:59 api_2 ${K3}: 1`]);
   });
 });

@@ -3,7 +3,7 @@ import { expect, test } from 'bun:test';
 import * as fc from 'fast-check';
 
 import type { KeyEntry } from '../../../src/engine/cache/keyEntry.ts';
-import { addTo, digestOf, type Fate, TallyWorld } from '../../support/analytics.ts';
+import { addTo, digestOf, type Fate, AnalyticsSetup } from '../../support/analytics.ts';
 
 const seed = Number(process.env['KEYSTILE_TEST_SEED'] ?? 1);
 
@@ -56,7 +56,7 @@ const steps: fc.Arbitrary<Step> = fc.oneof(
 
 /** Does the steps, and counts beside them in the plainest way. */
 class Run {
-  readonly world = new TallyWorld(3);
+  readonly setup = new AnalyticsSetup(3);
   readonly happened = new Map<string, number[]>();
   /** Lists of tags that a valid verification had, by api, on the day that runs. */
   readonly #lists = new Set<string>();
@@ -66,22 +66,22 @@ class Run {
   readonly #seen = new Map<number, KeyEntry>();
 
   async do(step: Step): Promise<void> {
-    const { world } = this;
+    const { setup } = this;
     if ('verify' in step) this.#verify(step);
     else if ('ask' in step) this.#ask(step.ask);
-    else if ('advance' in step) world.clock.advance(step.advance);
+    else if ('advance' in step) setup.clock.advance(step.advance);
     else if ('drop' in step) this.#drop(step.drop);
     else if ('take' in step) await this.#flushSome(step.take);
     else if ('flush' in step) {
-      world.tallies.fates = [...step.flush];
-      await world.flushing.flush().catch(() => {});
+      setup.analytics.fates = [...step.flush];
+      await setup.writing.flush().catch(() => {});
     } else this.#change(step.change);
   }
 
   /** Even numbers are packed, odd ones kept as they are, every third key with an identity. */
   #key(number: number): KeyEntry {
-    if (number < KEYS) return this.world.packed.get(digestOf(number)) ?? this.world.pack(number);
-    const key = this.#kept.get(number) ?? this.world.keep(number, number % 3 === 0 ? 'id_1' : null);
+    if (number < KEYS) return this.setup.packed.get(digestOf(number)) ?? this.setup.pack(number);
+    const key = this.#kept.get(number) ?? this.setup.keep(number, number % 3 === 0 ? 'id_1' : null);
     this.#kept.set(number, key);
     return key;
   }
@@ -89,14 +89,14 @@ class Run {
   #verify({ verify, code, tags, late }: Extract<Step, { verify: number }>): void {
     const key = (late ? this.#seen.get(verify) : undefined) ?? this.#key(verify);
     this.#seen.set(verify, key);
-    this.world.verify(key, { code, tags });
+    this.setup.verify(key, { code, tags });
     const counted = tags === null ? null : this.#tagsOf(key.apiId, code, tags);
     this.#note(key.apiId, code, { keyId: key.id, identityId: key.identity?.id ?? '', tags: counted });
   }
 
   /** Under its own tags only once a valid one had them. A day that the clock comes back to begins anew. */
   #tagsOf(apiId: string, code: VerdictCode, tags: readonly string[]): readonly string[] {
-    const day = Math.floor(this.world.clock.nowMs() / 86_400_000);
+    const day = Math.floor(this.setup.clock.nowMs() / 86_400_000);
     if (day !== this.#day) this.#lists.clear();
     this.#day = day;
     const list = JSON.stringify([apiId, tags]);
@@ -105,7 +105,7 @@ class Run {
   }
 
   #ask(apiId: string): void {
-    this.world.verify(null, { apiId });
+    this.setup.verify(null, { apiId });
     if (apiId !== 'api_none') this.#note(apiId, 'NOT_FOUND', { keyId: '', identityId: '', tags: null });
   }
 
@@ -114,7 +114,7 @@ class Run {
     code: VerdictCode,
     { keyId, identityId, tags }: { keyId: string; identityId: string; tags: readonly string[] | null },
   ): void {
-    const minuteMs = Math.floor(this.world.clock.nowMs() / 60_000) * 60_000;
+    const minuteMs = Math.floor(this.setup.clock.nowMs() / 60_000) * 60_000;
     const counts = VERDICT_CODES.map((each) => (each === code ? 1 : 0));
     addTo(this.happened, {
       minuteMs,
@@ -127,17 +127,17 @@ class Run {
   }
 
   #drop(number: number): void {
-    this.world.packed.delete(digestOf(number));
+    this.setup.packed.delete(digestOf(number));
     this.#kept.delete(number);
   }
 
   #change(change: 'dropOldest' | 'dropApi' | 'clear' | 'repack'): void {
-    const { packed } = this.world;
+    const { packed } = this.setup;
     if (change === 'dropOldest') packed.dropOldest();
     else if (change === 'dropApi') packed.dropApi('api_1');
     else if (change === 'clear') packed.clear();
     else {
-      for (let number = 1_000; number < 2_100; number++) this.world.pack(number);
+      for (let number = 1_000; number < 2_100; number++) this.setup.pack(number);
       for (let number = 1_000; number < 2_100; number++) packed.delete(digestOf(number));
     }
   }
@@ -149,7 +149,7 @@ class Run {
     const pause = async (): Promise<void> => {
       if (left-- <= 0) throw stopped;
     };
-    await this.world.flushing.flush(pause).catch(() => {});
+    await this.setup.writing.flush(pause).catch(() => {});
   }
 }
 
@@ -158,11 +158,11 @@ test('what is written down is what happened, whatever is dropped, packed anew, r
     fc.asyncProperty(fc.array(steps, { maxLength: 200, size: 'max' }), async (sequence) => {
       const run = new Run();
       for (const step of sequence) await run.do(step);
-      run.world.tallies.fates = [];
-      await run.world.flushing.flush();
+      run.setup.analytics.fates = [];
+      await run.setup.writing.flush();
       const sorted = (sums: Map<string, number[]>) => [...sums].sort(([a], [b]) => (a < b ? -1 : 1));
-      expect(sorted(run.world.tallies.sums)).toEqual(sorted(run.happened));
-      const { batches } = run.world.tallies;
+      expect(sorted(run.setup.analytics.sums)).toEqual(sorted(run.happened));
+      const { batches } = run.setup.analytics;
       expect(batches.every(({ batch }, i) => i === 0 || batch >= (batches[i - 1]?.batch ?? 0))).toBe(true);
     }),
     { seed, numRuns: 300 },

@@ -1,149 +1,149 @@
 import { describe, expect, test } from 'bun:test';
 
 import { StorageOutcomeUnknown, StorageUnavailable } from '../../../src/storage/port/storage.ts';
-import { keyIdOf, TallyWorld } from '../../support/analytics.ts';
+import { keyIdOf, AnalyticsSetup } from '../../support/analytics.ts';
 
-/** A world in which so many packed keys were valid once. */
-function counted(keys: number): TallyWorld {
-  const world = new TallyWorld();
-  for (let number = 0; number < keys; number++) world.verify(world.pack(number));
-  return world;
+/** A setup in which so many packed keys were valid once. */
+function counted(keys: number): AnalyticsSetup {
+  const setup = new AnalyticsSetup();
+  for (let number = 0; number < keys; number++) setup.verify(setup.pack(number));
+  return setup;
 }
 
-const totalOf = (world: TallyWorld): number =>
-  [...world.tallies.sums.values()].reduce((sum, [valid = 0]) => sum + valid, 0);
+const totalOf = (setup: AnalyticsSetup): number =>
+  [...setup.analytics.sums.values()].reduce((sum, [valid = 0]) => sum + valid, 0);
 
-describe('writing tallies down', () => {
+describe('writing counts down', () => {
   test('goes in slices under growing numbers; where nothing was counted, nothing is written', async () => {
-    const world = counted(120);
-    await world.flushing.flush();
-    await world.flushing.flush();
-    expect(world.tallies.batches).toEqual([
+    const setup = counted(120);
+    await setup.writing.flush();
+    await setup.writing.flush();
+    expect(setup.analytics.batches).toEqual([
       { batch: 1, size: 50 },
       { batch: 2, size: 50 },
       { batch: 3, size: 20 },
     ]);
-    expect(totalOf(world)).toBe(120);
+    expect(totalOf(setup)).toBe(120);
   });
 
   test('a slice that was refused is kept and sent again as it is; what is counted meanwhile goes in another', async () => {
-    const world = counted(1);
-    world.tallies.fates = ['refused', 'refused'];
+    const setup = counted(1);
+    setup.analytics.fates = ['refused', 'refused'];
     for (let n = 0; n < 2; n++) {
-      expect(await world.flushing.flush().catch((error: unknown) => error)).toBeInstanceOf(StorageUnavailable);
-      world.verify(world.pack(0));
+      expect(await setup.writing.flush().catch((error: unknown) => error)).toBeInstanceOf(StorageUnavailable);
+      setup.verify(setup.pack(0));
     }
-    await world.flushing.flush();
-    expect(world.tallies.batches.map(({ batch }) => batch)).toEqual([1, 1, 1, 2]);
-    expect(world.written()).toEqual([`12:00 api_1 ${keyIdOf(0)}: 3`]);
+    await setup.writing.flush();
+    expect(setup.analytics.batches.map(({ batch }) => batch)).toEqual([1, 1, 1, 2]);
+    expect(setup.written()).toEqual([`12:00 api_1 ${keyIdOf(0)}: 3`]);
   });
 
   test('a slice whose fate is not known is sent again under its number, and added once', async () => {
     for (const fate of ['added in silence', 'lost'] as const) {
-      const world = counted(3);
-      world.tallies.fates = [fate];
-      expect(await world.flushing.flush().catch((error: unknown) => error)).toBeInstanceOf(StorageOutcomeUnknown);
-      await world.flushing.flush();
-      expect(world.tallies.batches.map(({ batch }) => batch)).toEqual([1, 1]);
-      expect(totalOf(world)).toBe(3);
+      const setup = counted(3);
+      setup.analytics.fates = [fate];
+      expect(await setup.writing.flush().catch((error: unknown) => error)).toBeInstanceOf(StorageOutcomeUnknown);
+      await setup.writing.flush();
+      expect(setup.analytics.batches.map(({ batch }) => batch)).toEqual([1, 1]);
+      expect(totalOf(setup)).toBe(3);
     }
   });
 
   test('whether apis exist cannot be asked: nothing is lost, and the next try asks again', async () => {
-    const world = new TallyWorld();
-    world.verify(null, { apiId: 'api_1' });
-    const { apis } = world;
+    const setup = new AnalyticsSetup();
+    setup.verify(null, { apiId: 'api_1' });
+    const { apis } = setup;
     const has = apis.has.bind(apis);
     apis.has = () => {
       throw new StorageUnavailable('away');
     };
-    expect(await world.flushing.flush().catch((error: unknown) => error)).toBeInstanceOf(StorageUnavailable);
+    expect(await setup.writing.flush().catch((error: unknown) => error)).toBeInstanceOf(StorageUnavailable);
     apis.has = has;
-    await world.flushing.flush();
-    expect([world.written(), world.lookups.length]).toEqual([['12:00 api_1: 0,1'], 2]);
+    await setup.writing.flush();
+    expect([setup.written(), setup.lookups.length]).toEqual([['12:00 api_1: 0,1'], 2]);
   });
 
   test('all that was counted before the call is written when it returns, also beside one that takes its time', async () => {
-    const world = counted(300);
+    const setup = counted(300);
     const released = Promise.withResolvers<void>();
-    const slow = world.flushing.flush(() => released.promise);
-    for (let turn = 0; turn < 10 && world.tallies.batches.length === 0; turn++) await Promise.resolve();
-    for (let number = 0; number < 300; number++) world.verify(world.pack(number));
-    await world.flushing.flush();
-    expect(totalOf(world)).toBe(600);
+    const slow = setup.writing.flush(() => released.promise);
+    for (let turn = 0; turn < 10 && setup.analytics.batches.length === 0; turn++) await Promise.resolve();
+    for (let number = 0; number < 300; number++) setup.verify(setup.pack(number));
+    await setup.writing.flush();
+    expect(totalOf(setup)).toBe(600);
     released.resolve();
     await slow;
-    expect(totalOf(world)).toBe(600);
+    expect(totalOf(setup)).toBe(600);
   });
 
   test('keys that are dropped while it goes on are among what is written', async () => {
-    const world = counted(300);
-    await world.flushing.flush(async () => world.packed.clear());
-    expect(totalOf(world)).toBe(300);
+    const setup = counted(300);
+    await setup.writing.flush(async () => setup.packed.clear());
+    expect(totalOf(setup)).toBe(300);
   });
 
   test('one slice is on its way at a time, however many wait', async () => {
-    const world = counted(200);
+    const setup = counted(200);
     let underWay = 0;
     let most = 0;
-    const add = world.tallies.add.bind(world.tallies);
-    world.tallies.add = async (tallies, batch) => {
+    const add = setup.analytics.add.bind(setup.analytics);
+    setup.analytics.add = async (added, batch) => {
       most = Math.max(most, ++underWay);
-      await add(tallies, batch);
+      await add(added, batch);
       underWay--;
     };
-    await Promise.all(Array.from({ length: 10 }, () => world.flushing.flush()));
-    expect([most, totalOf(world)]).toEqual([1, 200]);
+    await Promise.all(Array.from({ length: 10 }, () => setup.writing.flush()));
+    expect([most, totalOf(setup)]).toEqual([1, 200]);
   });
 
   test('it ends although counting goes on', async () => {
-    const world = counted(100);
-    const keys = Array.from({ length: 100 }, (_, number) => world.pack(number));
-    const add = world.tallies.add.bind(world.tallies);
-    world.tallies.add = (tallies, batch) => {
-      for (const key of keys) world.verify(key);
-      return add(tallies, batch);
+    const setup = counted(100);
+    const keys = Array.from({ length: 100 }, (_, number) => setup.pack(number));
+    const add = setup.analytics.add.bind(setup.analytics);
+    setup.analytics.add = (added, batch) => {
+      for (const key of keys) setup.verify(key);
+      return add(added, batch);
     };
-    await world.flushing.flush();
-    expect(world.tallies.batches.length).toBeLessThanOrEqual(6);
+    await setup.writing.flush();
+    expect(setup.analytics.batches.length).toBeLessThanOrEqual(6);
   });
 
   test('between two slices it rests, after the last one it does not', async () => {
-    const world = counted(120);
+    const setup = counted(120);
     let rests = 0;
-    await world.flushing.flush(async () => void rests++);
+    await setup.writing.flush(async () => void rests++);
     expect(rests).toBe(2);
   });
 
   test('what is taken to be written is not added to any more', async () => {
-    const world = new TallyWorld();
-    const [packed, kept] = [world.pack(1), world.keep(2)];
-    const add = world.tallies.add.bind(world.tallies);
-    world.tallies.add = (tallies, batch) => {
-      const before = tallies.tallies();
-      for (const key of [packed, kept]) for (const tags of [null, ['a']]) world.verify(key, { tags });
-      expect(tallies.tallies()).toEqual(before);
-      return add(tallies, batch);
+    const setup = new AnalyticsSetup();
+    const [packed, kept] = [setup.pack(1), setup.keep(2)];
+    const add = setup.analytics.add.bind(setup.analytics);
+    setup.analytics.add = (added, batch) => {
+      const before = added.rows();
+      for (const key of [packed, kept]) for (const tags of [null, ['a']]) setup.verify(key, { tags });
+      expect(added.rows()).toEqual(before);
+      return add(added, batch);
     };
-    for (const key of [packed, kept]) for (const tags of [null, ['a']]) world.verify(key, { tags });
-    await world.flushing.flush();
-    world.tallies.add = add;
-    await world.flushing.flush();
-    expect(totalOf(world)).toBe(4 + 4 * (world.tallies.batches.length - 1));
+    for (const key of [packed, kept]) for (const tags of [null, ['a']]) setup.verify(key, { tags });
+    await setup.writing.flush();
+    setup.analytics.add = add;
+    await setup.writing.flush();
+    expect(totalOf(setup)).toBe(4 + 4 * (setup.analytics.batches.length - 1));
   });
 
   test('what is written down is brought into the sums step by step, with rests between them', async () => {
-    const world = new TallyWorld();
+    const setup = new AnalyticsSetup();
     let rests = 0;
-    await world.flushing.fold(async () => ++rests > 0);
-    expect([world.tallies.folds, rests]).toEqual([2, 1]);
+    await setup.writing.fold(async () => ++rests > 0);
+    expect([setup.analytics.folds, rests]).toEqual([2, 1]);
   });
 
   test('what is done in steps ends after a step when it is told to', async () => {
-    const world = new TallyWorld();
-    await world.flushing.fold(async () => false);
-    await world.flushing.prune(10_000, async () => false);
-    expect([world.tallies.folds, world.tallies.pruned, world.tallies.usesLookedAfter]).toEqual([
+    const setup = new AnalyticsSetup();
+    await setup.writing.fold(async () => false);
+    await setup.writing.prune(10_000, async () => false);
+    expect([setup.analytics.folds, setup.analytics.pruned, setup.analytics.usesLookedAfter]).toEqual([
       1,
       [['minute', 9_000]],
       [],
@@ -151,16 +151,16 @@ describe('writing tallies down', () => {
   });
 
   test('last uses of keys that are gone are removed a part at a time, all around', async () => {
-    const world = new TallyWorld();
-    for (let n = 0; n < 3; n++) await world.flushing.prune(10_000);
-    expect(world.tallies.usesLookedAfter).toEqual([null, 'key_1', null]);
+    const setup = new AnalyticsSetup();
+    for (let n = 0; n < 3; n++) await setup.writing.prune(10_000);
+    expect(setup.analytics.usesLookedAfter).toEqual([null, 'key_1', null]);
   });
 
   test('old counts are removed step by step, each span after its own time', async () => {
-    const world = new TallyWorld();
+    const setup = new AnalyticsSetup();
     let rests = 0;
-    await world.flushing.prune(10_000, async () => ++rests > 0);
-    expect(world.tallies.pruned).toEqual([
+    await setup.writing.prune(10_000, async () => ++rests > 0);
+    expect(setup.analytics.pruned).toEqual([
       ['minute', 9_000],
       ['minute', 9_000],
       ['hour', 8_000],

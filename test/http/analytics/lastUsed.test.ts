@@ -11,8 +11,8 @@ afterEach(() => world.service.close());
 const AT = Date.parse(NOW);
 
 async function writeDown(): Promise<void> {
-  await world.service.engine.tallyFlush.flush();
-  await world.service.engine.tallyFlush.fold();
+  await world.service.engine.countWriting.flush();
+  await world.service.engine.countWriting.fold();
 }
 
 async function shown(keyId: string): Promise<unknown> {

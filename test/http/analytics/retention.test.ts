@@ -24,7 +24,7 @@ describe('what stays', () => {
   test('after a crash all that was written down, and no more than what was counted since then is lost', async () => {
     const { key } = await world.createKey();
     await world.verifyTimes(key, 3);
-    await world.service.engine.tallyFlush.flush();
+    await world.service.engine.countWriting.flush();
     await world.verifyTimes(key, 2);
     const folder = mkdtempSync(join(tmpdir(), 'keystile-crash-'));
     cpSync(world.service.folder, folder, { recursive: true });
@@ -41,10 +41,10 @@ describe('what stays', () => {
     await world.service.verify(key);
     const start = Date.parse(NOW);
     const read = async () => {
-      await world.service.engine.tallyFlush.prune(world.service.clock.nowMs());
+      await world.service.engine.countWriting.prune(world.service.clock.nowMs());
       const span = async (each: 'minute' | 'hour' | 'day') =>
         (
-          await world.service.storage.tallies.sum({
+          await world.service.storage.analytics.sum({
             span: each,
             apiId: world.apiId,
             keyIds: null,
@@ -56,8 +56,8 @@ describe('what stays', () => {
         )[0]?.counts[0];
       return [await span('minute'), await span('hour'), await span('day')];
     };
-    await world.service.engine.tallyFlush.flush();
-    await world.service.engine.tallyFlush.fold();
+    await world.service.engine.countWriting.flush();
+    await world.service.engine.countWriting.fold();
     world.service.clock.set(start + 2 * DAY_MS);
     expect(await read()).toEqual([1, 1, 1]);
     world.service.clock.advance(1);
@@ -71,13 +71,13 @@ describe('what stays', () => {
   test('what is asked without a group of time comes from the finest counts that are kept', async () => {
     const { key } = await world.createKey();
     await world.service.verify(key);
-    await world.service.engine.tallyFlush.flush();
-    await world.service.engine.tallyFlush.fold();
+    await world.service.engine.countWriting.flush();
+    await world.service.engine.countWriting.fold();
     const start = Date.parse(NOW) + MINUTE_MS;
     const end = start + MINUTE_MS;
     expect(await world.ask({ start, end })).toEqual([ZERO]);
     world.service.clock.advance(3 * DAY_MS);
-    await world.service.engine.tallyFlush.prune(world.service.clock.nowMs());
+    await world.service.engine.countWriting.prune(world.service.clock.nowMs());
     expect(await world.ask({ start, end })).toEqual([valid(1)]);
     expect(await world.ask({ start: start + HOUR_MS, end: end + HOUR_MS })).toEqual([ZERO]);
     world.service.clock.advance(60 * DAY_MS);

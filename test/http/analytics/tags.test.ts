@@ -10,8 +10,8 @@ afterEach(() => world.service.close());
 
 /** What other background work does in a running service. */
 async function fold(): Promise<void> {
-  await world.service.engine.tallyFlush.flush();
-  await world.service.engine.tallyFlush.fold();
+  await world.service.engine.countWriting.flush();
+  await world.service.engine.countWriting.fold();
 }
 
 describe('tags beyond the bound of an api', () => {
@@ -58,7 +58,7 @@ describe('tags beyond the bound of an api', () => {
     await world.service.restart();
     const off = await world.createKey({ enabled: false });
     await world.verifyTimes(off.key, 1, { tags: ['none'] });
-    await world.service.engine.tallyFlush.learnTags();
+    await world.service.engine.countWriting.learnTags();
     await world.verifyTimes(off.key, 1, { tags: ['b'] });
     await world.verifyTimes(key, 1, { tags: ['c'] });
     await world.verifyTimes(key, 1, { tags: ['a'] });

@@ -182,15 +182,15 @@ describe('what is refused', () => {
 
   test('while the database takes nothing it is a 503; then everything is there', async () => {
     const { key } = await world.createKey();
-    const { tallies } = world.service.storage;
-    const add = tallies.add.bind(tallies);
+    const { analytics } = world.service.storage;
+    const add = analytics.add.bind(analytics);
     for (const trouble of [new StorageUnavailable('away'), new StorageOutcomeUnknown('no answer')]) {
       await world.service.verify(key);
-      tallies.add = () => Promise.reject(trouble);
+      analytics.add = () => Promise.reject(trouble);
       const { status, body } = await world.call({});
       expect([status, body.error.code]).toEqual([503, 'UNAVAILABLE']);
     }
-    tallies.add = add;
+    analytics.add = add;
     expect(await world.ask()).toEqual([valid(2)]);
   });
 });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 
-import { TallyLists } from '../../../src/core/verificationCounts.ts';
+import { CountColumns } from '../../../src/core/verificationCounts.ts';
 import { MAX_PERMISSIONS, MAX_ROLES } from '../../../src/core/bounds.ts';
 import type { RecordWrite } from '../../../src/storage/port/records.ts';
 import { permission, role } from '../../postgres/conformance/samples.ts';
@@ -184,7 +184,7 @@ const ANALYTICS: readonly Case[] = [
       const counts = [1, 0, 0, 0, 0, 0, 0, 0];
       const blank = { minuteMs, apiId: things.apiId, identityId: '', tags: '', counts, lastAtMs: minuteMs };
       const keys = Array.from({ length: 10_001 }, (_, i) => ({ ...blank, keyId: `key_${i}` }));
-      await service.storage.tallies.add(TallyLists.of(keys), 1);
+      await service.storage.analytics.add(CountColumns.of(keys), 1);
       return counted({ groupBy: 'key' });
     },
   ],

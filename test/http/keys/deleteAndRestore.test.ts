@@ -183,11 +183,11 @@ describe('a permanent deletion of all keys', () => {
     await service.verify(key);
     // What is counted behind the requests is written down.
     await service.engine.close();
-    await service.engine.tallyFlush.fold();
+    await service.engine.countWriting.fold();
     const found = await service.engine.storage.records.findKey(keyId);
     const account = found !== null && 'key' in found ? (found.key.credits?.account ?? 0) : 0;
     await service.ok('/v1/apis.deleteKeys', { apiId, permanent: true });
-    await service.engine.tallyFlush.prune(service.clock.nowMs());
+    await service.engine.countWriting.prune(service.clock.nowMs());
     await service.stop();
     const db = new Database(join(service.folder, 'keystile.db'), { readonly: true });
     db.query('ATTACH DATABASE ? AS analytics').run(join(service.folder, 'analytics.db'));

@@ -33,14 +33,14 @@ test('a full disk: local limits are counted on; everything is saved when there i
 });
 
 test('counts that a thread had put together, and not written, are saved again by the next one', async () => {
-  const { localCounts, tallies } = service.storage;
+  const { localCounts, analytics } = service.storage;
   const count = (owner: string) => ({ owner, name: 'a', durationMs: 3_600_000, count: 5, resetAtMs: 1e14 });
   let forgotten = 0;
   localCounts.onForgotten(() => forgotten++);
   await localCounts.sync([count('first')], false);
   using db = new Database(join(service.folder, 'analytics.db'));
   db.run('ALTER TABLE key_tallies RENAME TO away');
-  expect(await tallies.prune('minute', 0).catch(String)).toContain('The analytics cannot be written');
+  expect(await analytics.prune('minute', 0).catch(String)).toContain('The analytics cannot be written');
   db.run('ALTER TABLE away RENAME TO key_tallies');
   await localCounts.sync([count('second')], true);
   expect(forgotten).toBe(1);

@@ -1,13 +1,13 @@
 import { expect, test } from 'bun:test';
 
-import { type Tally, TallyLists } from '../../../src/core/verificationCounts.ts';
-import type { TallyQuery } from '../../../src/storage/port/analytics.ts';
+import { type VerificationCount, CountColumns } from '../../../src/core/verificationCounts.ts';
+import type { AnalyticsQuery } from '../../../src/storage/port/analytics.ts';
 import { describePort, type World } from './adapters.ts';
 import { identity, write } from './samples.ts';
 
 const DAY_MS = 86_400_000;
 
-const ALL: TallyQuery = {
+const ALL: AnalyticsQuery = {
   span: 'day',
   apiId: null,
   keyIds: null,
@@ -17,7 +17,7 @@ const ALL: TallyQuery = {
   groupBy: ['key'],
 };
 
-const tally = (fields: Partial<Tally>): Tally => ({
+const verificationCount = (fields: Partial<VerificationCount>): VerificationCount => ({
   minuteMs: 0,
   apiId: 'api_1',
   keyId: 'key_1',
@@ -28,16 +28,16 @@ const tally = (fields: Partial<Tally>): Tally => ({
   ...fields,
 });
 
-describePort('order of tallies', (world) => {
-  const keys = async (query: Partial<TallyQuery>) =>
-    (await world().storage.tallies.sum({ ...ALL, ...query })).map(({ keyId }) => keyId);
+describePort('order of counts', (world) => {
+  const keys = async (query: Partial<AnalyticsQuery>) =>
+    (await world().storage.analytics.sum({ ...ALL, ...query })).map(({ keyId }) => keyId);
 
   const fill = (each: World) =>
-    each.storage.tallies.add(
-      TallyLists.of([
-        tally({ keyId: 'key_1', counts: [9, 0, 0, 0, 0, 0, 1, 0] }),
-        tally({ keyId: 'key_2', counts: [10, 0, 0, 0, 0, 0, 0, 0], apiId: 'api_2' }),
-        tally({ keyId: 'key_3', counts: [2, 0, 0, 0, 0, 0, 100, 0], minuteMs: DAY_MS }),
+    each.storage.analytics.add(
+      CountColumns.of([
+        verificationCount({ keyId: 'key_1', counts: [9, 0, 0, 0, 0, 0, 1, 0] }),
+        verificationCount({ keyId: 'key_2', counts: [10, 0, 0, 0, 0, 0, 0, 0], apiId: 'api_2' }),
+        verificationCount({ keyId: 'key_3', counts: [2, 0, 0, 0, 0, 0, 100, 0], minuteMs: DAY_MS }),
       ]),
       1,
     );
@@ -59,14 +59,14 @@ describePort('order of tallies', (world) => {
     await fill(world());
     expect(await keys({ order: { by: 'total', isDescending: true }, limit: 2 })).toEqual(['key_3', 'key_1']);
     const order = { by: 'total', isDescending: true } as const;
-    const rows = await world().storage.tallies.sum({ ...ALL, groupBy: [], order, limit: 1 });
+    const rows = await world().storage.analytics.sum({ ...ALL, groupBy: [], order, limit: 1 });
     expect(rows.map(({ counts }) => counts)).toEqual([[21, 0, 0, 0, 0, 0, 101, 0]]);
   });
 
   test('all apis together, or one', async () => {
     await fill(world());
     expect(await keys({ apiId: 'api_2' })).toEqual(['key_2']);
-    const ofApi = await world().storage.tallies.sum({ ...ALL, groupBy: ['time'] });
+    const ofApi = await world().storage.analytics.sum({ ...ALL, groupBy: ['time'] });
     expect(ofApi.map(({ timeMs, counts: [valid] }) => [timeMs, valid])).toEqual([
       [0, 19],
       [DAY_MS, 2],
@@ -75,11 +75,11 @@ describePort('order of tallies', (world) => {
 
   test('identities are told with the name that they have outside, as long as they are there', async () => {
     await write(world().storage, { kind: 'insertIdentity', identity: identity('id_1', 'user_1') });
-    await world().storage.tallies.add(
-      TallyLists.of(['', 'id_1', 'id_gone'].map((identityId) => tally({ identityId }))),
+    await world().storage.analytics.add(
+      CountColumns.of(['', 'id_1', 'id_gone'].map((identityId) => verificationCount({ identityId }))),
       1,
     );
-    const rows = await world().storage.tallies.sum({ ...ALL, groupBy: ['identity'] });
+    const rows = await world().storage.analytics.sum({ ...ALL, groupBy: ['identity'] });
     expect(rows.map(({ identityId, externalId }) => [identityId, externalId])).toEqual([
       ['', undefined],
       ['id_1', 'user_1'],

@@ -1,11 +1,11 @@
 import type { Storage } from '../../../src/storage/port/storage.ts';
-import type { TallyQuery, TallyRow } from '../../../src/storage/port/analytics.ts';
-import { tally, tallyCounts } from './samples.ts';
+import type { AnalyticsQuery, AnalyticsRow } from '../../../src/storage/port/analytics.ts';
+import { verificationCount, verdictCounts } from './samples.ts';
 
 export const MINUTE_MS = 60_000;
-export const DAY_START_MS = tally().minuteMs;
+export const DAY_START_MS = verificationCount().minuteMs;
 
-const EVERYTHING: TallyQuery = {
+const EVERYTHING: AnalyticsQuery = {
   span: 'minute',
   apiId: 'api_1',
   keyIds: null,
@@ -16,15 +16,15 @@ const EVERYTHING: TallyQuery = {
 };
 
 /** Of all that api_1 has, unless told otherwise. */
-export const sum = (storage: Storage, query: Partial<TallyQuery> = {}): Promise<readonly TallyRow[]> =>
-  storage.tallies.sum({ ...EVERYTHING, ...query });
+export const sum = (storage: Storage, query: Partial<AnalyticsQuery> = {}): Promise<readonly AnalyticsRow[]> =>
+  storage.analytics.sum({ ...EVERYTHING, ...query });
 
 /** A row of nothing, with these fields. */
-export const row = (fields: Partial<TallyRow>): TallyRow => ({
+export const row = (fields: Partial<AnalyticsRow>): AnalyticsRow => ({
   timeMs: null,
   keyId: null,
   identityId: null,
   tags: null,
-  counts: tallyCounts(),
+  counts: verdictCounts(),
   ...fields,
 });

@@ -14,7 +14,7 @@ import {
   type RootKeyRecord,
 } from '../../../src/core/records.ts';
 import type { IdempotencyKey, Leg, Spend, SpendOutcome } from '../../../src/core/spend.ts';
-import type { Tally } from '../../../src/core/verificationCounts.ts';
+import type { VerificationCount } from '../../../src/core/verificationCounts.ts';
 import type { Change, ChangeOutcome, Storage } from '../../../src/storage/port/storage.ts';
 import type { AuditEvent } from '../../../src/storage/port/events.ts';
 import type { KeyQuery, KeyWithIdentity, RecordWrite } from '../../../src/storage/port/records.ts';
@@ -155,13 +155,13 @@ export function spendAll(ledger: Storage['ledger'], spends: readonly Spend[]): P
 }
 
 /** Counts in the order of VERDICT_CODES, the rest zero. */
-export function tallyCounts(...first: readonly number[]): number[] {
+export function verdictCounts(...first: readonly number[]): number[] {
   return VERDICT_CODES.map((_, i) => first[i] ?? 0);
 }
 
 /** One valid verification of key_1 in the first minute of a day. */
-export function tally(fields: Partial<Tally> = {}): Tally {
+export function verificationCount(fields: Partial<VerificationCount> = {}): VerificationCount {
   const minuteMs = fields.minuteMs ?? Date.parse('2026-03-15T00:00:00Z');
   const blank = { apiId: 'api_1', keyId: 'key_1', identityId: '', tags: '', lastAtMs: minuteMs };
-  return { ...blank, counts: tallyCounts(1), ...fields, minuteMs };
+  return { ...blank, counts: verdictCounts(1), ...fields, minuteMs };
 }

@@ -2,18 +2,18 @@ import { expect, test } from 'bun:test';
 
 import { MAX_TAG_LENGTH, MAX_TAG_LIST_BYTES } from '../../../src/core/bounds.ts';
 import { BLANK_IDENTITY, BLANK_KEY } from '../../../src/core/records.ts';
-import { TallyLists } from '../../../src/core/verificationCounts.ts';
+import { CountColumns } from '../../../src/core/verificationCounts.ts';
 import type { VerdictCode } from '../../../src/core/verdictCodes.ts';
 import type { KeyEntry } from '../../../src/engine/cache/keyEntry.ts';
 import { toIdentityEntry, toKeyEntry } from '../../../src/engine/cache/makeEntry.ts';
 import { PackedKeys } from '../../../src/engine/cache/packedKeys.ts';
 import { EARNED_BYTES, TagLists } from '../../../src/engine/analytics/tagLists.ts';
-import { TallyBook } from '../../../src/engine/analytics/openCounts.ts';
-import { SLICE, TallyFlush } from '../../../src/engine/analytics/writeCounts.ts';
+import { OpenCounts } from '../../../src/engine/analytics/openCounts.ts';
+import { SLICE, CountWriting } from '../../../src/engine/analytics/writeCounts.ts';
 import { textReader } from '../../../src/system.ts';
 import { QUESTION } from '../../support/analytics.ts';
 import { describePort, type World } from './adapters.ts';
-import { tally } from './samples.ts';
+import { verificationCount } from './samples.ts';
 
 /** What docs/analytics.md promises: bytes on disk for each verification, whatever its tags are. */
 const MAX_BYTES_PER_VERIFICATION = 10_240;
@@ -71,10 +71,10 @@ interface Ask {
 /** Counts so many verifications as a node does, and answers how many bytes the data has grown for each. */
 async function bytesEach(world: World, ask: (n: number) => Ask): Promise<number> {
   const { storage, clock } = world;
-  const book = new TallyBook(new PackedKeys(textReader), clock.nowMs, new TagLists(MAX_LISTS));
-  const flushing = new TallyFlush({
-    book,
-    tallies: storage.tallies,
+  const openCounts = new OpenCounts(new PackedKeys(textReader), clock.nowMs, new TagLists(MAX_LISTS));
+  const writing = new CountWriting({
+    openCounts,
+    analytics: storage.analytics,
     records: storage.records,
     sliceSize: SLICE,
     retention: { minute: 1, hour: 1, day: 1 },
@@ -83,15 +83,15 @@ async function bytesEach(world: World, ask: (n: number) => Ask): Promise<number>
   for (let n = 0; n < VERIFICATIONS; n++) {
     const { key, tags, code = 'VALID' } = ask(n);
     const verdict = { code, key, remaining: null, limits: null, replayed: false, atMs: clock.nowMs() };
-    book.count({ ...QUESTION, tags }, verdict);
+    openCounts.count({ ...QUESTION, tags }, verdict);
     if (n % 500 === 499) {
       clock.advance(4_000);
-      await flushing.flush();
+      await writing.flush();
     }
-    if (n % 2_000 === 1_999) await flushing.fold();
+    if (n % 2_000 === 1_999) await writing.fold();
   }
-  await flushing.flush();
-  await flushing.fold();
+  await writing.flush();
+  await writing.fold();
   return ((await world.bytesOnDisk()) - before) / VERIFICATIONS;
 }
 
@@ -125,19 +125,19 @@ describePort('bytes on disk for each verification', (world) => {
 
 describePort('tag lists of a day', (world) => {
   test('are told of one api, as many as are asked for, once they are in the sums', async () => {
-    const { tallies } = world().storage;
-    const day = tally().minuteMs;
-    await tallies.add(
-      TallyLists.of([
-        ...['["a"]', '["b"]', '["c"]', ''].map((tags) => tally({ tags })),
-        tally({ tags: '["d"]', minuteMs: day + 86_400_000 }),
-        tally({ tags: '["e"]', apiId: 'api_2' }),
+    const { analytics } = world().storage;
+    const day = verificationCount().minuteMs;
+    await analytics.add(
+      CountColumns.of([
+        ...['["a"]', '["b"]', '["c"]', ''].map((tags) => verificationCount({ tags })),
+        verificationCount({ tags: '["d"]', minuteMs: day + 86_400_000 }),
+        verificationCount({ tags: '["e"]', apiId: 'api_2' }),
       ]),
       1,
     );
-    while (!(await tallies.fold()));
-    expect((await tallies.tagLists('api_1', day, 100)).toSorted()).toEqual(['["a"]', '["b"]', '["c"]']);
-    expect((await tallies.tagLists('api_1', day, 2)).length).toBe(2);
-    expect(await tallies.tagLists('api_3', day, 100)).toEqual([]);
+    while (!(await analytics.fold()));
+    expect((await analytics.tagLists('api_1', day, 100)).toSorted()).toEqual(['["a"]', '["b"]', '["c"]']);
+    expect((await analytics.tagLists('api_1', day, 2)).length).toBe(2);
+    expect(await analytics.tagLists('api_3', day, 100)).toEqual([]);
   });
 });

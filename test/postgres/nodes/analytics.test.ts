@@ -61,7 +61,7 @@ describe('analytics of three nodes', () => {
     const keys = await freshKeys(6);
     for (let round = 1; round <= 5; round++) {
       await verifyAll(2, keys, 5);
-      const cut = world.proxy(2).cutBeforeAnswer((bytes) => bytes.includes('append_tallies'));
+      const cut = world.proxy(2).cutBeforeAnswer((bytes) => bytes.includes('append_counts'));
       await until('it was cut', async () => {
         await world.node(2).call('/v1/analytics.getVerifications', { apiId });
         return Promise.race([cut.then(() => true), Bun.sleep(50).then(() => false)]);

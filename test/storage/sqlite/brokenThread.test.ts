@@ -20,7 +20,7 @@ test('of what was asked of a thread behind a call that broke it nothing is done:
   const calls: ThreadCall[] = [
     { method: 'start', args: [{ role: 'writer', path, addedFlushMs: 0 }] },
     append,
-    { method: 'foldTallies', args: [] },
+    { method: 'foldCounts', args: [] },
     append,
     append,
   ];

@@ -1,12 +1,12 @@
 import { Database } from 'bun:sqlite';
 import { expect, test } from 'bun:test';
 
-import { TallyLists } from '../../../src/core/verificationCounts.ts';
-import { packTallies } from '../../../src/storage/sql/analytics/packedCounts.ts';
+import { CountColumns } from '../../../src/core/verificationCounts.ts';
+import { packCounts } from '../../../src/storage/sql/analytics/packedCounts.ts';
 import type { Params } from '../../../src/storage/sql/statement.ts';
 import { prepareAnalytics } from '../../../src/storage/sqlite/analytics/analyticsFile.ts';
-import { type Connection, foldTallies, unpackSlices } from '../../../src/storage/sqlite/analytics/foldCounts.ts';
-import { tally, tallyCounts as counts } from '../../postgres/conformance/samples.ts';
+import { type Connection, foldCounts, unpackSlices } from '../../../src/storage/sqlite/analytics/foldCounts.ts';
+import { verificationCount, verdictCounts as counts } from '../../postgres/conformance/samples.ts';
 
 const MINUTE_MS = 60_000;
 /** Three rows of one step: api, key, no identity, no tags, minute. */
@@ -29,10 +29,10 @@ function world(): { db: Database; connection: Connection } {
 }
 
 function add(db: Database, keys: readonly string[], minute = 0): void {
-  const tallies = keys.map((keyId) =>
-    tally({ keyId, minuteMs: tally().minuteMs + minute * MINUTE_MS, counts: counts(1, 2) }),
+  const added = keys.map((keyId) =>
+    verificationCount({ keyId, minuteMs: verificationCount().minuteMs + minute * MINUTE_MS, counts: counts(1, 2) }),
   );
-  db.query('INSERT INTO tally_slices (body) VALUES (?)').run(packTallies(TallyLists.of(tallies)));
+  db.query('INSERT INTO tally_slices (body) VALUES (?)').run(packCounts(CountColumns.of(added)));
 }
 
 /** Rows that wait, and what the sums say. */
@@ -49,13 +49,13 @@ test('a step ends when it has its rows, with a whole slice; the next goes on beh
   add(db, ['key_3', 'key_4']);
   add(db, ['key_1', 'key_1']);
   add(db, ['key_1'], 1);
-  expect(foldTallies(connection, STEP)).toBe(false);
+  expect(foldCounts(connection, STEP)).toBe(false);
   expect(stateOf(db)).toEqual({
     waiting: [2, 0],
     sums: [0, 1, 2].map((span) => [span, 4, 4, 8]),
     ofApi: [0, 1, 2].map((span) => [span, 1, 4, 8]),
   });
-  expect(foldTallies(connection, STEP)).toBe(true);
+  expect(foldCounts(connection, STEP)).toBe(true);
   expect(stateOf(db)).toEqual({
     waiting: [0, 0],
     sums: [
@@ -69,7 +69,7 @@ test('a step ends when it has its rows, with a whole slice; the next goes on beh
       [2, 1, 7, 14],
     ],
   });
-  expect(foldTallies(connection, STEP)).toBe(true);
+  expect(foldCounts(connection, STEP)).toBe(true);
 });
 
 test('what a question has brought into the log is taken from there, beside what has come since', () => {
@@ -79,7 +79,7 @@ test('what a question has brought into the log is taken from there, beside what 
   add(db, ['key_5', 'key_6']);
   expect(stateOf(db)).toEqual({ waiting: [1, 5], sums: [], ofApi: [] });
   const steps: boolean[] = [];
-  while (steps.at(-1) !== true) steps.push(foldTallies(connection, STEP));
+  while (steps.at(-1) !== true) steps.push(foldCounts(connection, STEP));
   expect(steps).toEqual([false, true]);
   expect(stateOf(db)).toEqual({
     waiting: [0, 0],
@@ -95,9 +95,9 @@ test('a step that fails changes nothing', () => {
   add(db, ['key_2']);
   const before = stateOf(db);
   db.run('ALTER TABLE key_uses RENAME TO gone');
-  expect(() => foldTallies(connection)).toThrow('no such table: key_uses');
+  expect(() => foldCounts(connection)).toThrow('no such table: key_uses');
   expect(stateOf(db)).toEqual(before);
   db.run('ALTER TABLE gone RENAME TO key_uses');
-  expect(foldTallies(connection)).toBe(true);
+  expect(foldCounts(connection)).toBe(true);
   expect(db.query('SELECT key_id FROM key_uses').values()).toEqual([['key_1'], ['key_2']]);
 });

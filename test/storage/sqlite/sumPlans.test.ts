@@ -3,13 +3,13 @@ import { expect, test } from 'bun:test';
 
 import { attachAnalytics, prepareAnalytics } from '../../../src/storage/sqlite/analytics/analyticsFile.ts';
 import { sumStatement } from '../../../src/storage/sql/analytics/sumStatement.ts';
-import type { TallyQuery } from '../../../src/storage/port/analytics.ts';
+import type { AnalyticsQuery } from '../../../src/storage/port/analytics.ts';
 import { TempFolder } from '../../process/process.ts';
 
 const DAY_MS = 86_400_000;
 
 /** How SQLite finds the folded rows that a question is about. */
-function planOf(query: Partial<TallyQuery>): string {
+function planOf(query: Partial<AnalyticsQuery>): string {
   using folder = new TempFolder();
   const path = folder.join('analytics.db');
   using made = new Database(path, { create: true });

@@ -1,7 +1,7 @@
 import { AppError, notFound } from '../../../core/errors.ts';
 import { holdsRight, holdsRightSomewhere, idsWithRight } from '../../../core/rights.ts';
 import { type Storage, StorageOutcomeUnknown, StorageUnavailable } from '../../../storage/port/storage.ts';
-import type { TallyOrder, TallyQuery, TallyRow } from '../../../storage/port/analytics.ts';
+import type { AnalyticsOrder, AnalyticsQuery, AnalyticsRow } from '../../../storage/port/analytics.ts';
 import type { Retention } from '../../analytics/writeCounts.ts';
 import { requireSomewhere } from '../rootKeys/rootKeyAccess.ts';
 import type { Actor } from '../change/actor.ts';
@@ -36,7 +36,7 @@ export interface VerificationsQuery extends Period {
   readonly groupBy: readonly Group[];
   readonly limit: number | null;
   /** By time where it is grouped by time, else the largest total first. */
-  readonly order: TallyOrder | null;
+  readonly order: AnalyticsOrder | null;
 }
 
 export type Subject = { readonly keyId: string } | { readonly ownerId: string };
@@ -83,9 +83,9 @@ export class AnalyticsAdmin {
     const range = rangeOf(granularity, period, this.#kept());
     const times = timesOf(granularity, range);
     await this.#writeDown();
-    const rows: TallyRow[] = [];
+    const rows: AnalyticsRow[] = [];
     for (const apiId of apiIds) {
-      rows.push(...(await this.#storage.tallies.sum({ ...query, ...range, apiId, groupBy: ['time'] })));
+      rows.push(...(await this.#storage.analytics.sum({ ...query, ...range, apiId, groupBy: ['time'] })));
     }
     return withGaps(groupRows(rows, { time: granularity, byTag: false, byTags: false, tags: null }), times);
   }
@@ -123,12 +123,12 @@ export class AnalyticsAdmin {
   }
 
   /** `order` null: all rows, in any order. */
-  async #read(query: VerificationsQuery, range: Range, order: TallyOrder | null): Promise<readonly TallyRow[]> {
+  async #read(query: VerificationsQuery, range: Range, order: AnalyticsOrder | null): Promise<readonly AnalyticsRow[]> {
     const { apiId, keyIds, externalId, groupBy, tags, limit } = query;
     const identity = externalId === null ? null : await this.#storage.records.findIdentity(externalId);
     const maxRows = order === null ? MAX_READ_ROWS : MAX_ROWS;
     await this.#writeDown();
-    const rows = await this.#storage.tallies.sum({
+    const rows = await this.#storage.analytics.sum({
       ...range,
       apiId,
       keyIds,
@@ -151,14 +151,14 @@ export class AnalyticsAdmin {
   }
 }
 
-interface OfSubject extends Pick<TallyQuery, 'keyIds' | 'identityIds'> {
+interface OfSubject extends Pick<AnalyticsQuery, 'keyIds' | 'identityIds'> {
   /** null = all. */
   readonly apiIds: readonly (string | null)[];
 }
 
-function storedGroups(groupBy: readonly Group[], isByTags: boolean): TallyQuery['groupBy'] {
+function storedGroups(groupBy: readonly Group[], isByTags: boolean): AnalyticsQuery['groupBy'] {
   const has = (...groups: readonly Group[]): boolean => groups.some((group) => groupBy.includes(group));
-  const stored: TallyQuery['groupBy'][number][] = [];
+  const stored: AnalyticsQuery['groupBy'][number][] = [];
   if (has(...TIME_GROUPS)) stored.push('time');
   if (has('key')) stored.push('key');
   if (has('identity')) stored.push('identity');

@@ -1,5 +1,5 @@
 import { VERDICT_CODES, type VerdictCode } from '../../../core/verdictCodes.ts';
-import type { TallyOrder, TallyRow } from '../../../storage/port/analytics.ts';
+import type { AnalyticsOrder, AnalyticsRow } from '../../../storage/port/analytics.ts';
 import { startOf, type TimeGroup } from './timeRange.ts';
 
 /** Verifications that have something in common; what they are not grouped by is absent. */
@@ -22,7 +22,7 @@ export interface Grouping {
 }
 
 /** The rows of the database as they were asked for: by month, by single tags, only with certain tags; in the order of their groups. */
-export function groupRows(rows: readonly TallyRow[], grouping: Grouping): VerificationRow[] {
+export function groupRows(rows: readonly AnalyticsRow[], grouping: Grouping): VerificationRow[] {
   const groups = new Map<string, { group: Group; counts: number[] }>();
   for (const row of rows) {
     const tags = row.tags === null || row.tags === '' ? [] : (JSON.parse(row.tags) as string[]);
@@ -56,7 +56,7 @@ export function emptyRow(group: Group): VerificationRow {
 }
 
 /** Rows that are equal in this stay in their order. */
-export function ordered(rows: readonly VerificationRow[], { by, isDescending }: TallyOrder): VerificationRow[] {
+export function ordered(rows: readonly VerificationRow[], { by, isDescending }: AnalyticsOrder): VerificationRow[] {
   const value = (row: VerificationRow): number =>
     by === 'time' ? (row.timeMs ?? 0) : by === 'total' ? row.total : row.counts[by];
   return rows.toSorted((a, b) => (isDescending ? value(b) - value(a) : value(a) - value(b)));
@@ -64,7 +64,7 @@ export function ordered(rows: readonly VerificationRow[], { by, isDescending }: 
 
 type Group = Pick<VerificationRow, 'timeMs' | 'keyId' | 'identity' | 'tag' | 'tags'>;
 
-function groupOf(row: TallyRow, grouping: Grouping, tag: string | undefined, tags: readonly string[]): Group {
+function groupOf(row: AnalyticsRow, grouping: Grouping, tag: string | undefined, tags: readonly string[]): Group {
   const { timeMs, keyId, identityId, externalId = '' } = row;
   return {
     ...(timeMs === null || grouping.time === null ? {} : { timeMs: startOf(grouping.time, timeMs) }),

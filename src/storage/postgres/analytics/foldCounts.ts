@@ -1,57 +1,169 @@
-import { MAX_TAG_LIST_BYTES } from '../../../core/bounds.ts';
-import { OTHER_TAGS } from '../../../core/verificationCounts.ts';
-import { SPAN_MS, SPANS } from '../../port/analytics.ts';
+import { StorageUnavailable } from '../../port/storage.ts';
 import type { Statement } from '../../sql/statement.ts';
-import { COUNTS, SPAN_NUMBER } from '../../sql/analytics/countColumns.ts';
-import { addCounts, KEEP_LATER_USE } from '../../sql/analytics/addCounts.ts';
+import { LOG_COLUMNS } from '../../sql/analytics/countColumns.ts';
+import { LogRows } from '../../sql/analytics/countRows.ts';
+import { foldStatements, logStatements } from '../../sql/analytics/fold.ts';
+import type { CountSlice } from '../../sql/analytics/packedCounts.ts';
+import { kindOf, reasonOf } from '../connection/databaseError.ts';
+import type { Ask, Pool } from '../connection/pool.ts';
 
-const SPAN_ROWS = SPANS.map((span) => `SELECT ${SPAN_NUMBER[span]} AS span, ${SPAN_MS[span]} AS length_ms`);
-/** An index takes no longer ones: a row of an older program that has one would end each fold. */
-const TAGS = `CASE WHEN octet_length(tags) > ${MAX_TAG_LIST_BYTES} THEN '${OTHER_TAGS}' ELSE tags END AS tags`;
-const SUMS = COUNTS.map((name) => `sum(${name}) AS ${name}`).join(', ');
+/** Key of the advisory lock that the folding node holds: any number, the same for all nodes. */
+const FOLD_LOCK = 7_218_530_413;
 
-/** A row of the log. */
-export interface LogPlace {
+/** Slices that become rows of the log in one transaction. A transaction that fails is followed by one of half the size. */
+const MAX_UNPACK_SLICES = 1_000;
+const UNPACK_GROWTH = 50;
+/** With more rows than this a transaction takes no further slices. */
+const MAX_UNPACK_ROWS = 5_000;
+/** Slices that are read at once: this node answers no request while it adds them up. */
+const SLICES_PER_READ = 10;
+
+/** Rows of the log that are folded in one transaction. It is short, because spends run beside it on the same database. */
+const MAX_FOLD_ROWS = 1_000;
+const MIN_FOLD_ROWS = 50;
+
+const SLICES = 'SELECT number, body FROM tally_slices WHERE number > $1 ORDER BY number LIMIT $2';
+const LOG = `SELECT number, ${LOG_COLUMNS.join(', ')} FROM tally_log
+  WHERE (key_id, number) > ($1, $2) ORDER BY key_id, number LIMIT $3`;
+
+type ReadLogRow = Record<string, string | number> & LogPosition;
+
+/** A row of the log, which is folded in the order of keys. */
+interface LogPosition {
   readonly key_id: string;
   readonly number: number;
 }
 
-/** Rows of the log that are folded in one transaction. */
-export interface FoldStep {
-  /** The row before the first of them. */
-  readonly after: LogPlace;
-  /** The last of them; null = all behind it. */
-  readonly upTo: LogPlace | null;
-}
+const START: LogPosition = { key_id: '', number: 0 };
 
 /**
- * Bring rows of the log into the sums, by minute, hour and day at once, and remove them from the log.
+ * One round brings everything that was added before it into the sums:
  *
- * Rows come in the order in which they stand in the tables: neighbours are written together.
+ *   unpack   slices become rows of the log; repeated until no slice is left
+ *   fold     rows of the log become sums, from key to key; repeated until the last key
+ *
+ * The detour through the log brings the counts of one key together: a key that is in use is in one slice of each node every
+ * few seconds, and its sums are written once in a round. One node folds at a time.
  */
-export function foldStatements({ after, upTo }: FoldStep): Statement[] {
-  const bounds = upTo === null ? [after] : [after, upTo];
-  const params = bounds.flatMap(({ key_id, number }) => [key_id, number]);
-  const where = `(key_id, number) > ($1, $2)${upTo === null ? '' : ' AND (key_id, number) <= ($3, $4)'}`;
-  return [
-    sumsInto('key_tallies', ['api_id', 'key_id', 'identity_id', 'tags'], where),
-    sumsInto('api_tallies', ['api_id', 'tags'], where),
-    `INSERT INTO key_uses (key_id, last_used_at_ms)
-      SELECT key_id, max(last_at_ms) FROM tally_log WHERE ${where} AND key_id <> '' GROUP BY key_id ORDER BY key_id
-      ${KEEP_LATER_USE}`,
-    `DELETE FROM tally_log WHERE ${where}`,
-  ].map((sql) => ({ sql, params }));
+export class PostgresFold {
+  readonly #pool: Pool;
+  #unpackSlices = MAX_UNPACK_SLICES;
+  #foldRows = MAX_FOLD_ROWS;
+  #isUnpacked = false;
+  /** The last row that this round has folded. */
+  #foldedTo = START;
+
+  constructor(pool: Pool) {
+    this.#pool = pool;
+  }
+
+  /** One transaction of the round. True at the end of the round, and when another node is folding. */
+  async step(): Promise<boolean> {
+    if (!this.#isUnpacked) {
+      const slices = await this.#unpack();
+      if (slices === 'some') return false;
+      if (slices === 'not mine') return true;
+      this.#isUnpacked = true;
+    }
+    return this.#fold();
+  }
+
+  async #unpack(): Promise<'some' | 'all' | 'not mine'> {
+    const limit = this.#unpackSlices;
+    try {
+      const isAll = await this.#alone((ask) => unpackIn(ask, limit));
+      this.#unpackSlices = Math.min(MAX_UNPACK_SLICES, limit + UNPACK_GROWTH);
+      return isAll === null ? 'not mine' : isAll ? 'all' : 'some';
+    } catch (error) {
+      this.#unpackSlices = Math.max(1, Math.floor(limit / 2));
+      throw error;
+    }
+  }
+
+  async #fold(): Promise<boolean> {
+    try {
+      const last = await this.#alone((ask) => foldIn(ask, this.#foldedTo, this.#foldRows));
+      const isEnd = last === null || last === 'end';
+      if (!isEnd) this.#foldRows = Math.min(MAX_FOLD_ROWS, this.#foldRows * 2);
+      this.#foldedTo = isEnd ? START : last;
+      this.#isUnpacked = !isEnd;
+      return isEnd;
+    } catch (error) {
+      this.#foldedTo = START;
+      this.#foldRows = Math.max(MIN_FOLD_ROWS, Math.floor(this.#foldRows / 2));
+      throw error;
+    }
+  }
+
+  /**
+   * Runs one transaction that sees slices and log as they were when it began: it removes exactly what it has read. When
+   * another node has removed the same rows meanwhile, the removal fails and nothing is done. So nothing is added twice, even
+   * without the lock; the lock saves the wasted work. null: another node is folding.
+   */
+  #alone<T>(work: (ask: Ask) => Promise<T>): Promise<T | null> {
+    return this.#pool.use(async (ask) => {
+      try {
+        await ask('BEGIN ISOLATION LEVEL REPEATABLE READ');
+        const { rows } = await ask<{ is_mine: boolean }>({
+          text: 'SELECT pg_try_advisory_xact_lock($1) AS is_mine',
+          values: [FOLD_LOCK],
+        });
+        const result = rows[0]?.is_mine === true ? await work(ask) : null;
+        await ask('COMMIT');
+        return result;
+      } catch (error) {
+        if (kindOf(error) !== 'lost') await ask('ROLLBACK').catch(() => {});
+        if (kindOf(error) === 'again') return null;
+        throw new StorageUnavailable(`The database cannot be asked (${reasonOf(error)}).`);
+      }
+    });
+  }
 }
 
-function sumsInto(table: string, group: readonly string[], where: string): string {
-  const columns = group.join(', ');
-  const key = `span, time_ms, ${columns}`;
-  const subjects = group.map((column) => (column === 'tags' ? TAGS : column)).join(', ');
-  const log = `SELECT minute_ms, ${subjects}, ${COUNTS.join(', ')} FROM tally_log WHERE ${where}`;
-  const minutes = `SELECT minute_ms, ${columns}, ${SUMS} FROM (${log}) l GROUP BY minute_ms, ${columns}`;
-  return `INSERT INTO ${table} (${key}, ${COUNTS.join(', ')})
-    SELECT span, minute_ms - minute_ms % length_ms AS time_ms, ${columns}, ${SUMS}
-    FROM (${minutes}) m CROSS JOIN (${SPAN_ROWS.join(' UNION ALL ')}) s
-    WHERE true GROUP BY 1, 2, ${columns} ORDER BY 1, 2, ${columns}
-    ${addCounts(table, key)}`;
+/** True when no slice is left. */
+async function unpackIn(ask: Ask, maxSlices: number): Promise<boolean> {
+  const rows = new LogRows();
+  let upTo = 0;
+  let left = maxSlices;
+  let isAll = false;
+  while (!isAll && left > 0 && rows.length < MAX_UNPACK_ROWS) {
+    const limit = Math.min(left, SLICES_PER_READ);
+    const read = await ask<{ number: number; body: string }>({ text: SLICES, values: [upTo, limit] });
+    for (const { body } of read.rows) rows.addSlice(JSON.parse(body) as CountSlice);
+    upTo = read.rows.at(-1)?.number ?? upTo;
+    left -= read.rows.length;
+    isAll = read.rows.length < limit;
+  }
+  await runAll(ask, logStatements(rows));
+  await ask({ text: 'DELETE FROM tally_slices WHERE number <= $1', values: [upTo] });
+  return isAll;
+}
+
+/** Answers the last row that was folded; `end` when there is none behind it. */
+async function foldIn(ask: Ask, after: LogPosition, maxRows: number): Promise<LogPosition | 'end'> {
+  // The server has no statistics of a table that is filled and emptied all the time, and would read all of it.
+  await ask('SET LOCAL enable_seqscan = off');
+  const from = [after.key_id, after.number];
+  const read = await ask<ReadLogRow>({ text: LOG, values: [...from, maxRows] });
+  const last = read.rows.at(-1);
+  if (last === undefined) return 'end';
+  const rows = new LogRows();
+  for (const row of read.rows) rows.addRow(row);
+  await runAll(ask, foldStatements(rows));
+  await ask({
+    text: 'DELETE FROM tally_log WHERE (key_id, number) > ($1, $2) AND (key_id, number) <= ($3, $4)',
+    values: [...from, last.key_id, last.number],
+  });
+  return read.rows.length < maxRows ? 'end' : last;
+}
+
+/** Names under which a connection keeps the statements prepared. */
+const NAMES = new Map<string, string>();
+
+async function runAll(ask: Ask, statements: Iterable<Statement>): Promise<void> {
+  for (const { sql, params } of statements) {
+    let name = NAMES.get(sql);
+    if (name === undefined) NAMES.set(sql, (name = `fold_${NAMES.size}`));
+    await ask({ name, text: sql, values: params });
+  }
 }

@@ -1,6 +1,6 @@
-import { type Tally, TallyLists } from '../../../core/verificationCounts.ts';
+import { type VerificationCount, CountColumns } from '../../../core/verificationCounts.ts';
 import { COUNTS, LOG_COLUMNS } from '../../sql/analytics/countColumns.ts';
-import { packTallies } from '../../sql/analytics/packedCounts.ts';
+import { packCounts } from '../../sql/analytics/packedCounts.ts';
 import type { Named } from '../../sql/analytics/sumStatement.ts';
 
 /** So many texts are looked for in a slice before it is taken apart: for more of them it would take longer. */
@@ -23,7 +23,7 @@ const VALUES = [
 ].join(', ');
 
 /** Rows as those of the log, of what a query tells as `slice`. */
-export function rowsOfSlices(slices: string): string {
+function rowsOfSlices(slices: string): string {
   return `SELECT ${VALUES} FROM (SELECT ${HEADS} FROM (${slices}) t OFFSET 0) s, ROWS FROM (${LISTS}) AS l (${COLUMNS})`;
 }
 
@@ -36,10 +36,10 @@ export function sliceSource({ isOfApi, keys, identities }: Named): string {
   return `(${rowsOfSlices(`SELECT body::jsonb AS slice FROM tally_slices${filter} OFFSET 0`)}) k`;
 }
 
-/** What tallies say of apis, without keys: that is asked most, and can be told without taking all of them apart. */
-export function packApis(tallies: TallyLists): string {
-  const { fromMs, apis, keyIds, minutesMs, places, tags, counts } = tallies.columns();
-  const sums = new Map<string, Tally & { counts: number[] }>();
+/** What counts say of apis, without keys: that is asked most, and can be told without taking all of them apart. */
+export function packApis(counts: CountColumns): string {
+  const { fromMs, apis, keyIds, minutesMs, places, tags, counts: byCode } = counts.lists();
+  const sums = new Map<string, VerificationCount & { counts: number[] }>();
   for (let i = 0; i < keyIds.length; i++) {
     const [minute, place, tagged] = [minutesMs?.[i] ?? 0, places?.[i] ?? 0, tags?.[i] ?? ''];
     const name = `${minute} ${place} ${tagged}`;
@@ -47,11 +47,11 @@ export function packApis(tallies: TallyLists): string {
     if (sum === undefined) {
       const minuteMs = fromMs + minute;
       const subject = { minuteMs, apiId: apis[place] ?? '', keyId: '', identityId: '', tags: tagged };
-      sum = { ...subject, counts: counts.map(() => 0), lastAtMs: minuteMs };
+      sum = { ...subject, counts: byCode.map(() => 0), lastAtMs: minuteMs };
       sums.set(name, sum);
     }
-    for (const [code, list] of counts.entries())
+    for (const [code, list] of byCode.entries())
       if (list !== null) sum.counts[code] = (sum.counts[code] ?? 0) + (list[i] ?? 0);
   }
-  return packTallies(TallyLists.of([...sums.values()]));
+  return packCounts(CountColumns.of([...sums.values()]));
 }

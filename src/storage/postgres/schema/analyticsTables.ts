@@ -32,6 +32,6 @@ export const ANALYTICS_TABLES = `
   CREATE INDEX api_tallies_by_time ON api_tallies (span, time_ms);
   CREATE TABLE key_uses (key_id ${TEXT} PRIMARY KEY, last_used_at_ms bigint NOT NULL) WITH (fillfactor = 70);
 
-  -- The last batch of tallies of each node: one that is sent again is not added again.
+  -- The last batch of counts of each node: one that is sent again is not added again.
   CREATE TABLE tally_marks (node ${TEXT} PRIMARY KEY, batch bigint NOT NULL, at_ms bigint NOT NULL);
   `;

@@ -1,5 +1,5 @@
-import type { TallyLists } from '../../../core/verificationCounts.ts';
-import type { Span, Tallies, TallyQuery, TallyRow } from '../../port/analytics.ts';
+import type { CountColumns } from '../../../core/verificationCounts.ts';
+import type { Span, Analytics, AnalyticsQuery, AnalyticsRow } from '../../port/analytics.ts';
 import type { SqlReader, Statement } from '../statement.ts';
 import { placeholders } from '../statement.ts';
 import { COUNTS, SPAN_NUMBER } from './countColumns.ts';
@@ -10,13 +10,13 @@ const PRUNE_STEP = 1000;
 /** Last uses that one step looks at, whether their keys are still there. */
 const USES_STEP = 10_000;
 
-/** How an engine writes tallies, and reads those that are not folded yet. */
-export interface TallyWriter {
+/** How an engine writes counts, and reads those that are not folded yet. */
+export interface CountWriter {
   /** All of them or nothing; not a second time for the same batch. */
-  append(tallies: TallyLists, batch: number): Promise<void>;
+  append(counts: CountColumns, batch: number): Promise<void>;
   /** Makes ready for one statement what was appended. */
   unfolded(): Promise<Unfolded>;
-  /** See Tallies.fold. */
+  /** See Analytics.fold. */
   fold(): Promise<boolean>;
   /** Answers how many rows were removed. */
   remove(statement: Statement): Promise<number>;
@@ -26,24 +26,24 @@ export interface TallyWriter {
  * Verifications of keys by span, and those of apis: what is asked of a whole api is read from few rows. A span's start is
  * counted in UTC.
  */
-export class SqlTallies implements Tallies {
+export class SqlAnalytics implements Analytics {
   readonly #reader: SqlReader;
-  readonly #writer: TallyWriter;
+  readonly #writer: CountWriter;
 
-  constructor(reader: SqlReader, writer: TallyWriter) {
+  constructor(reader: SqlReader, writer: CountWriter) {
     this.#reader = reader;
     this.#writer = writer;
   }
 
-  add(tallies: TallyLists, batch: number): Promise<void> {
-    return this.#writer.append(tallies, batch);
+  add(counts: CountColumns, batch: number): Promise<void> {
+    return this.#writer.append(counts, batch);
   }
 
   fold(): Promise<boolean> {
     return this.#writer.fold();
   }
 
-  async sum(query: TallyQuery): Promise<readonly TallyRow[]> {
+  async sum(query: AnalyticsQuery): Promise<readonly AnalyticsRow[]> {
     const rows = await this.#reader.scan<SumRow>(sumStatement(query, await this.#writer.unfolded()));
     return rows.map((row) => ({
       timeMs: row.time_ms ?? null,

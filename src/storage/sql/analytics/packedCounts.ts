@@ -1,11 +1,11 @@
-import type { TallyLists } from '../../../core/verificationCounts.ts';
+import type { CountColumns } from '../../../core/verificationCounts.ts';
 import { COUNTS } from './countColumns.ts';
 
 /**
- * Tallies that were sent together, as one text: JSON of lists by column. Written down as one row it takes a tenth of what a row
- * for each tally does; rows are made of it behind.
+ * Counts that were sent together, as one text: JSON of lists by column. Written down as one row it takes a tenth of what a row
+ * for each count does; rows are made of it behind.
  */
-export interface TallySlice {
+export interface CountSlice {
   /** All times are told from here on. */
   readonly from_ms: number;
   readonly apis: readonly string[];
@@ -20,13 +20,13 @@ export interface TallySlice {
   readonly [column: string]: readonly (string | number)[] | number | undefined;
 }
 
-export function packTallies(tallies: TallyLists): string {
-  const { fromMs, apis, keyIds, lastUsesMs, minutesMs, places, identityIds, tags, counts } = tallies.columns();
+export function packCounts(counts: CountColumns): string {
+  const { fromMs, apis, keyIds, lastUsesMs, minutesMs, places, identityIds, tags, counts: byCode } = counts.lists();
   const slice: Record<string, unknown> = { from_ms: fromMs, apis, key_id: keyIds, last_at_ms: lastUsesMs };
   if (minutesMs !== null) slice['minute_ms'] = minutesMs;
   if (places !== null) slice['api'] = places;
   if (identityIds !== null) slice['identity_id'] = identityIds;
   if (tags !== null) slice['tags'] = tags;
-  for (const [code, list] of counts.entries()) if (list !== null) slice[COUNTS[code] ?? ''] = list;
+  for (const [code, list] of byCode.entries()) if (list !== null) slice[COUNTS[code] ?? ''] = list;
   return JSON.stringify(slice);
 }

@@ -1,4 +1,4 @@
-import { SPAN_MS, type TallyOrder, type TallyQuery } from '../../port/analytics.ts';
+import { SPAN_MS, type AnalyticsOrder, type AnalyticsQuery } from '../../port/analytics.ts';
 import type { Params, Statement } from '../statement.ts';
 import { COUNTS, SPAN_NUMBER } from './countColumns.ts';
 
@@ -19,7 +19,7 @@ export interface Named {
 export type Unfolded = (named: Named) => readonly string[];
 
 /** What is folded and what is not, read by one statement: a fold in between moves nothing past it. */
-export function sumStatement(query: TallyQuery, unfolded: Unfolded): Statement {
+export function sumStatement(query: AnalyticsQuery, unfolded: Unfolded): Statement {
   const params: Params = [query.fromMs, query.untilMs];
   const { subjects, named: asked } = subjectsOf(query, params);
   const columns = query.groupBy.map((group) => GROUP_COLUMNS[group]);
@@ -36,7 +36,7 @@ export function sumStatement(query: TallyQuery, unfolded: Unfolded): Statement {
   return { sql: `SELECT t.*${named} FROM (${rows}) t${from}${ordered}${limited}`, params };
 }
 
-function foldedRows(query: TallyQuery): string {
+function foldedRows(query: AnalyticsQuery): string {
   const columns = rowColumns(query, 'time_ms');
   const table = isOfApi(query) ? 'api_tallies' : 'key_tallies';
   return `SELECT ${columns} FROM ${table}
@@ -47,7 +47,7 @@ function foldedRows(query: TallyQuery): string {
  * Says nothing new, but which index to use. Of keys there is one for hours and days. Else rows are found by their time, then by api
  * and key: each time is named, because between two of them are the rows of all others.
  */
-function indexTerm({ span, apiId, keyIds, fromMs, untilMs }: TallyQuery): string {
+function indexTerm({ span, apiId, keyIds, fromMs, untilMs }: AnalyticsQuery): string {
   if (keyIds !== null && span !== 'minute') return ' AND span > 0';
   const stepMs = SPAN_MS[span];
   const firstMs = Math.ceil(fromMs / stepMs) * stepMs;
@@ -56,21 +56,21 @@ function indexTerm({ span, apiId, keyIds, fromMs, untilMs }: TallyQuery): string
   return ` AND time_ms IN (${Array.from({ length: count }, (_, i) => firstMs + i * stepMs).join(', ')})`;
 }
 
-function unfoldedRows(query: TallyQuery, source: string): string {
+function unfoldedRows(query: AnalyticsQuery, source: string): string {
   const time = `minute_ms - minute_ms % ${SPAN_MS[query.span]}`;
   return `SELECT ${rowColumns(query, `${time} AS time_ms`)} FROM ${source} WHERE ${time} >= $1 AND ${time} < $2`;
 }
 
-function rowColumns(query: TallyQuery, time: string): string {
+function rowColumns(query: AnalyticsQuery, time: string): string {
   return [time, ...(isOfApi(query) ? ['tags'] : ['key_id', 'identity_id', 'tags']), ...COUNTS].join(', ');
 }
 
 /** These are in few rows. */
-function isOfApi({ keyIds, identityIds, groupBy }: TallyQuery): boolean {
+function isOfApi({ keyIds, identityIds, groupBy }: AnalyticsQuery): boolean {
   return keyIds === null && identityIds === null && !groupBy.includes('key') && !groupBy.includes('identity');
 }
 
-function subjectsOf(query: TallyQuery, params: Params): { readonly subjects: string; readonly named: Named } {
+function subjectsOf(query: AnalyticsQuery, params: Params): { readonly subjects: string; readonly named: Named } {
   const named = (values: readonly string[] | null): string[] | null => {
     const from = params.length + 1;
     params.push(...(values ?? []));
@@ -86,7 +86,7 @@ function subjectsOf(query: TallyQuery, params: Params): { readonly subjects: str
   return { subjects, named: { isOfApi: isOfApi(query), keys, identities } };
 }
 
-function orderTerms(order: TallyOrder | undefined): string[] {
+function orderTerms(order: AnalyticsOrder | undefined): string[] {
   if (order === undefined) return [];
   const column = order.by === 'total' ? COUNTS.join(' + ') : order.by === 'time' ? 'time_ms' : order.by.toLowerCase();
   return [`${column} ${order.isDescending ? 'DESC' : 'ASC'}`];

@@ -1,16 +1,16 @@
 import type { Database } from 'bun:sqlite';
 
-import type { TallyLists } from '../../../core/verificationCounts.ts';
+import type { CountColumns } from '../../../core/verificationCounts.ts';
 import { StorageUnavailable } from '../../port/storage.ts';
 import type { Statement } from '../../sql/statement.ts';
-import type { TallyWriter } from '../../sql/analytics/analytics.ts';
-import { packTallies } from '../../sql/analytics/packedCounts.ts';
+import type { CountWriter } from '../../sql/analytics/analytics.ts';
+import { packCounts } from '../../sql/analytics/packedCounts.ts';
 import type { Unfolded } from '../../sql/analytics/sumStatement.ts';
 import { toWriteFailure } from '../file/writeFailure.ts';
 import type { LazyThread } from '../thread/lazyThread.ts';
 
 /** Writes the analytics in a thread of their own: no spend waits for it, and when it fails verification goes on. */
-export class SqliteTallyWriter implements TallyWriter {
+export class SqliteCountWriter implements CountWriter {
   readonly #db: Database;
   readonly #thread: LazyThread;
 
@@ -20,8 +20,8 @@ export class SqliteTallyWriter implements TallyWriter {
     this.#thread = thread;
   }
 
-  async append(tallies: TallyLists): Promise<void> {
-    await this.#write([{ sql: 'INSERT INTO tally_slices (body) VALUES ($1)', params: [packTallies(tallies)] }]);
+  async append(counts: CountColumns): Promise<void> {
+    await this.#write([{ sql: 'INSERT INTO tally_slices (body) VALUES ($1)', params: [packCounts(counts)] }]);
   }
 
   /** No statement can read slices: rows of the log are made of them. */
@@ -29,7 +29,7 @@ export class SqliteTallyWriter implements TallyWriter {
     await this.#try(async () => {
       if (this.#db.query('SELECT 1 FROM tally_slices LIMIT 1').get() === null) return;
       const thread = await this.#thread.get();
-      while (!(await thread.call('unpackTallies')));
+      while (!(await thread.call('unpackCounts')));
     });
     return () => ['tally_log'];
   }
@@ -39,7 +39,7 @@ export class SqliteTallyWriter implements TallyWriter {
       const [any] = this.#db
         .query('SELECT EXISTS (SELECT 1 FROM tally_slices) OR EXISTS (SELECT 1 FROM tally_log)')
         .values();
-      return any?.[0] === 1 ? (await this.#thread.get()).call('foldTallies') : true;
+      return any?.[0] === 1 ? (await this.#thread.get()).call('foldCounts') : true;
     });
   }
 

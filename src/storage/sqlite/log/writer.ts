@@ -11,7 +11,7 @@ import { toWriteFailure, WriteFailure } from '../file/writeFailure.ts';
 import { toLog } from './logBytes.ts';
 import { ACCOUNT_LENGTH } from './loggedAccount.ts';
 import type { Rotation } from '../ledger/idempotency.ts';
-import { foldTallies, unpackSlices } from '../analytics/foldCounts.ts';
+import { foldCounts, unpackSlices } from '../analytics/foldCounts.ts';
 
 /** Rows only this adapter writes: the names of ad-hoc windows. */
 export type WindowWrite =
@@ -94,12 +94,12 @@ export class Writer {
   }
 
   /** Makes rows of the log of the oldest slices, one for each subject and minute. True: these were all. */
-  unpackTallies(): boolean {
+  unpackCounts(): boolean {
     return unpackSlices(this.#connection);
   }
 
-  foldTallies(): boolean {
-    return foldTallies(this.#connection);
+  foldCounts(): boolean {
+    return foldCounts(this.#connection);
   }
 
   /** Applies a slice of the log to the accounts table: LoggedAccount after LoggedAccount. */

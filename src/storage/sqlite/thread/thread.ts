@@ -58,10 +58,10 @@ function carryOut(call: ThreadCall): unknown {
     }
     case 'write':
       return writer?.write(...call.args);
-    case 'unpackTallies':
-      return writer?.unpackTallies();
-    case 'foldTallies':
-      return writer?.foldTallies();
+    case 'unpackCounts':
+      return writer?.unpackCounts();
+    case 'foldCounts':
+      return writer?.foldCounts();
     case 'letGo':
       throw new WriteFailure('broken', 'the database has failed elsewhere');
     case 'close':

@@ -24,8 +24,8 @@ interface ThreadMethods {
   query(statement: Statement): unknown[];
   /** All in one transaction. Answers how many rows each of them changed. */
   write(statements: readonly Statement[]): number[];
-  unpackTallies(): boolean;
-  foldTallies(): boolean;
+  unpackCounts(): boolean;
+  foldCounts(): boolean;
   close(): void;
   /** From now on the thread writes nothing, not even the rest of a write that failed. */
   letGo(): void;

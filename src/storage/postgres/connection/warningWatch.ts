@@ -1,4 +1,4 @@
-import type { Log } from '../log.ts';
+import type { TaskLog } from '../../port/tasks.ts';
 
 export interface Watched {
   /** Why the node cannot keep its promises; null while it can. */
@@ -9,10 +9,10 @@ export interface Watched {
 /** Tells when the database becomes less safe, and when it is safe again: once each, not at every look. */
 export class WarningWatch {
   readonly #watched: Watched;
-  readonly #log: Pick<Log, 'info' | 'warn' | 'error'>;
+  readonly #log: TaskLog;
   #told = new Set<string>();
 
-  constructor(watched: Watched, log: Pick<Log, 'info' | 'warn' | 'error'>) {
+  constructor(watched: Watched, log: TaskLog) {
     this.#watched = watched;
     this.#log = log;
   }

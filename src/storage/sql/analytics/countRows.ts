@@ -1,5 +1,7 @@
-import { COUNTS } from '../../sql/analytics/countColumns.ts';
-import type { TallySlice } from '../../sql/analytics/packedCounts.ts';
+import { MAX_TAG_LIST_BYTES } from '../../../core/bounds.ts';
+import { OTHER_TAGS } from '../../../core/verificationCounts.ts';
+import { COUNTS, LOG_COLUMNS } from './countColumns.ts';
+import type { CountSlice } from './packedCounts.ts';
 
 /** By LOG_COLUMNS: minute, api, key, identity, tags, last use, counts. */
 export type LogRow = [number, string, string, string, string, number, ...number[]];
@@ -8,13 +10,17 @@ export const LAST_AT = 5;
 export const FIRST_COUNT = 6;
 const NO_COUNTS = COUNTS.map(() => 0);
 
-/** What slices and rows of the log say, as one row for each subject and minute. */
+/** Adds up slices and rows of the log: one row for each subject and minute. */
 export class LogRows {
   readonly #rows = new Map<string, LogRow>();
-  /** Characters of what tells the rows from each other: some 70 each, and their tags. */
+  /** Characters of the names of all rows: about 70 for each row, and its tags. */
   size = 0;
 
-  addSlice(slice: TallySlice): void {
+  get length(): number {
+    return this.#rows.size;
+  }
+
+  addSlice(slice: CountSlice): void {
     const { from_ms: fromMs, apis, key_id: keys, last_at_ms: lastUses } = slice;
     const { minute_ms: minutes, api: places, identity_id: identities, tags } = slice;
     const counts = COUNTS.map((name) => slice[name] as readonly number[] | undefined);
@@ -26,7 +32,11 @@ export class LogRows {
     }
   }
 
-  addRow([minuteMs, apiId, keyId, identityId, tags, lastAtMs, ...counts]: LogRow): void {
+  /** A row as the database returns it, with LOG_COLUMNS. */
+  addRow(values: Readonly<Record<string, string | number>>): void {
+    const [minuteMs, apiId, keyId, identityId, tags, lastAtMs, ...counts] = LOG_COLUMNS.map(
+      (name) => values[name],
+    ) as LogRow;
     const row = this.#rowOf(minuteMs, apiId, keyId, identityId, tags);
     row[LAST_AT] = Math.max(row[LAST_AT], lastAtMs);
     for (const [code, count] of counts.entries()) addTo(row, code, count);
@@ -34,7 +44,7 @@ export class LogRows {
 
   /** By api, key, identity and tags, then by minute. */
   sorted(): LogRow[] {
-    // Names are compared without a call for each comparison; what they are put together with sorts before all else.
+    // Sorting texts needs no call of a function for each comparison. The separator sorts before every character of a name.
     return [...this.#rows.keys()]
       .sort()
       .map((name) => this.#rows.get(name))
@@ -43,13 +53,19 @@ export class LogRows {
 
   #rowOf(minuteMs: number, apiId: string, keyId: string, identityId: string, tags: string): LogRow {
     const name = `${apiId}\n${keyId}\n${identityId}\n${tags}\n${minuteMs}`;
-    let row = this.#rows.get(name);
-    if (row !== undefined) return row;
-    row = [minuteMs, apiId, keyId, identityId, tags, 0, ...NO_COUNTS];
+    const known = this.#rows.get(name);
+    if (known !== undefined) return known;
+    if (isTooLong(tags)) return this.#rowOf(minuteMs, apiId, keyId, identityId, OTHER_TAGS);
+    const row: LogRow = [minuteMs, apiId, keyId, identityId, tags, 0, ...NO_COUNTS];
     this.#rows.set(name, row);
     this.size += name.length;
     return row;
   }
+}
+
+/** PostgreSQL puts no longer text into an index: one such row would make every fold fail. */
+function isTooLong(tags: string): boolean {
+  return tags.length * 3 > MAX_TAG_LIST_BYTES && Buffer.byteLength(tags) > MAX_TAG_LIST_BYTES;
 }
 
 function addTo(row: LogRow, code: number, count: number): void {

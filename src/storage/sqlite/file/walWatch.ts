@@ -1,4 +1,4 @@
-import type { Log } from '../log.ts';
+import type { TaskLog } from '../../port/tasks.ts';
 
 const MIB = 2 ** 20;
 /** SQLite starts its log anew at 4 MiB; it cannot while someone reads what was there before. */
@@ -7,10 +7,10 @@ export const LONG_WAL_BYTES = 256 * MIB;
 /** Tells when the log of the embedded database (`-wal`) becomes long, and when it is short again. */
 export class WalWatch {
   readonly #bytes: () => number;
-  readonly #log: Pick<Log, 'warn'>;
+  readonly #log: Pick<TaskLog, 'warn'>;
   #isLong = false;
 
-  constructor(bytes: () => number, log: Pick<Log, 'warn'>) {
+  constructor(bytes: () => number, log: Pick<TaskLog, 'warn'>) {
     this.#bytes = bytes;
     this.#log = log;
   }

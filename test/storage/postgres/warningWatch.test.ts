@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 
-import { type Watched, WarningWatch } from '../../src/serve/warningWatch.ts';
+import { type Watched, WarningWatch } from '../../../src/storage/postgres/connection/warningWatch.ts';
 
 test('what makes a database trouble is told when it comes and when it goes, once each', () => {
   const said: string[] = [];

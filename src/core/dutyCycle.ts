@@ -1,0 +1,48 @@
+/** How much of the time background work may take. */
+export interface DutyRule {
+  /** Work that took t is followed by a rest of this many t. Not given: by the rest of the cycle. */
+  readonly rest?: number;
+  /** Work and rest together take at most this long, */
+  readonly cycleMs: number;
+  /** but the rest is at least this many t. */
+  readonly minRest: number;
+  /** Work that is not done after this time has fallen behind: from then on it takes its shortest rests. */
+  readonly patienceMs?: number;
+}
+
+export interface Work {
+  readonly tookMs: number;
+  /** Since the first piece of this work began. */
+  readonly sinceMs: number;
+}
+
+/** How long to rest after a piece of work. */
+export function restMs({ rest, cycleMs, minRest, patienceMs = Infinity }: DutyRule, { tookMs, sinceMs }: Work): number {
+  const shortestMs = tookMs * minRest;
+  if (sinceMs >= patienceMs) return shortestMs;
+  const leftMs = cycleMs - tookMs;
+  return Math.max(shortestMs, rest === undefined ? leftMs : Math.min(tookMs * rest, leftMs));
+}
+
+/** Measures work that is done piece by piece, with a rest after each piece. */
+export class DutyCycle {
+  readonly #monotonicMs: () => number;
+  readonly #beganAtMs: number;
+  #startedAtMs: number;
+
+  constructor(monotonicMs: () => number) {
+    this.#monotonicMs = monotonicMs;
+    this.#beganAtMs = this.#startedAtMs = monotonicMs();
+  }
+
+  /** How long to rest after what was done since the last rest. */
+  restMs(rule: DutyRule): number {
+    const nowMs = this.#monotonicMs();
+    return restMs(rule, { tookMs: nowMs - this.#startedAtMs, sinceMs: nowMs - this.#beganAtMs });
+  }
+
+  /** The rest is over. A rest that took too long is not made up for. */
+  resume(): void {
+    this.#startedAtMs = this.#monotonicMs();
+  }
+}

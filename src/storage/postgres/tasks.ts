@@ -1,0 +1,40 @@
+import type { Task, TaskLog } from '../port/tasks.ts';
+import { WarningWatch } from './connection/warningWatch.ts';
+import type { PostgresStorage } from './storage.ts';
+
+const HELLO_EVERY_MS = 1_000;
+const TRANSACTIONS_EVERY_MS = 60_000;
+const OLD_TRANSACTION_MS = 300_000;
+
+export interface PostgresTaskOptions {
+  readonly storage: PostgresStorage;
+  readonly log: TaskLog;
+  /** How long ago this node last exchanged local counts; null = never. */
+  readonly syncLagMs: () => number | null;
+}
+
+/** What a node does behind the requests because it shares its database. */
+export class PostgresTasks {
+  readonly tasks: readonly Task[];
+  /** Age of the oldest transaction on the database, as it was last seen. */
+  oldestTransactionMs = 0;
+
+  constructor({ storage, log, syncLagMs }: PostgresTaskOptions) {
+    const watch = new WarningWatch(storage.durability, log);
+    this.tasks = [
+      { name: 'telling the other nodes', everyMs: HELLO_EVERY_MS, run: () => storage.sayHello(syncLagMs()) },
+      { name: 'watching the settings of the database', everyMs: HELLO_EVERY_MS, run: async () => watch.look() },
+      {
+        name: 'looking for old transactions',
+        everyMs: TRANSACTIONS_EVERY_MS,
+        run: async () => {
+          this.oldestTransactionMs = await storage.oldestTransactionMs();
+          if (this.oldestTransactionMs < OLD_TRANSACTION_MS) return;
+          log.warn('a transaction on the database is open for long: busy counters become slow until it ends', {
+            milliseconds: this.oldestTransactionMs,
+          });
+        },
+      },
+    ];
+  }
+}

@@ -1,0 +1,98 @@
+import { SPAN_MS, SPANS } from '../../port/analytics.ts';
+import type { Params, Statement } from '../statement.ts';
+import { addCounts, KEEP_LATER_USE } from './addCounts.ts';
+import { COUNTS, LOG_COLUMNS, SPAN_NUMBER } from './countColumns.ts';
+import { FIRST_COUNT, LAST_AT, type LogRow, type LogRows } from './countRows.ts';
+import { RowInsert } from './rowInsert.ts';
+
+/**
+ * The fold: rows and slices of the log become sums by minute, hour and day. An adapter reads part of the log into LogRows,
+ * runs the statements from here and removes what it has read, all in one transaction. So a fold that fails or is repeated
+ * adds nothing twice.
+ */
+
+const KEY = ['span', 'time_ms', 'api_id', 'key_id', 'identity_id', 'tags'];
+const API_KEY = ['span', 'time_ms', 'api_id', 'tags'];
+const ADD_TO_KEYS = new RowInsert('key_tallies', [...KEY, ...COUNTS], addCounts('key_tallies', KEY.join(', ')));
+const ADD_TO_APIS = new RowInsert('api_tallies', [...API_KEY, ...COUNTS], addCounts('api_tallies', API_KEY.join(', ')));
+const NOTE_USES = new RowInsert('key_uses', ['key_id', 'last_used_at_ms'], KEEP_LATER_USE);
+const ADD_TO_LOG = new RowInsert('tally_log', LOG_COLUMNS);
+
+/** Writes rows back to the log: slices that were read become one row for each subject and minute. */
+export function logStatements(rows: LogRows): Generator<Statement> {
+  return ADD_TO_LOG.statements(rows.sorted().flat());
+}
+
+/**
+ * Adds rows to the sums and notes the last use of each key. Rows of one span and time come in the order of their table:
+ * in any other order SQLite takes ten times as long.
+ */
+export function* foldStatements(rows: LogRows): Generator<Statement> {
+  const sorted = rows.sorted();
+  for (const span of SPANS) {
+    for (const [timeMs, sums] of sumsByTime(sorted, SPAN_MS[span])) {
+      yield* ADD_TO_KEYS.statements(keyValues([SPAN_NUMBER[span], timeMs], sums));
+      yield* ADD_TO_APIS.statements(apiValues([SPAN_NUMBER[span], timeMs], sums));
+    }
+  }
+  yield* NOTE_USES.statements(lastUses(sorted));
+}
+
+/** One row for each subject in each span of time; those of one time in the order of `sorted`. */
+function sumsByTime(sorted: readonly LogRow[], spanMs: number): Map<number, LogRow[]> {
+  const byTime = new Map<number, LogRow[]>();
+  for (const row of sorted) {
+    const timeMs = row[0] - (row[0] % spanMs);
+    const sums = byTime.get(timeMs);
+    const last = sums?.at(-1);
+    if (sums === undefined) byTime.set(timeMs, [row]);
+    else if (last !== undefined && isSameSubject(last, row)) sums[sums.length - 1] = sumOf(last, row);
+    else sums.push(row);
+  }
+  return byTime;
+}
+
+function isSameSubject(a: LogRow, b: LogRow): boolean {
+  return a[2] === b[2] && a[1] === b[1] && a[3] === b[3] && a[4] === b[4];
+}
+
+/** The subject of the first row, the counts of both. */
+function sumOf(a: LogRow, b: LogRow): LogRow {
+  const sum: LogRow = [...a];
+  addRow(sum, b);
+  return sum;
+}
+
+function addRow(sum: LogRow, row: LogRow): void {
+  for (let i = FIRST_COUNT; i < row.length; i++) sum[i] = (sum[i] as number) + (row[i] as number);
+}
+
+function keyValues([span, timeMs]: readonly [number, number], sums: readonly LogRow[]): Params {
+  const values: Params = [];
+  for (const row of sums) {
+    values.push(span, timeMs, row[1], row[2], row[3], row[4]);
+    for (let i = FIRST_COUNT; i < row.length; i++) values.push(row[i] ?? 0);
+  }
+  return values;
+}
+
+/** The same sums, added up for each api and tag list. */
+function apiValues([span, timeMs]: readonly [number, number], sums: readonly LogRow[]): Params {
+  const ofApis = new Map<string, LogRow>();
+  for (const row of sums) {
+    const name = `${row[1]}\n${row[4]}`;
+    const ofApi = ofApis.get(name);
+    if (ofApi === undefined) ofApis.set(name, [...row]);
+    else addRow(ofApi, row);
+  }
+  const sorted = [...ofApis].sort(([a], [b]) => (a < b ? -1 : 1));
+  return sorted.flatMap(([, row]) => [span, timeMs, row[1], row[4], ...row.slice(FIRST_COUNT)]);
+}
+
+function lastUses(sorted: readonly LogRow[]): Params {
+  const uses = new Map<string, number>();
+  for (const row of sorted) uses.set(row[2], Math.max(uses.get(row[2]) ?? 0, row[LAST_AT]));
+  // Verifications of unknown keys have no key.
+  uses.delete('');
+  return [...uses].flat();
+}

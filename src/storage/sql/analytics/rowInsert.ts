@@ -1,0 +1,36 @@
+import { type Params, placeholders, type Statement } from '../statement.ts';
+
+/** Rows of one statement. An engine prepares a statement once for each of these sizes, however many rows there are. */
+const SIZES = [100, 10, 1] as const;
+
+/** Inserts rows of numbers and texts into one table, many with one statement. */
+export class RowInsert {
+  readonly #columns: number;
+  readonly #sqlOfSize: ReadonlyMap<number, string>;
+
+  /** `onConflict` says what happens to a row that exists. One statement must not have two rows with the same key. */
+  constructor(table: string, columns: readonly string[], onConflict = '') {
+    this.#columns = columns.length;
+    this.#sqlOfSize = new Map(
+      SIZES.map((size) => {
+        const rows = Array.from(
+          { length: size },
+          (_, i) => `(${placeholders(columns.length, i * columns.length + 1)})`,
+        );
+        return [size, `INSERT INTO ${table} (${columns.join(', ')}) VALUES ${rows.join(', ')} ${onConflict}`];
+      }),
+    );
+  }
+
+  /** `values` are those of all rows, row after row. */
+  *statements(values: Params): Generator<Statement> {
+    const end = values.length / this.#columns;
+    let next = 0;
+    for (const size of SIZES) {
+      const sql = this.#sqlOfSize.get(size) ?? '';
+      for (; next + size <= end; next += size) {
+        yield { sql, params: values.slice(next * this.#columns, (next + size) * this.#columns) };
+      }
+    }
+  }
+}
