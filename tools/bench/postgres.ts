@@ -71,7 +71,7 @@ async function measureAgainstBare(
 ): Promise<Comparison> {
   const nodes = await startNodes(databaseUrl, nodeCount);
   const bare = await Child.startBare(await probe(nodes[0].port));
-  // A node of several that was stopped for long refuses verifications until it has news from the others.
+  // The cache of a node that was stopped for longer than KEYSTILE_STALE_MAX is stale. A round begins when all nodes answer.
   const whenResumed = () => Promise.all(nodes.map(answersAgain));
   const subject: Side = { ...load, children: nodes, times: SERVICE_TIMES, ...(nodeCount > 1 && { whenResumed }) };
   // The database does no work for the bare handler.
