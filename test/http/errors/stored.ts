@@ -1,4 +1,5 @@
 import { Database } from 'bun:sqlite';
+import { closeSync, existsSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { fromLog } from '../../../src/storage/sqlite/log/logBytes.ts';
@@ -8,8 +9,32 @@ const NOT_READ = ['accounts', 'ledger_log', 'installation', 'sqlite_sequence'];
 
 type Row = Record<string, unknown>;
 
-/** Everything that is committed in a data folder, read beside the running service. */
-export function storedIn(folder: string): Record<string, unknown[]> {
+type Contents = Readonly<Record<string, readonly unknown[]>>;
+
+/** What was read last, of which folder and at which commit. */
+let last: { readonly folder: string; readonly commit: Buffer; readonly contents: Contents } | null = null;
+
+/** Everything that is committed in a data folder, read beside the running service. Nothing is read twice. */
+export function storedIn(folder: string): Contents {
+  const commit = commitOf(folder);
+  if (commit !== null && last?.folder === folder && last.commit.equals(commit)) return last.contents;
+  const contents = read(folder);
+  last = commit === null ? null : { folder, commit, contents };
+  return contents;
+}
+
+/** The head of SQLite's index of its log, with a number that every commit changes. Read before the tables are. */
+function commitOf(folder: string): Buffer | null {
+  const path = join(folder, 'keystile.db-shm');
+  if (!existsSync(path)) return null;
+  const index = openSync(path, 'r');
+  const head = Buffer.alloc(48);
+  readSync(index, head);
+  closeSync(index);
+  return head;
+}
+
+function read(folder: string): Contents {
   const db = new Database(join(folder, 'keystile.db'), { readonly: true });
   try {
     const named = db.query("SELECT name FROM sqlite_master WHERE type = 'table'").values() as [string][];
