@@ -20,7 +20,7 @@ export interface Target {
 export function startFront(): Target {
   const app = new RecordingApp(true);
   const front = new Front(HOSTNAME, 0, new Room(SIZE), {
-    verification: app.verification,
+    ...app.verification,
     handle: app.handle,
     maxBodyBytes: maxBodyBytesOf,
     heads: new AnswerHeads(Date.now),

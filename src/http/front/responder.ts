@@ -1,7 +1,10 @@
 import { AppError, repeatable } from '../../core/errors.ts';
-import type { DirectVerification, Handler } from '../app.ts';
-import { verifyKey, type WireVerdict } from '../routes/keys.verifyKey.ts';
-import type { Peer } from '../service.ts';
+import type { Verdict } from '../../engine/verify/verdict.ts';
+import type { FailedRequest } from '../answer/reportFailure.ts';
+import type { Handler } from '../app.ts';
+import { verifyKey } from '../routes/keys.verifyKey.ts';
+import type { Asking, Peer } from '../service.ts';
+import type { VerdictWriter } from '../verify/verdictWriter.ts';
 import { type AnswerHeads, CONTINUE } from './responseHead.ts';
 import { bodyText } from './bodyText.ts';
 import type { RequestHead } from './parseHead.ts';
@@ -15,8 +18,13 @@ const OK = 200;
 
 /** What is needed to answer. */
 export interface AnswerParts {
-  readonly verification: DirectVerification;
+  /** Verifies what came with this body, past everything that other routes need. */
+  verify(asking: Asking, body: string): Verdict | PromiseLike<Verdict>;
+  readonly verdicts: VerdictWriter;
+  /** Answers every other request. */
   readonly handle: Handler;
+  /** The answer to a request of any route that failed before or outside of `handle`. */
+  answerFailure(failure: unknown, request: FailedRequest): Response;
   readonly heads: AnswerHeads;
   readonly store: Store;
   /** Every answer is counted. */
@@ -74,7 +82,7 @@ export class Answerer {
   verify({ head: { isLast }, asking }: WrittenHead, bytes: Buffer, start: number, end: number): void {
     this.isClosing = isLast;
     try {
-      const verdict = this.#parts.verification.ask(asking, bodyText(bytes, start, end));
+      const verdict = this.#parts.verify(asking, bodyText(bytes, start, end));
       if (!('then' in verdict)) {
         this.#sendVerdict(verdict, isLast);
         if (isLast && !this.#outlet.isBlocked) this.close();
@@ -133,10 +141,10 @@ export class Answerer {
 
   #fail(failure: unknown, path: string | null, isLast: boolean): void {
     const failed = { path, isGone: () => this.isGone };
-    void this.#sendResponse(() => this.#parts.verification.fail(failure, failed), isLast, false);
+    void this.#sendResponse(() => this.#parts.answerFailure(failure, failed), isLast, false);
   }
 
-  #sendDecided(decided: WireVerdict, isLast: boolean): void {
+  #sendDecided(decided: Verdict, isLast: boolean): void {
     try {
       this.isAnswering = false;
       this.#sendVerdict(decided, isLast);
@@ -146,8 +154,11 @@ export class Answerer {
     }
   }
 
-  #sendVerdict({ text, bytes, headerLines }: WireVerdict, isLast: boolean): void {
-    const head = this.#parts.heads.ofVerdict(headerLines, bytes, isLast);
+  #sendVerdict(verdict: Verdict, isLast: boolean): void {
+    const { verdicts, heads } = this.#parts;
+    const text = verdicts.text(verdict);
+    const bytes = verdicts.bytes(verdict, text);
+    const head = heads.ofVerdict(verdicts.headers(verdict), bytes, isLast);
     this.#parts.responded(OK);
     this.#send(head + text, head.length + bytes);
   }

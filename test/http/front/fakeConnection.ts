@@ -1,3 +1,4 @@
+import { UNKNOWN_KEY } from '../../../src/engine/verify/verdict.ts';
 import { AnswerHeads } from '../../../src/http/front/responseHead.ts';
 import { Connection, type FrontParts, type Socket } from '../../../src/http/front/connection.ts';
 import { Store } from '../../../src/http/front/memoryBudget.ts';
@@ -62,14 +63,13 @@ export class World {
   constructor(answer: ((world: World) => Response) | null = null, verifyMs = 0, store = new Store(STORE_BYTES)) {
     this.store = store;
     const parts: FrontParts = {
-      verification: {
-        ask: () => {
-          this.asked.push('verify');
-          this.nowMs += verifyMs;
-          return { text: '{}', bytes: 2, headerLines: '' };
-        },
-        fail: (failure) => new Response(String((failure as { code?: string }).code), { status: 400 }),
+      verify: () => {
+        this.asked.push('verify');
+        this.nowMs += verifyMs;
+        return UNKNOWN_KEY;
       },
+      verdicts: { text: () => '{}', bytes: () => 2, headers: () => null },
+      answerFailure: (failure) => new Response(String((failure as { code?: string }).code), { status: 400 }),
       handle: async (request) => {
         this.asked.push(new URL(request.url).pathname);
         this.bodies.push((await request.bytes()).length);
