@@ -40,7 +40,9 @@ export function fullRequest(service: Service, body: VerifyBody, header: string |
   const { key, clientIp } = body;
   const named = clientIp === undefined ? null : parseAddress(clientIp);
   if (clientIp !== undefined && named === null) {
-    throw badFields([{ path: 'clientIp', message: 'clientIp must be an IPv4 or IPv6 address' }]);
+    throw badFields([
+      { path: 'clientIp', message: `clientIp must be an IPv4 or IPv6 address, got ${repeatable(clientIp)}` },
+    ]);
   }
   return {
     ...plainRequest(service, key, asker),
@@ -79,7 +81,12 @@ function toIdempotency(body: VerifyBody, header: string | null): VerifyRequest['
     throw badFields([{ path: 'idempotencyKey', message: 'idempotencyKey and the header Idempotency-Key differ' }]);
   }
   if (header !== null && !isIdempotencyKey.test(header)) {
-    throw badFields([{ path: 'idempotencyKey', message: `the header Idempotency-Key must be ${IDEMPOTENCY_WORDS}` }]);
+    throw badFields([
+      {
+        path: 'idempotencyKey',
+        message: `the header Idempotency-Key must be ${IDEMPOTENCY_WORDS}, got ${repeatable(header)}`,
+      },
+    ]);
   }
   // The secret is left out: the key is the scope, and nothing derived from the secret is stored twice.
   const { key: _key, idempotencyKey: _id, ...asked } = body;
