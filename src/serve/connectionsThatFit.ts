@@ -1,11 +1,11 @@
 import type { Config } from '../config/variables.ts';
-import type { RoomSize } from '../http/front/connectionLimit.ts';
+import type { ConnectionBounds } from '../http/front/connectionLimit.ts';
 import type { Log } from '../log.ts';
 import { CannotStart } from './cannotStart.ts';
 import { limitFor, readOpenFileLimit, reservedFiles, roomFor, smallestLimit } from './openFiles.ts';
 
 /** The connections that fit under the limit of open files. */
-export function measureRoom(config: Config, log: Log): RoomSize {
+export function measureRoom(config: Config, log: Log): ConnectionBounds {
   const { maxConnections: connections, databasePool } = config;
   const limit = readOpenFileLimit();
   const reserved = reservedFiles(databasePool);

@@ -1,7 +1,7 @@
 import { CONNECTION_TIMEOUT_SECONDS } from '../http/front/responder.ts';
 import { Front } from '../http/front/front.ts';
-import { Room } from '../http/front/connectionLimit.ts';
-import { makeFrontParts } from '../http/front/frontContext.ts';
+import { ConnectionLimit } from '../http/front/connectionLimit.ts';
+import { makeFrontContext } from '../http/front/frontContext.ts';
 import type { BackgroundGauges, Gauges } from '../http/answer/metrics.ts';
 import type { Service } from '../http/service.ts';
 import { VERSION } from '../version.ts';
@@ -31,18 +31,18 @@ export interface ListeningApi extends Listening {
 
 export function listenApi(service: Service, size = roomWithoutLimit(service.config.maxConnections)): ListeningApi {
   return service.config.httpServer === 'front'
-    ? listenFront(service, new Room(size))
+    ? listenFront(service, new ConnectionLimit(size))
     : listenRuntime(service, size.connections);
 }
 
 /** The server of Keystile itself (ADR 13). */
-function listenFront(service: Service, room: Room): ListeningApi {
+function listenFront(service: Service, limit: ConnectionLimit): ListeningApi {
   const { host, port } = service.config;
-  const front = new Front(host, port, room, makeFrontParts(service));
+  const front = new Front(host, port, limit, makeFrontContext(service));
   return {
     port: front.port,
     connections: () => front.connections,
-    refusals: () => room.refused,
+    refusals: () => limit.refused,
     async stop() {
       front.stopListening();
       await drained(() => front.inFlight);

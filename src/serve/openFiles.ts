@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-import type { RoomSize } from '../http/front/connectionLimit.ts';
+import type { ConnectionBounds } from '../http/front/connectionLimit.ts';
 
 /**
  * What the process opens beside the connections of clients: the database, its threads, the log, connections to the metrics and
@@ -30,7 +30,7 @@ export interface RoomWanted {
 }
 
 /** How many connections fit under the limit; null when too few do. */
-export function roomFor({ limit, reserved, connections }: RoomWanted): RoomSize | null {
+export function roomFor({ limit, reserved, connections }: RoomWanted): ConnectionBounds | null {
   if (limit === null) return roomWithoutLimit(connections);
   const firstReserved = limit - reserved;
   const refusals = Math.min(MAX_REFUSALS, Math.floor(firstReserved / REFUSALS_SHARE));
@@ -39,7 +39,7 @@ export function roomFor({ limit, reserved, connections }: RoomWanted): RoomSize 
   return { connections: fitting, refusals, firstReserved };
 }
 
-export function roomWithoutLimit(connections: number): RoomSize {
+export function roomWithoutLimit(connections: number): ConnectionBounds {
   return { connections, refusals: MAX_REFUSALS, firstReserved: Infinity };
 }
 

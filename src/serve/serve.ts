@@ -15,7 +15,7 @@ import { controlPath } from './control.ts';
 import { EXIT } from './exitCodes.ts';
 import { makeFirstRootKey, requirePlace } from './firstRootKey.ts';
 import { type Home, openHome } from './openStorage.ts';
-import type { RoomSize } from '../http/front/connectionLimit.ts';
+import type { ConnectionBounds } from '../http/front/connectionLimit.ts';
 import { listenApi, type Listening, type ListeningApi, listenMetrics } from './listen.ts';
 import { measureRoom } from './connectionsThatFit.ts';
 
@@ -74,7 +74,7 @@ interface Opening {
   readonly config: Config;
   readonly output: ServeOutput;
   readonly log: Log;
-  readonly room: RoomSize;
+  readonly room: ConnectionBounds;
   readonly home: Home;
 }
 

@@ -1,4 +1,4 @@
-import { Connection, type FrontParts, type Socket } from '../../src/http/front/connection.ts';
+import { Connection, type FrontContext, type Socket } from '../../src/http/front/connection.ts';
 
 /** One request as it is written on the wire. */
 export interface SentRequest {
@@ -23,10 +23,10 @@ export interface ReceivedAnswer {
  * Like a real client it keeps connections open: a request uses one that is idle, or opens another.
  */
 export class FrontClient {
-  readonly #context: FrontParts;
+  readonly #context: FrontContext;
   readonly #idle = new Map<string, ClientConnection[]>();
 
-  constructor(context: FrontParts) {
+  constructor(context: FrontContext) {
     this.#context = context;
   }
 
@@ -49,7 +49,7 @@ class ClientConnection implements Socket {
   #waiting: { readonly isHead: boolean; answered(answer: ReceivedAnswer): void; failed(reason: Error): void } | null =
     null;
 
-  constructor(context: FrontParts, peer: string) {
+  constructor(context: FrontContext, peer: string) {
     this.remoteAddress = peer;
     this.#connection = new Connection(context, this);
   }

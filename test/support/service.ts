@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 import { compose, type Composed } from '../../src/compose.ts';
 import { readConfig } from '../../src/config/read.ts';
-import { makeFrontParts } from '../../src/http/front/frontContext.ts';
+import { makeFrontContext } from '../../src/http/front/frontContext.ts';
 import { Log } from '../../src/log.ts';
 import { DataFolder } from '../../src/storage/sqlite/file/dataFolder.ts';
 import type { SqliteStorage } from '../../src/storage/sqlite/storage.ts';
@@ -117,7 +117,7 @@ export class TestService {
         textReader,
       },
     });
-    this.#client = new FrontClient(makeFrontParts(this.#composed.service));
+    this.#client = new FrontClient(makeFrontContext(this.#composed.service));
   }
 
   /** A clean stop and start on the same data. */

@@ -1,6 +1,6 @@
 import { AppError, ERRORS } from '../../src/core/errors.ts';
 import { UNKNOWN_KEY } from '../../src/engine/verify/verdict.ts';
-import type { AnswerParts } from '../../src/http/front/responder.ts';
+import type { ResponderContext } from '../../src/http/front/responder.ts';
 import { maxBodyBytesOf } from '../../src/http/request/bodyBounds.ts';
 import type { HeaderLookup } from '../../src/http/service.ts';
 import { VERIFY_PATH } from './oddities.ts';
@@ -56,7 +56,7 @@ export class RecordingApp {
     return new Response(request.method === 'HEAD' ? null : 'ok', { headers: { [PLACE_HEADER]: String(place) } });
   };
 
-  readonly verification: Pick<AnswerParts, 'verify' | 'verdicts' | 'answerFailure'> = {
+  readonly verification: Pick<ResponderContext, 'verify' | 'verdicts' | 'answerFailure'> = {
     verify: ({ headers }, body) => {
       const seen = { ...note('POST', VERIFY_PATH, headers), body };
       const place = this.seen.push(seen) - 1;

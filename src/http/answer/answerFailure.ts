@@ -1,7 +1,7 @@
 import { AppError } from '../../core/errors.ts';
 import type { Service } from '../service.ts';
 import { type AnswerContext, errorAnswer } from './answer.ts';
-import { type FailedRequest, noteFailure } from './reportFailure.ts';
+import { type FailedRequest, reportFailure } from './reportFailure.ts';
 
 /** The route exists, but not with this method. The answer tells which methods it takes. */
 export class MethodNotAllowed extends AppError {
@@ -20,7 +20,7 @@ export function answerFailure(
   request: FailedRequest,
   context: AnswerContext = newContext(service),
 ): Response {
-  noteFailure(service, failure, request, context.requestId);
+  reportFailure(service, failure, request, context.requestId);
   return errorAnswer(failure, context, failure instanceof MethodNotAllowed ? { allow: failure.allow } : {});
 }
 

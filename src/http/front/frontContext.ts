@@ -4,13 +4,13 @@ import { maxBodyBytesOf } from '../request/bodyBounds.ts';
 import type { Service } from '../service.ts';
 import { makeVerdictWriter } from '../verify/verdictWriter.ts';
 import { verify } from '../verify/verify.ts';
-import type { FrontParts } from './connection.ts';
-import { Turns } from './fairTurns.ts';
-import { Store } from './memoryBudget.ts';
-import { AnswerHeads } from './responseHead.ts';
+import type { FrontContext } from './connection.ts';
+import { FairTurns } from './fairTurns.ts';
+import { MemoryBudget } from './memoryBudget.ts';
+import { ResponseHeads } from './responseHead.ts';
 
 /** What all connections of one front share. */
-export function makeFrontParts(service: Service): FrontParts {
+export function makeFrontContext(service: Service): FrontContext {
   const { config, engine } = service;
   return {
     verify: (asking, body) => verify(service, asking, body),
@@ -18,10 +18,10 @@ export function makeFrontParts(service: Service): FrontParts {
     handle: makeHandler(service),
     answerFailure: (failure, request) => answerFailure(service, failure, request),
     maxBodyBytes: maxBodyBytesOf,
-    heads: new AnswerHeads(() => engine.system.nowMs()),
+    heads: new ResponseHeads(() => engine.system.nowMs()),
     responded: (status) => service.metrics.responded(status),
     hasCors: config.corsOrigins !== null,
-    turns: new Turns(service.monotonicMs),
-    store: new Store(),
+    turns: new FairTurns(service.monotonicMs),
+    memory: new MemoryBudget(),
   };
 }

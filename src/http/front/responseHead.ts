@@ -34,7 +34,7 @@ const NO_CONTENT = 204;
 type HeaderPairs = Iterable<HeaderPair>;
 
 /** Writes the heads of answers. The date in them is made once a second. */
-export class AnswerHeads {
+export class ResponseHeads {
   readonly #nowMs: () => number;
   #second = -1;
   #date = '';

@@ -5,7 +5,7 @@ import { MAX_BATCH_ITEMS, MAX_VERIFY_BATCH_BODY_BYTES } from '../../core/bounds.
 import { type AnswerContext, errorBody, jsonText } from '../answer/answer.ts';
 import { readBodyStrictly } from '../request/body.ts';
 import { explain } from '../request/explain.ts';
-import { failedRequest, noteFailure } from '../answer/reportFailure.ts';
+import { failedRequest, reportFailure } from '../answer/reportFailure.ts';
 import { badFields } from '../shapes/keyFields.ts';
 import { strict } from '../shapes/schemas.ts';
 import type { Peer, Service } from '../service.ts';
@@ -42,7 +42,7 @@ export async function answerVerifications(
   const results = await verifyEach(service, asking, () => readKeys(service, request));
   const texts = results.map((result) => {
     if (result.status === 'fulfilled') return verdicts.text(result.value);
-    noteFailure(service, result.reason, failedRequest(request), context.requestId);
+    reportFailure(service, result.reason, failedRequest(request), context.requestId);
     return JSON.stringify(errorBody(result.reason, context));
   });
   return jsonText(`{"results":[${texts.join(',')}]}`, context);
