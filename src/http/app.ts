@@ -4,21 +4,23 @@ import { MAX_BODY_BYTES } from '../core/bounds.ts';
 import { AppError } from '../core/errors.ts';
 import { nearestName } from '../core/nearest.ts';
 import type { Actor } from '../engine/admin/change/actor.ts';
-import { type AnswerContext, errorAnswer, jsonAnswer, preparedJson } from './answer/answer.ts';
+import { type AnswerContext, jsonAnswer, preparedJson } from './answer/answer.ts';
 import { checkContentType, readBodyStrictly } from './request/body.ts';
 import { pathOf } from './request/bodyBounds.ts';
 import { explain } from './request/explain.ts';
-import { type FailedRequest, failedRequest, noteFailure } from './answer/reportFailure.ts';
+import { answerFailure, MethodNotAllowed } from './answer/answerFailure.ts';
+import { failedRequest } from './answer/reportFailure.ts';
 import { badFields } from './shapes/keyFields.ts';
 import { openApi } from './docs/openApi.ts';
 import { docsPage, errorsPage, homePage } from './docs/pages.ts';
 import { queryToBody } from './request/queryString.ts';
 import type { Route } from './routes/route.ts';
-import { answerVerification, verifyDirectly, verifyKey, type WireVerdict } from './routes/keys.verifyKey.ts';
+import { answerVerification, verifyKey } from './routes/keys.verifyKey.ts';
 import { answerVerifications, verifyKeys } from './routes/keys.verifyKeys.ts';
 import { liveness, readiness } from './routes/health.ts';
 import { ROUTES } from './routes/routeTable.ts';
-import type { Asking, Peer, Service } from './service.ts';
+import type { Peer, Service } from './service.ts';
+import { makeVerdictWriter } from './verify/verdictWriter.ts';
 
 /** A request, and how to learn the address that it came from. */
 export type Handler = (request: Request, peer: Peer) => Promise<Response>;
@@ -44,7 +46,7 @@ export function makeHandler(service: Service): Handler {
       return withCors(response, request, service.config.corsOrigins);
     } catch (failure) {
       return withCors(
-        reportFailure(service, failure, failedRequest(request), context),
+        answerFailure(service, failure, failedRequest(request), context),
         request,
         service.config.corsOrigins,
       );
@@ -52,34 +54,17 @@ export function makeHandler(service: Service): Handler {
   };
 }
 
-/** The verify route alone, for requests that are there as a whole: past everything that it does not need. */
-export interface DirectVerification {
-  ask(asking: Asking, body: string): WireVerdict | PromiseLike<WireVerdict>;
-  /** What is answered when a request has failed. */
-  fail(failure: unknown, request: FailedRequest): Response;
-}
-
-export function makeDirectVerification(service: Service): DirectVerification {
-  return {
-    ask: (asking, body) => verifyDirectly(service, asking, body),
-    fail(failure, request) {
-      const linkBase = service.config.publicUrl ?? '';
-      const context = { requestId: service.requestIds.next(), isPretty: false, linkBase };
-      return reportFailure(service, failure, request, context);
-    },
-  };
-}
-
 function endpointTable(service: Service): Map<string, Endpoint> {
   const table = new Map<string, Endpoint>();
   for (const managed of ROUTES) table.set(managed.path, managementEndpoint(service, managed));
+  const verdicts = makeVerdictWriter(service);
   table.set(verifyKey.path, {
     methods: ['POST'],
-    answer: (request, peer) => answerVerification(service, request, peer),
+    answer: (request, peer) => answerVerification(service, verdicts, request, peer),
   });
   table.set(verifyKeys.path, {
     methods: ['POST'],
-    answer: (request, peer, context) => answerVerifications(service, request, peer, context),
+    answer: (request, peer, context) => answerVerifications(service, verdicts, request, peer, context),
   });
   const health = { methods: ['GET', 'POST'] };
   table.set(liveness.path, {
@@ -128,15 +113,6 @@ async function route(
   if (!endpoint.methods.includes(request.method === 'HEAD' ? 'GET' : request.method))
     throw new MethodNotAllowed(path, request.method, allow);
   return endpoint.answer(request, peer, context);
-}
-
-class MethodNotAllowed extends AppError {
-  readonly allow: string;
-
-  constructor(path: string, method: string, allow: string) {
-    super('METHOD_NOT_ALLOWED', `${path} takes ${allow}, not ${method}.`);
-    this.allow = allow;
-  }
 }
 
 function once<T>(make: () => T): () => T {
@@ -195,11 +171,6 @@ function unknownRoute(path: string, known: readonly string[]): AppError {
     'NOT_FOUND',
     `There is no such route${near === null ? '' : `; did you mean ${near}?`}${near === null ? '; /docs lists them all.' : ''}`,
   );
-}
-
-function reportFailure(service: Service, failure: unknown, request: FailedRequest, context: AnswerContext): Response {
-  noteFailure(service, failure, request, context.requestId);
-  return errorAnswer(failure, context, failure instanceof MethodNotAllowed ? { allow: failure.allow } : {});
 }
 
 function htmlAnswer(text: string, { requestId }: AnswerContext): Response {

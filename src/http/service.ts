@@ -10,7 +10,7 @@ import { NOISE_NUMBERS, readJson } from './request/jsonReader.ts';
 import type { HttpMetrics } from './answer/metrics.ts';
 import { RequestIds } from './request/requestId.ts';
 
-/** What the wire layer works with: the engine, and what is the same for every request. */
+/** What the HTTP layer works with: the engine, and what is the same for every request. */
 export interface Service {
   readonly engine: Engine;
   readonly config: Config;
@@ -18,18 +18,18 @@ export interface Service {
   readonly metrics: HttpMetrics;
   readonly log: Log;
   readonly requestIds: RequestIds;
-  /** The address that a request comes from, behind trusted proxies the one that they tell. */
+  /** The address that a request comes from. Behind trusted proxies, the one that they report. */
   readonly addressOf: (asking: Asking) => Address | null;
   /** The same as text. */
   readonly originOf: (asking: Asking) => string | null;
   readonly monotonicMs: () => number;
-  /** A body that may be large. */
+  /** Reads a body that may be large. */
   readonly readJson: (bytes: Uint8Array) => unknown;
-  /** What the root key in the Authorization header may be stored under; empty when there is none. */
+  /** The digests that the root key in the Authorization header may be stored under; empty when there is none. */
   readonly rootDigests: (headers: HeaderLookup) => readonly string[];
 }
 
-/** Headers, as far as anything here looks at them. */
+/** The headers of a request. */
 export interface HeaderLookup {
   get(name: string): string | null;
 }
@@ -37,34 +37,34 @@ export interface HeaderLookup {
 /** The address of the peer that sent a request. */
 export type Peer = () => string | null;
 
-/** Who asks: what of a request is looked at beside its body. */
+/** The sender of a request, as far as it is looked at. */
 export interface Asking {
   readonly headers: HeaderLookup;
   readonly peer: Peer;
 }
 
-export type ServiceParts = Pick<Service, 'engine' | 'config' | 'digester' | 'metrics' | 'log' | 'monotonicMs'>;
+export type ServiceContext = Pick<Service, 'engine' | 'config' | 'digester' | 'metrics' | 'log' | 'monotonicMs'>;
 
-export function makeService(parts: ServiceParts): Service {
-  const trusted: readonly AddressBlock[] = (parts.config.trustedProxies ?? []).flatMap(
+export function makeService(context: ServiceContext): Service {
+  const trusted: readonly AddressBlock[] = (context.config.trustedProxies ?? []).flatMap(
     (text) => parseBlock(text) ?? [],
   );
   const addressOf = ({ headers, peer }: Asking): Address | null =>
     callerAddress(peer(), headers.get('x-forwarded-for'), trusted);
   return {
-    ...parts,
-    requestIds: new RequestIds(parts.engine.system),
+    ...context,
+    requestIds: new RequestIds(context.engine.system),
     addressOf,
     originOf: (asking) => {
       const address = addressOf(asking);
       return address === null ? null : showAddress(address);
     },
-    readJson: jsonReading(parts.engine.system),
-    rootDigests: (headers) => bearerDigests(headers.get('authorization'), parts.digester),
+    readJson: jsonReading(context.engine.system),
+    rootDigests: (headers) => bearerDigests(headers.get('authorization'), context.digester),
   };
 }
 
-/** The noise is drawn when the first body comes: a start does not wait for it. */
+/** The random numbers are drawn for the first body, so that a start does not wait for them. */
 function jsonReading({ randomBytes }: System): Service['readJson'] {
   let noise: Uint32Array | null = null;
   return (bytes) => readJson(bytes, (noise ??= new Uint32Array(randomBytes(NOISE_NUMBERS * 4).slice().buffer)));

@@ -1,11 +1,11 @@
 import type { Config } from '../config/variables.ts';
-import type { RoomSize } from '../http/front/connectionLimit.ts';
+import type { ConnectionBounds } from '../http/front/connectionLimit.ts';
 import type { Log } from '../log.ts';
 import { CannotStart } from './cannotStart.ts';
 import { fitConnections, limitFor, readOpenFileLimit, reservedFiles, smallestLimit } from './openFiles.ts';
 
 /** How many client connections fit under the process's limit of open files. Refuses to start when too few do. */
-export function connectionsThatFit(config: Config, log: Log): RoomSize {
+export function connectionsThatFit(config: Config, log: Log): ConnectionBounds {
   const { maxConnections: connections, databasePool } = config;
   const limit = readOpenFileLimit();
   const reserved = reservedFiles(databasePool);

@@ -1,11 +1,7 @@
-import { makeDirectVerification, makeHandler } from '../http/app.ts';
-import { maxBodyBytesOf } from '../http/request/bodyBounds.ts';
-import { AnswerHeads } from '../http/front/responseHead.ts';
 import { CONNECTION_TIMEOUT_SECONDS } from '../http/front/responder.ts';
 import { Front } from '../http/front/front.ts';
-import { Room } from '../http/front/connectionLimit.ts';
-import { Store } from '../http/front/memoryBudget.ts';
-import { Turns } from '../http/front/fairTurns.ts';
+import { ConnectionLimit } from '../http/front/connectionLimit.ts';
+import { makeFrontContext } from '../http/front/frontContext.ts';
 import type { BackgroundGauges, Gauges } from '../http/answer/metrics.ts';
 import type { Service } from '../http/service.ts';
 import { VERSION } from '../version.ts';
@@ -35,27 +31,18 @@ export interface ListeningApi extends Listening {
 
 export function listenApi(service: Service, size = roomWithoutLimit(service.config.maxConnections)): ListeningApi {
   return service.config.httpServer === 'front'
-    ? listenFront(service, new Room(size))
+    ? listenFront(service, new ConnectionLimit(size))
     : listenRuntime(service, size.connections);
 }
 
 /** The server of Keystile itself (ADR 13). */
-function listenFront(service: Service, room: Room): ListeningApi {
-  const { config, engine } = service;
-  const front = new Front(config.host, config.port, room, {
-    verification: makeDirectVerification(service),
-    handle: makeHandler(service),
-    maxBodyBytes: maxBodyBytesOf,
-    heads: new AnswerHeads(() => engine.system.nowMs()),
-    responded: (status) => service.metrics.responded(status),
-    hasCors: config.corsOrigins !== null,
-    turns: new Turns(service.monotonicMs),
-    store: new Store(),
-  });
+function listenFront(service: Service, limit: ConnectionLimit): ListeningApi {
+  const { host, port } = service.config;
+  const front = new Front(host, port, limit, makeFrontContext(service));
   return {
     port: front.port,
     connections: () => front.connections,
-    refusals: () => room.refused,
+    refusals: () => limit.refused,
     async stop() {
       front.stopListening();
       await drained(() => front.inFlight);

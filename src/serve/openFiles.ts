@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-import type { RoomSize } from '../http/front/connectionLimit.ts';
+import type { ConnectionBounds } from '../http/front/connectionLimit.ts';
 
 /**
  * Files that the process opens besides client connections: the database, its threads, the log, and connections to the metrics
@@ -30,7 +30,7 @@ export interface FileBudget {
 }
 
 /** How many connections fit under the limit of open files. Null when too few fit. */
-export function fitConnections({ limit, reserved, connections }: FileBudget): RoomSize | null {
+export function fitConnections({ limit, reserved, connections }: FileBudget): ConnectionBounds | null {
   if (limit === null) return roomWithoutLimit(connections);
   const firstReserved = limit - reserved;
   const refusals = Math.min(MAX_REFUSALS, Math.floor(firstReserved / REFUSALS_SHARE));
@@ -39,7 +39,7 @@ export function fitConnections({ limit, reserved, connections }: FileBudget): Ro
   return { connections: fitting, refusals, firstReserved };
 }
 
-export function roomWithoutLimit(connections: number): RoomSize {
+export function roomWithoutLimit(connections: number): ConnectionBounds {
   return { connections, refusals: MAX_REFUSALS, firstReserved: Infinity };
 }
 

@@ -1,5 +1,6 @@
 import { AppError } from '../core/errors.ts';
-import { makeDirectVerification, makeHandler } from '../http/app.ts';
+import { answerFailure } from '../http/answer/answerFailure.ts';
+import { makeHandler } from '../http/app.ts';
 import { checkFraming } from '../http/request/framing.ts';
 import type { Service } from '../http/service.ts';
 
@@ -20,7 +21,6 @@ export function makeRuntimeFetch(service: Service, maxPending: number): RuntimeF
   const { metrics } = service;
   let refused = 0;
   const handle = makeHandler(service);
-  const verification = makeDirectVerification(service);
   const answer = async (request: Request, server: Server): Promise<Response> => {
     try {
       if (server.pendingRequests > maxPending) {
@@ -29,7 +29,7 @@ export function makeRuntimeFetch(service: Service, maxPending: number): RuntimeF
       }
       checkFraming(request.headers);
     } catch (failure) {
-      return closing(verification.fail(failure, { path: null, isGone: () => request.signal.aborted }));
+      return closing(answerFailure(service, failure, { path: null, isGone: () => request.signal.aborted }));
     }
     const peer = server.requestIP(request)?.address ?? null;
     const response = await handle(withUrl(request), () => peer);
@@ -42,7 +42,7 @@ export function makeRuntimeFetch(service: Service, maxPending: number): RuntimeF
       return response;
     },
     error(error) {
-      const response = verification.fail(error, { path: null, isGone: () => false });
+      const response = answerFailure(service, error, { path: null, isGone: () => false });
       metrics.responded(response.status);
       return response;
     },

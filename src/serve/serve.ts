@@ -17,7 +17,7 @@ import { controlPath } from './control.ts';
 import { EXIT } from './exitCodes.ts';
 import { makeFirstRootKey, requireDestination } from './firstRootKey.ts';
 import { type OpenStorage, openStorage } from './openStorage.ts';
-import type { RoomSize } from '../http/front/connectionLimit.ts';
+import type { ConnectionBounds } from '../http/front/connectionLimit.ts';
 import { listenApi, type Listening, type ListeningApi, listenMetrics } from './listen.ts';
 import { connectionsThatFit } from './connectionsThatFit.ts';
 
@@ -76,7 +76,7 @@ interface StartContext {
   readonly config: Config;
   readonly output: ServeOutput;
   readonly log: Log;
-  readonly size: RoomSize;
+  readonly size: ConnectionBounds;
   readonly storage: OpenStorage;
 }
 

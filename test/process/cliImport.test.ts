@@ -102,7 +102,7 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
         `${path}.failed.jsonl lists the rows that failed, with the reason.\n`,
       ]);
       expect(reportOf(path)).toEqual([
-        { line: 2, reason: 'remaining must be a whole number from 0 to 9007199254740991, not -1' },
+        { line: 2, reason: 'remaining must be a whole number from 0 to 9007199254740991, got -1' },
         { line: 3, reason: 'the line is not valid JSON' },
         { line: 4, reason: 'There is no api "api_nobody_has", or this root key may not see it.' },
         { line: 5, reason: 'There is no role "no.such.role".' },

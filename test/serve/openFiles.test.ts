@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 
-import { Room } from '../../src/http/front/connectionLimit.ts';
+import { ConnectionLimit } from '../../src/http/front/connectionLimit.ts';
 import {
   limitFor,
   parseLimits,
@@ -83,7 +83,7 @@ describe('a room', () => {
   const size = { connections: 3, refusals: 2, firstReserved: 50 };
 
   test('serves as many as may be, tells some more that there are too many, and drops the rest', () => {
-    const room = new Room(size);
+    const room = new ConnectionLimit(size);
     const enter = (): string => room.enter(10);
     expect(Array.from({ length: 7 }, enter)).toEqual(['serve', 'serve', 'serve', 'refuse', 'refuse', 'drop', 'drop']);
     expect(room.refused).toBe(4);
@@ -92,7 +92,7 @@ describe('a room', () => {
   });
 
   test('drops a connection whose descriptor is a reserved one, however few connections there are', () => {
-    const room = new Room(size);
+    const room = new ConnectionLimit(size);
     expect([room.enter(49), room.enter(50), room.enter(51)]).toEqual(['serve', 'drop', 'drop']);
     expect(room.refused).toBe(2);
   });

@@ -4,12 +4,13 @@ import { join } from 'node:path';
 
 import { compose, type Composed } from '../../src/compose.ts';
 import { readConfig } from '../../src/config/read.ts';
-import { makeHandler } from '../../src/http/app.ts';
+import { makeFrontContext } from '../../src/http/front/frontContext.ts';
 import { Log } from '../../src/log.ts';
 import { DataFolder } from '../../src/storage/sqlite/file/dataFolder.ts';
 import type { SqliteStorage } from '../../src/storage/sqlite/storage.ts';
 import { Digester, textReader } from '../../src/system.ts';
 import { VirtualClock } from './clock.ts';
+import { FrontClient } from './frontClient.ts';
 
 export interface TestServiceOptions {
   readonly startsAt?: string;
@@ -38,9 +39,11 @@ export interface CallOptions {
   readonly peer?: string;
   /** Sent as it is instead of the body as JSON. */
   readonly raw?: string | Uint8Array;
+  /** Sent in these chunks, without a length, instead of the body as JSON. */
+  readonly chunks?: readonly string[];
 }
 
-/** The real service with everything but a socket, on a clock that the test moves. */
+/** The real service on a clock that the test moves. Calls go through the front as bytes, without a port. */
 export class TestService {
   readonly clock: VirtualClock;
   readonly folder: string;
@@ -49,7 +52,7 @@ export class TestService {
   rootKey = '';
   #composed: Composed<SqliteStorage> | null = null;
   #dataFolder: DataFolder | null = null;
-  #handle: ReturnType<typeof makeHandler> | null = null;
+  #client: FrontClient | null = null;
   readonly #options: TestServiceOptions;
   readonly #ownsFolder: boolean;
 
@@ -114,7 +117,7 @@ export class TestService {
         textReader,
       },
     });
-    this.#handle = makeHandler(this.#composed.service);
+    this.#client = new FrontClient(makeFrontContext(this.#composed.service));
   }
 
   /** A clean stop and start on the same data. */
@@ -133,6 +136,7 @@ export class TestService {
     await this.#composed?.close();
     this.#dataFolder?.release();
     this.#composed = null;
+    this.#client = null;
     this.#dataFolder = null;
   }
 
@@ -142,25 +146,24 @@ export class TestService {
   }
 
   async call(path: string, body?: unknown, options: CallOptions = {}): Promise<Answer> {
-    const method = options.method ?? 'POST';
+    if (this.#client === null) throw new Error('the service is closed');
     const rootKey = options.rootKey === undefined ? this.rootKey : options.rootKey;
     const sent = options.raw ?? (body === undefined ? null : JSON.stringify(body));
-    const headers: Record<string, string> = {
-      ...(sent === null
-        ? {}
-        : { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(sent)) }),
-      ...(rootKey === null ? {} : { authorization: `Bearer ${rootKey}` }),
-      ...options.headers,
-    };
-    const request = new Request(`http://keystile.test${path}`, {
-      method,
-      headers,
-      ...(sent === null ? {} : { body: sent }),
+    const length = sent === null ? {} : { 'content-length': String(Buffer.byteLength(sent)) };
+    const content = options.chunks ?? sent;
+    const { pathname, search } = new URL(`http://keystile.test${path}`);
+    const answer = await this.#client.send({
+      method: options.method ?? 'POST',
+      target: pathname + search,
+      headers: {
+        ...(content === null ? {} : { 'content-type': 'application/json', ...length }),
+        ...(rootKey === null ? {} : { authorization: `Bearer ${rootKey}` }),
+        ...options.headers,
+      },
+      body: content,
+      peer: options.peer ?? '203.0.113.7',
     });
-    const response = await this.#handle?.(request, () => options.peer ?? '203.0.113.7');
-    if (response === undefined) throw new Error('the service is closed');
-    const text = await response.text();
-    return { status: response.status, headers: response.headers, text, body: parse(text) };
+    return { ...answer, body: parse(answer.text) };
   }
 
   /** A call that must succeed; answers its body. */

@@ -1,5 +1,6 @@
 import { AppError, ERRORS } from '../../src/core/errors.ts';
-import type { DirectVerification } from '../../src/http/app.ts';
+import { UNKNOWN_KEY } from '../../src/engine/verify/verdict.ts';
+import type { ResponderContext } from '../../src/http/front/responder.ts';
 import { maxBodyBytesOf } from '../../src/http/request/bodyBounds.ts';
 import type { HeaderLookup } from '../../src/http/service.ts';
 import { VERIFY_PATH } from './oddities.ts';
@@ -55,15 +56,21 @@ export class RecordingApp {
     return new Response(request.method === 'HEAD' ? null : 'ok', { headers: { [PLACE_HEADER]: String(place) } });
   };
 
-  readonly verification: DirectVerification = {
-    ask: ({ headers }, body) => {
+  readonly verification: Pick<ResponderContext, 'verify' | 'verdicts' | 'answerFailure'> = {
+    verify: ({ headers }, body) => {
       const seen = { ...note('POST', VERIFY_PATH, headers), body };
       const place = this.seen.push(seen) - 1;
-      const verdict = { text: '{}', bytes: 2, headerLines: `${PLACE_HEADER}: ${place}\r\n` };
+      // The place travels in a field that is not looked at here.
+      const verdict = { ...UNKNOWN_KEY, atMs: place };
       const isLate = this.#isSlow && body.length % 2 === 1;
       return isLate ? new Promise((resolve) => setImmediate(() => resolve(verdict))) : verdict;
     },
-    fail: (failure) => refusal(failure instanceof AppError ? ERRORS[failure.code].status : 500),
+    verdicts: {
+      text: () => '{}',
+      bytes: () => 2,
+      headers: ({ atMs }) => [[PLACE_HEADER, String(atMs)]],
+    },
+    answerFailure: (failure) => refusal(failure instanceof AppError ? ERRORS[failure.code].status : 500),
   };
 }
 

@@ -1,9 +1,9 @@
 import { maxBodyBytesOf } from '../../src/http/request/bodyBounds.ts';
-import { AnswerHeads } from '../../src/http/front/responseHead.ts';
+import { ResponseHeads } from '../../src/http/front/responseHead.ts';
 import { Front } from '../../src/http/front/front.ts';
-import { Room } from '../../src/http/front/connectionLimit.ts';
-import { Store } from '../../src/http/front/memoryBudget.ts';
-import { Turns } from '../../src/http/front/fairTurns.ts';
+import { ConnectionLimit } from '../../src/http/front/connectionLimit.ts';
+import { MemoryBudget } from '../../src/http/front/memoryBudget.ts';
+import { FairTurns } from '../../src/http/front/fairTurns.ts';
 import { RecordingApp, type Seen } from './app.ts';
 
 const HOSTNAME = '127.0.0.1';
@@ -19,15 +19,15 @@ export interface Target {
 
 export function startFront(): Target {
   const app = new RecordingApp(true);
-  const front = new Front(HOSTNAME, 0, new Room(SIZE), {
-    verification: app.verification,
+  const front = new Front(HOSTNAME, 0, new ConnectionLimit(SIZE), {
+    ...app.verification,
     handle: app.handle,
     maxBodyBytes: maxBodyBytesOf,
-    heads: new AnswerHeads(Date.now),
+    heads: new ResponseHeads(Date.now),
     responded: () => undefined,
     hasCors: false,
-    turns: new Turns(() => performance.now()),
-    store: new Store(),
+    turns: new FairTurns(() => performance.now()),
+    memory: new MemoryBudget(),
   });
   return {
     port: front.port,

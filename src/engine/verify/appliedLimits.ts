@@ -37,8 +37,10 @@ export interface LimitWire {
   readonly keptEnd: string;
   readonly exceededEnd: string;
   readonly isAscii: boolean;
-  /** The header with the limit, and the other header up to the number that is left. */
-  readonly linesHead: string;
+  /** The header that says what is granted. */
+  readonly policyHeader: readonly [name: string, value: string];
+  /** The value of the header that says what is left, up to the number. */
+  readonly rateLimitHead: string;
 }
 
 const NONE: readonly AppliedLimit[] = [];

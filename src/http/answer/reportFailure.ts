@@ -14,7 +14,7 @@ export function failedRequest(request: Request): FailedRequest {
 }
 
 /** Counts a failed request, and tells the log of those that an operator should know of. */
-export function noteFailure(service: Service, failure: unknown, request: FailedRequest, requestId: string): void {
+export function reportFailure(service: Service, failure: unknown, request: FailedRequest, requestId: string): void {
   const error = expected(failure);
   const { path } = request;
   service.metrics.failed(error?.code ?? 'INTERNAL_SERVER_ERROR');

@@ -1,32 +1,32 @@
-import { OWN_BYTES, type Store } from './memoryBudget.ts';
+import { OWN_BYTES, type MemoryBudget } from './memoryBudget.ts';
 
 const EMPTY = Buffer.alloc(0);
 const SMALLEST = 512;
 
 /**
- * Bytes that are held until they can be read, one after the other. What comes while nothing is held is not copied. Room
- * doubles, so that a body in very many small pieces is copied a few times and not once for each.
+ * Bytes that wait to be read. Bytes that arrive while none wait are not copied. The buffer doubles when it is full, so that a body in very
+ * many small pieces is copied a few times and not once for each piece.
  */
-export class Held {
-  readonly #store: Store;
-  /** What is held is `bytes` from `start` to `end`. */
+export class ByteBuffer {
+  readonly #memory: MemoryBudget;
+  /** The bytes that wait are `bytes` from `start` to `end`. */
   bytes: Buffer = EMPTY;
   start = 0;
   end = 0;
-  /** Nobody else writes into `bytes`, and there may be room behind `end`. */
+  /** This buffer allocated `bytes` itself, and may write behind `end`. */
   #isOwn = false;
-  /** Taken of the store. */
+  /** Taken from the memory budget. */
   #taken = 0;
 
-  constructor(store: Store) {
-    this.#store = store;
+  constructor(memory: MemoryBudget) {
+    this.#memory = memory;
   }
 
   get length(): number {
     return this.end - this.start;
   }
 
-  /** `expected`: how long all of it will be, where that is known. */
+  /** `expected`: how many bytes there will be in all, where that is known. */
   add(more: Buffer, expected = Infinity): void {
     if (this.start === this.end) {
       this.bytes = more;
@@ -36,9 +36,9 @@ export class Held {
     this.addCopy(more, 0, more.length, expected);
   }
 
-  /** Adds `count` bytes of `source`, and does not hold `source` itself. */
+  /** Copies `count` bytes of `source`. */
   addCopy(source: Buffer, start: number, count: number, expected = Infinity): void {
-    if (!this.#isOwn || this.end + count > this.bytes.length) this.#moveTo(roomFor(this.length + count, expected));
+    if (!this.#isOwn || this.end + count > this.bytes.length) this.#moveTo(sizeFor(this.length + count, expected));
     this.end += source.copy(this.bytes, this.end, start, start + count);
   }
 
@@ -52,23 +52,23 @@ export class Held {
     this.start = 0;
     this.end = 0;
     this.#isOwn = false;
-    if (this.#taken > 0) this.#store.giveBack(this.#taken);
+    if (this.#taken > 0) this.#memory.giveBack(this.#taken);
     this.#taken = 0;
   }
 
-  /** Shrinks the buffer to what it holds, before the connection waits. False: the store has not enough memory for it. */
+  /** Shrinks the buffer to what it holds, before the connection waits. False: the budget has not enough memory for it. */
   keep(): boolean {
     if (this.start === this.end) return true;
-    if (!this.#isOwn && this.length * 2 < this.bytes.length) this.#moveTo(roomFor(this.length, Infinity));
+    if (!this.#isOwn && this.length * 2 < this.bytes.length) this.#moveTo(sizeFor(this.length, Infinity));
     const taken = Math.max(0, this.bytes.length - OWN_BYTES);
-    if (taken > this.#taken && !this.#store.take(taken - this.#taken, taken)) return false;
-    if (taken < this.#taken) this.#store.giveBack(this.#taken - taken);
+    if (taken > this.#taken && !this.#memory.take(taken - this.#taken, taken)) return false;
+    if (taken < this.#taken) this.#memory.giveBack(this.#taken - taken);
     this.#taken = taken;
     return true;
   }
 
-  #moveTo(room: number): void {
-    const moved = Buffer.allocUnsafeSlow(room);
+  #moveTo(size: number): void {
+    const moved = Buffer.allocUnsafeSlow(size);
     const length = this.bytes.copy(moved, 0, this.start, this.end);
     this.bytes = moved;
     this.start = 0;
@@ -78,6 +78,6 @@ export class Held {
 }
 
 /** Twice what is needed now, but no more than is expected. */
-function roomFor(needed: number, expected: number): number {
+function sizeFor(needed: number, expected: number): number {
   return Math.max(needed, Math.min(Math.max(needed * 2, SMALLEST), expected));
 }

@@ -1,7 +1,7 @@
 import { AppError } from '../../core/errors.ts';
-import { Held } from './byteBuffer.ts';
-import { readHeaders } from './headers.ts';
-import type { Store } from './memoryBudget.ts';
+import { ByteBuffer } from './byteBuffer.ts';
+import { parseHeaders } from './headers.ts';
+import type { MemoryBudget } from './memoryBudget.ts';
 
 /** Of a line that tells a size, with its extensions. */
 const MAX_LINE_BYTES = 256;
@@ -24,7 +24,7 @@ const IN_EXTENSION = Uint8Array.from({ length: 256 }, (_, byte) =>
 
 /** RFC 9112, 7.1: a body in chunks, each behind a line with its size. The last one is empty; trailers behind it are passed over. */
 export class ChunkedBody {
-  readonly #body: Held;
+  readonly #body: ByteBuffer;
   readonly #maxBytes: number;
   #state: 'size' | 'data' | 'end of data' | 'trailers' | 'whole' = 'size';
   /** Of the chunk that is being read. */
@@ -32,8 +32,8 @@ export class ChunkedBody {
   #framingBytes = 0;
   #trailerBytes = 0;
 
-  constructor(maxBytes: number, store: Store) {
-    this.#body = new Held(store);
+  constructor(maxBytes: number, memory: MemoryBudget) {
+    this.#body = new ByteBuffer(memory);
     this.#maxBytes = maxBytes;
   }
 
@@ -61,7 +61,7 @@ export class ChunkedBody {
   }
 
   /** Takes what is there. True: nothing more has to come. Throws what is answered when it is malformed. */
-  read(from: Held): boolean {
+  read(from: ByteBuffer): boolean {
     while (this.#state !== 'whole' && !this.isTooLong) {
       if (!this.#step(from)) return false;
     }
@@ -69,7 +69,7 @@ export class ChunkedBody {
   }
 
   /** False: more has to come first. */
-  #step(from: Held): boolean {
+  #step(from: ByteBuffer): boolean {
     switch (this.#state) {
       case 'size':
         return this.#readSize(from);
@@ -82,7 +82,7 @@ export class ChunkedBody {
     }
   }
 
-  #readSize(from: Held): boolean {
+  #readSize(from: ByteBuffer): boolean {
     const { bytes, start } = from;
     const end = Math.min(from.end, start + MAX_LINE_BYTES + CRLF_BYTES);
     let size = 0;
@@ -103,7 +103,7 @@ export class ChunkedBody {
     return true;
   }
 
-  #readData(from: Held): boolean {
+  #readData(from: ByteBuffer): boolean {
     // One byte past the bound is enough to know that it is too long.
     const count = Math.min(this.#left, from.length, this.#maxBytes + 1 - this.#body.length);
     if (count === 0) return false;
@@ -114,7 +114,7 @@ export class ChunkedBody {
     return true;
   }
 
-  #readDataEnd(from: Held): boolean {
+  #readDataEnd(from: ByteBuffer): boolean {
     const { bytes, start, length } = from;
     if (length > 0 && bytes[start] !== CR) throw malformed();
     if (length > 1 && bytes[start + 1] !== LF) throw malformed();
@@ -124,18 +124,18 @@ export class ChunkedBody {
     return true;
   }
 
-  #consumeFraming(from: Held, count: number): void {
+  #consumeFraming(from: ByteBuffer, count: number): void {
     from.consume(count);
     this.#framingBytes += count;
     if (this.#framingBytes > FREE_FRAMING_BYTES + FRAMING_PER_DATA_BYTE * this.#body.length) throw tooManyChunks();
   }
 
-  #readTrailer(from: Held): boolean {
+  #readTrailer(from: ByteBuffer): boolean {
     const line = takeLine(from, MAX_TRAILER_BYTES - this.#trailerBytes);
     if (line === null) return false;
     this.#trailerBytes += line.length;
     if (line === '') this.#state = 'whole';
-    else readHeaders([line]);
+    else parseHeaders([line]);
     return true;
   }
 }
@@ -148,7 +148,7 @@ function hexDigit(byte = 0): number {
 }
 
 /** A line without its end, which is CR LF. Null: its end has not come yet. */
-function takeLine(from: Held, maxBytes: number): string | null {
+function takeLine(from: ByteBuffer, maxBytes: number): string | null {
   const { bytes, start } = from;
   const end = Math.min(from.end, start + maxBytes + 2);
   const at = bytes.subarray(start, end).indexOf(LF);

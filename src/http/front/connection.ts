@@ -1,22 +1,22 @@
 import { AppError } from '../../core/errors.ts';
-import { Answerer, type AnswerParts, type ClientSocket, CONNECTION_TIMEOUT_SECONDS } from './responder.ts';
-import { HeadReader, type WrittenHead } from './nextHead.ts';
-import { Inbox } from './receivedBytes.ts';
+import { Responder, type ResponderContext, type ClientSocket, CONNECTION_TIMEOUT_SECONDS } from './responder.ts';
+import { NextHead, type WrittenHead } from './nextHead.ts';
+import { ReceivedBytes } from './receivedBytes.ts';
 import { IncomingBody, NO_BODY } from './incomingBody.ts';
-import type { Turns, Waiting } from './fairTurns.ts';
+import type { FairTurns, Waiting } from './fairTurns.ts';
 
-/** A body that goes on to arrive has the time of a connection for each of these. */
+/** A long body gets another CONNECTION_TIMEOUT_SECONDS for each part of this size that arrives. */
 const BYTES_IN_TIME = 64 * 1024;
-/** Of a client that was told that nothing more is read. */
+/** How much a client may still send after it was told that nothing more is read. */
 const MAX_DISCARDED_BYTES = 4 * 1024 * 1024;
 
-/** What connections work with, all of them with the same. */
-export interface FrontParts extends AnswerParts {
-  /** The longest body that is taken there. */
+/** What all connections of one front share. */
+export interface FrontContext extends ResponderContext {
+  /** The longest body that the route of this target takes. */
   maxBodyBytes(target: string): number;
-  /** Pages of other origins may ask: their answers have more headers. */
+  /** Pages of other origins may call (CORS). Their answers have more headers. */
   readonly hasCors: boolean;
-  readonly turns: Turns;
+  readonly turns: FairTurns;
 }
 
 export interface Socket extends ClientSocket {
@@ -26,104 +26,104 @@ export interface Socket extends ClientSocket {
 }
 
 /**
- * One connection of a client. Requests are read one after the other and answered in their order. The inbox holds what is
- * not read yet: the beginning of a request, or requests that came before the one in front of them was answered.
+ * One connection of a client. Requests are read one after the other and answered in their order. Received bytes wait until they are read:
+ * the beginning of a request, or requests that follow one that is not answered yet.
  */
 export class Connection implements Waiting {
-  readonly #parts: FrontParts;
+  readonly #context: FrontContext;
   readonly #socket: Socket;
-  readonly #answerer: Answerer;
-  readonly #inbox: Inbox;
-  readonly #heads: HeadReader;
-  /** Its head was read, and its body is on the way. */
+  readonly #responder: Responder;
+  readonly #received: ReceivedBytes;
+  readonly #nextHead: NextHead;
+  /** A request whose head was read and whose body is still arriving. */
   #asked: WrittenHead | null = null;
-  /** Of a request that is no plain verification. */
+  /** The body of a request that is not a plain verification. */
   #body: IncomingBody | null = null;
-  /** More requests are there, and others have their turn first. */
+  /** More requests have arrived, and other connections have their turn first. */
   #isQueued = false;
-  /** There was no memory for what it sent while it waited for an answer. */
+  /** There was no memory for what the client sent while it waited for an answer. */
   #isOverfull = false;
-  /** A request has begun to arrive, and its time runs. */
+  /** A request has begun to arrive, and its time limit runs. */
   #isTimed = false;
-  /** When so much of a body is there it has more time. */
+  /** The time limit starts anew when this many bytes of a body have arrived. */
   #moreTimeAt = 0;
   #discarded = 0;
 
-  constructor(parts: FrontParts, socket: Socket) {
-    this.#parts = parts;
+  constructor(context: FrontContext, socket: Socket) {
+    this.#context = context;
     this.#socket = socket;
-    // It is undefined once the socket has closed, which may be already.
+    // `remoteAddress` is undefined once the socket has closed.
     const address = (socket.remoteAddress as string | undefined) ?? null;
     const peer = () => address;
-    this.#answerer = new Answerer(parts, socket, peer, () => this.#read(false));
-    this.#inbox = new Inbox(socket, parts.store);
-    this.#heads = new HeadReader(parts.hasCors, peer);
+    this.#responder = new Responder(context, socket, peer, () => this.#read(false));
+    this.#received = new ReceivedBytes(socket, context.memory);
+    this.#nextHead = new NextHead(context.hasCors, peer);
     socket.timeout(CONNECTION_TIMEOUT_SECONDS);
   }
 
-  /** A request is being answered, or its body is on the way. */
+  /** A request is being answered, or its body is still arriving. */
   get isInFlight(): boolean {
     return this.#isBusy || this.#asked !== null;
   }
 
   get #isBusy(): boolean {
-    return this.#isQueued || this.#answerer.isBusy;
+    return this.#isQueued || this.#responder.isBusy;
   }
 
   receive(bytes: Buffer): void {
-    if (this.#answerer.isClosing) return this.#discard(bytes.length);
-    this.#inbox.add(bytes, this.#body?.expectedBytes);
+    if (this.#responder.isClosing) return this.#discard(bytes.length);
+    this.#received.add(bytes, this.#body?.expectedBytes);
     if (this.#isBusy) this.#wait();
     else this.#read(true);
   }
 
-  /** The client sends nothing more. What it has sent is answered. */
+  /** The client has ended its side. What it has sent is still answered. */
   ended(): void {
-    this.#answerer.hasEnded = true;
-    if (this.#answerer.isLingering) this.close();
+    this.#responder.hasEnded = true;
+    if (this.#responder.isLingering) this.close();
     else if (!this.#isBusy) this.#wait();
   }
 
-  /** Answers this to whatever it may ask, and closes. */
+  /** Answers every request with this failure, and closes. */
   refuse(failure: AppError): void {
-    this.#answerer.refuse(failure);
+    this.#responder.refuse(failure);
   }
 
   drain(): void {
-    this.#answerer.drain();
+    this.#responder.drain();
   }
 
-  /** Nothing has moved for a while. What is being answered is waited for: that has limits of its own. */
+  /** Nothing was sent or received for a while. A request that is being answered is waited for: it has limits of its own. */
   timedOut(): void {
-    if (this.#isQueued || this.#answerer.isAnswering) this.#socket.timeout(CONNECTION_TIMEOUT_SECONDS);
-    else if (this.#answerer.isBlocked || this.#answerer.isLingering) this.#socket.terminate();
+    if (this.#isQueued || this.#responder.isAnswering) this.#socket.timeout(CONNECTION_TIMEOUT_SECONDS);
+    else if (this.#responder.isBlocked || this.#responder.isLingering) this.#socket.terminate();
     else this.close();
   }
 
-  /** What it has asked and is not being answered yet is dropped. */
+  /** The socket is closed. Requests that are not being answered yet are dropped. */
   closed(): void {
-    this.#answerer.closed();
+    this.#responder.closed();
     this.#drop();
   }
 
-  /** What was written still arrives. */
+  /** Closes the connection. What was written still arrives. */
   close(): void {
     this.#socket.end();
   }
 
-  /** It is its turn again. */
+  /** It is the turn of this connection again. */
   goOn(): void {
     this.#isQueued = false;
     this.#read(true);
   }
 
-  /** Answers one request after the other, as far as they are there. `isFree`: the first of them needs no turn. */
+  /** Answers the requests that have arrived, one after the other. `isFree`: the first of them needs no turn. */
   #read(isFree: boolean): void {
     let mayAnswer = isFree;
-    while (this.#inbox.length > 0 && !this.#isBusy && !this.#answerer.isClosing) {
-      if (!mayAnswer && !this.#parts.turns.mayGoOn()) {
+    while (this.#received.length > 0 && !this.#isBusy && !this.#responder.isClosing) {
+      if (!mayAnswer && !this.#context.turns.mayGoOn()) {
         this.#isQueued = true;
-        this.#parts.turns.later(this);
+        this.#context.turns.later(this);
         break;
       }
       mayAnswer = false;
@@ -132,55 +132,55 @@ export class Connection implements Waiting {
     this.#wait();
   }
 
-  /** False: more has to come first. */
+  /** False: more bytes are needed. */
   #readOne(): boolean {
     try {
       const asked = this.#asked ?? this.#takeHead();
       if (asked === null) return false;
       return asked.isVerification ? this.#verify(asked) : this.#answerAny(asked);
     } catch (failure) {
-      this.#answerer.refuse(failure);
+      this.#responder.refuse(failure);
       return true;
     }
   }
 
   #takeHead(): WrittenHead | null {
-    const asked = this.#heads.take(this.#inbox);
+    const asked = this.#nextHead.take(this.#received);
     this.#asked = asked;
     if (asked === null) return null;
     const { head } = asked;
     if (!asked.isVerification && (head.bodyBytes > 0 || head.isChunked)) {
-      this.#body = new IncomingBody(head, this.#parts.maxBodyBytes(head.target), this.#parts.store);
+      this.#body = new IncomingBody(head, this.#context.maxBodyBytes(head.target), this.#context.memory);
     }
-    if (head.expectsContinue && this.#body?.isCut !== true) this.#answerer.sayContinue();
+    if (head.expectsContinue && this.#body?.isCut !== true) this.#responder.sayContinue();
     // The answer follows `100 Continue`, so it waits until that is written.
-    return this.#answerer.isBlocked ? null : asked;
+    return this.#responder.isBlocked ? null : asked;
   }
 
   #verify(asked: WrittenHead): boolean {
-    const { bytes, start, length } = this.#inbox;
+    const { bytes, start, length } = this.#received;
     const { bodyBytes } = asked.head;
     if (length < bodyBytes) return false;
-    this.#inbox.consume(bodyBytes);
+    this.#received.consume(bodyBytes);
     this.#begin();
-    this.#answerer.verify(asked, bytes, start, start + bodyBytes);
+    this.#responder.verify(asked, bytes, start, start + bodyBytes);
     return true;
   }
 
   #answerAny({ head }: WrittenHead): boolean {
     const incoming = this.#body;
-    const body = incoming === null ? NO_BODY : incoming.take(this.#inbox);
+    const body = incoming === null ? NO_BODY : incoming.take(this.#received);
     if (body === null) return false;
     this.#begin();
     try {
-      this.#answerer.answer(head, body, incoming?.isCut === true);
+      this.#responder.answer(head, body, incoming?.isCut === true);
     } finally {
       incoming?.clear();
     }
     return true;
   }
 
-  /** A request is there as a whole. */
+  /** A whole request has arrived. */
   #begin(): void {
     this.#asked = null;
     this.#body = null;
@@ -189,28 +189,28 @@ export class Connection implements Waiting {
 
   /** Nothing more can be read now. */
   #wait(): void {
-    const inbox = this.#inbox;
-    const answerer = this.#answerer;
-    if (!answerer.isClosing && !(inbox.keep() && this.#body?.keep() !== false)) this.#isOverfull = true;
-    if (this.#isOverfull && !this.#isBusy && !answerer.isClosing) this.refuse(NO_ROOM);
-    if (this.#isOverfull || answerer.isClosing) this.#drop();
-    if (this.#isBusy) return inbox.holdBack();
-    inbox.takeMore();
-    if (answerer.isClosing) return;
-    if (answerer.hasEnded) return this.close();
-    if (inbox.length > 0 || this.#asked !== null) this.#limitTime();
+    const received = this.#received;
+    const responder = this.#responder;
+    if (!responder.isClosing && !(received.keep() && this.#body?.keep() !== false)) this.#isOverfull = true;
+    if (this.#isOverfull && !this.#isBusy && !responder.isClosing) this.refuse(NO_MEMORY);
+    if (this.#isOverfull || responder.isClosing) this.#drop();
+    if (this.#isBusy) return received.holdBack();
+    received.takeMore();
+    if (responder.isClosing) return;
+    if (responder.hasEnded) return this.close();
+    if (received.length > 0 || this.#asked !== null) this.#limitTime();
   }
 
   #drop(): void {
-    this.#inbox.clear();
+    this.#received.clear();
     this.#body?.clear();
     this.#body = null;
     this.#asked = null;
   }
 
-  /** From its beginning a request has the time of a connection, a long body for each of its parts. */
+  /** A request must arrive within CONNECTION_TIMEOUT_SECONDS; a long body has that time for each BYTES_IN_TIME. */
   #limitTime(): void {
-    const received = this.#body?.received(this.#inbox) ?? 0;
+    const received = this.#body?.received(this.#received) ?? 0;
     if (this.#isTimed && received < this.#moreTimeAt) return;
     this.#isTimed = true;
     this.#moreTimeAt = received + BYTES_IN_TIME;
@@ -223,4 +223,4 @@ export class Connection implements Waiting {
   }
 }
 
-const NO_ROOM = new AppError('UNAVAILABLE', 'This node has no memory left for more requests at a time.');
+const NO_MEMORY = new AppError('UNAVAILABLE', 'This node has no memory left for more requests at a time.');

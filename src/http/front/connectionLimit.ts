@@ -1,22 +1,22 @@
 /** How many connections of clients there may be. */
-export interface RoomSize {
+export interface ConnectionBounds {
   readonly connections: number;
-  /** Connections above that which are still told so; more are closed without an answer. */
+  /** How many more get an answer that says so. Further ones are closed without an answer. */
   readonly refusals: number;
   /**
-   * The first descriptor that is kept for the database. The system gives the lowest free number: a connection with this one or a higher
-   * one shows that all below are taken, whoever took them.
+   * The first descriptor that is kept for the database. The system gives out the lowest free number, so a connection with this number or
+   * a higher one shows that all lower ones are taken.
    */
   readonly firstReserved: number;
 }
 
 /** Counts the descriptors that clients take, so that enough are left for the database. */
-export class Room {
-  readonly #size: RoomSize;
+export class ConnectionLimit {
+  readonly #size: ConnectionBounds;
   #connections = 0;
   #refused = 0;
 
-  constructor(size: RoomSize) {
+  constructor(size: ConnectionBounds) {
     this.#size = size;
   }
 
@@ -25,7 +25,7 @@ export class Room {
     return this.#refused;
   }
 
-  /** A connection came in on this descriptor: it is served, told that there are too many, or closed at once. */
+  /** A connection came in on this descriptor. It is served, told that there are too many, or closed at once. */
   enter(descriptor: number): 'serve' | 'refuse' | 'drop' {
     const { connections, refusals, firstReserved } = this.#size;
     this.#connections++;

@@ -1,22 +1,21 @@
-/** How long requests that came together are answered before everyone else has a turn. */
+/** How long requests that arrived together are answered before other connections have a turn. */
 export const TURN_MS = 2;
 
-/** Someone with more to do than a turn allows. */
+/** A connection that has more to do than one turn allows. */
 export interface Waiting {
   /** Does a part of it. */
   goOn(): void;
 }
 
 /**
- * Who sends many requests at once does not keep the others from being answered. The first request that a connection brings
- * is answered at once; those that came with it are answered for TURN_MS at a time, over all connections together. Between
- * two turns the event loop sees to everyone else. A turn begins with the first request that needs one and ends with the
- * pass of the event loop.
+ * Keeps a client that sends many requests at once from holding up the others. The first request of a connection is answered at once. The
+ * requests that arrived with it share turns of TURN_MS over all connections. Between two turns the event loop serves everything else. A turn
+ * begins with the first request that needs one and ends with the pass of the event loop.
  */
-export class Turns {
+export class FairTurns {
   readonly #monotonicMs: () => number;
   readonly #afterOthers: (work: () => void) => void;
-  /** Null: nobody has asked for a turn in this pass of the event loop. */
+  /** Null: no turn has begun in this pass of the event loop. */
   #startedAtMs: number | null = null;
   #waiting: Waiting[] = [];
 
@@ -25,7 +24,7 @@ export class Turns {
     this.#afterOthers = afterOthers;
   }
 
-  /** Whether one more request may be answered now. If not, `later` is called. */
+  /** Whether one more request may be answered now. If not, the caller calls `later`. */
   mayGoOn(): boolean {
     if (this.#startedAtMs === null) {
       this.#start();
@@ -34,7 +33,7 @@ export class Turns {
     return this.#monotonicMs() - this.#startedAtMs < TURN_MS;
   }
 
-  /** To be called only when `mayGoOn` has said no, and once until `goOn` is called. */
+  /** Must be called only after `mayGoOn` answered no, and once until `goOn` is called. */
   later(who: Waiting): void {
     this.#waiting.push(who);
   }
@@ -51,10 +50,10 @@ export class Turns {
     this.#start();
     this.#waiting = [];
     let next = 0;
-    // At least one of them gets on, whatever the clock says.
+    // At least one of them goes on, whatever the clock says.
     do waiting[next++]?.goOn();
     while (next < waiting.length && this.mayGoOn());
-    // Who has had no turn comes before those who have had one and want another.
+    // Those that had no turn come before those that want another one.
     if (next < waiting.length) this.#waiting = [...waiting.slice(next), ...this.#waiting];
   }
 }

@@ -1,6 +1,6 @@
 import { AppError } from '../../core/errors.ts';
-import { Connection, type FrontParts } from './connection.ts';
-import type { Room } from './connectionLimit.ts';
+import { Connection, type FrontContext } from './connection.ts';
+import type { ConnectionLimit } from './connectionLimit.ts';
 
 const TOO_MANY = new AppError('UNAVAILABLE', 'This node has as many connections as it may.');
 
@@ -9,7 +9,7 @@ export class Front {
   readonly #connections = new Set<Connection>();
   readonly #listener: Bun.TCPSocketListener<Connection>;
 
-  constructor(hostname: string, port: number, room: Room, parts: FrontParts) {
+  constructor(hostname: string, port: number, limit: ConnectionLimit, context: FrontContext) {
     const connections = this.#connections;
     this.#listener = Bun.listen<Connection>({
       hostname,
@@ -18,11 +18,11 @@ export class Front {
       allowHalfOpen: true,
       socket: {
         open(socket) {
-          // An answer is not kept back until the one before was confirmed.
+          // Send an answer at once, even while the client has not confirmed the one before (no Nagle).
           socket.setNoDelay(true);
-          socket.data = new Connection(parts, socket);
+          socket.data = new Connection(context, socket);
           connections.add(socket.data);
-          const welcome = room.enter(descriptorOf(socket));
+          const welcome = limit.enter(descriptorOf(socket));
           if (welcome === 'drop') socket.terminate();
           else if (welcome === 'refuse') socket.data.refuse(TOO_MANY);
         },
@@ -32,10 +32,10 @@ export class Front {
         timeout: (socket) => socket.data.timedOut(),
         close(socket) {
           connections.delete(socket.data);
-          room.leave();
+          limit.leave();
           socket.data.closed();
         },
-        // What has gone wrong is followed by a close.
+        // The runtime calls `close` after it.
         error: (socket) => socket.terminate(),
       },
     });
@@ -49,14 +49,14 @@ export class Front {
     return this.#connections.size;
   }
 
-  /** Requests that are being answered, or whose body is on the way. */
+  /** Requests that are being answered, or whose body is still arriving. */
   get inFlight(): number {
     let count = 0;
     for (const connection of this.#connections) if (connection.isInFlight) count++;
     return count;
   }
 
-  /** No new connections. */
+  /** Takes no new connections. */
   stopListening(): void {
     this.#listener.stop();
   }
@@ -67,7 +67,7 @@ export class Front {
   }
 }
 
-/** The runtime tells it without a type for it. Where it does not, no connection is taken for one too many because of it. */
+/** The runtime has `fd` without a type for it. Where it is missing, the descriptor refuses no connection. */
 function descriptorOf(socket: object): number {
   return (socket as { readonly fd?: number }).fd ?? -1;
 }

@@ -42,7 +42,7 @@ export class HeaderList implements HeaderLookup {
 }
 
 /** Reads header lines, or throws what is answered instead. */
-export function readHeaders(lines: readonly string[]): HeaderList {
+export function parseHeaders(lines: readonly string[]): HeaderList {
   if (lines.length > MAX_HEADERS) {
     throw new AppError('HEADERS_TOO_LARGE', `The request has more than ${MAX_HEADERS} headers.`);
   }

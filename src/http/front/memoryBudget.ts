@@ -1,14 +1,14 @@
-/** What one connection may hold without asking for more. */
+/** What one connection may hold without taking from the budget. */
 export const OWN_BYTES = 16 * 1024;
 /** What all connections together may hold beyond that. */
 const COMMON_BYTES = 128 * 1024 * 1024;
 /** A body of most routes is no longer than this. Anyone may begin to send a longer one, before a root key is looked at. */
 export const LARGE_BYTES = 64 * 1024;
-/** Of four parts of the store, large needs may take three. So long bodies of strangers leave memory for everyday requests. */
+/** Large needs may take this share of the budget. So long bodies of strangers leave memory for everyday requests. */
 const LARGE_SHARE = 3 / 4;
 
-/** The memory for what has come and is not answered yet, and for answers that clients do not take, over all connections. */
-export class Store {
+/** The memory for received bytes that wait to be read and for unsent bytes of answers, over all connections. */
+export class MemoryBudget {
   #left: number;
   readonly #keptForSmall: number;
 
@@ -21,7 +21,7 @@ export class Store {
     return this.#left;
   }
 
-  /** False, and nothing is taken: so much is not left. `total`: what the taker has then. */
+  /** False: not enough is left, and nothing is taken. `total`: what the taker holds with these bytes. */
   take(bytes: number, total: number): boolean {
     const kept = total > LARGE_BYTES ? this.#keptForSmall : 0;
     if (bytes > this.#left - kept) return false;

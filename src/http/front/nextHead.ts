@@ -2,33 +2,33 @@ import { MAX_VERIFY_BODY_BYTES } from '../../core/bounds.ts';
 import { AppError } from '../../core/errors.ts';
 import { verifyKey } from '../routes/keys.verifyKey.ts';
 import type { Asking, Peer } from '../service.ts';
-import { readHead, type RequestHead } from './parseHead.ts';
-import type { Held } from './byteBuffer.ts';
+import { parseHead, type RequestHead } from './parseHead.ts';
+import type { ByteBuffer } from './byteBuffer.ts';
 
-/** Of a request line with its headers. As much as the runtime's server takes. */
+/** The longest request line with its headers. The runtime's server takes as much. */
 export const MAX_HEAD_BYTES = 16 * 1024;
 /** A head is remembered for the next request if it is no longer than this. */
 const MAX_REMEMBERED = 1024;
 const END_OF_HEAD = '\r\n\r\n';
 const [LF, CR] = [0x0a, 0x0d];
-/** No method begins with a byte outside of these: what does is no HTTP (a TLS handshake begins with 0x16). */
+/** A method begins with a byte in this range. Others are not HTTP (a TLS handshake begins with 0x16). */
 const [FIRST_OF_TOKEN, LAST_OF_TOKEN] = [0x21, 0x7e];
 
-/** A head, and how it was written, with the empty line at its end. */
+/** A parsed head, with its bytes up to and including the empty line. */
 export interface WrittenHead {
   readonly bytes: Buffer;
   readonly head: RequestHead;
-  /** It asks for nothing but a verification whose body fits. */
+  /** It is a plain verification whose body fits. */
   readonly isVerification: boolean;
   readonly asking: Asking;
 }
 
-/** Reads the heads of one connection. A client sends the same one again and again: what it means is known then. */
-export class HeadReader {
+/** Takes the next head of one connection. A client repeats its head, so the last one is remembered with its meaning. */
+export class NextHead {
   readonly #hasCors: boolean;
   readonly #peer: Peer;
   #last: WrittenHead | null = null;
-  /** How much of a head that is not whole yet was looked through. */
+  /** How many bytes of an incomplete head were searched for its end. */
   #seen = 0;
 
   constructor(hasCors: boolean, peer: Peer) {
@@ -36,44 +36,44 @@ export class HeadReader {
     this.#peer = peer;
   }
 
-  /** Takes a head, or answers null when more has to come first. Throws what is answered instead. */
-  take(held: Held): WrittenHead | null {
+  /** Takes a head. Null: more bytes are needed. Throws the failure to answer with. */
+  take(received: ByteBuffer): WrittenHead | null {
     const last = this.#last;
-    if (last !== null && startsWith(held, last.bytes)) {
+    if (last !== null && startsWith(received, last.bytes)) {
       this.#seen = 0;
-      held.consume(last.bytes.length);
+      received.consume(last.bytes.length);
       return last;
     }
-    const { bytes, start } = held;
-    // An end that came in two pieces begins up to three bytes before the second one.
-    const found = bytes.subarray(start, held.end).indexOf(END_OF_HEAD, Math.max(0, this.#seen - 3), 'latin1');
-    if (found > MAX_HEAD_BYTES || (found < 0 && held.length > MAX_HEAD_BYTES)) {
+    const { bytes, start } = received;
+    // An end that arrived in two pieces begins up to three bytes before the second piece.
+    const found = bytes.subarray(start, received.end).indexOf(END_OF_HEAD, Math.max(0, this.#seen - 3), 'latin1');
+    if (found > MAX_HEAD_BYTES || (found < 0 && received.length > MAX_HEAD_BYTES)) {
       throw new AppError('HEADERS_TOO_LARGE', `The headers have more than ${MAX_HEAD_BYTES} bytes.`);
     }
     if (found < 0) {
-      this.#checkBeginning(held);
-      this.#seen = held.length;
+      this.#checkBeginning(received);
+      this.#seen = received.length;
       return null;
     }
     this.#seen = 0;
-    const head = readHead(bytes.toString('latin1', start, start + found));
+    const head = parseHead(bytes.toString('latin1', start, start + found));
     const length = found + END_OF_HEAD.length;
     const isVerification = this.#isVerification(head);
     const isRemembered = isVerification && length <= MAX_REMEMBERED;
     const written = {
-      // A copy: what came with it is not kept.
+      // A copy, so that the bytes around it are not kept in memory.
       bytes: isRemembered ? Buffer.from(bytes.subarray(start, start + length)) : NOTHING,
       head,
       isVerification,
       asking: { headers: head.headers, peer: this.#peer },
     };
     if (isRemembered) this.#last = written;
-    held.consume(length);
+    received.consume(length);
     return written;
   }
 
-  /** What can be no head is refused before the client has waited for its answer. */
-  #checkBeginning({ bytes, start, end }: Held): void {
+  /** Refuses what cannot become a head at once, instead of waiting for the rest of it. */
+  #checkBeginning({ bytes, start, end }: ByteBuffer): void {
     const first = bytes[start] ?? 0;
     if (first < FIRST_OF_TOKEN || first > LAST_OF_TOKEN) {
       throw new AppError('BAD_REQUEST', 'This is no HTTP request. This port speaks HTTP/1.1 without TLS.');
@@ -97,6 +97,6 @@ export class HeadReader {
 
 const NOTHING = Buffer.alloc(0);
 
-function startsWith({ bytes, start, length }: Held, beginning: Buffer): boolean {
+function startsWith({ bytes, start, length }: ByteBuffer, beginning: Buffer): boolean {
   return length >= beginning.length && beginning.compare(bytes, start, start + beginning.length) === 0;
 }

@@ -1,7 +1,7 @@
 import { AppError, repeatable } from '../../core/errors.ts';
 import { checkHost, toLength } from '../request/framing.ts';
-import { type HeaderList, readHeaders } from './headers.ts';
-import { readRequestLine } from './requestLine.ts';
+import { type HeaderList, parseHeaders } from './headers.ts';
+import { parseRequestLine } from './requestLine.ts';
 
 /** Everything that precedes the body of a request. */
 export interface RequestHead {
@@ -9,23 +9,23 @@ export interface RequestHead {
   /** Path and query. */
   readonly target: string;
   readonly headers: HeaderList;
-  /** Of a body whose length was told; 0 when it is chunked. */
+  /** From Content-Length; 0 when the body is chunked. */
   readonly bodyBytes: number;
   readonly isChunked: boolean;
-  /** The client waits for a word before it sends the body. */
+  /** The client waits for `100 Continue` before it sends the body. */
   readonly expectsContinue: boolean;
-  /** The connection is closed behind the answer. */
+  /** The connection is closed after the answer. */
   readonly isLast: boolean;
 }
 
 /**
- * Reads a head (without the empty line at its end), or throws what is answered instead. What could be read in two ways is
- * refused: a proxy in front and this node must see the same end of every request (RFC 9112, 6.3 and 11.2).
+ * Parses a head without the empty line at its end, or throws the failure to answer with. A head that could be read in two ways is refused: a
+ * proxy and this node must see the same end of every request (RFC 9112, 6.3 and 11.2).
  */
-export function readHead(text: string): RequestHead {
+export function parseHead(text: string): RequestHead {
   const [first = '', ...lines] = text.split('\r\n');
-  const { method, target, isOld } = readRequestLine(first);
-  const headers = readHeaders(lines);
+  const { method, target, isOld } = parseRequestLine(first);
+  const headers = parseHeaders(lines);
   readHost(headers, isOld);
   const isChunked = readTransferEncoding(headers, isOld);
   const bodyBytes = readLength(headers, isChunked);
@@ -37,7 +37,7 @@ export function readHead(text: string): RequestHead {
     bodyBytes,
     isChunked,
     expectsContinue: hasBody && !isOld && headers.get('expect')?.toLowerCase() === '100-continue',
-    // A client of HTTP/1.0 may ask to keep the connection. It need not be kept, and what is said of it is true either way.
+    // A client of HTTP/1.0 may ask to keep the connection. The server may close it all the same.
     isLast: isOld || tokens(headers.get('connection')).includes('close'),
   };
 }

@@ -1,22 +1,22 @@
-import { Held } from './byteBuffer.ts';
-import { OWN_BYTES, type Store } from './memoryBudget.ts';
+import { ByteBuffer } from './byteBuffer.ts';
+import { OWN_BYTES, type MemoryBudget } from './memoryBudget.ts';
 
 interface Pausable {
   pause(): void;
   resume(): void;
 }
 
-/** What has come on a connection and is not read yet. While that is much, the client has to wait. */
-export class Inbox extends Held {
+/** The bytes that a connection has received and not read yet. While they are many, the socket is paused. */
+export class ReceivedBytes extends ByteBuffer {
   readonly #socket: Pausable;
   #isPaused = false;
 
-  constructor(socket: Pausable, store: Store) {
-    super(store);
+  constructor(socket: Pausable, memory: MemoryBudget) {
+    super(memory);
     this.#socket = socket;
   }
 
-  /** What is here has to wait for an answer: more is taken only if this is little. */
+  /** These bytes wait for an answer to end. More are received only while these are few. */
   holdBack(): void {
     if (this.length <= OWN_BYTES) return this.takeMore();
     if (this.#isPaused) return;

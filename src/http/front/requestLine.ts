@@ -15,7 +15,7 @@ export interface RequestLine {
 }
 
 /** Reads the first line, or throws what is answered instead. */
-export function readRequestLine(text: string): RequestLine {
+export function parseRequestLine(text: string): RequestLine {
   const parts = REQUEST_LINE.exec(text);
   if (parts === null) {
     throw new AppError(

@@ -1,3 +1,5 @@
+import type { HeaderPair } from '../verify/verdictHeaders.ts';
+
 /** The statuses that this service answers with. */
 const REASONS: Readonly<Record<number, string>> = {
   200: 'OK',
@@ -28,10 +30,11 @@ const CLOSE = 'Connection: close\r\n';
 const CLOSE_AND_LENGTH = CLOSE + LENGTH;
 const NO_CONTENT = 204;
 
-type HeaderPairs = Iterable<readonly [name: string, value: string]>;
+/** Headers in their order. */
+type HeaderPairs = Iterable<HeaderPair>;
 
 /** Writes the heads of answers. The date in them is made once a second. */
-export class AnswerHeads {
+export class ResponseHeads {
   readonly #nowMs: () => number;
   #second = -1;
   #date = '';
@@ -42,9 +45,11 @@ export class AnswerHeads {
   }
 
   /** Of a verdict, which is always JSON with status 200. */
-  ofVerdict(headerLines: string, bodyBytes: number, isLast: boolean): string {
+  ofVerdict(headers: readonly HeaderPair[] | null, bodyBytes: number, isLast: boolean): string {
     this.#keepDate();
-    const begun = this.#verdict + headerLines + (isLast ? CLOSE_AND_LENGTH : LENGTH);
+    let begun = this.#verdict;
+    if (headers !== null) for (const [name, value] of headers) begun += `${name}: ${value}\r\n`;
+    begun += isLast ? CLOSE_AND_LENGTH : LENGTH;
     return `${begun}${bodyBytes}\r\n\r\n`;
   }
 

@@ -1,8 +1,8 @@
-import type { Store } from './memoryBudget.ts';
+import type { MemoryBudget } from './memoryBudget.ts';
 
-/** What is written to of a socket. */
+/** The part of a socket that is written to. */
 interface Writable {
-  /** How many of the bytes were taken; negative when it is closed. */
+  /** How many of the bytes the socket took; negative when it is closed. */
   write(bytes: string | Uint8Array): number;
   terminate(): void;
 }
@@ -10,35 +10,35 @@ interface Writable {
 const NOTHING = new Uint8Array(0);
 
 /**
- * Writes to a socket; what that does not take at once waits here until it does. The memory for it comes out of the store: a client that
- * is sent more than is left there is cut off.
+ * Writes to a socket. Bytes that the socket does not take at once wait here. Their memory comes from the budget: when not enough is left, the
+ * client is cut off.
  */
-export class Outlet {
+export class UnsentBytes {
   readonly #socket: Writable;
-  readonly #store: Store;
+  readonly #memory: MemoryBudget;
   #rest: Uint8Array | null = null;
-  /** Taken of the store: a rest holds all that it was cut from. */
+  /** Taken from the memory budget. The rest of an answer keeps the whole answer in memory. */
   #taken = 0;
 
-  constructor(socket: Writable, store: Store) {
+  constructor(socket: Writable, memory: MemoryBudget) {
     this.#socket = socket;
-    this.#store = store;
+    this.#memory = memory;
   }
 
   get isBlocked(): boolean {
     return this.#rest !== null;
   }
 
-  /** `length` is that of `bytes` when written. Not to be called while it is blocked. */
+  /** `length` is the number of bytes. Must not be called while blocked. */
   write(bytes: string | Uint8Array, length: number): void {
     const written = this.#socket.write(bytes);
-    // A closed socket takes nothing more: nobody waits for the rest.
+    // A closed socket takes nothing more, and nobody waits for the rest.
     if (written === length || written < 0) return;
-    if (this.#store.take(length, length)) {
+    if (this.#memory.take(length, length)) {
       this.#taken = length;
       this.#rest = (typeof bytes === 'string' ? Buffer.from(bytes) : bytes).subarray(written);
     } else {
-      // It stays blocked until it is closed: nothing more is answered.
+      // It stays blocked until the socket is closed, so no further request is answered.
       this.#rest = NOTHING;
       this.#socket.terminate();
     }
@@ -52,10 +52,10 @@ export class Outlet {
     else this.#rest = this.#rest.subarray(written);
   }
 
-  /** Nothing waits any more: it is written, or the socket is closed. */
+  /** Forgets the unsent bytes: they were written, or the socket is closed. */
   clear(): void {
     this.#rest = null;
-    this.#store.giveBack(this.#taken);
+    this.#memory.giveBack(this.#taken);
     this.#taken = 0;
   }
 }

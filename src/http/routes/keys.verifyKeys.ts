@@ -2,17 +2,16 @@ import { Compile } from 'typebox/compile';
 import { Type } from 'typebox';
 
 import { MAX_BATCH_ITEMS, MAX_VERIFY_BATCH_BODY_BYTES } from '../../core/bounds.ts';
-import type { VerifyRequest } from '../../engine/verify/request.ts';
 import { type AnswerContext, errorBody, jsonText } from '../answer/answer.ts';
-import { checkContentType, readBodyStrictly } from '../request/body.ts';
+import { readBodyStrictly } from '../request/body.ts';
 import { explain } from '../request/explain.ts';
-import { failedRequest, noteFailure } from '../answer/reportFailure.ts';
+import { failedRequest, reportFailure } from '../answer/reportFailure.ts';
 import { badFields } from '../shapes/keyFields.ts';
 import { strict } from '../shapes/schemas.ts';
 import type { Peer, Service } from '../service.ts';
-import { verdictText } from '../verify/verdictText.ts';
+import type { VerdictWriter } from '../verify/verdictWriter.ts';
+import { verifyEach } from '../verify/verify.ts';
 import { VerifyBody } from '../verify/verifyBody.ts';
-import { authenticateAsker, fullRequest, HttpCaller } from '../verify/verifyRequest.ts';
 import { VerdictObject, verifyKey } from './keys.verifyKey.ts';
 
 const Body = strict({ keys: Type.Array(VerifyBody, { minItems: 1, maxItems: MAX_BATCH_ITEMS }) });
@@ -34,33 +33,23 @@ export const verifyKeys = {
 
 export async function answerVerifications(
   service: Service,
+  verdicts: VerdictWriter,
   request: Request,
   peer: Peer,
   context: AnswerContext,
 ): Promise<Response> {
-  checkContentType(request.headers);
-  const asker = service.config.verifyAuth === 'open' ? null : await authenticateAsker(service, request.headers);
-  const body = service.readJson(await readBodyStrictly(request, MAX_VERIFY_BATCH_BODY_BYTES));
-  if (!compiled.Check(body)) throw badFields(explain(Body, body));
-  // All are read before the first is asked: a request that cannot be understood takes nothing.
   const asking = { headers: request.headers, peer };
-  const asked = body.keys.map((key) =>
-    fullRequest(service, key, null, new HttpCaller(service, asking, asker === null ? null : asker.mayVerify)),
-  );
-  asker?.take(asked.length);
-  const answers = asked.map((each) =>
-    answerOne(service, each).catch((failure: unknown) => {
-      noteFailure(service, failure, failedRequest(request), context.requestId);
-      return JSON.stringify(errorBody(failure, context));
-    }),
-  );
-  const results = await Promise.all(answers);
-  return jsonText(`{"results":[${results.join(',')}]}`, context);
+  const results = await verifyEach(service, asking, () => readKeys(service, request));
+  const texts = results.map((result) => {
+    if (result.status === 'fulfilled') return verdicts.text(result.value);
+    reportFailure(service, result.reason, failedRequest(request), context.requestId);
+    return JSON.stringify(errorBody(result.reason, context));
+  });
+  return jsonText(`{"results":[${texts.join(',')}]}`, context);
 }
 
-async function answerOne(service: Service, asked: VerifyRequest): Promise<string> {
-  const startedAt = service.monotonicMs();
-  const verdict = await service.engine.verifier.verify(asked);
-  service.metrics.verified(verdict.code, service.monotonicMs() - startedAt);
-  return verdictText(verdict, service.requestIds.next());
+async function readKeys(service: Service, request: Request): Promise<readonly VerifyBody[]> {
+  const body = service.readJson(await readBodyStrictly(request, MAX_VERIFY_BATCH_BODY_BYTES));
+  if (compiled.Check(body)) return body.keys;
+  throw badFields(explain(Body, body));
 }

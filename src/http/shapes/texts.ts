@@ -1,5 +1,6 @@
 import { parseBlock } from '../../core/address.ts';
 import { isTimeZone } from '../../core/calendar.ts';
+import { repeatable } from '../../core/errors.ts';
 
 /** What a text must be beyond its length, and what to say of one that is not. */
 
@@ -25,16 +26,18 @@ export type TextFormat = keyof typeof FORMATS;
 
 /** What is wrong with a text for its format, or null. */
 export function formatFault(format: TextFormat, text: string): string | null {
-  return FORMATS[format].fits(text) ? null : FORMATS[format].must;
+  return FORMATS[format].fits(text) ? null : `${FORMATS[format].must}, got ${repeatable(text)}`;
 }
 
-/** What is wrong with a text of the right length, where more can be said than how it must be. */
+/** What is wrong with a text of the right length, where more can be said than how it must be. It does not show the text. */
 export function textFault({ pattern, format }: { pattern?: string; format?: string }, text: string): string | null {
   if (pattern === TEXT_PATTERN || pattern === READABLE_PATTERN) {
     if (!regExpOf(TEXT_PATTERN).test(text)) return 'must not hold NUL or half characters';
     if (!regExpOf(pattern).test(text)) return 'must have something to read in it';
   }
-  return format !== undefined && Object.hasOwn(FORMATS, format) ? formatFault(format as TextFormat, text) : null;
+  if (format === undefined || !Object.hasOwn(FORMATS, format)) return null;
+  const { fits, must } = FORMATS[format as TextFormat];
+  return fits(text) ? null : must;
 }
 
 /** Made once for each pattern of the schemas: to make one takes longer than to use it. */

@@ -2,6 +2,7 @@ import { MAX_PERMISSION_LENGTH, MAX_QUERY_PARTS } from '../../core/bounds.ts';
 import type { Issue } from '../../core/errors.ts';
 import type { PermissionQuery } from '../../core/permissions.ts';
 import { MAX_ISSUES } from '../request/explain.ts';
+import { given } from '../request/issueWords.ts';
 import { badFields } from '../shapes/keyFields.ts';
 import { lengthOf } from '../shapes/texts.ts';
 
@@ -41,7 +42,7 @@ class QueryReading {
     if (members.length === 1 && (name === 'and' || name === 'or') && Array.isArray(list)) {
       return this.#list(name, list, path);
     }
-    this.issues.push({ path, message: `${path} must be ${QUERY_WORDS}` });
+    this.issues.push({ path, message: `${path} must be ${QUERY_WORDS}, got ${given(path, query)}` });
     return null;
   }
 

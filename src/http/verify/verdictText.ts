@@ -1,14 +1,13 @@
 import { VERDICT_CODES, type VerdictCode } from '../../core/verdictCodes.ts';
-import { DEFAULT_LIMIT_NAME } from '../../core/records.ts';
 import type { KeyEntry, WireText } from '../../engine/cache/keyEntry.ts';
-import type { AppliedLimit, LimitWire } from '../../engine/verify/appliedLimits.ts';
-import { type LimitReport, type Verdict } from '../../engine/verify/verdict.ts';
+import type { LimitReport, Verdict } from '../../engine/verify/verdict.ts';
 import { toIdentityObject } from '../shapes/keyObject.ts';
+import { isAscii, shownLimit, wireOf } from './limitWire.ts';
 
 /**
- * A verdict as JSON text, put together from strings: on this route building an object and writing it out costs more than
- * deciding (`npm run bench`). The descriptive part of a key is made once and kept with the cached key. The fewer pieces it
- * is put together from, three at a time, the less the runtime has to remember until it writes them.
+ * A verdict as JSON text. It is joined from strings: to build an object and to stringify it costs more than to decide
+ * (`npm run bench`). The text that describes a key is made once and kept with the cached key. The text is joined from few
+ * pieces, because the runtime keeps the pieces until the text is written.
  */
 export function verdictText(verdict: Verdict, requestId: string): string {
   const { code, key, remaining, limits } = verdict;
@@ -19,7 +18,7 @@ export function verdictText(verdict: Verdict, requestId: string): string {
   return counted + (limits === null ? '}' : limitsText(limits));
 }
 
-/** How many bytes such a text is: counted only where it may be more than its characters. */
+/** How many bytes such a text has. They are counted only when it may have characters of more than one byte. */
 export function verdictBytes({ key, limits }: Verdict, text: string): number {
   let isOneEach = key === null || isPlain(key) || key.wire?.isAscii === true;
   if (limits !== null) for (const { limit } of limits) isOneEach &&= wireOf(limit).isAscii;
@@ -73,50 +72,4 @@ function limitsText(limits: readonly LimitReport[]): string {
     items = items === '' ? item : `${items},${item}`;
   }
   return `${own}${items}]}`;
-}
-
-/** The limit that refused, else the default one. */
-function shownLimit(limits: readonly LimitReport[]): LimitReport | undefined {
-  let shown: LimitReport | undefined;
-  for (const report of limits) {
-    if (report.exceeded) return report;
-    if (shown === undefined && report.limit.name === DEFAULT_LIMIT_NAME) shown = report;
-  }
-  return shown;
-}
-
-/**
- * The headers of a verdict beside those that every answer has, a line each. IETF httpapi draft: RateLimit-Policy says what is
- * granted, RateLimit what is left of it.
- */
-export function limitLines({ limits, atMs, code }: Verdict): string {
-  const report = shownLimit(limits ?? []) ?? limits?.[0];
-  if (report === undefined) return '';
-  const { linesHead } = wireOf(report.limit);
-  const seconds = Math.max(0, Math.ceil((report.resetAtMs - atMs) / 1000));
-  const lines = `${linesHead}${report.remaining};t=${seconds}\r\n`;
-  return code === 'RATE_LIMITED' ? `${lines}retry-after: ${seconds}\r\n` : lines;
-}
-
-/** The same keys, or many, have the same limit: its texts are made once. */
-function wireOf(limit: AppliedLimit): LimitWire {
-  return (limit.wire ??= makeWire(limit));
-}
-
-function makeWire({ name, limit, durationMs, async }: AppliedLimit): LimitWire {
-  const json = JSON.stringify(name);
-  // A structured header is ASCII only: the rest is replaced.
-  const quoted = `"${name.replaceAll(/[^\x20-\x7e]/g, '?').replaceAll(/["\\]/g, '\\$&')}"`;
-  return {
-    ownHead: `,"ratelimit":{"limit":${limit},"remaining":`,
-    itemHead: `{"name":${json},"limit":${limit},"remaining":`,
-    keptEnd: `,"async":${async},"exceeded":false}`,
-    exceededEnd: `,"async":${async},"exceeded":true}`,
-    isAscii: isAscii(json),
-    linesHead: `ratelimit-policy: ${quoted};q=${limit};w=${Math.ceil(durationMs / 1000)}\r\nratelimit: ${quoted};r=`,
-  };
-}
-
-function isAscii(text: string): boolean {
-  return Buffer.byteLength(text) === text.length;
 }

@@ -1,45 +1,26 @@
-import { type Address, parseAddress } from '../../core/address.ts';
-import { AppError, repeatable } from '../../core/errors.ts';
+import { parseAddress } from '../../core/address.ts';
+import { repeatable } from '../../core/errors.ts';
 import { DEFAULT_LIMIT_NAME } from '../../core/records.ts';
-import { holdsRight, holdsRightSomewhere } from '../../core/rights.ts';
 import { isSecretShaped } from '../../core/secret.ts';
 import type { LimitRequest } from '../../engine/verify/appliedLimits.ts';
-import type { Caller, VerifyRequest } from '../../engine/verify/request.ts';
+import type { VerifyRequest } from '../../engine/verify/request.ts';
 import { badFields } from '../shapes/keyFields.ts';
 import { toPermissionQuery } from './permissionQuery.ts';
-import type { Asking, HeaderLookup, Service } from '../service.ts';
+import type { Service } from '../service.ts';
+import type { Asker } from './asker.ts';
 import { IDEMPOTENCY_WORDS, isIdempotencyKey, parseVerifyBody, soleSecret, type VerifyBody } from './verifyBody.ts';
 
-/** Who asks, and from where. */
-export class HttpCaller implements Caller {
-  readonly asking: Asking;
-  readonly mayVerify: VerifyRequest['mayVerify'];
-  /** The address that the request itself names. */
-  named: Address | null = null;
-  readonly #service: Service;
-
-  constructor(service: Service, asking: Asking, mayVerify: VerifyRequest['mayVerify']) {
-    this.asking = asking;
-    this.mayVerify = mayVerify;
-    this.#service = service;
-  }
-
-  address(): Address | null {
-    return this.named ?? this.#service.addressOf(this.asking);
-  }
-}
-
-/** From the text of a body to the question that it asks. */
-export function toVerifyRequest(service: Service, text: string, caller: HttpCaller): VerifyRequest {
-  const header = caller.asking.headers.get('idempotency-key');
+/** The question that the text of a body asks. */
+export function toVerifyRequest(service: Service, text: string, asker: Asker): VerifyRequest {
+  const header = asker.asking.headers.get('idempotency-key');
   const secret = header === null ? soleSecret(text) : null;
   return secret === null
-    ? fullRequest(service, parseVerifyBody(text), header, caller)
-    : plainRequest(service, secret, caller);
+    ? fullRequest(service, parseVerifyBody(text), header, asker)
+    : plainRequest(service, secret, asker);
 }
 
-/** A request that says nothing but the key. */
-function plainRequest(service: Service, secret: string, caller: HttpCaller): VerifyRequest {
+/** A request that names only the key. */
+function plainRequest(service: Service, secret: string, asker: Asker): VerifyRequest {
   const { digester } = service;
   return {
     secretDigest: digester.digest(secret),
@@ -49,27 +30,24 @@ function plainRequest(service: Service, secret: string, caller: HttpCaller): Ver
     limits: null,
     permissions: null,
     tags: null,
-    caller,
+    caller: asker,
     idempotency: null,
-    mayVerify: caller.mayVerify,
+    mayVerify: asker.mayVerify,
   };
 }
 
-export function fullRequest(
-  service: Service,
-  body: VerifyBody,
-  header: string | null,
-  caller: HttpCaller,
-): VerifyRequest {
+export function fullRequest(service: Service, body: VerifyBody, header: string | null, asker: Asker): VerifyRequest {
   const { key, clientIp } = body;
   const named = clientIp === undefined ? null : parseAddress(clientIp);
   if (clientIp !== undefined && named === null) {
-    throw badFields([{ path: 'clientIp', message: 'clientIp must be an IPv4 or IPv6 address' }]);
+    throw badFields([
+      { path: 'clientIp', message: `clientIp must be an IPv4 or IPv6 address, got ${repeatable(clientIp)}` },
+    ]);
   }
-  caller.named = named;
   return {
-    ...plainRequest(service, key, caller),
-    // Hashed all the same, so that the time it takes tells nothing; but no key can have such a secret.
+    ...plainRequest(service, key, asker),
+    ...(named === null ? {} : { caller: { address: () => named } }),
+    // No key has such a secret. It is hashed all the same, so that the time of the answer does not show its shape.
     ...(isSecretShaped(key) ? {} : { secretDigest: null, olderDigests: null }),
     apiId: body.apiId ?? null,
     creditCost: body.remaining?.cost ?? 1,
@@ -103,9 +81,14 @@ function toIdempotency(body: VerifyBody, header: string | null): VerifyRequest['
     throw badFields([{ path: 'idempotencyKey', message: 'idempotencyKey and the header Idempotency-Key differ' }]);
   }
   if (header !== null && !isIdempotencyKey.test(header)) {
-    throw badFields([{ path: 'idempotencyKey', message: `the header Idempotency-Key must be ${IDEMPOTENCY_WORDS}` }]);
+    throw badFields([
+      {
+        path: 'idempotencyKey',
+        message: `the header Idempotency-Key must be ${IDEMPOTENCY_WORDS}, got ${repeatable(header)}`,
+      },
+    ]);
   }
-  // The secret is left out: the scope is its key, and nothing derived from it should be stored twice.
+  // The secret is left out: the key is the scope, and nothing derived from the secret is stored twice.
   const { key: _key, idempotencyKey: _id, ...asked } = body;
   return { id, requestDigest: Bun.SHA256.hash(canonical(asked), 'base64') };
 }
@@ -116,22 +99,4 @@ function canonical(value: unknown): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
   const members = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1));
   return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${canonical(member)}`).join(',')}}`;
-}
-
-/** Where verifying needs a root key: which apis' keys it may verify, and how many. */
-export interface Asker {
-  readonly mayVerify: NonNullable<VerifyRequest['mayVerify']>;
-  /** Refused when they are too many for this second. */
-  take(count: number): void;
-}
-
-export async function authenticateAsker({ engine, rootDigests }: Service, headers: HeaderLookup): Promise<Asker> {
-  const { rootKey } = await engine.rootKeyAccess.authenticate(rootDigests(headers), engine.storage.ledger.nowMs());
-  if (!holdsRightSomewhere(rootKey.rights, 'api.verify_key')) {
-    throw new AppError('INSUFFICIENT_PERMISSIONS', 'This root key lacks the right api.*.verify_key.');
-  }
-  return {
-    mayVerify: (apiId) => holdsRight(rootKey.rights, 'api.verify_key', apiId),
-    take: (count) => engine.verificationQuota.take(rootKey.id, count, engine.storage.ledger.nowMs()),
-  };
 }

@@ -43,7 +43,7 @@ const FIELDS: readonly FieldCase[] = [
     'refill.refillDay goes with interval "monthly" only',
   ],
   ...['Mars/Olympus', 'europe/berlin', 'GMT+1', '+01:00', 'UTC ', "UTC'; DROP TABLE keys"].map((timezone) => {
-    const message = 'refill.timezone must be an IANA time zone such as "Europe/Berlin"';
+    const message = `refill.timezone must be an IANA time zone such as "Europe/Berlin", got ${JSON.stringify(timezone)}`;
     const refill = { ...daily, timezone };
     return [`the time zone ${timezone}`, { remaining: 1, refill }, 'refill.timezone', message] as const;
   }),
@@ -73,7 +73,7 @@ const FIELDS: readonly FieldCase[] = [
     'the limit "a" is given twice',
   ],
   ...['10.0.0.0/33', '300.1.1.1', '10.0.0', 'localhost', '::/129', '1.2.3.4/', '01.2.3.4'].map((entry) => {
-    const message = 'ipAllowlist[1] must be an address or a CIDR block such as 10.0.0.0/8';
+    const message = `ipAllowlist[1] must be an address or a CIDR block such as 10.0.0.0/8, got "${entry}"`;
     return [`the address ${entry}`, { ipAllowlist: ['10.0.0.1', entry] }, 'ipAllowlist[1]', message] as const;
   }),
 ];
@@ -120,7 +120,7 @@ describe('createKey refuses', () => {
     async (prefix) => {
       const { issues } = await refused('/v1/keys.createKey', { apiId, prefix });
       expect(issues?.map(({ path }) => path)).toEqual(['prefix']);
-      expect(issues?.[0]?.message).toStartWith('prefix must be 1 to 16 of the characters A-Z a-z 0-9 _ . -, not ');
+      expect(issues?.[0]?.message).toStartWith('prefix must be 1 to 16 of the characters A-Z a-z 0-9 _ . -, got ');
     },
   );
 

@@ -90,7 +90,7 @@ describe.each(ENDPOINTS.map((endpoint) => [endpoint.path, endpoint] as const))('
     for (const length of [minItems - 1, maxItems + 1]) {
       const { message } = await refused(path, JSON.stringify(Array.from({ length }, realObject)));
       expect(message).toBe(
-        `The body must be a list of ${minItems} to ${maxItems} items, not a list of ${length} items`,
+        `The body must be a list of ${minItems} to ${maxItems} items, got a list of ${length} items`,
       );
     }
   });
@@ -103,7 +103,7 @@ describe.each(ENDPOINTS.map((endpoint) => [endpoint.path, endpoint] as const))('
     ['true', 'true'],
   ])('a body that is %s is refused', async (_name, raw) => {
     const { message } = await refused(path, raw ?? '');
-    expect(message).toStartWith(`The body must be ${isList ? 'a list of 1 to 100 items' : 'an object'}, not `);
+    expect(message).toStartWith(`The body must be ${isList ? 'a list of 1 to 100 items' : 'an object'}, got `);
   });
 
   test.each([

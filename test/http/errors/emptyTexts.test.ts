@@ -81,7 +81,7 @@ describe('an empty text is none', () => {
 
 test('enabled is true or false: null does not enable a disabled key', async () => {
   const { keyId } = await service.createKey({ apiId, enabled: false });
-  const message = 'enabled must be true or false, not null';
+  const message = 'enabled must be true or false, got null';
   expect(await refusedBy(service, '/v1/keys.updateKey', { keyId, enabled: null })).toEqual({
     status: 400,
     code: 'BAD_REQUEST',
@@ -98,7 +98,9 @@ describe.each(['apis.createApi', 'apis.updateApi'])('%s', (method) => {
   ])('a name of %s is refused', async (_what, name) => {
     const fields = method === 'apis.createApi' ? { name } : { apiId, name };
     const answer = await refusedBy(service, `/v1/${method}`, fields);
-    expect(answer.issues).toEqual([{ path: 'name', message: 'name must have something to read in it' }]);
+    expect(answer.issues).toEqual([
+      { path: 'name', message: `name must have something to read in it, got ${JSON.stringify(name)}` },
+    ]);
   });
 
   test('a name with something to read among blanks is kept as it is', async () => {

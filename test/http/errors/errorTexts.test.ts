@@ -1,18 +1,22 @@
 import { expect, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, parse } from 'node:path';
 
 import { ERRORS } from '../../../src/core/errors.ts';
 
 const SRC = join(import.meta.dir, '../../../src');
-const SNAPSHOTS = ['errors', 'errorsOfManagement', 'errorsOfTrouble', 'wireRefusals'].map((file) =>
-  readFileSync(join(import.meta.dir, '__snapshots__', `${file}.test.ts.snap`), 'utf8'),
+const HTTP_TESTS = join(import.meta.dir, '..');
+const SNAPSHOTS = ['errors/errors', 'errors/managementErrors', 'errors/databaseErrors', 'front/wireRefusals'].map(
+  (path) => {
+    const { dir, base } = parse(path);
+    return readFileSync(join(HTTP_TESTS, dir, '__snapshots__', `${base}.test.ts.snap`), 'utf8');
+  },
 );
 
 /** Tests of one group of endpoints may hold the words of its errors themselves. */
-const TESTS = readdirSync(import.meta.dir)
-  .filter((file) => file.endsWith('.test.ts') && !file.startsWith('errorTexts'))
-  .map((file) => readFileSync(join(import.meta.dir, file), 'utf8'));
+const TESTS = readdirSync(HTTP_TESTS, { recursive: true, encoding: 'utf8' })
+  .filter((path) => path.endsWith('.test.ts') && !path.includes('errorTexts'))
+  .map((path) => readFileSync(join(HTTP_TESTS, path), 'utf8'));
 
 /** No test can bring these about; each with its reason. */
 const OUT_OF_REACH = [
@@ -75,5 +79,5 @@ test('every code of the table of errors has an example in a snapshot', () => {
 
 /** They are brought about by test/cluster, where what is put in differs from run to run. */
 test('the words of every error of PostgreSQL are held by a snapshot', () => {
-  expect(textsOfSource(true)).toMatchSnapshot();
+  expect(textsOfSource(true).toSorted()).toMatchSnapshot();
 });

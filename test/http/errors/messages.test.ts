@@ -45,32 +45,32 @@ describe('a permission query of another form is told which forms there are', () 
     messageOf('keys.verifyKey', { key: things.key, authorization: { permissions } });
 
   test('at its top and inside', async () => {
-    expect(await ask(['a'])).toBe(`authorization.permissions ${FORMS}, not a list of 1 items`);
-    expect(await ask(5)).toBe(`authorization.permissions ${FORMS}, not 5`);
-    expect(await ask({ or: [['a']] })).toBe(`authorization.permissions.or[0] ${FORMS}`);
+    expect(await ask(['a'])).toBe(`authorization.permissions ${FORMS}, got a list of 1 item`);
+    expect(await ask(5)).toBe(`authorization.permissions ${FORMS}, got 5`);
+    expect(await ask({ or: [['a']] })).toBe(`authorization.permissions.or[0] ${FORMS}, got a list of 1 item`);
   });
 
   test('what is wrong in one form is told of that form', async () => {
-    expect(await ask({ or: 5 })).toBe('authorization.permissions.or must be a list, not 5');
-    expect(await ask({ and: 5 })).toBe('authorization.permissions.and must be a list, not 5');
+    expect(await ask({ or: 5 })).toBe('authorization.permissions.or must be a list, got 5');
+    expect(await ask({ and: 5 })).toBe('authorization.permissions.and must be a list, got 5');
   });
 });
 
 describe('half characters and NUL are named where they are the reason, and only there', () => {
   test.each([['a\0b'], ['\ud800'], ['a\udc00']])('%j', async (name) => {
-    const message = 'name must not hold NUL or half characters';
-    expect(await messageOf('keys.createKey', { apiId: things.apiId, name })).toBe(message);
-    expect(await messageOf('keys.updateKey', { keyId: things.keyId, name })).toBe(message);
-    expect(await messageOf('apis.createApi', { name: `abc${name}` })).toBe(message);
+    const message = (text: string) => `name must not hold NUL or half characters, got ${JSON.stringify(text)}`;
+    expect(await messageOf('keys.createKey', { apiId: things.apiId, name })).toBe(message(name));
+    expect(await messageOf('keys.updateKey', { keyId: things.keyId, name })).toBe(message(name));
+    expect(await messageOf('apis.createApi', { name: `abc${name}` })).toBe(message(`abc${name}`));
   });
 
   test('a text too long or of another type is told its length', async () => {
     const long = 'a'.repeat(257);
     expect(await messageOf('keys.createKey', { apiId: things.apiId, name: `${long}\0` })).toBe(
-      'name must be a string of 0 to 256 characters, not a string of 258 characters',
+      `name must be a string of 0 to 256 characters, got "${'a'.repeat(64)}"... (258 characters)`,
     );
     expect(await messageOf('keys.updateKey', { keyId: things.keyId, name: 5 })).toBe(
-      'name must be a string of 0 to 256 characters or null, not 5',
+      'name must be a string of 0 to 256 characters or null, got 5',
     );
   });
 });
@@ -84,7 +84,7 @@ describe('a wrong time zone or address is told together with all else', () => {
     expect(await pathsOf('keys.createKey', { apiId: things.apiId, ...body })).toEqual(paths);
     expect(await pathsOf('keys.updateKey', { keyId: things.keyId, ...body })).toEqual(paths);
     expect(await messageOf('keys.updateKey', { keyId: things.keyId, ...body })).toBe(
-      'refill.timezone must be an IANA time zone such as "Europe/Berlin"; ipAllowlist[1] must be an address or a CIDR block such as 10.0.0.0/8; name must be a string of 0 to 256 characters or null, not 5',
+      'refill.timezone must be an IANA time zone such as "Europe/Berlin", got "Mars/Olympus"; ipAllowlist[1] must be an address or a CIDR block such as 10.0.0.0/8, got "x"; name must be a string of 0 to 256 characters or null, got 5',
     );
     const inside = { refill: { ...wrong.refill, amount: 0 } };
     const identity = { externalId: 'user-9', ...inside };

@@ -39,7 +39,7 @@ describe.each(LISTINGS)('%s', (method, items, prefix, fields) => {
     ];
     for (const cursor of wrong) {
       const { status, issues } = await refusedBy(service, `/v1/${method}`, { ...fields(), cursor });
-      const message = `cursor must be one that a page before has ended with, not a string of ${cursor.length} characters`;
+      const message = `cursor must be one that a page before has ended with, got ${JSON.stringify(cursor)}`;
       expect([cursor, status, issues]).toEqual([cursor, 400, [{ path: 'cursor', message }]]);
     }
   });

@@ -2,12 +2,12 @@ import { describe, expect, test } from 'bun:test';
 import * as fc from 'fast-check';
 
 import { ChunkedBody } from '../../../src/http/front/chunkedBody.ts';
-import { Held } from '../../../src/http/front/byteBuffer.ts';
-import { Store } from '../../../src/http/front/memoryBudget.ts';
+import { ByteBuffer } from '../../../src/http/front/byteBuffer.ts';
+import { MemoryBudget } from '../../../src/http/front/memoryBudget.ts';
 
 /** Reads what comes in these pieces: the body, what is left behind it, or null where more has to come. */
 function read(pieces: readonly string[], maxBytes = 100): { body: string; rest: string; isTooLong: boolean } | null {
-  const [body, from] = [new ChunkedBody(maxBytes, new Store()), new Held(new Store())];
+  const [body, from] = [new ChunkedBody(maxBytes, new MemoryBudget()), new ByteBuffer(new MemoryBudget())];
   let isDone = false;
   for (const piece of pieces) {
     if (piece !== '') from.add(Buffer.from(piece, 'latin1'));
@@ -76,7 +76,7 @@ describe('a chunked body', () => {
   });
 
   test('in very short chunks is refused early, and no byte behind that is read', () => {
-    const [body, from] = [new ChunkedBody(1 << 22, new Store()), new Held(new Store())];
+    const [body, from] = [new ChunkedBody(1 << 22, new MemoryBudget()), new ByteBuffer(new MemoryBudget())];
     from.add(Buffer.from('1\r\na\r\n'.repeat(100_000)));
     expect(() => body.read(from)).toThrow(expect.objectContaining({ code: 'BAD_REQUEST' }) as Error);
     // 5 bytes of framing for each byte: past 16 KiB and twice the data with the size of chunk 5462.
@@ -96,14 +96,14 @@ describe('a chunked body', () => {
     else expect(taken).toThrow('too many short chunks');
   });
 
-  test('gives back what it takes of the store', () => {
-    const store = new Store(1 << 21);
-    const [body, from] = [new ChunkedBody(1 << 21, store), new Held(new Store())];
+  test('gives back what it takes from the memory budget', () => {
+    const memory = new MemoryBudget(1 << 21);
+    const [body, from] = [new ChunkedBody(1 << 20, memory), new ByteBuffer(new MemoryBudget())];
     from.add(Buffer.from(`80000\r\n${'a'.repeat(500_000)}`));
     expect([body.read(from), body.keep()]).toEqual([false, true]);
-    expect(store.left).toBeLessThan((1 << 21) - 400_000);
+    expect(memory.left).toBeLessThan((1 << 21) - 400_000);
     body.clear();
-    expect(store.left).toBe(1 << 21);
+    expect(memory.left).toBe(1 << 21);
   });
 
   test('of any content, in any chunks and any pieces, is what was sent', () => {

@@ -1,13 +1,13 @@
 import { expect, test } from 'bun:test';
 
-import { TURN_MS, Turns } from '../../../src/http/front/fairTurns.ts';
+import { TURN_MS, FairTurns } from '../../../src/http/front/fairTurns.ts';
 
 /** Clients that have so many requests, each of which takes so long; and the passes of an event loop. */
 class Loop {
   nowMs = 0;
   readonly done: string[] = [];
   readonly #next: (() => void)[] = [];
-  readonly turns = new Turns(
+  readonly turns = new FairTurns(
     () => this.nowMs,
     (work) => this.#next.push(work),
   );

@@ -1,9 +1,10 @@
-import { AnswerHeads } from '../../../src/http/front/responseHead.ts';
-import { Connection, type FrontParts, type Socket } from '../../../src/http/front/connection.ts';
-import { Store } from '../../../src/http/front/memoryBudget.ts';
-import { Turns } from '../../../src/http/front/fairTurns.ts';
+import { UNKNOWN_KEY } from '../../../src/engine/verify/verdict.ts';
+import { ResponseHeads } from '../../../src/http/front/responseHead.ts';
+import { Connection, type FrontContext, type Socket } from '../../../src/http/front/connection.ts';
+import { MemoryBudget } from '../../../src/http/front/memoryBudget.ts';
+import { FairTurns } from '../../../src/http/front/fairTurns.ts';
 
-export const STORE_BYTES = 1 << 20;
+export const BUDGET_BYTES = 1 << 20;
 
 /** A client's end that takes as much as it is told to, and notes what is done with it. */
 export class FakeSocket implements Socket {
@@ -46,46 +47,49 @@ export class FakeSocket implements Socket {
 }
 
 /** One connection, on a clock and an event loop that the test moves. */
-export class World {
+export class ConnectionSetup {
   nowMs = 0;
   /** Targets that were asked for, and the bodies that came with them. */
   readonly asked: string[] = [];
   readonly bodies: number[] = [];
   readonly responses: number[] = [];
   readonly socket = new FakeSocket();
-  readonly store: Store;
+  readonly memory: MemoryBudget;
   readonly connection: Connection;
   readonly #passes: (() => void)[] = [];
   /** What general requests are answered, each when it is called. */
   readonly waiting: ((response: Response) => void)[] = [];
 
-  constructor(answer: ((world: World) => Response) | null = null, verifyMs = 0, store = new Store(STORE_BYTES)) {
-    this.store = store;
-    const parts: FrontParts = {
-      verification: {
-        ask: () => {
-          this.asked.push('verify');
-          this.nowMs += verifyMs;
-          return { text: '{}', bytes: 2, headerLines: '' };
-        },
-        fail: (failure) => new Response(String((failure as { code?: string }).code), { status: 400 }),
+  constructor(
+    answer: ((setup: ConnectionSetup) => Response) | null = null,
+    verifyMs = 0,
+    memory = new MemoryBudget(BUDGET_BYTES),
+  ) {
+    this.memory = memory;
+    const context: FrontContext = {
+      verify: () => {
+        this.asked.push('verify');
+        this.nowMs += verifyMs;
+        return UNKNOWN_KEY;
       },
+      verdicts: { text: () => '{}', bytes: () => 2, headers: () => null },
+      answerFailure: (failure) => new Response(String((failure as { code?: string }).code), { status: 400 }),
       handle: async (request) => {
         this.asked.push(new URL(request.url).pathname);
         this.bodies.push((await request.bytes()).length);
         return answer === null ? new Promise((resolve) => this.waiting.push(resolve)) : answer(this);
       },
-      maxBodyBytes: () => STORE_BYTES * 2,
-      heads: new AnswerHeads(() => 0),
+      maxBodyBytes: () => BUDGET_BYTES * 2,
+      heads: new ResponseHeads(() => 0),
       responded: (status) => this.responses.push(status),
       hasCors: false,
-      turns: new Turns(
+      turns: new FairTurns(
         () => this.nowMs,
         (work) => this.#passes.push(work),
       ),
-      store: this.store,
+      memory: this.memory,
     };
-    this.connection = new Connection(parts, this.socket);
+    this.connection = new Connection(context, this.socket);
     this.socket.look();
   }
 

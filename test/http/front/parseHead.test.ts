@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test';
 
 import { ERRORS } from '../../../src/core/errors.ts';
-import { AnswerHeads } from '../../../src/http/front/responseHead.ts';
-import { readHead } from '../../../src/http/front/parseHead.ts';
+import { ResponseHeads } from '../../../src/http/front/responseHead.ts';
+import { parseHead } from '../../../src/http/front/parseHead.ts';
 
 const lines = (...all: string[]): string => all.join('\r\n');
 const START = 'POST /v1/keys.verifyKey HTTP/1.1';
@@ -18,7 +18,7 @@ describe('a head of the usual shape', () => {
       'X-Empty:',
       'Connection: Keep-Alive',
     );
-    const head = readHead(text);
+    const head = parseHead(text);
     expect(head).toMatchObject({ method: 'POST', target: '/v1/keys.verifyKey', bodyBytes: 42, isLast: false });
     expect(head.headers.get('content-type')).toBe('application/json');
     expect(head.headers.get('x-empty')).toBe('');
@@ -27,7 +27,7 @@ describe('a head of the usual shape', () => {
   });
 
   test('a header that was sent several times is one with commas, as in Headers', () => {
-    const head = readHead(lines(START, 'Host: a', 'X-Forwarded-For: 1.1.1.1', 'x-forwarded-for: 2.2.2.2'));
+    const head = parseHead(lines(START, 'Host: a', 'X-Forwarded-For: 1.1.1.1', 'x-forwarded-for: 2.2.2.2'));
     expect(head.headers.get('x-forwarded-for')).toBe('1.1.1.1, 2.2.2.2');
     expect(head.headers.toHeaders().get('x-forwarded-for')).toBe('1.1.1.1, 2.2.2.2');
   });
@@ -37,11 +37,11 @@ describe('a head of the usual shape', () => {
     ['GET /v1/apis.listKeys?apiId=api_1&search=a%20b+c HTTP/1.1', '/v1/apis.listKeys?apiId=api_1&search=a%20b+c'],
     ['POST //v1/keys.verifyKey?pretty HTTP/1.1', '//v1/keys.verifyKey?pretty'],
   ])('%s', (start, target) => {
-    expect(readHead(lines(start, 'Host: a'))).toMatchObject({ target, bodyBytes: 0 });
+    expect(parseHead(lines(start, 'Host: a'))).toMatchObject({ target, bodyBytes: 0 });
   });
 
   test('the connection ends with it where the client says so', () => {
-    expect(readHead(lines(START, 'Host: a', 'Connection: close')).isLast).toBe(true);
+    expect(parseHead(lines(START, 'Host: a', 'Connection: close')).isLast).toBe(true);
   });
 });
 
@@ -76,18 +76,18 @@ describe('what else HTTP allows', () => {
     ['a Host that is an address', lines(START, 'Host: [::ffff:1.2.3.4]:'), { isLast: false }],
     ['199 headers', lines(START, HOST, ...Array.from({ length: 198 }, (_, i) => `X-${i}: a`)), { isLast: false }],
   ])('%s', (_name, text, expected) => {
-    expect(readHead(text)).toMatchObject(expected);
+    expect(parseHead(text)).toMatchObject(expected);
   });
 
   test('a value is taken as it is but for the blanks around it', () => {
-    const head = readHead(lines(START, HOST, 'X-A: \t \xa0a  b\xe9\xa0\t '));
+    const head = parseHead(lines(START, HOST, 'X-A: \t \xa0a  b\xe9\xa0\t '));
     expect(head.headers.get('x-a')).toBe('\xa0a  b\xe9\xa0');
   });
 
   test('very many blanks in a value take no longer than as many letters', () => {
     const value = `a${' '.repeat(16_000)}b`;
-    for (let i = 0; i < 1000; i++) readHead(lines(START, HOST, `X-A: ${value}`));
-    expect(readHead(lines(START, HOST, `X-A: ${value}`)).headers.get('x-a')).toBe(value);
+    for (let i = 0; i < 1000; i++) parseHead(lines(START, HOST, `X-A: ${value}`));
+    expect(parseHead(lines(START, HOST, `X-A: ${value}`)).headers.get('x-a')).toBe(value);
   });
 });
 
@@ -136,7 +136,7 @@ describe('whatever could be read in two ways, or not at all, is refused', () => 
     ['a name that is no ASCII', lines(START, HOST, '\xe9: a')],
     ['an empty line before it', lines('', START, HOST)],
   ])('%s', (_name, text) => {
-    expect(() => readHead(text)).toThrow(expect.objectContaining({ code: 'BAD_REQUEST' }) as Error);
+    expect(() => parseHead(text)).toThrow(expect.objectContaining({ code: 'BAD_REQUEST' }) as Error);
   });
 
   test.each([
@@ -148,21 +148,21 @@ describe('whatever could be read in two ways, or not at all, is refused', () => 
       'HEADERS_TOO_LARGE',
     ],
   ])('%s', (_name, text, code) => {
-    expect(() => readHead(text)).toThrow(expect.objectContaining({ code }) as Error);
+    expect(() => parseHead(text)).toThrow(expect.objectContaining({ code }) as Error);
   });
 });
 
 describe('the head of an answer', () => {
   let nowMs = Date.parse('2026-03-15T12:00:00.999Z');
-  const heads = new AnswerHeads(() => nowMs);
+  const heads = new ResponseHeads(() => nowMs);
 
   test('has the date of its second, a length, and the given headers', () => {
-    const shown = heads.ofVerdict('ratelimit: "a";r=1;t=2\r\n', 12, false);
+    const shown = heads.ofVerdict([['ratelimit', '"a";r=1;t=2']], 12, false);
     expect(shown).toBe(
       'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nDate: Sun, 15 Mar 2026 12:00:00 GMT\r\nratelimit: "a";r=1;t=2\r\nContent-Length: 12\r\n\r\n',
     );
     nowMs += 1;
-    expect(heads.ofVerdict('', 0, true)).toContain('Date: Sun, 15 Mar 2026 12:00:01 GMT\r\nConnection: close\r\n');
+    expect(heads.ofVerdict(null, 0, true)).toContain('Date: Sun, 15 Mar 2026 12:00:01 GMT\r\nConnection: close\r\n');
     expect(heads.of(404, new Headers({ 'x-a': 'b' }), 3, false)).toBe(
       'HTTP/1.1 404 Not Found\r\nDate: Sun, 15 Mar 2026 12:00:01 GMT\r\nx-a: b\r\nContent-Length: 3\r\n\r\n',
     );

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import * as fc from 'fast-check';
 
-import { STORE_BYTES, World } from './fakeConnection.ts';
+import { BUDGET_BYTES, ConnectionSetup } from './fakeConnection.ts';
 
 /** Parts of requests, whole and broken, put together in any order. */
 const LINES = [
@@ -34,15 +34,15 @@ const WHOLE = [
 
 /** What is asked and answered when the bytes come in these pieces, and the client then ends its side. */
 async function outcome(pieces: readonly string[]): Promise<object> {
-  const world = new World(() => new Response('x'));
+  const setup = new ConnectionSetup(() => new Response('x'));
   for (const piece of pieces) {
-    if (piece !== '') world.send(piece);
-    await world.settle();
+    if (piece !== '') setup.send(piece);
+    await setup.settle();
   }
-  world.connection.ended();
-  await world.settle();
-  const { asked, bodies, responses, socket, store } = world;
-  expect([store.left, world.connection.isInFlight]).toEqual([STORE_BYTES, false]);
+  setup.connection.ended();
+  await setup.settle();
+  const { asked, bodies, responses, socket, memory } = setup;
+  expect([memory.left, setup.connection.isInFlight]).toEqual([BUDGET_BYTES, false]);
   expect(socket.look().at(-1)).toBe('end');
   return { asked, bodies, responses, written: socket.written };
 }

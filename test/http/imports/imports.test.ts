@@ -374,14 +374,14 @@ describe('migrations.createKeys refuses and stores nothing', () => {
   });
 
   test.each([
-    ['no item', [], 'The body must be a list of 1 to 100 items, not a list of 0 items'],
+    ['no item', [], 'The body must be a list of 1 to 100 items, got a list of 0 items'],
     [
       '101 items',
       Array.from({ length: 101 }, () => ({})),
-      'The body must be a list of 1 to 100 items, not a list of 101',
+      'The body must be a list of 1 to 100 items, got a list of 101',
     ],
-    ['an object', {}, 'The body must be a list of 1 to 100 items, not an object'],
-    ['an item that is none', ['x'], '[0] must be an object, not a string of 1 characters'],
+    ['an object', {}, 'The body must be a list of 1 to 100 items, got an object'],
+    ['an item that is none', ['x'], '[0] must be an object, got a string of 1 character (not shown)'],
   ])('a body with %s', async (_name, body, message) => {
     const answer = await refused(body);
     expect(answer.status).toBe(400);

@@ -73,31 +73,32 @@ describe('createPermission', () => {
     expect(await list()).toHaveLength(1);
   });
 
-  const TEXT = 'characters, not';
+  const TEXT = 'characters, got';
+  const cut = (letter: string) => `"${letter.repeat(64)}"... (513 characters)`;
 
   test.each([
     ['no name', {}, 'name', 'name is missing'],
-    ['an empty name', { name: '' }, 'name', `name must be a string of 1 to 512 ${TEXT} an empty string`],
+    ['an empty name', { name: '' }, 'name', `name must be a string of 1 to 512 ${TEXT} ""`],
     [
       'a name of 513 characters',
       { name: 'n'.repeat(513) },
       'name',
-      `name must be a string of 1 to 512 ${TEXT} a string of 513 characters`,
+      `name must be a string of 1 to 512 ${TEXT} ${cut('n')}`,
     ],
-    ['a name with NUL', { name: 'a\0' }, 'name', 'name must not hold NUL or half characters'],
+    ['a name with NUL', { name: 'a\0' }, 'name', 'name must not hold NUL or half characters, got "a\\u0000"'],
     ['a name that is a number', { name: 1 }, 'name', `name must be a string of 1 to 512 ${TEXT} 1`],
-    ['an empty slug', { name: 'a', slug: '' }, 'slug', `slug must be a string of 1 to 512 ${TEXT} an empty string`],
+    ['an empty slug', { name: 'a', slug: '' }, 'slug', `slug must be a string of 1 to 512 ${TEXT} ""`],
     [
       'a slug of 513 characters',
       { name: 'a', slug: 's'.repeat(513) },
       'slug',
-      `slug must be a string of 1 to 512 ${TEXT} a string of 513 characters`,
+      `slug must be a string of 1 to 512 ${TEXT} ${cut('s')}`,
     ],
     [
       'a description of 513 characters',
       { name: 'a', description: 'd'.repeat(513) },
       'description',
-      `description must be a string of 0 to 512 ${TEXT} a string of 513 characters`,
+      `description must be a string of 0 to 512 ${TEXT} ${cut('d')}`,
     ],
     [
       'a description that is null',

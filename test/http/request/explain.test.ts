@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test';
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 
+import { makeSecret } from '../../../src/core/secret.ts';
 import { explain } from '../../../src/http/request/explain.ts';
 import {
   Count,
@@ -13,6 +14,7 @@ import {
   Refill,
   strict,
 } from '../../../src/http/shapes/schemas.ts';
+import { VerifyBody } from '../../../src/http/verify/verifyBody.ts';
 
 const schema = strict({
   name: Name,
@@ -30,42 +32,36 @@ const messages = (value: unknown) => explain(schema, value).map(({ message }) =>
 describe('explain', () => {
   test.each([
     [{}, ['name is missing']],
-    [null, ['The body must be an object, not null']],
-    [[], ['The body must be an object, not a list of 0 items']],
-    ['secret', ['The body must be an object, not a string of 6 characters']],
-    [{ name: 5 }, ['name must be a string of 1 to 256 characters, not 5']],
-    [{ name: '' }, ['name must be a string of 1 to 256 characters, not an empty string']],
-    [{ name: 'x', remaining: -1 }, ['remaining must be a whole number from 0 to 9007199254740991 or null, not -1']],
-    [{ name: 'x', remaining: 1.5 }, ['remaining must be a whole number from 0 to 9007199254740991 or null, not 1.5']],
-    [
-      { name: 'x', remaining: '5' },
-      ['remaining must be a whole number from 0 to 9007199254740991 or null, not a string of 1 characters'],
-    ],
+    [null, ['The body must be an object, got null']],
+    [[], ['The body must be an object, got a list of 0 items']],
+    ['secret', ['The body must be an object, got a string of 6 characters (not shown)']],
+    [{ name: 5 }, ['name must be a string of 1 to 256 characters, got 5']],
+    [{ name: '' }, ['name must be a string of 1 to 256 characters, got ""']],
+    [{ name: 'x', remaining: -1 }, ['remaining must be a whole number from 0 to 9007199254740991 or null, got -1']],
+    [{ name: 'x', remaining: 1.5 }, ['remaining must be a whole number from 0 to 9007199254740991 or null, got 1.5']],
+    [{ name: 'x', remaining: '5' }, ['remaining must be a whole number from 0 to 9007199254740991 or null, got "5"']],
     [
       { name: 'x', remaining: Infinity },
-      ['remaining must be a whole number from 0 to 9007199254740991 or null, not a number too large'],
+      ['remaining must be a whole number from 0 to 9007199254740991 or null, got a number that is too large'],
     ],
     [
       { name: 'x', remaining: 2 ** 53 },
-      ['remaining must be a whole number from 0 to 9007199254740991 or null, not 9007199254740992'],
+      ['remaining must be a whole number from 0 to 9007199254740991 or null, got 9007199254740992'],
     ],
-    [{ name: 'x', enabled: 'yes' }, ['enabled must be true or false, not a string of 3 characters']],
-    [{ name: 'x', window: 999 }, ['window must be a whole number from 1000 to 31622400000, not 999']],
-    [
-      { name: 'x', prefix: 'a b' },
-      ['prefix must be 1 to 16 of the characters A-Z a-z 0-9 _ . -, not a string of 3 characters'],
-    ],
+    [{ name: 'x', enabled: 'yes' }, ['enabled must be true or false, got "yes"']],
+    [{ name: 'x', window: 999 }, ['window must be a whole number from 1000 to 31622400000, got 999']],
+    [{ name: 'x', prefix: 'a b' }, ['prefix must be 1 to 16 of the characters A-Z a-z 0-9 _ . -, got "a b"']],
     [{ name: 'x', remainign: 1 }, ['unknown field `remainign`, did you mean `remaining`?']],
     [{ name: 'x', colour: 1 }, ['unknown field `colour`']],
     [
       { name: 'x', refill: { interval: 'weekly', amount: 0 } },
       [
-        'refill.interval must be one of "daily", "monthly", not a string of 6 characters',
-        'refill.amount must be a whole number from 1 to 9007199254740991, not 0',
+        'refill.interval must be one of "daily", "monthly", got "weekly"',
+        'refill.amount must be a whole number from 1 to 9007199254740991, got 0',
       ],
     ],
-    [{ name: 'x', refill: 5 }, ['refill must be an object or null, not 5']],
-    [{ name: 'x', ratelimits: {} }, ['ratelimits must be a list of 0 to 50 items, not an object']],
+    [{ name: 'x', refill: 5 }, ['refill must be an object or null, got 5']],
+    [{ name: 'x', ratelimits: {} }, ['ratelimits must be a list of 0 to 50 items, got an object']],
     [
       {
         name: 'x',
@@ -105,10 +101,59 @@ describe('explain', () => {
     expect(explain(schema, { name: 'x', ...many }).length).toBe(20);
   });
 
-  test('no value is repeated: it may be a secret', () => {
+  test('what was sent is shown, cut at 64 characters', () => {
+    expect(messages({ name: 'y'.repeat(257), enabled: 'a"b\n' })).toEqual([
+      `name must be a string of 1 to 256 characters, got "${'y'.repeat(64)}"... (257 characters)`,
+      'enabled must be true or false, got "a\\"b\\n"',
+    ]);
+    const long = messages({ name: 'y'.repeat(4_000_000) })[0];
+    expect(long).toEndWith(`got "${'y'.repeat(64)}"... (more than 10000 characters)`);
+  });
+
+  test('a text with the checksum of a secret is never shown', () => {
+    const secret = makeSecret('root', new Uint8Array(16).fill(7));
+    expect(messages({ name: 'x', enabled: secret, prefix: secret })).toEqual([
+      'enabled must be true or false, got (a secret)',
+      'prefix must be 1 to 16 of the characters A-Z a-z 0-9 _ . -, got (a secret)',
+    ]);
+  });
+
+  test('what stands where a secret belongs is never shown', () => {
     const secret = 'sk_VERYSECRET';
-    const value = { name: 5, enabled: secret, prefix: `${secret} ${secret}`, refill: secret, ratelimits: [secret] };
-    expect(JSON.stringify(explain(schema, value))).not.toContain('VERYSECRET');
+    const wrong = strict({
+      key: Type.Integer(),
+      plaintext: Type.Integer(),
+      start: Type.Integer(),
+      hash: strict({ value: Type.Integer(), variant: Type.Literal('sha256_base64') }),
+      keys: Type.Array(strict({ key: Type.Integer() })),
+    });
+    const issues = [
+      ...explain(wrong, {
+        key: secret,
+        plaintext: secret,
+        start: secret,
+        hash: { value: secret, variant: secret },
+        keys: [secret, { key: secret }],
+      }),
+      ...explain(wrong, { key: 1, plaintext: 1, start: 1, hash: secret, keys: secret }),
+      ...explain(wrong, secret),
+      ...explain(Type.Array(wrong), [secret]),
+    ];
+    expect(explain(VerifyBody, { key: 5 })[0]?.message).toEndWith('got a number (not shown)');
+    expect(issues.map(({ path }) => path)).toEqual([
+      'key',
+      'plaintext',
+      'start',
+      'hash.value',
+      'hash.variant',
+      'keys[0]',
+      'keys[1].key',
+      'hash',
+      'keys',
+      '',
+      '[0]',
+    ]);
+    for (const { message } of issues) expect(message).toEndWith('got a string of 13 characters (not shown)');
   });
 
   test('an unknown name is cut at 64 characters', () => {
@@ -135,7 +180,7 @@ describe('explain', () => {
       '[0].name',
       ...Array.from({ length: 19 }, (_, j) => `[0].unknown${j}`),
     ]);
-    expect(looked).toEqual(['entry 0']);
+    expect([...new Set(looked)]).toEqual(['entry 0']);
   });
 
   test('a choice is left at its first problem', () => {
@@ -151,15 +196,15 @@ describe('explain', () => {
     );
     const issues = explain(orNull(Type.Array(Type.Integer(), { maxItems: 1000 })), list);
     expect(issues.length).toBe(20);
-    // Once for the choice, then twice for each problem that is told.
     expect(Math.max(...looked)).toBe(19);
-    expect(looked.length).toBe(2 + 2 * 20);
+    // Once for the choice, then twice for each problem that is told.
+    expect(looked.filter((i) => i > 0).length).toBe(2 * 19);
   });
 
   test('lengths are told in characters, of half ones too', () => {
-    const told = (text: string) => messages({ name: text })[0]?.match(/not (.*)$/)?.[1];
-    expect(told('😀'.repeat(257))).toBe('a string of 257 characters');
-    expect(told(`${'\ud800'.repeat(200)}${'\udc00'.repeat(200)}`)).toBe('a string of 399 characters');
+    const told = (text: string) => /\((\d+) characters\)$/.exec(messages({ name: text })[0] ?? '')?.[1];
+    expect(told('😀'.repeat(257))).toBe('257');
+    expect(told(`${'\ud800'.repeat(200)}${'\udc00'.repeat(200)}`)).toBe('399');
     expect(messages({ name: '😀'.repeat(256) })).toEqual([]);
   });
 });

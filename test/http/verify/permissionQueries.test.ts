@@ -55,14 +55,14 @@ describe('a query', () => {
     [{ and: ['a', { or: [null] }] }, `${AT}.and[1]`, `${AT}.and[1] ${NOTHING}`],
     [{ or: ['a', null, { and: [] }] }, `${AT}.or[2]`, `${AT}.or[2] ${NOTHING}`],
     [{ and: [{ or: [null, { and: [] }] }] }, `${AT}.and[0].or[1]`, `${AT}.and[0].or[1] ${NOTHING}`],
-    [{ and: ['a', 1] }, `${AT}.and[1]`, `${AT}.and[1] ${RULE}`],
-    [{ and: ['a', ''] }, `${AT}.and[1]`, `${AT}.and[1] ${RULE}`],
-    [{ or: [{ and: ['a'], or: ['b'] }] }, `${AT}.or[0]`, `${AT}.or[0] ${RULE}`],
-    [{ or: [{ not: ['a'] }] }, `${AT}.or[0]`, `${AT}.or[0] ${RULE}`],
-    [{ or: [{ and: 'a' }] }, `${AT}.or[0]`, `${AT}.or[0] ${RULE}`],
-    [{ or: [['a']] }, `${AT}.or[0]`, `${AT}.or[0] ${RULE}`],
-    [{ or: [{}] }, `${AT}.or[0]`, `${AT}.or[0] ${RULE}`],
-    [{ or: ['n'.repeat(513)] }, `${AT}.or[0]`, `${AT}.or[0] ${RULE}`],
+    [{ and: ['a', 1] }, `${AT}.and[1]`, `${AT}.and[1] ${RULE}, got 1`],
+    [{ and: ['a', ''] }, `${AT}.and[1]`, `${AT}.and[1] ${RULE}, got ""`],
+    [{ or: [{ and: ['a'], or: ['b'] }] }, `${AT}.or[0]`, `${AT}.or[0] ${RULE}, got an object`],
+    [{ or: [{ not: ['a'] }] }, `${AT}.or[0]`, `${AT}.or[0] ${RULE}, got an object`],
+    [{ or: [{ and: 'a' }] }, `${AT}.or[0]`, `${AT}.or[0] ${RULE}, got an object`],
+    [{ or: [['a']] }, `${AT}.or[0]`, `${AT}.or[0] ${RULE}, got a list of 1 item`],
+    [{ or: [{}] }, `${AT}.or[0]`, `${AT}.or[0] ${RULE}, got an object`],
+    [{ or: ['n'.repeat(513)] }, `${AT}.or[0]`, `${AT}.or[0] ${RULE}, got "${'n'.repeat(64)}"... (513 characters)`],
   ])('%j is a 400 that says where, and takes nothing', async (query, path, message) => {
     const { key, keyId } = await service.createKey({ permissions: ['a'], remaining: 5 });
     const answer = await service.call('/v1/keys.verifyKey', { key, ...asking(query) }, { rootKey: null });

@@ -182,12 +182,12 @@ describe('a key that no key can be', () => {
   });
 
   test.each([
-    ['empty', { key: '' }, 'key must be a string of at least 1 characters, not an empty string'],
+    ['empty', { key: '' }, 'key must be a string of at least 1 character, got ""'],
     ['absent', {}, 'key is missing'],
-    ['null', { key: null }, 'key must be a string of at least 1 characters, not null'],
-    ['a number', { key: 5 }, 'key must be a string of at least 1 characters, not 5'],
-    ['a list', { key: ['a'] }, 'key must be a string of at least 1 characters, not a list of 1 items'],
-    ['an object', { key: {} }, 'key must be a string of at least 1 characters, not an object'],
+    ['null', { key: null }, 'key must be a string of at least 1 character, got null'],
+    ['a number', { key: 5 }, 'key must be a string of at least 1 character, got a number (not shown)'],
+    ['a list', { key: ['a'] }, 'key must be a string of at least 1 character, got a list of 1 item'],
+    ['an object', { key: {} }, 'key must be a string of at least 1 character, got an object'],
   ])('%s is a 400', async (_name, body, message) => {
     const answer = await ask(body);
     expect([answer.status, answer.body.error.code, answer.body.error.message]).toEqual([400, 'BAD_REQUEST', message]);

@@ -1,0 +1,27 @@
+import { answerFailure } from '../answer/answerFailure.ts';
+import { makeHandler } from '../app.ts';
+import { maxBodyBytesOf } from '../request/bodyBounds.ts';
+import type { Service } from '../service.ts';
+import { makeVerdictWriter } from '../verify/verdictWriter.ts';
+import { verify } from '../verify/verify.ts';
+import type { FrontContext } from './connection.ts';
+import { FairTurns } from './fairTurns.ts';
+import { MemoryBudget } from './memoryBudget.ts';
+import { ResponseHeads } from './responseHead.ts';
+
+/** What all connections of one front share. */
+export function makeFrontContext(service: Service): FrontContext {
+  const { config, engine } = service;
+  return {
+    verify: (asking, body) => verify(service, asking, body),
+    verdicts: makeVerdictWriter(service),
+    handle: makeHandler(service),
+    answerFailure: (failure, request) => answerFailure(service, failure, request),
+    maxBodyBytes: maxBodyBytesOf,
+    heads: new ResponseHeads(() => engine.system.nowMs()),
+    responded: (status) => service.metrics.responded(status),
+    hasCors: config.corsOrigins !== null,
+    turns: new FairTurns(service.monotonicMs),
+    memory: new MemoryBudget(),
+  };
+}

@@ -1,0 +1,48 @@
+import type { Address } from '../../core/address.ts';
+import { AppError } from '../../core/errors.ts';
+import { holdsRight, holdsRightSomewhere } from '../../core/rights.ts';
+import type { Caller, VerifyRequest } from '../../engine/verify/request.ts';
+import type { Asking, Service } from '../service.ts';
+
+type RootKey = Awaited<ReturnType<Service['engine']['rootKeyAccess']['authenticate']>>['rootKey'];
+
+/** Who asks for a verification. One request has one asker, also when it verifies many keys. */
+export class Asker implements Caller {
+  /** Apis whose keys the asker may verify; null = all. */
+  readonly mayVerify: VerifyRequest['mayVerify'];
+  readonly asking: Asking;
+  readonly #service: Service;
+  readonly #rootKey: RootKey | null;
+
+  constructor(service: Service, asking: Asking, rootKey: RootKey | null) {
+    this.#service = service;
+    this.asking = asking;
+    this.#rootKey = rootKey;
+    this.mayVerify = rootKey === null ? null : (apiId) => holdsRight(rootKey.rights, 'api.verify_key', apiId);
+  }
+
+  address(): Address | null {
+    return this.#service.addressOf(this.asking);
+  }
+
+  /** Counts verifications against the quota of the root key. Throws when they are too many for this second. */
+  take(count: number): void {
+    if (this.#rootKey === null) return;
+    const { verificationQuota, storage } = this.#service.engine;
+    verificationQuota.take(this.#rootKey.id, count, storage.ledger.nowMs());
+  }
+}
+
+/** The one place that decides who may verify (KEYSTILE_VERIFY_AUTH). It answers at once where everyone may. */
+export function authenticateAsker(service: Service, asking: Asking): Asker | PromiseLike<Asker> {
+  return service.config.verifyAuth === 'open' ? new Asker(service, asking, null) : authenticate(service, asking);
+}
+
+async function authenticate(service: Service, asking: Asking): Promise<Asker> {
+  const { rootKeyAccess, storage } = service.engine;
+  const { rootKey } = await rootKeyAccess.authenticate(service.rootDigests(asking.headers), storage.ledger.nowMs());
+  if (!holdsRightSomewhere(rootKey.rights, 'api.verify_key')) {
+    throw new AppError('INSUFFICIENT_PERMISSIONS', 'This root key lacks the right api.*.verify_key.');
+  }
+  return new Asker(service, asking, rootKey);
+}

@@ -1,0 +1,37 @@
+import { DEFAULT_LIMIT_NAME } from '../../core/records.ts';
+import type { AppliedLimit, LimitWire } from '../../engine/verify/appliedLimits.ts';
+import type { LimitReport } from '../../engine/verify/verdict.ts';
+
+/** The limit that a verdict shows as its own: the one that refused, else the default one. */
+export function shownLimit(limits: readonly LimitReport[]): LimitReport | undefined {
+  let shown: LimitReport | undefined;
+  for (const report of limits) {
+    if (report.exceeded) return report;
+    if (shown === undefined && report.limit.name === DEFAULT_LIMIT_NAME) shown = report;
+  }
+  return shown;
+}
+
+/** The texts of a limit. Keys share their limits, so these are made once for each limit and kept with it. */
+export function wireOf(limit: AppliedLimit): LimitWire {
+  return (limit.wire ??= makeWire(limit));
+}
+
+function makeWire({ name, limit, durationMs, async }: AppliedLimit): LimitWire {
+  const json = JSON.stringify(name);
+  // A structured header is ASCII only: other characters are replaced.
+  const quoted = `"${name.replaceAll(/[^\x20-\x7e]/g, '?').replaceAll(/["\\]/g, '\\$&')}"`;
+  return {
+    ownHead: `,"ratelimit":{"limit":${limit},"remaining":`,
+    itemHead: `{"name":${json},"limit":${limit},"remaining":`,
+    keptEnd: `,"async":${async},"exceeded":false}`,
+    exceededEnd: `,"async":${async},"exceeded":true}`,
+    isAscii: isAscii(json),
+    policyHeader: ['ratelimit-policy', `${quoted};q=${limit};w=${Math.ceil(durationMs / 1000)}`],
+    rateLimitHead: `${quoted};r=`,
+  };
+}
+
+export function isAscii(text: string): boolean {
+  return Buffer.byteLength(text) === text.length;
+}
