@@ -25,8 +25,13 @@ export async function runBunTest(files, { titlePattern, seed, workers = files.le
   const [junit, timings] = [join(folder, 'junit.xml'), join(folder, 'timings.json')];
   writeFileSync(timings, JSON.stringify({ version: 1, files: Object.fromEntries(files.map(guessMs)) }));
   const flags = [
-    ...['--no-env-file', '--no-install', `--preload=${fromProjectRoot('test/support/endWithLauncher.ts')}`],
-    ...[`--timeout=${TEST_TIMEOUT_MS}`, '--only-failures', '--reporter=junit', `--reporter-outfile=${junit}`],
+    '--no-env-file',
+    '--no-install',
+    '--only-failures',
+    `--preload=${fromProjectRoot('test/support/endWithLauncher.ts')}`,
+    `--timeout=${TEST_TIMEOUT_MS}`,
+    '--reporter=junit',
+    `--reporter-outfile=${junit}`,
     ...(titlePattern === undefined ? [] : [`--test-name-pattern=${titlePattern}`]),
     // The files that one worker runs share their modules, and with them one PostgreSQL.
     ...(workers === 1 ? [] : [`--parallel=${workers}`, '--no-isolate', `--timings=${timings}`]),
@@ -48,11 +53,7 @@ function guessMs(file) {
   return [file, LONGEST.test(file) ? 60_000 : 1_000 * (FOLDERS.length - FOLDERS.indexOf(groupOf(file)))];
 }
 
-/**
- * Settings of the shell must not leak into the tests, nor colours into what they compare.
- *
- * @param {number} seed
- */
+/** Settings of the shell must not leak into the tests, nor colours into what they compare. */
 function testEnvironment(seed) {
   const isKept = (name) => !/^KEYSTILE_(?!TEST_)|^FORCE_COLOR$/.test(name);
   const own = { KEYSTILE_TEST_SEED: String(seed), KEYSTILE_TEST_LAUNCHER: String(process.pid) };
@@ -76,7 +77,7 @@ function judge(files, { code, tests, seconds }, { titlePattern, seed }) {
   const pattern = new RegExp(titlePattern ?? '');
   for (const test of tests.filter(({ matchedName, isNameless }) => isNameless || pattern.test(matchedName))) {
     if (test.outcome === 'passed') groups.get(groupOf(test.file)).passed += 1;
-    else fail(test.file, test.title + (test.outcome === 'skipped' ? ' (skipped)' : ''), rerunTest(test, tests, seed));
+    else fail(test.file, test.title + (test.outcome === 'skipped' ? ' (skipped)' : ''), rerunTest(test, seed));
   }
   for (const file of files) {
     if (seconds.has(file)) groups.get(groupOf(file)).seconds += seconds.get(file);

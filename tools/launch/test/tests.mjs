@@ -21,11 +21,10 @@ export async function runTests(commandArguments) {
   const seed = chooseSeed();
   const sideBySide = files.filter((file) => groupOf(file) !== 'alone');
   const alone = files.filter((file) => groupOf(file) === 'alone');
-  const results = [
-    ...(checks ? [await runChecks().then(unlessInterrupted)] : []),
-    ...(sideBySide.length > 0 ? [await runBunTest(sideBySide, { titlePattern, seed }).then(unlessInterrupted)] : []),
-    ...(alone.length > 0 ? [await runBunTest(alone, { titlePattern, seed, workers: 1 }).then(unlessInterrupted)] : []),
-  ];
+  const results = [];
+  if (checks) results.push(unlessInterrupted(await runChecks()));
+  if (sideBySide.length > 0) results.push(unlessInterrupted(await runBunTest(sideBySide, { titlePattern, seed })));
+  if (alone.length > 0) results.push(unlessInterrupted(await runBunTest(alone, { titlePattern, seed, workers: 1 })));
   const failures = results.flatMap((result) => result.failures);
   for (const { title, rerun } of failures) console.log(`FAILED ${title}\n  run it alone: ${rerun}\n`);
   const passed = printGroups(new Map(results.flatMap((result) => [...result.groups])), failures);
