@@ -68,7 +68,7 @@ export class RecordingApp {
     verdicts: {
       text: () => '{}',
       bytes: () => 2,
-      headers: ({ atMs }) => [[PLACE_HEADER, String(atMs)]],
+      headerLines: ({ atMs }) => `${PLACE_HEADER}: ${atMs}\r\n`,
     },
     answerFailure: (failure) => refusal(failure instanceof AppError ? ERRORS[failure.code].status : 500),
   };

@@ -37,10 +37,12 @@ export interface LimitWire {
   readonly keptEnd: string;
   readonly exceededEnd: string;
   readonly isAscii: boolean;
-  /** The header that says what is granted. */
-  readonly policyHeader: readonly [name: string, value: string];
+  /** The value of the header that says what is granted. */
+  readonly policy: string;
   /** The value of the header that says what is left, up to the number. */
   readonly rateLimitHead: string;
+  /** Both headers as lines, up to that number. */
+  readonly linesHead: string;
 }
 
 const NONE: readonly AppliedLimit[] = [];

@@ -158,7 +158,7 @@ export class Responder {
     const { verdicts, heads } = this.#context;
     const text = verdicts.text(verdict);
     const bytes = verdicts.bytes(verdict, text);
-    const head = heads.ofVerdict(verdicts.headers(verdict), bytes, isLast);
+    const head = heads.ofVerdict(verdicts.headerLines(verdict), bytes, isLast);
     this.#context.responded(OK);
     this.#send(head + text, head.length + bytes);
   }

@@ -44,12 +44,10 @@ export class ResponseHeads {
     this.#nowMs = nowMs;
   }
 
-  /** Of a verdict, which is always JSON with status 200. */
-  ofVerdict(headers: readonly HeaderPair[] | null, bodyBytes: number, isLast: boolean): string {
+  /** The head of a verdict, which is always JSON with status 200. */
+  ofVerdict(headerLines: string, bodyBytes: number, isLast: boolean): string {
     this.#keepDate();
-    let begun = this.#verdict;
-    if (headers !== null) for (const [name, value] of headers) begun += `${name}: ${value}\r\n`;
-    begun += isLast ? CLOSE_AND_LENGTH : LENGTH;
+    const begun = this.#verdict + headerLines + (isLast ? CLOSE_AND_LENGTH : LENGTH);
     return `${begun}${bodyBytes}\r\n\r\n`;
   }
 

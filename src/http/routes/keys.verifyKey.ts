@@ -6,7 +6,7 @@ import { IdentityObject } from '../shapes/keyObject.ts';
 import { strict } from '../shapes/schemas.ts';
 import type { Peer, Service } from '../service.ts';
 import type { HeaderPair } from '../verify/verdictHeaders.ts';
-import type { VerdictWriter } from '../verify/verdictWriter.ts';
+import type { GeneralVerdictWriter } from '../verify/verdictWriter.ts';
 import { verify } from '../verify/verify.ts';
 import { VerifyBody } from '../verify/verifyBody.ts';
 
@@ -61,7 +61,7 @@ export const verifyKey = {
 /** Answers a verification that the front does not answer by itself: a chunked body, a query, or a page of another origin. */
 export async function answerVerification(
   service: Service,
-  verdicts: VerdictWriter,
+  verdicts: GeneralVerdictWriter,
   request: Request,
   peer: Peer,
 ): Promise<Response> {
@@ -70,6 +70,6 @@ export async function answerVerification(
   const isPretty = url.includes('?') && new URL(url).searchParams.has('pretty');
   const text = verdicts.text(verdict);
   return new Response(isPretty ? JSON.stringify(JSON.parse(text), null, 2) : text, {
-    headers: [JSON_HEADER, ...(verdicts.headers(verdict) ?? [])].map(([name, value]) => [name, value]),
+    headers: [JSON_HEADER, ...verdicts.headerPairs(verdict)].map(([name, value]) => [name, value]),
   });
 }

@@ -21,14 +21,17 @@ function makeWire({ name, limit, durationMs, async }: AppliedLimit): LimitWire {
   const json = JSON.stringify(name);
   // A structured header is ASCII only: other characters are replaced.
   const quoted = `"${name.replaceAll(/[^\x20-\x7e]/g, '?').replaceAll(/["\\]/g, '\\$&')}"`;
+  const policy = `${quoted};q=${limit};w=${Math.ceil(durationMs / 1000)}`;
+  const rateLimitHead = `${quoted};r=`;
   return {
     ownHead: `,"ratelimit":{"limit":${limit},"remaining":`,
     itemHead: `{"name":${json},"limit":${limit},"remaining":`,
     keptEnd: `,"async":${async},"exceeded":false}`,
     exceededEnd: `,"async":${async},"exceeded":true}`,
     isAscii: isAscii(json),
-    policyHeader: ['ratelimit-policy', `${quoted};q=${limit};w=${Math.ceil(durationMs / 1000)}`],
-    rateLimitHead: `${quoted};r=`,
+    policy,
+    rateLimitHead,
+    linesHead: `ratelimit-policy: ${policy}\r\nratelimit: ${rateLimitHead}`,
   };
 }
 

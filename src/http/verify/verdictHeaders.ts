@@ -1,26 +1,40 @@
 import type { LimitReport, Verdict } from '../../engine/verify/verdict.ts';
 import { shownLimit, wireOf } from './limitWire.ts';
 
-/** One header of an answer. The front writes it as a line, the general handler puts it into `Headers`. */
+/** One header of an answer. */
 export type HeaderPair = readonly [name: string, value: string];
 
-const REPLAYED: HeaderPair = ['keystile-replayed', 'true'];
-
-/** The headers of a verdict beside those that every answer has; null when there are none. */
-export function verdictHeaders(verdict: Verdict, hasLimitHeaders: boolean): HeaderPair[] | null {
-  const { limits, replayed } = verdict;
-  const report = limits === null || !hasLimitHeaders ? undefined : (shownLimit(limits) ?? limits[0]);
-  if (report === undefined) return replayed ? [REPLAYED] : null;
-  const headers = limitHeaders(verdict, report);
-  if (replayed) headers.unshift(REPLAYED);
-  return headers;
+/**
+ * The headers of a verdict beside those that every answer has: Keystile-Replayed, and those of the limit that the verdict shows. IETF
+ * httpapi draft: RateLimit-Policy says what is granted, RateLimit what is left of it. The front writes them as lines, the general handler as
+ * pairs. Lines are not made from pairs: that was measured as 5 % of the work for a verification with a limit.
+ */
+export function headerLines(verdict: Verdict, hasLimitHeaders: boolean): string {
+  const { limits, replayed, code } = verdict;
+  if (limits === null && !replayed) return '';
+  const begun = replayed ? 'keystile-replayed: true\r\n' : '';
+  const report = reportOf(verdict, hasLimitHeaders);
+  if (report === undefined) return begun;
+  const seconds = secondsLeft(verdict, report);
+  const lines = `${begun}${wireOf(report.limit).linesHead}${report.remaining};t=${seconds}\r\n`;
+  return code === 'RATE_LIMITED' ? `${lines}retry-after: ${seconds}\r\n` : lines;
 }
 
-/** IETF httpapi draft: RateLimit-Policy says what is granted, RateLimit what is left of it. */
-function limitHeaders({ atMs, code }: Verdict, { limit, remaining, resetAtMs }: LimitReport): HeaderPair[] {
-  const { policyHeader, rateLimitHead } = wireOf(limit);
-  const seconds = Math.max(0, Math.ceil((resetAtMs - atMs) / 1000));
-  const headers: HeaderPair[] = [policyHeader, ['ratelimit', `${rateLimitHead}${remaining};t=${seconds}`]];
-  if (code === 'RATE_LIMITED') headers.push(['retry-after', String(seconds)]);
-  return headers;
+export function headerPairs(verdict: Verdict, hasLimitHeaders: boolean): HeaderPair[] {
+  const pairs: HeaderPair[] = verdict.replayed ? [['keystile-replayed', 'true']] : [];
+  const report = reportOf(verdict, hasLimitHeaders);
+  if (report === undefined) return pairs;
+  const { policy, rateLimitHead } = wireOf(report.limit);
+  const seconds = secondsLeft(verdict, report);
+  pairs.push(['ratelimit-policy', policy], ['ratelimit', `${rateLimitHead}${report.remaining};t=${seconds}`]);
+  if (verdict.code === 'RATE_LIMITED') pairs.push(['retry-after', String(seconds)]);
+  return pairs;
+}
+
+function reportOf({ limits }: Verdict, hasLimitHeaders: boolean): LimitReport | undefined {
+  return limits === null || !hasLimitHeaders ? undefined : (shownLimit(limits) ?? limits[0]);
+}
+
+function secondsLeft({ atMs }: Verdict, { resetAtMs }: LimitReport): number {
+  return Math.max(0, Math.ceil((resetAtMs - atMs) / 1000));
 }

@@ -1,22 +1,29 @@
 import type { Verdict } from '../../engine/verify/verdict.ts';
 import type { Service } from '../service.ts';
-import { type HeaderPair, verdictHeaders } from './verdictHeaders.ts';
+import { headerLines, type HeaderPair, headerPairs } from './verdictHeaders.ts';
 import { verdictBytes, verdictText } from './verdictText.ts';
 
-/** Gives a verdict as the front and the general handler send it. */
+/** Gives a verdict as the front sends it. */
 export interface VerdictWriter {
   /** The body, with a new request id. */
   text(verdict: Verdict): string;
   /** How many bytes this body has. */
   bytes(verdict: Verdict, text: string): number;
-  headers(verdict: Verdict): readonly HeaderPair[] | null;
+  /** Its headers beside those that every answer has, as lines. */
+  headerLines(verdict: Verdict): string;
 }
 
-export function makeVerdictWriter({ requestIds, config }: Service): VerdictWriter {
+/** The same for the general handler, whose answers have their headers as pairs. */
+export interface GeneralVerdictWriter extends VerdictWriter {
+  headerPairs(verdict: Verdict): readonly HeaderPair[];
+}
+
+export function makeVerdictWriter({ requestIds, config }: Service): GeneralVerdictWriter {
   const { ratelimitHeaders } = config;
   return {
     text: (verdict) => verdictText(verdict, requestIds.next()),
     bytes: verdictBytes,
-    headers: (verdict) => verdictHeaders(verdict, ratelimitHeaders),
+    headerLines: (verdict) => headerLines(verdict, ratelimitHeaders),
+    headerPairs: (verdict) => headerPairs(verdict, ratelimitHeaders),
   };
 }

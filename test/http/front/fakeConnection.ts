@@ -72,7 +72,7 @@ export class ConnectionSetup {
         this.nowMs += verifyMs;
         return UNKNOWN_KEY;
       },
-      verdicts: { text: () => '{}', bytes: () => 2, headers: () => null },
+      verdicts: { text: () => '{}', bytes: () => 2, headerLines: () => '' },
       answerFailure: (failure) => new Response(String((failure as { code?: string }).code), { status: 400 }),
       handle: async (request) => {
         this.asked.push(new URL(request.url).pathname);
