@@ -1,6 +1,6 @@
 import type { OpenCount } from './openCount.ts';
 
-/** Analytics of apis that unknown keys were asked for, while it is not known whether these exist. */
+/** Open counts of apis that may not exist. */
 export const MAX_ASKED_COUNTS = 1_000;
 /** Apis that are known to exist. */
 const MAX_KNOWN_APIS = 10_000;

@@ -13,7 +13,7 @@ export interface WritingContext {
   readonly openCounts: OpenCounts;
   readonly analytics: Analytics;
   readonly records: Pick<Records, 'listApis'>;
-  /** Analytics of one transaction at the most. */
+  /** The largest number of counts in one transaction. */
   readonly sliceSize: number;
   readonly retention: Retention;
 }
