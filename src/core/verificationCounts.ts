@@ -1,32 +1,32 @@
 import { VERDICT_CODES } from './verdictCodes.ts';
 
-/** As tags stand in a count: what is not counted under its own tags. */
+/** The tags of verifications that are not counted under their own tags. */
 export const OTHER_TAGS = '["other"]';
 
 /** Verifications of one key in one minute with the same tags. */
 export interface VerificationCount {
   readonly minuteMs: number;
   readonly apiId: string;
-  /** '' = of no key: an unknown one. */
+  /** '' = an unknown key. */
   readonly keyId: string;
-  /** '' = the key has none. */
+  /** '' = the key has no identity. */
   readonly identityId: string;
   /** JSON of a sorted list, '' = none. */
   readonly tags: string;
   /** By VERDICT_CODES. */
   readonly counts: readonly number[];
-  /** When the last of them was. */
+  /** The time of the last of these verifications. */
   readonly lastAtMs: number;
 }
 
-/** The same place in all lists is the same count; null: nothing but '' or 0 would stand in it. */
+/** One list for each column: the same index in all lists is the same row. null: all values are '' or 0. */
 interface ColumnLists {
   readonly fromMs: number;
   readonly apis: readonly string[];
   readonly keyIds: readonly string[];
   readonly lastUsesMs: readonly number[];
   readonly minutesMs: readonly number[] | null;
-  /** Of the api among `apis`. */
+  /** Indexes into `apis`. */
   readonly places: readonly number[] | null;
   readonly identityIds: readonly string[] | null;
   readonly tags: readonly string[] | null;
@@ -37,8 +37,8 @@ interface ColumnLists {
 const VALID = VERDICT_CODES.indexOf('VALID');
 
 /**
- * Counts that are sent together, by what is told of them: an object for each would take twice as long. Times are told from
- * the minute of the first one on, and apis by their place: small numbers are quickly written and read.
+ * Counts that are written together, kept as columns: an object for each count takes twice as long. Times are relative to the
+ * minute of the first count and apis are indexes, because small numbers are quick to write and read.
  */
 export class CountColumns {
   readonly #apis: string[] = [];
@@ -51,7 +51,7 @@ export class CountColumns {
   readonly #counts = VERDICT_CODES.map(() => new SparseList<number>(0));
   readonly #placeOf = new Map<string, number>();
   #fromMs = 0;
-  /** Of the last one. */
+  /** The api of the last row and its index. */
   #apiId = '';
   #place = 0;
 
@@ -72,7 +72,7 @@ export class CountColumns {
     for (const [code, count] of counts.entries()) this.#counts[code]?.put(i, count);
   }
 
-  /** That a key was valid so often, and nothing else: what is counted of nearly all of them. */
+  /** Adds a row of a key that was only VALID, without identity and tags: nearly all rows are like that. */
   addValid(minuteMs: number, apiId: string, keyId: string, count: number, lastAtMs: number): void {
     this.#counts[VALID]?.put(this.#begin(minuteMs, apiId, keyId, lastAtMs), count);
   }
@@ -92,7 +92,7 @@ export class CountColumns {
     };
   }
 
-  /** Each by itself, where there is time for it. */
+  /** One object for each row. Slower than `lists`. */
   rows(): VerificationCount[] {
     const { fromMs, apis, keyIds, lastUsesMs, minutesMs, places, identityIds, tags, counts } = this.lists();
     return keyIds.map((keyId, i) => ({
@@ -106,7 +106,7 @@ export class CountColumns {
     }));
   }
 
-  /** Answers where the rest of it belongs. */
+  /** Starts a row and answers its index. */
   #begin(minuteMs: number, apiId: string, keyId: string, lastAtMs: number): number {
     const i = this.#keyIds.length;
     if (i === 0) this.#fromMs = minuteMs;
@@ -126,23 +126,23 @@ export class CountColumns {
   }
 }
 
-/** As the runtime keeps whole numbers, if it can: from a list of these a text is made in a fraction of the time. */
+/** The runtime writes a list of 32-bit integers as text in a fraction of the time of other numbers. */
 function small(value: number): number {
   const whole = value | 0;
   return whole === value ? whole : value;
 }
 
-/** Most of it is nothing, which is filled in behind. */
+/** A list in which most values are the default. These are filled in when another value comes. */
 class SparseList<T> {
-  readonly #nothing: T;
+  readonly #default: T;
   readonly #values: T[] = [];
 
-  constructor(nothing: T) {
-    this.#nothing = nothing;
+  constructor(defaultValue: T) {
+    this.#default = defaultValue;
   }
 
   put(i: number, value: T): void {
-    if (value === this.#nothing) return;
+    if (value === this.#default) return;
     this.#fill(i);
     this.#values.push(value);
   }
@@ -154,6 +154,6 @@ class SparseList<T> {
   }
 
   #fill(length: number): void {
-    while (this.#values.length < length) this.#values.push(this.#nothing);
+    while (this.#values.length < length) this.#values.push(this.#default);
   }
 }

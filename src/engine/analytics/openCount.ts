@@ -7,7 +7,7 @@ const NO_COUNTS: readonly number[] = VERDICT_CODES.map(() => 0);
 
 type CountSubject = Pick<VerificationCount, 'minuteMs' | 'apiId' | 'keyId' | 'identityId' | 'tags'>;
 
-/** A count that is added to until it is taken to be written down. */
+/** A count that grows until it is taken to be written. */
 export class OpenCount implements VerificationCount {
   readonly minuteMs: number;
   readonly apiId: string;
@@ -17,7 +17,7 @@ export class OpenCount implements VerificationCount {
   readonly counts: number[] = NO_COUNTS.slice();
   lastAtMs = 0;
   isTaken = false;
-  /** The key that it is found by, until it is taken. */
+  /** The cached key that refers to this count, until it is taken. */
   holder: { openCount: OpenCount | null } | null = null;
 
   constructor({ minuteMs, apiId, keyId, identityId, tags }: CountSubject) {
@@ -40,7 +40,7 @@ export class OpenCount implements VerificationCount {
     return open;
   }
 
-  /** From now on nothing is added. */
+  /** Nothing is added from now on. */
   take(): void {
     this.isTaken = true;
     if (this.holder?.openCount === this) this.holder.openCount = null;
@@ -53,7 +53,7 @@ export class OpenCount implements VerificationCount {
     if (nowMs > this.lastAtMs) this.lastAtMs = nowMs;
   }
 
-  /** Counts what another has counted too. */
+  /** Adds what another count has counted. */
   addAll({ counts, lastAtMs }: VerificationCount): void {
     for (const [column, count] of counts.entries()) this.counts[column] = (this.counts[column] ?? 0) + count;
     this.lastAtMs = Math.max(this.lastAtMs, lastAtMs);

@@ -9,43 +9,42 @@ import type { VerifyRequest } from '../verify/request.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
-/** Counts kept as objects at one time; what comes beyond them is counted for its api, without key and tags. */
+/** Open counts kept as objects. Beyond them a verification counts for its api only, without key and tags. */
 export const MAX_OPEN_COUNTS = 200_000;
-/** So many more may be those of apis; beyond them an api is counted in the last minute that it has. */
+/** Further open counts of apis. Beyond them a verification counts in the last minute that its api has. */
 export const MAX_API_COUNTS = 10_000;
-/** Counts that may wait to be written when a minute ends; with more of them the minute goes on. */
+/** When more counts than this wait at the end of a minute, the generation goes on. */
 const MAX_WAITING = 1_000;
-/** Counts that are made anew at a time where a generation has to be freed. */
+/** Packed counts that become objects at a time when a generation has to be freed. */
 const FREE_STEP = 1_000;
 
 /**
  * Counts every verification of this node in memory: by minute, api, key, identity, tags and outcome.
  *
- * That a packed key was valid is counted in its row (packedCounts.ts), what happens to a key that is kept as an object in a
- * open that the object holds: both are in the processor's cache by then, and a Map of 100,000 keys was measured to cost
- * more than everything else together. The rest goes through a Map.
+ * A VALID of a packed key is counted in its packed row. A key that is kept as an object refers to its open count. Both are in
+ * the processor's cache at that moment; a Map of 100,000 keys costs more than everything else together. All other counts are
+ * found through a Map.
  *
- * The running generation is added to, what is sealed is taken out in slices and written down. A generation
- * is sealed when a minute ends and when it is to be written. Where very many keys are in use and the sealed one is not
- * written yet when a minute ends, the running one goes on, at most until the hour ends: otherwise there would be more to
- * write the longer it takes.
+ * Two generations: verifications add to the running one, and the sealed one is taken in slices to be written. A generation is
+ * sealed when a minute ends and when it is to be written. While too many sealed counts wait, the running generation goes on
+ * past its minute, at most to the end of the hour: otherwise slow writing would make more to write.
  */
 export class OpenCounts {
   readonly #keyCounts: KeyCounts;
   readonly #nowMs: () => number;
-  /** Which tags are counted by themselves. */
+  /** The tag lists that verifications are counted under. */
   readonly tagLists: TagLists;
-  /** Of the running generation. */
+  /** Start and end of the running generation. */
   #minuteMs = 0;
   #untilMs = 0;
   #running: OpenCount[] = [];
   #sealed: OpenCount[] = [];
-  /** Of this minute, by key without tags, or by api and tags; those by key and tags are found in their list. */
+  /** Running counts by key without tags, and by api and tags. Those by key and tags are in their TagList. */
   readonly #byName = new Map<string, OpenCount>();
-  /** Those that were opened last for an api alone. */
+  /** The last count that was opened for each api alone. */
   readonly #ofApi = new Map<string, OpenCount>();
   readonly #asked = new AskedApis();
-  /** How many generations were sealed until now. */
+  /** Generations sealed until now. */
   seals = 0;
 
   constructor(keyCounts: KeyCounts, nowMs: () => number, tagLists: TagLists) {
@@ -56,7 +55,7 @@ export class OpenCounts {
   }
 
   count({ apiId, tags }: VerifyRequest, { code, key, atMs }: Verdict): void {
-    // The clock is asked only where the verdict is not of the running generation, or of no known key.
+    // Most verdicts are in the running generation: then the clock is not read.
     const nowMs = atMs >= this.#minuteMs && atMs < this.#untilMs ? atMs : this.#now();
     if (key === null) return this.#askedFor(apiId, tags)?.add(code, 1, nowMs);
     if (tags !== null) return this.#tagged(key, tags, code === 'VALID').add(code, 1, nowMs);
@@ -64,27 +63,27 @@ export class OpenCounts {
     (this.#keyCounts.keeps(key) ? this.#ofKept(key) : this.#named(key)).add(code, 1, nowMs);
   }
 
-  /** Counts that are kept as objects. */
+  /** Open counts kept as objects. */
   get openSize(): number {
     return this.#sealed.length + this.#running.length;
   }
 
-  /** Counts that are sealed and not taken yet. */
+  /** Sealed counts that are not taken yet. */
   get waiting(): number {
     return this.#sealed.length + this.#keyCounts.generations.sealedLength;
   }
 
-  /** Nothing is left of the sealed generation. */
+  /** The sealed generation is taken completely. */
   get isSealedEmpty(): boolean {
     return this.waiting === 0 && this.asked.length === 0;
   }
 
-  /** From now on nothing is added to what was counted until now. */
+  /** Ends the running generation and starts a new one. */
   seal(): void {
     this.#seal(minuteOf(this.#nowMs()));
   }
 
-  /** At most so many of the sealed generation; they are the caller's from now on. */
+  /** Takes at most `limit` sealed counts out. */
   take(limit: number): CountColumns {
     const lists = new CountColumns();
     for (const open of this.#sealed.splice(-limit, limit)) {
@@ -96,22 +95,22 @@ export class OpenCounts {
     return lists;
   }
 
-  /** Sealed counts of apis of which it is not known whether they exist. */
+  /** Sealed counts of unknown keys whose api may not exist. */
   get asked(): readonly OpenCount[] {
     return this.#asked.sealed;
   }
 
-  /** Of the apis that the first so many of these are about, these exist: their counts count, the others do not. */
+  /** The first `count` of these are looked up: those of existing apis are kept, the others are dropped. */
   settleAsked(count: number, existing: ReadonlySet<string>): void {
     for (const open of this.#asked.settle(count, existing)) this.#keep(open, this.#sealed);
   }
 
-  /** An api was changed or deleted; null = any may have been. */
+  /** An api was changed or deleted; null = any api. */
   forgetApi(apiId: string | null): void {
     this.#asked.forget(apiId);
   }
 
-  /** In the running generation. */
+  /** The time, in the running generation: a new one is started when needed. */
   #now(): number {
     const nowMs = this.#nowMs();
     if (nowMs < this.#minuteMs || nowMs >= this.#untilMs) this.#roll(nowMs);
@@ -176,7 +175,7 @@ export class OpenCounts {
     return known === undefined || known.isTaken ? null : known;
   }
 
-  /** Of an unknown key: counts for the api that the request names, if there is such an api. */
+  /** An unknown key counts for the api that the request names. */
   #askedFor(apiId: string | null, tags: readonly string[] | null): OpenCount | null {
     if (apiId === null) return null;
     const list = tags === null ? null : this.tagLists.findForUnknown(apiId, tags);
@@ -193,7 +192,7 @@ export class OpenCounts {
     if (!exists && !this.#asked.hasRoom) return null;
     const open = exists ? this.#open(apiId, null, list) : this.#newCount(apiId, null, list);
     if (!exists) this.#asked.add(open);
-    // One that stands in for it, because there is no room, is not kept under a name that anyone can make up.
+    // Without room for tags this is the count of the whole api: it is not kept under a name that callers can make up.
     if (list === null || open.tags !== '') this.#byName.set(name, open);
     return open;
   }
@@ -215,7 +214,7 @@ export class OpenCounts {
     });
   }
 
-  /** There is one to run next: if not, what is left of the oldest is kept otherwise. */
+  /** Frees a packed generation for the next minute: what is left of the oldest one becomes objects. */
   #freeGeneration(): void {
     while (!this.#keyCounts.generations.canSwap) {
       const lists = new CountColumns();

@@ -3,75 +3,75 @@ import { OTHER_TAGS } from '../../core/verificationCounts.ts';
 import type { OpenCount } from './openCount.ts';
 
 const DAY_MS = 86_400_000;
-/** Bytes of all lists that a node knows at one time; a JavaScript text takes up to twice as many. */
+/** Bytes of all tag lists that a node knows. In memory a text takes up to twice as many. */
 export const MAX_KNOWN_BYTES = 16 * 1024 * 1024;
-/** An api with more than this is a large one. Large ones together leave the last quarter to the others. */
+/** An api with more bytes than this is large. Large apis leave the last quarter of the bytes to the others. */
 export const LARGE_API_BYTES = 64 * 1024;
 const MAX_LARGE_BYTES = (MAX_KNOWN_BYTES * 3) / 4;
-/** Apis whose lists a node knows at one time. */
+/** Apis whose lists a node knows. */
 export const MAX_TAGGED_APIS = 10_000;
 /**
- * Each verification with tags earns its api so many bytes of list, and each new row of a key, minute and list costs the bytes
- * of its list. A list that is not longer can always be paid. This is what bounds the bytes on disk for each verification:
- * a list stands in up to 12 places (three spans, of key and api, in table and index).
+ * Each verification with tags earns its api this many bytes. Each new row (key, minute and list) costs the bytes of its list, so
+ * a list of this length can always be paid. This bounds the bytes on disk for each verification: a list is stored up to 12
+ * times (three spans, by key and by api, in table and index).
  */
 export const EARNED_BYTES = 256;
-/** What an api has at the start of a day, and at the most: a few long lists are counted at once. */
+/** What an api has at the start of a day, and at most: enough for a few long lists. */
 export const MAX_ALLOWANCE_BYTES = 64 * 1024;
-/** SQLite gives the rest of a longer row a page of its own. */
+/** SQLite stores the rest of a longer row in a page of its own. */
 const OWN_PAGE_FROM_BYTES = 800;
 const PAGE_BYTES = 4_096;
-/** Rows of long lists that are paid for in a minute; one beyond them is paid for again when it is opened again. */
+/** Rows of long lists whose payment is remembered for a minute. Beyond them a row that is opened again is paid for again. */
 const MAX_PAID_ROWS = 100_000;
-/** Apis whose lists are looked up at a time. */
+/** Apis whose lists are read from the database in one run. */
 const LEARN_APIS = 100;
 
 const encoder = new TextEncoder();
 const encoded = new Uint8Array(MAX_TAG_LIST_BYTES);
 
-/** Why a verification with tags counts under `other`. */
+/** Why a verification counts under `other`: it was refused, its api has too many lists, or too few bytes. */
 export type OtherReason = 'refused' | 'lists' | 'bytes';
 
-/** Tags that verifications are counted under together. */
+/** All tags of a verification together. */
 export interface TagList {
-  /** Tells it from all others that this node has known. */
+  /** Unique among all lists of this node. */
   readonly number: number;
   /** JSON of a sorted list. */
   readonly text: string;
   readonly bytes: number;
   readonly costBytes: number;
-  /** Of the running generation, by key: found without a text that is put together for it. */
+  /** Counts of the running generation by key id. */
   readonly openCounts: Map<string, OpenCount>;
 }
 
-/** Of one api, today. */
+/** The tag lists of one api, today. */
 interface ApiTags {
   readonly lists: Map<string, TagList>;
-  /** Of its lists. */
+  /** Bytes of its lists. */
   bytes: number;
   allowanceBytes: number;
-  /** There may be lists in the database that this node does not know. */
+  /** The database may have lists that this node does not know. */
   isBehind: boolean;
-  /** The minute in which the database was last asked for them. */
+  /** The minute in which they were last read from the database. */
   learnedAtMs: number;
 }
 
 /**
- * The tag lists that an api's verifications are counted under, each day anew (UTC). Anyone with a key makes up tags, so their
- * number is bounded: only a valid verification adds a list, an api has at most `maxLists` of them, and new rows have to be paid
- * for. Everything else counts under `other`.
+ * The tag lists that verifications are counted under. Each day (UTC) starts without any. Callers choose tags freely, so the
+ * lists are bounded: only a valid verification adds a list, an api has at most `maxLists`, and its new rows are paid for.
+ * Everything else counts under `other`.
  *
- * Each node has its own book. It learns from the database what other nodes, and this one before a restart, have written.
+ * Each node decides for itself. It reads from the database which lists other nodes, and this one before a restart, use.
  */
 export class TagLists {
   readonly #maxLists: number;
   readonly #ofApi = new Map<string, ApiTags>();
-  /** Verifications that were counted under `other`, since the start. */
+  /** Verifications counted under `other` since the start. */
   readonly others: Record<OtherReason, number> = { refused: 0, lists: 0, bytes: 0 };
   readonly #other: TagList = { number: 0, text: OTHER_TAGS, bytes: 0, costBytes: 0, openCounts: new Map() };
-  /** Lists that have counts. */
+  /** Lists with open counts. */
   #inUse: TagList[] = [];
-  /** Rows of this minute whose list is longer than what a verification earns. */
+  /** Rows of long lists that are paid for in this minute. */
   readonly #paidRows = new Set<string>();
   #minuteMs = 0;
   #dayMs = 0;
@@ -86,7 +86,7 @@ export class TagLists {
     return this.#dayMs;
   }
 
-  /** A generation begins, with no counts; a day begins with no lists. */
+  /** A new generation has no open counts; a new day has no lists. */
   turnTo(minuteMs: number): void {
     for (const list of this.#inUse) list.openCounts.clear();
     this.#inUse = [];
@@ -99,21 +99,21 @@ export class TagLists {
     this.#knownBytes = 0;
   }
 
-  /** What a verification of a key of this api is counted under. */
+  /** The list that a verification of a known key counts under. */
   find(apiId: string, tags: readonly string[], isValid: boolean): TagList {
     const api = this.#ofApi.get(apiId) ?? this.#begin(apiId);
     return api === null ? this.#toOther('lists') : this.#findIn(api, tags, isValid);
   }
 
-  /** What a verification of an unknown key is counted under; the api may be made up. */
+  /** The list that a verification of an unknown key counts under. Its api may not exist. */
   findForUnknown(apiId: string, tags: readonly string[]): TagList {
     const api = this.#ofApi.get(apiId);
     return api === undefined ? this.#toOther('refused') : this.#findIn(api, tags, false);
   }
 
   /**
-   * A count is to be opened for this list. A row is paid for once a minute, however often it is written down. Answers the list
-   * to count under: `other` when the api cannot pay.
+   * Pays for a new row of this list. A row is paid for once a minute, however often it is written. Answers the list to count
+   * under: `other` when the api cannot pay.
    */
   pay(apiId: string, list: TagList, keyId: string): TagList {
     if (list === this.#other) return list;
@@ -127,13 +127,13 @@ export class TagLists {
     return list;
   }
 
-  /** Until the next generation this key's verifications with these tags count here. */
+  /** Until the next generation, verifications of this key with these tags use this count. */
   keep(list: TagList, count: OpenCount): void {
     if (list.openCounts.size === 0) this.#inUse.push(list);
     list.openCounts.set(count.keyId, count);
   }
 
-  /** Apis of which the database may have lists that are not known here: each is asked for at most once a minute. */
+  /** Apis whose lists shall be read from the database; each at most once a minute. */
   behind(): string[] {
     const found: string[] = [];
     for (const [apiId, { isBehind, learnedAtMs }] of this.#ofApi) {
@@ -143,7 +143,7 @@ export class TagLists {
     return found;
   }
 
-  /** The database has these lists of the day, as many as an api may have at the most. */
+  /** Takes over the lists of the day that the database has. */
   learn(apiId: string, dayMs: number, texts: readonly string[]): void {
     const api = this.#ofApi.get(apiId);
     if (api === undefined || dayMs !== this.#dayMs) return;
@@ -186,7 +186,7 @@ export class TagLists {
   #add(api: ApiTags, text: string): TagList {
     if (!this.#hasRoom(api)) return this.#toOther('lists');
     const list = this.#make(text);
-    // A list that cannot be paid for takes no place either.
+    // A list that cannot be paid for is not added.
     if (list === null || list.costBytes > api.allowanceBytes) return this.#toOther('bytes');
     this.#put(api, list);
     return list;

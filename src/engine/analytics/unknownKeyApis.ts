@@ -1,11 +1,11 @@
 import type { OpenCount } from './openCount.ts';
 
-/** Analytics of apis that unknown keys were asked for, while it is not known whether these exist. */
+/** Open counts of apis that may not exist. */
 export const MAX_ASKED_COUNTS = 1_000;
 /** Apis that are known to exist. */
 const MAX_KNOWN_APIS = 10_000;
 
-/** What unknown keys were asked for names any api: it counts once the database has said that there is such an api. */
+/** A request with an unknown key may name any api. It counts once the database has confirmed that the api exists. */
 export class AskedApis {
   readonly #known = new Set<string>();
   #running: OpenCount[] = [];
@@ -32,7 +32,7 @@ export class AskedApis {
     return this.#sealed;
   }
 
-  /** Of the apis that the first so many sealed counts are about, these exist. Answers the counts that count. */
+  /** The first `count` sealed counts are looked up: `existing` are the apis that exist. Answers the counts of these. */
   settle(count: number, existing: ReadonlySet<string>): OpenCount[] {
     const settled = this.#sealed.splice(0, count);
     if (this.#known.size >= MAX_KNOWN_APIS) this.#known.clear();
@@ -40,7 +40,7 @@ export class AskedApis {
     return settled.filter(({ apiId }) => existing.has(apiId));
   }
 
-  /** An api was changed or deleted; null = any may have been. */
+  /** An api was changed or deleted; null = any api. */
   forget(apiId: string | null): void {
     if (apiId === null) this.#known.clear();
     else this.#known.delete(apiId);

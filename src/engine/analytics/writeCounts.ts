@@ -3,17 +3,17 @@ import type { Records } from '../../storage/port/records.ts';
 import { type Span, SPANS, type Analytics } from '../../storage/port/analytics.ts';
 import type { OpenCounts } from './openCounts.ts';
 
-/** Counts that are sent at once: verifications wait while they are taken. */
+/** Counts that are written at once. Verifications wait while they are taken. */
 export const SLICE = 500;
 
-/** How long counts are kept, by the span that they are summed over. */
+/** How long the sums of each span are kept. */
 export type Retention = Readonly<Record<Span, number>>;
 
 export interface WritingContext {
   readonly openCounts: OpenCounts;
   readonly analytics: Analytics;
   readonly records: Pick<Records, 'listApis'>;
-  /** Analytics of one transaction at the most. */
+  /** The largest number of counts in one transaction. */
   readonly sliceSize: number;
   readonly retention: Retention;
 }
@@ -24,17 +24,17 @@ interface Slice {
 }
 
 /**
- * Writes down what was counted, slice by slice, one at a time. A slice that was refused, or whose fate is not known, is kept
- * and sent again as it is, under the same number: it is added once.
+ * Writes open counts to the database, one slice at a time. A slice that was refused, or whose outcome is unknown, is sent again
+ * unchanged with the same number: storage adds it once.
  */
 export class CountWriting {
   readonly #context: WritingContext;
   #batch = 0;
   #unsent: Slice | null = null;
   #sending: Promise<void> | null = null;
-  /** How many generations were written down until now. */
+  /** Generations written until now. */
   #written = 0;
-  /** The last use that was looked at, whether its key is still there. */
+  /** The key id up to which last uses were pruned. */
   #lastUse: string | null = null;
 
   constructor(context: WritingContext) {
@@ -45,7 +45,7 @@ export class CountWriting {
     return this.#context.sliceSize;
   }
 
-  /** Returns when all that was counted before the call is written down; `pause` is waited for between two slices. */
+  /** Returns when everything counted before the call is written. Waits for `pause` between two slices. */
   async flush(pause: (waiting: number) => Promise<unknown> = goOn): Promise<void> {
     const { openCounts } = this.#context;
     const wanted = openCounts.seals + 1;
@@ -60,23 +60,23 @@ export class CountWriting {
     }
   }
 
-  /** Looks up which tags other nodes, or this one before a restart, have counted by themselves today. */
+  /** Reads the tag lists that other nodes, or this node before a restart, have counted under today. */
   async learnTags(): Promise<void> {
     const { analytics, openCounts } = this.#context;
     const { tagLists } = openCounts;
     const { dayMs } = tagLists;
     for (const apiId of tagLists.behind()) {
-      // One more: `other` may be among them.
+      // One more, because `other` may be among them.
       tagLists.learn(apiId, dayMs, await analytics.tagLists(apiId, dayMs, tagLists.maxLists + 1));
     }
   }
 
-  /** Brings what was written down into the sums, step by step, as long as `pause` says so. */
+  /** Folds step by step until the end of the round, or until `pause` answers false. */
   async fold(pause: () => Promise<boolean> = goOn): Promise<void> {
     while (!(await this.#context.analytics.fold())) if (!(await pause())) return;
   }
 
-  /** Removes counts that are older than they are to be kept, and some of the last uses of keys that are gone. */
+  /** Removes counts past their retention, and last uses of deleted keys. */
   async prune(nowMs: number, pause: () => Promise<boolean> = goOn): Promise<void> {
     const { analytics, retention } = this.#context;
     for (const span of SPANS) {
@@ -89,7 +89,7 @@ export class CountWriting {
     return this.#unsent === null && this.#context.openCounts.isSealedEmpty;
   }
 
-  /** Shared by all who wait. */
+  /** All callers share one send. */
   #sendNext(): Promise<void> {
     this.#sending ??= this.#send().finally(() => {
       this.#sending = null;
@@ -111,7 +111,7 @@ export class CountWriting {
     return counts.length === 0 ? null : { batch: ++this.#batch, counts };
   }
 
-  /** Which of the apis that unknown keys were asked for do exist. */
+  /** Looks up which of the apis that were named with unknown keys exist. */
   async #lookUpApis(): Promise<void> {
     const { openCounts, records } = this.#context;
     const count = openCounts.asked.length;

@@ -13,16 +13,16 @@ export interface AnalyticsQuery {
   readonly identityIds: readonly string[] | null;
   readonly fromMs: number;
   readonly untilMs: number;
-  /** Rows are summed over what is not named here. */
+  /** Rows that differ only in what is not named here are added up. */
   readonly groupBy: readonly ('time' | 'key' | 'identity' | 'tags')[];
-  /** By their groups when not given. */
+  /** When not given: by the columns of `groupBy`. */
   readonly order?: AnalyticsOrder;
-  /** Rows at the most; all of them when not given. */
+  /** The largest number of rows; all of them when not given. */
   readonly limit?: number;
 }
 
 export interface AnalyticsOrder {
-  /** `time` only where they are grouped by it. */
+  /** `time` only together with the group `time`. */
   readonly by: 'time' | 'total' | VerdictCode;
   readonly isDescending: boolean;
 }
@@ -31,33 +31,33 @@ export interface AnalyticsRow {
   readonly timeMs: number | null;
   readonly keyId: string | null;
   readonly identityId: string | null;
-  /** Of the identity, as long as it is there. */
+  /** The identity's own name. Absent when the identity was deleted. */
   readonly externalId?: string;
   readonly tags: string | null;
   readonly counts: readonly number[];
 }
 
 /**
- * Counts of verifications, written behind the requests and summed by minute, hour and day (UTC). What is added is written down
- * as it comes, which is quick however many keys there are, and brought into the sums behind.
+ * Counts of verifications by minute, hour and day (UTC). Adding appends to a log, which is quick however many keys there are.
+ * Folding brings the log into the sums.
  */
 export interface Analytics {
-  /** Adds; all of it or nothing. After StorageOutcomeUnknown the same call, with the same `batch`, may be made again. */
+  /** Adds all counts or none. After StorageOutcomeUnknown the same call with the same `batch` may be repeated. */
   add(counts: CountColumns, batch: number): Promise<void>;
-  /** Over all that was added, whether it is folded or not. */
+  /** Sums everything that was added, folded or not. */
   sum(query: AnalyticsQuery): Promise<readonly AnalyticsRow[]>;
   /**
-   * Brings what was added into the sums and the last uses of keys, a bounded number of rows. True at the end of a round
-   * through all of it, and where another node is at it.
+   * Brings a bounded part of the log into the sums and the last uses of keys. True at the end of a round, and while another
+   * node folds.
    */
   fold(): Promise<boolean>;
-  /** Tag lists, as JSON, of verifications of an api on one day (UTC) that are in the sums: at most `limit`. */
+  /** Tag lists (JSON) that an api has in the sums of one day (UTC); at most `limit`. */
   tagLists(apiId: string, dayMs: number, limit: number): Promise<readonly string[]>;
-  /** Removes rows of a span that are older, at most a bounded number; true when none is left. */
+  /** Removes a bounded number of rows of a span that are older than `untilMs`. True when none is left. */
   prune(span: Span, untilMs: number): Promise<boolean>;
   /**
-   * Removes the last uses of keys that are gone, among a bounded number of them in the order of their ids. Answers the last
-   * id that was looked at, to go on from there; null when there is none behind it.
+   * Looks at a bounded number of last uses in the order of key ids, and removes those of deleted keys. Answers the last id,
+   * to go on from there; null at the end.
    */
   pruneUses(after: string | null): Promise<string | null>;
 }

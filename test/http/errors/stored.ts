@@ -18,7 +18,7 @@ let last: { readonly folder: string; readonly commit: Buffer; readonly contents:
 export function storedIn(folder: string): Contents {
   const commit = commitOf(folder);
   if (commit !== null && last?.folder === folder && last.commit.equals(commit)) return last.contents;
-  const contents = read(folder);
+  const contents = readAll(folder);
   last = commit === null ? null : { folder, commit, contents };
   return contents;
 }
@@ -34,7 +34,7 @@ function commitOf(folder: string): Buffer | null {
   return head;
 }
 
-function read(folder: string): Contents {
+function readAll(folder: string): Contents {
   const db = new Database(join(folder, 'keystile.db'), { readonly: true });
   try {
     const named = db.query("SELECT name FROM sqlite_master WHERE type = 'table'").values() as [string][];
@@ -48,7 +48,7 @@ function read(folder: string): Contents {
 
 /** The table and the log behind it as one: when the log is folded into the table is nobody's business. */
 function accounts(db: Database): unknown[] {
-  const read = db.transaction(() => ({
+  const contents = db.transaction(() => ({
     rows: db.query('SELECT id, kind, value, mark, due_at_ms, revision FROM accounts').values() as number[][],
     log: db.query('SELECT entries FROM ledger_log ORDER BY number').all() as Row[],
   }))();

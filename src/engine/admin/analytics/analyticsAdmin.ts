@@ -23,7 +23,7 @@ import type { AdminContext } from '../change/adminContext.ts';
 export const GROUPS = [...TIME_GROUPS, 'key', 'identity', 'tag', 'tags'] as const;
 export type Group = (typeof GROUPS)[number];
 
-/** Rows of the database that are put together for an answer. */
+/** The largest number of rows that are read for one answer. */
 const MAX_READ_ROWS = 100_000;
 const READING_DEEDS = ['api.read_analytics', 'api.read_api'] as const;
 
@@ -32,16 +32,16 @@ export interface VerificationsQuery extends Period {
   readonly externalId: string | null;
   readonly keyIds: readonly string[] | null;
   readonly tags: readonly string[] | null;
-  /** At most one of them is a time. */
+  /** At most one of them is an hour, day or month. */
   readonly groupBy: readonly Group[];
   readonly limit: number | null;
-  /** By time where it is grouped by time, else the largest total first. */
+  /** null: by time when grouped by time, else the largest total first. */
   readonly order: AnalyticsOrder | null;
 }
 
 export type Subject = { readonly keyId: string } | { readonly ownerId: string };
 
-/** What was counted, for those who may read it. Before each answer this node writes down what it has counted until now. */
+/** Answers questions about analytics. Before each answer the node writes its open counts, so these are included. */
 export class AnalyticsAdmin {
   readonly #storage: Storage;
   readonly #reader: KeyReader;
@@ -62,7 +62,7 @@ export class AnalyticsAdmin {
     const range = this.#range(query, time);
     const times = time !== null && groupBy.length === 1 ? timesOf(time, range) : null;
     const order = query.order ?? { by: time === null ? 'total' : 'time', isDescending: time === null };
-    // Where rows are put together, or rows of nothing are among them, all have to be read; else the first ones.
+    // All rows are needed when they are merged or gaps are filled; otherwise the first ones are enough.
     const isWhole = times !== null || query.tags !== null || groupBy.includes('month') || groupBy.includes('tag');
     const rows = await this.#read(query, range, isWhole ? null : order);
     const grouping = { time, byTag: groupBy.includes('tag'), byTags: groupBy.includes('tags'), tags: query.tags };
@@ -72,7 +72,7 @@ export class AnalyticsAdmin {
     return ordered(withGaps(grouped, times), order).slice(0, limit ?? MAX_ROWS);
   }
 
-  /** Of one key, or of all keys of an owner that the root key may read, by the hour or the day. */
+  /** Verifications of one key, or of all keys of an owner that the root key may read, by hour or day. */
   async getKeyVerifications(
     actor: Actor,
     subject: Subject,
@@ -90,7 +90,7 @@ export class AnalyticsAdmin {
     return withGaps(groupRows(rows, { time: granularity, byTag: false, byTags: false, tags: null }), times);
   }
 
-  /** An api that the root key may not read looks as if it did not exist. */
+  /** A root key without rights on the api gets NOT_FOUND. */
   async #requireReading(actor: Actor, apiId: string): Promise<void> {
     if (!READING_DEEDS.some((deed) => holdsRightSomewhere(actor.rights, deed)))
       requireSomewhere(actor, READING_DEEDS[0]);
@@ -140,12 +140,12 @@ export class AnalyticsAdmin {
     return rows;
   }
 
-  /** What this node has counted until now is among what is read. */
+  /** Writes the open counts of this node before they are read. */
   async #writeDown(): Promise<void> {
     try {
       await this.#flush();
     } catch (error) {
-      // It is sent again until its fate is known; nothing that the caller asked for is in doubt.
+      // The node repeats the write until its outcome is known. The caller has only asked a question: nothing is in doubt.
       throw error instanceof StorageOutcomeUnknown ? new StorageUnavailable(error.message) : error;
     }
   }
@@ -166,7 +166,7 @@ function storedGroups(groupBy: readonly Group[], isByTags: boolean): AnalyticsQu
   return stored;
 }
 
-/** One row for each of these times, also where nothing happened. */
+/** One row for each of these times, also without verifications. */
 function withGaps(rows: readonly VerificationRow[], times: readonly number[] | null): readonly VerificationRow[] {
   if (times === null) return rows;
   const byTime = new Map(rows.map((row) => [row.timeMs, row]));

@@ -2,7 +2,7 @@ import { VERDICT_CODES, type VerdictCode } from '../../../core/verdictCodes.ts';
 import type { AnalyticsOrder, AnalyticsRow } from '../../../storage/port/analytics.ts';
 import { startOf, type TimeGroup } from './timeRange.ts';
 
-/** Verifications that have something in common; what they are not grouped by is absent. */
+/** The sum of one group. Fields that are not grouped by are absent. */
 export interface VerificationRow {
   readonly timeMs?: number;
   readonly keyId?: string;
@@ -21,14 +21,14 @@ export interface Grouping {
   readonly tags: readonly string[] | null;
 }
 
-/** The rows of the database as they were asked for: by month, by single tags, only with certain tags; in the order of their groups. */
+/** Merges rows of the database into months and single tags, keeps those with the wanted tags, and sorts them by group. */
 export function groupRows(rows: readonly AnalyticsRow[], grouping: Grouping): VerificationRow[] {
   const groups = new Map<string, { group: Group; counts: number[] }>();
   for (const row of rows) {
     const tags = row.tags === null || row.tags === '' ? [] : (JSON.parse(row.tags) as string[]);
     const wanted = grouping.tags === null ? tags : tags.filter((tag) => grouping.tags?.includes(tag));
     if (grouping.tags !== null && wanted.length === 0) continue;
-    // What has several tags is counted under each of them; what has none, under none.
+    // A verification with several tags counts under each of them, one without tags under none.
     for (const tag of grouping.byTag && wanted.length > 0 ? wanted : [undefined]) {
       const group = groupOf(row, grouping, tag, tags);
       const name = JSON.stringify(group);
@@ -55,7 +55,7 @@ export function emptyRow(group: Group): VerificationRow {
   );
 }
 
-/** Rows that are equal in this stay in their order. */
+/** Equal rows stay in their order. */
 export function ordered(rows: readonly VerificationRow[], { by, isDescending }: AnalyticsOrder): VerificationRow[] {
   const value = (row: VerificationRow): number =>
     by === 'time' ? (row.timeMs ?? 0) : by === 'total' ? row.total : row.counts[by];

@@ -5,37 +5,37 @@ import type { Retention } from '../../analytics/writeCounts.ts';
 export const TIME_GROUPS = ['hour', 'day', 'month'] as const;
 export type TimeGroup = (typeof TIME_GROUPS)[number];
 
-/** Rows of one answer. */
+/** The largest number of rows in one answer. */
 export const MAX_ROWS = 10_000;
 /** The last instant that can be asked for: the end of the year 9999. */
 export const MAX_INSTANT_MS = Date.UTC(10_000, 0, 1) - 1;
 
 const DEFAULT_HOURS = 24;
 const DEFAULT_DAYS = 30;
-/** Spans that are read at the most where a finer one could be used; fewer where each has rows of many keys. */
+/** The largest number of minutes or hours that are read; fewer when each has rows of many keys. */
 const MAX_FINE_SPANS = 1_500;
 const MAX_FINE_SPANS_OF_MANY = 48;
 
-/** What is asked for: from `startMs` until before `endMs`, which is later. */
+/** The period of a question: from `startMs` to before `endMs`. */
 export interface Period {
   readonly startMs: number | null;
   readonly endMs: number | null;
 }
 
-/** What is read: whole spans. */
+/** The whole spans that are read. */
 export interface Range {
   readonly span: Span;
   readonly fromMs: number;
   readonly untilMs: number;
 }
 
-/** Until when it is, and how long before that counts are kept. */
+/** The time now, and how long counts are kept. */
 export interface Kept {
   readonly nowMs: number;
   readonly retention: Retention;
 }
 
-/** The period widened to whole hours, days or months (UTC), as far back as they are kept; without a start the last 24 hours or 30 days. */
+/** Widens the period to whole hours, days or months (UTC), as far back as they are kept. The default start is 24 hours or 30 days ago. */
 export function rangeOf(group: TimeGroup, period: Period, { nowMs, retention }: Kept): Range {
   const span = group === 'hour' ? 'hour' : 'day';
   const endMs = endOf(period, nowMs);
@@ -45,7 +45,7 @@ export function rangeOf(group: TimeGroup, period: Period, { nowMs, retention }: 
   return { span, fromMs: startOf(group, Math.max(period.startMs, firstKeptMs)), untilMs };
 }
 
-/** Without a group of time: the finest span that is kept for so long, and of which there are not too many in the period. */
+/** For a question without a time group: the finest span that is kept long enough and is not too many rows. */
 export function rangeOfAll(period: Period, kept: Kept, isOfMany: boolean): Range {
   if (period.startMs === null) return rangeOf('day', period, kept);
   const { nowMs, retention } = kept;
@@ -85,7 +85,7 @@ function nextOf(group: TimeGroup, timeMs: number): number {
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1);
 }
 
-/** Until now: what happens in this millisecond is among it. */
+/** Without an end: up to and including this millisecond. */
 function endOf({ startMs, endMs }: Period, nowMs: number): number {
   return endMs ?? Math.max(nowMs, startMs ?? 0) + 1;
 }

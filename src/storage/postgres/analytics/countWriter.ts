@@ -17,7 +17,7 @@ const APPEND = `
   )
   INSERT INTO tally_slices (apis, body) SELECT $3, $4 FROM mark`;
 
-/** The number of the batch is written with it: one that is sent again, because its fate was not known, is not added twice. */
+/** Writes the number of each batch together with its counts: a batch that is sent again is not added twice. */
 export class PostgresCountWriter implements CountWriter {
   readonly #pool: Pool;
   readonly #node: string;

@@ -3,14 +3,14 @@ import { COUNTS, LOG_COLUMNS } from '../../sql/analytics/countColumns.ts';
 import { packCounts } from '../../sql/analytics/packedCounts.ts';
 import type { Named } from '../../sql/analytics/sumStatement.ts';
 
-/** So many texts are looked for in a slice before it is taken apart: for more of them it would take longer. */
+/** With at most this many names, slices that contain none of them are skipped. Searching for more takes longer than reading. */
 const MAX_LOOKED_FOR = 20;
 
 const COLUMNS = LOG_COLUMNS.join(', ');
 const LISTS = LOG_COLUMNS.map((column) => {
   return `jsonb_array_elements_text(slice -> '${column === 'api_id' ? 'api' : column}')`;
 }).join(', ');
-/** Of each slice once: a look into it for each of its rows would take it apart each time. */
+/** Evaluated once for each slice: for each row, the JSON would be parsed each time. */
 const HEADS = "slice, (slice ->> 'from_ms')::bigint AS from_ms, slice -> 'apis' AS apis";
 const VALUES = [
   "from_ms + coalesce(minute_ms, '0')::bigint AS minute_ms",
@@ -22,12 +22,12 @@ const VALUES = [
   ...COUNTS.map((name) => `coalesce(${name}, '0')::bigint AS ${name}`),
 ].join(', ');
 
-/** Rows as those of the log, of what a query tells as `slice`. */
+/** Rows with the columns of the log, from a query with the column `slice`. */
 function rowsOfSlices(slices: string): string {
   return `SELECT ${VALUES} FROM (SELECT ${HEADS} FROM (${slices}) t OFFSET 0) s, ROWS FROM (${LISTS}) AS l (${COLUMNS})`;
 }
 
-/** Slices are read where they stand: who asks waits for nobody and writes nothing. */
+/** A question reads slices where they are: it writes nothing and waits for no lock. */
 export function sliceSource({ isOfApi, keys, identities }: Named): string {
   if (isOfApi) return `(${rowsOfSlices('SELECT apis::jsonb AS slice FROM tally_slices OFFSET 0')}) a`;
   const holds = [keys, identities].filter((named) => named !== null && named.length <= MAX_LOOKED_FOR);
@@ -36,7 +36,7 @@ export function sliceSource({ isOfApi, keys, identities }: Named): string {
   return `(${rowsOfSlices(`SELECT body::jsonb AS slice FROM tally_slices${filter} OFFSET 0`)}) k`;
 }
 
-/** What counts say of apis, without keys: that is asked most, and can be told without taking all of them apart. */
+/** The counts added up for each api, without keys: most questions need only these and skip the long text. */
 export function packApis(counts: CountColumns): string {
   const { fromMs, apis, keyIds, minutesMs, places, tags, counts: byCode } = counts.lists();
   const sums = new Map<string, VerificationCount & { counts: number[] }>();

@@ -6,7 +6,7 @@ export interface Watched {
   readonly warnings: readonly string[];
 }
 
-/** Tells when the database becomes less safe, and when it is safe again: once each, not at every look. */
+/** Logs when a problem of the database begins and when it ends, once each. */
 export class WarningWatch {
   readonly #watched: Watched;
   readonly #log: TaskLog;

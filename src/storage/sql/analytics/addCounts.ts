@@ -1,13 +1,13 @@
 import { COUNTS } from './countColumns.ts';
 
-/** What becomes of a row that is inserted where one stands already, in the sums and among the last uses of keys. */
+/** What happens to a row that exists already: sums are added, of two last uses the later one stays. */
 
 export function addCounts(table: string, key: string): string {
   const sums = COUNTS.map((name) => `${name} = ${table}.${name} + excluded.${name}`);
   return `ON CONFLICT (${key}) DO UPDATE SET ${sums.join(', ')}`;
 }
 
-/** A use is written down again only when it is so much later. */
+/** A last use is replaced only by one that is so much later: most writes can be left out. */
 const USE_STEP_MS = 60_000;
 
 export const KEEP_LATER_USE = `ON CONFLICT (key_id) DO UPDATE SET last_used_at_ms = excluded.last_used_at_ms

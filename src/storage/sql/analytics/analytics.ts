@@ -5,16 +5,16 @@ import { placeholders } from '../statement.ts';
 import { COUNTS, SPAN_NUMBER } from './countColumns.ts';
 import { sumStatement, type Unfolded } from './sumStatement.ts';
 
-/** Rows that one step of pruning removes at the most. */
+/** The largest number of rows that one step of pruning removes. */
 const PRUNE_STEP = 1000;
-/** Last uses that one step looks at, whether their keys are still there. */
+/** Last uses that one step looks at. */
 const USES_STEP = 10_000;
 
-/** How an engine writes counts, and reads those that are not folded yet. */
+/** How an adapter writes counts, and reads those that are not folded yet. */
 export interface CountWriter {
-  /** All of them or nothing; not a second time for the same batch. */
+  /** Adds all counts or none, and a batch only once. */
   append(counts: CountColumns, batch: number): Promise<void>;
-  /** Makes ready for one statement what was appended. */
+  /** Makes counts that are not folded readable for the statement that follows. */
   unfolded(): Promise<Unfolded>;
   /** See Analytics.fold. */
   fold(): Promise<boolean>;
@@ -22,10 +22,7 @@ export interface CountWriter {
   remove(statement: Statement): Promise<number>;
 }
 
-/**
- * Verifications of keys by span, and those of apis: what is asked of a whole api is read from few rows. A span's start is
- * counted in UTC.
- */
+/** Sums are kept for each key and for each api: a question about a whole api reads few rows. */
 export class SqlAnalytics implements Analytics {
   readonly #reader: SqlReader;
   readonly #writer: CountWriter;

@@ -4,7 +4,7 @@ import type { Span } from '../../port/analytics.ts';
 /** Columns of the counts, in the order of VERDICT_CODES. */
 export const COUNTS = VERDICT_CODES.map((code) => code.toLowerCase());
 
-/** As a span stands in the tables. */
+/** The number of a span in the tables. */
 export const SPAN_NUMBER: Readonly<Record<Span, number>> = { minute: 0, hour: 1, day: 2 };
 
 /** Columns of the log. */

@@ -4,7 +4,7 @@ import type { SqlReader } from '../statement.ts';
 
 const BY_KEY = { select: 'SELECT key_id, last_used_at_ms FROM key_uses', column: 'key_id' };
 
-/** When each of these keys was last verified. On one machine that is in a file of its own, which can fail by itself. */
+/** When each of these keys was last verified. On one machine this is in analytics.db, which can fail by itself. */
 export async function readLastUses(reader: SqlReader, keyIds: readonly string[]): Promise<(number | null)[]> {
   try {
     const rows = await findAny<{ key_id: string; last_used_at_ms: number }>(reader, BY_KEY, keyIds);

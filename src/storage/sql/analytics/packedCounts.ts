@@ -2,18 +2,18 @@ import type { CountColumns } from '../../../core/verificationCounts.ts';
 import { COUNTS } from './countColumns.ts';
 
 /**
- * Counts that were sent together, as one text: JSON of lists by column. Written down as one row it takes a tenth of what a row
- * for each count does; rows are made of it behind.
+ * Counts that were added together, as one JSON text with a list for each column. To write it as one row takes a tenth of the
+ * time of a row for each count.
  */
 export interface CountSlice {
-  /** All times are told from here on. */
+  /** All times are relative to this one. */
   readonly from_ms: number;
   readonly apis: readonly string[];
   readonly key_id: readonly string[];
   readonly last_at_ms: readonly number[];
-  /** These, and the columns of the counts, are left out where nothing but '' or 0 stands in them. */
+  /** A list from here on, and of the counts, is left out when all its values are '' or 0. */
   readonly minute_ms?: readonly number[];
-  /** The place among `apis`. */
+  /** Indexes into `apis`. */
   readonly api?: readonly number[];
   readonly identity_id?: readonly string[];
   readonly tags?: readonly string[];

@@ -4,21 +4,21 @@ import { COUNTS, SPAN_NUMBER } from './countColumns.ts';
 
 const GROUP_COLUMNS = { time: 'time_ms', key: 'key_id', identity: 'identity_id', tags: 'tags' } as const;
 
-/** So many single times are named at the most. */
+/** The largest number of times that a statement lists. */
 const MAX_NAMED_TIMES = 2_000;
 
-/** What a question names, as parameters of its statement; null = all. */
+/** The subjects of a question, as parameters of its statement; null = all. */
 export interface Named {
-  /** Of apis as a whole. */
+  /** The question is about whole apis. */
   readonly isOfApi: boolean;
   readonly keys: readonly string[] | null;
   readonly identities: readonly string[] | null;
 }
 
-/** Where rows can be read that are not folded yet: tables, or what is put for them, with the columns of the log. */
+/** Tables or subqueries with the columns of the log: the rows that are not folded yet. */
 export type Unfolded = (named: Named) => readonly string[];
 
-/** What is folded and what is not, read by one statement: a fold in between moves nothing past it. */
+/** One statement reads what is folded and what is not: a fold that commits meanwhile changes no sum. */
 export function sumStatement(query: AnalyticsQuery, unfolded: Unfolded): Statement {
   const params: Params = [query.fromMs, query.untilMs];
   const { subjects, named: asked } = subjectsOf(query, params);
@@ -44,8 +44,8 @@ function foldedRows(query: AnalyticsQuery): string {
 }
 
 /**
- * Says nothing new, but which index to use. Of keys there is one for hours and days. Else rows are found by their time, then by api
- * and key: each time is named, because between two of them are the rows of all others.
+ * A condition that is always true and makes the engine use the right index. The index by key has hours and days only. Other
+ * rows are found by time, then api and key: each time is listed, because between two times are the rows of all other apis.
  */
 function indexTerm({ span, apiId, keyIds, fromMs, untilMs }: AnalyticsQuery): string {
   if (keyIds !== null && span !== 'minute') return ' AND span > 0';
@@ -65,7 +65,7 @@ function rowColumns(query: AnalyticsQuery, time: string): string {
   return [time, ...(isOfApi(query) ? ['tags'] : ['key_id', 'identity_id', 'tags']), ...COUNTS].join(', ');
 }
 
-/** These are in few rows. */
+/** Such a question is answered from the few rows of apis. */
 function isOfApi({ keyIds, identityIds, groupBy }: AnalyticsQuery): boolean {
   return keyIds === null && identityIds === null && !groupBy.includes('key') && !groupBy.includes('identity');
 }

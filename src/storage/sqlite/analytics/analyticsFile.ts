@@ -3,9 +3,9 @@ import type { Database } from 'bun:sqlite';
 import { FolderError } from '../file/dataFolder.ts';
 
 /**
- * What is counted behind the answers (verifications, and local limits as they were last saved) has a file of its own,
- * analytics.db, which a thread of its own writes: no spend waits for it. Connections that read have it attached; names of its
- * tables are found there. Without it the service starts with no counts.
+ * The counts of verifications and the saved local limits are in a file of their own, analytics.db. A thread of its own writes
+ * it, so no spend waits for it. Connections that read have the file attached. When it is missing, the service starts without
+ * counts.
  */
 
 const COUNT_COLUMNS = `
@@ -13,9 +13,9 @@ const COUNT_COLUMNS = `
     insufficient_permissions INTEGER NOT NULL, rate_limited INTEGER NOT NULL, usage_exceeded INTEGER NOT NULL`;
 
 /**
- * Spans are 0 minute, 1 hour, 2 day; '' stands for no key, no identity, no tags. Rows of one time are beside each other. By
- * key there are hours and days: an index of minutes would cost more than all else. Which index to use is not left to the size
- * of the tables at some moment: SQLite is told what they are like when they are large.
+ * Spans are 0 minute, 1 hour, 2 day; '' means no key, no identity, no tags. Rows of one time are next to each other. The index
+ * by key has hours and days only: minutes would cost more than everything else. The statistics say what the tables are like
+ * when they are large, so that SQLite chooses the same index at any size.
  */
 const SCHEMA = `
   CREATE TABLE tally_slices (number INTEGER PRIMARY KEY, body TEXT NOT NULL) STRICT;
@@ -44,7 +44,7 @@ const SCHEMA = `
     ('key_tallies', 'key_tallies_of_key', '10000000 1000 500 1');
   `;
 
-/** Forward migrations, as those of the database are. */
+/** Forward migrations. */
 const MIGRATIONS: readonly string[] = [SCHEMA];
 
 /** Brings the file, which may be new, to the newest version; `db` is a connection to it. */

@@ -9,12 +9,12 @@ import type { Unfolded } from '../../sql/analytics/sumStatement.ts';
 import { toWriteFailure } from '../file/writeFailure.ts';
 import type { LazyThread } from '../thread/lazyThread.ts';
 
-/** Writes the analytics in a thread of their own: no spend waits for it, and when it fails verification goes on. */
+/** Writes analytics in a thread of its own: no spend waits for it, and verification goes on when it fails. */
 export class SqliteCountWriter implements CountWriter {
   readonly #db: Database;
   readonly #thread: LazyThread;
 
-  /** `db` only reads. */
+  /** `db` is used for reading only. */
   constructor(db: Database, thread: LazyThread) {
     this.#db = db;
     this.#thread = thread;
@@ -24,7 +24,7 @@ export class SqliteCountWriter implements CountWriter {
     await this.#write([{ sql: 'INSERT INTO tally_slices (body) VALUES ($1)', params: [packCounts(counts)] }]);
   }
 
-  /** No statement can read slices: rows of the log are made of them. */
+  /** A question cannot read slices, so they become rows of the log first. */
   async unfolded(): Promise<Unfolded> {
     await this.#try(async () => {
       if (this.#db.query('SELECT 1 FROM tally_slices LIMIT 1').get() === null) return;

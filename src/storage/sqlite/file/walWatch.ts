@@ -1,10 +1,10 @@
 import type { TaskLog } from '../../port/tasks.ts';
 
 const MIB = 2 ** 20;
-/** SQLite starts its log anew at 4 MiB; it cannot while someone reads what was there before. */
+/** SQLite restarts its log at 4 MiB, unless another connection still reads the old part. */
 export const LONG_WAL_BYTES = 256 * MIB;
 
-/** Tells when the log of the embedded database (`-wal`) becomes long, and when it is short again. */
+/** Warns when the write-ahead log of the database becomes long, and says when it is short again. */
 export class WalWatch {
   readonly #bytes: () => number;
   readonly #log: Pick<TaskLog, 'warn'>;
