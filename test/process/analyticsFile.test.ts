@@ -55,14 +55,14 @@ describe('the file of the analytics', () => {
       const { key, apiId } = await service.createKey({ remaining: 5 });
       const { countWriting } = service.engine;
       using db = new Database(join(service.folder, 'analytics.db'));
-      db.run('ALTER TABLE tally_slices RENAME TO gone');
+      db.run('ALTER TABLE count_slices RENAME TO gone');
       for (let n = 0; n < 2; n++) {
         await service.verify(key);
         const failure = await countWriting.flush().catch((error: unknown) => String(error));
-        expect(failure).toContain('no such table: tally_slices');
+        expect(failure).toContain('no such table: count_slices');
       }
       expect(service.broken).toEqual([]);
-      db.run('ALTER TABLE gone RENAME TO tally_slices');
+      db.run('ALTER TABLE gone RENAME TO count_slices');
       expect(await service.verify(key)).toMatchObject({ valid: true, remaining: 2 });
       expect(await totalOf(service, apiId)).toBe(3);
     } finally {
@@ -70,7 +70,7 @@ describe('the file of the analytics', () => {
     }
   });
 
-  test.each(['tally_slices', 'tally_log'])(
+  test.each(['count_slices', 'count_log'])(
     'fails again and again (%s): no thread and no file is left open',
     async (table) => {
       const service = await TestService.start({ startsAt: STARTS_AT });
@@ -153,10 +153,10 @@ describe('the file of the analytics', () => {
     });
     expect(await server.stop()).toBe(0);
     using db = new Database(folder.join('data/analytics.db'), { readonly: true });
-    for (const table of ['tally_slices', 'tally_log']) {
+    for (const table of ['count_slices', 'count_log']) {
       expect(db.query(`SELECT count(*) AS rows FROM ${table}`).get()).toEqual({ rows: 0 });
     }
-    expect(db.query('SELECT span, valid FROM key_tallies WHERE key_id = ? ORDER BY span').all(keyId)).toEqual(
+    expect(db.query('SELECT span, valid FROM key_counts WHERE key_id = ? ORDER BY span').all(keyId)).toEqual(
       [0, 1, 2].map((span) => ({ span, valid: 1 })),
     );
   });

@@ -4,7 +4,7 @@ import { cpSync } from 'node:fs';
 
 import { until } from '../../tools/cluster/wait.ts';
 import { Connection, verifyHead } from './connection.ts';
-import { type Tally, verifyUnderLoad } from './load.ts';
+import { type KeyLoad, verifyUnderLoad } from './load.ts';
 import { TempFolder } from './process.ts';
 import { Server } from './server.ts';
 
@@ -39,9 +39,9 @@ function inspectCrashed(folder: TempFolder, round: number): { integrity: unknown
 }
 
 /** Kills the server when so many verifications have been answered, and reports what is on disk. */
-async function crashUnderLoad(server: Server, tallies: readonly Tally[], killAfter: number): Promise<void> {
+async function crashUnderLoad(server: Server, loads: readonly KeyLoad[], killAfter: number): Promise<void> {
   let killed = Promise.resolve();
-  await verifyUnderLoad(server, tallies, {
+  await verifyUnderLoad(server, loads, {
     clients: CLIENTS,
     maxRequests: 10_000,
     onValid: (count) => {
@@ -54,7 +54,7 @@ async function crashUnderLoad(server: Server, tallies: readonly Tally[], killAft
 describe('kill -9 under load', () => {
   test('no answered spend is lost and none counted twice, over several crashes of the same data', async () => {
     using folder = new TempFolder();
-    const tallies: Tally[] = [];
+    const loads: KeyLoad[] = [];
     for (const [round, killAfter] of [700, 1500, 1, 3000, 64].entries()) {
       await using server = await Server.start(folder);
       if (round === 0) {
@@ -62,15 +62,15 @@ describe('kill -9 under load', () => {
           remaining: CREDITS,
           ratelimit: { async: false, limit: LIMIT, duration: DURATION },
         });
-        tallies.push(...keys.map((key) => ({ ...key, valid: 0, unanswered: 0 })));
+        loads.push(...keys.map((key) => ({ ...key, valid: 0, unanswered: 0 })));
       }
-      await crashUnderLoad(server, tallies, killAfter);
+      await crashUnderLoad(server, loads, killAfter);
       const { integrity, unapplied } = inspectCrashed(folder, round);
       expect(integrity).toEqual([{ integrity_check: 'ok' }]);
       expect(unapplied).toBeGreaterThan(0);
     }
     await using survivor = await Server.start(folder);
-    for (const { key, valid, unanswered } of tallies) {
+    for (const { key, valid, unanswered } of loads) {
       const { spent, counted } = await readCounters(survivor, key);
       expect(spent).toBeGreaterThanOrEqual(valid);
       expect(spent).toBeLessThanOrEqual(valid + unanswered);
@@ -83,9 +83,9 @@ describe('kill -9 under load', () => {
     using folder = new TempFolder();
     await using server = await Server.start(folder);
     const { key, keyId } = await server.createKey({ remaining: CREDITS });
-    const tally: Tally = { key, keyId, valid: 0, unanswered: 0 };
+    const each: KeyLoad = { key, keyId, valid: 0, unanswered: 0 };
     let killed = Promise.resolve();
-    await verifyUnderLoad(server, [tally], {
+    await verifyUnderLoad(server, [each], {
       clients: CLIENTS,
       maxRequests: 10_000,
       onValid: (count) => {
@@ -97,8 +97,8 @@ describe('kill -9 under load', () => {
     await server.child.kill9();
     await using survivor = await Server.start(folder);
     const spent = CREDITS - (await survivor.remaining(keyId));
-    expect(spent).toBeGreaterThanOrEqual(tally.valid);
-    expect(spent).toBeLessThanOrEqual(tally.valid + tally.unanswered);
+    expect(spent).toBeGreaterThanOrEqual(each.valid);
+    expect(spent).toBeLessThanOrEqual(each.valid + each.unanswered);
   });
 
   test('at the very instant an answer arrives: its spend is on disk, every time', async () => {
@@ -133,19 +133,19 @@ describe('kill -9 under load', () => {
   test('retries after the crash with the same idempotency keys are charged once, to the unit', async () => {
     using folder = new TempFolder();
     await using server = await Server.start(folder);
-    const tallies = (await server.createKeys(4, { remaining: CREDITS })).map((key) => ({
+    const loads = (await server.createKeys(4, { remaining: CREDITS })).map((key) => ({
       ...key,
       valid: 0,
       unanswered: 0,
     }));
     const sent: { key: string; idempotencyKey: string }[] = [];
     let killed = Promise.resolve();
-    await verifyUnderLoad(server, tallies, {
+    await verifyUnderLoad(server, loads, {
       clients: CLIENTS,
       maxRequests: 10_000,
       fields: (client, request) => {
         const idempotencyKey = `client-${client}-request-${request}`;
-        sent.push({ key: tallies[(client + request) % tallies.length]?.key ?? '', idempotencyKey });
+        sent.push({ key: loads[(client + request) % loads.length]?.key ?? '', idempotencyKey });
         return { idempotencyKey };
       },
       onValid: (count) => {
@@ -156,7 +156,7 @@ describe('kill -9 under load', () => {
     await using survivor = await Server.start(folder);
     const retried = await Promise.all(sent.map(({ key, ...fields }) => survivor.verify(key, fields)));
     expect(retried.filter((verdict: { valid: boolean }) => !verdict.valid)).toEqual([]);
-    for (const { key, keyId } of tallies) {
+    for (const { key, keyId } of loads) {
       const charged = sent.filter((request) => request.key === key).length;
       expect(await survivor.remaining(keyId)).toBe(CREDITS - charged);
     }

@@ -1,7 +1,7 @@
 import type { Server } from './server.ts';
 
 /** What became of the verifications of one key. */
-export interface Tally {
+export interface KeyLoad {
   readonly key: string;
   readonly keyId: string;
   /** Answered valid. */
@@ -23,21 +23,21 @@ export interface Load {
 }
 
 /** Clients that verify the keys in turn until their connection fails or they have sent all their requests. */
-export async function verifyUnderLoad(server: Server, tallies: readonly Tally[], load: Load): Promise<void> {
+export async function verifyUnderLoad(server: Server, loads: readonly KeyLoad[], load: Load): Promise<void> {
   let count = 0;
   const client = async (number: number): Promise<void> => {
     for (let request = 0; request < load.maxRequests; request++) {
-      const tally = tallies[(number + request) % tallies.length];
-      if (tally === undefined) throw new Error('there is no key to verify');
+      const each = loads[(number + request) % loads.length];
+      if (each === undefined) throw new Error('there is no key to verify');
       const answer = await server
-        .call('/v1/keys.verifyKey', { key: tally.key, ...load.fields?.(number, request) })
+        .call('/v1/keys.verifyKey', { key: each.key, ...load.fields?.(number, request) })
         .catch(() => null);
       if (answer === null) {
-        tally.unanswered++;
+        each.unanswered++;
         return;
       }
       if (answer.status === 200 && (answer.body as { valid: boolean }).valid) {
-        tally.valid++;
+        each.valid++;
         load.onValid?.(++count);
       } else if (load.onOther === undefined)
         throw new Error(`answered ${answer.status} ${JSON.stringify(answer.body)}`);

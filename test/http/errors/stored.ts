@@ -52,8 +52,8 @@ function accounts(db: Database): unknown[] {
     rows: db.query('SELECT id, kind, value, mark, due_at_ms, revision FROM accounts').values() as number[][],
     log: db.query('SELECT entries FROM ledger_log ORDER BY number').all() as Row[],
   }))();
-  const states = new Map(read.rows.map((row) => [row[0], row]));
-  for (const { entries } of read.log) {
+  const states = new Map(contents.rows.map((row) => [row[0], row]));
+  for (const { entries } of contents.log) {
     const logged = [...fromLog(entries as Uint8Array)];
     for (let at = 0; at < logged.length; at += 6) states.set(logged[at], logged.slice(at, at + 6));
   }

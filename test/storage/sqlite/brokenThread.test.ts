@@ -12,10 +12,10 @@ test('of what was asked of a thread behind a call that broke it nothing is done:
   using db = new Database(path, { create: true });
   configure(db);
   prepareAnalytics(db, path);
-  db.run('ALTER TABLE tally_log RENAME TO gone');
+  db.run('ALTER TABLE count_log RENAME TO gone');
   const append: ThreadCall = {
     method: 'write',
-    args: [[{ sql: 'INSERT INTO tally_slices (body) VALUES ($1)', params: ['{}'] }]],
+    args: [[{ sql: 'INSERT INTO count_slices (body) VALUES ($1)', params: ['{}'] }]],
   };
   const calls: ThreadCall[] = [
     { method: 'start', args: [{ role: 'writer', path, addedFlushMs: 0 }] },
@@ -43,5 +43,5 @@ test('of what was asked of a thread behind a call that broke it nothing is done:
     'broken',
     'broken',
   ]);
-  expect(db.query('SELECT count(*) AS rows FROM tally_slices').get()).toEqual({ rows: 1 });
+  expect(db.query('SELECT count(*) AS rows FROM count_slices').get()).toEqual({ rows: 1 });
 });

@@ -32,14 +32,14 @@ function add(db: Database, keys: readonly string[], minute = 0): void {
   const added = keys.map((keyId) =>
     verificationCount({ keyId, minuteMs: verificationCount().minuteMs + minute * MINUTE_MS, counts: counts(1, 2) }),
   );
-  db.query('INSERT INTO tally_slices (body) VALUES (?)').run(packCounts(CountColumns.of(added)));
+  db.query('INSERT INTO count_slices (body) VALUES (?)').run(packCounts(CountColumns.of(added)));
 }
 
 /** Rows that wait, and what the sums say. */
 function stateOf(db: Database): unknown {
-  const [waiting] = db.query('SELECT (SELECT count(*) FROM tally_slices), (SELECT count(*) FROM tally_log)').values();
-  const sums = db.query('SELECT span, count(*), sum(valid), sum(not_found) FROM key_tallies GROUP BY span').values();
-  const ofApi = db.query('SELECT span, count(*), sum(valid), sum(not_found) FROM api_tallies GROUP BY span').values();
+  const [waiting] = db.query('SELECT (SELECT count(*) FROM count_slices), (SELECT count(*) FROM count_log)').values();
+  const sums = db.query('SELECT span, count(*), sum(valid), sum(not_found) FROM key_counts GROUP BY span').values();
+  const ofApi = db.query('SELECT span, count(*), sum(valid), sum(not_found) FROM api_counts GROUP BY span').values();
   return { waiting, sums, ofApi };
 }
 

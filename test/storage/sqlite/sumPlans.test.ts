@@ -27,22 +27,22 @@ function planOf(query: Partial<AnalyticsQuery>): string {
       groupBy: [],
       ...query,
     },
-    () => ['tally_log'],
+    () => ['count_log'],
   );
   const steps = db.query(`EXPLAIN QUERY PLAN ${sql}`).all(...params) as { detail: string }[];
-  return steps.find(({ detail }) => /_tallies/.test(detail))?.detail ?? '';
+  return steps.find(({ detail }) => /_counts/.test(detail))?.detail ?? '';
 }
 
 test('no question reads more of the sums than the rows of its time, its api or its keys', () => {
-  const ofApi = 'SEARCH api_tallies USING PRIMARY KEY (span=? AND time_ms=? AND api_id=?)';
-  const ofKeys = 'SEARCH key_tallies USING PRIMARY KEY (span=? AND time_ms=? AND api_id=?)';
-  const ofKey = 'SEARCH key_tallies USING INDEX key_tallies_of_key (key_id=? AND span=? AND time_ms>? AND time_ms<?)';
+  const ofApi = 'SEARCH api_counts USING PRIMARY KEY (span=? AND time_ms=? AND api_id=?)';
+  const ofKeys = 'SEARCH key_counts USING PRIMARY KEY (span=? AND time_ms=? AND api_id=?)';
+  const ofKey = 'SEARCH key_counts USING INDEX key_counts_of_key (key_id=? AND span=? AND time_ms>? AND time_ms<?)';
   expect(planOf({})).toBe(ofApi);
   expect(planOf({ groupBy: ['key'] })).toBe(ofKeys);
   expect(planOf({ span: 'day', untilMs: 800 * DAY_MS })).toBe(ofApi);
   expect(planOf({ span: 'hour', keyIds: ['key_1'] })).toBe(ofKey);
   expect(planOf({ span: 'day', keyIds: ['key_1', 'key_2'], groupBy: ['time'] })).toBe(ofKey);
   expect(planOf({ span: 'minute', keyIds: ['key_1'] })).toBe(
-    'SEARCH key_tallies USING PRIMARY KEY (span=? AND time_ms=? AND api_id=? AND key_id=?)',
+    'SEARCH key_counts USING PRIMARY KEY (span=? AND time_ms=? AND api_id=? AND key_id=?)',
   );
 });

@@ -11,11 +11,11 @@ import { packApis, sliceSource } from './packedRows.ts';
 
 const APPEND = `
   WITH mark AS (
-    INSERT INTO tally_marks AS t (node, batch, at_ms) VALUES ($1, $2, ledger_now_v1(NULL))
+    INSERT INTO count_marks AS t (node, batch, at_ms) VALUES ($1, $2, ledger_now_v1(NULL))
     ON CONFLICT (node) DO UPDATE SET batch = excluded.batch, at_ms = excluded.at_ms WHERE t.batch < excluded.batch
     RETURNING 1
   )
-  INSERT INTO tally_slices (apis, body) SELECT $3, $4 FROM mark`;
+  INSERT INTO count_slices (apis, body) SELECT $3, $4 FROM mark`;
 
 /** Writes the number of each batch together with its counts: a batch that is sent again is not added twice. */
 export class PostgresCountWriter implements CountWriter {
@@ -43,7 +43,7 @@ export class PostgresCountWriter implements CountWriter {
   }
 
   async unfolded(): Promise<Unfolded> {
-    return (named) => ['tally_log', sliceSource(named)];
+    return (named) => ['count_log', sliceSource(named)];
   }
 
   fold(): Promise<boolean> {

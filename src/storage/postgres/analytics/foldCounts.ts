@@ -22,8 +22,8 @@ const SLICES_PER_READ = 10;
 const MAX_FOLD_ROWS = 1_000;
 const MIN_FOLD_ROWS = 50;
 
-const SLICES = 'SELECT number, body FROM tally_slices WHERE number > $1 ORDER BY number LIMIT $2';
-const LOG = `SELECT number, ${LOG_COLUMNS.join(', ')} FROM tally_log
+const SLICES = 'SELECT number, body FROM count_slices WHERE number > $1 ORDER BY number LIMIT $2';
+const LOG = `SELECT number, ${LOG_COLUMNS.join(', ')} FROM count_log
   WHERE (key_id, number) > ($1, $2) ORDER BY key_id, number LIMIT $3`;
 
 type ReadLogRow = Record<string, string | number> & LogPosition;
@@ -135,7 +135,7 @@ async function unpackIn(ask: Ask, maxSlices: number): Promise<boolean> {
     isAll = read.rows.length < limit;
   }
   await runAll(ask, logStatements(rows));
-  await ask({ text: 'DELETE FROM tally_slices WHERE number <= $1', values: [upTo] });
+  await ask({ text: 'DELETE FROM count_slices WHERE number <= $1', values: [upTo] });
   return isAll;
 }
 
@@ -151,7 +151,7 @@ async function foldIn(ask: Ask, after: LogPosition, maxRows: number): Promise<Lo
   for (const row of read.rows) rows.addRow(row);
   await runAll(ask, foldStatements(rows));
   await ask({
-    text: 'DELETE FROM tally_log WHERE (key_id, number) > ($1, $2) AND (key_id, number) <= ($3, $4)',
+    text: 'DELETE FROM count_log WHERE (key_id, number) > ($1, $2) AND (key_id, number) <= ($3, $4)',
     values: [...from, last.key_id, last.number],
   });
   return read.rows.length < maxRows ? 'end' : last;

@@ -29,11 +29,11 @@ function rowsOfSlices(slices: string): string {
 
 /** A question reads slices where they are: it writes nothing and waits for no lock. */
 export function sliceSource({ isOfApi, keys, identities }: Named): string {
-  if (isOfApi) return `(${rowsOfSlices('SELECT apis::jsonb AS slice FROM tally_slices OFFSET 0')}) a`;
+  if (isOfApi) return `(${rowsOfSlices('SELECT apis::jsonb AS slice FROM count_slices OFFSET 0')}) a`;
   const holds = [keys, identities].filter((named) => named !== null && named.length <= MAX_LOOKED_FOR);
   const where = holds.map((named) => `(${named?.map((name) => `strpos(body, ${name}) > 0`).join(' OR ') || 'FALSE'})`);
   const filter = where.length === 0 ? '' : ` WHERE ${where.join(' AND ')}`;
-  return `(${rowsOfSlices(`SELECT body::jsonb AS slice FROM tally_slices${filter} OFFSET 0`)}) k`;
+  return `(${rowsOfSlices(`SELECT body::jsonb AS slice FROM count_slices${filter} OFFSET 0`)}) k`;
 }
 
 /** The counts added up for each api, without keys: most questions need only these and skip the long text. */

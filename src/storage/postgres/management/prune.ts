@@ -13,7 +13,7 @@ const ENDED_BY = [
   ['nodes', 'seen_at_ms'],
   ['changes', 'at_ms'],
   ['former_secrets', 'until_ms'],
-  ['tally_marks', 'at_ms'],
+  ['count_marks', 'at_ms'],
 ] as const;
 
 /** Steps of one turn that look at windows. */

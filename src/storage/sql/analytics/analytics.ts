@@ -54,7 +54,7 @@ export class SqlAnalytics implements Analytics {
 
   async tagLists(apiId: string, dayMs: number, limit: number): Promise<readonly string[]> {
     const rows = await this.#reader.scan<{ tags: string }>({
-      sql: `SELECT tags FROM api_tallies
+      sql: `SELECT tags FROM api_counts
         WHERE span = ${SPAN_NUMBER.day} AND time_ms = $1 AND api_id = $2 AND tags <> '' LIMIT ${limit}`,
       params: [dayMs, apiId],
     });
@@ -64,8 +64,8 @@ export class SqlAnalytics implements Analytics {
   async prune(span: Span, untilMs: number): Promise<boolean> {
     let isDone = true;
     for (const [table, key] of [
-      ['key_tallies', 'span, time_ms, api_id, key_id, identity_id, tags'],
-      ['api_tallies', 'span, time_ms, api_id, tags'],
+      ['key_counts', 'span, time_ms, api_id, key_id, identity_id, tags'],
+      ['api_counts', 'span, time_ms, api_id, tags'],
     ]) {
       const removed = await this.#writer.remove({
         sql: `DELETE FROM ${table} WHERE (${key}) IN

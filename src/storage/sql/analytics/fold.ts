@@ -13,10 +13,10 @@ import { RowInsert } from './rowInsert.ts';
 
 const KEY = ['span', 'time_ms', 'api_id', 'key_id', 'identity_id', 'tags'];
 const API_KEY = ['span', 'time_ms', 'api_id', 'tags'];
-const ADD_TO_KEYS = new RowInsert('key_tallies', [...KEY, ...COUNTS], addCounts('key_tallies', KEY.join(', ')));
-const ADD_TO_APIS = new RowInsert('api_tallies', [...API_KEY, ...COUNTS], addCounts('api_tallies', API_KEY.join(', ')));
+const ADD_TO_KEYS = new RowInsert('key_counts', [...KEY, ...COUNTS], addCounts('key_counts', KEY.join(', ')));
+const ADD_TO_APIS = new RowInsert('api_counts', [...API_KEY, ...COUNTS], addCounts('api_counts', API_KEY.join(', ')));
 const NOTE_USES = new RowInsert('key_uses', ['key_id', 'last_used_at_ms'], KEEP_LATER_USE);
-const ADD_TO_LOG = new RowInsert('tally_log', LOG_COLUMNS);
+const ADD_TO_LOG = new RowInsert('count_log', LOG_COLUMNS);
 
 /** Writes rows back to the log: slices that were read become one row for each subject and minute. */
 export function logStatements(rows: LogRows): Generator<Statement> {

@@ -38,7 +38,7 @@ export function sumStatement(query: AnalyticsQuery, unfolded: Unfolded): Stateme
 
 function foldedRows(query: AnalyticsQuery): string {
   const columns = rowColumns(query, 'time_ms');
-  const table = isOfApi(query) ? 'api_tallies' : 'key_tallies';
+  const table = isOfApi(query) ? 'api_counts' : 'key_counts';
   return `SELECT ${columns} FROM ${table}
     WHERE span = ${SPAN_NUMBER[query.span]} AND time_ms >= $1 AND time_ms < $2${indexTerm(query)}`;
 }

@@ -18,18 +18,18 @@ const COUNT_COLUMNS = `
  * when they are large, so that SQLite chooses the same index at any size.
  */
 const SCHEMA = `
-  CREATE TABLE tally_slices (number INTEGER PRIMARY KEY, body TEXT NOT NULL) STRICT;
-  CREATE TABLE tally_log (
+  CREATE TABLE count_slices (number INTEGER PRIMARY KEY, body TEXT NOT NULL) STRICT;
+  CREATE TABLE count_log (
     number INTEGER PRIMARY KEY,
     minute_ms INTEGER NOT NULL, api_id TEXT NOT NULL, key_id TEXT NOT NULL, identity_id TEXT NOT NULL, tags TEXT NOT NULL,${COUNT_COLUMNS},
     last_at_ms INTEGER NOT NULL
   ) STRICT;
-  CREATE TABLE key_tallies (
+  CREATE TABLE key_counts (
     span INTEGER NOT NULL, time_ms INTEGER NOT NULL, api_id TEXT NOT NULL, key_id TEXT NOT NULL, identity_id TEXT NOT NULL, tags TEXT NOT NULL,${COUNT_COLUMNS},
     PRIMARY KEY (span, time_ms, api_id, key_id, identity_id, tags)
   ) STRICT, WITHOUT ROWID;
-  CREATE INDEX key_tallies_of_key ON key_tallies (key_id, span, time_ms) WHERE span > 0;
-  CREATE TABLE api_tallies (
+  CREATE INDEX key_counts_of_key ON key_counts (key_id, span, time_ms) WHERE span > 0;
+  CREATE TABLE api_counts (
     span INTEGER NOT NULL, time_ms INTEGER NOT NULL, api_id TEXT NOT NULL, tags TEXT NOT NULL,${COUNT_COLUMNS},
     PRIMARY KEY (span, time_ms, api_id, tags)
   ) STRICT, WITHOUT ROWID;
@@ -40,8 +40,8 @@ const SCHEMA = `
   ) STRICT, WITHOUT ROWID;
   ANALYZE;
   INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES
-    ('key_tallies', 'key_tallies', '100000000 30000000 50000 10000 2 2 1'),
-    ('key_tallies', 'key_tallies_of_key', '10000000 1000 500 1');
+    ('key_counts', 'key_counts', '100000000 30000000 50000 10000 2 2 1'),
+    ('key_counts', 'key_counts_of_key', '10000000 1000 500 1');
   `;
 
 /** Forward migrations. */

@@ -21,23 +21,23 @@ export class SqliteCountWriter implements CountWriter {
   }
 
   async append(counts: CountColumns): Promise<void> {
-    await this.#write([{ sql: 'INSERT INTO tally_slices (body) VALUES ($1)', params: [packCounts(counts)] }]);
+    await this.#write([{ sql: 'INSERT INTO count_slices (body) VALUES ($1)', params: [packCounts(counts)] }]);
   }
 
   /** A question cannot read slices, so they become rows of the log first. */
   async unfolded(): Promise<Unfolded> {
     await this.#try(async () => {
-      if (this.#db.query('SELECT 1 FROM tally_slices LIMIT 1').get() === null) return;
+      if (this.#db.query('SELECT 1 FROM count_slices LIMIT 1').get() === null) return;
       const thread = await this.#thread.get();
       while (!(await thread.call('unpackCounts')));
     });
-    return () => ['tally_log'];
+    return () => ['count_log'];
   }
 
   fold(): Promise<boolean> {
     return this.#try(async () => {
       const [any] = this.#db
-        .query('SELECT EXISTS (SELECT 1 FROM tally_slices) OR EXISTS (SELECT 1 FROM tally_log)')
+        .query('SELECT EXISTS (SELECT 1 FROM count_slices) OR EXISTS (SELECT 1 FROM count_log)')
         .values();
       return any?.[0] === 1 ? (await this.#thread.get()).call('foldCounts') : true;
     });
