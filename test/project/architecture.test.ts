@@ -140,6 +140,12 @@ describe('architecture', () => {
     );
   });
 
+  test('http asks for a verdict in one place, and authenticates the asker in one place', () => {
+    const inHttp = (path: string) => covers('http', path);
+    expect(filesOf(uses(/\bverifier\.verify\(/, inHttp))).toEqual(['http/verify/verify.ts']);
+    expect(filesOf(uses(/\bverifyAuth\b|\bverificationQuota\b/, inHttp))).toEqual(['http/verify/asker.ts']);
+  });
+
   test('core and engine use no Bun or Node API: they also run inside the SDK', () => {
     expect(uses(/\bBun\b|\bnode:|\bbun:|\bprocess\.|\bBuffer\b|\brequire\(/, isPure)).toEqual([]);
   });

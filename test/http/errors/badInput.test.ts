@@ -3,15 +3,15 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { TestService } from '../../support/service.ts';
 import { ENDPOINTS } from '../docs/endpoints.ts';
 import { storedIn } from './stored.ts';
-import { makeThings, realRequest, type Things } from './records.ts';
+import { makeRecords, realRequest, type Records } from './records.ts';
 import { type Node, wrongValues } from './wrongValues.ts';
 
 let service: TestService;
-let things: Things;
+let records: Records;
 
 beforeAll(async () => {
   service = await TestService.start();
-  things = await makeThings(service);
+  records = await makeRecords(service);
 });
 
 afterAll(async () => {
@@ -36,7 +36,7 @@ describe.each(ENDPOINTS.map((endpoint) => [endpoint.path, endpoint] as const))('
   const asBody = (object: string): string => (isList ? `[${object}]` : object);
 
   const realObject = (): Record<string, unknown> => {
-    const body: unknown = realRequest(endpoint, things);
+    const body: unknown = realRequest(endpoint, records);
     return (Array.isArray(body) ? body[0] : body) as Record<string, unknown>;
   };
 

@@ -6,18 +6,18 @@ import { ROUTES } from '../../../src/http/routes/routeTable.ts';
 import { type Answer, TestService } from '../../support/service.ts';
 import { ENDPOINTS, OPEN } from '../docs/endpoints.ts';
 import { storedIn } from './stored.ts';
-import { makeThings, realRequest, type Things } from './records.ts';
+import { makeRecords, realRequest, type Records } from './records.ts';
 import type { Node } from './wrongValues.ts';
 
 let service: TestService;
-let things: Things;
+let records: Records;
 let apiId = '';
 let keyId = '';
 
 beforeAll(async () => {
   service = await TestService.start();
-  things = await makeThings(service);
-  ({ apiId, keyId } = things);
+  records = await makeRecords(service);
+  ({ apiId, keyId } = records);
 });
 
 afterAll(async () => {
@@ -142,7 +142,7 @@ describe('query parameters', () => {
     ).toString();
 
   test.each(GETS.map((route) => [route.path, route] as const))('%s answers GET and POST alike', async (path, route) => {
-    const fields = realRequest(route, things) as Record<string, unknown>;
+    const fields = realRequest(route, records) as Record<string, unknown>;
     const [got, posted] = [await get(`${path}?${queryOf(fields)}`), await service.call(path, fields)];
     expect([got.status, got.body]).toEqual([200, posted.body]);
   });
@@ -150,7 +150,7 @@ describe('query parameters', () => {
   test.each(GETS.map((route) => [route.path, route] as const))(
     '%s refuses a wrong parameter by its name',
     async (path, route) => {
-      const fields = realRequest(route, things) as Record<string, unknown>;
+      const fields = realRequest(route, records) as Record<string, unknown>;
       for (const [name, { type }] of Object.entries((route.request as Node).properties ?? {})) {
         const wrong = { integer: '1.5', boolean: 'yes', string: '' }[type ?? ''];
         if (wrong === undefined) continue;

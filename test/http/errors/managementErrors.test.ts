@@ -6,16 +6,16 @@ import type { RecordWrite } from '../../../src/storage/port/records.ts';
 import { permission, role } from '../../postgres/conformance/samples.ts';
 import { type Answer, TestService } from '../../support/service.ts';
 import { shownError } from './shownError.ts';
-import { makeThings, type Things } from './records.ts';
+import { makeRecords, type Records } from './records.ts';
 
 /** The words of errors of management, group by group; `bun test --update-snapshots` takes new ones over. */
 
 let service: TestService;
-let things: Things;
+let records: Records;
 
 beforeAll(async () => {
   service = await TestService.start({ startsAt: '2026-03-15T12:00:00Z' });
-  things = await makeThings(service, 'x');
+  records = await makeRecords(service, 'x');
 });
 
 afterAll(async () => {
@@ -26,7 +26,7 @@ type Case = readonly [name: string, ask: () => Promise<Answer>];
 
 const call = (path: string, body: unknown): Promise<Answer> => service.call(`/v1/${path}`, body);
 const verify = (permissions: unknown): Promise<Answer> =>
-  call('keys.verifyKey', { key: things.key, authorization: { permissions } });
+  call('keys.verifyKey', { key: records.key, authorization: { permissions } });
 const write = (writes: readonly RecordWrite[]) => service.storage.ledger.apply({ writes, accounts: [] });
 const digest = 'LPJNul+wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ=';
 
@@ -39,11 +39,11 @@ const APIS: readonly Case[] = [
       return call('apis.deleteApi', { apiId });
     },
   ],
-  ['a default limit without numbers', () => call('apis.updateApi', { apiId: things.apiId, defaultRatelimit: {} })],
+  ['a default limit without numbers', () => call('apis.updateApi', { apiId: records.apiId, defaultRatelimit: {} })],
 ];
 
 const KEYS: readonly Case[] = [
-  ['a key to restore that is not deleted', () => call('keys.restoreKey', { keyId: things.keyId })],
+  ['a key to restore that is not deleted', () => call('keys.restoreKey', { keyId: records.keyId })],
   [
     'more former secrets than may be valid',
     async () => {
@@ -53,12 +53,12 @@ const KEYS: readonly Case[] = [
     },
   ],
   ['an unknown secret', () => call('keys.whoami', { key: 'demo_unknown' })],
-  ['a reference to nothing', () => call('keys.updateKey', { keyId: things.keyId, roles: [{}] })],
+  ['a reference to nothing', () => call('keys.updateKey', { keyId: records.keyId, roles: [{}] })],
   [
     'a permission that there is not',
-    () => call('keys.addPermissions', { keyId: things.keyId, permissions: [{ name: 'x' }] }),
+    () => call('keys.addPermissions', { keyId: records.keyId, permissions: [{ name: 'x' }] }),
   ],
-  ['a role that there is not', () => call('keys.addRoles', { keyId: things.keyId, roles: [{ id: 'role_unknown' }] })],
+  ['a role that there is not', () => call('keys.addRoles', { keyId: records.keyId, roles: [{ id: 'role_unknown' }] })],
 ];
 
 const QUERIES: readonly Case[] = [
@@ -68,18 +68,18 @@ const QUERIES: readonly Case[] = [
 ];
 
 const IDENTITIES: readonly Case[] = [
-  ['an external id that is there', () => call('identities.createIdentity', { externalId: things.externalId })],
+  ['an external id that is there', () => call('identities.createIdentity', { externalId: records.externalId })],
   ['no identity named', () => call('identities.getIdentity', {})],
   ['an unknown external id', () => call('identities.getIdentity', { externalId: 'nobody' })],
   [
     'both ids of an identity',
-    () => call('identities.updateIdentity', { identityId: things.identityId, externalId: things.externalId }),
+    () => call('identities.updateIdentity', { identityId: records.identityId, externalId: records.externalId }),
   ],
 ];
 
 const RBAC: readonly Case[] = [
-  ['a permission that is there', () => call('permissions.createPermission', { name: things.permission })],
-  ['a role that is there', () => call('permissions.createRole', { name: things.role })],
+  ['a permission that is there', () => call('permissions.createPermission', { name: records.permission })],
+  ['a role that is there', () => call('permissions.createRole', { name: records.role })],
   ['a role by no name', () => call('permissions.setRolePermissions', { permissions: [] })],
   ['a role by two names', () => call('permissions.setRolePermissions', { roleId: 'a', name: 'b', permissions: [] })],
   [
@@ -105,35 +105,35 @@ const RATELIMITS: readonly Case[] = [
   ['an unknown namespace', () => call('ratelimits.listOverrides', { namespaceName: 'nowhere' })],
   [
     'an unknown override',
-    () => call('ratelimits.getOverride', { namespaceName: things.namespaceName, identifier: 'nobody' }),
+    () => call('ratelimits.getOverride', { namespaceName: records.namespaceName, identifier: 'nobody' }),
   ],
 ];
 
 const IMPORTS: readonly Case[] = [
-  ['neither a key nor its digest', () => call('migrations.createKeys', [{ apiId: things.apiId }])],
+  ['neither a key nor its digest', () => call('migrations.createKeys', [{ apiId: records.apiId }])],
   [
     'a digest that is none',
-    () => call('migrations.createKeys', [{ apiId: things.apiId, hash: { value: 'x', variant: 'sha256_base64' } }]),
+    () => call('migrations.createKeys', [{ apiId: records.apiId, hash: { value: 'x', variant: 'sha256_base64' } }]),
   ],
   [
     'a digest that is no base64 of 32 bytes',
     () =>
       call('migrations.createKeys', [
-        { apiId: things.apiId, hash: { value: `${digest.slice(0, -2)}5=`, variant: 'sha256_base64' } },
+        { apiId: records.apiId, hash: { value: `${digest.slice(0, -2)}5=`, variant: 'sha256_base64' } },
       ]),
   ],
-  ['a key that is there', () => call('migrations.createKeys', [{ apiId: things.apiId, plaintext: things.key }])],
+  ['a key that is there', () => call('migrations.createKeys', [{ apiId: records.apiId, plaintext: records.key }])],
   [
     'a role that is not there',
     () =>
-      call('migrations.createKeys', [{ apiId: things.apiId, plaintext: 'imported-key-of-nobody', roles: ['nobody'] }]),
+      call('migrations.createKeys', [{ apiId: records.apiId, plaintext: 'imported-key-of-nobody', roles: ['nobody'] }]),
   ],
   [
     'a migrationId that is in use',
     async () => {
       const apiId = await service.createApi();
       return call('migrations.enqueueKeys', {
-        migrationId: things.migrationId,
+        migrationId: records.migrationId,
         apiId,
         keys: [{ plaintext: 'a-key-made-elsewhere-1' }],
       });
@@ -170,7 +170,7 @@ const ROOT: readonly Case[] = [
 ];
 
 const counted = (fields: object): Promise<Answer> =>
-  call('analytics.getVerifications', { apiId: things.apiId, ...fields });
+  call('analytics.getVerifications', { apiId: records.apiId, ...fields });
 
 const ANALYTICS: readonly Case[] = [
   ['an end before its start', () => counted({ start: 2, end: 1 })],
@@ -182,7 +182,7 @@ const ANALYTICS: readonly Case[] = [
     async () => {
       const minuteMs = Date.parse('2026-03-15T12:00:00Z');
       const counts = [1, 0, 0, 0, 0, 0, 0, 0];
-      const blank = { minuteMs, apiId: things.apiId, identityId: '', tags: '', counts, lastAtMs: minuteMs };
+      const blank = { minuteMs, apiId: records.apiId, identityId: '', tags: '', counts, lastAtMs: minuteMs };
       const keys = Array.from({ length: 10_001 }, (_, i) => ({ ...blank, keyId: `key_${i}` }));
       await service.storage.analytics.add(CountColumns.of(keys), 1);
       return counted({ groupBy: 'key' });

@@ -2,16 +2,16 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 
 import { TestService } from '../../support/service.ts';
 import { refusedBy } from './refusal.ts';
-import { makeThings, type Things } from './records.ts';
+import { makeRecords, type Records } from './records.ts';
 
 let service: TestService;
-let things: Things;
+let records: Records;
 /** May read keys and identities, but none that exist. */
 let stranger = '';
 
 beforeAll(async () => {
   service = await TestService.start();
-  things = await makeThings(service);
+  records = await makeRecords(service);
   const rights = ['api.other.read_key', 'identity.other.read_identity', 'identity.other.update_identity'];
   stranger = (await service.engine.rootKeys.create({ name: null, rights, expiresAtMs: null })).secret;
 });
@@ -26,7 +26,7 @@ const pathsOf = async (method: string, body: object) => (await refused(method, b
 
 describe('what is not there is named by what it was asked by', () => {
   test.each([
-    ['keys.whoami', { key: 'unknown' }, 'key with this secret', () => ({ key: things.key })],
+    ['keys.whoami', { key: 'unknown' }, 'key with this secret', () => ({ key: records.key })],
     ['identities.getIdentity', { externalId: 'zzz' }, 'identity with this externalId', () => pick('externalId')],
     ['identities.updateIdentity', { externalId: 'zzz' }, 'identity with this externalId', () => pick('externalId')],
   ])('%s', async (method, unknown, what, known) => {
@@ -36,13 +36,13 @@ describe('what is not there is named by what it was asked by', () => {
     expect([hidden.status, hidden.body.error.message]).toEqual([404, message]);
   });
 
-  const pick = (name: 'externalId') => ({ [name]: things[name] });
+  const pick = (name: 'externalId') => ({ [name]: records[name] });
 });
 
 describe('a permission query of another form is told which forms there are', () => {
   const FORMS = 'must be a permission of 1 to 512 characters, {and: [...]}, {or: [...]} or null';
   const ask = (permissions: unknown) =>
-    messageOf('keys.verifyKey', { key: things.key, authorization: { permissions } });
+    messageOf('keys.verifyKey', { key: records.key, authorization: { permissions } });
 
   test('at its top and inside', async () => {
     expect(await ask(['a'])).toBe(`authorization.permissions ${FORMS}, got a list of 1 item`);
@@ -59,17 +59,17 @@ describe('a permission query of another form is told which forms there are', () 
 describe('half characters and NUL are named where they are the reason, and only there', () => {
   test.each([['a\0b'], ['\ud800'], ['a\udc00']])('%j', async (name) => {
     const message = (text: string) => `name must not hold NUL or half characters, got ${JSON.stringify(text)}`;
-    expect(await messageOf('keys.createKey', { apiId: things.apiId, name })).toBe(message(name));
-    expect(await messageOf('keys.updateKey', { keyId: things.keyId, name })).toBe(message(name));
+    expect(await messageOf('keys.createKey', { apiId: records.apiId, name })).toBe(message(name));
+    expect(await messageOf('keys.updateKey', { keyId: records.keyId, name })).toBe(message(name));
     expect(await messageOf('apis.createApi', { name: `abc${name}` })).toBe(message(`abc${name}`));
   });
 
   test('a text too long or of another type is told its length', async () => {
     const long = 'a'.repeat(257);
-    expect(await messageOf('keys.createKey', { apiId: things.apiId, name: `${long}\0` })).toBe(
+    expect(await messageOf('keys.createKey', { apiId: records.apiId, name: `${long}\0` })).toBe(
       `name must be a string of 0 to 256 characters, got "${'a'.repeat(64)}"... (258 characters)`,
     );
-    expect(await messageOf('keys.updateKey', { keyId: things.keyId, name: 5 })).toBe(
+    expect(await messageOf('keys.updateKey', { keyId: records.keyId, name: 5 })).toBe(
       'name must be a string of 0 to 256 characters or null, got 5',
     );
   });
@@ -81,21 +81,21 @@ describe('a wrong time zone or address is told together with all else', () => {
   test('with problems of the schema', async () => {
     const paths = ['refill.timezone', 'ipAllowlist[1]', 'name'];
     const body = { ...wrong, name: 5 };
-    expect(await pathsOf('keys.createKey', { apiId: things.apiId, ...body })).toEqual(paths);
-    expect(await pathsOf('keys.updateKey', { keyId: things.keyId, ...body })).toEqual(paths);
-    expect(await messageOf('keys.updateKey', { keyId: things.keyId, ...body })).toBe(
+    expect(await pathsOf('keys.createKey', { apiId: records.apiId, ...body })).toEqual(paths);
+    expect(await pathsOf('keys.updateKey', { keyId: records.keyId, ...body })).toEqual(paths);
+    expect(await messageOf('keys.updateKey', { keyId: records.keyId, ...body })).toBe(
       'refill.timezone must be an IANA time zone such as "Europe/Berlin", got "Mars/Olympus"; ipAllowlist[1] must be an address or a CIDR block such as 10.0.0.0/8, got "x"; name must be a string of 0 to 256 characters or null, got 5',
     );
     const inside = { refill: { ...wrong.refill, amount: 0 } };
     const identity = { externalId: 'user-9', ...inside };
     expect(await pathsOf('identities.createIdentity', identity)).toEqual(['refill.amount', 'refill.timezone']);
     expect(
-      await pathsOf('migrations.createKeys', [{ apiId: things.apiId, plaintext: 'x'.repeat(16), ...inside }]),
+      await pathsOf('migrations.createKeys', [{ apiId: records.apiId, plaintext: 'x'.repeat(16), ...inside }]),
     ).toEqual(['[0].refill.amount', '[0].refill.timezone']);
   });
 
   test('with problems between fields', async () => {
-    const body = { apiId: things.apiId, expires: 1, ...wrong, refill: { ...wrong.refill, refillDay: 1 } };
+    const body = { apiId: records.apiId, expires: 1, ...wrong, refill: { ...wrong.refill, refillDay: 1 } };
     expect(await pathsOf('keys.createKey', body)).toEqual([
       'expires',
       'refill',

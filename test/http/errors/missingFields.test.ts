@@ -3,17 +3,17 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { ROUTES } from '../../../src/http/routes/routeTable.ts';
 import { TestService } from '../../support/service.ts';
 import { storedIn } from './stored.ts';
-import { ABSENT, deleteThings, makeThings, realRequest, spellings, type Things, thingsNamedBy } from './records.ts';
+import { ABSENT, deleteThings, makeRecords, realRequest, spellings, type Records, thingsNamedBy } from './records.ts';
 
 /** Requests that name what is not there, or not any more: made from the route table, one wrong name at a time. */
 
 let service: TestService;
-let things: Things;
-let gone: Things;
+let records: Records;
+let gone: Records;
 
 beforeAll(async () => {
   service = await TestService.start();
-  [things, gone] = [await makeThings(service), await makeThings(service)];
+  [records, gone] = [await makeRecords(service), await makeRecords(service)];
   await deleteThings(service, gone);
 });
 
@@ -22,7 +22,7 @@ afterAll(async () => {
 });
 
 /** What is made when it is named for the first time. */
-const MADE: Readonly<Record<string, readonly (keyof Things)[]>> = {
+const MADE: Readonly<Record<string, readonly (keyof Records)[]>> = {
   '/v1/keys.createKey': ['externalId'],
   '/v1/keys.updateKey': ['externalId'],
   '/v1/migrations.createKeys': ['externalId'],
@@ -35,7 +35,7 @@ const MADE: Readonly<Record<string, readonly (keyof Things)[]>> = {
  * There is no way to delete these. A root key is revoked, and can be revoked again; what became of an import can be read also
  * when its api is gone.
  */
-const LASTING: readonly (keyof Things)[] = ['namespaceId', 'namespaceName', 'rootKeyId', 'migrationId'];
+const LASTING: readonly (keyof Records)[] = ['namespaceId', 'namespaceName', 'rootKeyId', 'migrationId'];
 
 const CASES = ROUTES.flatMap((route) =>
   spellings(route).flatMap((spelt) =>
@@ -48,9 +48,9 @@ const CASES = ROUTES.flatMap((route) =>
 describe.each(CASES)('%s with a wrong %s', (_text, name, route) => {
   const { path } = route;
 
-  const refused = async (wrong: Things): Promise<void> => {
+  const refused = async (wrong: Records): Promise<void> => {
     const before = storedIn(service.folder);
-    const answer = await service.call(path, realRequest(route, { ...things, [name]: wrong[name] }));
+    const answer = await service.call(path, realRequest(route, { ...records, [name]: wrong[name] }));
     expect([answer.status, answer.body.error?.code]).toEqual([404, 'NOT_FOUND']);
     expect(storedIn(service.folder)).toEqual(before);
   };
@@ -63,7 +63,7 @@ describe.each(CASES)('%s with a wrong %s', (_text, name, route) => {
   if (!LASTING.includes(name)) test('that was deleted is the same 404', () => refused(gone));
 });
 
-test('things of every kind are named by some route', () => {
+test('records of every kind are named by some route', () => {
   const named = new Set(CASES.map(([, name]) => name));
-  expect([...named].toSorted()).toEqual((Object.keys(ABSENT) as (keyof Things)[]).toSorted());
+  expect([...named].toSorted()).toEqual((Object.keys(ABSENT) as (keyof Records)[]).toSorted());
 });

@@ -4,7 +4,7 @@ import type { TestService } from '../../support/service.ts';
 import type { Node } from './wrongValues.ts';
 
 /** One of everything that a request can name, by the names of the fields that name it. */
-export interface Things {
+export interface Records {
   readonly apiId: string;
   readonly keyId: string;
   readonly key: string;
@@ -24,7 +24,7 @@ export interface Things {
 }
 
 /** As ids look, and of nothing that exists. */
-export const ABSENT: Things = {
+export const ABSENT: Records = {
   apiId: 'api_1Jm8ZtXg3kPp5FhJ9sQw2R',
   keyId: 'key_1Jm8ZtYh4mRr6GjK8uTx3S',
   key: 'demo_7Kq2YvWc9XnTbR4sLmZp6D3fGh8J',
@@ -45,7 +45,7 @@ export const ABSENT: Things = {
 let made = 0;
 
 /** Makes one of everything, apart from all others; their names end so. */
-export async function makeThings(service: TestService, suffix = `${++made}`): Promise<Things> {
+export async function makeRecords(service: TestService, suffix = `${++made}`): Promise<Records> {
   const [externalId, permission, role] = [`user-${suffix}`, `documents.read-${suffix}`, `editor-${suffix}`];
   const [namespaceName, identifier, migrationId] = [`email-${suffix}`, `org-${suffix}`, `migration-${suffix}`];
   const ratelimits = [{ name: 'a', limit: 5, duration: 60_000 }];
@@ -75,8 +75,8 @@ export async function makeThings(service: TestService, suffix = `${++made}`): Pr
 }
 
 /** Deletes everything that can be deleted of what was made. */
-export async function deleteThings(service: TestService, things: Things): Promise<void> {
-  const { apiId, identityId, permissionId, roleId, namespaceName, identifier } = things;
+export async function deleteThings(service: TestService, records: Records): Promise<void> {
+  const { apiId, identityId, permissionId, roleId, namespaceName, identifier } = records;
   await service.ok('/v1/apis.deleteApi', { apiId });
   await service.ok('/v1/identities.deleteIdentity', { identityId });
   await service.ok('/v1/permissions.deletePermission', { permissionId });
@@ -85,7 +85,7 @@ export async function deleteThings(service: TestService, things: Things): Promis
 }
 
 /** Fields of a request that name something, by the thing that they name; in lists of references by their path. */
-const NAMES: Readonly<Record<string, keyof Things>> = {
+const NAMES: Readonly<Record<string, keyof Records>> = {
   apiId: 'apiId',
   keyId: 'keyId',
   key: 'key',
@@ -112,10 +112,10 @@ const NEW = ['name', 'slug', 'externalId', 'value', 'plaintext'];
 
 type Shown = Pick<Route, 'path' | 'example'>;
 
-/** The example of a route with things that exist, or other ones, in the place of those that it names. */
+/** The example of a route with records that exist, or other ones, in the place of those that it names. */
 // Requests are objects and lists of any shape.
 // oxlint-disable-next-line typescript/no-explicit-any
-export function realRequest({ path, example }: Shown, things: Things): any {
+export function realRequest({ path, example }: Shown, records: Records): any {
   const [, method = ''] = path.split('.');
   const makes = method.startsWith('create') || path.startsWith('/v1/migrations.');
   const suffix = `${++made}`;
@@ -123,9 +123,9 @@ export function realRequest({ path, example }: Shown, things: Things): any {
     const field = name.split('.').slice(-2).join('.');
     const last = name.split('.').at(-1) ?? '';
     if (makes && NEW.includes(last)) return last === 'value' ? Bun.SHA256.hash(suffix, 'base64') : `${value}-${suffix}`;
-    if (method === 'restoreKey' && last === 'keyId') return things.deletedKeyId;
+    if (method === 'restoreKey' && last === 'keyId') return records.deletedKeyId;
     const thing = NAMES[field] ?? NAMES[last];
-    return thing === undefined ? value : things[thing];
+    return thing === undefined ? value : records[thing];
   });
 }
 
@@ -139,7 +139,7 @@ const OTHER_NAMES: Readonly<Record<string, readonly string[]>> = {
   name: ['id', 'slug'],
 };
 
-/** The example of a route, and copies of it that name the same things in the other ways that its schema knows. */
+/** The example of a route, and copies of it that name the same records in the other ways that its schema knows. */
 export function spellings({ path, example, request }: Shown & Pick<Route, 'request'>): Shown[] {
   const requests = [example.request, ...respelt(example.request, request)];
   return requests.map((each) => ({ path, example: { ...example, request: each } }));
@@ -161,11 +161,11 @@ function respelt(value: object, schema: Node): object[] {
   return found;
 }
 
-/** The things that the request of a route names. */
-export function thingsNamedBy(route: Shown): (keyof Things)[] {
-  const marked = Object.fromEntries(Object.keys(ABSENT).map((name) => [name, `<${name}>`])) as unknown as Things;
+/** The records that the request of a route names. */
+export function thingsNamedBy(route: Shown): (keyof Records)[] {
+  const marked = Object.fromEntries(Object.keys(ABSENT).map((name) => [name, `<${name}>`])) as unknown as Records;
   const text = JSON.stringify(realRequest(route, marked));
-  return (Object.keys(ABSENT) as (keyof Things)[]).filter((name) => text.includes(`<${name}>`));
+  return (Object.keys(ABSENT) as (keyof Records)[]).filter((name) => text.includes(`<${name}>`));
 }
 
 /** The same value with other texts, each by the path of members that leads to it. */
@@ -177,10 +177,10 @@ function mapTexts(value: unknown, name: string, toOther: (value: string, name: s
   return Object.fromEntries(members.map(([member, inner]) => [member, mapTexts(inner, `${name}.${member}`, toOther)]));
 }
 
-/** An answer without the names of these things and of the request: what is the same for all things is then the same text. */
-export function withoutIds(text: string, things: Things): string {
+/** An answer without the names of these records and of the request: what is the same for all records is then the same text. */
+export function withoutIds(text: string, records: Records): string {
   const anonymous = text.replaceAll(/"requestId":"[^"]+"/g, '"requestId":"ID"');
-  return Object.values(things).reduce<string>((shown, id) => shown.replaceAll(id as string, 'ID'), anonymous);
+  return Object.values(records).reduce<string>((shown, id) => shown.replaceAll(id as string, 'ID'), anonymous);
 }
 
 /** What the fields of the example need, beside the rights of the route. */
@@ -190,13 +190,13 @@ export function rightsOfFields({ example, fieldRights = [] }: Route): string[] {
   return fieldRights.filter(({ fields }) => fields.some(isNamed)).flatMap(({ rights }) => rights);
 }
 
-/** A right as the documentation shows it, on these things. */
-export function rightOn(right: string, things: Things): string {
-  return right.replaceAll(/<(\w+)>/g, (_, name: keyof Things) => things[name]);
+/** A right as the documentation shows it, on these records. */
+export function rightOn(right: string, records: Records): string {
+  return right.replaceAll(/<(\w+)>/g, (_, name: keyof Records) => records[name]);
 }
 
-/** Every right there is, on these things alone where a right can be on one thing, and on all where it cannot. */
-export function allRightsOn({ apiId, identityId, namespaceId }: Things): string[] {
+/** Every right there is, on these records alone where a right can be on one thing, and on all where it cannot. */
+export function allRightsOn({ apiId, identityId, namespaceId }: Records): string[] {
   const owners: Readonly<Record<string, string>> = { api: apiId, identity: identityId, ratelimit: namespaceId };
   const on = OPERATIONS.map((operation) => rightTo(operation, owners[operation.split('.')[0] ?? ''] ?? '*'));
   // What is about no single thing can only be held for all.

@@ -2,14 +2,14 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 
 import { TestService } from '../../support/service.ts';
 import { refusedBy } from './refusal.ts';
-import { makeThings, type Things } from './records.ts';
+import { makeRecords, type Records } from './records.ts';
 
 let service: TestService;
-let things: Things;
+let records: Records;
 
 beforeAll(async () => {
   service = await TestService.start();
-  things = await makeThings(service);
+  records = await makeRecords(service);
 });
 
 afterAll(async () => {
@@ -17,15 +17,15 @@ afterAll(async () => {
 });
 
 const LISTINGS = [
-  ['apis.listKeys', 'keys', 'key', () => ({ apiId: things.apiId })],
+  ['apis.listKeys', 'keys', 'key', () => ({ apiId: records.apiId })],
   ['apis.listApis', 'apis', 'api', () => ({})],
   ['identities.listIdentities', 'identities', 'id', () => ({})],
-  ['ratelimits.listOverrides', 'overrides', 'ovr', () => ({ namespaceId: things.namespaceId })],
+  ['ratelimits.listOverrides', 'overrides', 'ovr', () => ({ namespaceId: records.namespaceId })],
 ] as const;
 
 describe.each(LISTINGS)('%s', (method, items, prefix, fields) => {
   test('a cursor that no page ends with is a 400', async () => {
-    const other = prefix === 'key' ? things.apiId : things.keyId;
+    const other = prefix === 'key' ? records.apiId : records.keyId;
     const id = '1Jm8ZtYh4mRr6GjK8uTx3S';
     const wrong = [
       'zzz',

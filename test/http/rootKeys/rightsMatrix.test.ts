@@ -4,7 +4,7 @@ import { ROUTES } from '../../../src/http/routes/routeTable.ts';
 import { type Answer, TestService } from '../../support/service.ts';
 import { KINDS, type Outcome, outcomeOf, type Row, ROWS, type Seen } from './rightsRows.ts';
 import { storedIn } from '../errors/stored.ts';
-import { ABSENT, makeThings, type Things, withoutIds } from '../errors/records.ts';
+import { ABSENT, makeRecords, type Records, withoutIds } from '../errors/records.ts';
 
 /**
  * Every route against every kind of root key. What a route needs is decided here, by hand: a new route, or one that declares
@@ -87,8 +87,8 @@ test('what every route needs is decided', () => {
 });
 
 let service: TestService;
-let mine: Things;
-let other: Things;
+let mine: Records;
+let other: Records;
 /** Secrets that are no root key, or not any more. */
 const refused: Record<string, string | null> = { none: null, unknown: 'root_7Kq2YvWc9XnTbR4sLmZp6D3fGh8J' };
 
@@ -96,13 +96,13 @@ const refused: Record<string, string | null> = { none: null, unknown: 'root_7Kq2
 const kinds: { kind: string; rights: readonly string[]; secret: string }[] = [];
 
 /** The key has no owner: to name the one that it has would give it nothing. */
-async function makeOwnable(): Promise<Things> {
-  const things = await makeThings(service);
-  await service.ok('/v1/keys.updateKey', { keyId: things.keyId, externalId: null });
-  return things;
+async function makeOwnable(): Promise<Records> {
+  const records = await makeRecords(service);
+  await service.ok('/v1/keys.updateKey', { keyId: records.keyId, externalId: null });
+  return records;
 }
 
-/** Routes after which the things that they name are not there any more. */
+/** Routes after which the records that they name are not there any more. */
 const isEnding = ({ path }: Row): boolean => /\.(delete|restore|revoke|rotate)/.test(path);
 
 const make = async (rights: readonly string[], expiresAtMs: number | null = null) =>
@@ -136,8 +136,8 @@ afterAll(async () => {
   await service.close();
 });
 
-const ask = (row: Row, things: Things, rootKey: string | null): Promise<Answer> =>
-  service.call(row.path, row.request(things), { rootKey });
+const ask = (row: Row, records: Records, rootKey: string | null): Promise<Answer> =>
+  service.call(row.path, row.request(records), { rootKey });
 
 /** Verdicts of one key and of a list are read alike. */
 function outcome(row: Row, { status, body }: Answer): Seen {
@@ -147,7 +147,7 @@ function outcome(row: Row, { status, body }: Answer): Seen {
 }
 
 /** The same about what is not there; with a right on this api only what belongs to no api is not there. */
-const absentFor = (got: Seen, row: Row, rights: readonly string[]): Things => {
+const absentFor = (got: Seen, row: Row, rights: readonly string[]): Records => {
   const isOfField = got === 403 && outcomeOf({ ...row, needs: { ...row.needs, fields: [] } }, rights, mine) === 'done';
   const { externalId, role, permission } = ABSENT;
   return isOfField ? { ...mine, externalId, role, permission } : ABSENT;
@@ -193,12 +193,12 @@ describe.each(ROWS.map((row) => [row.name, row] as const))('%s', (_name, row) =>
 
   test('is done for every kind of root key with the rights', async () => {
     let done = 0;
-    let things = await makeOwnable();
+    let records = await makeOwnable();
     for (const [kind, rightsOf] of Object.entries(KINDS)) {
       if (outcomeOf(row, rightsOf(mine, other), mine) !== 'done') continue;
-      if (isEnding(row) && done > 0) things = await makeOwnable();
-      const { secret } = await make(rightsOf(things, other));
-      const answer = await ask(row, things, secret);
+      if (isEnding(row) && done > 0) records = await makeOwnable();
+      const { secret } = await make(rightsOf(records, other));
+      const answer = await ask(row, records, secret);
       expect([kind, outcome(row, answer), answer.body?.error]).toEqual([kind, 'done', undefined]);
       done++;
     }

@@ -3,15 +3,15 @@ import type { FieldRights } from '../../../src/http/shapes/fieldRights.ts';
 import type { Route } from '../../../src/http/routes/route.ts';
 import { ROUTES } from '../../../src/http/routes/routeTable.ts';
 import { type Endpoint, OPEN } from '../docs/endpoints.ts';
-import { allRightsOn, realRequest, type Things } from '../errors/records.ts';
+import { allRightsOn, realRequest, type Records } from '../errors/records.ts';
 
-/** One request of the matrix: what it sends about some things, and what it needs. */
+/** One request of the matrix: what it sends about some records, and what it needs. */
 export interface Row {
   readonly name: string;
   readonly path: string;
   readonly needs: Needs;
   readonly status: number;
-  request(things: Things): unknown;
+  request(records: Records): unknown;
 }
 
 interface Needs {
@@ -48,12 +48,12 @@ function rowsOf(route: Route): Row[] {
       fields,
       isVerdict: false,
     },
-    request(things) {
+    request(records) {
       const names = extra.map(([name]) => name);
       return withField(
-        realRequest(route, things),
+        realRequest(route, records),
         names,
-        field === null ? {} : { [field]: valueOf(path, field, things) },
+        field === null ? {} : { [field]: valueOf(path, field, records) },
       );
     },
   });
@@ -67,7 +67,7 @@ function verifying(open: Endpoint): Row {
     path: open.path,
     status: 200,
     needs,
-    request: (things) => realRequest(open, things),
+    request: (records) => realRequest(open, records),
   };
 }
 
@@ -78,17 +78,17 @@ function withField(request: object, names: readonly string[], added: object): ob
   return { ...Object.fromEntries(Object.entries(request).filter(([name]) => !names.includes(name))), ...added };
 }
 
-function valueOf(path: string, field: string, { externalId, role, permission }: Things): unknown {
+function valueOf(path: string, field: string, { externalId, role, permission }: Records): unknown {
   if (field === 'externalId' || field === 'ownerId') return externalId;
   const name = field === 'roles' ? role : permission;
   return path === '/v1/keys.updateKey' ? [{ name }] : [name];
 }
 
-/** Kinds of root keys by their rights, for the things that are asked about and for others. */
-export const KINDS: Readonly<Record<string, (mine: Things, other: Things) => readonly string[]>> = {
+/** Kinds of root keys by their rights, for the records that are asked about and for others. */
+export const KINDS: Readonly<Record<string, (mine: Records, other: Records) => readonly string[]>> = {
   'with every right': () => ['*'],
-  'with all rights on these things': (mine) => allRightsOn(mine),
-  'with all rights on other things': (_mine, other) => allRightsOn(other),
+  'with all rights on these records': (mine) => allRightsOn(mine),
+  'with all rights on other records': (_mine, other) => allRightsOn(other),
   'of every api': () => every('api', '*'),
   'of this api': ({ apiId }) => every('api', apiId),
   'of another api': (_mine, { apiId }) => every('api', apiId),
@@ -129,11 +129,11 @@ function keyMaking(apiId: string): string[] {
   return [`api.${apiId}.create_key`, `api.${apiId}.update_key`];
 }
 
-/** The rights that are needed beside those of the fields, on these things. */
-function needed({ needs }: Row, mine: Things): { operation: Operation; id: string }[] {
+/** The rights that are needed beside those of the fields, on these records. */
+function needed({ needs }: Row, mine: Records): { operation: Operation; id: string }[] {
   return needs.rights.map((right) => {
     const [resource = '', place = '', action = ''] = right.split('.');
-    const id = place === '*' ? place : mine[place.slice(1, -1) as keyof Things];
+    const id = place === '*' ? place : mine[place.slice(1, -1) as keyof Records];
     return { operation: `${resource}.${action}` as Operation, id };
   });
 }
@@ -142,7 +142,7 @@ function needed({ needs }: Row, mine: Things): { operation: Operation; id: strin
  * The one rule. A kind of right that is held nowhere is a 403; one that is held, and not on this thing, makes the thing look as
  * if it did not exist. Then come the fields.
  */
-export function outcomeOf(row: Row, rights: readonly string[], mine: Things): Outcome {
+export function outcomeOf(row: Row, rights: readonly string[], mine: Records): Outcome {
   const all = needed(row, mine);
   const isHeld = ({ operation, id }: { operation: Operation; id: string }) => holdsRight(rights, operation, id);
   const isHeldSomewhere = ({ operation, id }: { operation: Operation; id: string }) =>
@@ -155,7 +155,7 @@ export function outcomeOf(row: Row, rights: readonly string[], mine: Things): Ou
   return row.needs.fields.every((each) => mayUse(each, rights, mine)) ? 'done' : 403;
 }
 
-function mayUse({ fields, rights: wanted, unless }: FieldRights, rights: readonly string[], mine: Things): boolean {
+function mayUse({ fields, rights: wanted, unless }: FieldRights, rights: readonly string[], mine: Records): boolean {
   const holds = (right: string): boolean => rights.includes('*') || rights.includes(right);
   if (unless !== undefined && holds(unless)) return true;
   if (wanted.every(holds)) return true;
