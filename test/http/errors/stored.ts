@@ -18,7 +18,7 @@ let last: { readonly folder: string; readonly commit: Buffer; readonly contents:
 export function storedIn(folder: string): Contents {
   const commit = commitOf(folder);
   if (commit !== null && last?.folder === folder && last.commit.equals(commit)) return last.contents;
-  const contents = readAll(folder);
+  const contents = readTables(folder);
   last = commit === null ? null : { folder, commit, contents };
   return contents;
 }
@@ -34,7 +34,7 @@ function commitOf(folder: string): Buffer | null {
   return head;
 }
 
-function readAll(folder: string): Contents {
+function readTables(folder: string): Contents {
   const db = new Database(join(folder, 'keystile.db'), { readonly: true });
   try {
     const named = db.query("SELECT name FROM sqlite_master WHERE type = 'table'").values() as [string][];

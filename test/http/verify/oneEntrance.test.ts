@@ -41,7 +41,7 @@ function counted(): { valid: number; all: number } {
     walBytes: null,
     connections: 0,
     connectionsRefused: 0,
-    otherTags: engine.tally.tagLists.others,
+    otherTags: engine.openCounts.tagLists.others,
   });
   const sample = (name: string) =>
     Number(
