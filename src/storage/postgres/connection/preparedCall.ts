@@ -48,7 +48,7 @@ class PreparedCall extends Query {
   override submit = (connection: Connection): void => {
     connection.stream.cork();
     const statement = this.#prepare(connection);
-    connection.bind({ statement, values: this.#values as never }, true);
+    connection.bind({ statement, values: this.#values }, true);
     connection.execute({}, true);
     connection.sync();
     connection.stream.uncork();
