@@ -2,8 +2,7 @@ import type { LegRule } from '../../../core/account.ts';
 import { MAX_COUNT } from '../../../core/bounds.ts';
 import type { Leg, LegResult, Spend } from '../../../core/spend.ts';
 import type { Batch, BatchHead, BatchOutcome } from './batch.ts';
-import { int8List, textList } from '../connection/binaryLists.ts';
-import { callPrepared, type WireValue } from '../connection/preparedCall.ts';
+import { int8List } from '../connection/binaryLists.ts';
 import { type FenceColumns, fenceColumnsOf, readBroken } from './fences.ts';
 import { STATUS } from '../schema/spendFunction.ts';
 import { NEEDS_GENERAL } from '../schema/takeFunction.ts';
@@ -57,7 +56,11 @@ export function plainBatchOf(spends: readonly Spend[]): Batch {
   const fences = fenceColumnsOf(spends);
   return {
     size: spends.length,
-    ask: (client, head) => callPrepared(client, STATEMENT, valuesOf(groups, fences, head)),
+    async ask(client, head) {
+      const values = valuesOf(groups, fences, head);
+      const { rows } = await client.query<{ verdicts: string }>({ ...STATEMENT, values });
+      return rows[0]?.verdicts ?? '';
+    },
     read(text) {
       const numbers = numbersOf(text);
       return readBroken(numbers, spends) ?? readAnswer(numbers, groups, spends.length);
@@ -92,26 +95,11 @@ function sizeOf({ starts }: Groups, group: number): number {
 }
 
 /** The arguments of the function, in order. */
-function valuesOf(groups: Groups, fences: FenceColumns, head: BatchHead): WireValue[] {
+function valuesOf(groups: Groups, fences: FenceColumns, head: BatchHead): unknown[] {
   const { ids, changes, revisions, mosts, durations, epochs, starts, nexts } = columnsOf(groups);
-  return [
-    String(head.committer),
-    String(head.number),
-    head.waits === 'never' ? 'f' : 't',
-    head.givenMs === null ? null : String(head.givenMs),
-    int8List(ids),
-    int8List(changes),
-    int8List(revisions),
-    int8List(mosts),
-    int8List(durations),
-    int8List(epochs),
-    int8List(starts),
-    int8List(nexts),
-    int8List(fences.kinds),
-    textList(fences.ids),
-    textList(fences.names),
-    int8List(fences.revisions),
-  ];
+  const lists = [ids, changes, revisions, mosts, durations, epochs, starts, nexts].map(int8List);
+  const ofFences = [int8List(fences.kinds), fences.ids, fences.names, int8List(fences.revisions)];
+  return [head.committer, head.number, head.waits !== 'never', head.givenMs, ...lists, ...ofFences];
 }
 
 interface Columns {
