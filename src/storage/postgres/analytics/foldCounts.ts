@@ -14,7 +14,7 @@ const FOLD_LOCK = 7_218_530_413;
 const MAX_UNPACK_SLICES = 1_000;
 const UNPACK_GROWTH = 50;
 /** With more rows than this a transaction takes no further slices. */
-const MAX_UNPACK_ROWS = 5_000;
+const MAX_UNPACK_ROWS = 20_000;
 /** Slices that are read at once: this node answers no request while it adds them up. */
 const SLICES_PER_READ = 10;
 

@@ -2,8 +2,8 @@ import { COUNTS } from './countColumns.ts';
 
 /** What happens to a row that exists already: sums are added, of two last uses the later one stays. */
 
-export function addCounts(table: string, key: string): string {
-  const sums = COUNTS.map((name) => `${name} = ${table}.${name} + excluded.${name}`);
+export function addCounts(table: string, key: string, counts: readonly string[] = COUNTS): string {
+  const sums = counts.map((name) => `${name} = ${table}.${name} + excluded.${name}`);
   return `ON CONFLICT (${key}) DO UPDATE SET ${sums.join(', ')}`;
 }
 

@@ -42,6 +42,11 @@ export class LogRows {
     for (const [code, count] of counts.entries()) addTo(row, code, count);
   }
 
+  /** In any order. */
+  values(): Iterable<LogRow> {
+    return this.#rows.values();
+  }
+
   /** By api, key, identity and tags, then by minute. */
   sorted(): LogRow[] {
     // Sorting texts needs no call of a function for each comparison. The separator sorts before every character of a name.

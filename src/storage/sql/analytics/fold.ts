@@ -11,16 +11,43 @@ import { RowInsert } from './rowInsert.ts';
  * adds nothing twice.
  */
 
+/** The index of the count of valid verifications in a row. */
+const VALID = FIRST_COUNT + COUNTS.indexOf('valid');
+
 const KEY = ['span', 'time_ms', 'api_id', 'key_id', 'identity_id', 'tags'];
 const API_KEY = ['span', 'time_ms', 'api_id', 'tags'];
-const ADD_TO_KEYS = new RowInsert('key_tallies', [...KEY, ...COUNTS], addCounts('key_tallies', KEY.join(', ')));
-const ADD_TO_APIS = new RowInsert('api_tallies', [...API_KEY, ...COUNTS], addCounts('api_tallies', API_KEY.join(', ')));
-const NOTE_USES = new RowInsert('key_uses', ['key_id', 'last_used_at_ms'], KEEP_LATER_USE);
+const ADD_TO_KEYS = new RowInsert('key_tallies', [...KEY, ...COUNTS], {
+  onConflict: addCounts('key_tallies', KEY.join(', ')),
+});
+const ADD_TO_APIS = new RowInsert('api_tallies', [...API_KEY, ...COUNTS], {
+  onConflict: addCounts('api_tallies', API_KEY.join(', ')),
+});
+const NOTE_USES = new RowInsert('key_uses', ['key_id', 'last_used_at_ms'], { onConflict: KEEP_LATER_USE });
 const ADD_TO_LOG = new RowInsert('tally_log', LOG_COLUMNS);
 
+/** Nearly all rows are plain (isPlain): a third of the values is enough for them. */
+const PLAIN = {
+  identity_id: "''",
+  tags: "''",
+  ...Object.fromEntries(COUNTS.filter((name) => name !== 'valid').map((name) => [name, '0'])),
+};
+const ADD_PLAIN_TO_KEYS = new RowInsert('key_tallies', ['span', 'time_ms', 'api_id', 'key_id', 'valid'], {
+  constants: PLAIN,
+  onConflict: addCounts('key_tallies', KEY.join(', '), ['valid']),
+});
+const ADD_PLAIN_TO_LOG = new RowInsert('tally_log', ['minute_ms', 'api_id', 'key_id', 'last_at_ms', 'valid'], {
+  constants: PLAIN,
+});
+
 /** Writes rows back to the log: slices that were read become one row for each subject and minute. */
-export function logStatements(rows: LogRows): Generator<Statement> {
-  return ADD_TO_LOG.statements(rows.sorted().flat());
+export function* logStatements(rows: LogRows): Generator<Statement> {
+  const [plain, other]: [Params, Params] = [[], []];
+  for (const row of rows.values()) {
+    if (isPlain(row)) plain.push(row[0], row[1], row[2], row[LAST_AT], row[VALID] ?? 0);
+    else other.push(...row);
+  }
+  yield* ADD_PLAIN_TO_LOG.statements(plain);
+  yield* ADD_TO_LOG.statements(other);
 }
 
 /**
@@ -31,7 +58,7 @@ export function* foldStatements(rows: LogRows): Generator<Statement> {
   const sorted = rows.sorted();
   for (const span of SPANS) {
     for (const [timeMs, sums] of sumsByTime(sorted, SPAN_MS[span])) {
-      yield* ADD_TO_KEYS.statements(keyValues([SPAN_NUMBER[span], timeMs], sums));
+      yield* keyStatements([SPAN_NUMBER[span], timeMs], sums);
       yield* ADD_TO_APIS.statements(apiValues([SPAN_NUMBER[span], timeMs], sums));
     }
   }
@@ -67,13 +94,21 @@ function addRow(sum: LogRow, row: LogRow): void {
   for (let i = FIRST_COUNT; i < row.length; i++) sum[i] = (sum[i] as number) + (row[i] as number);
 }
 
-function keyValues([span, timeMs]: readonly [number, number], sums: readonly LogRow[]): Params {
-  const values: Params = [];
+function* keyStatements([span, timeMs]: readonly [number, number], sums: readonly LogRow[]): Generator<Statement> {
+  const [plain, other]: [Params, Params] = [[], []];
   for (const row of sums) {
-    values.push(span, timeMs, row[1], row[2], row[3], row[4]);
-    for (let i = FIRST_COUNT; i < row.length; i++) values.push(row[i] ?? 0);
+    if (isPlain(row)) plain.push(span, timeMs, row[1], row[2], row[VALID] ?? 0);
+    else other.push(span, timeMs, row[1], row[2], row[3], row[4], ...row.slice(FIRST_COUNT));
   }
-  return values;
+  yield* ADD_PLAIN_TO_KEYS.statements(plain);
+  yield* ADD_TO_KEYS.statements(other);
+}
+
+/** Without identity and tags, and only VALID. */
+function isPlain(row: LogRow): boolean {
+  if (row[3] !== '' || row[4] !== '') return false;
+  for (let i = FIRST_COUNT; i < row.length; i++) if (i !== VALID && row[i] !== 0) return false;
+  return true;
 }
 
 /** The same sums, added up for each api and tag list. */
