@@ -8,19 +8,26 @@ export interface DutyRule {
   readonly minRest: number;
   /** Work that is not done after this time has fallen behind: from then on it takes its shortest rests. */
   readonly patienceMs?: number;
+  /** Time that pieces took beyond their cycle is taken off the rests that follow, at most this much. Not given: none. */
+  readonly makesUpMs?: number;
 }
 
 export interface Work {
   readonly tookMs: number;
+  /** How much earlier pieces took beyond their cycle, and was not made up for. */
+  readonly lateMs?: number;
   /** Since the first piece of this work began. */
   readonly sinceMs: number;
 }
 
 /** How long to rest after a piece of work. */
-export function restMs({ rest, cycleMs, minRest, patienceMs = Infinity }: DutyRule, { tookMs, sinceMs }: Work): number {
+export function restMs(
+  { rest, cycleMs, minRest, patienceMs = Infinity }: DutyRule,
+  { tookMs, sinceMs, lateMs = 0 }: Work,
+): number {
   const shortestMs = tookMs * minRest;
   if (sinceMs >= patienceMs) return shortestMs;
-  const leftMs = cycleMs - tookMs;
+  const leftMs = cycleMs - tookMs - lateMs;
   return Math.max(shortestMs, rest === undefined ? leftMs : Math.min(tookMs * rest, leftMs));
 }
 
@@ -29,6 +36,7 @@ export class DutyCycle {
   readonly #monotonicMs: () => number;
   readonly #beganAtMs: number;
   #startedAtMs: number;
+  #lateMs = 0;
 
   constructor(monotonicMs: () => number) {
     this.#monotonicMs = monotonicMs;
@@ -38,7 +46,10 @@ export class DutyCycle {
   /** How long to rest after what was done since the last rest. */
   restMs(rule: DutyRule): number {
     const nowMs = this.#monotonicMs();
-    return restMs(rule, { tookMs: nowMs - this.#startedAtMs, sinceMs: nowMs - this.#beganAtMs });
+    const work = { tookMs: nowMs - this.#startedAtMs, sinceMs: nowMs - this.#beganAtMs, lateMs: this.#lateMs };
+    const lateMs = Math.max(0, work.lateMs + work.tookMs - rule.cycleMs);
+    this.#lateMs = Math.min(lateMs, rule.makesUpMs ?? 0);
+    return restMs(rule, work);
   }
 
   /** The rest is over. A rest that took too long is not made up for. */

@@ -43,3 +43,21 @@ test('a cycle measures the work since the last rest, and how long all of it has 
   nowMs += 10;
   expect(cycle.restMs(RULE)).toBe(10);
 });
+
+test('work that took longer than its cycle is made up for by the rests that follow, where the rule says so', () => {
+  let nowMs = 0;
+  const restsAfter = (rule: DutyRule, pieces: readonly number[]): number[] => {
+    const cycle = new DutyCycle(() => nowMs);
+    return pieces.map((tookMs) => {
+      nowMs += tookMs;
+      const rest = cycle.restMs(rule);
+      nowMs += rest;
+      cycle.resume();
+      return rest;
+    });
+  };
+  const rule: DutyRule = { cycleMs: 30, minRest: 0 };
+  expect(restsAfter(rule, [70, 10, 10])).toEqual([0, 20, 20]);
+  expect(restsAfter({ ...rule, makesUpMs: 100 }, [70, 10, 10, 10])).toEqual([0, 0, 0, 20]);
+  expect(restsAfter({ ...rule, makesUpMs: 20 }, [70, 10, 10])).toEqual([0, 0, 20]);
+});
