@@ -134,6 +134,16 @@ const CASES: readonly (readonly [string, Given, Expected])[] = [
     { changes: ['x'] },
   ],
   [
+    'also when that is the one for contended accounts',
+    { items: [change('x', [1])], busy: ['a', 'b', 'general'] },
+    { changes: ['x'] },
+  ],
+  [
+    'contended accounts go out while all other committers are in flight',
+    { items: [plain('x', 1), plain('y', 2)], contended: [2], busy: ['a', 'b', 'general'] },
+    { batches: ['contended plain first y'], rest: ['x'] },
+  ],
+  [
     'contended accounts go by their own committer, which waits for rows',
     { items: [plain('x', 1), plain('y', 2)], contended: [2] },
     { batches: ['a plain never x', 'contended plain first y'] },

@@ -1,3 +1,4 @@
+import { isAnyIn } from '../locks.ts';
 import { Drafts, formOf, isPairIdle, MAX_BATCH, routeOf, SECOND_SHARE, type Route } from './drafts.ts';
 import type { CommitterState, Plan, PlannedBatch, Situation, Waiting } from './situation.ts';
 import { type Survey, surveyOf } from './survey.ts';
@@ -69,9 +70,11 @@ function readyCommitters<Committer extends CommitterState>(situation: Situation<
 /** A quick look: most calls come while the pair is in flight and the queue holds nothing but plain spends. */
 function mayTakeAny(situation: Situation<Waiting, CommitterState>, ready: readonly CommitterState[]): boolean {
   const { items, contended } = situation;
-  if (items.length === 0 || ready.length === 0) return false;
-  if (hasWaited(situation) || contended.size > 0 || ready.some(({ role }) => role === 'plain')) return true;
-  return items.some(({ plainLeg }) => plainLeg === null);
+  if (items.length === 0) return false;
+  return ready.some(({ role }) => {
+    if (role === 'contended') return items.some(({ kind, locks }) => kind === 'change' || isAnyIn(locks, contended));
+    return role === 'plain' || hasWaited(situation) || items.some(({ plainLeg }) => plainLeg === null);
+  });
 }
 
 /** The committers of each route, in the order in which they are used. One without work of its own may be lent. */
