@@ -73,7 +73,7 @@ describe('a database that is slow to answer', () => {
     clock.advance(1);
     expect(await node.readiness()).toMatchObject({
       status: 503,
-      body: { ready: false, reasons: ['The database leaves lookups of keys unanswered.'] },
+      body: { ready: false, reasons: ['The database does not answer lookups of keys.'] },
     });
     await holder.query('COMMIT');
     expect(new Set(await Promise.all(lookups))).toEqual(new Set([null]));

@@ -14,9 +14,9 @@ test('a long log of the database is told once, and once when it is short again',
   for (bytes of [0, LONG_WAL_BYTES, LONG_WAL_BYTES + 1, LONG_WAL_BYTES * 2, 4_096, 0]) watch.look();
   expect(said).toEqual([
     expect.stringMatching(
-      /^the log of a database \(keystile\.db-wal, analytics\.db-wal\) grows .* before the disk is full \{"mebibytes":256\}$/,
+      /^a write-ahead log \(keystile\.db-wal or analytics\.db-wal\) keeps growing: .* before the disk is full \{"mebibytes":256\}$/,
     ),
-    'the log of the database was started anew {"mebibytes":0}',
+    'the write-ahead log of the database was reset {"mebibytes":0}',
   ]);
 });
 

@@ -88,7 +88,9 @@ export class KeyCache {
     const running = this.#lookups.get(digest);
     if (running !== undefined) return running.promise;
     if (this.#lookups.size >= MAX_WAITING_LOOKUPS) {
-      return Promise.reject(new AppError('UNAVAILABLE', 'Too many unknown keys are being looked up.'));
+      return Promise.reject(
+        new AppError('UNAVAILABLE', 'Too many keys are being looked up in the database. Try again.'),
+      );
     }
     this.misses++;
     const lookup: Lookup = { ...Promise.withResolvers<KeyEntry | null>(), changed: false };

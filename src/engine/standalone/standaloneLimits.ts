@@ -63,7 +63,7 @@ export class StandaloneLimits {
       }
       for (const { id } of entries.values()) this.#context.namespaces.drop(id);
     }
-    throw new AppError('UNAVAILABLE', 'The overrides of these limits change all the time; nothing was taken.');
+    throw new AppError('UNAVAILABLE', 'The overrides of these limits keep changing; nothing was counted. Try again.');
   }
 
   /** Creates no namespace before it is certain that the root key may use all of them. */

@@ -223,4 +223,4 @@ export class Connection implements Waiting {
   }
 }
 
-const NO_MEMORY = new AppError('UNAVAILABLE', 'This node has no memory left for more requests at a time.');
+const NO_MEMORY = new AppError('UNAVAILABLE', 'This node has no memory left for another request. Try again later.');

@@ -69,7 +69,7 @@ function toImportedKey(engine: Engine, item: Imported & { apiId: string }, issue
   );
   const secret = toSecret(plaintext, hash?.value, issues);
   if (start !== null && secret !== null && showsTooMuch(engine, start, secret)) {
-    issues.push({ path: 'start', message: 'start shows too much of the key' });
+    issues.push({ path: 'start', message: 'start contains too much of the key; send fewer characters' });
   }
   return { apiId, patch, secret: secret ?? { plaintext: '' }, prefix, start };
 }
@@ -95,7 +95,7 @@ function toSecret(
   issues: Issue[],
 ): ImportedKey['secret'] | null {
   if ((plaintext === undefined) === (sha256 === undefined)) {
-    issues.push({ path: '', message: 'exactly one of plaintext and hash is needed' });
+    issues.push({ path: '', message: 'give either plaintext or hash' });
     return null;
   }
   if (sha256 === undefined) return { plaintext: plaintext ?? '' };

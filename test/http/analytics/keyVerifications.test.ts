@@ -161,7 +161,10 @@ describe('what is refused', () => {
     const { keyId } = await world.createKey();
     const start = world.service.clock.nowMs();
     const { status, body } = await call({ keyId, start, end: start + 10_001 * HOUR_MS, granularity: 'hour' });
-    expect([status, body.error.message]).toEqual([400, 'There are more than 10000 hours between start and end.']);
+    expect([status, body.error.message]).toEqual([
+      400,
+      'There are more than 10000 hours between start and end. Choose a shorter period.',
+    ]);
   });
 
   test('a key that is unknown, deleted or of an api that the root key may not read is a 404, without any right a 403', async () => {

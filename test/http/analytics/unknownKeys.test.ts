@@ -128,8 +128,8 @@ describe('what is asked for', () => {
 describe('what is refused', () => {
   test.each([
     [{ start: 5, end: 5 }, 'end', 'end must be after start'],
-    [{ groupBy: ['hour', 'day'] }, 'groupBy', 'groupBy may hold one of hour, day, month'],
-    [{ orderBy: 'time' }, 'orderBy', 'orderBy time needs one of hour, day, month in groupBy'],
+    [{ groupBy: ['hour', 'day'] }, 'groupBy', 'groupBy can contain only one of hour, day, month'],
+    [{ orderBy: 'time' }, 'orderBy', 'orderBy "time" needs one of hour, day, month in groupBy'],
     [{ groupBy: [] }, 'groupBy', null],
     [{ keyId: [] }, 'keyId', null],
     [{ keyId: Array.from({ length: 101 }, () => 'key_1') }, 'keyId', null],
@@ -153,7 +153,10 @@ describe('what is refused', () => {
   test('more than 10,000 rows of time are a 400 before anything is read', async () => {
     const start = world.service.clock.nowMs();
     const { status, body } = await world.call({ groupBy: 'hour', start, end: start + 10_001 * HOUR_MS });
-    expect([status, body.error.message]).toEqual([400, 'There are more than 10000 hours between start and end.']);
+    expect([status, body.error.message]).toEqual([
+      400,
+      'There are more than 10000 hours between start and end. Choose a shorter period.',
+    ]);
   });
 
   test('either right on the api is enough; without any it is a 403, with one on another api a 404', async () => {

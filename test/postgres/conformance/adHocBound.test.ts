@@ -9,7 +9,7 @@ import { describePort } from './adapters.ts';
 import { engineOn } from './engineOn.ts';
 
 const MINUTE_MS = 60_000;
-const REFUSAL = 'BAD_REQUEST: There are 100 live ad-hoc limits already; wait until some have ended.';
+const REFUSAL = 'BAD_REQUEST: There are 100 live ad-hoc limits already, which is the maximum; wait until some expire.';
 
 async function makeKey(engine: Engine, patch: KeyPatch = {}): Promise<string> {
   const { id: apiId } = await engine.apis.create(COMMAND_LINE, 'test api');

@@ -157,7 +157,7 @@ describe('waiting for a confirmation', () => {
       await world.answer(() => world.wall.advance(HOUR_MS));
     }
     expect(await stateOf(waiting)).toBe(
-      'Answers of the database take longer than KEYSTILE_STALE_MAX (1000 ms), or the clock of this machine is being set. ' +
+      'The database takes longer to answer than KEYSTILE_STALE_MAX (1000 ms), or the clock of this machine is being set. ' +
         'This node cannot tell whether its keys have changed.',
     );
   });

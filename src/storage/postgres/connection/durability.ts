@@ -23,7 +23,7 @@ const FSYNC_OFF =
 const FULL_PAGE_WRITES_OFF =
   'PostgreSQL runs with full_page_writes = off: a crash can leave half-written pages, unless its file system writes whole pages. Set full_page_writes = on and reload PostgreSQL.';
 const STANDBY_GONE =
-  'PostgreSQL does not wait for a synchronous standby any more (synchronous_standby_names is empty): a failover can lose spends that were answered. Set synchronous_standby_names again, or restart this node if it is meant.';
+  'PostgreSQL does not wait for a synchronous standby any more (synchronous_standby_names is empty): a failover can lose spends that were answered. Set synchronous_standby_names again, or restart this node if the change is intended.';
 
 /** Whether what was answered is safe on the server, as it was last heard from it. */
 export class Durability {

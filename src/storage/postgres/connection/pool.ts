@@ -81,7 +81,7 @@ export class Pool {
       };
       const timer = setTimeout(() => {
         this.#waiting.splice(this.#waiting.indexOf(waiter), 1);
-        reject(new StorageUnavailable('The database did not get to this in time; nothing was changed.'));
+        reject(new StorageUnavailable('The database was too busy to begin this request in time; nothing was changed.'));
       }, MAX_WAIT_MS);
       this.#waiting.push(waiter);
     });

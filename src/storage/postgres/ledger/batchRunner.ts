@@ -10,7 +10,7 @@ import type { LedgerClock } from './ledgerClock.ts';
 import { plainBatchOf } from './plainBatch.ts';
 import type { Queue, QueuedSpend } from './queue.ts';
 
-const HELD_TOO_LONG = 'The counter is held by another transaction for too long; nothing was spent.';
+const HELD_TOO_LONG = 'Another database transaction has locked the counter for too long; nothing was spent.';
 /** How long trouble is reported when it does not come again. */
 const TROUBLE_MS = 3_000;
 /** How often a batch that was not done is sent again. */
@@ -121,7 +121,10 @@ export class BatchRunner {
     const putBack = batch.items.filter(({ tries }) => tries < MAX_TRIES);
     const over = batch.items.filter(({ tries }) => tries >= MAX_TRIES);
     if (over.length > 0) {
-      this.#giveUp(over, new StorageUnavailable(`The database is in trouble (${error.message}); nothing was spent.`));
+      this.#giveUp(
+        over,
+        new StorageUnavailable(`The database reports an error (${error.message}); nothing was spent.`),
+      );
     }
     let mostTries = 0;
     for (const item of putBack) mostTries = Math.max(mostTries, ++item.tries);

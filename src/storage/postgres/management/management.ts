@@ -83,7 +83,7 @@ export class Management {
         const kind = kindOf(error);
         if (kind === 'refused') return { status: 'stale', nowMs: this.#clock.nowMs() };
         if (kind === 'again' && tries < MAX_TRIES) await pauseBeforeRetry(tries, this.#options.random);
-        else throw new StorageUnavailable(`The database cannot be asked (${reasonOf(error)}); nothing was changed.`);
+        else throw new StorageUnavailable(`A database query failed (${reasonOf(error)}); nothing was changed.`);
       }
     }
   }
@@ -200,7 +200,7 @@ export class Management {
       return { status: 'done', accounts: after, nowMs };
     } catch (error) {
       if (isCommitting && kindOf(error) === 'lost') {
-        throw new StorageOutcomeUnknown(`The database did not tell whether this was done (${reasonOf(error)}).`);
+        throw new StorageOutcomeUnknown(`The database did not confirm whether this was done (${reasonOf(error)}).`);
       }
       if (error instanceof Stale || kindOf(error) !== 'lost') await ask('ROLLBACK').catch(() => {});
       throw error;

@@ -55,7 +55,7 @@ export interface LedgerObserver {
 /** After these the next batch may be done. */
 const NOT_DONE = {
   full: 'The disk is full; nothing was spent or changed.',
-  busy: 'Another program holds the database; nothing was spent or changed.',
+  busy: 'Another program has locked the database; nothing was spent or changed.',
   unopened: 'A file of the database cannot be opened now (too many are open); nothing was spent or changed.',
 } as const;
 
