@@ -54,8 +54,8 @@ const REFUSED = [503, 'UNAVAILABLE', '1'];
 
 describe('a database that is slow to answer', () => {
   test.concurrent('lookups: one more than may wait is refused at once, known keys are answered, the rest when it answers again', async () => {
-    await using world = await start();
-    const { lab, clock, node, known, holder } = world;
+    await using setup = await start();
+    const { lab, clock, node, known, holder } = setup;
     const { keyCache } = node.composed.service.engine;
     await lockKeys(holder);
     const lookups = Array.from({ length: MAX_LOOKUPS }, (_, i) => keyCache.lookUp(`digest ${i}`));
@@ -86,8 +86,8 @@ describe('a database that is slow to answer', () => {
   });
 
   test.concurrent('for too long: all lookups end with the first that ran out of time, not one time limit after the other', async () => {
-    await using world = await start();
-    const { lab, node, known, holder } = world;
+    await using setup = await start();
+    const { lab, node, known, holder } = setup;
     await lockKeys(holder);
     const startedAtMs = performance.now();
     const lookups = Array.from({ length: 3_000 }, (_, i) => node.verify(`unknown_${i}`));
@@ -100,8 +100,8 @@ describe('a database that is slow to answer', () => {
   });
 
   test.concurrent('management: one more than may wait is refused at once, the rest is done when it answers again', async () => {
-    await using world = await start();
-    const { lab, node, known, holder } = world;
+    await using setup = await start();
+    const { lab, node, known, holder } = setup;
     await lockKeys(holder);
     const ended: NodeAnswer[] = [];
     const asked = Array.from({ length: 20 }, async () => {
