@@ -15,7 +15,7 @@ const POOL = 2;
 const MAX_WAITING = 5;
 /** Lookups that wait for so long make a node not ready, and so long it says so when they do not any more. */
 const STUCK_MS = 2_000;
-const TROUBLE_MS = 3_000;
+const SHOW_FAILURE_MS = 3_000;
 /** How long a statement may wait for a lock. */
 const LOCK_TIMEOUT_MS = 3_000;
 const YEAR_MS = 366 * 86_400_000;
@@ -78,7 +78,7 @@ describe('a database that is slow to answer', () => {
     await holder.query('COMMIT');
     expect(new Set(await Promise.all(lookups))).toEqual(new Set([null]));
     expect(await node.verify('unknown_0')).toMatchObject({ status: 200, code: 'NOT_FOUND' });
-    clock.advance(TROUBLE_MS - 1);
+    clock.advance(SHOW_FAILURE_MS - 1);
     expect((await node.readiness()).status).toBe(503);
     clock.advance(1);
     await node.storage.freshness.confirm();

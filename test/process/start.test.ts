@@ -210,9 +210,9 @@ describe('what stands in the way', () => {
     const settings = { KEYSTILE_DATA: folder.join('data'), KEYSTILE_PORT: String(taken.port) };
     const { code, stdout, stderr } = await runToEnd({ settings });
     expect([code, stdout]).toEqual([78, '']);
-    const said = /^Port (\d+) is in use\. Try: KEYSTILE_PORT=(\d+) npm start\n$/.exec(stderr) ?? [];
-    expect(said[1]).toBe(String(taken.port));
-    expect(said[2]).not.toBe(said[1]);
+    const ports = /^Port (\d+) is in use\. Try: KEYSTILE_PORT=(\d+) npm start\n$/.exec(stderr) ?? [];
+    expect(ports[1]).toBe(String(taken.port));
+    expect(ports[2]).not.toBe(ports[1]);
   });
 
   test.concurrent('a taken metrics port is a warning; the service runs', async () => {

@@ -7,12 +7,12 @@ import { TestService } from '../support/service.ts';
 
 test('a long log of the database is told once, and once when it is short again', () => {
   let bytes = 0;
-  const said: string[] = [];
+  const logged: string[] = [];
   const watch = new WalWatch(() => bytes, {
-    warn: (message, fields) => said.push(`${message} ${JSON.stringify(fields)}`),
+    warn: (message, fields) => logged.push(`${message} ${JSON.stringify(fields)}`),
   });
   for (bytes of [0, LONG_WAL_BYTES, LONG_WAL_BYTES + 1, LONG_WAL_BYTES * 2, 4_096, 0]) watch.look();
-  expect(said).toEqual([
+  expect(logged).toEqual([
     expect.stringMatching(
       /^a write-ahead log \(keystile\.db-wal or analytics\.db-wal\) keeps growing: .* before the disk is full \{"mebibytes":256\}$/,
     ),

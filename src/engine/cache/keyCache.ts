@@ -102,7 +102,7 @@ export class KeyCache {
   /** The key remembers where its local limits are counted. */
   keepLocal(entry: KeyEntry, owner: LocalOwner): void {
     const cached = entry as CachedEntry;
-    if (cached.place < 0) cached.local = owner;
+    if (cached.rowNumber < 0) cached.local = owner;
     else this.#packed.keepLocal(cached, owner);
   }
 

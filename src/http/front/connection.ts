@@ -123,7 +123,7 @@ export class Connection implements Waiting {
     while (this.#received.length > 0 && !this.#isBusy && !this.#responder.isClosing) {
       if (!mayAnswer && !this.#context.turns.mayGoOn()) {
         this.#isQueued = true;
-        this.#context.turns.later(this);
+        this.#context.turns.waitForTurn(this);
         break;
       }
       mayAnswer = false;

@@ -62,7 +62,7 @@ function toImportedKey(engine: Engine, item: Imported & { apiId: string }, issue
   const patch = collected(issues, () =>
     toKeyPatch({
       ...withoutEmpty(fields),
-      ...(ratelimit === undefined ? {} : { ratelimit: strictUnlessSaid(ratelimit) }),
+      ...(ratelimit === undefined ? {} : { ratelimit: strictByDefault(ratelimit) }),
       ...(roles === undefined ? {} : { roles: roles.map((name) => ({ name })) }),
       ...(permissions === undefined ? {} : { permissions: permissions.map((name) => ({ name })) }),
     }),
@@ -75,7 +75,7 @@ function toImportedKey(engine: Engine, item: Imported & { apiId: string }, issue
 }
 
 /** The older names of an import stand for a limit that is never exceeded. */
-function strictUnlessSaid(ratelimit: Static<typeof Ratelimit>): Static<typeof Ratelimit> {
+function strictByDefault(ratelimit: Static<typeof Ratelimit>): Static<typeof Ratelimit> {
   return ratelimit.async === undefined && ratelimit.type === undefined ? { ...ratelimit, async: false } : ratelimit;
 }
 

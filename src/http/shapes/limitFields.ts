@@ -55,8 +55,8 @@ export function toStandaloneRequest(
   for (const [i, { meta }] of resources.entries()) {
     const found: Issue[] = [];
     toMetaText(meta ?? null, found);
-    const place = `${path}resources[${i}].`;
-    issues.push(...found.map((issue) => ({ path: place + issue.path, message: place + issue.message })));
+    const prefix = `${path}resources[${i}].`;
+    issues.push(...found.map((issue) => ({ path: prefix + issue.path, message: prefix + issue.message })));
   }
   return { namespace, identifier, limit, durationMs: duration, cost, async, resources };
 }

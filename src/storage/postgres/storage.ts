@@ -175,7 +175,7 @@ export class PostgresStorage implements Storage {
   /** Why the database cannot be relied on; null while it can. */
   #silence(): string | null {
     const stuck = this.#lookups.isStuck ? 'The database does not answer lookups of keys.' : null;
-    return this.durability.silence(this.freshness) ?? stuck ?? this.durability.trouble;
+    return this.durability.silence(this.freshness) ?? stuck ?? this.durability.unsafeReason;
   }
 
   get warnings(): readonly string[] {

@@ -187,9 +187,9 @@ describe('what is refused', () => {
     const { key } = await setup.createKey();
     const { analytics } = setup.service.storage;
     const add = analytics.add.bind(analytics);
-    for (const trouble of [new StorageUnavailable('away'), new StorageOutcomeUnknown('no answer')]) {
+    for (const failure of [new StorageUnavailable('away'), new StorageOutcomeUnknown('no answer')]) {
       await setup.service.verify(key);
-      analytics.add = () => Promise.reject(trouble);
+      analytics.add = () => Promise.reject(failure);
       const { status, body } = await setup.call({});
       expect([status, body.error.code]).toEqual([503, 'UNAVAILABLE']);
     }

@@ -15,7 +15,7 @@ import {
   rightOn,
   rightsOfFields,
   type Records,
-  thingsNamedBy,
+  recordsNamedBy,
   withoutIds,
 } from '../errors/records.ts';
 
@@ -70,7 +70,7 @@ const OWNED: readonly (keyof Records)[] = [
   'migrationId',
 ];
 const isAimed = (route: Route): boolean =>
-  route.rights.some((right) => right.includes('<')) && thingsNamedBy(route).some((name) => OWNED.includes(name));
+  route.rights.some((right) => right.includes('<')) && recordsNamedBy(route).some((name) => OWNED.includes(name));
 
 const ALL = ROUTES.map((route) => [route.path, route] as const);
 const AIMED = ALL.filter(([, route]) => isAimed(route));

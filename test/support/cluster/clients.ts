@@ -106,21 +106,21 @@ function toReply(status: number, body: string): Reply {
 /** A client with one request under way; it keeps to its node, and goes to another one while that is not there. */
 export class Client implements Disposable {
   readonly #setup: Setup;
-  readonly #home: number;
+  readonly #nodeIndex: number;
   #wire: Wire | null = null;
 
-  constructor(setup: Setup, home: number) {
+  constructor(setup: Setup, nodeIndex: number) {
     this.#setup = setup;
-    this.#home = home % setup.nodes.length;
+    this.#nodeIndex = nodeIndex % setup.nodes.length;
   }
 
   /** Sends it once, to the first node that takes the connection. */
   async verify(body: Readonly<Record<string, unknown>>): Promise<Reply> {
-    const home = this.#setup.node(this.#home).port;
+    const preferred = this.#setup.node(this.#nodeIndex).port;
     if (this.#wire === null || this.#wire.isClosed) this.#wire = await this.#connect();
     const reply = await this.#wire.verify(body);
     // Away from home it looks each time whether its node is back.
-    if (this.#wire.port !== home) this[Symbol.dispose]();
+    if (this.#wire.port !== preferred) this[Symbol.dispose]();
     return reply;
   }
 
@@ -133,7 +133,7 @@ export class Client implements Disposable {
     const { nodes } = this.#setup;
     for (let i = 0; i < nodes.length; i++) {
       try {
-        return await Wire.open(this.#setup.node((this.#home + i) % nodes.length).port);
+        return await Wire.open(this.#setup.node((this.#nodeIndex + i) % nodes.length).port);
       } catch {
         // The next one.
       }

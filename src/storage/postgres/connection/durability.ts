@@ -48,11 +48,12 @@ export class Durability {
   async refuseUnsafe(client: Client): Promise<void> {
     const { rows } = await client.query<DurabilityFacts>(`SELECT ${DURABILITY_COLUMNS}`);
     if (rows[0] !== undefined) this.note(rows[0]);
-    if (this.trouble !== null) throw new WrongServer(`${FSYNC_OFF}, or set KEYSTILE_ALLOW_FSYNC_OFF=on for tests.`);
+    if (this.unsafeReason !== null)
+      throw new WrongServer(`${FSYNC_OFF}, or set KEYSTILE_ALLOW_FSYNC_OFF=on for tests.`);
   }
 
   /** Why the promise "answered means durable" cannot be held; null while it can. */
-  get trouble(): string | null {
+  get unsafeReason(): string | null {
     return this.#facts.fsync || this.#allowsFsyncOff ? null : `${FSYNC_OFF}.`;
   }
 
