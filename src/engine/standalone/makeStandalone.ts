@@ -3,7 +3,7 @@ import { OverrideAdmin } from './overrideAdmin.ts';
 import type { AdminContext } from '../admin/change/adminContext.ts';
 import { StandaloneLimits } from './standaloneLimits.ts';
 import type { LocalLimits } from '../local/localLimits.ts';
-import { StandaloneLimiter } from './standaloneLimiter.ts';
+import { StandaloneLimiter } from './limitDecider.ts';
 import { Namespaces } from './namespaces.ts';
 import { StrictWindows } from './strictWindows.ts';
 

@@ -3,7 +3,7 @@ import { holdsRight } from '../../core/rights.ts';
 import { StorageOutcomeUnknown, StorageUnavailable } from '../../storage/port/storage.ts';
 import type { AuditEvent } from '../../storage/port/events.ts';
 import { overrideFences } from '../verify/fences.ts';
-import type { StandaloneLimiter, LimitResult, StandaloneLimit } from './standaloneLimiter.ts';
+import type { StandaloneLimiter, LimitResult, StandaloneLimit } from './limitDecider.ts';
 import { type NamespaceEntry, type Namespaces, overrideFor } from './namespaces.ts';
 import { requireSomewhere } from '../admin/rootKeys/rootKeyAccess.ts';
 import type { Actor } from '../admin/change/actor.ts';

@@ -5,7 +5,7 @@ import type { Issue } from '../../core/errors.ts';
 import type { OverrideRecord } from '../../core/records.ts';
 import type { NamespaceReference } from '../../engine/standalone/overrideAdmin.ts';
 import type { StandaloneRequest } from '../../engine/standalone/standaloneLimits.ts';
-import type { LimitResult } from '../../engine/standalone/standaloneLimiter.ts';
+import type { LimitResult } from '../../engine/standalone/limitDecider.ts';
 import { badFields, toMetaText } from './keyFields.ts';
 import { Count, DurationMs, Id, Meta, Name, Positive, strict, words } from './schemas.ts';
 
