@@ -35,7 +35,7 @@ export interface LimitResult {
   readonly resetAtMs: number;
 }
 
-export interface LimiterContext {
+export interface DeciderContext {
   readonly localLimits: LocalLimits;
   readonly ledger: Ledger;
   readonly windows: StrictWindows;
@@ -62,10 +62,10 @@ interface Decision {
  * Decides standalone limits, all or nothing. Local limits are checked in memory and held while one spend of the ledger decides the
  * strict ones. A refusal takes nothing anywhere. Each limit sees what the limits before it in the call take.
  */
-export class StandaloneLimiter {
-  readonly #context: LimiterContext;
+export class LimitDecider {
+  readonly #context: DeciderContext;
 
-  constructor(context: LimiterContext) {
+  constructor(context: DeciderContext) {
     this.#context = context;
   }
 
