@@ -151,7 +151,7 @@ function observeLedger(metrics: HttpMetrics, log: Log): LedgerObserver {
       if (reason !== failure) log.warn('commits are not possible', { reason });
       failure = reason;
     },
-    noteFailed: (reason) => log.warn('commit-number could not be written; it is tried again', { reason }),
+    noteFailed: (reason) => log.warn('the file commit-number could not be written; it will be tried again', { reason }),
     applyFailed: (reason) => log.warn('the log could not be applied to the accounts table; it is kept', { reason }),
   };
 }

@@ -19,7 +19,7 @@ function randomBytes(length: number): Uint8Array {
 export function checkRandomness(random: (length: number) => Uint8Array): void {
   const [a, b] = [random(32), random(32)];
   const isStuck = a.every((byte) => byte === a[0]) || a.every((byte, i) => byte === b[i]);
-  if (isStuck) throw new Error('The random source of this machine repeats itself: no secret can be made.');
+  if (isStuck) throw new Error('The random source of this machine repeats itself: no secret can be created.');
 }
 
 /** SHA-256 of the secret, or HMAC(pepper, SHA-256 of the secret), so that imported SHA-256 digests work with a pepper too. */

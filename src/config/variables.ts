@@ -135,13 +135,13 @@ export const VARIABLES = {
     'SYNC_INTERVAL',
     duration(10, 60_000),
     '250ms',
-    'How often local counts are saved, or exchanged with other nodes, in the background. A single node spends at most a twentieth of its time on it.',
+    'How often local counts are saved, or exchanged with other nodes, in the background. With the embedded database, saving takes at most a twentieth of the time.',
   ),
   staleMax: variable(
     'STALE_MAX',
     duration(100, 24 * HOUR_MS),
     '1s',
-    'How long a node may use cached keys without news from a shared database, and so how long a revoked key can stay valid on other nodes. After that the node answers 503, so set it longer than a round trip to the database. A single node is never stale.',
+    'How long a node may use cached keys without news from a shared database, and so how long a revoked key can stay valid on other nodes. After that the node answers 503, so set it longer than a round trip to the database. It has no effect on the embedded database.',
   ),
   maxConnections: variable(
     'MAX_CONNECTIONS',

@@ -5,50 +5,59 @@ import { hasChecksum } from './secret.ts';
 export const ERRORS = {
   BAD_REQUEST: {
     status: 400,
-    when: 'The request could not be understood: malformed JSON, a wrong type or number, an unknown field or limit name, a permission query that asks for nothing.',
+    when: 'The request is not valid: malformed JSON, a wrong type or number, an unknown field or limit name, or a permission query that names no permission. The message says what to correct.',
   },
   UNAUTHORIZED: {
     status: 401,
-    when: 'The root key is missing, unknown, revoked or expired; the message tells which. An API key in its place is an unknown root key.',
+    when: 'The root key is missing, unknown, revoked or expired; the message says which. An API key sent as a root key is unknown.',
   },
   INSUFFICIENT_PERMISSIONS: {
     status: 403,
-    when: 'The root key may not do this; the message names the right that it lacks, or the time until which it is valid and which what it makes would outlive.',
+    when: 'The root key lacks a right that the call needs, or the call would give a root key a longer life than the calling one has. The message names the right or the time.',
   },
-  NOT_FOUND: { status: 404, when: 'No such thing, or not visible to this root key; or no such route.' },
+  NOT_FOUND: {
+    status: 404,
+    when: 'The record does not exist, or this root key may not see it; or the route does not exist.',
+  },
   METHOD_NOT_ALLOWED: {
     status: 405,
-    when: 'The route exists, but not for this HTTP method; the Allow header names those it has.',
+    when: 'The route does not accept this HTTP method. The Allow header lists the methods that it accepts.',
   },
   CONFLICT: {
     status: 409,
-    when: 'It exists already, or its secret belongs to something else; or an idempotency key was used again with another request.',
+    when: 'The record exists already, the secret belongs to another key, or the idempotency key was used with a different request.',
   },
   PRECONDITION_FAILED: {
     status: 412,
-    when: 'It cannot be done here: secrets are not kept, so a key cannot be recovered or decrypted; a role or permission named in an import does not exist; or a quota of this installation is reached.',
+    when: 'The service cannot do this now: secrets are not stored, so a key cannot be recovered or decrypted; a role or permission named in an import does not exist; or a maximum or quota is reached. The message says which.',
   },
-  DELETE_PROTECTED: { status: 412, when: 'The api is protected from deletion; take the protection off first.' },
-  PAYLOAD_TOO_LARGE: { status: 413, when: 'The body is larger than this route takes.' },
+  DELETE_PROTECTED: {
+    status: 412,
+    when: 'The api is protected from deletion. Set deleteProtection to false with apis.updateApi first.',
+  },
+  PAYLOAD_TOO_LARGE: { status: 413, when: 'The body is larger than this route accepts.' },
   UNSUPPORTED_MEDIA_TYPE: {
     status: 415,
     when: 'The body is not declared as JSON; the message says which header to add.',
   },
   RATE_LIMITED: {
     status: 429,
-    when: 'Too much at once: too many live idempotency keys of one key, or the root key is limited. Wait and try again.',
+    when: 'The key has too many live idempotency keys, or the root key has reached its quota of verifications. Wait, then try again.',
   },
-  HEADERS_TOO_LARGE: { status: 431, when: 'The request line and the headers are more than this node reads.' },
+  HEADERS_TOO_LARGE: { status: 431, when: 'The request line and the headers are too large.' },
   INTERNAL_SERVER_ERROR: {
     status: 500,
-    when: 'A bug, or a stored record that cannot be read; the message names it. The log has more.',
+    when: 'The service has a bug, or a stored record cannot be read; the message names the record. The log has the details.',
   },
-  NOT_IMPLEMENTED: { status: 501, when: 'This node does not know the HTTP method.' },
+  NOT_IMPLEMENTED: { status: 501, when: 'This node does not support the HTTP method.' },
   UNAVAILABLE: {
     status: 503,
-    when: 'Not done: the ledger cannot be asked, or there is too much to do. Trying again is safe.',
+    when: 'Nothing was done: the database cannot be reached, or the node has too much to do. It is safe to try again.',
   },
-  OUTCOME_UNKNOWN: { status: 503, when: 'It may have been done. Try again with the same idempotency key.' },
+  OUTCOME_UNKNOWN: {
+    status: 503,
+    when: 'The database did not confirm whether the request was carried out. Try again with the same idempotency key.',
+  },
   HTTP_VERSION_NOT_SUPPORTED: { status: 505, when: 'The request is neither HTTP/1.0 nor HTTP/1.1.' },
 } as const;
 

@@ -27,7 +27,7 @@ interface ColumnLists {
   readonly lastUsesMs: readonly number[];
   readonly minutesMs: readonly number[] | null;
   /** Indexes into `apis`. */
-  readonly places: readonly number[] | null;
+  readonly apiIndexes: readonly number[] | null;
   readonly identityIds: readonly string[] | null;
   readonly tags: readonly string[] | null;
   /** By VERDICT_CODES. */
@@ -45,15 +45,15 @@ export class CountColumns {
   readonly #keyIds: string[] = [];
   readonly #lastUsesMs: number[] = [];
   readonly #minutesMs = new SparseList<number>(0);
-  readonly #places = new SparseList<number>(0);
+  readonly #apiIndexes = new SparseList<number>(0);
   readonly #identityIds = new SparseList<string>('');
   readonly #tags = new SparseList<string>('');
   readonly #counts = VERDICT_CODES.map(() => new SparseList<number>(0));
-  readonly #placeOf = new Map<string, number>();
+  readonly #apiIndexOf = new Map<string, number>();
   #fromMs = 0;
   /** The api of the last row and its index. */
   #apiId = '';
-  #place = 0;
+  #apiIndex = 0;
 
   static of(counts: readonly VerificationCount[]): CountColumns {
     const lists = new CountColumns();
@@ -85,7 +85,7 @@ export class CountColumns {
       keyIds: this.#keyIds,
       lastUsesMs: this.#lastUsesMs,
       minutesMs: this.#minutesMs.upTo(length),
-      places: this.#places.upTo(length),
+      apiIndexes: this.#apiIndexes.upTo(length),
       identityIds: this.#identityIds.upTo(length),
       tags: this.#tags.upTo(length),
       counts: this.#counts.map((list) => list.upTo(length)),
@@ -94,10 +94,10 @@ export class CountColumns {
 
   /** One object for each row. Slower than `lists`. */
   rows(): VerificationCount[] {
-    const { fromMs, apis, keyIds, lastUsesMs, minutesMs, places, identityIds, tags, counts } = this.lists();
+    const { fromMs, apis, keyIds, lastUsesMs, minutesMs, apiIndexes, identityIds, tags, counts } = this.lists();
     return keyIds.map((keyId, i) => ({
       minuteMs: fromMs + (minutesMs?.[i] ?? 0),
-      apiId: apis[places?.[i] ?? 0] ?? '',
+      apiId: apis[apiIndexes?.[i] ?? 0] ?? '',
       keyId,
       identityId: identityIds?.[i] ?? '',
       tags: tags?.[i] ?? '',
@@ -114,15 +114,15 @@ export class CountColumns {
     this.#keyIds.push(keyId);
     this.#lastUsesMs.push(small(lastAtMs - this.#fromMs));
     this.#minutesMs.put(i, small(minuteMs - this.#fromMs));
-    this.#places.put(i, this.#place);
+    this.#apiIndexes.put(i, this.#apiIndex);
     return i;
   }
 
   #turnTo(apiId: string): void {
     this.#apiId = apiId;
-    const known = this.#placeOf.get(apiId);
-    this.#place = known ?? this.#apis.push(apiId) - 1;
-    if (known === undefined) this.#placeOf.set(apiId, this.#place);
+    const known = this.#apiIndexOf.get(apiId);
+    this.#apiIndex = known ?? this.#apis.push(apiId) - 1;
+    if (known === undefined) this.#apiIndexOf.set(apiId, this.#apiIndex);
   }
 }
 

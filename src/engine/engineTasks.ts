@@ -36,7 +36,7 @@ export function engineTasks({ engine, syncIntervalMs, log, ...clocks }: EngineTa
   const tasks: Task[] = [
     saving,
     {
-      name: 'writing refills down',
+      name: 'saving refills',
       everyMs: SWEEP_EVERY_MS,
       run: async () => void (await sweep.run()),
       stop: () => sweep.stop(),
@@ -49,7 +49,7 @@ export function engineTasks({ engine, syncIntervalMs, log, ...clocks }: EngineTa
       monotonicMs: clocks.monotonicMs,
       isShared: storage.localCounts.isShared,
     }),
-    { name: 'removing what has ended', everyMs: PRUNE_EVERY_MS, run: () => storage.ledger.prune() },
+    { name: 'removing expired records', everyMs: PRUNE_EVERY_MS, run: () => storage.ledger.prune() },
     clockWatch(clocks, log),
   ];
   return { tasks, syncLagMs: () => saving.lagMs };

@@ -169,7 +169,7 @@ function unknownRoute(path: string, known: readonly string[]): AppError {
   const near = nearestName(path, known);
   return new AppError(
     'NOT_FOUND',
-    `There is no such route${near === null ? '' : `; did you mean ${near}?`}${near === null ? '; /docs lists them all.' : ''}`,
+    near === null ? 'Unknown route. /docs lists all routes.' : `Unknown route. Did you mean ${near}?`,
   );
 }
 

@@ -6,7 +6,7 @@ import type { BackgroundGauges, Gauges } from '../http/answer/metrics.ts';
 import type { Service } from '../http/service.ts';
 import { VERSION } from '../version.ts';
 import { locationOf } from './openStorage.ts';
-import { roomWithoutLimit } from './openFiles.ts';
+import { boundsWithoutLimit } from './openFiles.ts';
 import { makeRuntimeFetch } from './runtimeServer.ts';
 
 /** Routes refuse what is too long for them, with an answer; this only bounds what the runtime would hold. */
@@ -29,7 +29,7 @@ export interface ListeningApi extends Listening {
   refusals(): number;
 }
 
-export function listenApi(service: Service, size = roomWithoutLimit(service.config.maxConnections)): ListeningApi {
+export function listenApi(service: Service, size = boundsWithoutLimit(service.config.maxConnections)): ListeningApi {
   return service.config.httpServer === 'front'
     ? listenFront(service, new ConnectionLimit(size))
     : listenRuntime(service, size.connections);

@@ -31,7 +31,7 @@ export interface FileBudget {
 
 /** How many connections fit under the limit of open files. Null when too few fit. */
 export function fitConnections({ limit, reserved, connections }: FileBudget): ConnectionBounds | null {
-  if (limit === null) return roomWithoutLimit(connections);
+  if (limit === null) return boundsWithoutLimit(connections);
   const firstReserved = limit - reserved;
   const refusals = Math.min(MAX_REFUSALS, Math.floor(firstReserved / REFUSALS_SHARE));
   const fitting = Math.min(connections, firstReserved - refusals);
@@ -39,7 +39,7 @@ export function fitConnections({ limit, reserved, connections }: FileBudget): Co
   return { connections: fitting, refusals, firstReserved };
 }
 
-export function roomWithoutLimit(connections: number): ConnectionBounds {
+export function boundsWithoutLimit(connections: number): ConnectionBounds {
   return { connections, refusals: MAX_REFUSALS, firstReserved: Infinity };
 }
 

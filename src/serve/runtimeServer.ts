@@ -4,7 +4,10 @@ import { makeHandler } from '../http/app.ts';
 import { checkFraming } from '../http/request/framing.ts';
 import type { Service } from '../http/service.ts';
 
-const TOO_MANY = new AppError('UNAVAILABLE', 'This node answers as many requests as it may have connections.');
+const TOO_MANY = new AppError(
+  'UNAVAILABLE',
+  'This node has reached its limit of requests at one time. Try again later.',
+);
 
 type Server = Bun.Server<undefined>;
 

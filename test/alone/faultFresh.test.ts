@@ -39,8 +39,8 @@ async function untilPolled({ freshness }: { freshness: FaultNode['storage']['fre
 
 describe('a node that hears nothing from the database', () => {
   test.concurrent('answers from memory for a second, then waits up to two and refuses; it goes on with the first news', async () => {
-    await using world = await start();
-    const { lab, node, key, freshness } = world;
+    await using setup = await start();
+    const { lab, node, key, freshness } = setup;
     lab.proxy.hang();
     let fromMemory = 0;
     while (freshness.isFresh()) {
@@ -64,8 +64,8 @@ describe('a node that hears nothing from the database', () => {
   });
 
   test.concurrent('and is healed while a request waits: that one is answered', async () => {
-    await using world = await start();
-    const { lab, node, key, freshness } = world;
+    await using setup = await start();
+    const { lab, node, key, freshness } = setup;
     lab.proxy.hang();
     await until('the node is stale', () => !freshness.isFresh());
     const waiting = node.verify(key);
@@ -75,8 +75,8 @@ describe('a node that hears nothing from the database', () => {
   });
 
   test.concurrent('what was revoked meanwhile is refused from the first answer on', async () => {
-    await using world = await start();
-    const { lab, node, key, keyId, freshness } = world;
+    await using setup = await start();
+    const { lab, node, key, keyId, freshness } = setup;
     lab.proxy.hang();
     await until('the node is stale', () => !freshness.isFresh());
     await lab.query('BEGIN');
@@ -91,8 +91,8 @@ describe('a node that hears nothing from the database', () => {
   });
 
   test.concurrent('goes on for an hour where the operator prefers that', async () => {
-    await using world = await start({ KEYSTILE_STALE_MAX: '1h' });
-    const { lab, node, key, freshness } = world;
+    await using setup = await start({ KEYSTILE_STALE_MAX: '1h' });
+    const { lab, node, key, freshness } = setup;
     lab.proxy.hang();
     await until('it has heard nothing for 3 s', () => freshness.ageMs > 3 * STALE_MAX_MS);
     expect(await node.verify(key)).toMatchObject({ valid: true });
@@ -104,9 +104,9 @@ describe('a node that hears nothing from the database', () => {
 
 describe('a wall clock that moves', () => {
   test.concurrent('forward makes the node ask again', async () => {
-    await using world = await start();
-    const { lab, clock, node, key, freshness } = world;
-    await untilPolled(world);
+    await using setup = await start();
+    const { lab, clock, node, key, freshness } = setup;
+    await untilPolled(setup);
     clock.aheadMs = 10_000;
     expect(freshness.isFresh()).toBe(false);
     expect(await node.verify(key)).toMatchObject({ valid: true });
@@ -117,9 +117,9 @@ describe('a wall clock that moves', () => {
   });
 
   test.concurrent('back leaves the node fresh, and stale a second later all the same', async () => {
-    await using world = await start();
-    const { lab, clock, freshness } = world;
-    await untilPolled(world);
+    await using setup = await start();
+    const { lab, clock, freshness } = setup;
+    await untilPolled(setup);
     clock.aheadMs = -3_600_000;
     expect(freshness.isFresh()).toBe(true);
     lab.proxy.hang();
@@ -128,12 +128,12 @@ describe('a wall clock that moves', () => {
   });
 
   test.concurrent('forward and back does not hide that the machine slept later', async () => {
-    await using world = await start();
-    const { clock, freshness } = world;
+    await using setup = await start();
+    const { clock, freshness } = setup;
     clock.aheadMs = 3_600_000;
-    await untilPolled(world);
+    await untilPolled(setup);
     clock.aheadMs = 0;
-    await untilPolled(world);
+    await untilPolled(setup);
     // Ten seconds of sleep: the monotonic clock has stood still.
     clock.aheadMs = 10_000;
     expect(freshness.isFresh()).toBe(false);

@@ -15,7 +15,7 @@ const POOL = 2;
 const MAX_WAITING = 5;
 /** Lookups that wait for so long make a node not ready, and so long it says so when they do not any more. */
 const STUCK_MS = 2_000;
-const TROUBLE_MS = 3_000;
+const SHOW_FAILURE_MS = 3_000;
 /** How long a statement may wait for a lock. */
 const LOCK_TIMEOUT_MS = 3_000;
 const YEAR_MS = 366 * 86_400_000;
@@ -54,8 +54,8 @@ const REFUSED = [503, 'UNAVAILABLE', '1'];
 
 describe('a database that is slow to answer', () => {
   test.concurrent('lookups: one more than may wait is refused at once, known keys are answered, the rest when it answers again', async () => {
-    await using world = await start();
-    const { lab, clock, node, known, holder } = world;
+    await using setup = await start();
+    const { lab, clock, node, known, holder } = setup;
     const { keyCache } = node.composed.service.engine;
     await lockKeys(holder);
     const lookups = Array.from({ length: MAX_LOOKUPS }, (_, i) => keyCache.lookUp(`digest ${i}`));
@@ -73,12 +73,12 @@ describe('a database that is slow to answer', () => {
     clock.advance(1);
     expect(await node.readiness()).toMatchObject({
       status: 503,
-      body: { ready: false, reasons: ['The database leaves lookups of keys unanswered.'] },
+      body: { ready: false, reasons: ['The database does not answer lookups of keys.'] },
     });
     await holder.query('COMMIT');
     expect(new Set(await Promise.all(lookups))).toEqual(new Set([null]));
     expect(await node.verify('unknown_0')).toMatchObject({ status: 200, code: 'NOT_FOUND' });
-    clock.advance(TROUBLE_MS - 1);
+    clock.advance(SHOW_FAILURE_MS - 1);
     expect((await node.readiness()).status).toBe(503);
     clock.advance(1);
     await node.storage.freshness.confirm();
@@ -86,8 +86,8 @@ describe('a database that is slow to answer', () => {
   });
 
   test.concurrent('for too long: all lookups end with the first that ran out of time, not one time limit after the other', async () => {
-    await using world = await start();
-    const { lab, node, known, holder } = world;
+    await using setup = await start();
+    const { lab, node, known, holder } = setup;
     await lockKeys(holder);
     const startedAtMs = performance.now();
     const lookups = Array.from({ length: 3_000 }, (_, i) => node.verify(`unknown_${i}`));
@@ -100,8 +100,8 @@ describe('a database that is slow to answer', () => {
   });
 
   test.concurrent('management: one more than may wait is refused at once, the rest is done when it answers again', async () => {
-    await using world = await start();
-    const { lab, node, known, holder } = world;
+    await using setup = await start();
+    const { lab, node, known, holder } = setup;
     await lockKeys(holder);
     const ended: NodeAnswer[] = [];
     const asked = Array.from({ length: 20 }, async () => {

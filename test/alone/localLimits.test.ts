@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { setTimeout } from 'node:timers/promises';
 
 import { hammer, type Reply, Wire } from '../support/cluster/clients.ts';
-import { World } from '../support/cluster/clusterSetup.ts';
+import { Setup } from '../support/cluster/clusterSetup.ts';
 
 /** A window as long as there can be: it does not end during the test. */
 const DURATION = 366 * 86_400_000;
@@ -17,25 +17,25 @@ function isLimited(reply: Reply): boolean {
 }
 
 describe('a local limit at three nodes', () => {
-  let world: World;
+  let setup: Setup;
 
   beforeAll(async () => {
-    world = await World.start();
+    setup = await Setup.start();
   });
 
   afterAll(async () => {
-    await world[Symbol.asyncDispose]();
+    await setup[Symbol.asyncDispose]();
   });
 
   test('all hammered at once: each node admits at most the limit, all together at least the limit', async () => {
     const LIMIT = 100;
     const CLIENTS = 24;
-    const { key } = await world.createKey({ ratelimit: { async: true, limit: LIMIT, duration: DURATION } });
+    const { key } = await setup.createKey({ ratelimit: { async: true, limit: LIMIT, duration: DURATION } });
     const admitted = Array.from({ length: NODES }, () => 0);
     const refused = new Set<number>();
     const others: Reply[] = [];
     await hammer(
-      world,
+      setup,
       CLIENTS,
       (client) => (refused.has(client) ? null : { key }),
       async (reply, client) => {
@@ -55,8 +55,8 @@ describe('a local limit at three nodes', () => {
   test('a steady load that takes 10 s to reach the limit is stopped at most 10% above it', async () => {
     const LIMIT = 300;
     const EVERY_MS = 1000 / 30;
-    const { key } = await world.createKey({ ratelimit: { async: true, limit: LIMIT, duration: DURATION } });
-    const wires = await Promise.all(world.nodes.map(({ port }) => Wire.open(port)));
+    const { key } = await setup.createKey({ ratelimit: { async: true, limit: LIMIT, duration: DURATION } });
+    const wires = await Promise.all(setup.nodes.map(({ port }) => Wire.open(port)));
     const refusing = new Set<number>();
     const startedAtMs = performance.now();
     let valid = 0;
@@ -77,21 +77,21 @@ describe('a local limit at three nodes', () => {
 describe('a local verification does no I/O', () => {
   const CLIENTS = 16;
   const VERIFICATIONS = 30_000;
-  let world: World;
+  let setup: Setup;
   /** Those that a node has in memory: without limits, and with a local one. */
   let keys: readonly string[];
 
   beforeAll(async () => {
     // What goes on behind the requests is rare, and the same whether there are any or not.
     const settings = { KEYSTILE_SYNC_INTERVAL: '60s', KEYSTILE_STALE_MAX: '1h' };
-    world = await World.start({ locations: ['eu'], proxied: true, settings });
-    const limited = await world.createKey({ ratelimit: { async: true, limit: 1_000_000, duration: DURATION } });
-    keys = [(await world.createKey()).key, limited.key];
+    setup = await Setup.start({ locations: ['eu'], proxied: true, settings });
+    const limited = await setup.createKey({ ratelimit: { async: true, limit: 1_000_000, duration: DURATION } });
+    keys = [(await setup.createKey()).key, limited.key];
     await verifyAll(keys.length * CLIENTS);
   });
 
   afterAll(async () => {
-    await world[Symbol.asyncDispose]();
+    await setup[Symbol.asyncDispose]();
   });
 
   /** All of them must be valid. */
@@ -99,7 +99,7 @@ describe('a local verification does no I/O', () => {
     let sent = 0;
     const others: Reply[] = [];
     await hammer(
-      world,
+      setup,
       CLIENTS,
       () => (sent < count && others.length === 0 ? { key: keys[sent++ % keys.length] } : null),
       async (reply) => {
@@ -110,7 +110,7 @@ describe('a local verification does no I/O', () => {
   }
 
   function bytes(): number {
-    const { toServer, toClient } = world.proxy(0).bytesForwarded;
+    const { toServer, toClient } = setup.proxy(0).bytesForwarded;
     return toServer + toClient;
   }
 
@@ -131,7 +131,7 @@ describe('a local verification does no I/O', () => {
 
   test('while the database is silent they go on, for as long as KEYSTILE_STALE_MAX allows', async () => {
     const DEFAULT_STALE_MAX_MS = 1000;
-    world.proxy(0).hang();
+    setup.proxy(0).hang();
     const silentFromMs = performance.now();
     const moved = await bytesDuring(async () => {
       while (performance.now() - silentFromMs < 2 * DEFAULT_STALE_MAX_MS) await verifyAll(1000);

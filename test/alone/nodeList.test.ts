@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 
 import { until } from '../../tools/cluster/wait.ts';
 import { keystile } from '../process/cliRun.ts';
-import { LOCATIONS, World } from '../support/cluster/clusterSetup.ts';
+import { LOCATIONS, Setup } from '../support/cluster/clusterSetup.ts';
 
 interface Listed {
   readonly id: string;
@@ -11,19 +11,19 @@ interface Listed {
   readonly isGone: boolean;
 }
 
-let world: World;
+let setup: Setup;
 
 beforeAll(async () => {
-  world = await World.start();
+  setup = await Setup.start();
 });
 
 afterAll(async () => {
-  await world[Symbol.asyncDispose]();
+  await setup[Symbol.asyncDispose]();
 });
 
 async function run(...words: string[]): Promise<string> {
   const { code, out, err } = await keystile(words, {
-    environment: { KEYSTILE_DATABASE_URL: world.postgres.url(), KEYSTILE_ALLOW_FSYNC_OFF: 'on' },
+    environment: { KEYSTILE_DATABASE_URL: setup.postgres.url(), KEYSTILE_ALLOW_FSYNC_OFF: 'on' },
   });
   expect({ code, err }).toEqual({ code: 0, err: '' });
   return out;
@@ -43,15 +43,15 @@ describe('keystile nodes', () => {
   test('shows the three locations; a stopped node leaves the list, a killed one is not seen any more', async () => {
     expect([...(await listed()).keys()]).toEqual([...LOCATIONS].sort());
     const [eu, us, ap] = LOCATIONS;
-    expect(await world.node(2).stop()).toBe(0);
+    expect(await setup.node(2).stop()).toBe(0);
     expect([...(await listed()).keys()]).toEqual([eu, us]);
     expect((await listed()).has(ap)).toBe(false);
     // It is there for the others before it answers anyone: who was alone tells it the local counts.
-    await world.startAgain(2);
-    expect(await world.postgres.query(`SELECT 1 AS found FROM nodes WHERE location = '${ap}'`)).toEqual([{ found: 1 }]);
-    expect(await world.node(2).stop()).toBe(0);
+    await setup.startAgain(2);
+    expect(await setup.postgres.query(`SELECT 1 AS found FROM nodes WHERE location = '${ap}'`)).toEqual([{ found: 1 }]);
+    expect(await setup.node(2).stop()).toBe(0);
 
-    await world.node(1).kill();
+    await setup.node(1).kill();
     const lastSeenMs = await seenAtMs(us);
     const fromMs = await seenAtMs(eu);
     // It was last seen up to 1.1 s ago: after this the killed one would have been seen once more.
@@ -60,7 +60,7 @@ describe('keystile nodes', () => {
     expect((await listed()).get(us)?.isGone).toBe(false);
 
     // Ten seconds of silence, without waiting for them.
-    await world.postgres.query(`UPDATE nodes SET seen_at_ms = seen_at_ms - 10000 WHERE location = '${us}'`);
+    await setup.postgres.query(`UPDATE nodes SET seen_at_ms = seen_at_ms - 10000 WHERE location = '${us}'`);
     const gone = [...(await listed()).values()].map(({ location, isGone }) => ({ location, isGone }));
     expect(gone).toEqual([
       { location: eu, isGone: false },

@@ -5,7 +5,7 @@ import { Client } from 'pg';
 
 import { until } from '../../tools/cluster/wait.ts';
 import { type Reply, untilValid, Wire } from '../support/cluster/clients.ts';
-import { World } from '../support/cluster/clusterSetup.ts';
+import { Setup } from '../support/cluster/clusterSetup.ts';
 
 /** KEYSTILE_STALE_MAX as it comes: no request that arrives later is decided on the old state. */
 const BOUND_MS = 1000;
@@ -13,18 +13,18 @@ const BOUND_MS = 1000;
 const USUAL_MS = 250;
 const CUT_EVERY_MS = 20;
 
-let world: World;
+let setup: Setup;
 /** To the nodes on which nothing is changed. */
 let others: readonly Wire[];
 
 beforeAll(async () => {
-  world = await World.start();
-  others = await Promise.all(world.nodes.slice(1).map(({ port }) => Wire.open(port)));
+  setup = await Setup.start();
+  others = await Promise.all(setup.nodes.slice(1).map(({ port }) => Wire.open(port)));
 });
 
 afterAll(async () => {
   for (const wire of others) wire[Symbol.dispose]();
-  await world[Symbol.asyncDispose]();
+  await setup[Symbol.asyncDispose]();
 });
 
 /** The verdict in one word; an error is none. */
@@ -54,9 +54,9 @@ async function seenAfter(change: () => Promise<unknown>, key: string, codes: rea
 }
 
 async function revokeOnce(): Promise<number[]> {
-  const { key, keyId } = await world.createKey();
+  const { key, keyId } = await setup.createKey();
   await Promise.all(others.map((wire) => untilValid(wire, key)));
-  return seenAfter(() => world.ok(0, '/v1/keys.deleteKey', { keyId }), key, ['VALID', 'NOT_FOUND']);
+  return seenAfter(() => setup.ok(0, '/v1/keys.deleteKey', { keyId }), key, ['VALID', 'NOT_FOUND']);
 }
 
 function expectUsual(times: readonly number[]): void {
@@ -73,10 +73,10 @@ describe('what was changed on one node counts on the others', () => {
 
   test('a key disabled and enabled again: all but one within 250 ms, each within 1 s', async () => {
     const times: number[] = [];
-    const { key, keyId } = await world.createKey();
+    const { key, keyId } = await setup.createKey();
     await Promise.all(others.map((wire) => untilValid(wire, key)));
     for (let trial = 0; trial < 10; trial++) {
-      const set = (enabled: boolean) => () => world.ok(0, '/v1/keys.updateKey', { keyId, enabled });
+      const set = (enabled: boolean) => () => setup.ok(0, '/v1/keys.updateKey', { keyId, enabled });
       times.push(...(await seenAfter(set(false), key, ['VALID', 'DISABLED'])));
       times.push(...(await seenAfter(set(true), key, ['DISABLED', 'VALID'])));
     }
@@ -85,30 +85,30 @@ describe('what was changed on one node counts on the others', () => {
 
   test('a new key is valid on the others at once', async () => {
     for (let trial = 0; trial < 20; trial++) {
-      const { key } = await world.createKey();
+      const { key } = await setup.createKey();
       const codes = await Promise.all(others.map(async (wire) => codeOf(await wire.verify({ key }))));
       expect(codes).toEqual(['VALID', 'VALID']);
     }
   });
 
   test('a digest that a node remembers as unknown is asked for again when a key with it is written', async () => {
-    const { key, keyId } = await world.createKey();
+    const { key, keyId } = await setup.createKey();
     // Keys cannot be brought along yet: this one is hidden behind another digest until the nodes have asked for it.
-    const [row] = await world.postgres.query(`SELECT secret_digest AS digest FROM keys WHERE id = '${keyId}'`);
+    const [row] = await setup.postgres.query(`SELECT secret_digest AS digest FROM keys WHERE id = '${keyId}'`);
     const setDigest = (digest: string) =>
-      world.postgres.query(`UPDATE keys SET secret_digest = '${digest}' WHERE id = '${keyId}'`);
+      setup.postgres.query(`UPDATE keys SET secret_digest = '${digest}' WHERE id = '${keyId}'`);
     await setDigest('elsewhere');
     const ask = () => Promise.all(others.map(async (wire) => codeOf(await wire.verify({ key }))));
     expect(await ask()).toEqual(['NOT_FOUND', 'NOT_FOUND']);
     await setDigest(String(row?.['digest']));
     expect(await ask()).toEqual(['NOT_FOUND', 'NOT_FOUND']);
-    const write = () => world.ok(0, '/v1/keys.updateKey', { keyId, name: 'found' });
+    const write = () => setup.ok(0, '/v1/keys.updateKey', { keyId, name: 'found' });
     for (const ms of await seenAfter(write, key, ['NOT_FOUND', 'VALID'])) expect(ms).toBeLessThan(BOUND_MS);
   });
 });
 
 async function withClient<Result>(work: (client: Client) => Promise<Result>): Promise<Result> {
-  const client = new Client({ connectionString: world.postgres.url() });
+  const client = new Client({ connectionString: setup.postgres.url() });
   client.on('error', () => undefined);
   await client.connect();
   try {
@@ -143,23 +143,23 @@ function whileCutting(work: () => Promise<void>): Promise<number> {
 /** Notifications reach nobody meanwhile, although all connections are there. */
 async function whileUnheard(work: () => Promise<void>): Promise<void> {
   // Who connects from now on finds another function by that name, which does nothing.
-  await world.postgres.query(`CREATE FUNCTION public.pg_notify(text, text) RETURNS void LANGUAGE sql AS 'SELECT'`);
+  await setup.postgres.query(`CREATE FUNCTION public.pg_notify(text, text) RETURNS void LANGUAGE sql AS 'SELECT'`);
   await reconnectWith('ALTER DATABASE postgres SET search_path = public, pg_catalog');
   try {
     await work();
   } finally {
-    await world.postgres.query('DROP FUNCTION public.pg_notify(text, text)');
+    await setup.postgres.query('DROP FUNCTION public.pg_notify(text, text)');
     await reconnectWith('ALTER DATABASE postgres RESET search_path');
   }
 }
 
 /** Changes a setting of the database, and has all nodes connect anew. */
 async function reconnectWith(setting: string): Promise<void> {
-  await world.postgres.query(setting);
+  await setup.postgres.query(setting);
   const ofNodes = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'keystile %'`;
-  await world.postgres.query(ofNodes);
+  await setup.postgres.query(ofNodes);
   await until('the node is connected again', () => {
-    return world.createKey().then(
+    return setup.createKey().then(
       () => true,
       () => false,
     );
@@ -169,13 +169,13 @@ async function reconnectWith(setting: string): Promise<void> {
 describe('what was changed counts in time, whatever is broken', () => {
   test('a node was paused while a key was deleted: no request sent after that is answered valid', async () => {
     const PAUSE_MS = 3000;
-    const paused = world.node(1);
-    const { key, keyId } = await world.createKey();
+    const paused = setup.node(1);
+    const { key, keyId } = await setup.createKey();
     const wires = await Promise.all(Array.from({ length: 8 }, () => Wire.open(paused.port)));
     for (const wire of wires) await untilValid(wire, key);
     paused.pause();
     const pausedAtMs = performance.now();
-    await world.ok(0, '/v1/keys.deleteKey', { keyId });
+    await setup.ok(0, '/v1/keys.deleteKey', { keyId });
     // Some wait in the node's sockets when it goes on, the others come in that moment.
     const early = wires.slice(0, 4).map((wire) => wire.verify({ key }));
     await setTimeout(PAUSE_MS - (performance.now() - pausedAtMs));
@@ -191,7 +191,7 @@ describe('what was changed counts in time, whatever is broken', () => {
     const cuts = await whileCutting(async () => {
       for (let trial = 0; trial < 12; trial++) times.push(...(await revokeOnce()));
     });
-    expect(cuts).toBeGreaterThan(world.nodes.length);
+    expect(cuts).toBeGreaterThan(setup.nodes.length);
     expect(Math.max(...times)).toBeLessThan(BOUND_MS);
   });
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 
 import { hammer } from '../support/cluster/clients.ts';
-import { World } from '../support/cluster/clusterSetup.ts';
+import { Setup } from '../support/cluster/clusterSetup.ts';
 
 const CLIENTS = 64;
 const LIMIT = 100;
@@ -9,25 +9,25 @@ const WINDOW_MS = 1000;
 /** Whole ones, between the one in which the clients begin and the one in which they end. */
 const WINDOWS = 20;
 
-let world: World;
+let setup: Setup;
 
 beforeAll(async () => {
-  world = await World.start();
+  setup = await Setup.start();
 });
 
 afterAll(async () => {
-  await world[Symbol.asyncDispose]();
+  await setup[Symbol.asyncDispose]();
 });
 
 describe('a strict limit of 100 per second, 64 clients at three nodes', () => {
   test('20 windows: never more than 100, and exactly 100 whenever at least that many asked', async () => {
-    const { key } = await world.createKey({ ratelimit: { async: false, limit: LIMIT, duration: WINDOW_MS } });
+    const { key } = await setup.createKey({ ratelimit: { async: false, limit: LIMIT, duration: WINDOW_MS } });
     /** By the end of the window, as the ledger named it. */
     const asked = new Map<number, number>();
     const valid = new Map<number, number>();
     const others: unknown[] = [];
     await hammer(
-      world,
+      setup,
       CLIENTS,
       () => (asked.size < WINDOWS + 2 && others.length === 0 ? { key } : null),
       async (reply) => {

@@ -4,7 +4,7 @@ import type { LedgerView, SpendOutcome, RememberedAnswer } from '../../src/core/
 /** Plain maps. */
 export class View implements LedgerView {
   readonly accounts = new Map<number, AccountState>();
-  readonly replays = new Map<string, RememberedAnswer>();
+  readonly remembered = new Map<string, RememberedAnswer>();
 
   /** No fences are drawn here. */
   holds(): boolean {
@@ -20,22 +20,22 @@ export class View implements LedgerView {
   }
 
   rememberedAnswer({ scope, id }: { scope: string; id: string }): RememberedAnswer | undefined {
-    return this.replays.get(`${scope}/${id}`);
+    return this.remembered.get(`${scope}/${id}`);
   }
 
   liveIdempotencyKeys(scope: string): number {
-    return [...this.replays.keys()].filter((name) => name.startsWith(`${scope}/`)).length;
+    return [...this.remembered.keys()].filter((name) => name.startsWith(`${scope}/`)).length;
   }
 
-  remember({ scope, id }: { scope: string; id: string }, replay: RememberedAnswer): void {
-    this.replays.set(`${scope}/${id}`, replay);
+  remember({ scope, id }: { scope: string; id: string }, answer: RememberedAnswer): void {
+    this.remembered.set(`${scope}/${id}`, answer);
   }
 
   /** A copy that shares nothing with this one. */
   clone(): View {
     const copy = new View();
     for (const [id, state] of this.accounts) copy.accounts.set(id, state);
-    for (const [id, replay] of this.replays) copy.replays.set(id, replay);
+    for (const [id, answer] of this.remembered) copy.remembered.set(id, answer);
     return copy;
   }
 }

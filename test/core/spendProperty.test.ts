@@ -77,7 +77,7 @@ describe('spends', () => {
           const outcome = decideSpend(view, spend, START_MS, 2);
           if (isCharge(outcome)) continue;
           expect(view.accounts).toEqual(before.accounts);
-          expect(view.replays).toEqual(before.replays);
+          expect(view.remembered).toEqual(before.remembered);
         }
       }),
       RUNS,

@@ -88,7 +88,7 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
       expect(right).toEqual({
         code: 1,
         out: '',
-        err: '"everything" is no right. Rights look like "*" or "api.*.create_key".\n',
+        err: 'Unknown right "everything". Rights look like "*" or "api.*.create_key".\n',
       });
       const { code, err } = await here.run(['root-key', 'revoke', 'rk_none']);
       expect(code).toBe(1);

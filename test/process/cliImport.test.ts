@@ -108,7 +108,7 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
         { line: 5, reason: 'There is no role "no.such.role".' },
         { line: 6, reason: 'There is no role "(the key)".' },
         { line: 8, reason: 'unknown field `remainning`, did you mean `remaining`?' },
-        { line: 9, reason: 'exactly one of plaintext and hash is needed' },
+        { line: 9, reason: 'give either plaintext or hash' },
       ]);
       expect(readFileSync(`${path}.failed.jsonl`, 'utf8')).not.toContain('secret-in-a-bad-file');
       expect([await verdictOf(secret(1)), await verdictOf(secret(10)), await verdictOf(secret(2))]).toEqual([

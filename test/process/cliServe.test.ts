@@ -105,7 +105,7 @@ describe('keystile serve', () => {
     expect([code, stdout, stderr]).toEqual([
       78,
       '',
-      `The configured root key (${id}) was revoked and stays so. Configure another one.\n`,
+      `The configured root key (${id}) was revoked. Configure another one.\n`,
     ]);
   });
 });

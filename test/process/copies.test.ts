@@ -48,7 +48,7 @@ async function expectRefused(data: string): Promise<void> {
     stdout: '',
     stderr:
       `The database in ${data} is a copy: it was made in another folder, or the file commit-number beside it was removed. ` +
-      'What was spent or revoked since the copy was made is not in it: spent credits could be spent again, revoked keys would work again. ' +
+      'It lacks what was spent or revoked since it was copied: spent credits could be spent again, and revoked keys would be valid again. ' +
       'Start the original instead (to move it, move the whole folder), or accept this copy once with KEYSTILE_ACCEPT_LOST_COMMITS=true.\n',
   });
 }

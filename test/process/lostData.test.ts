@@ -26,7 +26,7 @@ async function expectRefused(folder: TempFolder): Promise<void> {
   const { code, stdout, stderr } = await start(folder);
   expect([code, stdout]).toEqual([78, '']);
   expect(stderr).toMatch(
-    /^The database in \S+ has lost commits: it is at number \d+, and number \d+ was answered\. .*KEYSTILE_ACCEPT_LOST_COMMITS=true\.\n$/,
+    /^The database in \S+ has lost commits: its last commit is number \d+, but commit number \d+ was already confirmed to a client\. .*KEYSTILE_ACCEPT_LOST_COMMITS=true\.\n$/,
   );
 }
 

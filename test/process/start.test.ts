@@ -180,7 +180,7 @@ describe('root keys at the start', () => {
     using folder = new TempFolder();
     const { id } = await revokeConfigured(folder);
     const settings = { KEYSTILE_DATA: folder.join('data'), KEYSTILE_ROOT_KEY: ROOT_KEY };
-    const refused = `The configured root key (${id}) was revoked and stays so. Configure another one.\n`;
+    const refused = `The configured root key (${id}) was revoked. Configure another one.\n`;
     expect(await runToEnd({ settings })).toEqual({ code: 78, stdout: '', stderr: refused });
   });
 
@@ -210,9 +210,9 @@ describe('what stands in the way', () => {
     const settings = { KEYSTILE_DATA: folder.join('data'), KEYSTILE_PORT: String(taken.port) };
     const { code, stdout, stderr } = await runToEnd({ settings });
     expect([code, stdout]).toEqual([78, '']);
-    const said = /^Port (\d+) is in use\. Try: KEYSTILE_PORT=(\d+) npm start\n$/.exec(stderr) ?? [];
-    expect(said[1]).toBe(String(taken.port));
-    expect(said[2]).not.toBe(said[1]);
+    const ports = /^Port (\d+) is in use\. Try: KEYSTILE_PORT=(\d+) npm start\n$/.exec(stderr) ?? [];
+    expect(ports[1]).toBe(String(taken.port));
+    expect(ports[2]).not.toBe(ports[1]);
   });
 
   test.concurrent('a taken metrics port is a warning; the service runs', async () => {
@@ -236,7 +236,7 @@ describe('what stands in the way', () => {
     using folder = new TempFolder();
     writeFileSync(folder.join('file'), '');
     const data = folder.join('file/data');
-    const refused = `The data folder ${data} cannot be made or written (ENOTDIR). Try: KEYSTILE_DATA=/another/folder npm start\n`;
+    const refused = `The data folder ${data} cannot be created or written (ENOTDIR). Try: KEYSTILE_DATA=/another/folder npm start\n`;
     expect(await runToEnd({ settings: { KEYSTILE_DATA: data } })).toEqual({ code: 78, stdout: '', stderr: refused });
   });
 

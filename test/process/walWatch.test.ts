@@ -7,16 +7,16 @@ import { TestService } from '../support/service.ts';
 
 test('a long log of the database is told once, and once when it is short again', () => {
   let bytes = 0;
-  const said: string[] = [];
+  const logged: string[] = [];
   const watch = new WalWatch(() => bytes, {
-    warn: (message, fields) => said.push(`${message} ${JSON.stringify(fields)}`),
+    warn: (message, fields) => logged.push(`${message} ${JSON.stringify(fields)}`),
   });
   for (bytes of [0, LONG_WAL_BYTES, LONG_WAL_BYTES + 1, LONG_WAL_BYTES * 2, 4_096, 0]) watch.look();
-  expect(said).toEqual([
+  expect(logged).toEqual([
     expect.stringMatching(
-      /^the log of a database \(keystile\.db-wal, analytics\.db-wal\) grows .* before the disk is full \{"mebibytes":256\}$/,
+      /^a write-ahead log \(keystile\.db-wal or analytics\.db-wal\) keeps growing: .* before the disk is full \{"mebibytes":256\}$/,
     ),
-    'the log of the database was started anew {"mebibytes":0}',
+    'the write-ahead log of the database was reset {"mebibytes":0}',
   ]);
 });
 

@@ -4,23 +4,23 @@ import { Background } from '../../src/serve/background.ts';
 import type { Task } from '../../src/storage/port/tasks.ts';
 
 /** Runs tasks with timers of a millisecond. */
-function runTasks(tasks: readonly Task[]): { background: Background; said: string[] } {
-  const said: string[] = [];
+function runTasks(tasks: readonly Task[]): { background: Background; logged: string[] } {
+  const logged: string[] = [];
   const background = new Background({
     tasks,
-    log: { warn: (message, fields) => said.push(`${message} ${JSON.stringify(fields)}`) },
+    log: { warn: (message, fields) => logged.push(`${message} ${JSON.stringify(fields)}`) },
     monotonicMs: () => performance.now(),
     random: () => 0.5,
     spreads: true,
   });
   background.start();
-  return { background, said };
+  return { background, logged };
 }
 
 test('a task that fails runs again; the same failure is logged once, and again after a success', async () => {
   const done = Promise.withResolvers<void>();
   const outcomes = ['full', 'full', null, 'full', 'away'];
-  const { background, said } = runTasks([
+  const { background, logged } = runTasks([
     {
       name: 'saving',
       everyMs: 1,
@@ -33,7 +33,7 @@ test('a task that fails runs again; the same failure is logged once, and again a
   ]);
   await done.promise;
   await background.stop();
-  expect(said).toEqual(
+  expect(logged).toEqual(
     ['full', 'full', 'away'].map((reason) => `saving failed; it will be tried again {"reason":"${reason}"}`),
   );
 });

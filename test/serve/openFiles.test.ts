@@ -44,13 +44,13 @@ describe('the connections that fit under it', () => {
   });
 
   test('a high limit, an unknown one and none at all leave the setting as it is', () => {
-    const room = { connections: 20_000, refusals: 1000 };
+    const bounds = { connections: 20_000, refusals: 1000 };
     expect(fitConnections({ limit: 1_048_576, reserved, connections: 20_000 })).toEqual({
-      ...room,
+      ...bounds,
       firstReserved: 1_048_436,
     });
     expect(fitConnections({ limit: null, reserved, connections: 20_000 })).toEqual({
-      ...room,
+      ...bounds,
       firstReserved: Infinity,
     });
   });
@@ -65,8 +65,8 @@ describe('the connections that fit under it', () => {
 
   test('connections, refusals and the reserve never need more than the limit', () => {
     for (let limit = smallestLimit({ reserved, connections: 20_000 }); limit < 3000; limit++) {
-      const room = fitConnections({ limit, reserved, connections: 20_000 });
-      expect((room?.connections ?? NaN) + (room?.refusals ?? NaN) + reserved).toBeLessThanOrEqual(limit);
+      const bounds = fitConnections({ limit, reserved, connections: 20_000 });
+      expect((bounds?.connections ?? NaN) + (bounds?.refusals ?? NaN) + reserved).toBeLessThanOrEqual(limit);
     }
   });
 
@@ -79,21 +79,21 @@ describe('the connections that fit under it', () => {
   });
 });
 
-describe('a room', () => {
+describe('a connection limit', () => {
   const size = { connections: 3, refusals: 2, firstReserved: 50 };
 
   test('serves as many as may be, tells some more that there are too many, and drops the rest', () => {
-    const room = new ConnectionLimit(size);
-    const enter = (): string => room.enter(10);
+    const limit = new ConnectionLimit(size);
+    const enter = (): string => limit.enter(10);
     expect(Array.from({ length: 7 }, enter)).toEqual(['serve', 'serve', 'serve', 'refuse', 'refuse', 'drop', 'drop']);
-    expect(room.refused).toBe(4);
-    for (let i = 0; i < 5; i++) room.leave();
+    expect(limit.refused).toBe(4);
+    for (let i = 0; i < 5; i++) limit.leave();
     expect([enter(), enter()]).toEqual(['serve', 'refuse']);
   });
 
   test('drops a connection whose descriptor is a reserved one, however few connections there are', () => {
-    const room = new ConnectionLimit(size);
-    expect([room.enter(49), room.enter(50), room.enter(51)]).toEqual(['serve', 'drop', 'drop']);
-    expect(room.refused).toBe(2);
+    const limit = new ConnectionLimit(size);
+    expect([limit.enter(49), limit.enter(50), limit.enter(51)]).toEqual(['serve', 'drop', 'drop']);
+    expect(limit.refused).toBe(2);
   });
 });

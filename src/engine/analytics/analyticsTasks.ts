@@ -48,7 +48,7 @@ export function analyticsTasks({ writing, nowMs, monotonicMs, isShared }: Analyt
   };
   return [
     {
-      name: 'writing analytics down',
+      name: 'saving analytics',
       everyMs: WRITE_EVERY_MS,
       async run(turn) {
         await writing.flush(pauses(turn, slowedBy));

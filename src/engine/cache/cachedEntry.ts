@@ -5,7 +5,7 @@ import type { KeyEntry } from './keyEntry.ts';
 export interface CachedEntry extends KeyEntry {
   /** The accounts of its limits count from this number: many packed keys share their limits. */
   readonly accountsFrom: number;
-  /** Where it stands among the packed keys; -1 = it is kept as an object. */
-  readonly place: number;
+  /** Its number among the packed keys; -1 = it is kept as an object. */
+  readonly rowNumber: number;
   local: LocalOwner | null;
 }

@@ -88,7 +88,9 @@ export class KeyCache {
     const running = this.#lookups.get(digest);
     if (running !== undefined) return running.promise;
     if (this.#lookups.size >= MAX_WAITING_LOOKUPS) {
-      return Promise.reject(new AppError('UNAVAILABLE', 'Too many unknown keys are being looked up.'));
+      return Promise.reject(
+        new AppError('UNAVAILABLE', 'Too many keys are being looked up in the database. Try again.'),
+      );
     }
     this.misses++;
     const lookup: Lookup = { ...Promise.withResolvers<KeyEntry | null>(), changed: false };
@@ -100,7 +102,7 @@ export class KeyCache {
   /** The key remembers where its local limits are counted. */
   keepLocal(entry: KeyEntry, owner: LocalOwner): void {
     const cached = entry as CachedEntry;
-    if (cached.place < 0) cached.local = owner;
+    if (cached.rowNumber < 0) cached.local = owner;
     else this.#packed.keepLocal(cached, owner);
   }
 

@@ -20,7 +20,7 @@ export function toKeyEntry(found: KeyWithIdentity, apiId: string, identity: Iden
     limits: key.limits.length === 0 ? null : key.limits.map(asConfigured),
     accountsFrom: 0,
     extras: toExtras(found),
-    place: -1,
+    rowNumber: -1,
     openCount: null,
     local: null,
     wire: null,

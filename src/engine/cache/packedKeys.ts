@@ -48,8 +48,8 @@ export class PackedKeys implements KeyCounts {
   #used = 0;
   #live = 0;
   #oldest = 0;
-  /** The place of the first row. A place is never given twice, so an entry of an old block finds no wrong row. */
-  #firstPlace = 0;
+  /** The number of the first row. A number is never used twice, so an entry of an old block never finds a wrong row. */
+  #firstNumber = 0;
   readonly generations = new PackedCounts();
   onDropped: (count: OpenCount, isSealed: boolean) => void = () => {};
   readonly #wanted = new Uint32Array(DIGEST_WORDS);
@@ -132,7 +132,7 @@ export class PackedKeys implements KeyCounts {
   }
 
   keeps(entry: KeyEntry): boolean {
-    return (entry as CachedEntry).place < 0;
+    return (entry as CachedEntry).rowNumber < 0;
   }
 
   /** Kept until the rows are packed again. */
@@ -178,7 +178,7 @@ export class PackedKeys implements KeyCounts {
       limits: limits === 0 ? null : this.#shared.limits.at(limits),
       accountsFrom: limits === 0 ? 0 : this.#account(row),
       extras: null,
-      place: this.#firstPlace + row,
+      rowNumber: this.#firstNumber + row,
       openCount: null,
       local: limits === 0 ? null : this.#locals.at(row),
       wire: null,
@@ -192,7 +192,7 @@ export class PackedKeys implements KeyCounts {
 
   /** -1: the entry is kept as an object, or its row was dropped or packed again. */
   #rowOf(entry: KeyEntry): number {
-    const row = (entry as CachedEntry).place - this.#firstPlace;
+    const row = (entry as CachedEntry).rowNumber - this.#firstNumber;
     return row < 0 || (this.#rows.word(row, FLAGS) & LIVE) === 0 ? -1 : row;
   }
 
@@ -230,7 +230,7 @@ export class PackedKeys implements KeyCounts {
 
   /** New, empty blocks. Places in the old blocks are invalid from now on. */
   #resize(rows: number): void {
-    this.#firstPlace += this.#used;
+    this.#firstNumber += this.#used;
     this.#rows = new RowMemory(rows, this.#readerOf);
     this.#index = new RowIndex(ROW, rows);
     this.#locals = new Companions();

@@ -2,10 +2,10 @@ import { DIGEST_WORDS } from './packedWords.ts';
 
 const EMPTY = 0;
 const DROPPED = 0xffffffff;
-/** Bits of a place that hold the number of its row + 1. The others are bits of the digest, which rule out most other rows. */
+/** Bits of a slot that hold the number of its row + 1. The others are bits of the digest, which rule out most other rows. */
 const ROW_BITS = 26;
 const ROW_MASK = 2 ** ROW_BITS - 1;
-/** Places that move to the new table with each row that is linked. */
+/** Slots that move to the new table with each row that is linked. */
 const MOVE_STEP = 64;
 
 /**
@@ -15,13 +15,13 @@ const MOVE_STEP = 64;
 export class RowIndex {
   readonly #rowLength: number;
   #table: Uint32Array;
-  /** Places of the table that are not empty. */
+  /** Slots of the table that are not empty. */
   #taken = 0;
   /** The table before it, while not all of it has moved. */
   #before: Uint32Array | null = null;
   #moved = 0;
 
-  /** Of rows that have so many words; for so many of them there is room from the beginning. */
+  /** `rowLength`: words of a row. `rows`: how many rows fit before the table grows. */
   constructor(rowLength: number, rows: number) {
     this.#rowLength = rowLength;
     this.#table = new Uint32Array(2 ** Math.ceil(Math.log2(rows * 2)));
@@ -47,7 +47,7 @@ export class RowIndex {
   #findIn(table: Uint32Array, rows: Uint32Array, digest: Uint32Array): number {
     const mask = table.length - 1;
     const mark = markOf(digest, 0);
-    for (let i = firstPlace(digest, 0) & mask; ; i = (i + 1) & mask) {
+    for (let i = firstSlot(digest, 0) & mask; ; i = (i + 1) & mask) {
       const linked = table[i] ?? EMPTY;
       if (linked === EMPTY) return -1;
       if (linked >>> ROW_BITS !== mark || linked === DROPPED) continue;
@@ -59,24 +59,24 @@ export class RowIndex {
   #put(rows: Uint32Array, row: number): void {
     const mask = this.#table.length - 1;
     const at = row * this.#rowLength;
-    let i = firstPlace(rows, at) & mask;
+    let i = firstSlot(rows, at) & mask;
     while (this.#table[i] !== EMPTY) i = (i + 1) & mask;
-    this.#table[i] = placeOf(rows, at, row);
+    this.#table[i] = slotValue(rows, at, row);
     this.#taken++;
   }
 
   #dropFrom(table: Uint32Array, rows: Uint32Array, row: number): void {
     const mask = table.length - 1;
     const at = row * this.#rowLength;
-    const place = placeOf(rows, at, row);
-    for (let i = firstPlace(rows, at) & mask; table[i] !== EMPTY; i = (i + 1) & mask) {
-      if (table[i] !== place) continue;
+    const value = slotValue(rows, at, row);
+    for (let i = firstSlot(rows, at) & mask; table[i] !== EMPTY; i = (i + 1) & mask) {
+      if (table[i] !== value) continue;
       table[i] = DROPPED;
       return;
     }
   }
 
-  /** Twice as large: what was dropped does not move, and is counted no more. */
+  /** The new table is twice as large. Dropped rows do not move and are not counted any more. */
   #replace(rows: Uint32Array): void {
     if (this.#before !== null) this.#move(rows, Infinity);
     this.#before = this.#table;
@@ -103,16 +103,16 @@ export class RowIndex {
   }
 }
 
-/** Where the search for a row begins. Digests are spread evenly, so their first words will do. */
-function firstPlace(words: Uint32Array, at: number): number {
+/** Where the search for a row begins. Digests are spread evenly, so their first words are enough. */
+function firstSlot(words: Uint32Array, at: number): number {
   return (words[at] ?? 0) ^ ((words[at + 1] ?? 0) << 8);
 }
 
-/** Bits of a digest that its first place does not tell. */
+/** Bits of a digest that do not choose its first slot. */
 function markOf(words: Uint32Array, at: number): number {
   return (words[at + 2] ?? 0) & 0x3f;
 }
 
-function placeOf(words: Uint32Array, at: number, row: number): number {
+function slotValue(words: Uint32Array, at: number, row: number): number {
   return ((markOf(words, at) << ROW_BITS) | (row + 1)) >>> 0;
 }

@@ -179,7 +179,11 @@ export class LocalLimits {
 
   async #load(owner: string, nowMs: number): Promise<void> {
     if (this.#isFull() || !this.#groups.hasRoomFor(owner)) this.forgetEnded(nowMs, FORGET_STEP);
-    if (this.#isFull()) throw new AppError('UNAVAILABLE', 'This node counts as many local limits as it may.');
+    if (this.#isFull())
+      throw new AppError(
+        'UNAVAILABLE',
+        'This node has reached its limit of local counters (KEYSTILE_MAX_LOCAL_COUNTERS). Try again later.',
+      );
     this.#groups.add(owner);
     try {
       const saved = await this.#read(owner);

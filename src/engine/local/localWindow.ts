@@ -189,6 +189,6 @@ export function dropEndedAdHoc({ windows }: LocalOwner, nowMs: number): void {
 export function tooManyAdHocLimits(): AppError {
   return new AppError(
     'BAD_REQUEST',
-    `There are ${MAX_ADHOC_LIMITS_PER_OWNER} live ad-hoc limits already; wait until some have ended.`,
+    `There are ${MAX_ADHOC_LIMITS_PER_OWNER} live ad-hoc limits already, which is the maximum; wait until some expire.`,
   );
 }

@@ -62,10 +62,13 @@ function groupOf(owner: string): string | null {
 
 function tooMany(): AppError {
   const bounds = 'KEYSTILE_MAX_LIMITS_PER_NAMESPACE, or a quarter of KEYSTILE_MAX_LOCAL_COUNTERS';
-  return new AppError('UNAVAILABLE', `This namespace has as many local counters on this node as it may (${bounds}).`);
+  return new AppError(
+    'UNAVAILABLE',
+    `This namespace has reached its limit of local counters on this node (${bounds}).`,
+  );
 }
 
 function tooManyTogether(): AppError {
-  const who = 'All namespaces together have as many local counters on this node as they may';
+  const who = 'All namespaces together have reached their limit of local counters on this node';
   return new AppError('UNAVAILABLE', `${who} (half of KEYSTILE_MAX_LOCAL_COUNTERS).`);
 }

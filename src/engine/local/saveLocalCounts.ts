@@ -4,7 +4,7 @@ import type { LocalCounts } from '../../storage/port/storage.ts';
 import type { Task, Turn } from '../../storage/port/tasks.ts';
 import type { LocalLimits } from './localLimits.ts';
 
-/** On one machine saving takes a twentieth of the time: with very many counters the interval is stretched. */
+/** With the embedded database, saving takes at most a twentieth of the time. Very many counters stretch the interval. */
 const SAVE: DutyRule = { rest: 20, minRest: 1, cycleMs: 20_000 };
 /** After a failed save all counts are saved again. */
 const FAILED_SAVE_REST_MS = 5_000;

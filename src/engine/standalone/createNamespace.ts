@@ -58,7 +58,7 @@ export class CreateNamespace {
       const found = await this.#namespaces.find(name);
       if (found !== null) return found;
     }
-    throw new AppError('UNAVAILABLE', 'The namespace could not be made; nothing was done.');
+    throw new AppError('UNAVAILABLE', 'The namespace could not be created; nothing was counted. Try again.');
   }
 }
 

@@ -3,7 +3,7 @@ import { OverrideAdmin } from './overrideAdmin.ts';
 import type { AdminContext } from '../admin/change/adminContext.ts';
 import { StandaloneLimits } from './standaloneLimits.ts';
 import type { LocalLimits } from '../local/localLimits.ts';
-import { StandaloneLimiter } from './standaloneLimiter.ts';
+import { LimitDecider } from './limitDecider.ts';
 import { Namespaces } from './namespaces.ts';
 import { StrictWindows } from './strictWindows.ts';
 
@@ -25,12 +25,12 @@ export function makeStandalone(admin: AdminContext, options: StandaloneOptions):
   const { localLimits, maxPerNamespace, stoppedBecause } = options;
   const { ledger, records } = admin.storage;
   const windows = new StrictWindows({ ledger, maxPerNamespace, isShared: admin.storage.localCounts.isShared });
-  const limiter = new StandaloneLimiter({ localLimits, ledger, windows, stoppedBecause });
+  const decider = new LimitDecider({ localLimits, ledger, windows, stoppedBecause });
   const namespaces = new Namespaces(records);
   const making = new CreateNamespace(admin, namespaces);
   return {
     namespaces,
-    limits: new StandaloneLimits({ admin, namespaces, createNamespace: making, limiter }),
+    limits: new StandaloneLimits({ admin, namespaces, createNamespace: making, decider }),
     overrides: new OverrideAdmin(admin),
   };
 }

@@ -71,7 +71,8 @@ export class Namespaces {
   }
 
   #begin(name: string): Load {
-    if (this.#loads.size >= MAX_LOADS) throw new AppError('UNAVAILABLE', 'Too many namespaces are being looked up.');
+    if (this.#loads.size >= MAX_LOADS)
+      throw new AppError('UNAVAILABLE', 'Too many namespaces are being looked up in the database. Try again.');
     const load: Load = { name, id: null, entry: Promise.resolve(null) };
     load.entry = this.#load(load);
     this.#loads.set(name, load);

@@ -28,7 +28,9 @@ export type OverridePage = Page<OverrideRecord> & { readonly namespaceId: string
 export class OverrideAdmin {
   readonly #context: AdminContext;
   /** Overrides of one namespace are set one at a time, so that the bounds on their number hold. */
-  readonly #oneAtATime = new OneAtATime('Too many overrides of this namespace wait to be set; nothing was done.');
+  readonly #oneAtATime = new OneAtATime(
+    'Too many changes of the overrides of this namespace are waiting; nothing was changed. Try again.',
+  );
 
   constructor(context: AdminContext) {
     this.#context = context;
@@ -130,7 +132,7 @@ function missing(reference: NamespaceReference): AppError {
 }
 
 function tooManyOverrides(): AppError {
-  const most = `${MAX_OVERRIDES_PER_NAMESPACE} overrides, which is the most there can be`;
+  const most = `${MAX_OVERRIDES_PER_NAMESPACE} overrides, which is the maximum`;
   return new AppError('PRECONDITION_FAILED', `This namespace has ${most}.`);
 }
 
@@ -140,6 +142,6 @@ function auditedOverride(override: Omit<OverrideRecord, 'id'>): Record<string, u
 }
 
 function tooManyPatterns(): AppError {
-  const most = `${MAX_PATTERNS_PER_NAMESPACE} overrides with a star, which is the most there can be`;
+  const most = `${MAX_PATTERNS_PER_NAMESPACE} overrides with a star, which is the maximum`;
   return new AppError('PRECONDITION_FAILED', `This namespace has ${most}.`);
 }

@@ -3,7 +3,7 @@ import { holdsRight } from '../../core/rights.ts';
 import { StorageOutcomeUnknown, StorageUnavailable } from '../../storage/port/storage.ts';
 import type { AuditEvent } from '../../storage/port/events.ts';
 import { overrideFences } from '../verify/fences.ts';
-import type { StandaloneLimiter, LimitResult, StandaloneLimit } from './standaloneLimiter.ts';
+import type { LimitDecider, LimitResult, StandaloneLimit } from './limitDecider.ts';
 import { type NamespaceEntry, type Namespaces, overrideFor } from './namespaces.ts';
 import { requireSomewhere } from '../admin/rootKeys/rootKeyAccess.ts';
 import type { Actor } from '../admin/change/actor.ts';
@@ -36,7 +36,7 @@ export interface StandaloneContext {
   readonly admin: AdminContext;
   readonly namespaces: Namespaces;
   readonly createNamespace: CreateNamespace;
-  readonly limiter: StandaloneLimiter;
+  readonly decider: LimitDecider;
 }
 
 /** Limits that belong to no key. The caller names a namespace and an identifier. */
@@ -56,14 +56,14 @@ export class StandaloneLimits {
     for (let reloads = 0; reloads <= MAX_RELOADS; reloads++) {
       const entries = await this.#entries(actor, [...new Set(requests.map(({ namespace }) => namespace))]);
       const limits = requests.map((request) => applied(request, entries.get(request.namespace)));
-      const results = await this.#context.limiter.decide(limits);
+      const results = await this.#context.decider.decide(limits);
       if (results !== null) {
         await this.#writeDown(actor, requests, limits, results);
         return results;
       }
       for (const { id } of entries.values()) this.#context.namespaces.drop(id);
     }
-    throw new AppError('UNAVAILABLE', 'The overrides of these limits change all the time; nothing was taken.');
+    throw new AppError('UNAVAILABLE', 'The overrides of these limits keep changing; nothing was counted. Try again.');
   }
 
   /** Creates no namespace before it is certain that the root key may use all of them. */

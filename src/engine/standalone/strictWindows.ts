@@ -200,6 +200,6 @@ function tooManyCounters(max: number): AppError {
   const bound = `${max} (KEYSTILE_MAX_LIMITS_PER_NAMESPACE)`;
   return new AppError(
     'UNAVAILABLE',
-    `This namespace has as many strict counters as it may, ${bound}; try again later.`,
+    `This namespace has reached its limit of strict counters, ${bound}. Try again later.`,
   );
 }

@@ -31,7 +31,9 @@ export class AdHocLimits {
   readonly #localLimits: LocalLimits;
   readonly #ledger: Ledger;
   readonly #counts = new Map<string, Count>();
-  readonly #oneAtATime = new OneAtATime('Too many limits of one owner wait to be opened; nothing was spent.');
+  readonly #oneAtATime = new OneAtATime(
+    'Too many ad-hoc limits of one owner are waiting to be created; nothing was spent. Try again.',
+  );
 
   constructor(localLimits: LocalLimits, ledger: Ledger) {
     this.#localLimits = localLimits;

@@ -116,9 +116,12 @@ function unknownLimit(name: string): AppError {
     name === DEFAULT_LIMIT_NAME
       ? 'The key has no ratelimit'
       : `Neither the key nor its identity has a limit named ${repeatable(name)}`;
-  return new AppError('BAD_REQUEST', `${hint}; give limit and duration with it to make an ad-hoc one.`);
+  return new AppError('BAD_REQUEST', `${hint}. To use an ad-hoc limit, send limit and duration with it.`);
 }
 
 function modeIsConfigured(name: string): AppError {
-  return new AppError('BAD_REQUEST', `The limit ${repeatable(name)} is configured: a request may not set its async.`);
+  return new AppError(
+    'BAD_REQUEST',
+    `The limit ${repeatable(name)} is configured, so a request cannot set its async. Leave async out.`,
+  );
 }

@@ -90,9 +90,9 @@ export class Verdicts {
         };
       }
       case 'conflict':
-        throw new AppError('CONFLICT', 'This idempotency key was used with another request.');
+        throw new AppError('CONFLICT', 'This idempotency key was used with a different request. Use a new one.');
       case 'crowded':
-        throw new AppError('RATE_LIMITED', 'This key has too many live idempotency keys; wait until some have ended.');
+        throw new AppError('RATE_LIMITED', 'This key has too many live idempotency keys; wait until some expire.');
       case 'failed':
         throw new AppError(
           'INTERNAL_SERVER_ERROR',

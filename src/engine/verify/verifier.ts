@@ -204,7 +204,7 @@ export class Verifier {
   async #decideAgain({ entry, request, reloads }: Counting): Promise<Verdict> {
     const { keys } = this.#context;
     if (reloads >= MAX_RELOADS) {
-      const why = 'is being changed all the time, or its counters do not fit its record';
+      const why = 'keeps changing, or its counters do not match its record';
       throw new AppError('UNAVAILABLE', `The key ${entry.id} ${why}; nothing was spent.`);
     }
     for (const digest of digestsOf(request)) keys.drop(digest);

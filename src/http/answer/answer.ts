@@ -60,7 +60,10 @@ export function expected(failure: unknown): AppError | null {
 export function errorBody(failure: unknown, context: AnswerContext): { readonly error: { readonly code: ErrorCode } } {
   const error =
     expected(failure) ??
-    new AppError('INTERNAL_SERVER_ERROR', 'Something went wrong here; the log has more under this requestId.');
+    new AppError(
+      'INTERNAL_SERVER_ERROR',
+      'The request failed because of an internal error. The log has the details under this requestId.',
+    );
   return {
     error: {
       code: error.code,

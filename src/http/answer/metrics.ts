@@ -135,7 +135,7 @@ export class HttpMetrics {
       section(
         'keystile_verify_seconds',
         'histogram',
-        'From the request to its verdict.',
+        'Time from a request to its verdict.',
         this.#verifySeconds.lines('keystile_verify_seconds'),
       ),
       section(
@@ -209,9 +209,17 @@ function clusterSections(gauges: ClusterGauges): string[][] {
       'Time since local counts were exchanged with the other nodes.',
       syncLagMs ?? NaN,
     ),
-    gauge('keystile_freshness_age_seconds', 'How old the knowledge of changes by other nodes is.', freshnessAgeMs),
+    gauge(
+      'keystile_freshness_age_seconds',
+      'Time since this node last confirmed that it knows all changes by other nodes.',
+      freshnessAgeMs,
+    ),
     gauge('keystile_clock_offset_seconds', "The database's clock minus this node's.", clockOffsetMs),
-    gauge('keystile_oldest_transaction_seconds', 'How long the oldest transaction is open.', oldestTransactionMs),
+    gauge(
+      'keystile_oldest_transaction_seconds',
+      'Age of the oldest open transaction of the database.',
+      oldestTransactionMs,
+    ),
     section(
       'keystile_database_durability',
       'gauge',

@@ -66,7 +66,7 @@ export function docsPage(document: OpenApiDocument): string {
   return page(
     'Keystile API',
     `<h1>Keystile API</h1><p>JSON in and out. Management calls need a root key as
-<code>Authorization: Bearer root_...</code>; verifying needs nothing but the key, unless the operator says otherwise.
+<code>Authorization: Bearer root_...</code>; verifying needs only the key, unless KEYSTILE_VERIFY_AUTH is <code>required</code>.
 Every GET endpoint also answers POST with the same fields. <code>?pretty</code> indents an answer.
 <a href="/docs/errors">Errors</a> · <a href="/openapi.json">OpenAPI</a></p>${contents.join('')}
 ${groups.flatMap(([, shown]) => shown.map(operationSection)).join('\n')}`,
@@ -171,6 +171,6 @@ export function errorsPage(): string {
   return page(
     'Keystile errors',
     `<h1>Errors</h1><p>Every error is JSON: <code>{"error": {"code", "message", "docs", "requestId", "issues"?}}</code>.
-A verdict such as USAGE_EXCEEDED is no error: it is HTTP 200 with <code>valid: false</code>.</p>${sections.join('')}`,
+A verdict such as USAGE_EXCEEDED is not an error: it is HTTP 200 with <code>valid: false</code>.</p>${sections.join('')}`,
   );
 }

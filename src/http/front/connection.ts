@@ -123,7 +123,7 @@ export class Connection implements Waiting {
     while (this.#received.length > 0 && !this.#isBusy && !this.#responder.isClosing) {
       if (!mayAnswer && !this.#context.turns.mayGoOn()) {
         this.#isQueued = true;
-        this.#context.turns.later(this);
+        this.#context.turns.waitForTurn(this);
         break;
       }
       mayAnswer = false;
@@ -223,4 +223,4 @@ export class Connection implements Waiting {
   }
 }
 
-const NO_MEMORY = new AppError('UNAVAILABLE', 'This node has no memory left for more requests at a time.');
+const NO_MEMORY = new AppError('UNAVAILABLE', 'This node has no memory left for another request. Try again later.');

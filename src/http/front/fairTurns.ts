@@ -34,7 +34,7 @@ export class FairTurns {
   }
 
   /** Must be called only after `mayGoOn` answered no, and once until `goOn` is called. */
-  later(who: Waiting): void {
+  waitForTurn(who: Waiting): void {
     this.#waiting.push(who);
   }
 

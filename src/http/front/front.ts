@@ -2,7 +2,7 @@ import { AppError } from '../../core/errors.ts';
 import { Connection, type FrontContext } from './connection.ts';
 import type { ConnectionLimit } from './connectionLimit.ts';
 
-const TOO_MANY = new AppError('UNAVAILABLE', 'This node has as many connections as it may.');
+const TOO_MANY = new AppError('UNAVAILABLE', 'This node has reached its limit of connections. Try again later.');
 
 /** Takes the connections of clients. */
 export class Front {

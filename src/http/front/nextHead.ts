@@ -76,7 +76,7 @@ export class NextHead {
   #checkBeginning({ bytes, start, end }: ByteBuffer): void {
     const first = bytes[start] ?? 0;
     if (first < FIRST_OF_TOKEN || first > LAST_OF_TOKEN) {
-      throw new AppError('BAD_REQUEST', 'This is no HTTP request. This port speaks HTTP/1.1 without TLS.');
+      throw new AppError('BAD_REQUEST', 'This is not an HTTP request. This port accepts HTTP/1.1 without TLS.');
     }
     for (let at = bytes.indexOf(LF, start + this.#seen); at >= 0 && at < end; at = bytes.indexOf(LF, at + 1)) {
       if (bytes[at - 1] !== CR) throw new AppError('BAD_REQUEST', 'A line of the headers does not end with CR LF.');

@@ -108,7 +108,7 @@ export class Responder {
     });
     // The runtime turns a method that it does not know into GET.
     if (request.method !== method) {
-      throw new AppError('NOT_IMPLEMENTED', `This node does not know the HTTP method ${repeatable(method)}.`);
+      throw new AppError('NOT_IMPLEMENTED', `This node does not support the HTTP method ${repeatable(method)}.`);
     }
     this.#isCut ||= isCut;
     const answer = () => this.#context.handle(request, this.#peer);

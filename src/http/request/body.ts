@@ -2,7 +2,7 @@ import { AppError } from '../../core/errors.ts';
 import type { HeaderLookup } from '../service.ts';
 
 function tooLarge(maxBytes: number): AppError {
-  return new AppError('PAYLOAD_TOO_LARGE', `The body may have at most ${maxBytes} bytes here.`);
+  return new AppError('PAYLOAD_TOO_LARGE', `The body is too large. This route accepts at most ${maxBytes} bytes.`);
 }
 
 export function checkContentType(headers: HeaderLookup): void {

@@ -23,7 +23,7 @@ export function parseJson(text: string): unknown {
     // The parser's own message quotes the body, and the body may hold a secret.
     throw new AppError(
       'BAD_REQUEST',
-      text.trim() === '' ? 'The body is empty; a JSON object is needed.' : 'The body is not valid JSON.',
+      text.trim() === '' ? 'The body is empty. Send a JSON object.' : 'The body is not valid JSON.',
     );
   }
 }
@@ -41,13 +41,13 @@ function inspect(text: string): string | null {
         const name = text.slice(i + 1, end);
         // Escaped names are rare: one that is spelt in two ways is compared as it is read.
         const plain = name.includes('\\') ? unescaped(name) : name;
-        if (names.has(plain)) return `The member ${repeatable(plain)} stands twice in one object.`;
+        if (names.has(plain)) return `The member ${repeatable(plain)} appears twice in one object.`;
         names.add(plain);
       }
       i = end;
     } else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
       open.push(code === OPEN_BRACE ? new Set() : null);
-      if (open.length > MAX_JSON_DEPTH) return `The body nests deeper than ${MAX_JSON_DEPTH} levels.`;
+      if (open.length > MAX_JSON_DEPTH) return `The body is nested more than ${MAX_JSON_DEPTH} levels deep.`;
     } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) open.pop();
   }
   return null;

@@ -60,7 +60,7 @@ class Reading {
     const { bytes } = this;
     // A byte order mark is passed over.
     if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) this.at = 3;
-    if (this.next() === END) throw new AppError('BAD_REQUEST', 'The body is empty; a JSON object is needed.');
+    if (this.next() === END) throw new AppError('BAD_REQUEST', 'The body is empty. Send a JSON object.');
     const value = this.value();
     if (this.next() !== END) throw malformed();
     return value;
@@ -104,7 +104,7 @@ class Reading {
     const name = this.name();
     const { text } = name;
     if (!name.enter(this.depth, number)) {
-      throw new AppError('BAD_REQUEST', `The member ${repeatable(text)} stands twice in one object.`);
+      throw new AppError('BAD_REQUEST', `The member ${repeatable(text)} appears twice in one object.`);
     }
     if (this.next() !== COLON) throw malformed();
     this.at++;
@@ -129,7 +129,7 @@ class Reading {
   open(): void {
     this.at++;
     if (++this.depth > MAX_JSON_DEPTH) {
-      throw new AppError('BAD_REQUEST', `The body nests deeper than ${MAX_JSON_DEPTH} levels.`);
+      throw new AppError('BAD_REQUEST', `The body is nested more than ${MAX_JSON_DEPTH} levels deep.`);
     }
   }
 

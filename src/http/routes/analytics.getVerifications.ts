@@ -49,7 +49,7 @@ export const getVerifications = defineRoute({
   path: '/v1/analytics.getVerifications',
   method: 'GET',
   summary:
-    'How often keys of an api were verified, by outcome: in all, or by hour, day or month, key, identity, single `tag` or all `tags` together.',
+    'Count the verifications of an api by outcome: in total, or by hour, day or month, key, identity, single `tag` or whole list of `tags`.',
   rights: ['api.<apiId>.read_analytics', 'api.<apiId>.read_api'],
   isOneRightEnough: true,
   request: Request,
@@ -92,9 +92,10 @@ function toQuery(body: Static<typeof Request>): VerificationsQuery {
   const times = TIME_GROUPS.filter((group) => groupBy.includes(group));
   const orderBy = body.orderBy ?? (times.length > 0 ? 'time' : 'total');
   const issues: Issue[] = periodIssues(body);
-  if (times.length > 1) issues.push({ path: 'groupBy', message: `groupBy may hold one of ${TIME_GROUPS.join(', ')}` });
+  if (times.length > 1)
+    issues.push({ path: 'groupBy', message: `groupBy can contain only one of ${TIME_GROUPS.join(', ')}` });
   if (orderBy === 'time' && times.length === 0) {
-    issues.push({ path: 'orderBy', message: `orderBy time needs one of ${TIME_GROUPS.join(', ')} in groupBy` });
+    issues.push({ path: 'orderBy', message: `orderBy "time" needs one of ${TIME_GROUPS.join(', ')} in groupBy` });
   }
   if (issues.length > 0) throw badFields(issues);
   const tags = [...(asList(body.tag) ?? []), ...(asList(body.tags) ?? [])];

@@ -6,7 +6,7 @@ import { ApiName, strict } from '../shapes/schemas.ts';
 export const createApi = defineRoute({
   path: '/v1/apis.createApi',
   method: 'POST',
-  summary: 'Make an api: a group of keys that belong to one of your services.',
+  summary: 'Create an api: a group of keys that belong to one of your services.',
   rights: ['api.*.create_api'],
   request: strict({ name: ApiName }),
   response: strict({ apiId: Type.String(), name: Type.String() }),

@@ -4,7 +4,7 @@ import { Id, strict } from '../shapes/schemas.ts';
 export const deleteApi = defineRoute({
   path: '/v1/apis.deleteApi',
   method: 'POST',
-  summary: 'Delete an api with all its keys: from the answer on no verification finds them.',
+  summary: 'Delete an api with all its keys. From then on, verifying one of them answers NOT_FOUND.',
   rights: ['api.<apiId>.delete_api'],
   request: strict({ apiId: Id }),
   response: strict({}),

@@ -6,7 +6,8 @@ import { Id, strict } from '../shapes/schemas.ts';
 export const deleteKeys = defineRoute({
   path: '/v1/apis.deleteKeys',
   method: 'POST',
-  summary: 'Delete all keys of an api at once. `permanent` also removes their records; otherwise each can be restored.',
+  summary:
+    'Delete all keys of an api at once. `permanent` also removes their records; otherwise each key can be restored.',
   rights: ['api.<apiId>.delete_key'],
   request: strict({ apiId: Id, permanent: Type.Optional(Type.Boolean()) }),
   response: strict({ deletedKeys: Type.Integer() }),

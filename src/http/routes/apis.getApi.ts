@@ -5,7 +5,7 @@ import { Id, strict } from '../shapes/schemas.ts';
 export const getApi = defineRoute({
   path: '/v1/apis.getApi',
   method: 'GET',
-  summary: 'Read one api, with what its new keys get when nothing else is said.',
+  summary: 'Read one api, with the defaults for its new keys.',
   rights: ['api.<apiId>.read_api'],
   request: strict({ apiId: Id }),
   response: ApiObject,

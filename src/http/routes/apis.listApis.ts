@@ -8,7 +8,7 @@ import { cursorAt, PageLimit, strict } from '../shapes/schemas.ts';
 export const listApis = defineRoute({
   path: '/v1/apis.listApis',
   method: 'GET',
-  summary: 'List the apis that the root key may read, in the order in which they were made.',
+  summary: 'List the apis that the root key may read, oldest first.',
   rights: ['api.<apiId>.read_api'],
   request: strict({ limit: Type.Optional(PageLimit), cursor: Type.Optional(cursorAt('api')) }),
   response: strict({ apis: Type.Array(ApiObject), total: Type.Integer(), cursor: Type.Optional(Type.String()) }),

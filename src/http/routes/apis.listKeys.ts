@@ -10,7 +10,7 @@ export const listKeys = defineRoute({
   path: '/v1/apis.listKeys',
   method: 'GET',
   summary:
-    'List the keys of an api, in the order in which they were made. `search` finds keys whose `start` begins so, or whose name or metadata has words that do.',
+    'List the keys of an api, oldest first. `search` finds keys whose `start` begins with the text, or whose name or metadata contains words that begin with it.',
   rights: ['api.<apiId>.read_key', 'api.<apiId>.read_api'],
   request: strict({
     apiId: Id,

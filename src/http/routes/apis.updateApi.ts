@@ -7,7 +7,7 @@ export const updateApi = defineRoute({
   path: '/v1/apis.updateApi',
   method: 'POST',
   summary:
-    'Change an api: its name, what its new keys get when nothing else is said, and whether it can be deleted. null clears, an absent field is left as it is.',
+    'Change an api: its name, the defaults for its new keys, and its protection from deletion. null clears a field; a field that is left out stays as it is.',
   rights: ['api.<apiId>.update_api'],
   request: strict({
     apiId: Id,

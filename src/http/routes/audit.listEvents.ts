@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 
 import { MAX_COUNT, MAX_PAGE_SIZE } from '../../core/bounds.ts';
-import type { Issue } from '../../core/errors.ts';
+import { type Issue, repeatable } from '../../core/errors.ts';
 import type { AuditLog } from '../../engine/admin/audit/auditLog.ts';
 import { periodIssues } from '../shapes/analyticsFields.ts';
 import { badFields } from '../shapes/keyFields.ts';
@@ -26,7 +26,7 @@ export const listEvents = defineRoute({
   path: '/v1/audit.listEvents',
   method: 'GET',
   summary:
-    'What was changed, newest first: who (`actor`, the id of a root key), what (`action`, `target`, `before`, `after`), when, from where (`origin`) and by which request. `start` is the first millisecond, `end` the one after the last.',
+    'List the changes, newest first: who (`actor`, the id of a root key), what (`action`, `target`, `before`, `after`), when, from where (`origin`) and by which request. `start` is included, `end` is not.',
   rights: ['root.*.read_audit'],
   request: strict({
     limit: Type.Optional(PageLimit),
@@ -79,7 +79,7 @@ function toNumber(cursor: string | undefined, issues: Issue[]): number | null {
   if (cursor === undefined) return null;
   const number = /^\d{1,16}$/.test(cursor) ? Number(cursor) : NaN;
   if (number <= MAX_COUNT) return number;
-  issues.push({ path: 'cursor', message: 'cursor must be one that a page before has ended with' });
+  issues.push({ path: 'cursor', message: `cursor must be the cursor of an earlier page, got ${repeatable(cursor)}` });
   return null;
 }
 

@@ -9,7 +9,7 @@ const Text = Type.String();
 /** The process runs. The names of the parts are those that existing clients read. */
 export const liveness = {
   path: '/v1/liveness',
-  summary: 'The process runs.',
+  summary: 'Answer as long as the process runs.',
   response: strict({
     status: Text,
     services: strict({ metrics: Text, logger: Text, ratelimit: Text, usagelimit: Text }),
@@ -23,7 +23,7 @@ export const liveness = {
 /** It can answer verifications: the load balancer's question. */
 export const readiness = {
   path: '/v1/readiness',
-  summary: 'The service can answer; otherwise 503 with the reasons.',
+  summary: 'Tell whether the service can answer requests. If it cannot, the status is 503 and `reasons` says why.',
   response: strict({ ready: Type.Boolean(), reasons: Type.Array(Text), warnings: Type.Array(Text) }),
   handle(engine: Engine, context: AnswerContext): Response {
     const reasons = [engine.verifier.stoppedBecause, engine.storage.ledger.commitFailure].filter(

@@ -10,7 +10,7 @@ export const createIdentity = defineRoute({
   path: '/v1/identities.createIdentity',
   method: 'POST',
   summary:
-    'Make an identity: a user or organisation of yours, with limits and credits that all its keys share. A limit counts when a verification names it.',
+    'Create an identity: one of your users or organisations, with limits and credits that all its keys share. A limit of the identity applies when a verification names it.',
   rights: ['identity.*.create_identity'],
   request: strict({
     externalId: words(MIN_EXTERNAL_ID_LENGTH, MAX_EXTERNAL_ID_LENGTH),

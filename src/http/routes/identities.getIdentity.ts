@@ -7,7 +7,7 @@ import { ExternalId, Id, strict } from '../shapes/schemas.ts';
 export const getIdentity = defineRoute({
   path: '/v1/identities.getIdentity',
   method: 'GET',
-  summary: 'Read one identity, by its id or by your own.',
+  summary: 'Read one identity, by `identityId` or by your own `externalId`.',
   rights: ['identity.<identityId>.read_identity'],
   request: strict({ identityId: Type.Optional(Id), externalId: Type.Optional(ExternalId) }),
   response: FullIdentityObject,

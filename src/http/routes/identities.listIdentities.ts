@@ -8,7 +8,7 @@ import { cursorAt, Environment, PageLimit, strict } from '../shapes/schemas.ts';
 export const listIdentities = defineRoute({
   path: '/v1/identities.listIdentities',
   method: 'GET',
-  summary: 'List all identities, in the order in which they were made. `environment` is accepted and has no effect.',
+  summary: 'List all identities, oldest first. `environment` is accepted and has no effect.',
   rights: ['identity.*.read_identity'],
   request: strict({
     limit: Type.Optional(PageLimit),

@@ -18,7 +18,7 @@ export const updateIdentity = defineRoute({
   path: '/v1/identities.updateIdentity',
   method: 'POST',
   summary:
-    'Change an identity: null clears, an absent field is left as it is. `ratelimits` replaces all of them; a limit that keeps its name, duration and mode keeps its count.',
+    'Change an identity. null clears a field; a field that is left out stays as it is. `ratelimits` replaces all limits; a limit with the same name, duration and mode keeps its count.',
   rights: ['identity.<identityId>.update_identity'],
   request: strict({
     identityId: Type.Optional(Id),

@@ -6,7 +6,7 @@ export const addPermissions = defineRoute({
   path: '/v1/keys.addPermissions',
   method: 'POST',
   summary:
-    'Give permissions to a key beside those that it has, and answer them all. `create` makes what does not exist, and needs `rbac.*.create_permission` then.',
+    'Add permissions to a key, and return all that it has directly. `create` creates a permission that does not exist, and then needs `rbac.*.create_permission`.',
   rights: ['api.<apiId>.update_key', 'rbac.*.add_permission_to_key'],
   request: strict({ keyId: Id, permissions: PermissionReferences }),
   response: NamedObjects,

@@ -6,7 +6,7 @@ export const addRoles = defineRoute({
   path: '/v1/keys.addRoles',
   method: 'POST',
   summary:
-    'Give roles to a key beside those that it has, and answer them all. `create` makes what does not exist, and needs `rbac.*.create_role` then.',
+    'Add roles to a key, and return all that it has. `create` creates a role that does not exist, and then needs `rbac.*.create_role`.',
   rights: ['api.<apiId>.update_key', 'rbac.*.add_role_to_key'],
   request: strict({ keyId: Id, roles: RoleReferences }),
   response: NamedObjects,

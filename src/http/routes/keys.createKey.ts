@@ -10,7 +10,7 @@ export const createKey = defineRoute({
   path: '/v1/keys.createKey',
   method: 'POST',
   summary:
-    'Make a key. The answer is the only time its secret is shown. Roles and permissions that do not exist are made with `rbac.*.create_role` and `rbac.*.create_permission`.',
+    'Create a key. Its secret is shown only in this answer. Roles and permissions that do not exist are created if the root key has `rbac.*.create_role` and `rbac.*.create_permission`.',
   rights: ['api.<apiId>.create_key'],
   fieldRights: NEW_KEY_RIGHTS,
   request: strict({
@@ -39,7 +39,7 @@ export const createKey = defineRoute({
     refuseRecoverable(recoverable);
     const issues: Issue[] = [];
     if (fields.expires !== undefined && fields.expires <= engine.storage.ledger.nowMs()) {
-      issues.push({ path: 'expires', message: 'expires lies in the past; it is a unix time in milliseconds' });
+      issues.push({ path: 'expires', message: 'expires is in the past; it must be a unix time in milliseconds' });
     }
     if (fields.refill !== undefined && fields.remaining === undefined) {
       issues.push({ path: 'refill', message: 'a refill needs a counter: give remaining with it' });

@@ -6,7 +6,8 @@ import { Id, strict } from '../shapes/schemas.ts';
 export const deleteKey = defineRoute({
   path: '/v1/keys.deleteKey',
   method: 'POST',
-  summary: 'Delete a key: from the answer on no verification finds it. `permanent` also removes its record.',
+  summary:
+    'Delete a key. From then on, verifying it answers NOT_FOUND. `permanent` also removes its record; otherwise the key can be restored.',
   rights: ['api.<apiId>.delete_key'],
   request: strict({ keyId: Id, permanent: Type.Optional(Type.Boolean()) }),
   response: strict({}),

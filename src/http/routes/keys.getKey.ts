@@ -8,7 +8,7 @@ import { Id, strict } from '../shapes/schemas.ts';
 /** Only a digest is kept: there is nothing to decrypt. */
 export function refuseDecrypt(decrypt: boolean | undefined): void {
   if (decrypt === true)
-    throw new AppError('PRECONDITION_FAILED', 'Secrets are not kept, so a key cannot be decrypted.');
+    throw new AppError('PRECONDITION_FAILED', 'Secrets are not stored, so a key cannot be decrypted.');
 }
 
 export const getKey = defineRoute({

@@ -19,7 +19,7 @@ const Request = strict({
 export const getKeyVerifications = defineRoute({
   path: '/v1/keys.getVerifications',
   method: 'GET',
-  summary: 'How often a key, or all keys of an owner, were verified, by the day or the hour and by outcome.',
+  summary: 'Count the verifications of a key, or of all keys of an owner, by outcome and by day or hour.',
   rights: ['api.<apiId>.read_key'],
   request: Request,
   response: strict({

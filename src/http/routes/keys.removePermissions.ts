@@ -5,7 +5,8 @@ import { Id, PermissionReferencesToRemove, strict } from '../shapes/schemas.ts';
 export const removePermissions = defineRoute({
   path: '/v1/keys.removePermissions',
   method: 'POST',
-  summary: 'Take permissions from a key. What the key does not have is passed over; what does not exist is a 404.',
+  summary:
+    'Remove permissions from a key. A permission that the key does not have is ignored; one that does not exist answers 404.',
   rights: ['api.<apiId>.update_key', 'rbac.*.remove_permission_from_key'],
   request: strict({ keyId: Id, permissions: PermissionReferencesToRemove }),
   response: strict({}),

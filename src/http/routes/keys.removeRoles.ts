@@ -5,7 +5,8 @@ import { Id, RoleReferencesToRemove, strict } from '../shapes/schemas.ts';
 export const removeRoles = defineRoute({
   path: '/v1/keys.removeRoles',
   method: 'POST',
-  summary: 'Take roles from a key. What the key does not have is passed over; what does not exist is a 404.',
+  summary:
+    'Remove roles from a key. A role that the key does not have is ignored; one that does not exist answers 404.',
   rights: ['api.<apiId>.update_key', 'rbac.*.remove_role_from_key'],
   request: strict({ keyId: Id, roles: RoleReferencesToRemove }),
   response: strict({}),

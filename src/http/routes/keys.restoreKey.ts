@@ -4,7 +4,7 @@ import { Id, strict } from '../shapes/schemas.ts';
 export const restoreKey = defineRoute({
   path: '/v1/keys.restoreKey',
   method: 'POST',
-  summary: 'Bring back a key that was deleted softly, as it was; refills that have come due meanwhile are applied.',
+  summary: 'Restore a key that was deleted without `permanent`. Refills that came due in the meantime are applied.',
   rights: ['api.<apiId>.update_key'],
   request: strict({ keyId: Id }),
   response: strict({}),

@@ -8,7 +8,7 @@ export const rotateKey = defineRoute({
   path: '/v1/keys.rotateKey',
   method: 'POST',
   summary:
-    'Give a key another secret. Id, counters and history stay; the secret until now is valid for `overlapMs` more, then unknown.',
+    'Give a key a new secret. Its id, counters and history stay. The old secret stays valid for `overlapMs`, then it is rejected.',
   rights: ['api.<apiId>.create_key', 'api.<apiId>.update_key'],
   request: strict({ keyId: Id, overlapMs: Type.Integer({ minimum: 0, maximum: MAX_OVERLAP_MS }) }),
   response: strict({ keyId: Type.String(), key: Type.String() }),

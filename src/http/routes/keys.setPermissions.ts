@@ -6,7 +6,7 @@ export const setPermissions = defineRoute({
   path: '/v1/keys.setPermissions',
   method: 'POST',
   summary:
-    'Set all permissions that a key has by itself, and answer them. `create` makes what does not exist, and needs `rbac.*.create_permission` then.',
+    'Replace the permissions that a key has directly, and return them. `create` creates a permission that does not exist, and then needs `rbac.*.create_permission`.',
   rights: ['api.<apiId>.update_key', 'rbac.*.add_permission_to_key', 'rbac.*.remove_permission_from_key'],
   request: strict({ keyId: Id, permissions: PermissionReferences }),
   response: NamedObjects,

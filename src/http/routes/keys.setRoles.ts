@@ -6,7 +6,7 @@ export const setRoles = defineRoute({
   path: '/v1/keys.setRoles',
   method: 'POST',
   summary:
-    'Set all roles of a key, and answer them. `create` makes what does not exist, and needs `rbac.*.create_role` then.',
+    'Replace the roles of a key, and return them. `create` creates a role that does not exist, and then needs `rbac.*.create_role`.',
   rights: ['api.<apiId>.update_key', 'rbac.*.add_role_to_key', 'rbac.*.remove_role_from_key'],
   request: strict({ keyId: Id, roles: RoleReferences }),
   response: NamedObjects,

@@ -25,7 +25,7 @@ export const updateKey = defineRoute({
   path: '/v1/keys.updateKey',
   method: 'POST',
   summary:
-    'Change a key: null clears a field, an absent one is left as it is. `roles` and `permissions` replace all that the key has; `create` needs `rbac.*.create_role` or `rbac.*.create_permission`.',
+    'Change a key. null clears a field; a field that is left out stays as it is. `roles` and `permissions` replace all that the key has; creating one with `create` needs `rbac.*.create_role` or `rbac.*.create_permission`.',
   rights: ['api.<apiId>.update_key'],
   fieldRights: CHANGED_KEY_RIGHTS,
   request: strict({

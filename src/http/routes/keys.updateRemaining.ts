@@ -7,7 +7,8 @@ import { Count, Id, orNull, strict } from '../shapes/schemas.ts';
 export const updateRemaining = defineRoute({
   path: '/v1/keys.updateRemaining',
   method: 'POST',
-  summary: 'Set, raise or lower the credits of a key, exactly, while it is being used. null = unlimited.',
+  summary:
+    'Set, increase or decrease the credits of a key, exactly, also while the key is in use. null means unlimited.',
   rights: ['api.<apiId>.update_key'],
   request: strict({
     keyId: Id,
@@ -23,7 +24,7 @@ export const updateRemaining = defineRoute({
   async handle(engine, actor, { keyId, op, value }) {
     if (op === 'set') return { remaining: await engine.keys.updateRemaining(actor, keyId, { op, value }) };
     if (value === null) {
-      throw badFields([{ path: 'value', message: 'value may be null (unlimited) with op "set" only' }]);
+      throw badFields([{ path: 'value', message: 'value can be null (unlimited) only with op "set"' }]);
     }
     return { remaining: await engine.keys.updateRemaining(actor, keyId, { op, value }) };
   },

@@ -39,7 +39,7 @@ export const VerdictObject = strict({
 export const verifyKey = {
   path: '/v1/keys.verifyKey',
   method: 'POST',
-  summary: 'May this request pass? Every verdict is HTTP 200; `valid` and `code` tell which.',
+  summary: 'Verify a key: may this request pass? Every verdict is HTTP 200; `valid` and `code` contain it.',
   request: VerifyBody,
   response: VerdictObject,
   example: {

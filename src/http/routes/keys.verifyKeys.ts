@@ -22,7 +22,7 @@ export const verifyKeys = {
   path: '/v1/keys.verifyKeys',
   method: 'POST',
   summary:
-    'Verify up to 100 keys in one call, each as keys.verifyKey would, in order. One that cannot be decided has an `error` in the place of its verdict; the others stand.',
+    'Verify up to 100 keys in one call, in order, each as with keys.verifyKey. A key that cannot be decided gets an `error` instead of a verdict; the other verdicts are valid.',
   request: Body,
   response: strict({ results: Type.Array(Type.Union([VerdictObject, ErrorObject])) }),
   example: {

@@ -8,7 +8,7 @@ import { strict } from '../shapes/schemas.ts';
 export const whoami = defineRoute({
   path: '/v1/keys.whoami',
   method: 'POST',
-  summary: 'Tell which key a secret belongs to, without verifying it and without counting anything.',
+  summary: 'Find the key that a secret belongs to, without verifying it and without counting anything.',
   rights: ['api.<apiId>.read_key'],
   request: strict({ key: Type.String({ minLength: 1 }) }),
   response: strict({

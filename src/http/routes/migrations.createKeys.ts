@@ -10,7 +10,7 @@ export const createImportedKeys = defineRoute({
   path: '/v1/migrations.createKeys',
   method: 'POST',
   summary:
-    'Import up to 100 keys that were made elsewhere, by their `plaintext` or its SHA-256 (`hash`): all of them, or none. The body is a list. A limit without `async` is strict here.',
+    'Import up to 100 keys that were created elsewhere, by `plaintext` or by its SHA-256 (`hash`): all of them, or none. The body is a list. A limit without `async` is strict here.',
   rights: ['api.<apiId>.create_key'],
   fieldRights: NEW_KEY_RIGHTS,
   request: Type.Array(strict({ apiId: Id, ...IMPORTED_FIELDS }), { minItems: 1, maxItems: MAX_BATCH_ITEMS }),

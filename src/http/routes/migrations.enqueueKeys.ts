@@ -10,7 +10,7 @@ export const enqueueKeys = defineRoute({
   path: '/v1/migrations.enqueueKeys',
   method: 'POST',
   summary:
-    'Import up to 100 keys behind the request: they are safe when this answers, and made soon after, each that can be. `migrations.getProgress` tells how far it is.',
+    'Import up to 100 keys in the background. They are stored safely when this answers, and created soon after; a key that cannot be created does not stop the others. `migrations.getProgress` shows the progress.',
   rights: ['api.<apiId>.create_key'],
   fieldRights: NEW_KEY_RIGHTS,
   request: strict({

@@ -7,7 +7,7 @@ export const getProgress = defineRoute({
   path: '/v1/migrations.getProgress',
   method: 'GET',
   summary:
-    'How far a migration is: of the keys that were `queued` so many are `done` and so many have `failed`. `errors` has the first 1,000, by the place of the key among all that were queued.',
+    'Read the progress of a migration: how many keys were `queued`, how many are `done` and how many have `failed`. `errors` contains the first 1,000 failures; `index` is the position of the key among all queued keys.',
   rights: ['api.<apiId>.create_key'],
   request: strict({ migrationId: Id }),
   response: strict({

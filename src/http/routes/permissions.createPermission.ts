@@ -8,7 +8,7 @@ export const createPermission = defineRoute({
   path: '/v1/permissions.createPermission',
   method: 'POST',
   summary:
-    'Make a permission. Verifications ask for its `slug`, which is its `name` when none is given; a name or slug that another permission has, as either, is a conflict.',
+    'Create a permission. Verifications ask for its `slug`, which is its `name` if none is given. A name or slug that another permission uses as its name or slug is a conflict.',
   rights: ['rbac.*.create_permission'],
   request: strict({
     name: PermissionName,

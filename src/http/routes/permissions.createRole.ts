@@ -7,7 +7,7 @@ import { PermissionName, strict } from '../shapes/schemas.ts';
 export const createRole = defineRoute({
   path: '/v1/permissions.createRole',
   method: 'POST',
-  summary: 'Make a role: permissions that keys get and lose together. It holds none until they are set.',
+  summary: 'Create a role: a group of permissions that keys get and lose together. A new role has no permissions.',
   rights: ['rbac.*.create_role'],
   request: strict({ name: PermissionName, description: Type.Optional(Description) }),
   response: strict({ roleId: Type.String() }),

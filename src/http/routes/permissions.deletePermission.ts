@@ -5,7 +5,7 @@ export const deletePermission = defineRoute({
   path: '/v1/permissions.deletePermission',
   method: 'POST',
   summary:
-    'Delete a permission: every key and role loses it at once, and one made later under its name is another one.',
+    'Delete a permission. Every key and role loses it at once. A permission created later with the same name is a different one.',
   rights: ['rbac.*.delete_permission'],
   request: strict({ permissionId: Id }),
   response: strict({}),

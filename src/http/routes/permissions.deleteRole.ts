@@ -4,7 +4,7 @@ import { Id, strict } from '../shapes/schemas.ts';
 export const deleteRole = defineRoute({
   path: '/v1/permissions.deleteRole',
   method: 'POST',
-  summary: 'Delete a role: every key loses it and what it brought at once. Its permissions stay.',
+  summary: 'Delete a role. Every key loses the role and its permissions at once. The permissions themselves stay.',
   rights: ['rbac.*.delete_role'],
   request: strict({ roleId: Id }),
   response: strict({}),

@@ -5,7 +5,7 @@ import { Id, strict } from '../shapes/schemas.ts';
 export const getRole = defineRoute({
   path: '/v1/permissions.getRole',
   method: 'GET',
-  summary: 'Read one role, with the permissions that it holds.',
+  summary: 'Read one role and its permissions.',
   rights: ['rbac.*.read_role'],
   request: strict({ roleId: Id }),
   response: strict({ ...RoleObject.properties, permissions: NamedObjects }),

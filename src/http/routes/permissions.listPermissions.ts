@@ -7,7 +7,7 @@ import { strict } from '../shapes/schemas.ts';
 export const listPermissions = defineRoute({
   path: '/v1/permissions.listPermissions',
   method: 'GET',
-  summary: 'List all permissions, in the order of their names.',
+  summary: 'List all permissions, sorted by name.',
   rights: ['rbac.*.read_permission'],
   request: strict({}),
   response: Type.Array(PermissionObject),

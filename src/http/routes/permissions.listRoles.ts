@@ -7,7 +7,7 @@ import { strict } from '../shapes/schemas.ts';
 export const listRoles = defineRoute({
   path: '/v1/permissions.listRoles',
   method: 'GET',
-  summary: 'List all roles, in the order of their names.',
+  summary: 'List all roles, sorted by name.',
   rights: ['rbac.*.read_role'],
   request: strict({}),
   response: Type.Array(RoleObject),

@@ -10,7 +10,7 @@ export const setRolePermissions = defineRoute({
   path: '/v1/permissions.setRolePermissions',
   method: 'POST',
   summary:
-    'Set all permissions of a role, and answer them. Every key that has the role has them from the answer on; `create` makes what does not exist, and needs `rbac.*.create_permission` then.',
+    'Replace the permissions of a role, and return them. Every key with the role has them from then on. `create` creates a permission that does not exist, and then needs `rbac.*.create_permission`.',
   rights: ['rbac.*.add_permission_to_role', 'rbac.*.remove_permission_from_role'],
   request: strict({
     roleId: Type.Optional(Id),
@@ -34,8 +34,8 @@ export const setRolePermissions = defineRoute({
 /** What is given with an issue is not used. */
 function toRoleReference({ roleId, name }: { roleId?: string; name?: string }, issues: Issue[]): RoleReference {
   if (roleId === undefined && name === undefined)
-    issues.push({ path: 'roleId', message: 'roleId or name of the role is missing' });
+    issues.push({ path: 'roleId', message: 'give roleId or the name of the role' });
   if (roleId !== undefined && name !== undefined)
-    issues.push({ path: 'name', message: 'the role is given by roleId or by name, not by both' });
+    issues.push({ path: 'name', message: 'give either roleId or name, not both' });
   return roleId === undefined ? { name: name ?? '' } : { id: roleId };
 }

@@ -5,7 +5,7 @@ import { strict } from '../shapes/schemas.ts';
 export const deleteOverride = defineRoute({
   path: '/v1/ratelimits.deleteOverride',
   method: 'POST',
-  summary: 'Remove the override of exactly this identifier; a pattern is named as it was set.',
+  summary: 'Remove the override that was set for this identifier or pattern.',
   rights: ['ratelimit.<namespaceId>.delete_override'],
   request: strict({ ...NamespaceFields, identifier: Identifier }),
   response: strict({}),

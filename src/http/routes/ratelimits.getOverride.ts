@@ -11,7 +11,7 @@ import { strict } from '../shapes/schemas.ts';
 export const getOverride = defineRoute({
   path: '/v1/ratelimits.getOverride',
   method: 'GET',
-  summary: 'Read the override of exactly this identifier; a pattern is named as it was set.',
+  summary: 'Read the override that was set for this identifier or pattern.',
   rights: ['ratelimit.<namespaceId>.read_override'],
   request: strict({ ...NamespaceFields, identifier: Identifier }),
   response: OverrideObject,

@@ -7,7 +7,7 @@ export const limit = defineRoute({
   path: '/v1/ratelimits.limit',
   method: 'POST',
   summary:
-    'Limit anything by an identifier of yours, without a key. Exact unless `async` is true; `success` says whether it may pass, and a refusal costs nothing.',
+    'Limit anything by your own identifier, without a key. The limit is exact unless `async` is true. `success` says whether the request may pass; a refusal costs nothing.',
   rights: ['ratelimit.<namespaceId>.limit', 'ratelimit.*.create_namespace'],
   request: LimitRequest,
   response: LimitAnswer,

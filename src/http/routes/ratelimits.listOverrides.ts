@@ -8,7 +8,7 @@ import { cursorAt, PageLimit, strict } from '../shapes/schemas.ts';
 export const listOverrides = defineRoute({
   path: '/v1/ratelimits.listOverrides',
   method: 'GET',
-  summary: 'List the overrides of a namespace, in the order in which they were made.',
+  summary: 'List the overrides of a namespace, oldest first.',
   rights: ['ratelimit.<namespaceId>.read_override'],
   request: strict({ ...NamespaceFields, limit: Type.Optional(PageLimit), cursor: Type.Optional(cursorAt('ovr')) }),
   response: strict({

@@ -10,7 +10,7 @@ import { strict } from '../shapes/schemas.ts';
 export const multiLimit = defineRoute({
   path: '/v1/ratelimits.multiLimit',
   method: 'POST',
-  summary: 'Take up to 100 limits together, all or nothing. The results say which of them did not fit.',
+  summary: 'Take up to 100 limits together, all or nothing. The results say which limits refused.',
   rights: ['ratelimit.<namespaceId>.limit', 'ratelimit.*.create_namespace'],
   request: strict({ limits: Type.Array(LimitRequest, { minItems: 1, maxItems: MAX_BATCH_ITEMS }) }),
   response: strict({ success: Type.Boolean(), results: Type.Array(LimitAnswer) }),

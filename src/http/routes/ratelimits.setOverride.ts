@@ -11,7 +11,7 @@ export const setOverride = defineRoute({
   path: '/v1/ratelimits.setOverride',
   method: 'POST',
   summary:
-    'Give an identifier other numbers than its requests name, or all identifiers that a pattern with `*` fits. A limit of 0 blocks. The namespace must exist: `ratelimits.limit` makes one on first use.',
+    'Override the limit of an identifier, or of all identifiers that match a pattern with `*`: these numbers replace those of a request. A limit of 0 blocks. The namespace must exist: `ratelimits.limit` creates it on first use.',
   rights: ['ratelimit.<namespaceId>.set_override'],
   request: strict({
     ...NamespaceFields,

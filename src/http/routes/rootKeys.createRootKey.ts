@@ -15,7 +15,7 @@ export const createRootKey = defineRoute({
   path: '/v1/rootKeys.createRootKey',
   method: 'POST',
   summary:
-    'Make a root key that may do what `permissions` say, and nothing else. It can be given no right that the calling root key does not have. The answer is the only time its secret is shown.',
+    'Create a root key with the rights in `permissions`. The calling root key can give only rights that it has. The secret is shown only in this answer.',
   rights: ['root.*.create_root_key'],
   request: strict({
     name: Name,
@@ -35,7 +35,7 @@ export const createRootKey = defineRoute({
       if (!isRight(right)) issues.push(notRight(right, `permissions[${i}]`));
     }
     if (expires !== undefined && expires <= engine.storage.ledger.nowMs()) {
-      issues.push({ path: 'expires', message: 'expires lies in the past; it is a unix time in milliseconds' });
+      issues.push({ path: 'expires', message: 'expires is in the past; it must be a unix time in milliseconds' });
     }
     if (issues.length > 0) throw badFields(issues);
     const input = { name, rights: [...new Set(permissions)], expiresAtMs: expires ?? null };
@@ -50,5 +50,5 @@ function notRight(text: string, path: string): Issue {
     OPERATIONS.map((operation) => rightTo(operation, ALL_RIGHTS)),
   );
   const hint = near === null ? 'rights look like "api.*.create_key"' : `did you mean ${JSON.stringify(near)}?`;
-  return { path, message: `${path}: ${repeatable(text)} is no right; ${hint}` };
+  return { path, message: `${path}: unknown right ${repeatable(text)}; ${hint}` };
 }

@@ -7,8 +7,7 @@ import { strict } from '../shapes/schemas.ts';
 export const listRootKeys = defineRoute({
   path: '/v1/rootKeys.listRootKeys',
   method: 'GET',
-  summary:
-    'List the root keys in the order in which they were made, the revoked and expired ones too. No secret is shown.',
+  summary: 'List the root keys, oldest first, including revoked and expired ones. Secrets are not shown.',
   rights: ['root.*.read_root_key'],
   request: strict({}),
   response: strict({ rootKeys: Type.Array(RootKeyObject) }),

@@ -4,7 +4,7 @@ import { Id, strict } from '../shapes/schemas.ts';
 export const revokeRootKey = defineRoute({
   path: '/v1/rootKeys.revokeRootKey',
   method: 'POST',
-  summary: 'Revoke a root key for good, with all its secrets. Revoking it again changes nothing.',
+  summary: 'Revoke a root key permanently, with all its secrets. Revoking it again changes nothing.',
   rights: ['root.*.revoke_root_key'],
   request: strict({ rootKeyId: Id }),
   response: strict({}),

@@ -8,7 +8,7 @@ export const rotateRootKey = defineRoute({
   path: '/v1/rootKeys.rotateRootKey',
   method: 'POST',
   summary:
-    'Give a root key another secret. Id and rights stay; the secret until now is valid for `overlapMs` more, then unknown. One that has more rights than the calling root key cannot be rotated by it.',
+    'Give a root key a new secret. Its id and rights stay. The old secret stays valid for `overlapMs`, then it is rejected. A root key cannot rotate one that has more rights than itself.',
   rights: ['root.*.create_root_key'],
   request: strict({ rootKeyId: Id, overlapMs: Type.Integer({ minimum: 0, maximum: MAX_OVERLAP_MS }) }),
   response: strict({ rootKeyId: Type.String(), key: Type.String() }),

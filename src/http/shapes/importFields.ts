@@ -62,20 +62,20 @@ function toImportedKey(engine: Engine, item: Imported & { apiId: string }, issue
   const patch = collected(issues, () =>
     toKeyPatch({
       ...withoutEmpty(fields),
-      ...(ratelimit === undefined ? {} : { ratelimit: strictUnlessSaid(ratelimit) }),
+      ...(ratelimit === undefined ? {} : { ratelimit: strictByDefault(ratelimit) }),
       ...(roles === undefined ? {} : { roles: roles.map((name) => ({ name })) }),
       ...(permissions === undefined ? {} : { permissions: permissions.map((name) => ({ name })) }),
     }),
   );
   const secret = toSecret(plaintext, hash?.value, issues);
   if (start !== null && secret !== null && showsTooMuch(engine, start, secret)) {
-    issues.push({ path: 'start', message: 'start shows too much of the key' });
+    issues.push({ path: 'start', message: 'start contains too much of the key; send fewer characters' });
   }
   return { apiId, patch, secret: secret ?? { plaintext: '' }, prefix, start };
 }
 
 /** The older names of an import stand for a limit that is never exceeded. */
-function strictUnlessSaid(ratelimit: Static<typeof Ratelimit>): Static<typeof Ratelimit> {
+function strictByDefault(ratelimit: Static<typeof Ratelimit>): Static<typeof Ratelimit> {
   return ratelimit.async === undefined && ratelimit.type === undefined ? { ...ratelimit, async: false } : ratelimit;
 }
 
@@ -95,7 +95,7 @@ function toSecret(
   issues: Issue[],
 ): ImportedKey['secret'] | null {
   if ((plaintext === undefined) === (sha256 === undefined)) {
-    issues.push({ path: '', message: 'exactly one of plaintext and hash is needed' });
+    issues.push({ path: '', message: 'give either plaintext or hash' });
     return null;
   }
   if (sha256 === undefined) return { plaintext: plaintext ?? '' };

@@ -59,7 +59,7 @@ export function withoutEmpty({ externalId, ...fields }: KeyFields): KeyFields {
 /** Only a digest is kept: there is nothing to recover a key from. */
 export function refuseRecoverable(recoverable: boolean | undefined): void {
   if (recoverable !== true) return;
-  throw new AppError('PRECONDITION_FAILED', 'Secrets are not kept, so a key cannot be made recoverable.');
+  throw new AppError('PRECONDITION_FAILED', 'Secrets are not stored, so a key cannot be made recoverable.');
 }
 
 export function badFields(issues: readonly Issue[]): AppError {
@@ -73,12 +73,12 @@ export function toMetaText(meta: object | null, issues: Issue[]): string | null 
   const text = JSON.stringify(meta);
   const bytes = new TextEncoder().encode(text).length;
   const add = (message: string): void => void issues.push({ path: 'meta', message });
-  if (bytes > MAX_META_BYTES) add(`meta must be at most ${MAX_META_BYTES} bytes of JSON, not ${bytes}`);
+  if (bytes > MAX_META_BYTES) add(`meta must be at most ${MAX_META_BYTES} bytes of JSON, got ${bytes}`);
   const found = { members: 0, isInexact: false, isBroken: false };
   survey(meta, found);
-  if (found.members > MAX_META_MEMBERS) add(`meta must have at most ${MAX_META_MEMBERS} members, not ${found.members}`);
-  if (found.isInexact) add('meta holds a number that cannot be kept exactly; send it as a string');
-  if (found.isBroken) add('meta holds text with half characters (lone surrogates)');
+  if (found.members > MAX_META_MEMBERS) add(`meta must have at most ${MAX_META_MEMBERS} members, got ${found.members}`);
+  if (found.isInexact) add('meta contains a number that cannot be stored exactly; send it as a string');
+  if (found.isBroken) add('meta contains text that is not valid Unicode (a lone surrogate)');
   return text;
 }
 
@@ -100,10 +100,10 @@ export function toRefill(refill: Static<typeof Refill> | null, issues: Issue[]):
   const { interval, amount, refillDay = null, timezone = null, mode = 'restore', max = null } = refill;
   const add = (field: string, message: string): void => void issues.push({ path: `refill.${field}`, message });
   if (interval === 'daily' && refillDay !== null)
-    add('refillDay', 'refill.refillDay goes with interval "monthly" only');
+    add('refillDay', 'refill.refillDay is allowed only with interval "monthly"');
   const zoneFault = timezone === null ? null : formatFault('time-zone', timezone);
   if (zoneFault !== null) add('timezone', `refill.timezone ${zoneFault}`);
-  if (max !== null && mode !== 'add') add('max', 'refill.max goes with mode "add" only');
+  if (max !== null && mode !== 'add') add('max', 'refill.max is allowed only with mode "add"');
   return { interval, amount, refillDay, timezone, mode, max };
 }
 
@@ -121,7 +121,7 @@ function toLimits(limits: Static<typeof NamedRatelimits> | null, issues: Issue[]
   if (limits === null) return null;
   for (const [i, { name }] of limits.entries()) {
     if (name !== DEFAULT_LIMIT_NAME) continue;
-    issues.push({ path: `ratelimits[${i}].name`, message: 'the limit "default" is given as ratelimit' });
+    issues.push({ path: `ratelimits[${i}].name`, message: 'send the limit "default" as ratelimit, not in ratelimits' });
   }
   return toNamedLimits(limits, issues);
 }

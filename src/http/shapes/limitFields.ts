@@ -5,7 +5,7 @@ import type { Issue } from '../../core/errors.ts';
 import type { OverrideRecord } from '../../core/records.ts';
 import type { NamespaceReference } from '../../engine/standalone/overrideAdmin.ts';
 import type { StandaloneRequest } from '../../engine/standalone/standaloneLimits.ts';
-import type { LimitResult } from '../../engine/standalone/standaloneLimiter.ts';
+import type { LimitResult } from '../../engine/standalone/limitDecider.ts';
 import { badFields, toMetaText } from './keyFields.ts';
 import { Count, DurationMs, Id, Meta, Name, Positive, strict, words } from './schemas.ts';
 
@@ -55,8 +55,8 @@ export function toStandaloneRequest(
   for (const [i, { meta }] of resources.entries()) {
     const found: Issue[] = [];
     toMetaText(meta ?? null, found);
-    const place = `${path}resources[${i}].`;
-    issues.push(...found.map((issue) => ({ path: place + issue.path, message: place + issue.message })));
+    const prefix = `${path}resources[${i}].`;
+    issues.push(...found.map((issue) => ({ path: prefix + issue.path, message: prefix + issue.message })));
   }
   return { namespace, identifier, limit, durationMs: duration, cost, async, resources };
 }

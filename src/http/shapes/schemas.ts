@@ -38,7 +38,7 @@ export function words(minLength: number, maxLength: number, format?: TextFormat)
 
 /** A page goes on behind the last thing of the one before, whether that still exists or not. */
 export function cursorAt(prefix: 'key' | 'api' | 'id' | 'ovr') {
-  return Type.String({ pattern: idPattern(prefix), description: 'one that a page before has ended with' });
+  return Type.String({ pattern: idPattern(prefix), description: 'the cursor of an earlier page' });
 }
 
 export function orNull<const S extends Type.TSchema>(schema: S) {

@@ -32,8 +32,8 @@ export function formatFault(format: TextFormat, text: string): string | null {
 /** What is wrong with a text of the right length, where more can be said than how it must be. It does not show the text. */
 export function textFault({ pattern, format }: { pattern?: string; format?: string }, text: string): string | null {
   if (pattern === TEXT_PATTERN || pattern === READABLE_PATTERN) {
-    if (!regExpOf(TEXT_PATTERN).test(text)) return 'must not hold NUL or half characters';
-    if (!regExpOf(pattern).test(text)) return 'must have something to read in it';
+    if (!regExpOf(TEXT_PATTERN).test(text)) return 'must not contain NUL or lone surrogates';
+    if (!regExpOf(pattern).test(text)) return 'must not be blank';
   }
   if (format === undefined || !Object.hasOwn(FORMATS, format)) return null;
   const { fits, must } = FORMATS[format as TextFormat];

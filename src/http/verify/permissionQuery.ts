@@ -55,7 +55,7 @@ class QueryReading {
     if (parts.length > 0) return name === 'and' ? { and: parts } : { or: parts };
     // Of parts that are wrong themselves enough is said.
     if (!this.#isOver() && list.every((part) => part === null)) {
-      this.issues.push({ path, message: `${path} asks for nothing; leave it out, or name a permission` });
+      this.issues.push({ path, message: `${path} names no permission; name one, or leave the field out` });
     }
     return null;
   }

@@ -174,8 +174,8 @@ export class PostgresStorage implements Storage {
 
   /** Why the database cannot be relied on; null while it can. */
   #silence(): string | null {
-    const stuck = this.#lookups.isStuck ? 'The database leaves lookups of keys unanswered.' : null;
-    return this.durability.silence(this.freshness) ?? stuck ?? this.durability.trouble;
+    const stuck = this.#lookups.isStuck ? 'The database does not answer lookups of keys.' : null;
+    return this.durability.silence(this.freshness) ?? stuck ?? this.durability.unsafeReason;
   }
 
   get warnings(): readonly string[] {

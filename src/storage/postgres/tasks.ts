@@ -22,7 +22,7 @@ export class PostgresTasks {
   constructor({ storage, log, syncLagMs }: PostgresTaskOptions) {
     const watch = new WarningWatch(storage.durability, log);
     this.tasks = [
-      { name: 'telling the other nodes', everyMs: HELLO_EVERY_MS, run: () => storage.sayHello(syncLagMs()) },
+      { name: 'announcing this node to the others', everyMs: HELLO_EVERY_MS, run: () => storage.sayHello(syncLagMs()) },
       { name: 'watching the settings of the database', everyMs: HELLO_EVERY_MS, run: async () => watch.look() },
       {
         name: 'looking for old transactions',
@@ -30,7 +30,7 @@ export class PostgresTasks {
         run: async () => {
           this.oldestTransactionMs = await storage.oldestTransactionMs();
           if (this.oldestTransactionMs < OLD_TRANSACTION_MS) return;
-          log.warn('a transaction on the database is open for long: busy counters become slow until it ends', {
+          log.warn('a database transaction has been open for a long time: busy counters are slow until it ends', {
             milliseconds: this.oldestTransactionMs,
           });
         },

@@ -56,7 +56,7 @@ class TasksSetup {
 async function secondsToWrite(counts: number, pieces: number[] = [0]): Promise<number> {
   const setup = new TasksSetup({ pieces });
   setup.waiting = counts;
-  await setup.run('writing analytics down');
+  await setup.run('saving analytics');
   return Math.round(setup.nowMs / 1_000);
 }
 

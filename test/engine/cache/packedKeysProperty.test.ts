@@ -106,7 +106,7 @@ test('packed keys come out as they went in, whatever is added, replaced, removed
       for (let number = 0; number <= 60; number++) {
         const entry = packed.get(digestOf(number));
         // Where it stands is all that tells it from one that is kept as it is.
-        expect(entry === undefined ? undefined : { ...withWholeAccounts(entry), place: -1 }).toEqual(
+        expect(entry === undefined ? undefined : { ...withWholeAccounts(entry), rowNumber: -1 }).toEqual(
           reference.get(digestOf(number)),
         );
       }

@@ -42,10 +42,10 @@ class SavedCounts {
 function make(maxOwners = 100): { localLimits: LocalLimits; saved: SavedCounts } {
   const saved = new SavedCounts();
   clock.set(5_000);
-  return { localLimits: edgeOn(saved, maxOwners), saved };
+  return { localLimits: localLimitsOn(saved, maxOwners), saved };
 }
 
-function edgeOn(saved: SavedCounts, maxOwners = 100): LocalLimits {
+function localLimitsOn(saved: SavedCounts, maxOwners = 100): LocalLimits {
   return new LocalLimits(saved, { nowMs: clock.nowMs, maxOwners });
 }
 
@@ -220,10 +220,10 @@ describe('saving local counts', () => {
     await localLimits.load('key_1', 5_000);
     localLimits.admit(legOf(localLimits, 5_000, { cost: 2 }));
     await localLimits.sync();
-    const same = edgeOn(saved);
+    const same = localLimitsOn(saved);
     await same.load('key_1', 5_999);
     expect(same.left(legOf(same, 5_999))).toBe(1);
-    const later = edgeOn(saved);
+    const later = localLimitsOn(saved);
     await later.load('key_1', 6_000);
     expect(later.left(legOf(later, 6_000))).toBe(3);
   });

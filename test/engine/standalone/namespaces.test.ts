@@ -202,7 +202,7 @@ describe('namespaces in memory', () => {
     const { records, namespaces } = make();
     const found = Array.from({ length: 1000 }, (_, i) => namespaces.find(`n${i}`));
     const refused = namespaces.find('one more').catch((error: unknown) => String(error));
-    expect(await refused).toBe('AppError: Too many namespaces are being looked up.');
+    expect(await refused).toBe('AppError: Too many namespaces are being looked up in the database. Try again.');
     await records.go();
     expect(await Promise.all(found)).toEqual(found.map(() => null));
   });

@@ -1,33 +1,33 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 
 import { TestService } from '../../support/service.ts';
-import { AnalyticsWorld, DAY_MS, HOUR_MS, NOW, valid, ZERO } from './analyticsSetup.ts';
+import { AnalyticsApiSetup, DAY_MS, HOUR_MS, NOW, valid, ZERO } from './analyticsSetup.ts';
 
-let world: AnalyticsWorld;
+let setup: AnalyticsApiSetup;
 beforeEach(async () => {
-  world = await AnalyticsWorld.make();
+  setup = await AnalyticsApiSetup.make();
 });
-afterEach(() => world.service.close());
+afterEach(() => setup.service.close());
 
 describe('what is counted', () => {
   test('every outcome, in its own column; the answer follows the last verification at once', async () => {
-    expect(await world.ask()).toEqual([ZERO]);
-    const { key } = await world.createKey();
-    await world.service.verify(key);
-    expect(await world.ask()).toEqual([valid(1)]);
-    await world.service.verify('unknown_key', { apiId: world.apiId });
-    await world.service.verify(key, { apiId: await world.service.createApi('another') });
-    await world.service.verify((await world.createKey({ remaining: 0 })).key);
-    const limited = await world.createKey({ ratelimit: { limit: 1, duration: 60_000 } });
-    await world.verifyTimes(limited.key, 3);
-    const strict = await world.createKey({ ratelimit: { limit: 1, duration: 60_000, async: false } });
-    await world.verifyTimes(strict.key, 2);
-    await world.service.verify((await world.createKey({ enabled: false })).key);
-    await world.service.verify(key, { authorization: { permissions: 'documents.read' } });
-    const expiring = await world.createKey({ expires: world.service.clock.nowMs() + 2 });
-    world.service.clock.advance(1);
-    await world.service.verify(expiring.key);
-    expect(await world.ask()).toEqual([
+    expect(await setup.ask()).toEqual([ZERO]);
+    const { key } = await setup.createKey();
+    await setup.service.verify(key);
+    expect(await setup.ask()).toEqual([valid(1)]);
+    await setup.service.verify('unknown_key', { apiId: setup.apiId });
+    await setup.service.verify(key, { apiId: await setup.service.createApi('another') });
+    await setup.service.verify((await setup.createKey({ remaining: 0 })).key);
+    const limited = await setup.createKey({ ratelimit: { limit: 1, duration: 60_000 } });
+    await setup.verifyTimes(limited.key, 3);
+    const strict = await setup.createKey({ ratelimit: { limit: 1, duration: 60_000, async: false } });
+    await setup.verifyTimes(strict.key, 2);
+    await setup.service.verify((await setup.createKey({ enabled: false })).key);
+    await setup.service.verify(key, { authorization: { permissions: 'documents.read' } });
+    const expiring = await setup.createKey({ expires: setup.service.clock.nowMs() + 2 });
+    setup.service.clock.advance(1);
+    await setup.service.verify(expiring.key);
+    expect(await setup.ask()).toEqual([
       {
         valid: 3,
         notFound: 1,
@@ -44,30 +44,30 @@ describe('what is counted', () => {
   });
 
   test('unknown keys count for an api that exists, and nowhere when the request names none', async () => {
-    const other = await world.service.createApi('another');
-    await world.service.verify('unknown_key');
-    await world.service.verify('unknown_key', { apiId: 'api_that_is_not_there' });
-    await world.verifyTimes('unknown_key', 2, { apiId: world.apiId, tags: ['web'] });
-    expect(await world.ask({ groupBy: ['key', 'tags'] })).toEqual([
+    const other = await setup.service.createApi('another');
+    await setup.service.verify('unknown_key');
+    await setup.service.verify('unknown_key', { apiId: 'api_that_is_not_there' });
+    await setup.verifyTimes('unknown_key', 2, { apiId: setup.apiId, tags: ['web'] });
+    expect(await setup.ask({ groupBy: ['key', 'tags'] })).toEqual([
       { ...ZERO, notFound: 2, total: 2, tags: ['other'] },
     ]);
-    expect(await world.ask({ apiId: other })).toEqual([ZERO]);
+    expect(await setup.ask({ apiId: other })).toEqual([ZERO]);
   });
 
   test('each key of verifyKeys, and a replay as the verification that it is', async () => {
-    const { key } = await world.createKey({ remaining: 10 });
-    await world.service.ok('/v1/keys.verifyKeys', {
-      keys: [{ key }, { key }, { key: 'unknown_key', apiId: world.apiId }],
+    const { key } = await setup.createKey({ remaining: 10 });
+    await setup.service.ok('/v1/keys.verifyKeys', {
+      keys: [{ key }, { key }, { key: 'unknown_key', apiId: setup.apiId }],
     });
-    for (let n = 0; n < 2; n++) await world.service.verify(key, { idempotencyKey: 'the-same-key' });
-    expect(await world.ask()).toEqual([{ ...valid(4), notFound: 1, total: 5 }]);
+    for (let n = 0; n < 2; n++) await setup.service.verify(key, { idempotencyKey: 'the-same-key' });
+    expect(await setup.ask()).toEqual([{ ...valid(4), notFound: 1, total: 5 }]);
   });
 
   test('a request that has no verdict counts nothing', async () => {
-    const { key } = await world.createKey();
-    const answer = await world.service.call('/v1/keys.verifyKey', { key, ratelimits: [{ name: 'not there' }] });
+    const { key } = await setup.createKey();
+    const answer = await setup.service.call('/v1/keys.verifyKey', { key, ratelimits: [{ name: 'not there' }] });
     expect(answer.status).toBe(400);
-    expect(await world.ask()).toEqual([ZERO]);
+    expect(await setup.ask()).toEqual([ZERO]);
   });
 
   test('nothing at all where KEYSTILE_ANALYTICS is off', async () => {
@@ -83,8 +83,8 @@ describe('what is counted', () => {
 
 describe('groups', () => {
   test('hours, days and months that are asked for alone have no gaps', async () => {
-    await world.someTraffic();
-    const hours = await world.ask({ groupBy: 'hour' });
+    await setup.someTraffic();
+    const hours = await setup.ask({ groupBy: 'hour' });
     expect(hours.map(({ time }) => time)).toEqual(
       Array.from({ length: 24 }, (_, i) => Date.parse('2026-03-14T13:00:00Z') + i * HOUR_MS),
     );
@@ -92,12 +92,12 @@ describe('groups', () => {
       valid(5, { time: Date.parse('2026-03-14T23:00:00Z') }),
       valid(9, { time: Date.parse(NOW) }),
     ]);
-    const days = await world.ask({ groupBy: ['day'] });
+    const days = await setup.ask({ groupBy: ['day'] });
     expect(days.map(({ time }) => time)).toEqual(
       Array.from({ length: 30 }, (_, i) => Date.parse('2026-02-14T00:00:00Z') + i * DAY_MS),
     );
     expect(days.slice(-2).map(({ total }) => total)).toEqual([5, 9]);
-    expect(await world.ask({ groupBy: ['month'], start: Date.parse('2025-12-31T23:59:59.999Z') })).toEqual([
+    expect(await setup.ask({ groupBy: ['month'], start: Date.parse('2025-12-31T23:59:59.999Z') })).toEqual([
       { ...ZERO, time: Date.parse('2025-12-01T00:00:00Z') },
       { ...ZERO, time: Date.parse('2026-01-01T00:00:00Z') },
       valid(1, { time: Date.parse('2026-02-01T00:00:00Z') }),
@@ -106,14 +106,14 @@ describe('groups', () => {
   });
 
   test('keys and identities, the most used first; who has none stands without', async () => {
-    const { a, b, plain, identity, other } = await world.someTraffic();
+    const { a, b, plain, identity, other } = await setup.someTraffic();
     const start = Date.parse('2026-01-01T00:00:00Z');
-    expect(await world.ask({ groupBy: ['key'], start })).toEqual([
+    expect(await setup.ask({ groupBy: ['key'], start })).toEqual([
       valid(8, { keyId: plain }),
       valid(5, { keyId: a }),
       valid(2, { keyId: b }),
     ]);
-    expect(await world.ask({ groupBy: ['identity'], start })).toEqual([
+    expect(await setup.ask({ groupBy: ['identity'], start })).toEqual([
       valid(8),
       valid(5, { identity }),
       valid(2, { identity: other }),
@@ -121,14 +121,14 @@ describe('groups', () => {
   });
 
   test('single tags and all tags of a verification together', async () => {
-    await world.someTraffic();
+    await setup.someTraffic();
     const start = Date.parse('2026-01-01T00:00:00Z');
-    expect(await world.ask({ groupBy: ['tag'], start })).toEqual([
+    expect(await setup.ask({ groupBy: ['tag'], start })).toEqual([
       valid(8),
       valid(7, { tag: 'web' }),
       valid(5, { tag: 'eu' }),
     ]);
-    expect(await world.ask({ groupBy: ['tags'], start })).toEqual([
+    expect(await setup.ask({ groupBy: ['tags'], start })).toEqual([
       valid(8, { tags: [] }),
       valid(5, { tags: ['eu', 'web'] }),
       valid(2, { tags: ['web'] }),
@@ -136,16 +136,16 @@ describe('groups', () => {
   });
 
   test('several at once: rows of what happened, in the order of time', async () => {
-    const { a, b, plain, identity, other } = await world.someTraffic();
+    const { a, b, plain, identity, other } = await setup.someTraffic();
     const start = Date.parse('2026-01-01T00:00:00Z');
     const [february, march] = [Date.parse('2026-02-01T00:00:00Z'), Date.parse('2026-03-01T00:00:00Z')];
-    expect(await world.ask({ groupBy: ['month', 'key', 'identity', 'tags'], start })).toEqual([
+    expect(await setup.ask({ groupBy: ['month', 'key', 'identity', 'tags'], start })).toEqual([
       valid(1, { time: february, keyId: a, identity, tags: ['eu', 'web'] }),
       valid(4, { time: march, keyId: a, identity, tags: ['eu', 'web'] }),
       valid(2, { time: march, keyId: b, identity: other, tags: ['web'] }),
       valid(8, { time: march, keyId: plain, tags: [] }),
     ]);
-    expect(await world.ask({ groupBy: ['day', 'tag'] })).toEqual([
+    expect(await setup.ask({ groupBy: ['day', 'tag'] })).toEqual([
       valid(3, { time: Date.parse('2026-03-14T00:00:00Z') }),
       valid(2, { time: Date.parse('2026-03-14T00:00:00Z'), tag: 'web' }),
       valid(5, { time: Date.parse('2026-03-15T00:00:00Z') }),
@@ -155,9 +155,9 @@ describe('groups', () => {
   });
 
   test('an identity that was deleted keeps its counts, under its id alone', async () => {
-    const { identity } = await world.someTraffic();
-    await world.service.ok('/v1/identities.deleteIdentity', { identityId: identity.id });
-    const rows = await world.ask({ groupBy: ['identity'] });
+    const { identity } = await setup.someTraffic();
+    await setup.service.ok('/v1/identities.deleteIdentity', { identityId: identity.id });
+    const rows = await setup.ask({ groupBy: ['identity'] });
     expect(rows).toContainEqual(valid(4, { identity: { id: identity.id, externalId: '' } }));
   });
 });

@@ -31,7 +31,7 @@ export const valid = (count: number, fields: Fields = {}): Fields => ({
 });
 
 /** A service with one api, and its analytics. */
-export class AnalyticsWorld {
+export class AnalyticsApiSetup {
   readonly service: TestService;
   readonly apiId: string;
 
@@ -40,9 +40,9 @@ export class AnalyticsWorld {
     this.apiId = apiId;
   }
 
-  static async make(settings: Readonly<Record<string, string>> = {}): Promise<AnalyticsWorld> {
+  static async make(settings: Readonly<Record<string, string>> = {}): Promise<AnalyticsApiSetup> {
     const service = await TestService.start({ startsAt: NOW, settings });
-    return new AnalyticsWorld(service, await service.createApi());
+    return new AnalyticsApiSetup(service, await service.createApi());
   }
 
   call(fields: Fields = {}, rootKey?: string): Promise<Answer> {

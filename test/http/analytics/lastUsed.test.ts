@@ -1,33 +1,33 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 
-import { AnalyticsWorld, NOW } from './analyticsSetup.ts';
+import { AnalyticsApiSetup, NOW } from './analyticsSetup.ts';
 
-let world: AnalyticsWorld;
+let setup: AnalyticsApiSetup;
 beforeEach(async () => {
-  world = await AnalyticsWorld.make();
+  setup = await AnalyticsApiSetup.make();
 });
-afterEach(() => world.service.close());
+afterEach(() => setup.service.close());
 
 const AT = Date.parse(NOW);
 
 async function writeDown(): Promise<void> {
-  await world.service.engine.countWriting.flush();
-  await world.service.engine.countWriting.fold();
+  await setup.service.engine.countWriting.flush();
+  await setup.service.engine.countWriting.fold();
 }
 
 async function shown(keyId: string): Promise<unknown> {
   await writeDown();
-  return (await world.service.ok('/v1/keys.getKey', { keyId })).lastUsedAt;
+  return (await setup.service.ok('/v1/keys.getKey', { keyId })).lastUsedAt;
 }
 
 describe('lastUsedAt', () => {
   test('is absent until the first verification, then the instant of one, in getKey and listKeys', async () => {
-    const { key, keyId } = await world.createKey();
+    const { key, keyId } = await setup.createKey();
     expect(await shown(keyId)).toBeUndefined();
-    world.service.clock.set(AT + 1_234);
-    await world.service.verify(key);
+    setup.service.clock.set(AT + 1_234);
+    await setup.service.verify(key);
     expect(await shown(keyId)).toBe(AT + 1_234);
-    const { keys } = await world.service.ok('/v1/apis.listKeys', { apiId: world.apiId });
+    const { keys } = await setup.service.ok('/v1/apis.listKeys', { apiId: setup.apiId });
     expect(keys.map(({ lastUsedAt }: { lastUsedAt: number }) => lastUsedAt)).toEqual([AT + 1_234]);
   });
 
@@ -35,32 +35,32 @@ describe('lastUsedAt', () => {
     ['packed', {}],
     ['kept as it is', { name: 'a name' }],
   ])('of a key that is %s moves at most once a minute', async (_how, fields) => {
-    const { key, keyId } = await world.createKey(fields);
+    const { key, keyId } = await setup.createKey(fields);
     const after = async (milliseconds: number) => {
-      world.service.clock.set(AT + milliseconds);
-      await world.service.verify(key);
+      setup.service.clock.set(AT + milliseconds);
+      await setup.service.verify(key);
       return ((await shown(keyId)) as number) - AT;
     };
     expect([await after(1_000), await after(60_999), await after(61_000), await after(61_001)]).toEqual([
       1_000, 1_000, 61_000, 61_000,
     ]);
     // Two uses that are written down together: the later one counts.
-    world.service.clock.set(AT + 200_000);
-    await world.service.verify(key);
+    setup.service.clock.set(AT + 200_000);
+    await setup.service.verify(key);
     expect(await after(300_500)).toBe(300_500);
   });
 
   test('a refused verification is a use too', async () => {
-    const { key, keyId } = await world.createKey({ enabled: false });
-    await world.service.verify(key);
+    const { key, keyId } = await setup.createKey({ enabled: false });
+    await setup.service.verify(key);
     expect(await shown(keyId)).toBe(AT + 1);
   });
 
   test('stays after a restart', async () => {
-    const { key, keyId } = await world.createKey();
-    await world.service.verify(key);
+    const { key, keyId } = await setup.createKey();
+    await setup.service.verify(key);
     await writeDown();
-    await world.service.restart();
-    expect((await world.service.ok('/v1/keys.getKey', { keyId })).lastUsedAt).toBe(AT + 1);
+    await setup.service.restart();
+    expect((await setup.service.ok('/v1/keys.getKey', { keyId })).lastUsedAt).toBe(AT + 1);
   });
 });

@@ -1,36 +1,36 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 
-import { AuditWorld, type Event } from './auditSetup.ts';
+import { AuditSetup, type Event } from './auditSetup.ts';
 
-let world: AuditWorld;
+let setup: AuditSetup;
 /** Apis that were made, one a second, the oldest first. */
 const apiIds: string[] = [];
 let firstAtMs = 0;
 
 beforeAll(async () => {
-  world = await AuditWorld.start();
-  firstAtMs = world.service.clock.nowMs() + 1000;
+  setup = await AuditSetup.start();
+  firstAtMs = setup.service.clock.nowMs() + 1000;
   for (let i = 0; i < 5; i++) {
-    world.service.clock.advance(1000);
-    apiIds.push(await world.api());
+    setup.service.clock.advance(1000);
+    apiIds.push(await setup.api());
   }
 });
 
 afterAll(async () => {
-  await world.service.close();
+  await setup.service.close();
 });
 
 const targets = (events: readonly Event[]): string[] => events.map(({ target }) => target);
 const newestFirst = (): string[] => apiIds.toReversed();
 
 async function asked(body: object, rootKey?: string) {
-  const answer = await world.service.call('/v1/audit.listEvents', body, rootKey === undefined ? {} : { rootKey });
+  const answer = await setup.service.call('/v1/audit.listEvents', body, rootKey === undefined ? {} : { rootKey });
   return { status: answer.status, ...answer.body.error };
 }
 
 describe('audit.listEvents', () => {
   test('lists newest first; ids are numbers as strings and only grow', async () => {
-    const events = await world.events({ action: 'api.create' });
+    const events = await setup.events({ action: 'api.create' });
     expect(targets(events)).toEqual(newestFirst());
     const ids = events.map(({ id }) => Number(id));
     expect(ids).toEqual(ids.toSorted((a, b) => b - a));
@@ -38,8 +38,8 @@ describe('audit.listEvents', () => {
   });
 
   test('pages by cursor, without a gap and without one twice; the last page has none', async () => {
-    const { service } = world;
-    const all = await world.events();
+    const { service } = setup;
+    const all = await setup.events();
     const found: Event[] = [];
     let body: { limit: number; cursor?: string } = { limit: 2 };
     for (;;) {
@@ -56,20 +56,20 @@ describe('audit.listEvents', () => {
 
   test('filters by actor, action and target, alone and together', async () => {
     const [first = '', second = ''] = apiIds;
-    await world.ok('apis.updateApi', { apiId: first, name: 'another' });
-    expect((await world.events({ target: first })).map(({ action }) => action)).toEqual(['api.update', 'api.create']);
-    expect(targets(await world.events({ target: first, action: 'api.create' }))).toEqual([first]);
-    expect(await world.events({ target: second, action: 'api.update' })).toEqual([]);
-    const actor = (await world.events({ target: first }))[0]?.actor;
-    expect(targets(await world.events({ actor, action: 'api.create' }))).toEqual(newestFirst());
-    expect((await world.events({ actor: 'system' })).map(({ action }) => action)).toEqual(['rootKey.create']);
-    expect(await world.events({ actor: 'rk_none' })).toEqual([]);
+    await setup.ok('apis.updateApi', { apiId: first, name: 'another' });
+    expect((await setup.events({ target: first })).map(({ action }) => action)).toEqual(['api.update', 'api.create']);
+    expect(targets(await setup.events({ target: first, action: 'api.create' }))).toEqual([first]);
+    expect(await setup.events({ target: second, action: 'api.update' })).toEqual([]);
+    const actor = (await setup.events({ target: first }))[0]?.actor;
+    expect(targets(await setup.events({ actor, action: 'api.create' }))).toEqual(newestFirst());
+    expect((await setup.events({ actor: 'system' })).map(({ action }) => action)).toEqual(['rootKey.create']);
+    expect(await setup.events({ actor: 'rk_none' })).toEqual([]);
   });
 
   test('start is the first millisecond that counts, end the first that does not', async () => {
     const between = async (start: number | null, end: number | null) =>
       targets(
-        await world.events({
+        await setup.events({
           action: 'api.create',
           ...(start === null ? {} : { start: firstAtMs + start }),
           ...(end === null ? {} : { end: firstAtMs + end }),
@@ -86,14 +86,14 @@ describe('audit.listEvents', () => {
 
   test('answers GET with the same as query parameters', async () => {
     const query = `limit=1&action=api.create&start=${firstAtMs}&end=${firstAtMs + 2000}`;
-    const got = await world.service.call(`/v1/audit.listEvents?${query}`, undefined, { method: 'GET' });
+    const got = await setup.service.call(`/v1/audit.listEvents?${query}`, undefined, { method: 'GET' });
     expect([got.status, targets(got.body.events)]).toEqual([200, [apiIds[1] ?? '']]);
     expect(got.body.cursor).toBe(got.body.events[0].id);
   });
 
   test('needs the right to read it; rights on apis do not count', async () => {
     const make = async (...rights: string[]) =>
-      (await world.service.engine.rootKeys.create({ name: null, rights, expiresAtMs: null })).secret;
+      (await setup.service.engine.rootKeys.create({ name: null, rights, expiresAtMs: null })).secret;
     expect(await asked({}, await make('api.*.read_api', 'root.*.read_root_key'))).toMatchObject({
       status: 403,
       code: 'INSUFFICIENT_PERMISSIONS',
@@ -118,8 +118,8 @@ describe('audit.listEvents', () => {
   });
 
   test('what is kept stays as it was: reading, and a restart, change nothing', async () => {
-    const before = await world.events();
-    await world.service.restart();
-    expect(await world.events()).toEqual(before);
+    const before = await setup.events();
+    await setup.service.restart();
+    expect(await setup.events()).toEqual(before);
   });
 });

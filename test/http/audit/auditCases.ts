@@ -1,6 +1,6 @@
 import { expect } from 'bun:test';
 
-import type { AuditWorld, Body } from './auditSetup.ts';
+import type { AuditSetup, Body } from './auditSetup.ts';
 
 /** One event; undefined: not there. */
 export type Told = readonly [action: string, target: unknown, before: unknown, after: unknown];
@@ -15,29 +15,29 @@ const any = (fields: object): unknown => expect.objectContaining(fields);
 const someId: unknown = expect.any(String);
 
 /** For every route that changes something a call of it. What it needs is made first. */
-export const CASES: Readonly<Record<string, (world: AuditWorld) => Promise<Prepared>>> = {
+export const CASES: Readonly<Record<string, (setup: AuditSetup) => Promise<Prepared>>> = {
   'apis.createApi': async () => ({
     body: { name: 'payments' },
     expected: ({ apiId }) => [['api.create', apiId, undefined, any({ name: 'payments' })]],
   }),
-  'apis.updateApi': async (world) => {
-    const apiId = await world.api();
+  'apis.updateApi': async (setup) => {
+    const apiId = await setup.api();
     return {
       body: { apiId, name: 'renamed' },
       expected: () => [['api.update', apiId, { name: 'audited' }, { name: 'renamed' }]],
     };
   },
-  'apis.deleteApi': async (world) => {
-    const apiId = await world.api();
+  'apis.deleteApi': async (setup) => {
+    const apiId = await setup.api();
     return { body: { apiId }, expected: () => [['api.delete', apiId, any({ name: 'audited' }), undefined]] };
   },
-  'apis.deleteKeys': async (world) => {
-    const apiId = await world.api();
+  'apis.deleteKeys': async (setup) => {
+    const apiId = await setup.api();
     const body = { apiId, permanent: true };
     return { body, expected: () => [['api.deleteKeys', apiId, undefined, { keys: 0, permanent: true }]] };
   },
-  'keys.createKey': async (world) => {
-    const [apiId, owner, role, permission] = [await world.api(), world.name('u'), world.name('r'), world.name('p')];
+  'keys.createKey': async (setup) => {
+    const [apiId, owner, role, permission] = [await setup.api(), setup.name('u'), setup.name('r'), setup.name('p')];
     return {
       body: { apiId, ownerId: owner, roles: [role], permissions: [permission], remaining: 5 },
       expected: ({ keyId }) => [
@@ -48,32 +48,32 @@ export const CASES: Readonly<Record<string, (world: AuditWorld) => Promise<Prepa
       ],
     };
   },
-  'keys.updateKey': async (world) => {
+  'keys.updateKey': async (setup) => {
     const before = { name: 'before', meta: { plan: 'free' }, enabled: true };
     const after = { name: 'after', meta: { plan: 'pro' }, enabled: false };
-    const keyId = await world.key(before);
+    const keyId = await setup.key(before);
     return { body: { keyId, ...after }, expected: () => [['key.update', keyId, before, after]] };
   },
-  'keys.updateRemaining': async (world) => {
-    const keyId = await world.key({ remaining: 5 });
+  'keys.updateRemaining': async (setup) => {
+    const keyId = await setup.key({ remaining: 5 });
     return {
       body: { keyId, op: 'decrement', value: 2 },
       expected: () => [['key.updateRemaining', keyId, { remaining: 5 }, { remaining: 3 }]],
     };
   },
-  'keys.deleteKey': async (world) => {
-    const keyId = await world.key();
+  'keys.deleteKey': async (setup) => {
+    const keyId = await setup.key();
     const body = { keyId, permanent: true };
     return { body, expected: () => [['key.delete', keyId, any({ name: 'before' }), { permanent: true }]] };
   },
-  'keys.restoreKey': async (world) => {
-    const keyId = await world.key();
-    await world.ok('keys.deleteKey', { keyId });
+  'keys.restoreKey': async (setup) => {
+    const keyId = await setup.key();
+    await setup.ok('keys.deleteKey', { keyId });
     return { body: { keyId }, expected: () => [['key.restore', keyId, undefined, any({ name: 'before' })]] };
   },
-  'keys.rotateKey': async (world) => {
-    const keyId = await world.key({ prefix: 'demo' });
-    const { start } = await world.ok('keys.getKey', { keyId });
+  'keys.rotateKey': async (setup) => {
+    const keyId = await setup.key({ prefix: 'demo' });
+    const { start } = await setup.ok('keys.getKey', { keyId });
     return {
       body: { keyId, overlapMs: 5000 },
       expected: ({ key }) => [
@@ -81,107 +81,107 @@ export const CASES: Readonly<Record<string, (world: AuditWorld) => Promise<Prepa
       ],
     };
   },
-  'keys.addPermissions': (world) => accessCase(world, 'add', 'permissions'),
-  'keys.setPermissions': (world) => accessCase(world, 'set', 'permissions'),
-  'keys.removePermissions': (world) => accessCase(world, 'remove', 'permissions'),
-  'keys.addRoles': (world) => accessCase(world, 'add', 'roles'),
-  'keys.setRoles': (world) => accessCase(world, 'set', 'roles'),
-  'keys.removeRoles': (world) => accessCase(world, 'remove', 'roles'),
-  'permissions.createPermission': async (world) => {
-    const name = world.name('p');
+  'keys.addPermissions': (setup) => accessCase(setup, 'add', 'permissions'),
+  'keys.setPermissions': (setup) => accessCase(setup, 'set', 'permissions'),
+  'keys.removePermissions': (setup) => accessCase(setup, 'remove', 'permissions'),
+  'keys.addRoles': (setup) => accessCase(setup, 'add', 'roles'),
+  'keys.setRoles': (setup) => accessCase(setup, 'set', 'roles'),
+  'keys.removeRoles': (setup) => accessCase(setup, 'remove', 'roles'),
+  'permissions.createPermission': async (setup) => {
+    const name = setup.name('p');
     return {
       body: { name },
       expected: ({ permissionId }) => [['permission.create', permissionId, undefined, { name, slug: name }]],
     };
   },
-  'permissions.deletePermission': async (world) => {
-    const name = world.name('p');
-    const permissionId = await world.permission(name);
+  'permissions.deletePermission': async (setup) => {
+    const name = setup.name('p');
+    const permissionId = await setup.permission(name);
     return {
       body: { permissionId },
       expected: () => [['permission.delete', permissionId, { name, slug: name }, undefined]],
     };
   },
-  'permissions.createRole': async (world) => {
-    const name = world.name('r');
+  'permissions.createRole': async (setup) => {
+    const name = setup.name('r');
     return { body: { name }, expected: ({ roleId }) => [['role.create', roleId, undefined, { name }]] };
   },
-  'permissions.deleteRole': async (world) => {
-    const name = world.name('r');
-    const roleId = await world.role(name);
+  'permissions.deleteRole': async (setup) => {
+    const name = setup.name('r');
+    const roleId = await setup.role(name);
     return { body: { roleId }, expected: () => [['role.delete', roleId, any({ name }), undefined]] };
   },
-  'permissions.setRolePermissions': async (world) => {
-    const [roleId, name] = [await world.role(world.name('r')), world.name('p')];
-    const id = await world.permission(name);
+  'permissions.setRolePermissions': async (setup) => {
+    const [roleId, name] = [await setup.role(setup.name('r')), setup.name('p')];
+    const id = await setup.permission(name);
     return {
       body: { roleId, permissions: [{ id }] },
       expected: () => [['role.setPermissions', roleId, { permissions: [] }, { permissions: [{ id, name }] }]],
     };
   },
-  'identities.createIdentity': async (world) => {
-    const externalId = world.name('user');
+  'identities.createIdentity': async (setup) => {
+    const externalId = setup.name('user');
     return {
       body: { externalId, remaining: 4 },
       expected: ({ identityId }) => [['identity.create', identityId, undefined, any({ externalId, remaining: 4 })]],
     };
   },
-  'identities.updateIdentity': async (world) => {
-    const identityId = await world.identity(world.name('user'), { meta: { a: 1 } });
+  'identities.updateIdentity': async (setup) => {
+    const identityId = await setup.identity(setup.name('user'), { meta: { a: 1 } });
     return {
       body: { identityId, meta: { b: 2 } },
       expected: () => [['identity.update', identityId, { meta: { a: 1 } }, { meta: { b: 2 } }]],
     };
   },
-  'identities.deleteIdentity': async (world) => {
-    const externalId = world.name('user');
-    const identityId = await world.identity(externalId);
+  'identities.deleteIdentity': async (setup) => {
+    const externalId = setup.name('user');
+    const identityId = await setup.identity(externalId);
     return {
       body: { identityId },
       expected: () => [['identity.delete', identityId, any({ externalId }), undefined]],
     };
   },
-  'ratelimits.limit': async (world) => {
-    const name = world.name('namespace');
+  'ratelimits.limit': async (setup) => {
+    const name = setup.name('namespace');
     return {
       body: { namespace: name, identifier: 'a', limit: 5, duration: 1000 },
       expected: () => [['namespace.create', someId, undefined, { name }]],
     };
   },
-  'ratelimits.multiLimit': async (world) => {
-    const name = world.name('namespace');
+  'ratelimits.multiLimit': async (setup) => {
+    const name = setup.name('namespace');
     return {
       body: { limits: [{ namespace: name, identifier: 'a', limit: 5, duration: 1000 }] },
       expected: () => [['namespace.create', someId, undefined, { name }]],
     };
   },
-  'ratelimits.setOverride': async (world) => {
+  'ratelimits.setOverride': async (setup) => {
     const override = { identifier: 'a', limit: 7, duration: 2000 };
     return {
-      body: { namespaceName: await world.namespace(), ...override },
+      body: { namespaceName: await setup.namespace(), ...override },
       expected: ({ overrideId }) => [['override.create', overrideId, undefined, any(override)]],
     };
   },
-  'ratelimits.deleteOverride': async (world) => {
-    const [namespaceName, override] = [await world.namespace(), { identifier: 'a', limit: 7, duration: 2000 }];
-    const { overrideId } = await world.ok('ratelimits.setOverride', { namespaceName, ...override });
+  'ratelimits.deleteOverride': async (setup) => {
+    const [namespaceName, override] = [await setup.namespace(), { identifier: 'a', limit: 7, duration: 2000 }];
+    const { overrideId } = await setup.ok('ratelimits.setOverride', { namespaceName, ...override });
     return {
       body: { namespaceName, identifier: 'a' },
       expected: () => [['override.delete', overrideId, any(override), undefined]],
     };
   },
-  'migrations.createKeys': async (world) => {
-    const apiId = await world.api();
+  'migrations.createKeys': async (setup) => {
+    const apiId = await setup.api();
     return {
-      body: [world.secret(), world.secret()].map((plaintext) => ({ apiId, plaintext })),
+      body: [setup.secret(), setup.secret()].map((plaintext) => ({ apiId, plaintext })),
       expected: ({ keyIds }) =>
         (keyIds as string[]).map((keyId): Told => ['key.create', keyId, undefined, any({ apiId, start: 'secr' })]),
     };
   },
-  'migrations.enqueueKeys': async (world) => {
-    const [apiId, migrationId] = [await world.api(), world.name('migration')];
+  'migrations.enqueueKeys': async (setup) => {
+    const [apiId, migrationId] = [await setup.api(), setup.name('migration')];
     return {
-      body: { migrationId, apiId, keys: [{ plaintext: world.secret() }] },
+      body: { migrationId, apiId, keys: [{ plaintext: setup.secret() }] },
       expected: () => [['migration.enqueue', migrationId, undefined, { apiId, keys: 1 }]],
     };
   },
@@ -194,13 +194,13 @@ export const CASES: Readonly<Record<string, (world: AuditWorld) => Promise<Prepa
       ],
     };
   },
-  'rootKeys.revokeRootKey': async (world) => {
-    const rootKeyId = await world.rootKey();
+  'rootKeys.revokeRootKey': async (setup) => {
+    const rootKeyId = await setup.rootKey();
     const before = any({ name: 'audited', permissions: ['api.*.read_api'] });
     return { body: { rootKeyId }, expected: () => [['rootKey.revoke', rootKeyId, before, undefined]] };
   },
-  'rootKeys.rotateRootKey': async (world) => {
-    const rootKeyId = await world.rootKey();
+  'rootKeys.rotateRootKey': async (setup) => {
+    const rootKeyId = await setup.rootKey();
     const before = { start: expect.stringMatching(/^root_/) };
     return {
       body: { rootKeyId, overlapMs: 0 },
@@ -213,15 +213,15 @@ export const CASES: Readonly<Record<string, (world: AuditWorld) => Promise<Prepa
 
 /** A key that holds the first of two, and is given or relieved of one. */
 async function accessCase(
-  world: AuditWorld,
+  setup: AuditSetup,
   how: 'add' | 'set' | 'remove',
   kind: 'permissions' | 'roles',
 ): Promise<Prepared> {
   const make = async (name: string) => {
-    return { id: kind === 'roles' ? await world.role(name) : await world.permission(name), name };
+    return { id: kind === 'roles' ? await setup.role(name) : await setup.permission(name), name };
   };
-  const [first, second] = [await make(world.name('n')), await make(world.name('n'))];
-  const keyId = await world.key({ [kind]: [first.name] });
+  const [first, second] = [await make(setup.name('n')), await make(setup.name('n'))];
+  const keyId = await setup.key({ [kind]: [first.name] });
   const after = { add: [first, second], set: [second], remove: [] }[how];
   const action = `key.${how}${kind === 'roles' ? 'Roles' : 'Permissions'}`;
   return {

@@ -3,19 +3,19 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { ROUTES } from '../../../src/http/routes/routeTable.ts';
 import { TestService } from '../../support/service.ts';
 import { CASES } from './auditCases.ts';
-import { AuditWorld, type Event, ORIGIN } from './auditSetup.ts';
+import { AuditSetup, type Event, ORIGIN } from './auditSetup.ts';
 import { tablesOf } from '../imports/imported.ts';
 
-let world: AuditWorld;
+let setup: AuditSetup;
 let actorId = '';
 
 beforeAll(async () => {
-  world = await AuditWorld.start();
-  actorId = (await world.service.storage.records.listRootKeys())[0]?.id ?? '';
+  setup = await AuditSetup.start();
+  actorId = (await setup.service.storage.records.listRootKeys())[0]?.id ?? '';
 });
 
 afterAll(async () => {
-  await world.service.close();
+  await setup.service.close();
 });
 
 /** POST endpoints that change nothing. */
@@ -30,11 +30,11 @@ describe('every management route that changes something', () => {
   test.each(Object.entries(CASES))(
     '%s tells once who did what, from what to what, when, from where and by which request',
     async (route, make) => {
-      const { body, expected } = await make(world);
-      const { events, body: answer, requestId } = await world.told(route, body);
+      const { body, expected } = await make(setup);
+      const { events, body: answer, requestId } = await setup.told(route, body);
       const facts = events.map(({ action, target, before, after }) => [action, target, before, after]);
       expect(facts).toEqual(expected(answer) as unknown as typeof facts);
-      const { clock } = world.service;
+      const { clock } = setup.service;
       for (const { actor, origin, requestId: by, time } of events) {
         expect([actor, origin, by, time]).toEqual([actorId, ORIGIN, requestId ?? '', clock.nowMs()]);
       }
@@ -42,7 +42,7 @@ describe('every management route that changes something', () => {
   );
 
   test('no secret and no digest stands in any event', () => {
-    const { service, secrets } = world;
+    const { service, secrets } = setup;
     expect(secrets.length).toBeGreaterThan(20);
     const rows = JSON.stringify(tablesOf(service)['events']);
     const { digestSecret } = service.engine.system;
@@ -52,8 +52,8 @@ describe('every management route that changes something', () => {
 });
 
 test('a call that is refused, and one that only reads, tell nothing', async () => {
-  const apiId = await world.api();
-  const before = await world.newestId();
+  const apiId = await setup.api();
+  const before = await setup.newestId();
   for (const [path, body] of [
     ['/v1/apis.createApi', { name: 'a' }],
     ['/v1/keys.deleteKey', { keyId: 'key_none' }],
@@ -61,15 +61,15 @@ test('a call that is refused, and one that only reads, tell nothing', async () =
     ['/v1/apis.listApis', {}],
     ['/v1/rootKeys.listRootKeys', {}],
   ] as const) {
-    await world.service.call(path, body);
+    await setup.service.call(path, body);
   }
-  expect(await world.newestId()).toBe(before);
+  expect(await setup.newestId()).toBe(before);
 });
 
 test('what the service does of itself is told as done by system, without an address', async () => {
-  const { service } = world;
+  const { service } = setup;
   const { rootKey } = await service.engine.rootKeys.create({ name: 'x', rights: ['*'], expiresAtMs: null });
-  expect(await world.events({ target: rootKey.id })).toEqual([
+  expect(await setup.events({ target: rootKey.id })).toEqual([
     {
       id: expect.stringMatching(/^\d+$/),
       time: service.clock.nowMs(),

@@ -20,7 +20,7 @@ export type Body = any;
 export const ORIGIN = '198.51.100.9';
 
 /** A service whose audit log is looked at after every call. */
-export class AuditWorld {
+export class AuditSetup {
   readonly service: TestService;
   /** Every secret that was made or sent. */
   readonly secrets: string[];
@@ -31,8 +31,8 @@ export class AuditWorld {
     this.secrets = [service.rootKey];
   }
 
-  static async start(): Promise<AuditWorld> {
-    return new AuditWorld(await TestService.start());
+  static async start(): Promise<AuditSetup> {
+    return new AuditSetup(await TestService.start());
   }
 
   async events(filter: object = {}): Promise<Event[]> {

@@ -40,7 +40,7 @@ const FIELDS: readonly FieldCase[] = [
     'refillDay with daily',
     { remaining: 1, refill: { ...daily, refillDay: 1 } },
     'refill.refillDay',
-    'refill.refillDay goes with interval "monthly" only',
+    'refill.refillDay is allowed only with interval "monthly"',
   ],
   ...['Mars/Olympus', 'europe/berlin', 'GMT+1', '+01:00', 'UTC ', "UTC'; DROP TABLE keys"].map((timezone) => {
     const message = `refill.timezone must be an IANA time zone such as "Europe/Berlin", got ${JSON.stringify(timezone)}`;
@@ -51,7 +51,7 @@ const FIELDS: readonly FieldCase[] = [
     'max without mode add',
     { remaining: 1, refill: { ...daily, max: 5 } },
     'refill.max',
-    'refill.max goes with mode "add" only',
+    'refill.max is allowed only with mode "add"',
   ],
   ['a ratelimit without a limit', { ratelimit: { duration: 1000 } }, 'ratelimit.limit', 'ratelimit.limit is missing'],
   [
@@ -64,7 +64,7 @@ const FIELDS: readonly FieldCase[] = [
     'a limit named default among the others',
     { ratelimits: [{ name: 'default', limit: 1, duration: 1000 }] },
     'ratelimits[0].name',
-    'the limit "default" is given as ratelimit',
+    'send the limit "default" as ratelimit, not in ratelimits',
   ],
   [
     'a limit given twice',
@@ -111,7 +111,7 @@ describe('createKey refuses', () => {
     ['in seconds', Math.floor(NOW / 1000) + 3600],
     ['at 0', 0],
   ])('an expiry %s', async (_name, expires) => {
-    const message = 'expires lies in the past; it is a unix time in milliseconds';
+    const message = 'expires is in the past; it must be a unix time in milliseconds';
     expect((await refused('/v1/keys.createKey', { apiId, expires })).issues).toEqual([{ path: 'expires', message }]);
   });
 
@@ -134,7 +134,7 @@ describe('createKey refuses', () => {
   test('a recoverable key: secrets are not kept', async () => {
     expect(await refused('/v1/keys.createKey', { apiId, recoverable: true }, 412)).toMatchObject({
       code: 'PRECONDITION_FAILED',
-      message: 'Secrets are not kept, so a key cannot be made recoverable.',
+      message: 'Secrets are not stored, so a key cannot be made recoverable.',
     });
   });
 });

@@ -107,20 +107,20 @@ describe.each(ENDPOINTS.map((endpoint) => [endpoint.path, endpoint] as const))('
   });
 
   test.each([
-    ['empty', '', 'The body is empty; a JSON object is needed.'],
-    ['only blanks', ' \n', 'The body is empty; a JSON object is needed.'],
+    ['empty', '', 'The body is empty. Send a JSON object.'],
+    ['only blanks', ' \n', 'The body is empty. Send a JSON object.'],
     ['cut off', '{"name":', 'The body is not valid JSON.'],
     ['with a comma too many', '{"name":"x",}', 'The body is not valid JSON.'],
     ['with single quotes', "{'name':'x'}", 'The body is not valid JSON.'],
     ['with NaN', '{"name":NaN}', 'The body is not valid JSON.'],
     ['two values', '{} {}', 'The body is not valid JSON.'],
     ['an unfinished string', '{"name":"', 'The body is not valid JSON.'],
-    ['a member that stands twice', '{"name":"a","name":"b"}', 'The member "name" stands twice in one object.'],
-    ['twice in two spellings', '{"name":"a","n\\u0061me":"b"}', 'The member "name" stands twice in one object.'],
-    ['twice deep inside', '{"meta":{"a":[{"b":1,"b":1}]}}', 'The member "b" stands twice in one object.'],
-    ['33 levels of objects', `${'{"a":'.repeat(33)}1${'}'.repeat(33)}`, 'The body nests deeper than 32 levels.'],
-    ['33 levels of lists', `{"a":${'['.repeat(32)}${']'.repeat(32)}}`, 'The body nests deeper than 32 levels.'],
-    ['6,000 open brackets', '['.repeat(6000), 'The body nests deeper than 32 levels.'],
+    ['a member that stands twice', '{"name":"a","name":"b"}', 'The member "name" appears twice in one object.'],
+    ['twice in two spellings', '{"name":"a","n\\u0061me":"b"}', 'The member "name" appears twice in one object.'],
+    ['twice deep inside', '{"meta":{"a":[{"b":1,"b":1}]}}', 'The member "b" appears twice in one object.'],
+    ['33 levels of objects', `${'{"a":'.repeat(33)}1${'}'.repeat(33)}`, 'The body is nested more than 32 levels deep.'],
+    ['33 levels of lists', `{"a":${'['.repeat(32)}${']'.repeat(32)}}`, 'The body is nested more than 32 levels deep.'],
+    ['6,000 open brackets', '['.repeat(6000), 'The body is nested more than 32 levels deep.'],
   ])('a body %s is refused in words', async (_name, raw, message) => {
     expect((await refused(path, raw)).message).toBe(message);
   });

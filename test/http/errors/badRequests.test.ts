@@ -70,7 +70,7 @@ describe.each(ENDPOINTS.map(({ path }) => [path] as const))('%s', (path) => {
       'PAYLOAD_TOO_LARGE',
       'close',
     ]);
-    expect(over.body.error.message).toBe(`The body may have at most ${maxBytes} bytes here.`);
+    expect(over.body.error.message).toBe(`The body is too large. This route accepts at most ${maxBytes} bytes.`);
     expect((await send(body(maxBytes))).status).toBe(400);
     expect(storedIn(service.folder)).toEqual(before);
   });
@@ -107,17 +107,17 @@ describe('methods', () => {
 
 describe('routes', () => {
   test.each([
-    ['/v1/keys.createKeys', '; did you mean /v1/keys.createKey?'],
-    ['/v1/keys.verifykey', '; did you mean /v1/keys.verifyKey?'],
-    ['/v1/apis.getAPI', '; did you mean /v1/apis.getApi?'],
-    ['/v1/something.else', '; /docs lists them all.'],
-    [`/${'x'.repeat(5000)}`, '; /docs lists them all.'],
-    ['/v1/keys.createKey/', '; did you mean /v1/keys.createKey?'],
-    ['/v1/%6beys.createKeys', '; /docs lists them all.'],
+    ['/v1/keys.createKeys', ' Did you mean /v1/keys.createKey?'],
+    ['/v1/keys.verifykey', ' Did you mean /v1/keys.verifyKey?'],
+    ['/v1/apis.getAPI', ' Did you mean /v1/apis.getApi?'],
+    ['/v1/something.else', ' /docs lists all routes.'],
+    [`/${'x'.repeat(5000)}`, ' /docs lists all routes.'],
+    ['/v1/keys.createKey/', ' Did you mean /v1/keys.createKey?'],
+    ['/v1/%6beys.createKeys', ' /docs lists all routes.'],
   ])('%.40s does not exist', async (path, hint) => {
     const answer = await service.call(path, {});
     expect([answer.status, answer.body.error.code]).toEqual([404, 'NOT_FOUND']);
-    expect(answer.body.error.message).toBe(`There is no such route${hint}`);
+    expect(answer.body.error.message).toBe(`Unknown route.${hint}`);
   });
 
   test.each([['/'], ['//'], ['////']])('a base URL that ends in %p finds every route', async (slashes) => {

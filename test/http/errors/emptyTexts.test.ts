@@ -98,9 +98,7 @@ describe.each(['apis.createApi', 'apis.updateApi'])('%s', (method) => {
   ])('a name of %s is refused', async (_what, name) => {
     const fields = method === 'apis.createApi' ? { name } : { apiId, name };
     const answer = await refusedBy(service, `/v1/${method}`, fields);
-    expect(answer.issues).toEqual([
-      { path: 'name', message: `name must have something to read in it, got ${JSON.stringify(name)}` },
-    ]);
+    expect(answer.issues).toEqual([{ path: 'name', message: `name must not be blank, got ${JSON.stringify(name)}` }]);
   });
 
   test('a name with something to read among blanks is kept as it is', async () => {

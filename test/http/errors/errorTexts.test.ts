@@ -21,12 +21,12 @@ const TESTS = readdirSync(HTTP_TESTS, { recursive: true, encoding: 'utf8' })
 /** No test can bring these about; each with its reason. */
 const OUT_OF_REACH = [
   'The limit ${} is given twice.', // The wire layer has refused it before, as an issue with its path.
-  'Another program holds the database; nothing was spent or changed.', // Comes after 5 s of waiting for a lock.
+  'Another program has locked the database; nothing was spent or changed.', // Comes after 5 s of waiting for a lock.
   'The listing could not be read (${}).', // Only when the thread that lists has failed.
   'At most ${} ${} can be named at once.', // The wire layer has refused as long a list before.
-  'The namespace could not be made; nothing was done.', // Only when others make and remove it at the same time.
-  'Too many namespaces are being looked up.', // A lookup here ends before the next one can come.
-  'This node has no memory left for more requests at a time.', // Connections have to hold 128 MiB; test/http/front/connection.test.ts.
+  'The namespace could not be created; nothing was counted. Try again.', // Only when others make and remove it at the same time.
+  'Too many namespaces are being looked up in the database. Try again.', // A lookup here ends before the next one can come.
+  'This node has no memory left for another request. Try again later.', // Connections have to hold 128 MiB; test/http/front/connection.test.ts.
   'The database has failed.', // Only for what waited in the queue while a commit failed.
 ];
 

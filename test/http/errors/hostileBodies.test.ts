@@ -47,7 +47,10 @@ describe('a body that is wrong in 63,300 places', () => {
     const raw = JSON.stringify({ keys: manyFields(60, (fields) => ({ key: 'k', ...fields })) });
     expect(raw.length).toBeGreaterThan(4_000_000);
     const answer = await service.call('/v1/keys.verifyKeys', undefined, { raw, rootKey: null });
-    expect([answer.status, answer.body.error.message]).toEqual([413, 'The body may have at most 819200 bytes here.']);
+    expect([answer.status, answer.body.error.message]).toEqual([
+      413,
+      'The body is too large. This route accepts at most 819200 bytes.',
+    ]);
   });
 
   test('keys.verifyKeys: the first 20 are told', async () => {
@@ -147,9 +150,7 @@ describe('what is told in words is looked for no further', () => {
 
   test('than the 20th problem of imported keys', () => {
     const { list, read } = counted(Array.from({ length: 100 }, () => ({ apiId: 'a' })));
-    expect(() => toImportedKeys({} as Engine, list, 'keys')).toThrow(
-      'keys[19]: exactly one of plaintext and hash is needed',
-    );
+    expect(() => toImportedKeys({} as Engine, list, 'keys')).toThrow('keys[19]: give either plaintext or hash');
     // The 21st is taken from the list, but not looked into.
     expect(read()).toBe(21);
   });
@@ -160,7 +161,7 @@ describe('what is told in words is looked for no further', () => {
     const error: unknown = await making.catch((reason: unknown) => reason);
     expect(error).toMatchObject({
       message: expect.stringContaining(
-        'permissions[19]: "api.*.creat_key" is no right; did you mean "api.*.create_key"?',
+        'permissions[19]: unknown right "api.*.creat_key"; did you mean "api.*.create_key"?',
       ),
     });
     expect(read()).toBe(21);

@@ -58,7 +58,7 @@ describe('a permission query of another form is told which forms there are', () 
 
 describe('half characters and NUL are named where they are the reason, and only there', () => {
   test.each([['a\0b'], ['\ud800'], ['a\udc00']])('%j', async (name) => {
-    const message = (text: string) => `name must not hold NUL or half characters, got ${JSON.stringify(text)}`;
+    const message = (text: string) => `name must not contain NUL or lone surrogates, got ${JSON.stringify(text)}`;
     expect(await messageOf('keys.createKey', { apiId: records.apiId, name })).toBe(message(name));
     expect(await messageOf('keys.updateKey', { keyId: records.keyId, name })).toBe(message(name));
     expect(await messageOf('apis.createApi', { name: `abc${name}` })).toBe(message(`abc${name}`));
@@ -118,6 +118,6 @@ test('every call that a quota can refuse has a 412 in /openapi.json', async () =
   for (const method of methods) {
     const { responses } = body.paths[`/v1/${method}`].post;
     expect([method, Object.keys(responses)]).toEqual([method, expect.arrayContaining(['412'])]);
-    expect(responses['412'].description).toContain('a quota of this installation is reached');
+    expect(responses['412'].description).toContain('a maximum or quota is reached');
   }
 });

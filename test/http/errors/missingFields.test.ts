@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { ROUTES } from '../../../src/http/routes/routeTable.ts';
 import { TestService } from '../../support/service.ts';
 import { storedIn } from './stored.ts';
-import { ABSENT, deleteThings, makeRecords, realRequest, spellings, type Records, thingsNamedBy } from './records.ts';
+import { ABSENT, deleteRecords, makeRecords, realRequest, spellings, type Records, recordsNamedBy } from './records.ts';
 
 /** Requests that name what is not there, or not any more: made from the route table, one wrong name at a time. */
 
@@ -14,7 +14,7 @@ let gone: Records;
 beforeAll(async () => {
   service = await TestService.start();
   [records, gone] = [await makeRecords(service), await makeRecords(service)];
-  await deleteThings(service, gone);
+  await deleteRecords(service, gone);
 });
 
 afterAll(async () => {
@@ -39,7 +39,7 @@ const LASTING: readonly (keyof Records)[] = ['namespaceId', 'namespaceName', 'ro
 
 const CASES = ROUTES.flatMap((route) =>
   spellings(route).flatMap((spelt) =>
-    thingsNamedBy(spelt)
+    recordsNamedBy(spelt)
       .filter((name) => !MADE[route.path]?.includes(name))
       .map((name) => [`${route.path} ${JSON.stringify(spelt.example.request)}`, name, { ...route, ...spelt }] as const),
   ),

@@ -75,7 +75,7 @@ export async function makeRecords(service: TestService, suffix = `${++made}`): P
 }
 
 /** Deletes everything that can be deleted of what was made. */
-export async function deleteThings(service: TestService, records: Records): Promise<void> {
+export async function deleteRecords(service: TestService, records: Records): Promise<void> {
   const { apiId, identityId, permissionId, roleId, namespaceName, identifier } = records;
   await service.ok('/v1/apis.deleteApi', { apiId });
   await service.ok('/v1/identities.deleteIdentity', { identityId });
@@ -124,8 +124,8 @@ export function realRequest({ path, example }: Shown, records: Records): any {
     const last = name.split('.').at(-1) ?? '';
     if (makes && NEW.includes(last)) return last === 'value' ? Bun.SHA256.hash(suffix, 'base64') : `${value}-${suffix}`;
     if (method === 'restoreKey' && last === 'keyId') return records.deletedKeyId;
-    const thing = NAMES[field] ?? NAMES[last];
-    return thing === undefined ? value : records[thing];
+    const record = NAMES[field] ?? NAMES[last];
+    return record === undefined ? value : records[record];
   });
 }
 
@@ -162,7 +162,7 @@ function respelt(value: object, schema: Node): object[] {
 }
 
 /** The records that the request of a route names. */
-export function thingsNamedBy(route: Shown): (keyof Records)[] {
+export function recordsNamedBy(route: Shown): (keyof Records)[] {
   const marked = Object.fromEntries(Object.keys(ABSENT).map((name) => [name, `<${name}>`])) as unknown as Records;
   const text = JSON.stringify(realRequest(route, marked));
   return (Object.keys(ABSENT) as (keyof Records)[]).filter((name) => text.includes(`<${name}>`));

@@ -55,15 +55,15 @@ describe('a meta past a bound is refused and nothing is stored', () => {
   const members = (count: number): string => `{${Array.from({ length: count }, (_, i) => `"m${i}":1`).join(',')}}`;
 
   test.each([
-    ['16 KiB and one byte', bytes(16_385), 'meta must be at most 16384 bytes of JSON, not 16385'],
-    ['257 members', members(257), 'meta must have at most 256 members, not 257'],
-    ['257 members in all', `{"a":${members(256)}}`, 'meta must have at most 256 members, not 257'],
-    ['257 entries of a list', `{"a":[${'1,'.repeat(255)}1]}`, 'meta must have at most 256 members, not 257'],
-    ['1e400', '{"a":1e400}', 'meta holds a number that cannot be kept exactly; send it as a string'],
-    ['-1e400', '{"a":[-1e400]}', 'meta holds a number that cannot be kept exactly; send it as a string'],
-    ['2^53+1', '{"a":9007199254740993}', 'meta holds a number that cannot be kept exactly; send it as a string'],
-    ['a lone surrogate', '{"a":"\\ud800"}', 'meta holds text with half characters (lone surrogates)'],
-    ['a lone surrogate in a name', '{"\\udc00":1}', 'meta holds text with half characters (lone surrogates)'],
+    ['16 KiB and one byte', bytes(16_385), 'meta must be at most 16384 bytes of JSON, got 16385'],
+    ['257 members', members(257), 'meta must have at most 256 members, got 257'],
+    ['257 members in all', `{"a":${members(256)}}`, 'meta must have at most 256 members, got 257'],
+    ['257 entries of a list', `{"a":[${'1,'.repeat(255)}1]}`, 'meta must have at most 256 members, got 257'],
+    ['1e400', '{"a":1e400}', 'meta contains a number that cannot be stored exactly; send it as a string'],
+    ['-1e400', '{"a":[-1e400]}', 'meta contains a number that cannot be stored exactly; send it as a string'],
+    ['2^53+1', '{"a":9007199254740993}', 'meta contains a number that cannot be stored exactly; send it as a string'],
+    ['a lone surrogate', '{"a":"\\ud800"}', 'meta contains text that is not valid Unicode (a lone surrogate)'],
+    ['a lone surrogate in a name', '{"\\udc00":1}', 'meta contains text that is not valid Unicode (a lone surrogate)'],
   ])('%s', async (_name, meta, message) => {
     const before = storedIn(service.folder);
     const answer = await service.call('/v1/keys.createKey', undefined, { raw: `{"apiId":"${apiId}","meta":${meta}}` });

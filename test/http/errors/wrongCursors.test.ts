@@ -39,7 +39,7 @@ describe.each(LISTINGS)('%s', (method, items, prefix, fields) => {
     ];
     for (const cursor of wrong) {
       const { status, issues } = await refusedBy(service, `/v1/${method}`, { ...fields(), cursor });
-      const message = `cursor must be one that a page before has ended with, got ${JSON.stringify(cursor)}`;
+      const message = `cursor must be the cursor of an earlier page, got ${JSON.stringify(cursor)}`;
       expect([cursor, status, issues]).toEqual([cursor, 400, [{ path: 'cursor', message }]]);
     }
   });
@@ -63,7 +63,7 @@ describe('audit.listEvents', () => {
       { start: 6, end: 5, cursor: 'zzz' },
       [
         { path: 'end', message },
-        { path: 'cursor', message: 'cursor must be one that a page before has ended with' },
+        { path: 'cursor', message: 'cursor must be the cursor of an earlier page, got "zzz"' },
       ],
     ],
   ])('%j is a 400', async (query, issues) => {

@@ -57,7 +57,7 @@ describe('requests that come together', () => {
     answering.send(GET.repeat(1000));
     await answering.settle();
     answering.connection.closed();
-    answering.socket.room = 0;
+    answering.socket.writable = 0;
     answering.waiting[0]?.(new Response('x'));
     await answering.pass();
     expect([answering.asked.length, answering.connection.isInFlight]).toEqual([1, false]);
@@ -66,11 +66,11 @@ describe('requests that come together', () => {
 
   test('a client that does not take a large answer gets no other one made', async () => {
     const setup = new ConnectionSetup(() => new Response('x'.repeat(100_000)));
-    setup.socket.room = 250_000;
+    setup.socket.writable = 250_000;
     setup.send(GET.repeat(50));
     await setup.settle();
     expect(setup.asked.length).toBe(3);
-    setup.socket.room = 60_000;
+    setup.socket.writable = 60_000;
     setup.connection.drain();
     await setup.settle();
     expect(setup.asked.length).toBe(4);
@@ -85,7 +85,7 @@ describe('requests that come together', () => {
       { length: 4 },
       () => new ConnectionSetup(() => new Response('x'.repeat(100_000)), 0, memory),
     );
-    for (const { socket } of clients) socket.room = 10;
+    for (const { socket } of clients) socket.writable = 10;
     for (const client of clients) {
       client.send(GET.repeat(2));
       await client.settle();
@@ -100,10 +100,10 @@ describe('requests that come together', () => {
     expect(memory.left).toBe(budgetBytes - 2 * answerBytes);
     // One takes a part, and then all; the other one closes.
     const [first, second] = clients as [ConnectionSetup, ConnectionSetup];
-    first.socket.room = 50_000;
+    first.socket.writable = 50_000;
     first.connection.drain();
     expect(memory.left).toBe(budgetBytes - 2 * answerBytes);
-    first.socket.room = Infinity;
+    first.socket.writable = Infinity;
     first.connection.drain();
     await first.settle();
     expect([first.asked.length, first.socket.written.length]).toEqual([2, 2 * answerBytes]);
@@ -161,11 +161,11 @@ describe('long bodies', () => {
 
   test('that are waited for with a word: nothing is answered before the word is out', async () => {
     const setup = new ConnectionSetup(() => new Response('x'));
-    setup.socket.room = 10;
+    setup.socket.writable = 10;
     setup.send(`${head(2).replace('Host', 'Expect: 100-continue\r\nHost')}{}`);
     await setup.settle();
     expect([setup.asked, setup.socket.written]).toEqual([[], 'HTTP/1.1 1']);
-    setup.socket.room = Infinity;
+    setup.socket.writable = Infinity;
     setup.connection.drain();
     await setup.settle();
     expect(setup.asked).toEqual(['/any']);

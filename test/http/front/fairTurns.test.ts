@@ -17,7 +17,7 @@ class Loop {
     let left = count;
     const goOn = (): void => {
       for (let isFree = true; left > 0; isFree = false) {
-        if (!isFree && !this.turns.mayGoOn()) return this.turns.later({ goOn });
+        if (!isFree && !this.turns.mayGoOn()) return this.turns.waitForTurn({ goOn });
         left--;
         this.done.push(name);
         this.nowMs += milliseconds;

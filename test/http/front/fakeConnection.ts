@@ -11,12 +11,12 @@ export class FakeSocket implements Socket {
   readonly remoteAddress = '127.0.0.1';
   readonly did: string[] = [];
   written = '';
-  room = Infinity;
+  writable = Infinity;
 
   write(bytes: string | Uint8Array): number {
     const text = Buffer.from(bytes as string).toString('latin1');
-    const taken = text.slice(0, Math.min(text.length, this.room));
-    this.room -= taken.length;
+    const taken = text.slice(0, Math.min(text.length, this.writable));
+    this.writable -= taken.length;
     this.written += taken;
     return taken.length;
   }

@@ -264,7 +264,7 @@ describe('more connections than there may be', () => {
     expect(smallServer.connections()).toBe(3);
     const heard = await exchange(smallServer.port);
     expect([heard.status, heard.headers['connection'], heard.headers['retry-after']]).toEqual([503, 'close', '1']);
-    const error = { code: 'UNAVAILABLE', message: 'This node has as many connections as it may.' };
+    const error = { code: 'UNAVAILABLE', message: 'This node has reached its limit of connections. Try again later.' };
     expect(JSON.parse(heard.body)).toMatchObject({ error });
     open[0]?.[Symbol.dispose]();
     while (smallServer.connections() === 3) await seen(1);

@@ -81,29 +81,29 @@ describe('what is buffer', () => {
 });
 
 test('while much waits for an answer nothing more is taken, until there is room again', () => {
-  const said: string[] = [];
+  const calls: string[] = [];
   const received = new ReceivedBytes(
-    { pause: () => said.push('pause'), resume: () => said.push('resume') },
+    { pause: () => calls.push('pause'), resume: () => calls.push('resume') },
     new MemoryBudget(),
   );
   received.add(Buffer.alloc(OWN_BYTES));
   received.holdBack();
-  expect(said).toEqual([]);
+  expect(calls).toEqual([]);
   received.add(Buffer.alloc(2));
   received.holdBack();
   received.holdBack();
-  expect(said).toEqual(['pause']);
+  expect(calls).toEqual(['pause']);
   // Part of it was read, and much is left.
   received.consume(1);
   received.holdBack();
-  expect(said).toEqual(['pause']);
+  expect(calls).toEqual(['pause']);
   received.consume(1);
   received.holdBack();
-  expect(said).toEqual(['pause', 'resume']);
+  expect(calls).toEqual(['pause', 'resume']);
   received.add(Buffer.alloc(1));
   received.holdBack();
   // Its request is there only in part: more has to come.
   received.takeMore();
   received.takeMore();
-  expect(said).toEqual(['pause', 'resume', 'pause', 'resume']);
+  expect(calls).toEqual(['pause', 'resume', 'pause', 'resume']);
 });

@@ -224,7 +224,7 @@ test('with the runtime, requests that are answered at a time are bounded as conn
   while (served.server.connections() === 0) await Bun.sleep(1);
   const heard = await exchange(served.server.port, LIVENESS);
   expect([heard.status, heard.headers['connection'], heard.headers['retry-after']]).toEqual([503, 'close', '1']);
-  const message = 'This node answers as many requests as it may have connections.';
+  const message = 'This node has reached its limit of requests at one time. Try again later.';
   expect(JSON.parse(heard.body)).toMatchObject({ error: { code: 'UNAVAILABLE', message } });
   expect(served.server.refusals()).toBe(1);
   first.write('{}');

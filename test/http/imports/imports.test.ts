@@ -218,8 +218,8 @@ describe('migrations.createKeys refuses and stores nothing', () => {
     ]);
     expect([answer.status, answer.code]).toEqual([409, 'CONFLICT']);
     expect(answer.issues).toEqual([
-      { path: '[1]', message: 'This key stands earlier in the list.' },
-      { path: '[3]', message: 'This key stands earlier in the list.' },
+      { path: '[1]', message: 'This key appears earlier in the list.' },
+      { path: '[3]', message: 'This key appears earlier in the list.' },
     ]);
   });
 
@@ -227,7 +227,7 @@ describe('migrations.createKeys refuses and stores nothing', () => {
     const plaintext = newSecret();
     const { message, issues } = await refused(Array.from({ length: 100 }, () => ({ apiId, plaintext })));
     expect(issues.length).toBe(99);
-    expect(message).toStartWith('[1]: This key stands earlier in the list. [2]: ');
+    expect(message).toStartWith('[1]: This key appears earlier in the list. [2]: ');
     expect(message).toEndWith(' And 89 more.');
   });
 
@@ -298,8 +298,8 @@ describe('migrations.createKeys refuses and stores nothing', () => {
   const HASH = { value: sha256('anything'), variant: 'sha256_base64' };
 
   test.each<[string, object, string, string]>([
-    ['neither plaintext nor hash', {}, '[1]', '[1]: exactly one of plaintext and hash is needed'],
-    ['both', { plaintext: SECRET, hash: HASH }, '[1]', '[1]: exactly one of plaintext and hash is needed'],
+    ['neither plaintext nor hash', {}, '[1]', '[1]: give either plaintext or hash'],
+    ['both', { plaintext: SECRET, hash: HASH }, '[1]', '[1]: give either plaintext or hash'],
     ['a plaintext that is empty', { plaintext: '' }, '[1].plaintext', '[1].plaintext must be 16 to 512 characters of'],
     ['one of 15 characters', { plaintext: 'a'.repeat(15) }, '[1].plaintext', '[1].plaintext must be 16 to 512'],
     ['one that is too long', { plaintext: 'a'.repeat(513) }, '[1].plaintext', '[1].plaintext must be 16 to 512'],
@@ -316,9 +316,19 @@ describe('migrations.createKeys refuses and stores nothing', () => {
     ['without padding', { hash: { ...HASH, value: 'A'.repeat(43) } }, '[1].hash.value', '[1]: hash.value must be the'],
     ['base64url', { hash: { ...HASH, value: `-${'A'.repeat(42)}=` } }, '[1].hash.value', '[1]: hash.value must be'],
     ['bits too many', { hash: { ...HASH, value: `${'A'.repeat(42)}B=` } }, '[1].hash.value', '[1]: hash.value must'],
-    ['a start that is the key', { plaintext: HALF + HALF, start: HALF + HALF }, '[1].start', '[1]: start shows too'],
-    ['more than half of it', { plaintext: HALF + HALF, start: `${HALF}a` }, '[1].start', '[1]: start shows too much'],
-    ['the key of a hash', { hash: HASH, start: 'anything' }, '[1].start', '[1]: start shows too much of the key'],
+    ['a start that is the key', { plaintext: HALF + HALF, start: HALF + HALF }, '[1].start', '[1]: start contains too'],
+    [
+      'more than half of it',
+      { plaintext: HALF + HALF, start: `${HALF}a` },
+      '[1].start',
+      '[1]: start contains too much',
+    ],
+    [
+      'the key of a hash',
+      { hash: HASH, start: 'anything' },
+      '[1].start',
+      '[1]: start contains too much of the key; send fewer characters',
+    ],
     [
       'remaining below 0',
       { plaintext: SECRET, remaining: -1 },
@@ -330,7 +340,7 @@ describe('migrations.createKeys refuses and stores nothing', () => {
       'a day of a daily refill',
       { plaintext: SECRET, remaining: 1, refill: { interval: 'daily', amount: 1, refillDay: 2 } },
       '[1].refill.refillDay',
-      '[1]: refill.refillDay goes with interval "monthly" only',
+      '[1]: refill.refillDay is allowed only with interval "monthly"',
     ],
     [
       'half a limit',

@@ -103,7 +103,7 @@ describe('migrations.enqueueKeys', () => {
       failed: 3,
       errors: [
         { index: 1, message: 'There is no role "no.such.role".' },
-        { index: 2, message: 'This key stands earlier in the list.' },
+        { index: 2, message: 'This key appears earlier in the list.' },
         { index: 4, message: 'There is no permission "no.such.permission".' },
       ],
     });
@@ -157,7 +157,10 @@ describe('migrations.enqueueKeys', () => {
       queued: 3,
       done: 1,
       failed: 2,
-      errors: [0, 1].map((index) => ({ index, message: 'What was stored cannot be read.' })),
+      errors: [0, 1].map((index) => ({
+        index,
+        message: 'The stored import of this key cannot be read; enqueue the key again.',
+      })),
     });
   });
 
@@ -166,7 +169,7 @@ describe('migrations.enqueueKeys', () => {
     await service.createKey({ apiId });
     await enqueue(secretsOf(4).map(plain));
     await workOff();
-    const message = 'This installation may hold 3 keys (KEYSTILE_MAX_KEYS); there is no room for 1 more.';
+    const message = 'This installation is limited to 3 keys (KEYSTILE_MAX_KEYS); 1 more would exceed the quota.';
     expect(await progress()).toMatchObject({
       done: 2,
       failed: 2,
@@ -230,7 +233,7 @@ describe('migrations.enqueueKeys refuses and stores nothing', () => {
     expect(await refused({})).toMatchObject({
       status: 429,
       code: 'RATE_LIMITED',
-      message: '1000000 keys of this migration wait already; send more when some of them are done.',
+      message: '1000000 keys of this migration are waiting already; send more when some of them are done.',
     });
     db.run('UPDATE imports SET done = 1');
     db.close();
@@ -264,7 +267,7 @@ describe('migrations.enqueueKeys refuses and stores nothing', () => {
     expect([answer.status, answer.issues]).toEqual([
       400,
       [
-        { path: 'keys[1]', message: 'keys[1]: exactly one of plaintext and hash is needed' },
+        { path: 'keys[1]', message: 'keys[1]: give either plaintext or hash' },
         { path: 'keys[2].ratelimit.duration', message: 'keys[2]: ratelimit.duration is missing' },
       ],
     ]);

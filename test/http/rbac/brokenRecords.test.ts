@@ -128,7 +128,7 @@ describe('a role that cannot be read', () => {
     expect(await refusedBy(service, '/v1/permissions.createRole', { name: 'broken' })).toEqual({
       status: 409,
       code: 'CONFLICT',
-      message: 'There is a role with the name "broken" already.',
+      message: 'A role with the name "broken" exists already.',
     });
   });
 

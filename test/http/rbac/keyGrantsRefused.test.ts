@@ -34,7 +34,7 @@ describe.each(KINDS)('$field of keys: refused, with nothing changed', (kind) => 
   test.each(['add', 'set', 'remove'] as const)('%s of what does not exist', async (how) => {
     await make('a');
     const { keyId } = await service.createKey({ [field]: ['a'] });
-    const hint = how === 'remove' ? '' : ' Give create: true with its name to make it.';
+    const hint = how === 'remove' ? '' : ' Send create: true with its name to create it.';
     const ask = async (references: object[]) => {
       const { status, message } = await refusedBy(service, pathTo(how), { keyId, [field]: references });
       return [status, message];

@@ -51,7 +51,7 @@ describe('createPermission', () => {
     expect(await refusedBy(service, '/v1/permissions.createPermission', fields)).toEqual({
       status: 409,
       code: 'CONFLICT',
-      message: `There is a permission with the name or slug "${taken}" already.`,
+      message: `A permission with the name or slug "${taken}" exists already.`,
     });
   });
 
@@ -85,7 +85,7 @@ describe('createPermission', () => {
       'name',
       `name must be a string of 1 to 512 ${TEXT} ${cut('n')}`,
     ],
-    ['a name with NUL', { name: 'a\0' }, 'name', 'name must not hold NUL or half characters, got "a\\u0000"'],
+    ['a name with NUL', { name: 'a\0' }, 'name', 'name must not contain NUL or lone surrogates, got "a\\u0000"'],
     ['a name that is a number', { name: 1 }, 'name', `name must be a string of 1 to 512 ${TEXT} 1`],
     ['an empty slug', { name: 'a', slug: '' }, 'slug', `slug must be a string of 1 to 512 ${TEXT} ""`],
     [

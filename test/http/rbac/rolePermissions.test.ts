@@ -95,17 +95,17 @@ describe('setRolePermissions', () => {
   });
 
   test.each([
-    ['no role', { permissions: [] }, [{ path: 'roleId', message: 'roleId or name of the role is missing' }]],
+    ['no role', { permissions: [] }, [{ path: 'roleId', message: 'give roleId or the name of the role' }]],
     [
       'a role twice',
       { roleId: ABSENT, name: 'a', permissions: [] },
-      [{ path: 'name', message: 'the role is given by roleId or by name, not by both' }],
+      [{ path: 'name', message: 'give either roleId or name, not both' }],
     ],
     [
       'a reference without id and name, and no role',
       { permissions: [{ name: 'a' }, {}] },
       [
-        { path: 'roleId', message: 'roleId or name of the role is missing' },
+        { path: 'roleId', message: 'give roleId or the name of the role' },
         { path: 'permissions[1]', message: 'permissions[1] needs an id or a name' },
       ],
     ],
@@ -137,7 +137,7 @@ describe('setRolePermissions', () => {
     expect(await messageOf({ name: 'nobody', permissions })).toEqual([404, 'There is no role "nobody".']);
     expect(await messageOf({ roleId, permissions: [...permissions, { name: 'b' }] })).toEqual([
       404,
-      'There is no permission "b". Give create: true with its name to make it.',
+      'There is no permission "b". Send create: true with its name to create it.',
     ]);
     // An id is never made, whatever stands beside it.
     expect(await messageOf({ roleId, permissions: [{ id: 'perm_none', name: 'b', create: true }] })).toEqual([

@@ -53,7 +53,7 @@ describe('createRole', () => {
     expect(await refusedBy(service, '/v1/permissions.createRole', { name: 'editor' })).toEqual({
       status: 409,
       code: 'CONFLICT',
-      message: 'There is a role with the name "editor" already.',
+      message: 'A role with the name "editor" exists already.',
     });
   });
 

@@ -43,12 +43,12 @@ describe.each(READERS)('%s', (_name, read) => {
   test('32 levels are read, 33 are refused, in objects, lists and both', () => {
     const nested = (open: string, close: string, levels: number) => open.repeat(levels) + close.repeat(levels);
     expect(read(nested('[', ']', 32))).toBeArray();
-    expect(problemOf(nested('[', ']', 33))).toBe('The body nests deeper than 32 levels.');
+    expect(problemOf(nested('[', ']', 33))).toBe('The body is nested more than 32 levels deep.');
     const object = (levels: number) => `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`;
     expect(read(object(32))).toBeObject();
-    expect(problemOf(object(33))).toBe('The body nests deeper than 32 levels.');
-    expect(problemOf(`${'[{"a":'.repeat(17)}1${'}]'.repeat(17)}`)).toBe('The body nests deeper than 32 levels.');
-    expect(problemOf('['.repeat(1_000_000))).toBe('The body nests deeper than 32 levels.');
+    expect(problemOf(object(33))).toBe('The body is nested more than 32 levels deep.');
+    expect(problemOf(`${'[{"a":'.repeat(17)}1${'}]'.repeat(17)}`)).toBe('The body is nested more than 32 levels deep.');
+    expect(problemOf('['.repeat(1_000_000))).toBe('The body is nested more than 32 levels deep.');
   });
 
   test('depth is what is open at one time: many shallow values, and brackets in strings, do not count', () => {
@@ -75,7 +75,7 @@ describe.each(READERS)('%s', (_name, read) => {
     ['{"\\u006a":1,"\\u006A":2}', 'j'],
     ['[{"\\u0061":1},{"a":1,"\\u0061":2}]', 'a'],
   ])('%s: a member that stands twice is refused, however it is spelt', (text, name) => {
-    expect(problemOf(text)).toBe(`The member ${JSON.stringify(name)} stands twice in one object.`);
+    expect(problemOf(text)).toBe(`The member ${JSON.stringify(name)} appears twice in one object.`);
   });
 
   test('the same name in two objects, and as a value, is no repetition', () => {
@@ -117,7 +117,7 @@ describe.each(READERS)('%s', (_name, read) => {
   });
 
   test('nothing, and nothing but space, is told to be empty', () => {
-    for (const text of ['', ' ', '\n\t ']) expect(problemOf(text)).toBe('The body is empty; a JSON object is needed.');
+    for (const text of ['', ' ', '\n\t ']) expect(problemOf(text)).toBe('The body is empty. Send a JSON object.');
   });
 
   test('`__proto__` is data: it changes no prototype', () => {

@@ -21,10 +21,10 @@ async function refused(path: string, body: object) {
   return [answer.status, answer.body.error.code, answer.body.error.message];
 }
 
-const noRoom = (max: number, what: string, count = 1): [number, string, string] => [
+const quotaReached = (max: number, what: string, count = 1): [number, string, string] => [
   412,
   'PRECONDITION_FAILED',
-  `This installation may hold ${max} ${what} (KEYSTILE_MAX_${what.toUpperCase()}); there is no room for ${count} more.`,
+  `This installation is limited to ${max} ${what} (KEYSTILE_MAX_${what.toUpperCase()}); ${count} more would exceed the quota.`,
 ];
 
 describe('KEYSTILE_MAX_KEYS', () => {
@@ -34,8 +34,8 @@ describe('KEYSTILE_MAX_KEYS', () => {
     await start(three);
     const apiId = await service.createApi();
     for (let i = 0; i < 3; i++) await service.createKey({ apiId });
-    expect(await refused('/v1/keys.createKey', { apiId })).toEqual(noRoom(3, 'keys'));
-    expect(await refused('/v1/keys.createKey', { apiId: await service.createApi() })).toEqual(noRoom(3, 'keys'));
+    expect(await refused('/v1/keys.createKey', { apiId })).toEqual(quotaReached(3, 'keys'));
+    expect(await refused('/v1/keys.createKey', { apiId: await service.createApi() })).toEqual(quotaReached(3, 'keys'));
   });
 
   test('a deleted key makes room, softly or for good; a restored one takes it', async () => {
@@ -49,10 +49,10 @@ describe('KEYSTILE_MAX_KEYS', () => {
     const [first = '', second = ''] = keys.map(({ keyId }) => keyId);
     await service.ok('/v1/keys.deleteKey', { keyId: first });
     await service.createKey({ apiId });
-    expect(await refused('/v1/keys.restoreKey', { keyId: first })).toEqual(noRoom(3, 'keys'));
+    expect(await refused('/v1/keys.restoreKey', { keyId: first })).toEqual(quotaReached(3, 'keys'));
     await service.ok('/v1/keys.deleteKey', { keyId: second, permanent: true });
     await service.ok('/v1/keys.restoreKey', { keyId: first });
-    expect(await refused('/v1/keys.createKey', { apiId })).toEqual(noRoom(3, 'keys'));
+    expect(await refused('/v1/keys.createKey', { apiId })).toEqual(quotaReached(3, 'keys'));
     await service.ok('/v1/apis.deleteKeys', { apiId });
     await service.createKey({ apiId });
   });
@@ -62,9 +62,9 @@ describe('KEYSTILE_MAX_KEYS', () => {
     const apiId = await service.createApi();
     await service.createKey({ apiId });
     const items = ['a', 'b', 'c'].map((name) => ({ apiId, plaintext: `secret-made-elsewhere-${name}` }));
-    expect(await refused('/v1/migrations.createKeys', items)).toEqual(noRoom(3, 'keys', 3));
+    expect(await refused('/v1/migrations.createKeys', items)).toEqual(quotaReached(3, 'keys', 3));
     await service.ok('/v1/migrations.createKeys', items.slice(0, 2));
-    expect(await refused('/v1/migrations.createKeys', items.slice(2))).toEqual(noRoom(3, 'keys'));
+    expect(await refused('/v1/migrations.createKeys', items.slice(2))).toEqual(quotaReached(3, 'keys'));
   });
 
   test('is never exceeded by creations at the same time, and is reached', async () => {
@@ -85,13 +85,13 @@ describe('KEYSTILE_MAX_KEYS', () => {
     const apiId = await service.createApi();
     for (let i = 0; i < 3; i++) await service.createKey({ apiId });
     await service.restart();
-    expect(await refused('/v1/keys.createKey', { apiId })).toEqual(noRoom(3, 'keys'));
+    expect(await refused('/v1/keys.createKey', { apiId })).toEqual(quotaReached(3, 'keys'));
   });
 
   test('of 0 lets none be made, and everything else go on', async () => {
     await start({ KEYSTILE_MAX_KEYS: '0' });
     const apiId = await service.createApi();
-    expect(await refused('/v1/keys.createKey', { apiId })).toEqual(noRoom(0, 'keys'));
+    expect(await refused('/v1/keys.createKey', { apiId })).toEqual(quotaReached(0, 'keys'));
     expect((await service.ok('/v1/apis.listKeys', { apiId })).total).toBe(0);
   });
 });
@@ -100,10 +100,10 @@ describe('KEYSTILE_MAX_APIS', () => {
   test('the api after the last that may be is refused; a deleted one makes room', async () => {
     await start({ KEYSTILE_MAX_APIS: '2' });
     const [first] = [await service.createApi(), await service.createApi()];
-    expect(await refused('/v1/apis.createApi', { name: 'third' })).toEqual(noRoom(2, 'apis'));
+    expect(await refused('/v1/apis.createApi', { name: 'third' })).toEqual(quotaReached(2, 'apis'));
     await service.ok('/v1/apis.deleteApi', { apiId: first });
     await service.createApi();
-    expect(await refused('/v1/apis.createApi', { name: 'fourth' })).toEqual(noRoom(2, 'apis'));
+    expect(await refused('/v1/apis.createApi', { name: 'fourth' })).toEqual(quotaReached(2, 'apis'));
   });
 });
 

@@ -15,7 +15,7 @@ import {
   rightOn,
   rightsOfFields,
   type Records,
-  thingsNamedBy,
+  recordsNamedBy,
   withoutIds,
 } from '../errors/records.ts';
 
@@ -70,19 +70,23 @@ const OWNED: readonly (keyof Records)[] = [
   'migrationId',
 ];
 const isAimed = (route: Route): boolean =>
-  route.rights.some((right) => right.includes('<')) && thingsNamedBy(route).some((name) => OWNED.includes(name));
+  route.rights.some((right) => right.includes('<')) && recordsNamedBy(route).some((name) => OWNED.includes(name));
 
 const ALL = ROUTES.map((route) => [route.path, route] as const);
 const AIMED = ALL.filter(([, route]) => isAimed(route));
 
 describe.each(ALL)('%s', (path, route) => {
   test.each([
-    ['missing', () => null, 'A root key is needed: send it as "Authorization: Bearer root_...".'],
+    ['missing', () => null, 'The root key is missing: send it as "Authorization: Bearer root_...".'],
     ['wrong', () => 'root_wrong', 'This root key is unknown.'],
     ['revoked', () => rootKeys.revoked, 'This root key was revoked.'],
     ['expired', () => rootKeys.expired, 'This root key has expired.'],
     ['an API key', () => mine.key, 'This root key is unknown.'],
-    ['of 513 characters', () => 'a'.repeat(513), 'A root key is needed: send it as "Authorization: Bearer root_...".'],
+    [
+      'of 513 characters',
+      () => 'a'.repeat(513),
+      'The root key is missing: send it as "Authorization: Bearer root_...".',
+    ],
   ])('a root key that is %s is a 401, whatever is asked', async (_name, rootKey, message) => {
     const before = storedIn(service.folder);
     for (const body of [realRequest(route, mine), {}, []]) {

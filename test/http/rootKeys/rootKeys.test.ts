@@ -93,7 +93,7 @@ describe('rootKeys.createRootKey', () => {
       expect(await refused('/v1/rootKeys.createRootKey', { ...body, expires }, key)).toEqual({
         status: 403,
         code: 'INSUFFICIENT_PERMISSIONS',
-        message: `This root key is valid until ${end} (unix milliseconds), so it cannot make one that is valid for longer; give expires, no later than that.`,
+        message: `This root key is valid until ${end} (unix milliseconds), so it cannot create one that is valid for longer; set expires to this time or earlier.`,
       });
     }
     for (const expires of [end, end - 1]) {
@@ -131,24 +131,24 @@ describe('rootKeys.createRootKey', () => {
     ['an empty list of them', { permissions: [] }, 'permissions', 'permissions must be a list of 1 to 1000 items'],
     ['no name', { name: undefined }, 'name', 'name is missing'],
     ['an empty name', { name: '' }, 'name', 'name must be a string of 1 to 256 characters'],
-    ['an end that has passed', { expires: 1 }, 'expires', 'expires lies in the past; it is a unix time in'],
+    ['an end that has passed', { expires: 1 }, 'expires', 'expires is in the past; it must be a unix time in'],
     [
       'what is no right',
       { permissions: ['api.*.read_api', 'everything'] },
       'permissions[1]',
-      'permissions[1]: "everything" is no right; rights look like "api.*.create_key"',
+      'permissions[1]: unknown right "everything"; rights look like "api.*.create_key"',
     ],
     [
       'a right with a typo',
       { permissions: ['api.*.creat_key'] },
       'permissions[0]',
-      'permissions[0]: "api.*.creat_key" is no right; did you mean "api.*.create_key"?',
+      'permissions[0]: unknown right "api.*.creat_key"; did you mean "api.*.create_key"?',
     ],
     [
       'a right of the wrong kind',
       { permissions: ['api.*.create_role'] },
       'permissions[0]',
-      'permissions[0]: "api.*.create_role" is no right; ',
+      'permissions[0]: unknown right "api.*.create_role"; ',
     ],
     ['an unknown field', { rights: ['*'] }, 'rights', 'unknown field `rights`'],
   ])('%s is refused', async (_name, fields, path, message) => {
@@ -353,7 +353,7 @@ describe('rootKeys.rotateRootKey', () => {
       expect(await refused('/v1/rootKeys.rotateRootKey', { rootKeyId, overlapMs: 0 })).toEqual({
         status: 412,
         code: 'PRECONDITION_FAILED',
-        message: `The root key ${rootKeyId} ${how}; make another one.`,
+        message: `The root key ${rootKeyId} ${how}; create another one.`,
       });
     }
   });
@@ -364,7 +364,7 @@ describe('rootKeys.rotateRootKey', () => {
     const answer = await refused('/v1/rootKeys.rotateRootKey', { rootKeyId, overlapMs: 1000 });
     expect([answer.status, answer.message]).toEqual([
       412,
-      `The root key ${rootKeyId} has 10 former secrets that are still valid; wait until one has ended, or use overlapMs 0.`,
+      `The root key ${rootKeyId} has 10 former secrets that are still valid; wait until one expires, or use overlapMs 0.`,
     ]);
     await rotate(rootKeyId, 0);
     service.clock.advance(1000);

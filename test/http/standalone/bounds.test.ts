@@ -26,7 +26,7 @@ const sum = (codes: readonly number[], code: number): number => codes.filter((ea
 
 describe('strict counters of a namespace', () => {
   const FULL =
-    'This namespace has as many strict counters as it may, 3 (KEYSTILE_MAX_LIMITS_PER_NAMESPACE); try again later.';
+    'This namespace has reached its limit of strict counters, 3 (KEYSTILE_MAX_LIMITS_PER_NAMESPACE). Try again later.';
 
   test('as many as configured, also when asked for at the same time; one more is a 503 that names the setting', async () => {
     await start({ KEYSTILE_MAX_LIMITS_PER_NAMESPACE: '3' });
@@ -170,7 +170,7 @@ describe('strict counters of a namespace', () => {
 
 describe('local counters of a namespace', () => {
   const FULL =
-    'This namespace has as many local counters on this node as it may (KEYSTILE_MAX_LIMITS_PER_NAMESPACE, or a quarter of KEYSTILE_MAX_LOCAL_COUNTERS).';
+    'This namespace has reached its limit of local counters on this node (KEYSTILE_MAX_LIMITS_PER_NAMESPACE, or a quarter of KEYSTILE_MAX_LOCAL_COUNTERS).';
 
   test('at most as many as configured; those that are there go on', async () => {
     await start({ KEYSTILE_MAX_LIMITS_PER_NAMESPACE: '3' });
@@ -190,7 +190,7 @@ describe('local counters of a namespace', () => {
     expect([refused.status, refused.body.error.code, refused.body.error.message]).toEqual([
       503,
       'UNAVAILABLE',
-      'All namespaces together have as many local counters on this node as they may (half of KEYSTILE_MAX_LOCAL_COUNTERS).',
+      'All namespaces together have reached their limit of local counters on this node (half of KEYSTILE_MAX_LOCAL_COUNTERS).',
     ]);
     const { apiId } = await service.createKey();
     for (let i = 0; i < 10; i++) {
@@ -253,7 +253,7 @@ describe('what may wait, and how many namespaces there may be', () => {
     ]).toEqual([1000, 100]);
     expect([refused[0]?.body.error.code, refused[0]?.body.error.message]).toEqual([
       'UNAVAILABLE',
-      'Too many overrides of this namespace wait to be set; nothing was done.',
+      'Too many changes of the overrides of this namespace are waiting; nothing was changed. Try again.',
     ]);
     const { total } = await service.ok('/v1/ratelimits.listOverrides', { namespaceName: 'emails' });
     expect(total).toBe(1001);
@@ -274,7 +274,7 @@ describe('what may wait, and how many namespaces there may be', () => {
     const refused = answers.find(({ status }) => status === 503);
     expect([refused?.body.error.code, refused?.body.error.message]).toEqual([
       'UNAVAILABLE',
-      'Too many limits of one owner wait to be opened; nothing was spent.',
+      'Too many ad-hoc limits of one owner are waiting to be created; nothing was spent. Try again.',
     ]);
     expect(open.body).toMatchObject({ valid: true });
   });
@@ -294,7 +294,7 @@ describe('what may wait, and how many namespaces there may be', () => {
     expect([status, body.error.code, body.error.message]).toEqual([
       412,
       'PRECONDITION_FAILED',
-      'This installation may hold 10000 namespaces; there is no room for 1 more.',
+      'This installation is limited to 10000 namespaces; 1 more would exceed the quota.',
     ]);
     expect(await records.findNamespace('another')).toBeNull();
     expect((await limit('user', { namespace: 'ns_7' })).status).toBe(200);

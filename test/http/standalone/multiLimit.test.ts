@@ -217,7 +217,7 @@ describe('local and strict limits in one call', () => {
     const { status, body: answer } = await service.call('/v1/ratelimits.multiLimit', body(both(1, 1)));
     expect([status, answer.error.message]).toEqual([
       503,
-      'The overrides of these limits change all the time; nothing was taken.',
+      'The overrides of these limits keep changing; nothing was counted. Try again.',
     ]);
     expect(await short(...both(0, 0))).toEqual([true, [true, 3], [true, 3]]);
   });
@@ -234,7 +234,7 @@ describe('local and strict limits in one call', () => {
     const { status, body: answer } = await service.call('/v1/ratelimits.multiLimit', body(both(1, 1)));
     expect([status, answer.error.message]).toEqual([
       503,
-      'The counters of these limits are removed all the time; nothing was taken.',
+      'The counters of these limits keep being removed; nothing was counted. Try again.',
     ]);
     ledger.spend = spend;
     expect(await short(...both(0, 0))).toEqual([true, [true, 3], [true, 3]]);

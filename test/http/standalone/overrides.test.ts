@@ -217,7 +217,7 @@ describe('setOverride', () => {
     const refused = answers.find(({ status }) => status === 412)?.body.error;
     expect([refused.code, refused.message]).toEqual([
       'PRECONDITION_FAILED',
-      'This namespace has 10000 overrides, which is the most there can be.',
+      'This namespace has 10000 overrides, which is the maximum.',
     ]);
     // One that is there can still be changed.
     await set('first', { limit: 3 });
@@ -244,7 +244,7 @@ describe('patterns', () => {
     const refused = await setting('one more*');
     expect([refused.status, refused.body.error.message]).toEqual([
       412,
-      'This namespace has 1000 overrides with a star, which is the most there can be.',
+      'This namespace has 1000 overrides with a star, which is the maximum.',
     ]);
     expect((await setting('no pattern')).status).toBe(200);
     expect((await setting('first*')).status).toBe(200);

@@ -56,7 +56,7 @@ describe.each(MODES)('a configured %s limit in a request', (_mode, async) => {
 
   test('its async may not be set by a request', async () => {
     const { key } = await service.createKey(configured);
-    const message = 'The limit "calls" is configured: a request may not set its async.';
+    const message = 'The limit "calls" is configured, so a request cannot set its async. Leave async out.';
     expect(await refused(key, { name: 'calls', async })).toEqual([400, message]);
     expect(await refused(key, { name: 'calls', limit: 2, duration: 60_000, async })).toEqual([400, message]);
   });
@@ -145,14 +145,18 @@ test.each([
   [
     'an unknown name',
     [{ name: 'nope' }],
-    'Neither the key nor its identity has a limit named "nope"; give limit and duration with it',
+    'Neither the key nor its identity has a limit named "nope". To use an ad-hoc limit, send limit and duration with it',
   ],
   [
     'an unknown name with a limit only',
     [{ name: 'nope', limit: 1 }],
     'Neither the key nor its identity has a limit named "nope"',
   ],
-  ['the default of a key without one', [{ name: 'default' }], 'The key has no ratelimit; give limit and duration'],
+  [
+    'the default of a key without one',
+    [{ name: 'default' }],
+    'The key has no ratelimit. To use an ad-hoc limit, send limit and duration',
+  ],
   ['a name given twice', [{ name: 'a' }, { name: 'a' }], 'the limit "a" is named twice'],
 ])('%s is a 400 and takes nothing', async (_name, ratelimits, message) => {
   const { key, keyId } = await service.createKey({ remaining: 5 });

@@ -45,7 +45,7 @@ describe('a query', () => {
   });
 
   const RULE = 'must be a permission of 1 to 512 characters, {and: [...]}, {or: [...]} or null';
-  const NOTHING = 'asks for nothing; leave it out, or name a permission';
+  const NOTHING = 'names no permission; name one, or leave the field out';
   const AT = 'authorization.permissions';
 
   test.each<[query: unknown, path: string, message: string]>([
@@ -102,7 +102,7 @@ describe('a query', () => {
     const nested = (levels: number): unknown => (levels === 0 ? 'a' : { and: [nested(levels - 1)] });
     expect(await codeOf(key, nested(15))).toBe('VALID');
     const answer = await service.call('/v1/keys.verifyKey', { key, ...asking(nested(16)) }, { rootKey: null });
-    expect([answer.status, answer.body.error.message]).toEqual([400, 'The body nests deeper than 32 levels.']);
+    expect([answer.status, answer.body.error.message]).toEqual([400, 'The body is nested more than 32 levels deep.']);
   });
 
   test('512 characters can be asked for, whatever they are', async () => {

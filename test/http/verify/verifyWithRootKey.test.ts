@@ -30,7 +30,7 @@ describe('KEYSTILE_VERIFY_AUTH=required', () => {
     const service = await start(required);
     const { key, keyId } = await service.createKey({ remaining: 5 });
     for (const [rootKey, message] of [
-      [null, 'A root key is needed: send it as "Authorization: Bearer root_...".'],
+      [null, 'The root key is missing: send it as "Authorization: Bearer root_...".'],
       ['root_wrong', 'This root key is unknown.'],
       [key, 'This root key is unknown.'],
     ] as const) {

@@ -9,7 +9,7 @@ import { describePort } from './adapters.ts';
 import { engineOn } from './engineOn.ts';
 
 const MINUTE_MS = 60_000;
-const REFUSAL = 'BAD_REQUEST: There are 100 live ad-hoc limits already; wait until some have ended.';
+const REFUSAL = 'BAD_REQUEST: There are 100 live ad-hoc limits already, which is the maximum; wait until some expire.';
 
 async function makeKey(engine: Engine, patch: KeyPatch = {}): Promise<string> {
   const { id: apiId } = await engine.apis.create(COMMAND_LINE, 'test api');
@@ -41,7 +41,7 @@ async function refusesBoth(engine: Engine, key: string): Promise<void> {
   for (const async of [true, false]) expect(await ask(engine, key, [named('one more', async)])).toBe(REFUSAL);
 }
 
-describePort('ad-hoc limits of both modes', (world) => {
+describePort('ad-hoc limits of both modes', (setup) => {
   test.each([
     [60, 40],
     [99, 1],
@@ -49,7 +49,7 @@ describePort('ad-hoc limits of both modes', (world) => {
     [100, 0],
     [0, 100],
   ])('%i local and %i strict ones are 100: the next of either is refused', async (local, strict) => {
-    const engine = engineOn(world().storage);
+    const engine = engineOn(setup().storage);
     for (const isLocalFirst of [true, false]) {
       const key = await makeKey(engine);
       const parts = [many(local, true), many(strict, false)];
@@ -61,7 +61,7 @@ describePort('ad-hoc limits of both modes', (world) => {
   });
 
   test('when they have ended there is room for 100 others, in the millisecond in which they end', async () => {
-    const { storage, clock } = world();
+    const { storage, clock } = setup();
     const engine = engineOn(storage);
     const key = await makeKey(engine);
     await open(engine, key, [...many(50, true), ...many(50, false)]);
@@ -73,7 +73,7 @@ describePort('ad-hoc limits of both modes', (world) => {
   });
 
   test('of 150 local and 150 strict ones at the same time 100 are opened', async () => {
-    const engine = engineOn(world().storage);
+    const engine = engineOn(setup().storage);
     const key = await makeKey(engine);
     const asked = Array.from({ length: 300 }, (_, i) => ask(engine, key, [named(`n${i}`, i % 2 === 0)]));
     const answers = await Promise.all(asked);
@@ -82,16 +82,16 @@ describePort('ad-hoc limits of both modes', (world) => {
   });
 
   test('they are the same 100 after a restart', async () => {
-    const first = engineOn(world().storage);
+    const first = engineOn(setup().storage);
     const key = await makeKey(first);
     await open(first, key, [...many(50, true), ...many(50, false)]);
     await first.localLimits.sync();
-    await world().reopen();
-    await refusesBoth(engineOn(world().storage), key);
+    await setup().reopen();
+    await refusesBoth(engineOn(setup().storage), key);
   });
 
   test('a key with an identity has no more: its own and those of the identity are counted together', async () => {
-    const engine = engineOn(world().storage);
+    const engine = engineOn(setup().storage);
     for (const isKeyFirst of [true, false]) {
       const calls = [true, false].map((async) => ({ name: `calls ${async}`, limit: 9, durationMs: 1000, async }));
       const externalId = `owner ${isKeyFirst}`;
@@ -117,12 +117,12 @@ describePort('ad-hoc limits of both modes', (world) => {
   test('configured limits are not counted, also not those that were loaded after a restart', async () => {
     const configured = Array.from({ length: 40 }, (_, i) => ({ ...named(`c${i}`, true), limit: 9, async: true }));
     const limits = configured.map(({ name, limit, async }) => ({ name, limit, async, durationMs: MINUTE_MS }));
-    const first = engineOn(world().storage);
+    const first = engineOn(setup().storage);
     const key = await makeKey(first, { otherLimits: limits });
     expect(await ask(first, key, [])).toBe('VALID');
     await first.localLimits.sync();
-    await world().reopen();
-    const engine = engineOn(world().storage);
+    await setup().reopen();
+    const engine = engineOn(setup().storage);
     await open(engine, key, [...many(50, false), ...many(50, true)]);
     await refusesBoth(engine, key);
   });

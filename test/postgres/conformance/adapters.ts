@@ -101,14 +101,14 @@ export const ADAPTERS: readonly Adapter[] = [
 ];
 
 /** One storage on its own clock; everything that was opened is closed at the end. */
-export class World {
+export class Setup {
   readonly clock = new VirtualClock('2026-03-15T12:00:00Z');
   readonly #opened: OpenedStorage[] = [];
 
-  static async make(adapter: Adapter): Promise<World> {
-    const world = new World();
-    world.#opened.push(await adapter.open(world.clock));
-    return world;
+  static async make(adapter: Adapter): Promise<Setup> {
+    const setup = new Setup();
+    setup.#opened.push(await adapter.open(setup.clock));
+    return setup;
   }
 
   get storage(): Storage {
@@ -143,21 +143,21 @@ export class World {
 /** A slow disk under a busy machine makes a test slow, not wrong. */
 const TIMEOUT_MS = 60_000;
 
-/** Runs the tests once for every adapter, each test in a world of its own. */
-export function describePort(part: string, tests: (world: () => World) => void): void {
+/** Runs the tests once for every adapter, each test in a setup of its own. */
+export function describePort(part: string, tests: (setup: () => Setup) => void): void {
   describeEach(ADAPTERS, part, tests);
 }
 
-function describeEach(adapters: readonly Adapter[], part: string, tests: (world: () => World) => void): void {
+function describeEach(adapters: readonly Adapter[], part: string, tests: (setup: () => Setup) => void): void {
   setDefaultTimeout(TIMEOUT_MS);
   for (const adapter of adapters) {
     describe(`${adapter.name}: ${part}`, () => {
-      let world: World;
+      let setup: Setup;
       beforeEach(async () => {
-        world = await World.make(adapter);
+        setup = await Setup.make(adapter);
       });
-      afterEach(() => world.close());
-      tests(() => world);
+      afterEach(() => setup.close());
+      tests(() => setup);
     });
   }
 }

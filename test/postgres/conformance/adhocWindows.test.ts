@@ -23,9 +23,9 @@ async function fill(storage: Storage, count: number): Promise<void> {
   expect(outcomes.filter(({ status }) => status === 'taken').length).toBe(count);
 }
 
-describePort('ad-hoc windows', (world) => {
+describePort('ad-hoc windows', (setup) => {
   test('the same name is the same account; another owner, name or duration is another', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     const account = await open(storage, 'a');
     expect(await open(storage, 'a')).toBe(account);
     const others = [
@@ -34,12 +34,12 @@ describePort('ad-hoc windows', (world) => {
       await open(storage, 'a', 'key_1', 2 * MINUTE_MS),
     ];
     expect(new Set([account, ...others]).size).toBe(4);
-    await world().reopen();
-    expect(await open(world().storage, 'a')).toBe(account);
+    await setup().reopen();
+    expect(await open(setup().storage, 'a')).toBe(account);
   });
 
   test('many that open the same name at once share one account, and it holds one count', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     const accounts = await Promise.all(Array.from({ length: 50 }, () => open(storage, 'a')));
     expect(new Set(accounts).size).toBe(1);
     const outcomes = await Promise.all(accounts.map((account) => take(storage, account, 7)));
@@ -47,17 +47,17 @@ describePort('ad-hoc windows', (world) => {
   });
 
   test('an owner has at most 100 live ones: the next is null, also after a reopen, and other owners are not affected', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     await fill(storage, MAX_ADHOC_LIMITS_PER_OWNER);
     expect(await open(storage, 'one more')).toBeNull();
     expect(await open(storage, 'live 0')).not.toBeNull();
     expect(await open(storage, 'one more', 'key_2')).not.toBeNull();
-    await world().reopen();
-    expect(await open(world().storage, 'one more')).toBeNull();
+    await setup().reopen();
+    expect(await open(setup().storage, 'one more')).toBeNull();
   });
 
   test('the bound holds when the last ones are opened at the same time', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     await fill(storage, MAX_ADHOC_LIMITS_PER_OWNER - 1);
     const accounts = await Promise.all(Array.from({ length: 20 }, (_, i) => open(storage, `race ${i}`)));
     const outcomes = await Promise.all(accounts.map((account) => take(storage, account)));
@@ -65,7 +65,7 @@ describePort('ad-hoc windows', (world) => {
   });
 
   test('ended windows make room, and an ended one that is opened again begins at 0', async () => {
-    const { storage, clock } = world();
+    const { storage, clock } = setup();
     await fill(storage, MAX_ADHOC_LIMITS_PER_OWNER);
     clock.advance(MINUTE_MS - 1);
     expect(await open(storage, 'one more')).toBeNull();
@@ -76,7 +76,7 @@ describePort('ad-hoc windows', (world) => {
   });
 
   test('pruning removes the ended ones: a spend on one of them is stale, and its name opens a new one', async () => {
-    const { storage, clock } = world();
+    const { storage, clock } = setup();
     const ended = await open(storage, 'ended');
     await take(storage, ended);
     clock.advance(PRUNE_GRACE_MS + MINUTE_MS);
@@ -92,7 +92,7 @@ describePort('ad-hoc windows', (world) => {
   });
 
   test('pruning goes through any number of them', async () => {
-    const { storage, clock } = world();
+    const { storage, clock } = setup();
     const owners = Array.from({ length: 1200 }, (_, i) => `key_${i}`);
     const accounts = await Promise.all(owners.map((owner) => open(storage, 'a', owner)));
     await Promise.all(accounts.map((account) => take(storage, account)));
@@ -103,7 +103,7 @@ describePort('ad-hoc windows', (world) => {
   });
 
   test('a spend that arrives while ended windows are being pruned is stale, or counts', async () => {
-    const { storage, clock } = world();
+    const { storage, clock } = setup();
     await storage.ledger.prune();
     const owners = Array.from({ length: 400 }, (_, i) => `key_${i}`);
     const accounts = await Promise.all(owners.map((owner) => open(storage, 'a', owner)));

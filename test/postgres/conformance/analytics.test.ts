@@ -8,9 +8,9 @@ import { DAY_START_MS, MINUTE_MS, row, sum } from './analyticsQuestions.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 86_400_000;
-describePort('analytics', (world) => {
+describePort('analytics', (setup) => {
   test('what is added is summed by minute, hour and day, and stays after a reopen', async () => {
-    await world().storage.analytics.add(
+    await setup().storage.analytics.add(
       CountColumns.of([
         verificationCount({ minuteMs: DAY_START_MS + HOUR_MS, counts: counts(100) }),
         verificationCount({ minuteMs: DAY_START_MS, counts: counts(1, 2, 3, 4, 5, 6, 7, 8) }),
@@ -19,9 +19,9 @@ describePort('analytics', (world) => {
       ]),
       1,
     );
-    await world().reopen();
+    await setup().reopen();
     const times = async (span: Span) =>
-      (await sum(world().storage, { span, groupBy: ['time'] })).map(({ timeMs, counts: [valid] }) => [
+      (await sum(setup().storage, { span, groupBy: ['time'] })).map(({ timeMs, counts: [valid] }) => [
         (timeMs ?? 0) - DAY_START_MS,
         valid,
       ]);
@@ -41,12 +41,12 @@ describePort('analytics', (world) => {
       [DAY_MS, 1000],
     ]);
     for (const span of ['minute', 'hour', 'day'] as const) {
-      expect(await sum(world().storage, { span })).toEqual([row({ counts: counts(1111, 2, 3, 4, 5, 6, 7, 8) })]);
+      expect(await sum(setup().storage, { span })).toEqual([row({ counts: counts(1111, 2, 3, 4, 5, 6, 7, 8) })]);
     }
   });
 
   test('adding again adds to what is there, outcome by outcome', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     await storage.analytics.add(
       CountColumns.of([verificationCount({ counts: counts(1, 0, 2) }), verificationCount({ counts: counts(0, 5) })]),
       1,
@@ -56,7 +56,7 @@ describePort('analytics', (world) => {
   });
 
   test('numbers past 32 bits stay exact', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     for (const batch of [1, 2])
       await storage.analytics.add(CountColumns.of([verificationCount({ counts: counts(2 ** 51 + 1) })]), batch);
     expect(await sum(storage)).toEqual([row({ counts: counts(2 ** 52 + 2) })]);
@@ -65,7 +65,7 @@ describePort('analytics', (world) => {
 
   /** Alone, a write that failed was not done; on a shared database its fate may be unknown, and it is sent again. */
   test('where others share the database, a batch that is sent again is added once', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     const add = (batch: number) =>
       storage.analytics.add(CountColumns.of([verificationCount({ lastAtMs: 1000 * batch })]), batch);
     for (const batch of [1, 1, 2, 1, 2, 3]) await add(batch);
@@ -73,24 +73,24 @@ describePort('analytics', (world) => {
   });
 
   test('nodes do not take each other for the same batch', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     await storage.analytics.add(CountColumns.of([verificationCount()]), 1);
     if (storage.localCounts.isShared) {
-      const other = await world().afterCrash();
+      const other = await setup().afterCrash();
       await other.analytics.add(CountColumns.of([verificationCount()]), 1);
     } else await storage.analytics.add(CountColumns.of([verificationCount()]), 1);
     expect(await sum(storage)).toEqual([row({ counts: counts(2) })]);
   });
 
   test('adding nothing changes nothing', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     await storage.analytics.add(CountColumns.of([]), 1);
     expect(await sum(storage)).toEqual([row({})]);
     expect(await sum(storage, { groupBy: ['time'] })).toEqual([]);
   });
 
   test('a thousand different counts in one call are all added', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     const many = Array.from({ length: 1000 }, (_, i) => verificationCount({ keyId: `key_${i}`, counts: counts(i) }));
     await storage.analytics.add(CountColumns.of([...many, ...many]), 1);
     expect(await sum(storage)).toEqual([row({ counts: counts(999_000) })]);

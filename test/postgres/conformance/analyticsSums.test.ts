@@ -46,8 +46,8 @@ async function fillIn(storage: Storage, place: (typeof PLACES)[number]): Promise
 const MANY_KEYS = Array.from({ length: 30 }, (_, i) => `key_${i}`);
 
 for (const place of PLACES) {
-  describePort(`sums of counts, ${place}`, (world) => {
-    const fill = (): Promise<Storage> => fillIn(world().storage, place);
+  describePort(`sums of counts, ${place}`, (setup) => {
+    const fill = (): Promise<Storage> => fillIn(setup().storage, place);
 
     test('are over all keys of one api, unless told otherwise', async () => {
       const storage = await fill();
@@ -118,10 +118,10 @@ for (const place of PLACES) {
   });
 }
 
-describePort('folding of counts', (world) => {
+describePort('folding of counts', (setup) => {
   test('changes no sum, at any time, whoever folds and adds beside it', async () => {
-    const { storage } = world();
-    const other = storage.localCounts.isShared ? await world().afterCrash() : storage;
+    const { storage } = setup();
+    const other = storage.localCounts.isShared ? await setup().afterCrash() : storage;
     const seen: number[] = [];
     const look = async (from: Storage): Promise<void> => {
       const [row0] = await sum(from, { span: 'hour', keyIds: ['key_1'] });
@@ -147,16 +147,16 @@ describePort('folding of counts', (world) => {
   });
 
   test('what was added is there after a crash, before and after it is folded', async () => {
-    const storage = await fillIn(world().storage, 'half of it folded');
+    const storage = await fillIn(setup().storage, 'half of it folded');
     expect(await sum(storage)).toEqual([row({ counts: counts(31, 32) })]);
-    const after = await world().afterCrash();
+    const after = await setup().afterCrash();
     expect(await sum(after)).toEqual([row({ counts: counts(31, 32) })]);
     await foldAll(after);
     expect(await sum(after)).toEqual([row({ counts: counts(31, 32) })]);
   });
 
   test('takes very many rows in steps, each of them once, whatever is added meanwhile; also of one key or none', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     const many = ['', 'key_1', 'key_2'].flatMap((keyId) =>
       Array.from({ length: 4_000 }, (_, i) => verificationCount({ keyId, tags: `["${i}"]` })),
     );
@@ -181,7 +181,7 @@ describePort('folding of counts', (world) => {
   });
 
   test('takes very many slices in steps; of a key with the same tags in the same minute they become one row', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     const slices = 2_600;
     for (let batch = 1; batch <= slices; batch++) {
       await storage.analytics.add(
@@ -208,7 +208,7 @@ describePort('folding of counts', (world) => {
   });
 
   test('tags are what they were, whatever stands in them', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     const odd = ['"', '\\', '\n\t\r', '\0', '\u{1f600}', '\ud800', '{a,b}', 'NULL', ''].map((tag) =>
       JSON.stringify([tag]),
     );
@@ -220,7 +220,7 @@ describePort('folding of counts', (world) => {
   });
 
   test('pruning takes the rows of one span before an instant, and leaves the other spans and later rows', async () => {
-    const storage = await fillIn(world().storage, 'folded');
+    const storage = await fillIn(setup().storage, 'folded');
     expect(await storage.analytics.prune('minute', later)).toBe(true);
     expect(await sum(storage, { groupBy: ['time'] })).toEqual([row({ timeMs: later, counts: counts(24) })]);
     expect(await sum(storage, { groupBy: ['key'] })).toEqual([
@@ -233,7 +233,7 @@ describePort('folding of counts', (world) => {
   });
 
   test('pruning goes in steps: false until nothing is left', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     const many = Array.from({ length: 1500 }, (_, i) => verificationCount({ keyId: `key_${i}`, tags: `["${i}"]` }));
     await storage.analytics.add(CountColumns.of(many), 1);
     await foldAll(storage);

@@ -13,9 +13,9 @@ const open = (storage: Storage, name: string, max: number | null, owner = 'ns_1'
 const take = (storage: Storage, account: number | null) =>
   storage.ledger.spend(spendOf(strict(account ?? 0, 1, 10, MINUTE_MS, 0)));
 
-describePort('windows of an owner without a bound, and their count', (world) => {
+describePort('windows of an owner without a bound, and their count', (setup) => {
   test('without a maximum an owner opens as many as it likes, each a window of its own', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     const names = Array.from({ length: 3 * MAX_ADHOC_LIMITS_PER_OWNER }, (_, i) => `user ${i}`);
     const accounts = await Promise.all(names.map((name) => open(storage, name, null)));
     expect(new Set(accounts).size).toBe(names.length);
@@ -26,7 +26,7 @@ describePort('windows of an owner without a bound, and their count', (world) => 
   });
 
   test('the maximum is that of the call: what was opened without one counts against one that has it', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     for (const name of ['a', 'b', 'c']) await open(storage, name, null);
     expect(await open(storage, 'd', 3)).toBeNull();
     expect(await open(storage, 'a', 3)).not.toBeNull();
@@ -35,11 +35,11 @@ describePort('windows of an owner without a bound, and their count', (world) => 
   });
 
   test('the windows of an owner are counted, no further than asked, also after a reopen', async () => {
-    for (const name of ['a', 'b', 'c']) await open(world().storage, name, null);
-    await open(world().storage, 'a', null, 'ns_2');
+    for (const name of ['a', 'b', 'c']) await open(setup().storage, name, null);
+    await open(setup().storage, 'a', null, 'ns_2');
     for (const reopens of [false, true]) {
-      if (reopens) await world().reopen();
-      const { ledger } = world().storage;
+      if (reopens) await setup().reopen();
+      const { ledger } = setup().storage;
       const counted = await Promise.all([0, 1, 3, 4, 100].map((upTo) => ledger.countWindows('ns_1', upTo)));
       expect(counted).toEqual([0, 1, 3, 3, 3]);
       expect([await ledger.countWindows('ns_2', 9), await ledger.countWindows('ns_3', 9)]).toEqual([1, 0]);
@@ -47,7 +47,7 @@ describePort('windows of an owner without a bound, and their count', (world) => 
   });
 
   test('ended windows of an owner are closed at the millisecond of their end, and no others', async () => {
-    const { storage, clock } = world();
+    const { storage, clock } = setup();
     const { ledger } = storage;
     const accounts = await Promise.all(['a', 'b', 'c'].map((name) => open(storage, name, null)));
     await open(storage, 'a', null, 'ns_2');
@@ -61,12 +61,12 @@ describePort('windows of an owner without a bound, and their count', (world) => 
     expect(statuses).toEqual(['stale', 'taken', 'stale']);
     expect(await open(storage, 'b', 0)).toBe(accounts[1] as number);
     expect(await open(storage, 'a', null)).not.toBe(accounts[0] as number);
-    await world().reopen();
-    expect(await world().storage.ledger.countWindows('ns_1', 9)).toBe(2);
+    await setup().reopen();
+    expect(await setup().storage.ledger.countWindows('ns_1', 9)).toBe(2);
   });
 
   test('closing looks at so many and goes on after a place, in the order of name and duration', async () => {
-    const { storage, clock } = world();
+    const { storage, clock } = setup();
     const { ledger } = storage;
     for (const name of ['c', 'a', 'é', 'b']) await open(storage, name, null);
     await ledger.openWindow({ owner: 'ns_1', name: 'a', durationMs: MINUTE_MS / 2 }, null);
@@ -81,7 +81,7 @@ describePort('windows of an owner without a bound, and their count', (world) => 
   });
 
   test('of several that close at the same time each window is closed by one', async () => {
-    const { storage, clock } = world();
+    const { storage, clock } = setup();
     const names = Array.from({ length: 1200 }, (_, i) => `user ${i}`);
     await Promise.all(names.map((name) => open(storage, name, null)));
     clock.advance(MINUTE_MS);
@@ -95,7 +95,7 @@ describePort('windows of an owner without a bound, and their count', (world) => 
   });
 
   test('an ended window is counted until it is pruned', async () => {
-    const { storage, clock } = world();
+    const { storage, clock } = setup();
     await open(storage, 'a', null);
     clock.advance(PRUNE_GRACE_MS + MINUTE_MS);
     await open(storage, 'b', null);

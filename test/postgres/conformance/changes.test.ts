@@ -7,9 +7,9 @@ import { api, balanceOf, change, credits, key, openCredits, openStrict, spendOf,
 
 const insertApi = (id: string): RecordWrite => ({ kind: 'insertApi', api: api(id) });
 
-describePort('changes', (world) => {
+describePort('changes', (setup) => {
   test('accounts are opened, set, added to, given a rule and closed, and each answer is what is stored', async () => {
-    const { storage, clock } = world();
+    const { storage, clock } = setup();
     const nowMs = clock.nowMs();
     const [account = 0] = await storage.ledger.reserveAccounts(1);
     const touch = async (fields: Partial<Change['accounts'][number]>) => {
@@ -32,7 +32,7 @@ describePort('changes', (world) => {
   });
 
   test('what exists cannot be opened, what does not cannot be changed, another revision is refused', async () => {
-    const { storage, clock } = world();
+    const { storage, clock } = setup();
     const account = await openCredits(storage, 5);
     const [missing = 0] = await storage.ledger.reserveAccounts(1);
     const stale = { status: 'stale', nowMs: clock.nowMs() } as const;
@@ -50,7 +50,7 @@ describePort('changes', (world) => {
   });
 
   test('several accounts of a change are changed together or not at all', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     const [one, two] = [await openCredits(storage, 5), await openCredits(storage, 5)];
     const set = (account: number, expected: number) => ({
       account,
@@ -66,7 +66,7 @@ describePort('changes', (world) => {
   });
 
   test('a refused record leaves the counters of its change as they were', async () => {
-    const { storage, clock } = world();
+    const { storage, clock } = setup();
     const account = await openCredits(storage, 5);
     const [fresh = 0] = await storage.ledger.reserveAccounts(1);
     await write(storage, { kind: 'insertKey', key: key('key_1') });
@@ -81,13 +81,13 @@ describePort('changes', (world) => {
     expect(await stateOf(storage, account)).toMatchObject({ value: 5, revision: 1 });
     expect(await stateOf(storage, fresh)).toBeUndefined();
     expect(await storage.records.findApi('api_1')).toBeNull();
-    await world().reopen();
-    expect(await stateOf(world().storage, account)).toMatchObject({ value: 5, revision: 1 });
-    expect(await stateOf(world().storage, fresh)).toBeUndefined();
+    await setup().reopen();
+    expect(await stateOf(setup().storage, account)).toMatchObject({ value: 5, revision: 1 });
+    expect(await stateOf(setup().storage, fresh)).toBeUndefined();
   });
 
   test('a refused counter leaves the records of its change as they were', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     const account = await openCredits(storage, 5);
     await write(storage, { kind: 'insertKey', key: key('key_1') });
     const outcome = await storage.ledger.apply({
@@ -101,7 +101,7 @@ describePort('changes', (world) => {
 
   test('in a batch with poisoned items only these are stale, wherever they stand; all others are done', async () => {
     for (const poisoned of [[0], [6], [3, 4], [1, 5, 6]]) {
-      const { storage } = world();
+      const { storage } = setup();
       const tag = poisoned.join('-');
       const account = await openCredits(storage, 100);
       await write(storage, insertApi(`taken ${tag}`));
@@ -125,7 +125,7 @@ describePort('changes', (world) => {
   });
 
   test('of two changes in one batch that claim the same name the first is done and the second is stale', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     const [one, two] = [await openCredits(storage, 0), await openCredits(storage, 0)];
     const claim = (account: number) =>
       storage.ledger.apply({
@@ -138,35 +138,35 @@ describePort('changes', (world) => {
   });
 
   test('numbers of new accounts are never given twice, in parallel and after a reopen or an unclean end', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     const given = (
       await Promise.all([1, 3, 2, 1500, 1, 40].map((count) => storage.ledger.reserveAccounts(count)))
     ).flat();
     expect(given.length).toBe(1547);
-    const copy = await world().afterCrash();
-    await world().reopen();
-    const later = await world().storage.ledger.reserveAccounts(2000);
+    const copy = await setup().afterCrash();
+    await setup().reopen();
+    const later = await setup().storage.ledger.reserveAccounts(2000);
     expect(new Set([...given, ...later]).size).toBe(3547);
     const afterCrash = await copy.ledger.reserveAccounts(2000);
     expect(new Set([...given, ...afterCrash]).size).toBe(3547);
-    expect(await world().storage.ledger.read([])).toEqual([]);
+    expect(await setup().storage.ledger.read([])).toEqual([]);
   });
 
   test('an account that is closed and opened again as the other kind is of that kind, also after a reopen', async () => {
-    const account = await openStrict(world().storage);
-    await world().reopen();
-    const { ledger } = world().storage;
+    const account = await openStrict(setup().storage);
+    await setup().reopen();
+    const { ledger } = setup().storage;
     await ledger.apply(change({ account, expect: 1, close: true, refill: null, revision: 1 }));
     await ledger.apply(change({ account, expect: 0, open: 'credits', refill: null, set: 5, revision: 1 }));
-    expect(await stateOf(world().storage, account)).toMatchObject({ kind: 'credits', value: 5 });
-    await world().reopen();
-    expect(await stateOf(world().storage, account)).toMatchObject({ kind: 'credits', value: 5 });
+    expect(await stateOf(setup().storage, account)).toMatchObject({ kind: 'credits', value: 5 });
+    await setup().reopen();
+    expect(await stateOf(setup().storage, account)).toMatchObject({ kind: 'credits', value: 5 });
   });
 });
 
-describePort('a closed account', (world) => {
+describePort('a closed account', (setup) => {
   test('stays closed when the tables were brought up to the log: it is not read, and a spend on it is stale', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     const account = await openCredits(storage, 5);
     expect((await storage.ledger.spend(spendOf(credits(account, 1)))).status).toBe('taken');
     await storage.ledger.listDueRefills(0, 1, null);

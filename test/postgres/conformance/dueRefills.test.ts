@@ -15,7 +15,7 @@ async function dueOf(storage: Storage, untilMs: number): Promise<readonly string
   return (await storage.ledger.listDueRefills(untilMs, 100, null)).map(({ owner }) => owner);
 }
 
-describePort('due refills', (world) => {
+describePort('due refills', (setup) => {
   test('what is due is listed by due time and then by account, up to the named instant and no later', async () => {
     const accounts: Record<string, number> = {};
     for (const [keyId, dueAtMs] of [
@@ -25,10 +25,10 @@ describePort('due refills', (world) => {
       ['middle', 200],
       ['middle too', 200],
     ] as const) {
-      accounts[keyId] = await openDue(world().storage, keyId, dueAtMs);
+      accounts[keyId] = await openDue(setup().storage, keyId, dueAtMs);
     }
-    await world().reopen();
-    const { storage } = world();
+    await setup().reopen();
+    const { storage } = setup();
     expect(await storage.ledger.listDueRefills(300, 100, null)).toEqual([
       { account: accounts['early'] ?? 0, dueAtMs: 100, owner: 'early' },
       { account: accounts['middle'] ?? 0, dueAtMs: 200, owner: 'middle' },
@@ -40,13 +40,13 @@ describePort('due refills', (world) => {
   });
 
   test('pages follow each other by their cursor with nothing twice and nothing left out', async () => {
-    for (let i = 0; i < 10; i++) await openDue(world().storage, `key_${i}`, 100 + Math.floor(i / 3));
-    await world().reopen();
+    for (let i = 0; i < 10; i++) await openDue(setup().storage, `key_${i}`, 100 + Math.floor(i / 3));
+    await setup().reopen();
     for (const limit of [1, 2, 3, 7, 10]) {
       const seen: string[] = [];
       let after: DueCursor | null = null;
       for (;;) {
-        const page = await world().storage.ledger.listDueRefills(1000, limit, after);
+        const page = await setup().storage.ledger.listDueRefills(1000, limit, after);
         seen.push(...page.map(({ owner }) => owner));
         expect(page.length).toBeLessThanOrEqual(limit);
         if (page.length < limit) break;
@@ -57,18 +57,18 @@ describePort('due refills', (world) => {
   });
 
   test('what is due is listed as soon as it was answered', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     await openDue(storage, 'key_1', 100);
     expect(await dueOf(storage, 100)).toEqual(['key_1']);
   });
 
   test('what was written down is listed no more, from the moment it was answered', async () => {
-    const { clock } = world();
-    const account = await openDue(world().storage, 'touched', 100);
-    const changed = await openDue(world().storage, 'changed', 100);
-    await openDue(world().storage, 'untouched', 100);
-    await world().reopen();
-    const { storage } = world();
+    const { clock } = setup();
+    const account = await openDue(setup().storage, 'touched', 100);
+    const changed = await openDue(setup().storage, 'changed', 100);
+    await openDue(setup().storage, 'untouched', 100);
+    await setup().reopen();
+    const { storage } = setup();
     const plan = dailyPlan(clock.nowMs(), 10);
     await storage.ledger.spend(spendOf(credits(account, 1, plan)));
     await storage.ledger.apply(change({ account: changed, expect: 1, refill: plan, revision: 1 }));
@@ -77,14 +77,14 @@ describePort('due refills', (world) => {
   });
 
   test('a closed counter, and one that is told never to be due, are not listed', async () => {
-    const [closed, retired] = [await openDue(world().storage, 'a', 100), await openDue(world().storage, 'b', 100)];
-    await world().storage.ledger.apply(
+    const [closed, retired] = [await openDue(setup().storage, 'a', 100), await openDue(setup().storage, 'b', 100)];
+    await setup().storage.ledger.apply(
       change(
         { account: closed, expect: 1, close: true, refill: null, revision: 1 },
         { account: retired, expect: 1, refill: null, dueAtMs: 0, revision: 2 },
       ),
     );
-    await world().reopen();
-    expect(await dueOf(world().storage, 1000)).toEqual([]);
+    await setup().reopen();
+    expect(await dueOf(setup().storage, 1000)).toEqual([]);
   });
 });

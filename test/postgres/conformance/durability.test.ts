@@ -50,21 +50,21 @@ async function everything(storage: Storage, accounts: readonly number[]): Promis
   };
 }
 
-describePort('durability', (world) => {
+describePort('durability', (setup) => {
   test('after a clean reopen everything is as it was answered', async () => {
-    const accounts = await live(world().storage);
-    const before = await everything(world().storage, accounts);
-    await world().reopen();
-    expect(await everything(world().storage, accounts)).toEqual(before);
-    await world().reopen();
-    expect(await everything(world().storage, accounts)).toEqual(before);
-    expect(await balanceOf(world().storage, accounts[0] ?? 0)).toBe(60);
+    const accounts = await live(setup().storage);
+    const before = await everything(setup().storage, accounts);
+    await setup().reopen();
+    expect(await everything(setup().storage, accounts)).toEqual(before);
+    await setup().reopen();
+    expect(await everything(setup().storage, accounts)).toEqual(before);
+    expect(await balanceOf(setup().storage, accounts[0] ?? 0)).toBe(60);
   });
 
   test('after an unclean end everything that was answered is there, and the ledger goes on from it', async () => {
-    const accounts = await live(world().storage);
-    const before = await everything(world().storage, accounts);
-    const copy = await world().afterCrash();
+    const accounts = await live(setup().storage);
+    const before = await everything(setup().storage, accounts);
+    const copy = await setup().afterCrash();
     expect(await everything(copy, accounts)).toEqual(before);
     const next = await Promise.resolve(copy.ledger.spend(spendOf(credits(accounts[0] ?? 0, 60, null, 2))));
     expect(next).toMatchObject({ status: 'taken', legs: [{ left: 0 }] });
@@ -72,29 +72,29 @@ describePort('durability', (world) => {
   });
 
   test('an end in the middle of a stream of spends: what had been answered by then is there, to the unit', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     const account = await openCredits(storage, 1000);
     for (let round = 1; round <= 10; round++) {
       await Promise.all(
         Array.from({ length: 10 }, () => Promise.resolve(storage.ledger.spend(spendOf(credits(account, 1))))),
       );
-      const copy = await world().afterCrash();
+      const copy = await setup().afterCrash();
       expect(await balanceOf(copy, account)).toBe(1000 - round * 10);
     }
   });
 
   test('what was reopened after an unclean end and changed again survives the next end too', async () => {
-    const account = await openCredits(world().storage, 10);
-    await world().reopen();
-    await world().storage.ledger.spend(spendOf(credits(account, 1)));
-    await world().reopen();
-    await world().storage.ledger.spend(spendOf(credits(account, 1)));
-    const copy = await world().afterCrash();
+    const account = await openCredits(setup().storage, 10);
+    await setup().reopen();
+    await setup().storage.ledger.spend(spendOf(credits(account, 1)));
+    await setup().reopen();
+    await setup().storage.ledger.spend(spendOf(credits(account, 1)));
+    const copy = await setup().afterCrash();
     expect(await stateOf(copy, account)).toEqual({ kind: 'credits', value: 8, mark: 0, dueAtMs: 0, revision: 1 });
   });
 
   test('reading and peeking give what was committed and apply nothing', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     const account = await openCredits(storage, 10);
     const before = await stateOf(storage, account);
     const spending = Promise.resolve(storage.ledger.spend(spendOf(credits(account, 1))));
@@ -107,23 +107,23 @@ describePort('durability', (world) => {
   });
 
   test('what is under way at the close is answered, and nothing is accepted after it', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     const account = await openCredits(storage, 100);
     const pending = spendAll(
       storage.ledger,
       Array.from({ length: 50 }, () => spendOf(credits(account, 1))),
     );
-    await world().reopen();
+    await setup().reopen();
     expect((await pending).filter(({ status }) => status === 'taken').length).toBe(50);
     const refused = await Promise.resolve(storage.ledger.spend(spendOf(credits(account, 1)))).catch(
       (error: unknown) => error,
     );
     expect(refused).toBeInstanceOf(StorageUnavailable);
-    expect(await balanceOf(world().storage, account)).toBe(50);
+    expect(await balanceOf(setup().storage, account)).toBe(50);
   });
 
   test('what is spent while the tables are brought up to the log is there after an unclean end', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     const accounts = await Promise.all(Array.from({ length: 1200 }, () => openCredits(storage, 10)));
     // Whatever an adapter does to find what is due goes on while these are spent, each once, until it is done.
     let isDone = false;
@@ -135,7 +135,7 @@ describePort('durability', (world) => {
       await new Promise((turn) => setImmediate(turn));
     }
     await Promise.all([finding, ...spent]);
-    const copy = await world().afterCrash();
+    const copy = await setup().afterCrash();
     const balances = await Promise.all(accounts.map((account) => balanceOf(copy, account)));
     expect(balances).toEqual(accounts.map((_, i) => (i < spent.length ? 9 : 10)));
   });

@@ -25,7 +25,7 @@ async function apply(storage: Storage, writes: readonly RecordWrite[], ...events
   return (await storage.ledger.apply({ writes, accounts: [], events })).status;
 }
 
-describePort('events', (world) => {
+describePort('events', (setup) => {
   test('an event is kept exactly as it was told, with the time of the ledger', async () => {
     const told = event('key.update', {
       actor: 'rk_7',
@@ -35,15 +35,15 @@ describePort('events', (world) => {
       origin: '2001:db8::1',
       requestId: 'req_1',
     });
-    expect(await apply(world().storage, [{ kind: 'insertApi', api: api('api_1') }], told)).toBe('done');
-    await world().reopen();
-    const { events, cursor } = await world().storage.records.listEvents(ALL);
-    expect(events).toEqual([{ ...told, number: events[0]?.number ?? 0, atMs: world().clock.nowMs() }]);
+    expect(await apply(setup().storage, [{ kind: 'insertApi', api: api('api_1') }], told)).toBe('done');
+    await setup().reopen();
+    const { events, cursor } = await setup().storage.records.listEvents(ALL);
+    expect(events).toEqual([{ ...told, number: events[0]?.number ?? 0, atMs: setup().clock.nowMs() }]);
     expect(cursor).toBeNull();
   });
 
   test('what is absent stays absent', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     await apply(storage, [], event('a'));
     expect((await storage.records.listEvents(ALL)).events).toMatchObject([
       { before: null, after: null, origin: null, requestId: null },
@@ -51,7 +51,7 @@ describePort('events', (world) => {
   });
 
   test('the newest come first; those of one change in the order in which they were told', async () => {
-    const { storage, clock } = world();
+    const { storage, clock } = setup();
     await apply(storage, [], event('a'), event('b'), event('c'));
     clock.advance(1);
     await apply(storage, [{ kind: 'insertApi', api: api('api_1') }], event('d'));
@@ -64,7 +64,7 @@ describePort('events', (world) => {
   });
 
   test('a refused change leaves no event, whatever refuses it', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     await write(storage, { kind: 'insertKey', key: key('key_1', { revision: 3 }) });
     const account = await openCredits(storage, 5);
     const renamed: RecordWrite = { kind: 'updateKey', key: key('key_1', { revision: 4 }), expect: 2 };
@@ -76,7 +76,7 @@ describePort('events', (world) => {
   });
 
   test('of changes that arrive together each leaves its events when it is done, and none when it is refused', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     await write(storage, { kind: 'insertKey', key: key('key_1') });
     const outcomes = await Promise.all(
       Array.from({ length: 20 }, (_, i) => {
@@ -91,7 +91,7 @@ describePort('events', (world) => {
   });
 
   test('a change without events leaves none; one that changes only counters can have some', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     await write(storage, { kind: 'insertKey', key: key('key_1') });
     const account = await openCredits(storage, 5);
     const counted = change({ account, expect: 1, refill: null, add: 1, revision: 1 });
@@ -100,7 +100,7 @@ describePort('events', (world) => {
   });
 
   test('each filter, and all of them together, take what fits and nothing else', async () => {
-    const { storage, clock } = world();
+    const { storage, clock } = setup();
     const startMs = clock.nowMs();
     for (const [i, fields] of [
       { actor: 'rk_1', target: 'api_1' },
@@ -126,7 +126,7 @@ describePort('events', (world) => {
   });
 
   test('pages follow each other by their cursor with nothing twice and nothing left out, also while more arrive', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     for (let i = 0; i < 10; i++) {
       await apply(storage, [{ kind: 'insertApi', api: api(`api_${i}`) }], event(`${i}`));
       await write(storage, { kind: 'insertKey', key: key(`key_${i}`) });
@@ -151,7 +151,7 @@ describePort('events', (world) => {
   });
 
   test('events are not pruned', async () => {
-    const { storage, clock } = world();
+    const { storage, clock } = setup();
     await apply(storage, [{ kind: 'insertKey', key: key('key_1') }], event('old'));
     clock.advance(400 * 86_400_000);
     await storage.ledger.prune();

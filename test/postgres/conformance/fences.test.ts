@@ -125,11 +125,11 @@ async function balance(storage: Storage, account: number): Promise<number | unde
   return (await storage.ledger.read([account]))[0]?.value;
 }
 
-describePort('the fences of a spend', (world) => {
+describePort('the fences of a spend', (setup) => {
   test.each(BREAKS)(
     '%s makes it stale, naming the fence, and nothing is taken',
     async (_name, fence, change, after) => {
-      const { storage, clock } = world();
+      const { storage, clock } = setup();
       await write(storage, ...RECORDS);
       const account = await openCredits(storage, 10);
       const again = { ...fence, revision: after };
@@ -140,14 +140,14 @@ describePort('the fences of a spend', (world) => {
       expect(await storage.ledger.spend(fenced(account, fence))).toEqual(stale(fence));
       expect((await storage.ledger.spend(fenced(account, again))).status).toBe('taken');
       expect(await balance(storage, account)).toBe(8);
-      await world().reopen();
-      expect(await world().storage.ledger.spend(fenced(account, fence))).toEqual(stale(fence));
-      expect((await world().storage.ledger.spend(fenced(account, again))).status).toBe('taken');
+      await setup().reopen();
+      expect(await setup().storage.ledger.spend(fenced(account, fence))).toEqual(stale(fence));
+      expect((await setup().storage.ledger.spend(fenced(account, again))).status).toBe('taken');
     },
   );
 
   test('a change of another record, also of the same kind, leaves it alone', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     await write(storage, ...RECORDS);
     const account = await openCredits(storage, 10);
     const spend = fenced(
@@ -167,7 +167,7 @@ describePort('the fences of a spend', (world) => {
   });
 
   test('of many spends at one time only those with a broken fence are stale; the others are done once', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     await write(storage, ...RECORDS);
     const [shared, own] = [await openCredits(storage, 100), await openCredits(storage, 200)];
     const [good, bad] = [recordFence('key', 'key_1', 1), recordFence('key', 'key_2', 7)];
@@ -187,7 +187,7 @@ describePort('the fences of a spend', (world) => {
   });
 
   test('a broken fence comes before a replay: what may not pass any more is not answered as it was', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     await write(storage, ...RECORDS);
     const account = await openCredits(storage, 10);
     const spend = { ...fenced(account, recordFence('key', 'key_1', 1)), idempotency: idempotency('same') };
@@ -198,7 +198,7 @@ describePort('the fences of a spend', (world) => {
   });
 
   test('without legs it only tells whether its fences hold', async () => {
-    const { storage, clock } = world();
+    const { storage, clock } = setup();
     await write(storage, ...RECORDS);
     const [good, bad] = [recordFence('key', 'key_1', 1), recordFence('key', 'key_2', 7)];
     const ask = (...fences: readonly Fence[]) => storage.ledger.spend({ legs: [], fences, idempotency: null });
@@ -207,7 +207,7 @@ describePort('the fences of a spend', (world) => {
   });
 
   test('a thousand fences of one spend are all looked at, also beside many spends', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     const many = Array.from({ length: 1000 }, (_, i) => permission(`perm_${i}`, `p${i}`));
     await write(storage, ...many.map((each) => ({ kind: 'insertPermission' as const, permission: each })));
     const account = await openCredits(storage, 100);

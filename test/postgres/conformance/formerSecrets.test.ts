@@ -22,12 +22,12 @@ async function rotate(storage: Storage): Promise<void> {
 const formerOf = async (storage: Storage, owner: string) =>
   (await storage.records.listFormerSecrets([owner])).map(({ digest }) => digest);
 
-describePort('former secrets', (world) => {
+describePort('former secrets', (setup) => {
   test('a key is found by its present secret and by a replaced one, which says until when it is valid', async () => {
-    await rotate(world().storage);
+    await rotate(setup().storage);
     for (const reopens of [false, true]) {
-      if (reopens) await world().reopen();
-      const { records } = world().storage;
+      if (reopens) await setup().reopen();
+      const { records } = setup().storage;
       const [former, present] = [found(rotated, { secretUntilMs: UNTIL_MS }), found(rotated)];
       expect(await records.findKeysByDigest(['digest of key_1'])).toEqual([former]);
       expect(await records.findKeysByDigest(['new digest', 'nothing', 'digest of key_1', 'new digest'])).toEqual([
@@ -41,14 +41,14 @@ describePort('former secrets', (world) => {
   });
 
   test('the end of a former secret is for the caller to hold: it is told also when it has passed', async () => {
-    await rotate(world().storage);
-    world().clock.set(UNTIL_MS + 1);
-    const [former] = await world().storage.records.findKeysByDigest(['digest of key_1']);
+    await rotate(setup().storage);
+    setup().clock.set(UNTIL_MS + 1);
+    const [former] = await setup().storage.records.findKeysByDigest(['digest of key_1']);
     expect(former).toMatchObject({ secretUntilMs: UNTIL_MS });
   });
 
   test('a key can have several; they are listed by their end', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     await rotate(storage);
     for (const [digest, untilMs] of [
       ['later', 70_000],
@@ -69,7 +69,7 @@ describePort('former secrets', (world) => {
   });
 
   test('digests are taken by keys, live and deleted, by root keys, also revoked ones, and by former secrets; others are free', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     await rotate(storage);
     await write(storage, { kind: 'insertKey', key: key('key_2', { deletedAtMs: 5 }) });
     await write(storage, { kind: 'insertRootKey', rootKey: rootKey('rk_1') });
@@ -81,7 +81,7 @@ describePort('former secrets', (world) => {
   });
 
   test('the same former secret cannot be noted twice: the second is stale and changes nothing', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     await rotate(storage);
     const again = { digest: 'digest of key_1', owner: 'key_9', untilMs: 1 };
     expect((await write(storage, { kind: 'insertSecret', secret: again })).status).toBe('stale');
@@ -90,7 +90,7 @@ describePort('former secrets', (world) => {
   });
 
   test('a softly deleted key is not found by a former secret, and is again when it comes back', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     await rotate(storage);
     const asked = ['digest of key_1'];
     await write(storage, { kind: 'updateKey', key: { ...rotated, deletedAtMs: 5, revision: 3 }, expect: 2 });
@@ -101,7 +101,7 @@ describePort('former secrets', (world) => {
   });
 
   test('a removed key takes its former secrets with it, and no others', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     await rotate(storage);
     await write(storage, { kind: 'insertSecret', secret: { digest: 'other', owner: 'key_2', untilMs: UNTIL_MS } });
     await write(storage, removal('key_1', 2));
@@ -112,7 +112,7 @@ describePort('former secrets', (world) => {
   });
 
   test('pruning removes a former secret once its end lies PRUNE_GRACE_MS back, and not before', async () => {
-    const { storage, clock } = world();
+    const { storage, clock } = setup();
     const endMs = clock.nowMs() + UNTIL_MS;
     await write(storage, { kind: 'insertSecret', secret: { digest: 'old', owner: 'key_1', untilMs: endMs } });
     clock.set(endMs + PRUNE_GRACE_MS - 1);
@@ -125,7 +125,7 @@ describePort('former secrets', (world) => {
   });
 });
 
-describePort('rotated root keys', (world) => {
+describePort('rotated root keys', (setup) => {
   const before = rootKey('rk_1', { rights: ['api.*.read_key'] });
   const after = { ...before, secretDigest: 'new digest', start: 'root_5678' };
   const rotation = {
@@ -136,14 +136,14 @@ describePort('rotated root keys', (world) => {
   } as const;
 
   test('a root key is found by its replaced secret strictly before its end, and by the new one always', async () => {
-    await write(world().storage, { kind: 'insertRootKey', rootKey: before });
+    await write(setup().storage, { kind: 'insertRootKey', rootKey: before });
     await write(
-      world().storage,
+      setup().storage,
       { ...rotation, expect: 'digest of rk_1' },
       { kind: 'insertSecret', secret: { digest: 'digest of rk_1', owner: 'rk_1', untilMs: UNTIL_MS } },
     );
-    await world().reopen();
-    const { records } = world().storage;
+    await setup().reopen();
+    const { records } = setup().storage;
     expect(await records.findRootKeyByDigest('digest of rk_1', UNTIL_MS - 1)).toEqual({
       rootKey: after,
       secretUntilMs: UNTIL_MS,
@@ -155,7 +155,7 @@ describePort('rotated root keys', (world) => {
   });
 
   test('a rotation from another secret than the present one is stale and changes nothing', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     await write(storage, { kind: 'insertRootKey', rootKey: before });
     expect((await write(storage, { ...rotation, expect: 'another' })).status).toBe('stale');
     expect(await storage.records.listRootKeys()).toEqual([before]);
@@ -165,7 +165,7 @@ describePort('rotated root keys', (world) => {
   });
 
   test('revoking a root key shows under its replaced secret, too', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     await write(storage, { kind: 'insertRootKey', rootKey: before });
     await write(
       storage,

@@ -66,18 +66,18 @@ const WITHOUT_API_1 = {
   counted: 1,
 };
 
-describePort('generations of the keys of an api', (world) => {
+describePort('generations of the keys of an api', (setup) => {
   test('when an api begins another generation, no key of the one before is found in any way', async () => {
-    await fill(world().storage);
-    expect(await idsFoundIn(world().storage)).toEqual(ALL);
-    await endKeys(world().storage, api('api_1'));
-    expect(await idsFoundIn(world().storage)).toEqual(WITHOUT_API_1);
-    await world().reopen();
-    expect(await idsFoundIn(world().storage)).toEqual(WITHOUT_API_1);
+    await fill(setup().storage);
+    expect(await idsFoundIn(setup().storage)).toEqual(ALL);
+    await endKeys(setup().storage, api('api_1'));
+    expect(await idsFoundIn(setup().storage)).toEqual(WITHOUT_API_1);
+    await setup().reopen();
+    expect(await idsFoundIn(setup().storage)).toEqual(WITHOUT_API_1);
   });
 
   test('keys of the new generation are found and listed, those before them are not', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     await fill(storage);
     await endKeys(storage, api('api_1'));
     await write(storage, { kind: 'insertKey', key: key('d', { generation: 1 }), words: ['word'] });
@@ -93,7 +93,7 @@ describePort('generations of the keys of an api', (world) => {
   });
 
   test('a former secret of a key that was left behind is not found either', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     await fill(storage);
     await write(storage, { kind: 'insertSecret', secret: { digest: 'former', owner: 'a', untilMs: 99 } });
     expect(idsOf(await storage.records.findKeysByDigest(['former']))).toEqual(['a']);
@@ -102,7 +102,7 @@ describePort('generations of the keys of an api', (world) => {
   });
 
   test('what is left behind is listed until it is written down, key by key, with a bound', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     const { records } = storage;
     await fill(storage);
     await write(storage, { kind: 'insertKey', key: key('e', { deletedAtMs: 5 }) });
@@ -125,7 +125,7 @@ describePort('generations of the keys of an api', (world) => {
   });
 
   test('the oldest generation is listed first', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     await write(storage, { kind: 'insertApi', api: api('api_1', { generation: 1 }) });
     await write(
       storage,
@@ -137,7 +137,7 @@ describePort('generations of the keys of an api', (world) => {
   });
 
   test('a stored key that cannot be read is listed as left behind by its name', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     await fill(storage);
     await write(storage, { kind: 'updateKey', key: key('a', { meta: '[]', revision: 2 }), expect: 1 });
     await endKeys(storage, api('api_1'));
@@ -146,9 +146,9 @@ describePort('generations of the keys of an api', (world) => {
   });
 });
 
-describePort('deleted keys and apis', (world) => {
+describePort('deleted keys and apis', (setup) => {
   test('a deleted key, and one that was left behind, are found where any key is asked for', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     await fill(storage);
     const deleted = key('a', { deletedAtMs: 5, revision: 2 });
     await write(storage, { kind: 'updateKey', key: deleted, expect: 1 });
@@ -161,10 +161,10 @@ describePort('deleted keys and apis', (world) => {
   });
 
   test('a deleted api is found in no way, and its keys not even where any key is asked for', async () => {
-    await fill(world().storage);
-    const deleted = await endKeys(world().storage, api('api_1'), { deletedAtMs: 9 });
-    await world().reopen();
-    const { records } = world().storage;
+    await fill(setup().storage);
+    const deleted = await endKeys(setup().storage, api('api_1'), { deletedAtMs: 9 });
+    await setup().reopen();
+    const { records } = setup().storage;
     expect(await records.findApi('api_1')).toBeNull();
     expect(await records.listApis({ limit: 10, after: null, ids: null })).toEqual({
       items: [api('api_2')],
@@ -172,14 +172,14 @@ describePort('deleted keys and apis', (world) => {
       cursor: null,
     });
     expect(await records.listApis({ limit: 10, after: null, ids: ['api_1'] })).toMatchObject({ items: [], total: 0 });
-    expect(await idsFoundIn(world().storage)).toEqual(WITHOUT_API_1);
+    expect(await idsFoundIn(setup().storage)).toEqual(WITHOUT_API_1);
     expect([await records.findAnyKey('a'), await records.findAnyKey('b')]).toEqual([null, null]);
     expect(idsOf(await records.listKeysLeftBehind('api_1', 10))).toEqual(['a', 'b']);
     expect(await records.listApisWithKeysLeftBehind()).toEqual([{ id: 'api_1', purgesBelow: deleted.purgesBelow }]);
   });
 
   test('counts go no further than they are asked to', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     await fill(storage);
     for (const [upTo, keys, apis] of [
       [0, 0, 0],
@@ -199,7 +199,7 @@ describePort('deleted keys and apis', (world) => {
   });
 
   test('an api is found exactly as it was last written; an update from another revision is stale', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     const full = api('api_1', {
       name: 'köy ✓',
       defaultPrefix: 'sk_live',

@@ -11,9 +11,9 @@ function take(storage: Storage, account: number, key: IdempotencyKey, amount = 1
   return storage.ledger.spend({ ...spendOf(credits(account, amount)), idempotency: key });
 }
 
-describePort('idempotency keys', (world) => {
+describePort('idempotency keys', (setup) => {
   test('the same request again gets the first answer with its time, and is charged once', async () => {
-    const { storage, clock } = world();
+    const { storage, clock } = setup();
     const account = await openCredits(storage, 10);
     const first = await take(storage, account, idempotency('a'), 3);
     expect(first).toMatchObject({ status: 'taken', legs: [{ left: 7 }], replayed: false });
@@ -24,7 +24,7 @@ describePort('idempotency keys', (world) => {
   });
 
   test('many at once in one batch are one charge and one answer', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     const account = await openCredits(storage, 10);
     const outcomes = await Promise.all(Array.from({ length: 500 }, () => take(storage, account, idempotency('a'))));
     expect(outcomes.map((outcome) => outcome.status === 'taken' && outcome.replayed)).toEqual(
@@ -34,7 +34,7 @@ describePort('idempotency keys', (world) => {
   });
 
   test('another request under the same key is a conflict, in the same batch and later, and takes nothing', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     const account = await openCredits(storage, 10);
     const outcomes = await Promise.all([
       take(storage, account, idempotency('a', 'one')),
@@ -46,7 +46,7 @@ describePort('idempotency keys', (world) => {
   });
 
   test('keys of two scopes never meet, whatever characters they hold', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     const account = await openCredits(storage, 10);
     const outcomes = await Promise.all([
       take(storage, account, { scope: 'a', id: 'b c', requestDigest: 'one' }),
@@ -58,7 +58,7 @@ describePort('idempotency keys', (world) => {
   });
 
   test('a refusal and a spend of nothing are not remembered', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     const account = await openCredits(storage, 0);
     expect((await take(storage, account, idempotency('a'))).status).toBe('refused');
     expect(await take(storage, account, idempotency('a', 'peek'), 0)).toMatchObject({ replayed: false });
@@ -67,7 +67,7 @@ describePort('idempotency keys', (world) => {
   });
 
   test('staleness comes before the replay: a revoked key does not answer from the past', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     const account = await openCredits(storage, 10);
     await take(storage, account, idempotency('a'));
     await storage.ledger.apply(change({ account, expect: 1, refill: null, revision: 2 }));
@@ -75,12 +75,12 @@ describePort('idempotency keys', (world) => {
   });
 
   test('a replay is answered after a reopen and after an unclean end', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     const account = await openCredits(storage, 10);
     const first = await take(storage, account, idempotency('a'), 3);
-    const copy = await world().afterCrash();
-    await world().reopen();
-    for (const later of [copy, world().storage]) {
+    const copy = await setup().afterCrash();
+    await setup().reopen();
+    for (const later of [copy, setup().storage]) {
       expect(await take(later, account, idempotency('a'), 3)).toEqual({ ...first, replayed: true } as never);
       expect(await take(later, account, idempotency('a', 'other'), 3)).toEqual({ status: 'conflict' });
       expect(await balanceOf(later, account)).toBe(7);
@@ -88,7 +88,7 @@ describePort('idempotency keys', (world) => {
   });
 
   test('one scope holds 10,000 live keys: the next is crowded and takes nothing, a replay and other scopes go on', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     const account = await openCredits(storage, 20_000);
     const outcomes = await spendAll(
       storage.ledger,
@@ -101,13 +101,13 @@ describePort('idempotency keys', (world) => {
     expect(outcomes.slice(-2)).toEqual([{ status: 'crowded' }, { status: 'crowded' }]);
     expect(await take(storage, account, idempotency('n77'))).toMatchObject({ replayed: true });
     expect((await take(storage, account, idempotency('n1', 'r', 'key_2'))).status).toBe('taken');
-    await world().reopen();
-    expect(await take(world().storage, account, idempotency('new'))).toEqual({ status: 'crowded' });
-    expect(await balanceOf(world().storage, account)).toBe(20_000 - MAX_LIVE_IDEMPOTENCY_KEYS - 1);
+    await setup().reopen();
+    expect(await take(setup().storage, account, idempotency('new'))).toEqual({ status: 'crowded' });
+    expect(await balanceOf(setup().storage, account)).toBe(20_000 - MAX_LIVE_IDEMPOTENCY_KEYS - 1);
   });
 
   test('pruning forgets after two retention periods at the latest, and makes room', async () => {
-    const { storage, clock } = world();
+    const { storage, clock } = setup();
     const account = await openCredits(storage, 10);
     await storage.ledger.prune();
     await take(storage, account, idempotency('a'));
@@ -121,7 +121,7 @@ describePort('idempotency keys', (world) => {
 
   test('a key lives for the whole retention, whenever in a period it was made and however often is pruned', async () => {
     for (const madeAtMs of [0, 1, RETENTION_MS / 2, RETENTION_MS - 1]) {
-      const { storage, clock } = world();
+      const { storage, clock } = setup();
       clock.set(Math.ceil(clock.nowMs() / RETENTION_MS + 3) * RETENTION_MS);
       await storage.ledger.prune();
       clock.advance(madeAtMs);
@@ -136,7 +136,7 @@ describePort('idempotency keys', (world) => {
   });
 
   test('the first pruning of a new database forgets nothing that was just made', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     const account = await openCredits(storage, 10);
     await take(storage, account, idempotency('a'));
     await storage.ledger.prune();
@@ -144,18 +144,18 @@ describePort('idempotency keys', (world) => {
   });
 
   test('the first pruning after a long downtime forgets nothing that was made since', async () => {
-    const { storage, clock } = world();
+    const { storage, clock } = setup();
     const account = await openCredits(storage, 10);
     await storage.ledger.prune();
     clock.advance(5 * RETENTION_MS);
-    await world().reopen();
-    await take(world().storage, account, idempotency('a'));
-    await world().storage.ledger.prune();
-    expect(await take(world().storage, account, idempotency('a'))).toMatchObject({ replayed: true });
+    await setup().reopen();
+    await take(setup().storage, account, idempotency('a'));
+    await setup().storage.ledger.prune();
+    expect(await take(setup().storage, account, idempotency('a'))).toMatchObject({ replayed: true });
   });
 
   test('a key made in a new period before anyone pruned lives for the whole retention too', async () => {
-    const { storage, clock } = world();
+    const { storage, clock } = setup();
     await storage.ledger.prune();
     clock.set((Math.floor(clock.nowMs() / RETENTION_MS) + 1) * RETENTION_MS + 30_000);
     const account = await openCredits(storage, 10);
@@ -169,7 +169,7 @@ describePort('idempotency keys', (world) => {
   });
 
   test('a clock set back forgets nothing', async () => {
-    const { storage, clock } = world();
+    const { storage, clock } = setup();
     const account = await openCredits(storage, 10);
     await storage.ledger.prune();
     await take(storage, account, idempotency('a'));

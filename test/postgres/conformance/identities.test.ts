@@ -35,13 +35,13 @@ async function openDue(storage: Storage, id: string, dueAtMs: number): Promise<n
   return account;
 }
 
-describePort('identities', (world) => {
+describePort('identities', (setup) => {
   test('an identity is found by both of its ids, and with its keys, exactly as it was written', async () => {
     const owner = identity('id_1', 'user-7', FULL);
     const written = key('key_1', { identityId: 'id_1' });
-    await write(world().storage, { kind: 'insertIdentity', identity: owner }, { kind: 'insertKey', key: written });
-    await world().reopen();
-    const { records } = world().storage;
+    await write(setup().storage, { kind: 'insertIdentity', identity: owner }, { kind: 'insertKey', key: written });
+    await setup().reopen();
+    const { records } = setup().storage;
     expect(await records.findIdentity('user-7')).toEqual(owner);
     expect(await records.findIdentityById('id_1')).toEqual(owner);
     expect(await records.findIdentity('id_1')).toBeNull();
@@ -53,7 +53,7 @@ describePort('identities', (world) => {
   });
 
   test('an update is seen by the next read; one from another revision is stale and changes nothing', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     await write(
       storage,
       { kind: 'insertIdentity', identity: identity('id_1', 'user-7', FULL) },
@@ -69,7 +69,7 @@ describePort('identities', (world) => {
   });
 
   test('of a removed identity the keys stay, without it, and its external id is free', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     await write(
       storage,
       { kind: 'insertIdentity', identity: identity('id_1', 'user-7', { revision: 2 }) },
@@ -88,7 +88,7 @@ describePort('identities', (world) => {
   });
 
   test('pages follow each other by id with nothing twice and nothing left out, and the total on each', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     const ids = ['id_3', 'id_1', 'id_5', 'id_2', 'id_4'];
     await write(
       storage,
@@ -111,7 +111,7 @@ describePort('identities', (world) => {
   });
 
   test('an identity that cannot be read makes its keys fail alone, by their names', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     await write(
       storage,
       { kind: 'insertIdentity', identity: identity('id_1', 'user-7', { meta: '[]' }) },
@@ -125,7 +125,7 @@ describePort('identities', (world) => {
   });
 
   test('refills of identities come due among those of keys, by the id of their owner', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     const ofIdentity = await openDue(storage, 'id_1', 200);
     await openDue(storage, 'id_2', 400);
     const ofKey = await openCredits(storage, 0, { mark: 1, dueAtMs: 100 });
@@ -138,7 +138,7 @@ describePort('identities', (world) => {
     ];
     expect(await storage.ledger.listDueRefills(300, 10, null)).toEqual(due);
     expect(await storage.ledger.listDueRefills(300, 10, due[0] ?? null)).toEqual(due.slice(1));
-    await world().reopen();
-    expect(await world().storage.ledger.listDueRefills(300, 10, null)).toEqual(due);
+    await setup().reopen();
+    expect(await setup().storage.ledger.listDueRefills(300, 10, null)).toEqual(due);
   });
 });

@@ -19,9 +19,9 @@ const finish = async (storage: Storage, fields: Pick<FinishedBatch, 'id'> & Part
   return (await write(storage, { kind: 'finishImport', batch: finished })).status;
 };
 
-describePort('imports', (world) => {
+describePort('imports', (setup) => {
   test('what is enqueued waits, each batch behind the one before it, also after a reopen', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     for (const each of [
       batch('b_1', 100),
       batch('b_2', 7),
@@ -29,8 +29,8 @@ describePort('imports', (world) => {
     ]) {
       expect(await enqueue(storage, each)).toBe('done');
     }
-    await world().reopen();
-    const { imports } = world().storage;
+    await setup().reopen();
+    const { imports } = setup().storage;
     expect(await imports.listWaiting(10)).toEqual([
       batch('b_1', 100),
       batch('b_2', 7, { first: 100 }),
@@ -49,7 +49,7 @@ describePort('imports', (world) => {
   });
 
   test('calls at the same time get places one after the other, none twice', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     const sizes = Array.from({ length: 20 }, (_, i) => i + 1);
     const outcomes = await Promise.all(sizes.map((count) => enqueue(storage, batch(`b_${count}`, count))));
     expect(outcomes.every((status) => status === 'done')).toBe(true);
@@ -63,7 +63,7 @@ describePort('imports', (world) => {
   });
 
   test('a migration belongs to one api: a batch for another is stale and changes nothing', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     await enqueue(storage, batch('b_1', 3));
     expect(await enqueue(storage, batch('b_2', 3, { apiId: 'api_2' }))).toBe('stale');
     expect(await storage.imports.findProgress('mig_1')).toMatchObject({ apiId: 'api_1', queued: 3 });
@@ -71,7 +71,7 @@ describePort('imports', (world) => {
   });
 
   test('a batch is finished once; what came of it is added to the progress', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     await enqueue(storage, batch('b_1', 3));
     await enqueue(storage, batch('b_2', 2));
     const errors = [{ index: 2, message: 'köy ✓ "it\'s"' }];
@@ -82,8 +82,8 @@ describePort('imports', (world) => {
     expect((await storage.imports.listWaiting(10)).map(({ id }) => id)).toEqual(['b_2']);
     const more = [{ index: 1, message: 'first' }];
     expect(await finish(storage, { id: 'b_2', done: 1, errors: more })).toBe('done');
-    await world().reopen();
-    expect(await world().storage.imports.findProgress('mig_1')).toEqual({
+    await setup().reopen();
+    expect(await setup().storage.imports.findProgress('mig_1')).toEqual({
       migrationId: 'mig_1',
       apiId: 'api_1',
       queued: 5,
@@ -91,11 +91,11 @@ describePort('imports', (world) => {
       failed: 2,
       errors: [...more, ...errors],
     });
-    expect(await world().storage.imports.listWaiting(10)).toEqual([]);
+    expect(await setup().storage.imports.listWaiting(10)).toEqual([]);
   });
 
   test('many that finish the same batch at once: one of them has done it', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     await enqueue(storage, batch('b_1', 3));
     const outcomes = await Promise.all(Array.from({ length: 10 }, () => finish(storage, { id: 'b_1', done: 3 })));
     expect(outcomes.filter((status) => status === 'done').length).toBe(1);
@@ -103,7 +103,7 @@ describePort('imports', (world) => {
   });
 
   test('the keys of a batch and its end are one change: when a key is refused, the batch waits on', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     await write(storage, { kind: 'insertKey', key: key('key_1') });
     await enqueue(storage, batch('b_1', 1));
     const end = { id: 'b_1', migrationId: 'mig_1', done: 2, errors: [] };
@@ -120,7 +120,7 @@ describePort('imports', (world) => {
   });
 
   test('of the problems of one import a thousand are kept, and all are counted', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     const errors = Array.from({ length: 700 }, (_, index) => ({ index, message: `problem ${index}` }));
     for (const [i, id] of ['b_1', 'b_2'].entries()) {
       await enqueue(storage, batch(id, 700));

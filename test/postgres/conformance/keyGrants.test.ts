@@ -48,31 +48,31 @@ async function permissionsOf(storage: Storage) {
 const named = ({ id, name }: { id: string; name: string }) => ({ id, name });
 const whole = ({ id, name, slug }: typeof READ) => ({ id, name, slug });
 
-describePort('what a key may do', (world) => {
+describePort('what a key may do', (setup) => {
   test('direct permissions and those of its roles, each slug once, in the order of names and slugs', async () => {
     const fields = { permissionIds: ['perm_1', 'perm_2'], roleIds: ['role_1', 'role_2'] };
-    const made = await fill(world().storage, fields);
+    const made = await fill(setup().storage, fields);
     const permissions = {
       roles: [named(CLERK), named(EDITOR)],
       direct: [whole(WRITE), whole(READ)],
       slugs: ['billing.pay', 'documents.read', 'documents.write'],
     };
-    expect(await permissionsOf(world().storage)).toEqual(permissions);
-    await world().reopen();
-    expect(await permissionsOf(world().storage)).toEqual(permissions);
+    expect(await permissionsOf(setup().storage)).toEqual(permissions);
+    await setup().reopen();
+    expect(await permissionsOf(setup().storage)).toEqual(permissions);
     const grants = [
       { slug: 'billing.pay', permissionId: 'perm_3', role: { id: 'role_2', revision: 1 } },
       { slug: 'documents.read', permissionId: 'perm_1', role: null },
       { slug: 'documents.write', permissionId: 'perm_2', role: null },
     ];
     const { roles, direct } = permissions;
-    expect(await world().storage.records.findKey('key_1')).toEqual(
+    expect(await setup().storage.records.findKey('key_1')).toEqual(
       found(made, { permissions: { roles, direct, grants } }),
     );
   });
 
   test('a key without roles and permissions has none, beside one that has', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     await fill(storage, { roleIds: ['role_1'] });
     expect(await storage.records.findKeysByDigest(['digest of key_2', 'digest of key_1'])).toMatchObject([
       { permissions: null },
@@ -87,7 +87,7 @@ describePort('what a key may do', (world) => {
   });
 
   test('a role without permissions is a role all the same', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     await write(
       storage,
       { kind: 'insertRole', role: role('role_1', 'empty') },
@@ -97,7 +97,7 @@ describePort('what a key may do', (world) => {
   });
 
   test('a deleted permission is gone from keys and from roles, though their records still name it', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     await fill(storage, { permissionIds: ['perm_1', 'perm_3'], roleIds: ['role_1'] });
     await write(storage, { kind: 'removePermission', permissionId: 'perm_1' });
     expect(await permissionsOf(storage)).toEqual({
@@ -109,7 +109,7 @@ describePort('what a key may do', (world) => {
   });
 
   test('a deleted role takes its permissions along; with nothing left there are none', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     const made = await fill(storage, { roleIds: ['role_1'] });
     expect((await write(storage, { kind: 'removeRole', roleId: 'role_1', expect: 0 })).status).toBe('stale');
     expect((await write(storage, { kind: 'removeRole', roleId: 'role_1', expect: 1 })).status).toBe('done');
@@ -118,7 +118,7 @@ describePort('what a key may do', (world) => {
   });
 
   test('a changed role is seen by the next read; a change from another revision is stale', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     await fill(storage, { roleIds: ['role_1'] });
     const after = { ...EDITOR, name: 'chief', permissionIds: ['perm_3'], revision: 2 };
     expect((await write(storage, { kind: 'updateRole', role: after, expect: 2 })).status).toBe('stale');
@@ -131,7 +131,7 @@ describePort('what a key may do', (world) => {
   });
 
   test('a key that is left behind is listed with its permissions', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     await write(storage, { kind: 'insertApi', api: api('api_1', { generation: 1 }) });
     await fill(storage, { permissionIds: ['perm_1'] });
     expect(await storage.records.listKeysLeftBehind('api_1', 1)).toMatchObject([
@@ -140,7 +140,7 @@ describePort('what a key may do', (world) => {
   });
 
   test('a thousand permissions of one key are all found', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     const all = Array.from({ length: 1000 }, (_, i) => permission(`perm_${i}`, `p${String(i).padStart(4, '0')}`));
     await write(storage, ...all.map((each) => ({ kind: 'insertPermission' as const, permission: each })));
     const permissionIds = all.map(({ id }) => id).toReversed();
@@ -151,7 +151,7 @@ describePort('what a key may do', (world) => {
   });
 
   test('a stored role that cannot be read stands apart from the others, with the reason, for its own keys alone', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     await fill(storage, { roleIds: ['role_1', 'role_2'] });
     await write(storage, { kind: 'updateRole', role: BROKEN, expect: 1 });
     expect(await permissionsOf(storage)).toEqual({
@@ -164,26 +164,26 @@ describePort('what a key may do', (world) => {
   });
 
   test('a key that has nothing but a role that cannot be read is not one without roles', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     await fill(storage, { roleIds: ['role_1'] });
     await write(storage, { kind: 'updateRole', role: BROKEN, expect: 1 });
     expect(await permissionsOf(storage)).toMatchObject({ roles: [], direct: [], slugs: [], broken: [named(EDITOR)] });
   });
 });
 
-describePort('permissions and roles', (world) => {
+describePort('permissions and roles', (setup) => {
   test('are listed by their names, exactly as they were written', async () => {
-    await fill(world().storage, {});
+    await fill(setup().storage, {});
     const described = permission('perm_9', 'b', { description: 'köy ✓' });
-    await write(world().storage, { kind: 'insertPermission', permission: described });
-    await world().reopen();
-    const { records } = world().storage;
+    await write(setup().storage, { kind: 'insertPermission', permission: described });
+    await setup().reopen();
+    const { records } = setup().storage;
     expect(await records.listPermissions()).toEqual([WRITE, READ, described, PAY]);
     expect(await records.listRoles()).toEqual([CLERK, EDITOR]);
   });
 
   test('names and slugs are unique: the second of a name is stale and changes nothing', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     await fill(storage, {});
     for (const second of [
       { kind: 'insertPermission', permission: permission('perm_1', 'other') },
@@ -200,7 +200,7 @@ describePort('permissions and roles', (world) => {
   });
 
   test('are found by id, by name and, permissions, by slug: each once, and no others', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     await fill(storage, {});
     const { records } = storage;
     const ids = async (query: { ids?: string[]; names?: string[] }, kind: 'findPermissions' | 'findRoles') =>
@@ -220,7 +220,7 @@ describePort('permissions and roles', (world) => {
   });
 
   test('are found by more names than one statement takes', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     const all = Array.from({ length: 1201 }, (_, i) => permission(`perm_${i}`, `p${i}`, { name: `name ${i}` }));
     await write(storage, ...all.map((each) => ({ kind: 'insertPermission' as const, permission: each })));
     const names = all.flatMap(({ name, slug }, i) => (i === 7 ? [] : [name, slug]));
@@ -230,7 +230,7 @@ describePort('permissions and roles', (world) => {
   });
 
   test('a role that cannot be read is found by its name, as one without permissions', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     await fill(storage, {});
     await write(storage, { kind: 'updateRole', role: BROKEN, expect: 1 });
     expect(await storage.records.findRoles({ ids: [], names: ['editor', 'clerk'] })).toEqual(
@@ -243,7 +243,7 @@ describePort('permissions and roles', (world) => {
   });
 
   test('are counted, no further than asked', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     await fill(storage, {});
     const { records } = storage;
     expect([await records.countPermissions(2), await records.countPermissions(9)]).toEqual([2, 3]);

@@ -4,9 +4,9 @@ import { CountColumns } from '../../../src/core/verificationCounts.ts';
 import { describePort } from './adapters.ts';
 import { key, removal, verificationCount, write } from './samples.ts';
 
-describePort('last uses of keys', (world) => {
+describePort('last uses of keys', (setup) => {
   test('are written down at most once a minute for each key, and never go back', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     const uses: (number | null)[] = [];
     let batch = 0;
     for (const lastAtMs of [1_000_000, 1_059_999, 1_060_000, 900_000, 1_119_999, 1_120_001]) {
@@ -18,7 +18,7 @@ describePort('last uses of keys', (world) => {
   });
 
   test('are the latest of all counts of a key, also after a reopen; unknown keys have none', async () => {
-    await world().storage.analytics.add(
+    await setup().storage.analytics.add(
       CountColumns.of([
         verificationCount({ keyId: 'key_1', lastAtMs: 5, tags: '["a"]' }),
         verificationCount({ keyId: 'key_1', lastAtMs: 9 }),
@@ -28,15 +28,15 @@ describePort('last uses of keys', (world) => {
       ]),
       1,
     );
-    await world().reopen();
-    const { records, analytics } = world().storage;
+    await setup().reopen();
+    const { records, analytics } = setup().storage;
     await analytics.fold();
     expect(await records.readLastUses(['key_2', 'key_9', 'key_1', '', 'key_2'])).toEqual([3, null, 9, null, 3]);
     expect(await records.readLastUses([])).toEqual([]);
   });
 
   test('are removed behind a key that was removed, and stay with one that is deleted softly', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     await write(storage, { kind: 'insertKey', key: key('key_1') }, { kind: 'insertKey', key: key('key_2') });
     await storage.analytics.add(
       CountColumns.of([
@@ -53,7 +53,7 @@ describePort('last uses of keys', (world) => {
   });
 
   test('are looked through in steps, each from where the last one ended', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     const ids = Array.from({ length: 10_001 }, (_, i) => `key_${String(i).padStart(5, '0')}`);
     await storage.analytics.add(CountColumns.of(ids.map((keyId) => verificationCount({ keyId, lastAtMs: 5 }))), 1);
     while (!(await storage.analytics.fold()));

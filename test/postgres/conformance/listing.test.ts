@@ -31,9 +31,9 @@ async function fill(storage: Storage): Promise<void> {
   );
 }
 
-describePort('listing', (world) => {
+describePort('listing', (setup) => {
   test('pages follow each other by id with nothing twice and nothing left out, whatever their size', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     await fill(storage);
     const all = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'j'];
     for (let limit = 1; limit <= 9; limit++) {
@@ -44,7 +44,7 @@ describePort('listing', (world) => {
   });
 
   test('the total counts all that fit the question, on every page', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     await fill(storage);
     const totalOf = async (query: Partial<KeyQuery>) =>
       (await storage.records.listKeys({ ...EVERY_KEY, limit: 1, ...query })).total;
@@ -59,7 +59,7 @@ describePort('listing', (world) => {
   });
 
   test("an owner's page holds that owner's keys of this api and no other", async () => {
-    const { storage } = world();
+    const { storage } = setup();
     await fill(storage);
     expect(await pagesOf(storage, { ...EVERY_KEY, externalId: 'user-7', limit: 1 })).toEqual([['f'], ['j']]);
     expect(await pagesOf(storage, { ...EVERY_KEY, externalId: 'user-8' })).toEqual([['g']]);
@@ -68,7 +68,7 @@ describePort('listing', (world) => {
   });
 
   test('a key made between two pages appears when its id lies ahead, and moves no other', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     await fill(storage);
     const first = await storage.records.listKeys({ ...EVERY_KEY, limit: 3 });
     expect(first.cursor).toBe('c');
@@ -79,7 +79,7 @@ describePort('listing', (world) => {
   });
 
   test('apis are listed by id, all of them or those that are named', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     const ids = ['api_3', 'api_1', 'api_2'];
     await write(storage, ...ids.map((id) => ({ kind: 'insertApi' as const, api: api(id) })));
     const list = (limit: number, after: string | null, named: readonly string[] | null) =>
@@ -96,7 +96,7 @@ describePort('listing', (world) => {
   });
 
   test('a root key is revoked once; its digest stays known as revoked', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     const [one, two] = [rootKey('rk_1', { rights: ['api.*.read_api'], name: 'ci', expiresAtMs: 9 }), rootKey('rk_2')];
     await write(storage, { kind: 'insertRootKey', rootKey: two }, { kind: 'insertRootKey', rootKey: one });
     expect(await storage.records.listRootKeys()).toEqual([one, two]);

@@ -20,32 +20,32 @@ async function known({ localCounts }: Storage, owner: string): Promise<LocalCoun
 const byName = (counts: readonly LocalCount[]) =>
   [...counts].sort((a, b) => a.name.localeCompare(b.name) || a.durationMs - b.durationMs);
 
-describePort('local counts', (world) => {
+describePort('local counts', (setup) => {
   test("an owner's counts come back as they were saved, and nobody else's with them", async () => {
-    const { localCounts } = world().storage;
+    const { localCounts } = setup().storage;
     const own = [count('a'), count('a', { durationMs: 1000 }), count('b', { count: Number.MAX_SAFE_INTEGER })];
     await localCounts.sync([...own, count('a', { owner: 'key_2' })], true);
-    expect(byName(await known(world().storage, 'key_1'))).toEqual(byName(own));
-    expect(await known(world().storage, 'key_3')).toEqual([]);
+    expect(byName(await known(setup().storage, 'key_1'))).toEqual(byName(own));
+    expect(await known(setup().storage, 'key_3')).toEqual([]);
   });
 
   test('a count that is saved again replaces the one before', async () => {
-    const { localCounts } = world().storage;
+    const { localCounts } = setup().storage;
     await localCounts.sync([count('a', { count: 5 })], true);
     await localCounts.sync([count('a', { count: 2, resetAtMs: 99 })], true);
-    expect(await known(world().storage, 'key_1')).toEqual([count('a', { count: 2, resetAtMs: 99 })]);
+    expect(await known(setup().storage, 'key_1')).toEqual([count('a', { count: 2, resetAtMs: 99 })]);
   });
 
   test('saved counts survive a reopen and an unclean end', async () => {
-    await world().storage.localCounts.sync([count('a', { count: 5 })], true);
-    const copy = await world().afterCrash();
-    await world().reopen();
+    await setup().storage.localCounts.sync([count('a', { count: 5 })], true);
+    const copy = await setup().afterCrash();
+    await setup().reopen();
     expect(await known(copy, 'key_1')).toEqual([count('a', { count: 5 })]);
-    expect(await known(world().storage, 'key_1')).toEqual([count('a', { count: 5 })]);
+    expect(await known(setup().storage, 'key_1')).toEqual([count('a', { count: 5 })]);
   });
 
   test('pruning removes the counts of windows that have ended, the grace after their end and not before', async () => {
-    const { storage, clock } = world();
+    const { storage, clock } = setup();
     const many = Array.from({ length: 1200 }, (_, i) => count(`ended ${i}`));
     const later = count('later', { resetAtMs: Date.parse('2026-03-15T12:02:00Z') });
     await storage.localCounts.sync([...many, later], true);
@@ -58,7 +58,7 @@ describePort('local counts', (world) => {
   });
 
   test('saving nothing is allowed', async () => {
-    await world().storage.localCounts.sync([], true);
-    expect(await known(world().storage, 'key_1')).toEqual([]);
+    await setup().storage.localCounts.sync([], true);
+    expect(await known(setup().storage, 'key_1')).toEqual([]);
   });
 });

@@ -18,11 +18,11 @@ async function fill(storage: Storage): Promise<void> {
   );
 }
 
-describePort('namespaces and their overrides', (world) => {
+describePort('namespaces and their overrides', (setup) => {
   test('a namespace is found by its name and by its id, in no other spelling', async () => {
-    await fill(world().storage);
-    await world().reopen();
-    const { records } = world().storage;
+    await fill(setup().storage);
+    await setup().reopen();
+    const { records } = setup().storage;
     expect(await records.findNamespace('emails')).toEqual({ ...namespace('ns_1', 'emails'), patternsRevision: 1 });
     expect(await records.findNamespace('Emails')).toEqual(namespace('ns_2', 'Emails'));
     expect(await records.findNamespaceById('ns_2')).toEqual(namespace('ns_2', 'Emails'));
@@ -30,13 +30,13 @@ describePort('namespaces and their overrides', (world) => {
   });
 
   test('namespaces are counted, no further than asked', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     await fill(storage);
     expect(await Promise.all([0, 1, 2, 3].map((upTo) => storage.records.countNamespaces(upTo)))).toEqual([0, 1, 2, 2]);
   });
 
   test('names of namespaces, and identifiers in one, are unique: the second is stale and changes nothing', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     await fill(storage);
     for (const second of [
       { kind: 'insertNamespace', namespace: namespace('ns_9', 'emails') },
@@ -60,7 +60,7 @@ describePort('namespaces and their overrides', (world) => {
   });
 
   test('an override is found by its identifier to the letter, in its own namespace', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     await fill(storage);
     const find = (namespaceId: string, identifier: string) => storage.records.findOverride(namespaceId, identifier);
     expect(await find('ns_1', 'user-7')).toEqual(EXACT);
@@ -73,7 +73,7 @@ describePort('namespaces and their overrides', (world) => {
   });
 
   test('a changed override is seen by the next read, a removed one is gone and its identifier free', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     await fill(storage);
     const changed: OverrideRecord = {
       ...EXACT,
@@ -95,7 +95,7 @@ describePort('namespaces and their overrides', (world) => {
   });
 
   test('pages hold the overrides of one namespace by id, and the total on each', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     await fill(storage);
     await write(
       storage,

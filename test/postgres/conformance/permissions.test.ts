@@ -38,9 +38,9 @@ const add = (engine: Engine, keyId: string, name: string) =>
 const namesHeld = async (engine: Engine, keyId: string): Promise<string[]> =>
   (await engine.keyGrants.add(COMMAND_LINE, { kind: 'permissions', keyId, references: [] })).map(({ name }) => name);
 
-describePort('permissions and roles', (world) => {
+describePort('permissions and roles', (setup) => {
   test('adds at the same time lose nothing, and counters go on', async () => {
-    const engine = engineOn(world().storage);
+    const engine = engineOn(setup().storage);
     const { keyId, secret } = await makeKey(engine);
     await Promise.all(NAMES.map((name) => add(engine, keyId, name)));
     expect(await namesHeld(engine, keyId)).toEqual(NAMES);
@@ -49,7 +49,7 @@ describePort('permissions and roles', (world) => {
   });
 
   test('of one name made many times at the same moment one is made', async () => {
-    const engine = engineOn(world().storage);
+    const engine = engineOn(setup().storage);
     const fields = { name: 'one', slug: 'one', description: null };
     const made = await Promise.allSettled(NAMES.map(() => engine.permissions.createPermission(COMMAND_LINE, fields)));
     expect(made.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
@@ -58,7 +58,7 @@ describePort('permissions and roles', (world) => {
   });
 
   test('what a role holds, and its end, are seen by the next verification', async () => {
-    const engine = engineOn(world().storage);
+    const engine = engineOn(setup().storage);
     const { keyId, secret } = await makeKey(engine);
     const id = await engine.permissions.createRole(COMMAND_LINE, { name: 'editor', description: null });
     await engine.keyGrants.set(COMMAND_LINE, { kind: 'roles', keyId, references: [{ id }] });

@@ -144,7 +144,7 @@ describe('an upgrade', () => {
       await setup.other.query('BEGIN; LOCK TABLE keys IN ACCESS SHARE MODE');
       const upgraded = migrate(setup.node, { ...NEW, patience: { lockTimeoutMs: 50, tries: 3, pauseMs: 1 } });
       expect(await upgraded.catch(String)).toBe(
-        'StorageUnavailable: The schema of the database cannot be upgraded: another transaction (a dump?) held its tables in 3 tries of 50 ms. Start again when it has ended.',
+        'StorageUnavailable: The schema of the database cannot be upgraded: another transaction, such as a dump, kept its tables locked during 3 tries of 50 ms. Start again when it has ended.',
       );
       expect(await installationIn(setup)).toEqual(OLD_VERSION);
     });

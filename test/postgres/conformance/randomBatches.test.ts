@@ -5,7 +5,7 @@ import * as fc from 'fast-check';
 import { MAX_LIVE_IDEMPOTENCY_KEYS } from '../../../src/core/bounds.ts';
 import type { AccountState } from '../../../src/core/account.ts';
 import type { Storage } from '../../../src/storage/port/storage.ts';
-import { ADAPTERS, World } from './adapters.ts';
+import { ADAPTERS, Setup } from './adapters.ts';
 import { ReferenceLedger } from './reference.ts';
 import { KINDS, type Round, rounds, Scenario } from './scenario.ts';
 
@@ -19,18 +19,18 @@ type States = readonly (AccountState | undefined)[];
 
 for (const adapter of ADAPTERS) {
   describe(`${adapter.name}: random batches`, () => {
-    let world: World;
+    let setup: Setup;
     let count = 0;
 
     beforeAll(async () => {
-      world = await World.make(adapter);
+      setup = await Setup.make(adapter);
     });
 
-    afterAll(() => world.close());
+    afterAll(() => setup.close());
 
     /** Plays the rounds on both and compares every answer, then every state. */
     async function play(played: readonly Round[]): Promise<{ accounts: readonly number[]; states: States }> {
-      const { storage, clock } = world;
+      const { storage, clock } = setup;
       const reference = new ReferenceLedger(MAX_LIVE_IDEMPOTENCY_KEYS);
       const accounts = await storage.ledger.reserveAccounts(KINDS.length);
       const scenario = new Scenario(`s${count++}`, accounts, reference);
@@ -71,9 +71,9 @@ for (const adapter of ADAPTERS) {
           fc.asyncProperty(rounds, async (played) => {
             const { accounts, states } = await play(played);
             if (count % RESTART_EVERY !== 0) return;
-            if (count % (2 * RESTART_EVERY) === 0) await world.reopen();
-            else await expectStates(await world.afterCrash(), accounts, states);
-            await expectStates(world.storage, accounts, states);
+            if (count % (2 * RESTART_EVERY) === 0) await setup.reopen();
+            else await expectStates(await setup.afterCrash(), accounts, states);
+            await expectStates(setup.storage, accounts, states);
           }),
           { seed, numRuns: SCENARIOS },
         );

@@ -3,9 +3,9 @@ import { expect, test } from 'bun:test';
 import { describePort } from './adapters.ts';
 import { api, EVERY_KEY, found, identity, key, removal, write } from './samples.ts';
 
-describePort('records', (world) => {
+describePort('records', (setup) => {
   test('a key is found by id and by digest exactly as it was written, with its identity', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     const owner = identity('id_1', 'user-7', { meta: '{"plan":"pro"}' });
     const written = key('key_1', {
       identityId: 'id_1',
@@ -46,7 +46,7 @@ describePort('records', (world) => {
   });
 
   test('answers to several digests stand in the order of the questions, null where there is none', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     await write(storage, { kind: 'insertKey', key: key('key_1') }, { kind: 'insertKey', key: key('key_2') });
     const [one, two] = [found(key('key_1')), found(key('key_2'))];
     const asked = ['digest of key_2', 'nothing', 'digest of key_1', 'digest of key_2'];
@@ -55,7 +55,7 @@ describePort('records', (world) => {
   });
 
   test('what was never written is not found', async () => {
-    const { records } = world().storage;
+    const { records } = setup().storage;
     expect(await records.findKey('key_none')).toBeNull();
     expect(await records.findApi('api_none')).toBeNull();
     expect(await records.findIdentity('nobody')).toBeNull();
@@ -63,7 +63,7 @@ describePort('records', (world) => {
   });
 
   test('an api and an identity are found as they were written', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     await write(
       storage,
       { kind: 'insertApi', api: api('api_1') },
@@ -74,7 +74,7 @@ describePort('records', (world) => {
   });
 
   test('a softly deleted key is found in no way, and its digest stays taken', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     await write(storage, { kind: 'insertKey', key: key('key_1') });
     const deleted = key('key_1', { deletedAtMs: 5, revision: 2 });
     expect(await write(storage, { kind: 'updateKey', key: deleted, expect: 1 })).toMatchObject({ status: 'done' });
@@ -87,7 +87,7 @@ describePort('records', (world) => {
   });
 
   test('a removed key leaves its id and its digest free', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     await write(storage, { kind: 'insertKey', key: key('key_1') });
     await write(storage, removal('key_1', 1));
     expect(await storage.records.findKey('key_1')).toBeNull();
@@ -95,10 +95,10 @@ describePort('records', (world) => {
   });
 
   test('an update or removal made from another revision is stale and changes nothing', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     await write(storage, { kind: 'insertKey', key: key('key_1', { revision: 3 }) });
     const renamed = key('key_1', { name: 'new', revision: 4 });
-    const stale = { status: 'stale', nowMs: world().clock.nowMs() };
+    const stale = { status: 'stale', nowMs: setup().clock.nowMs() };
     expect(await write(storage, { kind: 'updateKey', key: renamed, expect: 2 })).toEqual(stale as never);
     expect(await write(storage, { kind: 'updateKey', key: renamed, expect: 4 })).toEqual(stale as never);
     expect(await write(storage, removal('key_1', 2))).toEqual(stale as never);
@@ -109,7 +109,7 @@ describePort('records', (world) => {
   });
 
   test('ids, digests and external ids are unique: the second of a name is stale', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     await write(
       storage,
       { kind: 'insertApi', api: api('api_1') },
@@ -130,7 +130,7 @@ describePort('records', (world) => {
   });
 
   test('a stored key that cannot be read fails alone and names itself; the others are answered', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     for (const [id, fields] of [
       ['key_1', { meta: '["no object"]' }],
       ['key_2', {}],
@@ -153,7 +153,7 @@ describePort('records', (world) => {
   });
 
   test('a read sees every change that was answered before it was asked', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     await write(storage, { kind: 'insertKey', key: key('key_1') });
     for (let revision = 2; revision < 30; revision++) {
       await write(storage, { kind: 'updateKey', key: key('key_1', { revision }), expect: revision - 1 });

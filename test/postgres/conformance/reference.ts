@@ -16,15 +16,15 @@ export class ReferenceLedger implements LedgerView {
   readonly apiIds = new Set<string>();
   /** Of the one role that a scenario changes. */
   roleRevision = 0;
-  readonly #replays = new Map<string, RememberedAnswer>();
-  readonly #maxLiveReplays: number;
+  readonly #remembered = new Map<string, RememberedAnswer>();
+  readonly #maxLive: number;
 
-  constructor(maxLiveReplays: number) {
-    this.#maxLiveReplays = maxLiveReplays;
+  constructor(maxLive: number) {
+    this.#maxLive = maxLive;
   }
 
   spend(spend: Spend, nowMs: number): SpendOutcome {
-    return decideSpend(this, spend, nowMs, this.#maxLiveReplays);
+    return decideSpend(this, spend, nowMs, this.#maxLive);
   }
 
   /** All of a change or nothing. Of the records only apis are written here, and they are unique by id. */
@@ -62,14 +62,14 @@ export class ReferenceLedger implements LedgerView {
   }
 
   rememberedAnswer({ scope, id }: IdempotencyKey): RememberedAnswer | undefined {
-    return this.#replays.get(JSON.stringify([scope, id]));
+    return this.#remembered.get(JSON.stringify([scope, id]));
   }
 
   liveIdempotencyKeys(scope: string): number {
-    return [...this.#replays.keys()].filter((name) => (JSON.parse(name) as string[])[0] === scope).length;
+    return [...this.#remembered.keys()].filter((name) => (JSON.parse(name) as string[])[0] === scope).length;
   }
 
-  remember({ scope, id }: IdempotencyKey, replay: RememberedAnswer): void {
-    this.#replays.set(JSON.stringify([scope, id]), replay);
+  remember({ scope, id }: IdempotencyKey, answer: RememberedAnswer): void {
+    this.#remembered.set(JSON.stringify([scope, id]), answer);
   }
 }

@@ -1,20 +1,20 @@
 import { expect, test } from 'bun:test';
 
-import { describePort, type World } from './adapters.ts';
+import { describePort, type Setup } from './adapters.ts';
 import { change, credits, dailyPlan, openCredits, spendOf, stateOf, spendAll } from './samples.ts';
 
 const DAY_MS = 86_400_000;
 
 /** A counter whose rule begins now: the running epoch counts as applied. */
-function openRefilled({ storage, clock }: World, balance: number): Promise<number> {
+function openRefilled({ storage, clock }: Setup, balance: number): Promise<number> {
   const plan = dailyPlan(clock.nowMs(), 1);
   return openCredits(storage, balance, { mark: plan.epoch, dueAtMs: plan.nextMs });
 }
 
-describePort('refills', (world) => {
+describePort('refills', (setup) => {
   test('a new rule refills nothing at once; from the instant of the boundary the counter is full', async () => {
-    const { storage, clock } = world();
-    const account = await openRefilled(world(), 2);
+    const { storage, clock } = setup();
+    const account = await openRefilled(setup(), 2);
     const peek = () => storage.ledger.spend(spendOf(credits(account, 0, dailyPlan(clock.nowMs(), 10))));
     expect(await peek()).toMatchObject({ legs: [{ left: 2, resetAtMs: Date.parse('2026-03-16T00:00:00Z') }] });
     clock.set(Date.parse('2026-03-16T00:00:00Z') - 1);
@@ -24,8 +24,8 @@ describePort('refills', (world) => {
   });
 
   test('a plan for another epoch than the one that runs is stale, at both edges to the millisecond', async () => {
-    const { storage, clock } = world();
-    const account = await openRefilled(world(), 2);
+    const { storage, clock } = setup();
+    const account = await openRefilled(setup(), 2);
     const plan = dailyPlan(clock.nowMs(), 10);
     const spendAt = async (nowMs: number) => {
       clock.set(nowMs);
@@ -41,8 +41,8 @@ describePort('refills', (world) => {
   });
 
   test('restore raises to the amount after any number of days, once, and never lowers', async () => {
-    const { storage, clock } = world();
-    const [low, high] = [await openRefilled(world(), 1), await openRefilled(world(), 50)];
+    const { storage, clock } = setup();
+    const [low, high] = [await openRefilled(setup(), 1), await openRefilled(setup(), 50)];
     clock.advance(100 * DAY_MS);
     const take = () => storage.ledger.spend(spendOf(...[low, high].map((each) => credits(each, 1, plan()))));
     const plan = () => dailyPlan(clock.nowMs(), 10);
@@ -59,11 +59,11 @@ describePort('refills', (world) => {
   });
 
   test('add gives the amount for every boundary passed, up to the maximum, and never lowers what is above it', async () => {
-    const { storage, clock } = world();
+    const { storage, clock } = setup();
     const [free, capped, above] = [
-      await openRefilled(world(), 5),
-      await openRefilled(world(), 5),
-      await openRefilled(world(), 40),
+      await openRefilled(setup(), 5),
+      await openRefilled(setup(), 5),
+      await openRefilled(setup(), 40),
     ];
     clock.advance(3 * DAY_MS);
     const legs = (max: number | null, account: number) =>
@@ -76,8 +76,8 @@ describePort('refills', (world) => {
   });
 
   test('a refused spend does not keep the refill from the next one', async () => {
-    const { storage, clock } = world();
-    const account = await openRefilled(world(), 0);
+    const { storage, clock } = setup();
+    const account = await openRefilled(setup(), 0);
     clock.advance(DAY_MS);
     const spend = (amount: number) => spendOf(credits(account, amount, dailyPlan(clock.nowMs(), 10)));
     const outcomes = await spendAll(storage.ledger, [spend(11), spend(10), spend(1)]);
@@ -89,8 +89,8 @@ describePort('refills', (world) => {
   });
 
   test('many that cross the boundary together cause one refill', async () => {
-    const { storage, clock } = world();
-    const account = await openRefilled(world(), 0);
+    const { storage, clock } = setup();
+    const account = await openRefilled(setup(), 0);
     clock.set('2026-03-16T00:00:00Z');
     const plan = dailyPlan(clock.nowMs(), 100);
     const outcomes = await spendAll(
@@ -102,9 +102,9 @@ describePort('refills', (world) => {
 
   test('a clock set back gives no second refill, neither then nor when it comes forward again', async () => {
     for (const mode of ['restore', 'add'] as const) {
-      const { storage, clock } = world();
+      const { storage, clock } = setup();
       clock.set('2026-03-15T12:00:00Z');
-      const account = await openRefilled(world(), 0);
+      const account = await openRefilled(setup(), 0);
       const take = (amount: number) =>
         storage.ledger.spend(spendOf(credits(account, amount, dailyPlan(clock.nowMs(), 10, { mode }))));
       clock.set('2026-03-16T00:00:00Z');
@@ -119,8 +119,8 @@ describePort('refills', (world) => {
   });
 
   test('a change applies what has passed under the old rule before it sets the new one', async () => {
-    const { storage, clock } = world();
-    const account = await openRefilled(world(), 1);
+    const { storage, clock } = setup();
+    const account = await openRefilled(setup(), 1);
     clock.advance(DAY_MS);
     const old = dailyPlan(clock.nowMs(), 10);
     const outcome = await storage.ledger.apply(

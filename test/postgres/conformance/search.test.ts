@@ -32,7 +32,7 @@ async function fill(storage: Storage): Promise<void> {
   );
 }
 
-describePort('search', (world) => {
+describePort('search', (setup) => {
   test.each([
     ['the beginning of a start', 'sk_live_', ['a', 'b']],
     ['a whole start', 'sk_live_7Kq2', ['a']],
@@ -66,13 +66,13 @@ describePort('search', (world) => {
       ['a', 'b'],
     ],
   ])('finds by %s', async (_name, text, ids) => {
-    const { storage } = world();
+    const { storage } = setup();
     await fill(storage);
     expect(await search(storage, text)).toEqual([...ids]);
   });
 
   test('pages and counts what it finds, once for each key, with an owner and without', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     await fill(storage);
     await write(storage, ...Array.from({ length: 5 }, (_, i) => inserted(`n${i}`, { name: 'north north-east north' })));
     const query: KeyQuery = { ...EVERY_KEY, search: 'north', limit: 3 };
@@ -90,7 +90,7 @@ describePort('search', (world) => {
   });
 
   test('an update moves a key from its old words to its new ones, and leaves the rest', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     await fill(storage);
     const words = { removed: ['billing', 'acme'], added: ['renamed'] };
     const renamed = key('a', { start: 'rk_1', name: 'renamed of Corp', revision: 2 });
@@ -103,7 +103,7 @@ describePort('search', (world) => {
   });
 
   test('a refused update leaves the words as they were', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     await fill(storage);
     const words = { removed: ['billing'], added: ['renamed'] };
     const stale = await write(storage, { kind: 'updateKey', key: key('a', { revision: 9 }), expect: 8, words });
@@ -112,7 +112,7 @@ describePort('search', (world) => {
   });
 
   test('a word that is added again, and one removed that is not there, change nothing', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     await fill(storage);
     const words = { removed: ['absent'], added: ['billing'] };
     const update = { kind: 'updateKey', key: key('a', { revision: 2 }), expect: 1, words } as const;
@@ -121,7 +121,7 @@ describePort('search', (world) => {
   });
 
   test('a removed key leaves no words: a new one of its id is found by its own', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     await fill(storage);
     const words = searchWords('billing-nightly', '{"tags":["ACME","Österreich"]}');
     const removed = { kind: 'removeKey', key: { id: 'b', apiId: 'api_1' }, expect: 1, words, digests: [] } as const;
@@ -131,7 +131,7 @@ describePort('search', (world) => {
   });
 
   test('a softly deleted key is not found, and is again when it comes back, without its words being named', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     await fill(storage);
     const back = key('e', { start: 'sk_live_7Kq2', name: 'billing acme', revision: 2 });
     await write(storage, { kind: 'updateKey', key: back, expect: 1 });
@@ -141,8 +141,8 @@ describePort('search', (world) => {
 
   test('a hundred words of one key are all found, also after a reopen', async () => {
     const meta = JSON.stringify({ words: Array.from({ length: 100 }, (_, i) => `w${i}x`) });
-    await write(world().storage, inserted('a', { meta }));
-    await world().reopen();
-    for (const word of ['w0x', 'w50x', 'w99x']) expect(await search(world().storage, word)).toEqual(['a']);
+    await write(setup().storage, inserted('a', { meta }));
+    await setup().reopen();
+    for (const word of ['w0x', 'w50x', 'w99x']) expect(await search(setup().storage, word)).toEqual(['a']);
   });
 });

@@ -5,9 +5,9 @@ import { balanceOf, change, credits, openCredits, openStrict, spendOf, stateOf, 
 
 const codes = (outcomes: readonly { status: string }[]) => outcomes.map(({ status }) => status);
 
-describePort('spends', (world) => {
+describePort('spends', (setup) => {
   test('a leg that fits is taken, and what is left is told with the time of the ledger', async () => {
-    const { storage, clock } = world();
+    const { storage, clock } = setup();
     const account = await openCredits(storage, 10);
     expect(await storage.ledger.spend(spendOf(credits(account, 3)))).toEqual({
       status: 'taken',
@@ -20,7 +20,7 @@ describePort('spends', (world) => {
   });
 
   test('exactly what is left passes, one more is refused and takes nothing', async () => {
-    const { storage, clock } = world();
+    const { storage, clock } = setup();
     const account = await openCredits(storage, 5);
     expect(await storage.ledger.spend(spendOf(credits(account, 6)))).toEqual({
       status: 'refused',
@@ -35,7 +35,7 @@ describePort('spends', (world) => {
   });
 
   test('several legs are taken together or not at all, and the first that does not suffice is named', async () => {
-    const { storage, clock } = world();
+    const { storage, clock } = setup();
     const [window, first, second] = [
       await openStrict(storage),
       await openCredits(storage, 5),
@@ -61,7 +61,7 @@ describePort('spends', (world) => {
   });
 
   test('a refused spend does not affect the next of its batch', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     const [one, two] = [await openCredits(storage, 3), await openCredits(storage, 1)];
     const outcomes = await spendAll(storage.ledger, [
       spendOf(credits(one, 1), credits(two, 1)),
@@ -75,7 +75,7 @@ describePort('spends', (world) => {
   });
 
   test('one account several times in a batch: each spend sees what the one before it left', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     const account = await openCredits(storage, 100);
     const outcomes = await spendAll(
       storage.ledger,
@@ -88,7 +88,7 @@ describePort('spends', (world) => {
   });
 
   test('one account twice in a spend is taken from twice, or not at all', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     const account = await openCredits(storage, 10);
     const window = await openStrict(storage);
     expect(await storage.ledger.spend(spendOf(credits(account, 4), credits(account, 7)))).toMatchObject({
@@ -107,7 +107,7 @@ describePort('spends', (world) => {
   });
 
   test('more spends than one batch holds are all answered, in order, to the unit', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     const account = await openCredits(storage, 5000);
     const outcomes = await spendAll(
       storage.ledger,
@@ -119,7 +119,7 @@ describePort('spends', (world) => {
   });
 
   test('a spend decided under another revision is stale and takes nothing of any leg', async () => {
-    const { storage, clock } = world();
+    const { storage, clock } = setup();
     const [account, other] = [await openCredits(storage, 5), await openCredits(storage, 5)];
     for (const revision of [0, 2]) {
       const spend = spendOf(credits(other, 1), credits(account, 1, null, revision));
@@ -132,7 +132,7 @@ describePort('spends', (world) => {
   });
 
   test('a change and the spends before and after it in one batch: revocation holds from its place on', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     const account = await openCredits(storage, 5);
     const before = storage.ledger.spend(spendOf(credits(account, 1)));
     const revoked = storage.ledger.apply(change({ account, expect: 1, refill: null, revision: 2 }));
@@ -143,7 +143,7 @@ describePort('spends', (world) => {
   });
 
   test('an account that does not exist, or is of the other kind, is stale', async () => {
-    const { storage, clock } = world();
+    const { storage, clock } = setup();
     const [account, window] = [await openCredits(storage, 5), await openStrict(storage)];
     const stale = { status: 'stale', nowMs: clock.nowMs(), fence: null } as const;
     expect(await storage.ledger.spend(spendOf(credits(account, 1), credits(999_999, 0)))).toEqual(stale);
@@ -155,17 +155,17 @@ describePort('spends', (world) => {
   });
 
   test('the largest balance is kept to the unit', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     const account = await openCredits(storage, Number.MAX_SAFE_INTEGER);
     await storage.ledger.spend(spendOf(credits(account, 1)));
-    await world().reopen();
-    expect(await balanceOf(world().storage, account)).toBe(Number.MAX_SAFE_INTEGER - 1);
+    await setup().reopen();
+    expect(await balanceOf(setup().storage, account)).toBe(Number.MAX_SAFE_INTEGER - 1);
     const rest = spendOf(credits(account, Number.MAX_SAFE_INTEGER - 1));
-    expect(await world().storage.ledger.spend(rest)).toMatchObject({ status: 'taken', legs: [{ left: 0 }] });
+    expect(await setup().storage.ledger.spend(rest)).toMatchObject({ status: 'taken', legs: [{ left: 0 }] });
   });
 
   test("submitted spends are answered in their order; what is done with an answer, and fails, is nobody else's trouble", async () => {
-    const { storage } = world();
+    const { storage } = setup();
     const account = await openCredits(storage, 5);
     const seen: string[] = [];
     const take = (name: string) => storage.ledger.spend(spendOf(credits(account, 1))).then(() => seen.push(name));
@@ -184,7 +184,7 @@ describePort('spends', (world) => {
   });
 
   test('between a spend and the next one that its answer has brought, others have their turn', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     const account = await openCredits(storage, 100);
     let turns = 0;
     let isDone = false;

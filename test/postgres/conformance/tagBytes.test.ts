@@ -12,7 +12,7 @@ import { OpenCounts } from '../../../src/engine/analytics/openCounts.ts';
 import { SLICE, CountWriting } from '../../../src/engine/analytics/writeCounts.ts';
 import { textReader } from '../../../src/system.ts';
 import { QUESTION } from '../../support/analytics.ts';
-import { describePort, type World } from './adapters.ts';
+import { describePort, type Setup } from './adapters.ts';
 import { verificationCount } from './samples.ts';
 
 /** What docs/analytics.md promises: bytes on disk for each verification, whatever its tags are. */
@@ -69,8 +69,8 @@ interface Ask {
 }
 
 /** Counts so many verifications as a node does, and answers how many bytes the data has grown for each. */
-async function bytesEach(world: World, ask: (n: number) => Ask): Promise<number> {
-  const { storage, clock } = world;
+async function bytesEach(setup: Setup, ask: (n: number) => Ask): Promise<number> {
+  const { storage, clock } = setup;
   const openCounts = new OpenCounts(new PackedKeys(textReader), clock.nowMs, new TagLists(MAX_LISTS));
   const writing = new CountWriting({
     openCounts,
@@ -79,7 +79,7 @@ async function bytesEach(world: World, ask: (n: number) => Ask): Promise<number>
     sliceSize: SLICE,
     retention: { minute: 1, hour: 1, day: 1 },
   });
-  const before = await world.bytesOnDisk();
+  const before = await setup.bytesOnDisk();
   for (let n = 0; n < VERIFICATIONS; n++) {
     const { key, tags, code = 'VALID' } = ask(n);
     const verdict = { code, key, remaining: null, limits: null, replayed: false, atMs: clock.nowMs() };
@@ -92,10 +92,10 @@ async function bytesEach(world: World, ask: (n: number) => Ask): Promise<number>
   }
   await writing.flush();
   await writing.fold();
-  return ((await world.bytesOnDisk()) - before) / VERIFICATIONS;
+  return ((await setup.bytesOnDisk()) - before) / VERIFICATIONS;
 }
 
-describePort('bytes on disk for each verification', (world) => {
+describePort('bytes on disk for each verification', (setup) => {
   const letters = new Letters();
   const repeated = Array.from({ length: 500 }, () => letters.list(700));
 
@@ -113,19 +113,19 @@ describePort('bytes on disk for each verification', (world) => {
       (n) => ({ key: keyOf(0), tags: letters.list(1_311), code: n % 2 === 0 ? 'VALID' : 'DISABLED' }),
     ],
   ])('are bounded: %s', async (_, ask) => {
-    expect(await bytesEach(world(), ask)).toBeLessThanOrEqual(MAX_BYTES_PER_VERIFICATION);
+    expect(await bytesEach(setup(), ask)).toBeLessThanOrEqual(MAX_BYTES_PER_VERIFICATION);
   });
 
   test('are next to nothing for a key that is refused, whatever its tags are', async () => {
     const disabled = keyOf(0);
-    const bytes = await bytesEach(world(), () => ({ key: disabled, tags: letters.list(1_311), code: 'DISABLED' }));
+    const bytes = await bytesEach(setup(), () => ({ key: disabled, tags: letters.list(1_311), code: 'DISABLED' }));
     expect(bytes).toBeLessThanOrEqual(100);
   });
 });
 
-describePort('tag lists of a day', (world) => {
+describePort('tag lists of a day', (setup) => {
   test('are told of one api, as many as are asked for, once they are in the sums', async () => {
-    const { analytics } = world().storage;
+    const { analytics } = setup().storage;
     const day = verificationCount().minuteMs;
     await analytics.add(
       CountColumns.of([

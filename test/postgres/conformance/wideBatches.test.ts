@@ -58,9 +58,9 @@ function openingsOf(accounts: readonly number[], balance: number): Change {
 }
 
 /** What most batches look like: one leg each, every one on another account. An adapter may take them all in one go. */
-describePort('wide batches', (world) => {
+describePort('wide batches', (setup) => {
   test('every answer and every state is that of the reference', async () => {
-    const { storage, clock } = world();
+    const { storage, clock } = setup();
     const reference = new ReferenceLedger(MAX_LIVE_IDEMPOTENCY_KEYS);
     const accounts = await storage.ledger.reserveAccounts(ACCOUNTS);
     const openings = openingsOf(accounts, 10);
@@ -92,7 +92,7 @@ describePort('wide batches', (world) => {
   });
 
   test('many of one account: each sees what the ones before it left', async () => {
-    const { storage, clock } = world();
+    const { storage, clock } = setup();
     const reference = new ReferenceLedger(MAX_LIVE_IDEMPOTENCY_KEYS);
     const accounts = await storage.ledger.reserveAccounts(8);
     const openings = openingsOf(accounts, 40);

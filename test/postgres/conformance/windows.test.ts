@@ -3,9 +3,9 @@ import { expect, test } from 'bun:test';
 import { describePort } from './adapters.ts';
 import { openStrict, spendOf, stateOf, strict, spendAll } from './samples.ts';
 
-describePort('strict windows', (world) => {
+describePort('strict windows', (setup) => {
   test('the spend after the limit is refused until the window rolls, to the millisecond', async () => {
-    const { storage, clock } = world();
+    const { storage, clock } = setup();
     clock.set(120_000 + 59_000);
     const account = await openStrict(storage);
     const take = () => storage.ledger.spend(spendOf(strict(account, 1, 2)));
@@ -19,7 +19,7 @@ describePort('strict windows', (world) => {
   });
 
   test('a clock set back keeps the window and its count', async () => {
-    const { storage, clock } = world();
+    const { storage, clock } = setup();
     clock.set(600_000);
     const account = await openStrict(storage);
     const take = () => storage.ledger.spend(spendOf(strict(account, 1, 1)));
@@ -33,7 +33,7 @@ describePort('strict windows', (world) => {
   });
 
   test('a raised limit keeps the running count; a lowered one leaves nothing and refuses even a cost of 0', async () => {
-    const { storage } = world();
+    const { storage } = setup();
     const account = await openStrict(storage);
     const take = (amount: number, limit: number) => storage.ledger.spend(spendOf(strict(account, amount, limit)));
     expect(await take(3, 3)).toMatchObject({ status: 'taken', legs: [{ left: 0 }] });
@@ -44,7 +44,7 @@ describePort('strict windows', (world) => {
   });
 
   test('a cost above the limit is refused in an empty window and leaves it empty', async () => {
-    const { storage, clock } = world();
+    const { storage, clock } = setup();
     const account = await openStrict(storage);
     const outcome = await storage.ledger.spend(spendOf(strict(account, Number.MAX_SAFE_INTEGER, 5)));
     expect(outcome).toMatchObject({ status: 'refused', legs: [{ left: 5, resetAtMs: clock.nowMs() + 60_000 }] });
@@ -52,7 +52,7 @@ describePort('strict windows', (world) => {
   });
 
   test('a thousand at once in two windows: the limit in each, never one more', async () => {
-    const { storage, clock } = world();
+    const { storage, clock } = setup();
     const account = await openStrict(storage);
     const burst = async () => {
       const all = Array.from({ length: 1000 }, () => spendOf(strict(account, 1, 70)));

@@ -2,32 +2,32 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 
 import { until } from '../../../tools/cluster/wait.ts';
 import { Wire } from '../../support/cluster/clients.ts';
-import { World } from '../../support/cluster/clusterSetup.ts';
+import { Setup } from '../../support/cluster/clusterSetup.ts';
 
 setDefaultTimeout(120_000);
 
-let world: World;
+let setup: Setup;
 let apiId: string;
 
 beforeAll(async () => {
-  world = await World.start({ proxied: true });
+  setup = await Setup.start({ proxied: true });
 });
 
 afterAll(async () => {
-  await world[Symbol.asyncDispose]();
+  await setup[Symbol.asyncDispose]();
 });
 
 async function freshKeys(count: number): Promise<string[]> {
-  apiId = String((await world.ok(0, '/v1/apis.createApi', { name: 'analytics' })).apiId);
+  apiId = String((await setup.ok(0, '/v1/apis.createApi', { name: 'analytics' })).apiId);
   const fields = [{}, { name: 'kept', externalId: 'user_1' }, { remaining: 1_000_000 }];
   return Promise.all(
-    Array.from({ length: count }, async (_, i) => (await world.createKey({ apiId, ...fields[i % 3] })).key),
+    Array.from({ length: count }, async (_, i) => (await setup.createKey({ apiId, ...fields[i % 3] })).key),
   );
 }
 
 /** Verifies each key so many times at this node. */
 async function verifyAll(node: number, keys: readonly string[], times: number): Promise<void> {
-  using wire = await Wire.open(world.node(node).port);
+  using wire = await Wire.open(setup.node(node).port);
   for (let n = 0; n < times; n++) {
     for (const [i, key] of keys.entries()) {
       const reply = await wire.verify(i % 4 === 0 ? { key, tags: ['web'] } : { key });
@@ -37,7 +37,7 @@ async function verifyAll(node: number, keys: readonly string[], times: number): 
 }
 
 async function countedBy(node: number): Promise<number> {
-  const rows = (await world.ok(node, '/v1/analytics.getVerifications', { apiId })) as unknown as { total: number }[];
+  const rows = (await setup.ok(node, '/v1/analytics.getVerifications', { apiId })) as unknown as { total: number }[];
   return rows[0]?.total ?? NaN;
 }
 
@@ -52,22 +52,22 @@ describe('analytics of three nodes', () => {
   test('a node that is stopped leaves nothing uncounted', async () => {
     const keys = await freshKeys(6);
     await verifyAll(1, keys, 10);
-    await world.node(1).stop();
+    await setup.node(1).stop();
     expect(await countedBy(0)).toBe(60);
-    await world.startAgain(1);
+    await setup.startAgain(1);
   });
 
   test('connections that end before the answer to what was appended: every verification is counted once', async () => {
     const keys = await freshKeys(6);
     for (let round = 1; round <= 5; round++) {
       await verifyAll(2, keys, 5);
-      const cut = world.proxy(2).cutBeforeAnswer((bytes) => bytes.includes('append_counts'));
+      const cut = setup.proxy(2).cutBeforeAnswer((bytes) => bytes.includes('append_counts'));
       await until('it was cut', async () => {
-        await world.node(2).call('/v1/analytics.getVerifications', { apiId });
+        await setup.node(2).call('/v1/analytics.getVerifications', { apiId });
         return Promise.race([cut.then(() => true), Bun.sleep(50).then(() => false)]);
       });
       await until('the node can ask again', async () => {
-        return (await world.node(2).call('/v1/analytics.getVerifications', { apiId })).status === 200;
+        return (await setup.node(2).call('/v1/analytics.getVerifications', { apiId })).status === 200;
       });
       expect(await countedBy(2)).toBe(round * 30);
     }
@@ -76,8 +76,8 @@ describe('analytics of three nodes', () => {
   test('a database that is away for a while: all that was verified from memory is counted', async () => {
     const keys = (await freshKeys(6)).filter((_, i) => i % 3 !== 2);
     await verifyAll(0, keys, 1);
-    world.proxy(0).cut();
-    using wire = await Wire.open(world.node(0).port);
+    setup.proxy(0).cut();
+    using wire = await Wire.open(setup.node(0).port);
     let valid = keys.length;
     // As long as the node knows that it has seen every change, it answers.
     for (let isFresh = true; isFresh;) {
@@ -85,9 +85,9 @@ describe('analytics of three nodes', () => {
       isFresh = reply.kind === 'verdict';
       if (isFresh) valid++;
     }
-    world.proxy(0).heal();
+    setup.proxy(0).heal();
     await until('all are counted', async () => {
-      const { status, body } = await world.node(0).call('/v1/analytics.getVerifications', { apiId });
+      const { status, body } = await setup.node(0).call('/v1/analytics.getVerifications', { apiId });
       return status === 200 && (body as unknown as { total: number }[])[0]?.total === valid;
     });
   });

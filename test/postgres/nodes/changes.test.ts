@@ -1,37 +1,37 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 
-import { World } from '../../support/cluster/clusterSetup.ts';
+import { Setup } from '../../support/cluster/clusterSetup.ts';
 
-let world: World;
+let setup: Setup;
 
 beforeAll(async () => {
-  world = await World.start({ locations: ['eu', 'us'] });
+  setup = await Setup.start({ locations: ['eu', 'us'] });
 }, 60_000);
 
 afterAll(async () => {
-  await world[Symbol.asyncDispose]();
+  await setup[Symbol.asyncDispose]();
 }, 60_000);
 
 const nodeOf = (i: number): number => i % 2;
 
 test('100 parallel increments and 1,000 parallel verifications of one key through two nodes add up exactly', async () => {
-  const { key, keyId } = await world.createKey({ remaining: 500 });
+  const { key, keyId } = await setup.createKey({ remaining: 500 });
   const increments = Array.from({ length: 100 }, (_, i) =>
-    world.ok(nodeOf(i), '/v1/keys.updateRemaining', { keyId, op: 'increment', value: 7 }),
+    setup.ok(nodeOf(i), '/v1/keys.updateRemaining', { keyId, op: 'increment', value: 7 }),
   );
-  const verifications = Array.from({ length: 1000 }, (_, i) => world.ok(nodeOf(i), '/v1/keys.verifyKey', { key }));
+  const verifications = Array.from({ length: 1000 }, (_, i) => setup.ok(nodeOf(i), '/v1/keys.verifyKey', { key }));
   const verdicts = await Promise.all(verifications);
   await Promise.all(increments);
   const taken = verdicts.filter(({ valid }) => valid === true).length;
-  expect(await world.remaining(keyId)).toBe(500 + 100 * 7 - taken);
+  expect(await setup.remaining(keyId)).toBe(500 + 100 * 7 - taken);
   expect(taken).toBeLessThanOrEqual(1000);
 }, 60_000);
 
 test('updates of different fields of one key at the same time, through two nodes, are all kept', async () => {
-  const { keyId } = await world.createKey({ remaining: 10 });
+  const { keyId } = await setup.createKey({ remaining: 10 });
   const fields = [{ name: 'named' }, { meta: { a: 1 } }, { environment: 'test' }, { externalId: 'owner' }];
-  await Promise.all(fields.map((field, i) => world.ok(nodeOf(i), '/v1/keys.updateKey', { keyId, ...field })));
-  expect(await world.ok(0, '/v1/keys.getKey', { keyId })).toMatchObject({
+  await Promise.all(fields.map((field, i) => setup.ok(nodeOf(i), '/v1/keys.updateKey', { keyId, ...field })));
+  expect(await setup.ok(0, '/v1/keys.getKey', { keyId })).toMatchObject({
     name: 'named',
     meta: { a: 1 },
     environment: 'test',
@@ -41,12 +41,12 @@ test('updates of different fields of one key at the same time, through two nodes
 });
 
 test('what one node changes of identities, roles, secrets and apis, the other one goes by within a second', async () => {
-  const { apiId } = await world.ok(0, '/v1/apis.createApi', { name: 'changing' });
-  const { identityId } = await world.ok(0, '/v1/identities.createIdentity', { externalId: 'shared', remaining: 100 });
+  const { apiId } = await setup.ok(0, '/v1/apis.createApi', { name: 'changing' });
+  const { identityId } = await setup.ok(0, '/v1/identities.createIdentity', { externalId: 'shared', remaining: 100 });
   const roles = ['editor'];
-  await world.ok(0, '/v1/permissions.createRole', { name: 'editor' });
-  const made = await world.ok(0, '/v1/keys.createKey', { apiId, externalId: 'shared', roles });
-  const verify = (fields: object = {}) => world.ok(1, '/v1/keys.verifyKey', { key: made.key, ...fields });
+  await setup.ok(0, '/v1/permissions.createRole', { name: 'editor' });
+  const made = await setup.ok(0, '/v1/keys.createKey', { apiId, externalId: 'shared', roles });
+  const verify = (fields: object = {}) => setup.ok(1, '/v1/keys.verifyKey', { key: made.key, ...fields });
   /** Asks until the answer is as it should be; the bound is the one that is promised. */
   const within = async (what: string, isThere: () => Promise<boolean>): Promise<void> => {
     const startedAtMs = performance.now();
@@ -56,19 +56,19 @@ test('what one node changes of identities, roles, secrets and apis, the other on
   };
   expect(await verify()).toMatchObject({ valid: true, remaining: 99, roles: ['editor'], permissions: [] });
 
-  await world.ok(0, '/v1/identities.updateIdentity', { identityId, meta: { plan: 'new' }, remaining: 50 });
+  await setup.ok(0, '/v1/identities.updateIdentity', { identityId, meta: { plan: 'new' }, remaining: 50 });
   // Something exact is spent of it: this is seen at once.
   expect(await verify()).toMatchObject({ remaining: 49, identity: { meta: { plan: 'new' } } });
 
   const permissions = [{ name: 'documents.read', create: true }];
-  await world.ok(0, '/v1/permissions.setRolePermissions', { name: 'editor', permissions });
+  await setup.ok(0, '/v1/permissions.setRolePermissions', { name: 'editor', permissions });
   const query = { authorization: { permissions: 'documents.read' }, remaining: { cost: 0 } };
   await within('the permission of the role', async () => (await verify(query)).valid === true);
 
-  const rotated = await world.ok(0, '/v1/keys.rotateKey', { keyId: made.keyId, overlapMs: 0 });
+  const rotated = await setup.ok(0, '/v1/keys.rotateKey', { keyId: made.keyId, overlapMs: 0 });
   expect(await verify()).toMatchObject({ code: 'NOT_FOUND' });
-  expect(await world.ok(1, '/v1/keys.verifyKey', { key: rotated.key })).toMatchObject({ remaining: 48 });
+  expect(await setup.ok(1, '/v1/keys.verifyKey', { key: rotated.key })).toMatchObject({ remaining: 48 });
 
-  expect(await world.ok(0, '/v1/apis.deleteKeys', { apiId })).toEqual({ deletedKeys: 1 });
-  expect(await world.ok(1, '/v1/keys.verifyKey', { key: rotated.key })).toMatchObject({ code: 'NOT_FOUND' });
+  expect(await setup.ok(0, '/v1/apis.deleteKeys', { apiId })).toEqual({ deletedKeys: 1 });
+  expect(await setup.ok(1, '/v1/keys.verifyKey', { key: rotated.key })).toMatchObject({ code: 'NOT_FOUND' });
 });

@@ -3,7 +3,7 @@ import { setTimeout } from 'node:timers/promises';
 
 import { until } from '../../../tools/cluster/wait.ts';
 import { hammer, type Reply, Wire } from '../../support/cluster/clients.ts';
-import { World } from '../../support/cluster/clusterSetup.ts';
+import { Setup } from '../../support/cluster/clusterSetup.ts';
 
 const CLIENTS = 64;
 const CREDITS = 10_000;
@@ -13,14 +13,14 @@ const LATER = 8_000;
 /** A client that was told to try again does so after this. */
 const PATIENCE_MS = 5;
 
-let world: World;
+let setup: Setup;
 
 beforeAll(async () => {
-  world = await World.start();
+  setup = await Setup.start();
 });
 
 afterAll(async () => {
-  await world[Symbol.asyncDispose]();
+  await setup[Symbol.asyncDispose]();
 });
 
 interface Counts {
@@ -45,7 +45,7 @@ async function spendAll(key: string, onMiddle: (counts: Counts) => Promise<void>
   const others: Reply[] = [];
   let middle = Promise.resolve();
   await hammer(
-    world,
+    setup,
     CLIENTS,
     (client) => (refused.has(client) || others.length > 0 ? null : { key }),
     async (reply, client) => {
@@ -70,10 +70,10 @@ async function spendAll(key: string, onMiddle: (counts: Counts) => Promise<void>
 /** What must hold whatever broke. */
 async function expectExact(keyId: string, { left, lost, unknown }: Seen): Promise<void> {
   await until('every node answers again', async () => {
-    const answers = await Promise.all(world.nodes.map((node) => node.call('/v1/keys.getKey', { keyId })));
+    const answers = await Promise.all(setup.nodes.map((node) => node.call('/v1/keys.getKey', { keyId })));
     return answers.every(({ status }) => status === 200);
   });
-  const spent = CREDITS - (await world.remaining(keyId));
+  const spent = CREDITS - (await setup.remaining(keyId));
   expect(new Set(left).size).toBe(left.length);
   for (const value of left) expect(value >= 0 && value < CREDITS).toBe(true);
   expect(left.length).toBeLessThanOrEqual(spent);
@@ -87,7 +87,7 @@ describe('one idempotency key sent through three nodes at once', () => {
 
   /** The three answers to one of them. */
   async function sendThrice(key: string, idempotencyKey: string): Promise<Reply[]> {
-    const wires = await Promise.all(world.nodes.map(({ port }) => Wire.open(port)));
+    const wires = await Promise.all(setup.nodes.map(({ port }) => Wire.open(port)));
     const replies = await Promise.all(wires.map((wire) => wire.verify({ key, idempotencyKey })));
     for (const wire of wires) wire[Symbol.dispose]();
     return replies;
@@ -104,34 +104,34 @@ describe('one idempotency key sent through three nodes at once', () => {
   }
 
   test('50 one after another: one charge and one verdict each', async () => {
-    const { key, keyId } = await world.createKey({ remaining: CREDITS });
+    const { key, keyId } = await setup.createKey({ remaining: CREDITS });
     const replies: Reply[][] = [];
     for (const name of NAMES) replies.push(await sendThrice(key, name));
     expectOneCharge(replies);
-    expect(await world.remaining(keyId)).toBe(CREDITS - NAMES.length);
+    expect(await setup.remaining(keyId)).toBe(CREDITS - NAMES.length);
   });
 
   test('50 all at once: one charge and one verdict each', async () => {
-    const { key, keyId } = await world.createKey({ remaining: CREDITS });
+    const { key, keyId } = await setup.createKey({ remaining: CREDITS });
     expectOneCharge(await Promise.all(NAMES.map((name) => sendThrice(key, name))));
-    expect(await world.remaining(keyId)).toBe(CREDITS - NAMES.length);
+    expect(await setup.remaining(keyId)).toBe(CREDITS - NAMES.length);
   });
 });
 
 describe('10,000 credits, 64 clients at three nodes', () => {
   test('exactly 10,000 are valid, and every value of remaining is answered once', async () => {
-    const { key, keyId } = await world.createKey({ remaining: CREDITS });
+    const { key, keyId } = await setup.createKey({ remaining: CREDITS });
     const seen = await spendAll(key);
     const left = Array.from({ length: CREDITS }, (_, i) => CREDITS - 1 - i);
     expect(seen).toEqual({ left, lost: 0, unknown: 0, unavailable: 0 });
-    expect(await world.remaining(keyId)).toBe(0);
+    expect(await setup.remaining(keyId)).toBe(0);
   });
 
   test('a node is killed and started again: only requests that it left unanswered are in doubt', async () => {
-    const { key, keyId } = await world.createKey({ remaining: CREDITS });
+    const { key, keyId } = await setup.createKey({ remaining: CREDITS });
     const seen = await spendAll(key, async () => {
-      await world.node(1).kill();
-      await world.startAgain(1);
+      await setup.node(1).kill();
+      await setup.startAgain(1);
     });
     await expectExact(keyId, seen);
     expect(seen.lost).toBeGreaterThan(0);
@@ -139,18 +139,18 @@ describe('10,000 credits, 64 clients at three nodes', () => {
   });
 
   test('PostgreSQL is restarted (immediate): no answer is lost', async () => {
-    const { key, keyId } = await world.createKey({ remaining: CREDITS });
-    const seen = await spendAll(key, () => world.postgres.restart('immediate'));
+    const { key, keyId } = await setup.createKey({ remaining: CREDITS });
+    const seen = await spendAll(key, () => setup.postgres.restart('immediate'));
     await expectExact(keyId, seen);
     expect(seen.lost).toBe(0);
   });
 
   test('PostgreSQL stays away until the nodes give up: a 503 UNAVAILABLE has spent nothing', async () => {
-    const { key, keyId } = await world.createKey({ remaining: CREDITS });
+    const { key, keyId } = await setup.createKey({ remaining: CREDITS });
     const seen = await spendAll(key, async (counts) => {
-      await world.postgres.stop('immediate');
+      await setup.postgres.stop('immediate');
       await until('clients hear that nothing was spent', () => counts.unavailable >= CLIENTS);
-      await world.postgres.restart();
+      await setup.postgres.restart();
     });
     await expectExact(keyId, seen);
     expect(seen.lost).toBe(0);

@@ -38,8 +38,8 @@ async function deleteElsewhere(standby: PostgresServer, far: TcpProxy, keyId: st
 describe('a node that is cut off together with a primary whose standby was promoted', () => {
   test.concurrent('calls nothing valid that is asked KEYSTILE_STALE_MAX after the change, and goes on with the new primary', async () => {
     await using pair = await FaultPair.start();
-    await using world = await start(pair.primary, pair.standby);
-    const { node, far, key, keyId } = world;
+    await using setup = await start(pair.primary, pair.standby);
+    const { node, far, key, keyId } = setup;
     await deleteElsewhere(pair.standby, far, keyId);
     const deletedAt = performance.now();
     // The fault is there: the old primary answers, and has the key.
@@ -64,8 +64,8 @@ describe('a node that is cut off together with a primary whose standby was promo
   test.concurrent('goes on where no standby is synchronous: nothing can be proven there', async () => {
     await using primary = await PostgresServer.start();
     await using standby = await primary.startStandby('second');
-    await using world = await start(primary, standby);
-    const { node, far, key, keyId } = world;
+    await using setup = await start(primary, standby);
+    const { node, far, key, keyId } = setup;
     await until('the standby has the key', async () => {
       const rows = await standby.query(`SELECT 1 FROM keys WHERE id = '${keyId}'`).catch(() => []);
       return rows.length === 1;
@@ -79,10 +79,10 @@ describe('a node that is cut off together with a primary whose standby was promo
 describe('a primary whose synchronous standby is away', () => {
   test.concurrent('cached keys answer 503 after KEYSTILE_STALE_MAX, and again when it is back; changes are heard of meanwhile', async () => {
     await using pair = await FaultPair.start();
-    await using world = await start(pair.primary, pair.standby);
+    await using setup = await start(pair.primary, pair.standby);
     await using started = await start(pair.primary, pair.standby, { KEYSTILE_STALE_MAX: '1h' });
     await pair.standby.kill();
-    await until('the node is stale', async () => (await world.node.verify(world.key)).status === 503);
+    await until('the node is stale', async () => (await setup.node.verify(setup.key)).status === 503);
     expect(await started.node.verify(started.key)).toMatchObject({ valid: true });
     // Some node gets its change through, at least to here.
     const change = started.node.call('/v1/keys.updateKey', { keyId: started.keyId, enabled: false });
@@ -90,7 +90,7 @@ describe('a primary whose synchronous standby is away', () => {
     expect(await change).toMatchObject({ status: 503, code: 'OUTCOME_UNKNOWN' });
     await until('it is heard', async () => (await started.node.verify(started.key)).code === 'DISABLED');
     await pair.standbyBack();
-    await until('the node is fresh', async () => (await world.node.verify(world.key)).valid);
+    await until('the node is fresh', async () => (await setup.node.verify(setup.key)).valid);
   });
 
   test.concurrent('a node that starts then is not ready, and answers when it is back', async () => {
@@ -106,9 +106,9 @@ describe('a primary whose synchronous standby is away', () => {
 
   test.concurrent('an administrator who gives up on it finds that in readiness, metrics and log, where it stays a warning', async () => {
     await using pair = await FaultPair.start();
-    await using world = await start(pair.primary, pair.standby);
-    const warnings = async () => (await world.node.readiness()).body['warnings'];
-    const { storage } = world.node;
+    await using setup = await start(pair.primary, pair.standby);
+    const warnings = async () => (await setup.node.readiness()).body['warnings'];
+    const { storage } = setup.node;
     const logged: string[] = [];
     const log = (_text: string, fields?: LogFields): void => void logged.push(String(fields?.['problem']));
     const watch = new WarningWatch(storage.durability, { info: () => {}, warn: log, error: log });
@@ -122,8 +122,8 @@ describe('a primary whose synchronous standby is away', () => {
     watch.look();
     expect(storage.durability.facts.awaits_standby).toBe(false);
     expect(logged.at(-1)).toContain('synchronous_standby_names is empty');
-    await until('the node is ready', async () => (await world.node.readiness()).status === 200);
-    expect(await world.node.verify(world.key)).toMatchObject({ valid: true });
+    await until('the node is ready', async () => (await setup.node.readiness()).status === 200);
+    expect(await setup.node.verify(setup.key)).toMatchObject({ valid: true });
     await pair.standbyBack();
     await pair.primary.synchronousWith(['second']);
     await until('the warning is gone', async () => String(await warnings()) === String(usual));

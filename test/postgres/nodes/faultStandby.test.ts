@@ -10,7 +10,7 @@ import { FaultNode, type NodeAnswer } from '../../support/cluster/faultNode.ts';
 import { FaultPair, firstOf } from '../../support/cluster/faultPair.ts';
 
 /** Connections of a node on which spends may wait. */
-const LANES = 3;
+const COMMITTERS = 3;
 const HOUR_MS = 3_600_000;
 const RESOLVE = `query LIKE '%ledger_resolve%'`;
 
@@ -67,7 +67,7 @@ async function outlast(): Promise<Outage> {
 
 /** More spends than there are committers, on two of them at a time, each until it is given up. */
 async function tryOften({ ledger }: PostgresStorage, accounts: readonly number[]): Promise<void> {
-  for (let tries = 0; tries <= LANES; tries += accounts.length) {
+  for (let tries = 0; tries <= COMMITTERS; tries += accounts.length) {
     const spends: Promise<unknown>[] = [];
     for (const account of accounts) {
       spends.push(Promise.resolve(ledger.spend(spendOf(credits(account, 1)))).catch((error: unknown) => error));
@@ -91,7 +91,7 @@ describe('a primary that has lost its synchronous standby', () => {
   });
 
   test('a node that tries again and again leaves no more connections behind than it has committers', async () => {
-    expect((await (outage ??= outlast())).leftBehind).toBeLessThanOrEqual(LANES);
+    expect((await (outage ??= outlast())).leftBehind).toBeLessThanOrEqual(COMMITTERS);
   });
 
   test('a spend whose wait was cancelled is answered when the standby has it, and not before', async () => {

@@ -1,17 +1,17 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 
-import { World } from '../../support/cluster/clusterSetup.ts';
+import { Setup } from '../../support/cluster/clusterSetup.ts';
 
-let world: World;
+let setup: Setup;
 let apiId = '';
 
 beforeAll(async () => {
-  world = await World.start({ locations: ['eu', 'us'] });
-  apiId = String((await world.ok(0, '/v1/apis.createApi', { name: 'imported' })).apiId);
+  setup = await Setup.start({ locations: ['eu', 'us'] });
+  apiId = String((await setup.ok(0, '/v1/apis.createApi', { name: 'imported' })).apiId);
 }, 60_000);
 
 afterAll(async () => {
-  await world[Symbol.asyncDispose]();
+  await setup[Symbol.asyncDispose]();
 }, 60_000);
 
 interface Progress {
@@ -26,27 +26,27 @@ test('keys that are queued through two nodes, which both work on them, are made 
   const secrets = Array.from({ length: 1000 }, (_, i) => `secret-of-two-nodes-${i}`);
   const calls = Array.from({ length: 40 }, (_, i) => {
     const keys = secrets.slice(i * 25, i * 25 + 25).map((plaintext) => ({ plaintext, externalId: `user_${i % 3}` }));
-    return world.node(i % 2).call('/v1/migrations.enqueueKeys', { migrationId, apiId, keys });
+    return setup.node(i % 2).call('/v1/migrations.enqueueKeys', { migrationId, apiId, keys });
   });
   expect((await Promise.all(calls)).map(({ status }) => status)).toEqual(calls.map(() => 202));
   let progress: Progress;
   do {
-    progress = (await world.ok(1, '/v1/migrations.getProgress', { migrationId })) as unknown as Progress;
+    progress = (await setup.ok(1, '/v1/migrations.getProgress', { migrationId })) as unknown as Progress;
   } while (progress.done + progress.failed < progress.queued);
   expect(progress).toMatchObject({ queued: 1000, done: 1000, failed: 0, errors: [] });
-  expect((await world.ok(0, '/v1/apis.listKeys', { apiId, limit: 1 })).total).toBe(1000);
+  expect((await setup.ok(0, '/v1/apis.listKeys', { apiId, limit: 1 })).total).toBe(1000);
   for (const [i, node] of [
     [0, 0],
     [999, 1],
   ] as const) {
-    expect(await world.ok(node, '/v1/keys.verifyKey', { key: secrets[i] })).toMatchObject({ valid: true });
+    expect(await setup.ok(node, '/v1/keys.verifyKey', { key: secrets[i] })).toMatchObject({ valid: true });
   }
 }, 60_000);
 
 test('of imports of the same keys through two nodes at the same time each key is taken by one', async () => {
   const items = Array.from({ length: 20 }, (_, i) => ({ apiId, plaintext: `secret-of-a-race-${i}` }));
   const answers = await Promise.all(
-    items.flatMap((item) => [0, 1].map((node) => world.node(node).call('/v1/migrations.createKeys', [item]))),
+    items.flatMap((item) => [0, 1].map((node) => setup.node(node).call('/v1/migrations.createKeys', [item]))),
   );
   expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([
     ...items.map(() => 200),
@@ -55,15 +55,15 @@ test('of imports of the same keys through two nodes at the same time each key is
 }, 60_000);
 
 test('a root key that one node rotates is known to the other by both secrets, up to the end of the overlap', async () => {
-  const made = await world.ok(0, '/v1/rootKeys.createRootKey', { name: 'turned', permissions: ['api.*.read_api'] });
+  const made = await setup.ok(0, '/v1/rootKeys.createRootKey', { name: 'turned', permissions: ['api.*.read_api'] });
   const works = async (key: unknown): Promise<boolean> => {
     const headers = { authorization: `Bearer ${String(key)}`, 'content-type': 'application/json' };
-    const url = `${world.node(1).url}/v1/apis.listApis`;
+    const url = `${setup.node(1).url}/v1/apis.listApis`;
     return (await fetch(url, { method: 'POST', headers, body: '{}' })).status === 200;
   };
   expect(await works(made.key)).toBe(true);
   const body = { rootKeyId: made.rootKeyId, overlapMs: 3000 };
-  const rotated = await world.ok(0, '/v1/rootKeys.rotateRootKey', body);
+  const rotated = await setup.ok(0, '/v1/rootKeys.rotateRootKey', body);
   const answeredAtMs = performance.now();
   expect([await works(rotated.key), await works(made.key)]).toEqual([true, true]);
   for (;;) {

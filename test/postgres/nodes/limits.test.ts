@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 
 import { until } from '../../../tools/cluster/wait.ts';
-import { World } from '../../support/cluster/clusterSetup.ts';
+import { Setup } from '../../support/cluster/clusterSetup.ts';
 
 /** KEYSTILE_STALE_MAX as it comes: no request that arrives later is decided on the old state. */
 const BOUND_MS = 1000;
@@ -9,19 +9,19 @@ const BOUND_MS = 1000;
 const YEAR_MS = 366 * 86_400_000;
 const MAX_LIMITS = 100;
 
-let world: World;
+let setup: Setup;
 
 beforeAll(async () => {
   const settings = { KEYSTILE_MAX_LIMITS_PER_NAMESPACE: String(MAX_LIMITS) };
-  world = await World.start({ locations: ['eu', 'us'], settings });
+  setup = await Setup.start({ locations: ['eu', 'us'], settings });
 });
 
 afterAll(async () => {
-  await world[Symbol.asyncDispose]();
+  await setup[Symbol.asyncDispose]();
 });
 
 const limit = (node: number, fields: Record<string, unknown>) =>
-  world.ok(node, '/v1/ratelimits.limit', { duration: YEAR_MS, ...fields });
+  setup.ok(node, '/v1/ratelimits.limit', { duration: YEAR_MS, ...fields });
 
 const times = <T>(count: number, make: (i: number) => Promise<T>): Promise<T[]> =>
   Promise.all(Array.from({ length: count }, (_, i) => make(i)));
@@ -34,7 +34,7 @@ describe('two nodes on one PostgreSQL', () => {
       const left = await limit(node, { namespace: 'strict', identifier: 'user', limit: 60, cost: 0 });
       expect(left).toMatchObject({ success: true, remaining: 0 });
     }
-    expect(await world.postgres.query("SELECT name FROM namespaces WHERE name = 'strict'")).toEqual([
+    expect(await setup.postgres.query("SELECT name FROM namespaces WHERE name = 'strict'")).toEqual([
       { name: 'strict' },
     ]);
   });
@@ -43,7 +43,7 @@ describe('two nodes on one PostgreSQL', () => {
     const shared = { namespace: 'multi', identifier: 'shared', limit: 20, duration: YEAR_MS };
     const own = (i: number) => ({ namespace: 'multi', identifier: `own_${i}`, limit: 5, duration: YEAR_MS });
     const answers = await times(60, (i) =>
-      world.ok(i % 2, '/v1/ratelimits.multiLimit', { limits: [own(i), shared, own(i)] }),
+      setup.ok(i % 2, '/v1/ratelimits.multiLimit', { limits: [own(i), shared, own(i)] }),
     );
     expect(answers.filter(({ success }) => success).length).toBe(20);
     const lefts = await times(60, async (i) => (await limit((i + 1) % 2, { ...own(i), cost: 0 })).remaining);
@@ -73,11 +73,11 @@ describe('two nodes on one PostgreSQL', () => {
       }
     };
     await limit(1, asked);
-    await world.ok(0, '/v1/ratelimits.setOverride', { ...name, limit: 20, duration: YEAR_MS, async: true });
+    await setup.ok(0, '/v1/ratelimits.setOverride', { ...name, limit: 20, duration: YEAR_MS, async: true });
     expect(await seen(10, 20)).toBeLessThan(BOUND_MS);
-    await world.ok(0, '/v1/ratelimits.setOverride', { ...name, limit: 30, duration: YEAR_MS, async: true });
+    await setup.ok(0, '/v1/ratelimits.setOverride', { ...name, limit: 30, duration: YEAR_MS, async: true });
     expect(await seen(20, 30)).toBeLessThan(BOUND_MS);
-    await world.ok(0, '/v1/ratelimits.deleteOverride', name);
+    await setup.ok(0, '/v1/ratelimits.deleteOverride', name);
     expect(await seen(30, 10)).toBeLessThan(BOUND_MS);
   });
 
@@ -85,18 +85,18 @@ describe('two nodes on one PostgreSQL', () => {
     await limit(0, { namespace: 'race', identifier: 'user', limit: 1, cost: 0 });
     const ids = await times(20, async (i) => {
       const body = { namespaceName: 'race', identifier: 'user', limit: i, duration: YEAR_MS };
-      return (await world.ok(i % 2, '/v1/ratelimits.setOverride', body)).overrideId;
+      return (await setup.ok(i % 2, '/v1/ratelimits.setOverride', body)).overrideId;
     });
     expect(new Set(ids).size).toBe(1);
-    const stored = await world.ok(1, '/v1/ratelimits.getOverride', { namespaceName: 'race', identifier: 'user' });
+    const stored = await setup.ok(1, '/v1/ratelimits.getOverride', { namespaceName: 'race', identifier: 'user' });
     expect(stored.id).toBe(ids[0] as string);
   });
 
   test('a namespace that one has filled is full for the other, and goes on with the counters that it has', async () => {
     const asked = (i: number) => ({ namespace: 'full', identifier: `user_${i}`, limit: 5, duration: YEAR_MS });
-    await world.ok(0, '/v1/ratelimits.multiLimit', { limits: Array.from({ length: MAX_LIMITS }, (_, i) => asked(i)) });
+    await setup.ok(0, '/v1/ratelimits.multiLimit', { limits: Array.from({ length: MAX_LIMITS }, (_, i) => asked(i)) });
     for (const node of [0, 1]) {
-      const refused = await world.node(node).call('/v1/ratelimits.limit', asked(MAX_LIMITS + 1));
+      const refused = await setup.node(node).call('/v1/ratelimits.limit', asked(MAX_LIMITS + 1));
       expect([refused.status, refused.body]).toMatchObject([503, { error: { code: 'UNAVAILABLE' } }]);
       expect(await limit(node, asked(7))).toMatchObject({ success: true, remaining: 3 - node });
     }
@@ -105,7 +105,7 @@ describe('two nodes on one PostgreSQL', () => {
   test('the resources of a call stand in the audit log when it is answered', async () => {
     const resources = [{ type: 'file', id: 'f_1' }];
     await limit(1, { namespace: 'audit', identifier: 'user', limit: 1, resources });
-    const rows = await world.postgres.query("SELECT after_json FROM events WHERE action = 'ratelimit.limit'");
+    const rows = await setup.postgres.query("SELECT after_json FROM events WHERE action = 'ratelimit.limit'");
     expect(rows).toEqual([{ after_json: JSON.stringify({ identifier: 'user', success: true, resources }) }]);
   });
 });

@@ -54,7 +54,10 @@ describe('an address that cannot be right is refused before anything is asked', 
     expectRefused(`mysql://root:${PASSWORD}@db/keys`, /^KEYSTILE_DATABASE_URL must look like postgres:/));
 
   test.concurrent('with an unknown parameter', () =>
-    expectRefused(urlOf({ query: '?sslmod=require' }), /^KEYSTILE_DATABASE_URL has the parameter sslmod; known are/));
+    expectRefused(
+      urlOf({ query: '?sslmod=require' }),
+      /^KEYSTILE_DATABASE_URL has the unknown parameter sslmod; known parameters are/,
+    ));
 
   test.concurrent('encrypted perhaps', () =>
     expectRefused(
@@ -111,10 +114,10 @@ describe('a database that cannot serve is one sentence that says why', () => {
   test.concurrent('a server without encryption, where it is asked for', () =>
     expectRefused(urlOf({ query: '?sslmode=require' }), /^The database cannot be reached .*does not support SSL/));
 
-  test.concurrent('one that takes no writes', async () => {
+  test.concurrent('one that accepts no writes', async () => {
     const database = nameOf(await server.createDatabase());
     await server.query(`ALTER DATABASE ${database} SET default_transaction_read_only = on`);
-    await expectRefused(urlOf({ database }), /^The database cannot be reached .*takes no writes/);
+    await expectRefused(urlOf({ database }), /^The database cannot be reached .*accepts no writes/);
   });
 
   test.concurrent('a user who may not make tables', async () => {

@@ -31,7 +31,7 @@ class Line extends EventEmitter {
 }
 
 /** A machine with both its clocks, and a freshness whose database it talks to. */
-class World implements AsyncDisposable {
+class Setup implements AsyncDisposable {
   readonly wall = new VirtualClock('2026-03-15T12:00:00Z');
   readonly monotonic = new VirtualClock(70_000);
   readonly line = new Line();
@@ -47,15 +47,15 @@ class World implements AsyncDisposable {
     this.freshness = new PostgresFreshness(connector, options);
   }
 
-  static async start(): Promise<World> {
-    const world = new World();
-    const started = world.freshness.start();
-    await world.answer();
+  static async start(): Promise<Setup> {
+    const setup = new Setup();
+    const started = setup.freshness.start();
+    await setup.answer();
     await started;
     // The channel that it listens on makes it poll once more.
-    await world.answer();
+    await setup.answer();
     await turn();
-    return world;
+    return setup;
   }
 
   pass(milliseconds: number): void {
@@ -96,40 +96,40 @@ async function stateOf(work: Promise<void>): Promise<string> {
 
 describe('waiting for a confirmation', () => {
   test('ends with the answer to one poll, however many wait', async () => {
-    await using world = await World.start();
-    world.pass(STALE_MAX_MS);
-    expect(world.freshness.isFresh()).toBe(false);
-    const waiting = [world.freshness.confirm(), world.freshness.confirm(), world.freshness.confirm()];
+    await using setup = await Setup.start();
+    setup.pass(STALE_MAX_MS);
+    expect(setup.freshness.isFresh()).toBe(false);
+    const waiting = [setup.freshness.confirm(), setup.freshness.confirm(), setup.freshness.confirm()];
     await turn();
-    expect(world.line.polls.length).toBe(1);
-    await world.answer(() => world.pass(40));
+    expect(setup.line.polls.length).toBe(1);
+    await setup.answer(() => setup.pass(40));
     expect(await Promise.all(waiting.map(stateOf))).toEqual(['fresh', 'fresh', 'fresh']);
-    expect([world.freshness.ageMs, world.freshness.isFresh()]).toEqual([40, true]);
+    expect([setup.freshness.ageMs, setup.freshness.isFresh()]).toEqual([40, true]);
   });
 
   test.each([
-    ['the machine sleeps', (world: World) => world.wall.advance(HOUR_MS)],
-    ['the answer takes longer than knowledge may be old', (world: World) => world.pass(STALE_MAX_MS)],
+    ['the machine sleeps', (setup: Setup) => setup.wall.advance(HOUR_MS)],
+    ['the answer takes longer than knowledge may be old', (setup: Setup) => setup.pass(STALE_MAX_MS)],
   ])('goes on when %s while the answer is under way: it tells of the time before', async (_, happens) => {
-    await using world = await World.start();
-    world.pass(STALE_MAX_MS);
-    const waiting = world.freshness.confirm();
-    await world.answer(() => happens(world));
-    expect([await stateOf(waiting), world.freshness.isFresh()]).toEqual(['waits', false]);
-    await world.answer(() => world.pass(40));
-    expect([await stateOf(waiting), world.freshness.ageMs]).toEqual(['fresh', 40]);
+    await using setup = await Setup.start();
+    setup.pass(STALE_MAX_MS);
+    const waiting = setup.freshness.confirm();
+    await setup.answer(() => happens(setup));
+    expect([await stateOf(waiting), setup.freshness.isFresh()]).toEqual(['waits', false]);
+    await setup.answer(() => setup.pass(40));
+    expect([await stateOf(waiting), setup.freshness.ageMs]).toEqual(['fresh', 40]);
   });
 
   test('does not rely on a poll that was sent before the machine slept', async () => {
-    await using world = await World.start();
-    const before = world.freshness.confirm();
+    await using setup = await Setup.start();
+    const before = setup.freshness.confirm();
     await turn();
-    world.wall.advance(HOUR_MS);
-    const after = world.freshness.confirm();
+    setup.wall.advance(HOUR_MS);
+    const after = setup.freshness.confirm();
     // Sent before the sleep, answered after it.
-    await world.answer();
-    expect([await stateOf(after), world.freshness.isFresh()]).toEqual(['waits', false]);
-    await world.answer();
+    await setup.answer();
+    expect([await stateOf(after), setup.freshness.isFresh()]).toEqual(['waits', false]);
+    await setup.answer();
     expect([await stateOf(before), await stateOf(after)]).toEqual(['fresh', 'fresh']);
   });
 
@@ -138,26 +138,26 @@ describe('waiting for a confirmation', () => {
       [STALE_MAX_MS - 1, 1],
       [STALE_MAX_MS, 2],
     ] as const) {
-      await using world = await World.start();
-      void world.freshness.confirm().catch(() => {});
+      await using setup = await Setup.start();
+      void setup.freshness.confirm().catch(() => {});
       await turn();
-      world.pass(ageMs);
-      const waiting = world.freshness.confirm();
-      await world.answer();
+      setup.pass(ageMs);
+      const waiting = setup.freshness.confirm();
+      await setup.answer();
       expect([ageMs, await stateOf(waiting)]).toEqual([ageMs, polls === 1 ? 'fresh' : 'waits']);
     }
   });
 
   test('is given up after five polls, when the clock is set during each of them', async () => {
-    await using world = await World.start();
-    world.pass(STALE_MAX_MS);
-    const waiting = world.freshness.confirm();
+    await using setup = await Setup.start();
+    setup.pass(STALE_MAX_MS);
+    const waiting = setup.freshness.confirm();
     for (let i = 0; i < MAX_POLLS; i++) {
       expect([i, await stateOf(waiting)]).toEqual([i, 'waits']);
-      await world.answer(() => world.wall.advance(HOUR_MS));
+      await setup.answer(() => setup.wall.advance(HOUR_MS));
     }
     expect(await stateOf(waiting)).toBe(
-      'Answers of the database take longer than KEYSTILE_STALE_MAX (1000 ms), or the clock of this machine is being set. ' +
+      'The database takes longer to answer than KEYSTILE_STALE_MAX (1000 ms), or the clock of this machine is being set. ' +
         'This node cannot tell whether its keys have changed.',
     );
   });
@@ -165,29 +165,29 @@ describe('waiting for a confirmation', () => {
 
 describe('knowledge', () => {
   test('is as old as the poll that confirmed it, from its sending', async () => {
-    await using world = await World.start();
-    const waiting = world.freshness.confirm();
-    await world.answer(() => world.pass(300));
-    expect([await stateOf(waiting), world.freshness.ageMs]).toEqual(['fresh', 300]);
-    world.wall.advance(-HOUR_MS);
-    expect(world.freshness.ageMs).toBe(300);
-    world.wall.advance(HOUR_MS + 500);
-    expect(world.freshness.ageMs).toBe(800);
+    await using setup = await Setup.start();
+    const waiting = setup.freshness.confirm();
+    await setup.answer(() => setup.pass(300));
+    expect([await stateOf(waiting), setup.freshness.ageMs]).toEqual(['fresh', 300]);
+    setup.wall.advance(-HOUR_MS);
+    expect(setup.freshness.ageMs).toBe(300);
+    setup.wall.advance(HOUR_MS + 500);
+    expect(setup.freshness.ageMs).toBe(800);
   });
 });
 
 test('polls that overlap bring each change once, and nothing else is dropped', async () => {
-  await using world = await World.start();
+  await using setup = await Setup.start();
   const heard: RecordChange['keys'][] = [];
-  world.freshness.onChange(({ keys }) => heard.push(keys));
-  world.pass(STALE_MAX_MS);
-  const first = world.freshness.confirm();
+  setup.freshness.onChange(({ keys }) => heard.push(keys));
+  setup.pass(STALE_MAX_MS);
+  const first = setup.freshness.confirm();
   await turn();
   // The first poll is too old for this one, which asks from the same number on.
-  world.pass(STALE_MAX_MS);
-  const second = world.freshness.confirm();
-  await world.answer(undefined, [2, 3, 4]);
-  await world.answer(undefined, [2, 3, 4, 5]);
+  setup.pass(STALE_MAX_MS);
+  const second = setup.freshness.confirm();
+  await setup.answer(undefined, [2, 3, 4]);
+  await setup.answer(undefined, [2, 3, 4, 5]);
   await Promise.all([first, second]);
   expect(heard).toEqual([['key 2', 'key 3', 'key 4'], ['key 5']]);
 });

@@ -7,7 +7,7 @@ import { VirtualClock } from '../../support/clock.ts';
 const HOUR_MS = 3_600_000;
 
 /** A machine, and a database whose clock is 5 s ahead of it. */
-class World {
+class Setup {
   readonly wall = new VirtualClock(1_000_000);
   readonly monotonic = new VirtualClock(70_000);
   readonly database = new VirtualClock(1_005_000);
@@ -40,64 +40,64 @@ class World {
 
 describe('the clock of the ledger', () => {
   test("is the wall clock before the database has told the time, and follows the database's from then on", () => {
-    const world = new World();
-    expect([world.clock.nowMs(), world.clock.offsetMs]).toEqual([1_000_000, 0]);
-    world.ask(50, 50);
-    expect([world.errorMs, world.clock.offsetMs, world.clock.givenMs]).toEqual([0, 5_000, null]);
-    world.pass(12_345);
-    expect(world.errorMs).toBe(0);
+    const setup = new Setup();
+    expect([setup.clock.nowMs(), setup.clock.offsetMs]).toEqual([1_000_000, 0]);
+    setup.ask(50, 50);
+    expect([setup.errorMs, setup.clock.offsetMs, setup.clock.givenMs]).toEqual([0, 5_000, null]);
+    setup.pass(12_345);
+    expect(setup.errorMs).toBe(0);
   });
 
   test.each([HOUR_MS, -HOUR_MS])('does not move when the wall clock is set by %p ms, at any moment', (stepMs) => {
-    const world = new World();
-    world.ask(20, 20);
-    const step = (): void => world.wall.advance(stepMs);
+    const setup = new Setup();
+    setup.ask(20, 20);
+    const step = (): void => setup.wall.advance(stepMs);
     for (const during of [() => {}, step]) {
       if (during !== step) step();
-      expect(world.errorMs).toBe(0);
-      world.ask(20, 20, during);
-      expect(world.errorMs).toBe(0);
+      expect(setup.errorMs).toBe(0);
+      setup.ask(20, 20, during);
+      expect(setup.errorMs).toBe(0);
     }
-    expect(world.clock.offsetMs).toBe(5_000 - 2 * stepMs);
+    expect(setup.clock.offsetMs).toBe(5_000 - 2 * stepMs);
   });
 
   test('is behind after the machine has slept, until the next answer; one that was under way meanwhile does not help', () => {
-    const world = new World();
-    world.ask(20, 20);
-    world.ask(20, 20, () => world.sleep(HOUR_MS));
-    expect(world.errorMs).toBe(-HOUR_MS);
-    world.ask(20, 20);
-    expect(world.errorMs).toBe(0);
+    const setup = new Setup();
+    setup.ask(20, 20);
+    setup.ask(20, 20, () => setup.sleep(HOUR_MS));
+    expect(setup.errorMs).toBe(-HOUR_MS);
+    setup.ask(20, 20);
+    expect(setup.errorMs).toBe(0);
   });
 
   test('is not moved by a slow answer within what that leaves open, and is moved to its localLimits from outside', () => {
-    const world = new World();
-    world.ask(5, 5);
-    world.ask(500, 0);
-    world.ask(0, 500);
-    expect(world.errorMs).toBe(0);
+    const setup = new Setup();
+    setup.ask(5, 5);
+    setup.ask(500, 0);
+    setup.ask(0, 500);
+    expect(setup.errorMs).toBe(0);
     // Another server with another clock.
-    world.database.advance(-60_000);
-    world.ask(400, 100);
-    expect(world.errorMs).toBe(400);
-    world.ask(5, 5);
-    expect(world.errorMs).toBe(0);
+    setup.database.advance(-60_000);
+    setup.ask(400, 100);
+    expect(setup.errorMs).toBe(400);
+    setup.ask(5, 5);
+    expect(setup.errorMs).toBe(0);
   });
 
   test.each([
     [100, 0, 50],
     [0, 100, -50],
   ])('is wrong by half of the difference of the ways (%p and %p ms): %p ms', (thereMs, backMs, errorMs) => {
-    const world = new World();
-    world.ask(thereMs, backMs);
-    expect(world.errorMs).toBe(errorMs);
+    const setup = new Setup();
+    setup.ask(thereMs, backMs);
+    expect(setup.errorMs).toBe(errorMs);
     // What a spend that took 2 ms was told puts it right.
-    const startedAtMs = world.clock.startMs();
-    world.pass(1);
-    const toldMs = world.database.nowMs();
-    world.pass(1);
-    world.clock.keepWithin(startedAtMs, toldMs);
-    expect(world.errorMs).toBe(Math.sign(errorMs));
+    const startedAtMs = setup.clock.startMs();
+    setup.pass(1);
+    const toldMs = setup.database.nowMs();
+    setup.pass(1);
+    setup.clock.keepWithin(startedAtMs, toldMs);
+    expect(setup.errorMs).toBe(Math.sign(errorMs));
   });
 
   test('tells whole milliseconds', () => {
@@ -119,7 +119,7 @@ describe('the clock of the ledger', () => {
 
 describe('an age', () => {
   test('is the time that has passed, by the clock that says more', () => {
-    const { clocks, wall, monotonic } = new World();
+    const { clocks, wall, monotonic } = new Setup();
     const instant = instantOf(clocks);
     monotonic.advance(300);
     wall.advance(300);

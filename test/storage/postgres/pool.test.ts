@@ -9,7 +9,7 @@ const SIZE = 2;
 const MAX_WAITING = 3;
 const MAX_WAIT_MS = 5_000;
 const TOO_MANY = 'Too many requests are waiting for the database.';
-const TOO_LATE = 'The database did not get to this in time; nothing was changed.';
+const TOO_LATE = 'The database was too busy to begin this request in time; nothing was changed.';
 
 /** A database that takes connections and never says a word. */
 let silent: Bun.TCPSocketListener;

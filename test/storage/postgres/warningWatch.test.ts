@@ -2,15 +2,15 @@ import { expect, test } from 'bun:test';
 
 import { type Watched, WarningWatch } from '../../../src/storage/postgres/connection/warningWatch.ts';
 
-test('what makes a database trouble is told when it comes and when it goes, once each', () => {
-  const said: string[] = [];
+test('what makes a database unsafeReason is told when it comes and when it goes, once each', () => {
+  const logged: string[] = [];
   const say = (level: string) => (message: string, fields?: object) =>
-    said.push(`${level}: ${message} ${JSON.stringify(fields)}`);
-  let watched: Watched = { trouble: null, warnings: [] };
+    logged.push(`${level}: ${message} ${JSON.stringify(fields)}`);
+  let watched: Watched = { unsafeReason: null, warnings: [] };
   const watch = new WarningWatch(
     {
-      get trouble() {
-        return watched.trouble;
+      get unsafeReason() {
+        return watched.unsafeReason;
       },
       get warnings() {
         return watched.warnings;
@@ -19,14 +19,14 @@ test('what makes a database trouble is told when it comes and when it goes, once
     { info: say('info'), warn: say('warn'), error: say('error') },
   );
   const states: readonly Watched[] = [
-    { trouble: null, warnings: [] },
-    { trouble: 'fsync', warnings: ['pages'] },
-    { trouble: 'fsync', warnings: ['pages'] },
-    { trouble: null, warnings: ['pages'] },
-    { trouble: null, warnings: [] },
+    { unsafeReason: null, warnings: [] },
+    { unsafeReason: 'fsync', warnings: ['pages'] },
+    { unsafeReason: 'fsync', warnings: ['pages'] },
+    { unsafeReason: null, warnings: ['pages'] },
+    { unsafeReason: null, warnings: [] },
   ];
   for (watched of states) watch.look();
-  expect(said).toEqual([
+  expect(logged).toEqual([
     'error: the database is not safe: this node is not ready {"problem":"fsync"}',
     'warn: the database is less safe than it could be {"problem":"pages"}',
     'info: a problem of the database has ended {"problem":"fsync"}',

@@ -12,7 +12,7 @@ const MINUTE_MS = 60_000;
 /** Three rows of one step: api, key, no identity, no tags, minute. */
 const STEP = 3 * 'api_1 key_1   1773532800000'.length;
 
-function world(): { db: Database; connection: Connection } {
+function setup(): { db: Database; connection: Connection } {
   const db = new Database(':memory:');
   prepareAnalytics(db, 'memory');
   return {
@@ -44,7 +44,7 @@ function stateOf(db: Database): unknown {
 }
 
 test('a step ends when it has its rows, with a whole slice; the next goes on behind it, and counts of a key are added', () => {
-  const { db, connection } = world();
+  const { db, connection } = setup();
   add(db, ['key_1', 'key_2']);
   add(db, ['key_3', 'key_4']);
   add(db, ['key_1', 'key_1']);
@@ -73,7 +73,7 @@ test('a step ends when it has its rows, with a whole slice; the next goes on beh
 });
 
 test('what a question has brought into the log is taken from there, beside what has come since', () => {
-  const { db, connection } = world();
+  const { db, connection } = setup();
   for (const key of ['key_1', 'key_2', 'key_3', 'key_4', 'key_5']) add(db, [key]);
   expect([unpackSlices(connection, STEP), unpackSlices(connection, STEP)]).toEqual([false, true]);
   add(db, ['key_5', 'key_6']);
@@ -89,7 +89,7 @@ test('what a question has brought into the log is taken from there, beside what 
 });
 
 test('a step that fails changes nothing', () => {
-  const { db, connection } = world();
+  const { db, connection } = setup();
   add(db, ['key_1']);
   unpackSlices(connection);
   add(db, ['key_2']);

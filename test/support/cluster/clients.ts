@@ -1,7 +1,7 @@
 import type { Socket } from 'bun';
 
 import { until } from '../../../tools/cluster/wait.ts';
-import type { World } from './clusterSetup.ts';
+import type { Setup } from './clusterSetup.ts';
 
 export interface Verdict {
   readonly valid: boolean;
@@ -105,22 +105,22 @@ function toReply(status: number, body: string): Reply {
 
 /** A client with one request under way; it keeps to its node, and goes to another one while that is not there. */
 export class Client implements Disposable {
-  readonly #world: World;
-  readonly #home: number;
+  readonly #setup: Setup;
+  readonly #nodeIndex: number;
   #wire: Wire | null = null;
 
-  constructor(world: World, home: number) {
-    this.#world = world;
-    this.#home = home % world.nodes.length;
+  constructor(setup: Setup, nodeIndex: number) {
+    this.#setup = setup;
+    this.#nodeIndex = nodeIndex % setup.nodes.length;
   }
 
   /** Sends it once, to the first node that takes the connection. */
   async verify(body: Readonly<Record<string, unknown>>): Promise<Reply> {
-    const home = this.#world.node(this.#home).port;
+    const preferred = this.#setup.node(this.#nodeIndex).port;
     if (this.#wire === null || this.#wire.isClosed) this.#wire = await this.#connect();
     const reply = await this.#wire.verify(body);
     // Away from home it looks each time whether its node is back.
-    if (this.#wire.port !== home) this[Symbol.dispose]();
+    if (this.#wire.port !== preferred) this[Symbol.dispose]();
     return reply;
   }
 
@@ -130,10 +130,10 @@ export class Client implements Disposable {
   }
 
   async #connect(): Promise<Wire> {
-    const { nodes } = this.#world;
+    const { nodes } = this.#setup;
     for (let i = 0; i < nodes.length; i++) {
       try {
-        return await Wire.open(this.#world.node((this.#home + i) % nodes.length).port);
+        return await Wire.open(this.#setup.node((this.#nodeIndex + i) % nodes.length).port);
       } catch {
         // The next one.
       }
@@ -144,13 +144,13 @@ export class Client implements Disposable {
 
 /** Clients in equal parts at all nodes, each asking again as soon as `onReply` is done, until `next` says null. */
 export async function hammer(
-  world: World,
+  setup: Setup,
   clients: number,
   next: (client: number) => Readonly<Record<string, unknown>> | null,
   onReply: (reply: Reply, client: number) => Promise<void>,
 ): Promise<void> {
   const run = async (number: number): Promise<void> => {
-    using client = new Client(world, number);
+    using client = new Client(setup, number);
     for (let body = next(number); body !== null; body = next(number)) await onReply(await client.verify(body), number);
   };
   await Promise.all(Array.from({ length: clients }, (_, number) => run(number)));

@@ -4,7 +4,7 @@ import { TcpProxy } from '../../../tools/cluster/proxy.ts';
 
 export const LOCATIONS = ['eu', 'us', 'ap'] as const;
 
-export interface WorldOptions {
+export interface SetupOptions {
   /** KEYSTILE_... settings of all nodes. */
   readonly settings?: Readonly<Record<string, string>>;
   /** Each node reaches the database through a network of its own. */
@@ -18,15 +18,15 @@ export interface MadeKey {
 }
 
 /** One PostgreSQL and a node in each of three places, all of them real processes. */
-export class World implements AsyncDisposable {
+export class Setup implements AsyncDisposable {
   readonly postgres: PostgresServer;
-  /** Empty unless the world was asked for them. */
+  /** Empty unless the setup was asked for them. */
   readonly proxies: readonly TcpProxy[];
   readonly #nodeOptions: readonly NodeOptions[];
   #nodes: readonly KeystileNode[] = [];
   #apiId = '';
 
-  private constructor(postgres: PostgresServer, { settings = {}, proxied = false, locations }: WorldOptions) {
+  private constructor(postgres: PostgresServer, { settings = {}, proxied = false, locations }: SetupOptions) {
     const places = locations ?? LOCATIONS;
     this.postgres = postgres;
     this.proxies = proxied ? places.map(() => TcpProxy.start({ target: postgres.port })) : [];
@@ -36,14 +36,14 @@ export class World implements AsyncDisposable {
     });
   }
 
-  static async start(options: WorldOptions = {}): Promise<World> {
-    const world = new World(await PostgresServer.start(), options);
+  static async start(options: SetupOptions = {}): Promise<Setup> {
+    const setup = new Setup(await PostgresServer.start(), options);
     try {
-      world.#nodes = await Promise.all(world.#nodeOptions.map((each) => KeystileNode.start(each)));
-      world.#apiId = String((await world.ok(0, '/v1/apis.createApi', { name: 'cluster' })).apiId);
-      return world;
+      setup.#nodes = await Promise.all(setup.#nodeOptions.map((each) => KeystileNode.start(each)));
+      setup.#apiId = String((await setup.ok(0, '/v1/apis.createApi', { name: 'cluster' })).apiId);
+      return setup;
     } catch (error) {
-      await world[Symbol.asyncDispose]();
+      await setup[Symbol.asyncDispose]();
       throw error;
     }
   }

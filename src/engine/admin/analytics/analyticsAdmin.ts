@@ -174,8 +174,5 @@ function withGaps(rows: readonly VerificationRow[], times: readonly number[] | n
 }
 
 function tooManyRows(maxRows: number): AppError {
-  return new AppError(
-    'BAD_REQUEST',
-    `There are more than ${maxRows} rows; ask for fewer, with limit or a shorter time.`,
-  );
+  return new AppError('BAD_REQUEST', `The result has more than ${maxRows} rows. Use limit or a shorter period.`);
 }

@@ -65,7 +65,10 @@ export function timesOf(group: TimeGroup, { fromMs, untilMs }: Range): number[] 
   const times: number[] = [];
   for (let timeMs = fromMs; timeMs < untilMs; timeMs = nextOf(group, timeMs)) {
     if (times.length === MAX_ROWS) {
-      throw new AppError('BAD_REQUEST', `There are more than ${MAX_ROWS} ${group}s between start and end.`);
+      throw new AppError(
+        'BAD_REQUEST',
+        `There are more than ${MAX_ROWS} ${group}s between start and end. Choose a shorter period.`,
+      );
     }
     times.push(timeMs);
   }

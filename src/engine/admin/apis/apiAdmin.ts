@@ -65,7 +65,10 @@ export class ApiAdmin {
   async delete(actor: Actor, apiId: string): Promise<void> {
     const api = await this.#change(actor, 'api.delete_api', apiId, 'api.delete', (before) => {
       if (before.isDeleteProtected) {
-        throw new AppError('DELETE_PROTECTED', `The api ${apiId} is protected from deletion; update it first.`);
+        throw new AppError(
+          'DELETE_PROTECTED',
+          `The api ${apiId} is protected from deletion. Set deleteProtection to false with apis.updateApi first.`,
+        );
       }
       // A deleted api cannot be restored, so its keys are removed for good.
       return { ...nextGeneration(before, true), deletedAtMs: this.#context.storage.ledger.nowMs() };

@@ -20,7 +20,7 @@ export class ApplyChange {
   readonly #ledger: Ledger;
   readonly #forget: (change: RecordChange) => void;
   /** By target. Without it, each round of many changes of one record would let only one through. */
-  readonly #queues = new OneAtATime('Too many changes of one thing are waiting; nothing was done.');
+  readonly #queues = new OneAtATime('Too many changes of this record are waiting; nothing was changed. Try again.');
 
   constructor(ledger: Ledger, forget: (change: RecordChange) => void) {
     this.#ledger = ledger;
@@ -48,7 +48,10 @@ export class ApplyChange {
       const outcome = await this.#send(change);
       if (outcome.status === 'done') return answer(outcome);
     }
-    throw new AppError('UNAVAILABLE', 'This is being changed by others at the same time; nothing was done.');
+    throw new AppError(
+      'UNAVAILABLE',
+      'Other requests are changing this record at the same time; nothing was changed. Try again.',
+    );
   }
 
   /** Applies a change that does not depend on anything that was read. */

@@ -78,7 +78,7 @@ class QuotaCounter {
   refusal(count: number): AppError {
     return new AppError(
       'PRECONDITION_FAILED',
-      `This installation may hold ${this.#max} ${this.#what}; there is no room for ${count} more.`,
+      `This installation is limited to ${this.#max} ${this.#what}; ${count} more would exceed the quota.`,
     );
   }
 

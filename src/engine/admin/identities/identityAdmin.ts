@@ -40,7 +40,7 @@ export class IdentityAdmin {
     requireEverywhere(actor, 'identity.create_identity');
     return changes.apply(async () => {
       if ((await storage.records.findIdentity(externalId)) !== null) {
-        throw new AppError('CONFLICT', `There is an identity with the externalId ${repeatable(externalId)} already.`);
+        throw new AppError('CONFLICT', `An identity with the externalId ${repeatable(externalId)} exists already.`);
       }
       const context = await this.#counterContext(patch);
       const id = makeId('id', context.nowMs, system.randomBytes(ID_RANDOM_BYTES));

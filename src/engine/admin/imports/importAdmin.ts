@@ -153,7 +153,7 @@ function refuseTooManyWaiting(
   if (known.queued - known.done - known.failed + count > MAX_WAITING_KEYS) {
     throw new AppError(
       'RATE_LIMITED',
-      `${MAX_WAITING_KEYS} keys of this migration wait already; send more when some of them are done.`,
+      `${MAX_WAITING_KEYS} keys of this migration are waiting already; send more when some of them are done.`,
     );
   }
 }

@@ -10,7 +10,7 @@ const STEP = 10;
 /** How often a batch that others keep changing is tried, before it waits for the next run. */
 const MAX_TRIES = 5;
 
-const UNREADABLE = 'What was stored cannot be read.';
+const UNREADABLE = 'The stored import of this key cannot be read; enqueue the key again.';
 const ENDED =
   'The root key that enqueued this key was revoked or has expired since; enqueue it again with another one.';
 

@@ -117,7 +117,7 @@ export class PrepareImport {
     for (const [index, { secret, olderDigests }] of keys.entries()) {
       const isTaken = [secret.digest, ...olderDigests].some((digest) => taken.has(digest));
       if (isTaken) doubled.set(index, 'This key exists already.');
-      else if (seen.has(secret.digest)) doubled.set(index, 'This key stands earlier in the list.');
+      else if (seen.has(secret.digest)) doubled.set(index, 'This key appears earlier in the list.');
       seen.add(secret.digest);
     }
     return doubled;

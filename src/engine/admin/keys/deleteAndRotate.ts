@@ -159,6 +159,6 @@ function refuseTooManySecrets(former: readonly FormerSecret[], keyId: string, no
   if (former.filter(({ untilMs }) => untilMs > nowMs).length < MAX_LIVE_SECRETS) return;
   throw new AppError(
     'PRECONDITION_FAILED',
-    `The key ${keyId} has ${MAX_LIVE_SECRETS} former secrets that are still valid; wait until one has ended, or use overlapMs 0.`,
+    `The key ${keyId} has ${MAX_LIVE_SECRETS} former secrets that are still valid; wait until one expires, or use overlapMs 0.`,
   );
 }

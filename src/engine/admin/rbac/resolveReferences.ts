@@ -136,7 +136,7 @@ export class ResolveReferences {
     requireEverywhere(actor, 'rbac.create_permission');
     const taken = [fields.name, fields.slug].find((text) => known.isTaken(text));
     if (taken !== undefined) {
-      throw new AppError('CONFLICT', `There is a permission with the name or slug ${repeatable(taken)} already.`);
+      throw new AppError('CONFLICT', `A permission with the name or slug ${repeatable(taken)} exists already.`);
     }
     return { id: this.#id('perm'), ...fields, createdAtMs: this.#context.storage.ledger.nowMs() };
   }
@@ -144,7 +144,7 @@ export class ResolveReferences {
   newRole(actor: Actor, fields: Pick<RoleRecord, 'name' | 'description'>, known: RbacNames<FoundRole>): RoleRecord {
     requireEverywhere(actor, 'rbac.create_role');
     if (known.isTaken(fields.name)) {
-      throw new AppError('CONFLICT', `There is a role with the name ${repeatable(fields.name)} already.`);
+      throw new AppError('CONFLICT', `A role with the name ${repeatable(fields.name)} exists already.`);
     }
     const createdAtMs = this.#context.storage.ledger.nowMs();
     return { id: this.#id('role'), ...fields, permissionIds: [], createdAtMs, revision: 0 };
@@ -194,7 +194,7 @@ function unique<T extends { id: string }>(records: readonly T[]): T[] {
 export function unknownReference(what: string, { id, name, slug, create }: RbacReference, code: OrFail): AppError {
   const named = repeatable(id ?? slug ?? name ?? '');
   const canBeMade = id === undefined && create === undefined && code === 'NOT_FOUND';
-  const hint = canBeMade ? ' Give create: true with its name to make it.' : '';
+  const hint = canBeMade ? ' Send create: true with its name to create it.' : '';
   return new AppError(code, `There is no ${what} ${named}.${hint}`);
 }
 
@@ -203,5 +203,5 @@ function tooManyNamed(what: string, max: number): AppError {
 }
 
 function tooManyHeld(what: string, max: number): AppError {
-  return new AppError('PRECONDITION_FAILED', `There are ${max} ${what} already, which is the most there can be.`);
+  return new AppError('PRECONDITION_FAILED', `There are ${max} ${what} already, which is the maximum.`);
 }

@@ -38,7 +38,7 @@ export class RootKeyAccess {
    */
   async authenticate(digests: readonly string[], nowMs: number): Promise<Caller> {
     if (digests.length === 0) {
-      throw new AppError('UNAUTHORIZED', 'A root key is needed: send it as "Authorization: Bearer root_...".');
+      throw new AppError('UNAUTHORIZED', 'The root key is missing: send it as "Authorization: Bearer root_...".');
     }
     if (!this.#freshness.isFresh()) await this.#freshness.confirm();
     const caller = await this.#findAny(digests, nowMs);

@@ -50,9 +50,13 @@ export class RootKeyAdmin {
       throw new AppError('BAD_REQUEST', `The name may have at most ${MAX_NAME_LENGTH} characters, and no NUL.`);
     }
     if (input.expiresAtMs !== null && !(input.expiresAtMs > this.#storage.ledger.nowMs())) {
-      throw new AppError('BAD_REQUEST', 'The root key would expire in the past.');
+      throw new AppError('BAD_REQUEST', 'The expiry time of the root key is in the past.');
     }
-    refuseLongerLife(actor, input.expiresAtMs, 'make one that is valid for longer; give expires, no later than that');
+    refuseLongerLife(
+      actor,
+      input.expiresAtMs,
+      'create one that is valid for longer; set expires to this time or earlier',
+    );
     const secret = this.newSecret();
     return { rootKey: await this.#insert(secret, shownStart(PREFIX, secret), input, actor), secret };
   }
@@ -84,10 +88,7 @@ export class RootKeyAdmin {
     if (known === null)
       return this.#insert(secret, secret.slice(0, 4), { name: 'configured', rights: ['*'], expiresAtMs: null }, SYSTEM);
     if (known.revokedAtMs !== null) {
-      throw new AppError(
-        'UNAUTHORIZED',
-        `The configured root key (${known.id}) was revoked and stays so. Configure another one.`,
-      );
+      throw new AppError('UNAUTHORIZED', `The configured root key (${known.id}) was revoked. Configure another one.`);
     }
     return known;
   }
@@ -142,7 +143,7 @@ export class RootKeyAdmin {
     if (former.filter(({ untilMs }) => untilMs > nowMs).length < MAX_LIVE_SECRETS) return;
     throw new AppError(
       'PRECONDITION_FAILED',
-      `The root key ${rootKeyId} has ${MAX_LIVE_SECRETS} former secrets that are still valid; wait until one has ended, or use overlapMs 0.`,
+      `The root key ${rootKeyId} has ${MAX_LIVE_SECRETS} former secrets that are still valid; wait until one expires, or use overlapMs 0.`,
     );
   }
 
@@ -159,7 +160,7 @@ export class RootKeyAdmin {
     if (wrong !== undefined || input.rights.length === 0) {
       throw new AppError(
         'BAD_REQUEST',
-        `${repeatable(wrong ?? '')} is no right. Rights look like "*" or "api.*.create_key".`,
+        `Unknown right ${repeatable(wrong ?? '')}. Rights look like "*" or "api.*.create_key".`,
       );
     }
     const nowMs = this.#storage.ledger.nowMs();
@@ -200,7 +201,7 @@ function refuseEnded({ id, revokedAtMs, expiresAtMs }: RootKeyRecord, nowMs: num
   const isExpired = expiresAtMs !== null && nowMs >= expiresAtMs;
   if (revokedAtMs === null && !isExpired) return;
   const how = revokedAtMs === null ? 'has expired' : 'was revoked';
-  throw new AppError('PRECONDITION_FAILED', `The root key ${id} ${how}; make another one.`);
+  throw new AppError('PRECONDITION_FAILED', `The root key ${id} ${how}; create another one.`);
 }
 
 function auditedRootKey({ name, start, rights, expiresAtMs }: RootKeyRecord): Record<string, unknown> {

@@ -37,7 +37,7 @@ export class PostgresCountWriter implements CountWriter {
       } catch (error) {
         const reason = reasonOf(error);
         if (kindOf(error) === 'lost') throw new StorageOutcomeUnknown(`The database did not answer (${reason}).`);
-        throw new StorageUnavailable(`The database cannot be asked (${reason}).`);
+        throw new StorageUnavailable(`A database query failed (${reason}).`);
       }
     });
   }

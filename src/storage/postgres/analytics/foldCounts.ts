@@ -114,7 +114,7 @@ export class PostgresFold {
       } catch (error) {
         if (kindOf(error) !== 'lost') await ask('ROLLBACK').catch(() => {});
         if (kindOf(error) === 'again') return null;
-        throw new StorageUnavailable(`The database cannot be asked (${reasonOf(error)}).`);
+        throw new StorageUnavailable(`A database query failed (${reasonOf(error)}).`);
       }
     });
   }

@@ -38,15 +38,15 @@ export function sliceSource({ isOfApi, keys, identities }: Named): string {
 
 /** The counts added up for each api, without keys: most questions need only these and skip the long text. */
 export function packApis(counts: CountColumns): string {
-  const { fromMs, apis, keyIds, minutesMs, places, tags, counts: byCode } = counts.lists();
+  const { fromMs, apis, keyIds, minutesMs, apiIndexes, tags, counts: byCode } = counts.lists();
   const sums = new Map<string, VerificationCount & { counts: number[] }>();
   for (let i = 0; i < keyIds.length; i++) {
-    const [minute, place, tagged] = [minutesMs?.[i] ?? 0, places?.[i] ?? 0, tags?.[i] ?? ''];
-    const name = `${minute} ${place} ${tagged}`;
+    const [minute, apiIndex, tagged] = [minutesMs?.[i] ?? 0, apiIndexes?.[i] ?? 0, tags?.[i] ?? ''];
+    const name = `${minute} ${apiIndex} ${tagged}`;
     let sum = sums.get(name);
     if (sum === undefined) {
       const minuteMs = fromMs + minute;
-      const subject = { minuteMs, apiId: apis[place] ?? '', keyId: '', identityId: '', tags: tagged };
+      const subject = { minuteMs, apiId: apis[apiIndex] ?? '', keyId: '', identityId: '', tags: tagged };
       sum = { ...subject, counts: byCode.map(() => 0), lastAtMs: minuteMs };
       sums.set(name, sum);
     }

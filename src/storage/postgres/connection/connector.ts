@@ -168,7 +168,7 @@ export class Connector {
       const version = Math.floor(facts.version / 10_000);
       throw new WrongServer(`The database is PostgreSQL ${version}; Keystile needs 14 or newer.`);
     }
-    if (facts.is_standby) throw new Error('takes no writes (a standby, or read-only)');
+    if (facts.is_standby) throw new Error('accepts no writes (a standby, or read-only)');
     if (facts.timeline < this.#timeline) throw new Error('was the primary before another one was promoted');
     this.#timeline = facts.timeline;
     this.#startedAt.set(client, facts.started_at);

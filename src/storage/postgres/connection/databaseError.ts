@@ -57,6 +57,6 @@ export async function asUnavailable<T>(work: Promise<T>): Promise<T> {
     return await work;
   } catch (error) {
     if (error instanceof StorageUnavailable) throw error;
-    throw new StorageUnavailable(`The database cannot be asked (${reasonOf(error)}).`);
+    throw new StorageUnavailable(`A database query failed (${reasonOf(error)}).`);
   }
 }

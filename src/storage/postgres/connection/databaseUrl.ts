@@ -42,13 +42,11 @@ export function parseAddress(url: string): DatabaseAddress {
   for (const name of parameters.keys()) checkParameter(name);
   const tls = TLS_MODES[parameters.get('sslmode') ?? 'disable'];
   if (tls === undefined) {
-    throw new AddressError(
-      `sslmode in KEYSTILE_DATABASE_URL must be one of ${Object.keys(TLS_MODES).join(', ')}: a connection is encrypted or it is not.`,
-    );
+    throw new AddressError(`sslmode in KEYSTILE_DATABASE_URL must be one of ${Object.keys(TLS_MODES).join(', ')}.`);
   }
   const target = parameters.get('target_session_attrs') ?? 'read-write';
   if (target !== 'read-write' && target !== 'primary') {
-    throw new AddressError('target_session_attrs in KEYSTILE_DATABASE_URL can only be read-write or primary.');
+    throw new AddressError('target_session_attrs in KEYSTILE_DATABASE_URL must be read-write or primary.');
   }
   return {
     hosts: hosts.split(',').map(parseHost),
@@ -68,7 +66,7 @@ const PARAMETERS = ['sslmode', 'sslrootcert', 'target_session_attrs', 'applicati
 function checkParameter(name: string): void {
   if (PARAMETERS.includes(name)) return;
   throw new AddressError(
-    `KEYSTILE_DATABASE_URL has the parameter ${name.slice(0, 40)}; known are ${PARAMETERS.join(', ')}.`,
+    `KEYSTILE_DATABASE_URL has the unknown parameter ${name.slice(0, 40)}; known parameters are ${PARAMETERS.join(', ')}.`,
   );
 }
 

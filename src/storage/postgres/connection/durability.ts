@@ -23,7 +23,7 @@ const FSYNC_OFF =
 const FULL_PAGE_WRITES_OFF =
   'PostgreSQL runs with full_page_writes = off: a crash can leave half-written pages, unless its file system writes whole pages. Set full_page_writes = on and reload PostgreSQL.';
 const STANDBY_GONE =
-  'PostgreSQL does not wait for a synchronous standby any more (synchronous_standby_names is empty): a failover can lose spends that were answered. Set synchronous_standby_names again, or restart this node if it is meant.';
+  'PostgreSQL does not wait for a synchronous standby any more (synchronous_standby_names is empty): a failover can lose spends that were answered. Set synchronous_standby_names again, or restart this node if the change is intended.';
 
 /** Whether what was answered is safe on the server, as it was last heard from it. */
 export class Durability {
@@ -48,11 +48,12 @@ export class Durability {
   async refuseUnsafe(client: Client): Promise<void> {
     const { rows } = await client.query<DurabilityFacts>(`SELECT ${DURABILITY_COLUMNS}`);
     if (rows[0] !== undefined) this.note(rows[0]);
-    if (this.trouble !== null) throw new WrongServer(`${FSYNC_OFF}, or set KEYSTILE_ALLOW_FSYNC_OFF=on for tests.`);
+    if (this.unsafeReason !== null)
+      throw new WrongServer(`${FSYNC_OFF}, or set KEYSTILE_ALLOW_FSYNC_OFF=on for tests.`);
   }
 
   /** Why the promise "answered means durable" cannot be held; null while it can. */
-  get trouble(): string | null {
+  get unsafeReason(): string | null {
     return this.#facts.fsync || this.#allowsFsyncOff ? null : `${FSYNC_OFF}.`;
   }
 

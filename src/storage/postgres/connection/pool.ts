@@ -10,7 +10,7 @@ const MAX_WAIT_MS = 5_000;
 /** The pool is stuck when all connections are in use and none was given back for this long. */
 const STUCK_MS = 2_000;
 /** How long a stuck pool is reported after it has moved again. */
-const TROUBLE_MS = 3_000;
+const SHOW_STUCK_MS = 3_000;
 
 export interface PoolOptions extends SessionOptions {
   readonly size: number;
@@ -36,7 +36,7 @@ export class Pool {
 
   /** Callers wait for long, or did a moment ago. */
   get isStuck(): boolean {
-    return this.#isStuck || this.#options.monotonicMs() - this.#stuckAtMs < TROUBLE_MS;
+    return this.#isStuck || this.#options.monotonicMs() - this.#stuckAtMs < SHOW_STUCK_MS;
   }
 
   get #isStuck(): boolean {
@@ -81,7 +81,7 @@ export class Pool {
       };
       const timer = setTimeout(() => {
         this.#waiting.splice(this.#waiting.indexOf(waiter), 1);
-        reject(new StorageUnavailable('The database did not get to this in time; nothing was changed.'));
+        reject(new StorageUnavailable('The database was too busy to begin this request in time; nothing was changed.'));
       }, MAX_WAIT_MS);
       this.#waiting.push(waiter);
     });

@@ -33,7 +33,7 @@ export class Session {
   #failures = 0;
   #nextTryAtMs = 0;
   /** Why there is no connection; null while there is one, or none was tried. */
-  #trouble: string | null = null;
+  #lastFailure: string | null = null;
   #isClosed = false;
   #timeline = 0;
   /** Processes of the server whose connections were given up. */
@@ -61,7 +61,7 @@ export class Session {
       this.drop(this.#opened, 'another server was promoted');
     }
     if (this.#client === null && this.pauseMs > 0) {
-      return Promise.reject(new StorageUnavailable(this.#trouble ?? 'The database cannot be reached.'));
+      return Promise.reject(new StorageUnavailable(this.#lastFailure ?? 'The database cannot be reached.'));
     }
     this.#client ??= this.#connect();
     return this.#client;
@@ -111,7 +111,7 @@ export class Session {
     this.#dropped.add(client);
     // A new connection may already have taken its place.
     if (this.#opened !== client) return;
-    this.#trouble = `The database cannot be reached (${reason}).`;
+    this.#lastFailure = `The database cannot be reached (${reason}).`;
     this.#client = null;
     this.#opened = null;
   }
@@ -155,14 +155,14 @@ export class Session {
       });
       await this.#options.onOpen?.(opened);
       this.#failures = 0;
-      this.#trouble = null;
+      this.#lastFailure = null;
       return opened;
     } catch (error) {
       if (client !== null) destroy(client);
       this.#client = null;
       const pauseMs = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** this.#failures++);
       this.#nextTryAtMs = this.#options.monotonicMs() + pauseMs * (0.5 + this.#options.random());
-      this.#trouble = reasonOf(error);
+      this.#lastFailure = reasonOf(error);
       if (error instanceof StorageUnavailable) throw error;
       throw new StorageUnavailable(`The database cannot be reached (${reasonOf(error)}).`);
     }

@@ -2,7 +2,7 @@ import type { TaskLog } from '../../port/tasks.ts';
 
 export interface Watched {
   /** Why the node cannot keep its promises; null while it can. */
-  readonly trouble: string | null;
+  readonly unsafeReason: string | null;
   readonly warnings: readonly string[];
 }
 
@@ -18,12 +18,12 @@ export class WarningWatch {
   }
 
   look(): void {
-    const { trouble, warnings } = this.#watched;
-    const now = new Set(trouble === null ? warnings : [trouble, ...warnings]);
+    const { unsafeReason, warnings } = this.#watched;
+    const now = new Set(unsafeReason === null ? warnings : [unsafeReason, ...warnings]);
     for (const problem of now) {
       if (this.#told.has(problem)) continue;
       const fields = { problem };
-      if (problem === trouble) this.#log.error('the database is not safe: this node is not ready', fields);
+      if (problem === unsafeReason) this.#log.error('the database is not safe: this node is not ready', fields);
       else this.#log.warn('the database is less safe than it could be', fields);
     }
     for (const problem of this.#told)

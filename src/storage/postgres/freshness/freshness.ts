@@ -122,11 +122,11 @@ export class PostgresFreshness implements Freshness {
         if (this.isFresh()) return;
       }
       const bound = `KEYSTILE_STALE_MAX (${this.#options.staleMaxMs} ms)`;
-      const why = `Answers of the database take longer than ${bound}, or the clock of this machine is being set.`;
+      const why = `The database takes longer to answer than ${bound}, or the clock of this machine is being set.`;
       throw new StorageUnavailable(why);
     } catch (error) {
       const reason =
-        error instanceof StorageUnavailable ? error.message : `The database is silent (${reasonOf(error)}).`;
+        error instanceof StorageUnavailable ? error.message : `The database does not answer (${reasonOf(error)}).`;
       throw new StorageUnavailable(`${reason} This node cannot tell whether its keys have changed.`);
     } finally {
       if (timer !== null) clearTimeout(timer);

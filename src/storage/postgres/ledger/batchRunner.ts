@@ -10,9 +10,9 @@ import type { LedgerClock } from './ledgerClock.ts';
 import { plainBatchOf } from './plainBatch.ts';
 import type { Queue, QueuedSpend } from './queue.ts';
 
-const HELD_TOO_LONG = 'The counter is held by another transaction for too long; nothing was spent.';
-/** How long trouble is reported when it does not come again. */
-const TROUBLE_MS = 3_000;
+const HELD_TOO_LONG = 'Another database transaction has locked the counter for too long; nothing was spent.';
+/** How long a failure stays visible when it does not recur. */
+const SHOW_FAILURE_MS = 3_000;
 /** How often a batch that was not done is sent again. */
 const MAX_TRIES = 5;
 
@@ -51,16 +51,16 @@ type SpendBatch = Pick<PlannedBatch<QueuedSpend, Committer>, 'committer' | 'form
  */
 export class BatchRunner {
   readonly #context: RunnerContext;
-  #trouble: string | null = null;
-  #troubleAtMs = -Infinity;
+  #lastFailure: string | null = null;
+  #failedAtMs = -Infinity;
 
   constructor(context: RunnerContext) {
     this.#context = context;
   }
 
   /** Why the last batch failed; null after a while, because nobody sends spends to a node that says it is not ready. */
-  get trouble(): string | null {
-    return this.#context.monotonicMs() - this.#troubleAtMs < TROUBLE_MS ? this.#trouble : null;
+  get recentFailure(): string | null {
+    return this.#context.monotonicMs() - this.#failedAtMs < SHOW_FAILURE_MS ? this.#lastFailure : null;
   }
 
   /** Never rejects. */
@@ -70,7 +70,7 @@ export class BatchRunner {
     try {
       const spends = items.map(({ spend }) => spend);
       const outcomes = await committer.run(form === 'plain' ? plainBatchOf(spends) : batchOf(spends), waits);
-      this.#trouble = null;
+      this.#lastFailure = null;
       this.#context.observe.committed(items.length, this.#context.monotonicMs() - startedAtMs);
       return await this.#read(batch, outcomes, startedAtMs);
     } catch (error) {
@@ -121,7 +121,10 @@ export class BatchRunner {
     const putBack = batch.items.filter(({ tries }) => tries < MAX_TRIES);
     const over = batch.items.filter(({ tries }) => tries >= MAX_TRIES);
     if (over.length > 0) {
-      this.#giveUp(over, new StorageUnavailable(`The database is in trouble (${error.message}); nothing was spent.`));
+      this.#giveUp(
+        over,
+        new StorageUnavailable(`The database reports an error (${error.message}); nothing was spent.`),
+      );
     }
     let mostTries = 0;
     for (const item of putBack) mostTries = Math.max(mostTries, ++item.tries);
@@ -132,8 +135,8 @@ export class BatchRunner {
   #giveUp(items: readonly QueuedSpend[], error: Error): void {
     const isTold = error instanceof StorageUnavailable || error instanceof StorageOutcomeUnknown;
     const told = isTold ? error : new StorageOutcomeUnknown(error.message);
-    this.#trouble = told.message;
-    this.#troubleAtMs = this.#context.monotonicMs();
+    this.#lastFailure = told.message;
+    this.#failedAtMs = this.#context.monotonicMs();
     this.#context.observe.refused(told.message);
     for (const item of items) this.#context.queue.reject(item, told);
   }

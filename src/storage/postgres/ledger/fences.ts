@@ -37,9 +37,9 @@ function nameOf(fence: Fence): string {
 /** When the answer names broken fences: the spends that carry one are stale, and the others are sent again. Otherwise null. */
 export function readBroken(numbers: readonly number[], spends: readonly Spend[]): BatchOutcome[] | null {
   if (numbers[0] !== BROKEN) return null;
-  const [, nowMs = 0, ...places] = numbers;
+  const [, nowMs = 0, ...positions] = numbers;
   const all = distinctFences(spends);
-  const broken = new Set(places.map((place) => nameOf(all[place - 1] as Fence)));
+  const broken = new Set(positions.map((position) => nameOf(all[position - 1] as Fence)));
   return spends.map(({ fences }): BatchOutcome => {
     const fence = fences.find((each) => broken.has(nameOf(each)));
     return fence === undefined ? 'resend' : { status: 'stale', nowMs, fence };

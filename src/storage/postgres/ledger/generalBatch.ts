@@ -33,7 +33,7 @@ export function batchOf(spends: readonly Spend[]): Batch {
 interface BatchText {
   readonly ids: string;
   readonly spendLegs: string;
-  /** Columns of the legs: place, amount, revision, rule, and the five numbers of the rule. */
+  /** Columns of the legs: position, amount, revision, rule, and the five numbers of the rule. */
   readonly legs: readonly string[];
   readonly spendIdem: string;
   readonly idemScope: string;
@@ -44,14 +44,14 @@ interface BatchText {
 
 function writeBatch(spends: readonly Spend[]): BatchText {
   const ids = [...new Set(spends.flatMap(({ legs }) => legs.map(({ account }) => account)))].sort((a, b) => a - b);
-  const placeOf = new Map(ids.map((id, i) => [id, i + 1]));
+  const positionOf = new Map(ids.map((id, i) => [id, i + 1]));
   const scopes: string[] = [];
-  const scopePlace = new Map<string, number>();
+  const scopePosition = new Map<string, number>();
   const [idemScope, idemId, idemDigest, spendIdem]: [number[], string[], string[], number[]] = [[], [], [], []];
   const columns: number[][] = Array.from({ length: LEG_COLUMNS }, () => []);
   for (const spend of spends) {
     for (const leg of spend.legs) {
-      const numbers = [placeOf.get(leg.account) ?? 0, leg.amount, leg.revision, ...ruleNumbers(leg.rule)];
+      const numbers = [positionOf.get(leg.account) ?? 0, leg.amount, leg.revision, ...ruleNumbers(leg.rule)];
       for (let i = 0; i < LEG_COLUMNS; i++) columns[i]?.push(numbers[i] ?? 0);
     }
     const { idempotency } = spend;
@@ -59,9 +59,9 @@ function writeBatch(spends: readonly Spend[]): BatchText {
       spendIdem.push(0);
       continue;
     }
-    let place = scopePlace.get(idempotency.scope);
-    if (place === undefined) scopePlace.set(idempotency.scope, (place = scopes.push(idempotency.scope)));
-    idemScope.push(place);
+    let position = scopePosition.get(idempotency.scope);
+    if (position === undefined) scopePosition.set(idempotency.scope, (position = scopes.push(idempotency.scope)));
+    idemScope.push(position);
     idemDigest.push(idempotency.requestDigest);
     spendIdem.push(idemId.push(idempotency.id));
   }

@@ -88,7 +88,7 @@ export class PostgresLedger implements Ledger {
   }
 
   get commitFailure(): string | null {
-    return this.#options.silence() ?? this.#runner.trouble;
+    return this.#options.silence() ?? this.#runner.recentFailure;
   }
 
   spend(spend: Spend): PromiseLike<SpendOutcome> {
@@ -102,7 +102,7 @@ export class PostgresLedger implements Ledger {
   }
 
   findAnswer(key: IdempotencyKey): Promise<SpendOutcome | null> {
-    return this.#management.findReplay(key);
+    return this.#management.findRemembered(key);
   }
 
   /** Other nodes spend as well: what an account held a moment ago may be wrong now. */

@@ -72,22 +72,22 @@ function groupByAccount(spends: readonly Spend[]): Groups {
   const [legs, members, starts]: [Leg[], number[], number[]] = [[], [], []];
   // Those of one account stay in the order in which they came.
   const accounts = spends.map(({ legs: [leg] }) => (leg as Leg).account);
-  const places = accounts.map((_, place) => place).sort((a, b) => (accounts[a] as number) - (accounts[b] as number));
+  const order = accounts.map((_, i) => i).sort((a, b) => (accounts[a] as number) - (accounts[b] as number));
   let last: Leg | null = null;
-  for (const place of places) {
-    const leg = legOf(spends, place);
+  for (const index of order) {
+    const leg = legOf(spends, index);
     if (last === null || last.account !== leg.account) {
       legs.push((last = leg));
       starts.push(members.length);
     } else if (!isAlike(leg, last)) throw new Error('spends of one account in a plain batch are not alike');
-    members.push(place);
+    members.push(index);
   }
   starts.push(members.length);
   return { legs, members, starts };
 }
 
-function legOf(spends: readonly Spend[], place: number): Leg {
-  return (spends[place] as Spend).legs[0] as Leg;
+function legOf(spends: readonly Spend[], index: number): Leg {
+  return (spends[index] as Spend).legs[0] as Leg;
 }
 
 function sizeOf({ starts }: Groups, group: number): number {
@@ -151,15 +151,15 @@ function columnsOf(groups: Groups): Columns {
   };
 }
 
-/** Places of the answer count from 1. */
+/** Group numbers of the answer count from 1. */
 function readAnswer(numbers: readonly number[], groups: Groups, size: number): BatchOutcome[] {
   const [nowMs = 0, taken = 0] = numbers;
   const outcomes: BatchOutcome[] = Array.from({ length: size });
-  const places = 2;
-  const values = places + taken;
+  const groupsAt = 2;
+  const values = groupsAt + taken;
   const marks = values + taken;
   for (let i = 0; i < taken; i++) {
-    const group = (numbers[places + i] ?? 0) - 1;
+    const group = (numbers[groupsAt + i] ?? 0) - 1;
     const value = numbers[values + i] ?? 0;
     const mark = numbers[marks + i] ?? 0;
     const { rule, amount } = groups.legs[group] as Leg;
@@ -172,13 +172,13 @@ function readAnswer(numbers: readonly number[], groups: Groups, size: number): B
     }
   }
   for (let at = marks + taken; at < numbers.length; at += 4) {
-    const [place = 0, status, value = 0, mark = 0] = numbers.slice(at, at + 4);
-    const { rule, amount } = groups.legs[place - 1] as Leg;
+    const [number = 0, status, value = 0, mark = 0] = numbers.slice(at, at + 4);
+    const { rule, amount } = groups.legs[number - 1] as Leg;
     const result = resultOf(rule, value, mark);
     // There may be enough for some of the group. Where there is not enough for one, all are refused.
-    const isDecided = sizeOf(groups, place - 1) === 1 || result.left < amount;
+    const isDecided = sizeOf(groups, number - 1) === 1 || result.left < amount;
     const outcome = status === STATUS.refused && !isDecided ? 'needs general' : notTaken(status, result, nowMs);
-    for (const member of groups.members.slice(groups.starts[place - 1], groups.starts[place]))
+    for (const member of groups.members.slice(groups.starts[number - 1], groups.starts[number]))
       outcomes[member] = outcome;
   }
   // An answer that leaves a spend out is not the answer to this batch.

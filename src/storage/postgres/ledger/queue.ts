@@ -164,7 +164,9 @@ export class Queue {
     const late = this.items.filter(({ queuedAtMs }) => queuedAtMs < oldestMs);
     if (late.length === 0) return;
     this.#items = this.items.filter(({ queuedAtMs }) => queuedAtMs >= oldestMs);
-    const error = new StorageUnavailable('The database did not get to this in time; nothing was spent or changed.');
+    const error = new StorageUnavailable(
+      'The database was too busy to begin this request in time; nothing was spent or changed.',
+    );
     for (const item of late) this.reject(item, error);
   }
 }

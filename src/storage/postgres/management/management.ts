@@ -83,13 +83,13 @@ export class Management {
         const kind = kindOf(error);
         if (kind === 'refused') return { status: 'stale', nowMs: this.#clock.nowMs() };
         if (kind === 'again' && tries < MAX_TRIES) await pauseBeforeRetry(tries, this.#options.random);
-        else throw new StorageUnavailable(`The database cannot be asked (${reasonOf(error)}); nothing was changed.`);
+        else throw new StorageUnavailable(`A database query failed (${reasonOf(error)}); nothing was changed.`);
       }
     }
   }
 
-  async findReplay(key: IdempotencyKey): Promise<SpendOutcome | null> {
-    const stored = (await this.#lockReplay(0, key)) ?? (await this.#lockReplay(1, key));
+  async findRemembered(key: IdempotencyKey): Promise<SpendOutcome | null> {
+    const stored = (await this.#lockRemembered(0, key)) ?? (await this.#lockRemembered(1, key));
     if (stored === null) return null;
     if (stored.request_digest !== key.requestDigest) return { status: 'conflict' };
     const [nowMs = 0, ...numbers] = toNumbers(stored.outcome);
@@ -99,9 +99,9 @@ export class Management {
   }
 
   /** Reads with a lock, which is a write: it waits for the standby that the spend itself may have missed. */
-  async #lockReplay(partition: 0 | 1, { scope, id }: IdempotencyKey): Promise<ReplayRow | null> {
+  async #lockRemembered(partition: 0 | 1, { scope, id }: IdempotencyKey): Promise<RememberedRow | null> {
     const text = `SELECT request_digest, outcome FROM idempotency_${partition} WHERE scope = $1 AND id = $2 FOR UPDATE`;
-    const { rows } = await asUnavailable(this.#lookups.query<ReplayRow>({ text, values: [scope, id] }));
+    const { rows } = await asUnavailable(this.#lookups.query<RememberedRow>({ text, values: [scope, id] }));
     return rows[0] ?? null;
   }
 
@@ -200,7 +200,7 @@ export class Management {
       return { status: 'done', accounts: after, nowMs };
     } catch (error) {
       if (isCommitting && kindOf(error) === 'lost') {
-        throw new StorageOutcomeUnknown(`The database did not tell whether this was done (${reasonOf(error)}).`);
+        throw new StorageOutcomeUnknown(`The database did not confirm whether this was done (${reasonOf(error)}).`);
       }
       if (error instanceof Stale || kindOf(error) !== 'lost') await ask('ROLLBACK').catch(() => {});
       throw error;
@@ -242,7 +242,7 @@ interface ClosedRow extends Record<string, unknown> {
   closed: number;
 }
 
-interface ReplayRow extends Record<string, unknown> {
+interface RememberedRow extends Record<string, unknown> {
   request_digest: string;
   outcome: string;
 }

@@ -46,7 +46,7 @@ export async function migrate(client: Client, options: MigrateOptions): Promise<
       if (kind !== 'busy' && kind !== 'again') throw error;
       if (made >= tries) {
         throw new StorageUnavailable(
-          `The schema of the database cannot be upgraded: another transaction (a dump?) held its tables in ${tries} tries of ${lockTimeoutMs} ms. Start again when it has ended.`,
+          `The schema of the database cannot be upgraded: another transaction, such as a dump, kept its tables locked during ${tries} tries of ${lockTimeoutMs} ms. Start again when it has ended.`,
         );
       }
       await new Promise((resolve) => setTimeout(resolve, pauseMs));

@@ -22,11 +22,17 @@ export class LogRows {
 
   addSlice(slice: CountSlice): void {
     const { from_ms: fromMs, apis, key_id: keys, last_at_ms: lastUses } = slice;
-    const { minute_ms: minutes, api: places, identity_id: identities, tags } = slice;
+    const { minute_ms: minutes, api: apiIndexes, identity_id: identities, tags } = slice;
     const counts = COUNTS.map((name) => slice[name] as readonly number[] | undefined);
     for (const [i, keyId] of keys.entries()) {
       const minuteMs = fromMs + (minutes?.[i] ?? 0);
-      const row = this.#rowOf(minuteMs, apis[places?.[i] ?? 0] ?? '', keyId, identities?.[i] ?? '', tags?.[i] ?? '');
+      const row = this.#rowOf(
+        minuteMs,
+        apis[apiIndexes?.[i] ?? 0] ?? '',
+        keyId,
+        identities?.[i] ?? '',
+        tags?.[i] ?? '',
+      );
       row[LAST_AT] = Math.max(row[LAST_AT], fromMs + (lastUses[i] ?? 0));
       for (const [code, column] of counts.entries()) if (column !== undefined) addTo(row, code, column[i] ?? 0);
     }

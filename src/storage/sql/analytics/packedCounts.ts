@@ -21,10 +21,10 @@ export interface CountSlice {
 }
 
 export function packCounts(counts: CountColumns): string {
-  const { fromMs, apis, keyIds, lastUsesMs, minutesMs, places, identityIds, tags, counts: byCode } = counts.lists();
+  const { fromMs, apis, keyIds, lastUsesMs, minutesMs, apiIndexes, identityIds, tags, counts: byCode } = counts.lists();
   const slice: Record<string, unknown> = { from_ms: fromMs, apis, key_id: keyIds, last_at_ms: lastUsesMs };
   if (minutesMs !== null) slice['minute_ms'] = minutesMs;
-  if (places !== null) slice['api'] = places;
+  if (apiIndexes !== null) slice['api'] = apiIndexes;
   if (identityIds !== null) slice['identity_id'] = identityIds;
   if (tags !== null) slice['tags'] = tags;
   for (const [code, list] of byCode.entries()) if (list !== null) slice[COUNTS[code] ?? ''] = list;

@@ -76,9 +76,9 @@ function subjectsOf(query: AnalyticsQuery, params: Params): { readonly subjects:
     params.push(...(values ?? []));
     return values?.map((_, i) => `$${from + i}`) ?? null;
   };
-  const among = (column: string, places: readonly string[] | null): string => {
-    if (places === null) return '';
-    return places.length === 0 ? ' AND FALSE' : ` AND ${column} IN (${places.join(', ')})`;
+  const among = (column: string, placeholders: readonly string[] | null): string => {
+    if (placeholders === null) return '';
+    return placeholders.length === 0 ? ' AND FALSE' : ` AND ${column} IN (${placeholders.join(', ')})`;
   };
   const apis = named(query.apiId === null ? null : [query.apiId]);
   const [keys, identities] = [named(query.keyIds), named(query.identityIds)];

@@ -69,8 +69,8 @@ export function refuseLostCommits(folder: string, number: number): void {
   const noted = readNote(folder)?.number ?? 0;
   if (number >= noted) return;
   throw new FolderError(
-    `The database in ${folder} has lost commits: it is at number ${number}, and number ${noted} was answered. ` +
-      'It may be an older copy, or its -wal file was removed: spent credits could be spent again. ' +
+    `The database in ${folder} has lost commits: its last commit is number ${number}, but commit number ${noted} was already confirmed to a client. ` +
+      'It is an older copy, or its -wal file was removed. Credits that were spent could be spent again. ' +
       'Put the newer files back, or accept the loss once with KEYSTILE_ACCEPT_LOST_COMMITS=true.',
   );
 }

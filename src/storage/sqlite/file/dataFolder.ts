@@ -25,7 +25,7 @@ export class FolderOwned extends FolderError {
   constructor(path: string, owner: Owner) {
     super(
       `The data folder ${path} is in use by process ${owner.pid} on ${owner.host}, started ${owner.startedAt}. ` +
-        'Stop it first, or give this one a folder of its own with KEYSTILE_DATA.',
+        'Stop that process first, or set KEYSTILE_DATA to another folder.',
     );
     this.owner = owner;
   }
@@ -110,7 +110,7 @@ function makeFolder(path: string): void {
   } catch (error) {
     const code = (error as { code?: string }).code ?? '';
     throw new FolderError(
-      `The data folder ${path} cannot be made or written (${code}). Try: KEYSTILE_DATA=/another/folder npm start`,
+      `The data folder ${path} cannot be created or written (${code}). Try: KEYSTILE_DATA=/another/folder npm start`,
     );
   }
 }

@@ -46,7 +46,7 @@ export function refuseCopy(db: Database, folder: string): void {
   if (known === null || readNote(folder)?.id === known) return;
   throw new FolderError(
     `The database in ${folder} is a copy: it was made in another folder, or the file commit-number beside it was removed. ` +
-      'What was spent or revoked since the copy was made is not in it: spent credits could be spent again, revoked keys would work again. ' +
+      'It lacks what was spent or revoked since it was copied: spent credits could be spent again, and revoked keys would be valid again. ' +
       'Start the original instead (to move it, move the whole folder), or accept this copy once with KEYSTILE_ACCEPT_LOST_COMMITS=true.',
   );
 }

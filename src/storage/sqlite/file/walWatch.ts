@@ -21,8 +21,8 @@ export class WalWatch {
     if (isLong === this.#isLong) return;
     this.#isLong = isLong;
     const what = isLong
-      ? 'the log of a database (keystile.db-wal, analytics.db-wal) grows and cannot be started anew: another program (a backup, a shell) reads for long; end it before the disk is full'
-      : 'the log of the database was started anew';
+      ? 'a write-ahead log (keystile.db-wal or analytics.db-wal) keeps growing: another program, such as a backup or a shell, has been reading the database for a long time; end it before the disk is full'
+      : 'the write-ahead log of the database was reset';
     this.#log.warn(what, { mebibytes: Math.round(bytes / MIB) });
   }
 }

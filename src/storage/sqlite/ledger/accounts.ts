@@ -66,14 +66,14 @@ export class Accounts {
 
   get(id: number): AccountState | undefined {
     const { numbers } = this.#page(id);
-    const at = placeOf(id);
+    const at = offsetOf(id);
     if (numbers[at + KIND] === NOT_READ && !this.#read(id, numbers, at)) return undefined;
     return readAccount(numbers, at) ?? undefined;
   }
 
   adopt(states: ReadonlyMap<number, AccountState | null>): void {
     for (const [id, state] of states) {
-      writeAccount(this.#touch(id).numbers, placeOf(id), id, state);
+      writeAccount(this.#touch(id).numbers, offsetOf(id), id, state);
     }
   }
 
@@ -81,7 +81,7 @@ export class Accounts {
   adoptLogged(logged: Float64Array): void {
     for (let at = 0; at < logged.length; at += ACCOUNT_LENGTH) {
       const id = logged[at] ?? 0;
-      copyAccount(logged, at, this.#touch(id).numbers, placeOf(id));
+      copyAccount(logged, at, this.#touch(id).numbers, offsetOf(id));
     }
   }
 
@@ -101,7 +101,7 @@ export class Accounts {
     const slice = new Float64Array(ids.length * ACCOUNT_LENGTH);
     for (let i = 0; i < ids.length; i++) {
       const id = ids[i] ?? 0;
-      copyAccount(this.#page(id).numbers, placeOf(id), slice, i * ACCOUNT_LENGTH);
+      copyAccount(this.#page(id).numbers, offsetOf(id), slice, i * ACCOUNT_LENGTH);
     }
     return slice;
   }
@@ -111,7 +111,7 @@ export class Accounts {
     for (let i = 0; i < slice.length; i += ACCOUNT_LENGTH) {
       const id = slice[i] ?? 0;
       const page = this.#page(id);
-      const at = placeOf(id);
+      const at = offsetOf(id);
       if (!isEqual(slice, i, page.numbers, at) || page.marks[id & LAST_OF_PAGE] === 0) continue;
       page.marks[id & LAST_OF_PAGE] = 0;
       page.unapplied--;
@@ -162,12 +162,12 @@ export class Accounts {
   }
 }
 
-function placeOf(id: number): number {
+function offsetOf(id: number): number {
   return (id & LAST_OF_PAGE) * ACCOUNT_LENGTH;
 }
 
-function copyAccount(from: Float64Array, at: number, to: Float64Array, place: number): void {
-  for (let i = 0; i < ACCOUNT_LENGTH; i++) to[place + i] = from[at + i] ?? 0;
+function copyAccount(from: Float64Array, at: number, to: Float64Array, offset: number): void {
+  for (let i = 0; i < ACCOUNT_LENGTH; i++) to[offset + i] = from[at + i] ?? 0;
 }
 
 function isEqual(a: Float64Array, atA: number, b: Float64Array, atB: number): boolean {

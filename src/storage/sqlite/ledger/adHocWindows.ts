@@ -48,7 +48,9 @@ export class AdHocWindows {
     const name = max === null ? JSON.stringify([window.owner, window.name, window.durationMs]) : window.owner;
     const line = this.#lines.get(name) ?? { last: Promise.resolve(), waiting: 0 };
     if (line.waiting >= MAX_WAITING) {
-      throw new StorageUnavailable('Too many limits of one owner wait to be opened; nothing was spent.');
+      throw new StorageUnavailable(
+        'Too many ad-hoc limits of one owner are waiting to be created; nothing was spent. Try again.',
+      );
     }
     this.#lines.set(name, line);
     line.waiting++;

@@ -55,7 +55,7 @@ export interface LedgerObserver {
 /** After these the next batch may be done. */
 const NOT_DONE = {
   full: 'The disk is full; nothing was spent or changed.',
-  busy: 'Another program holds the database; nothing was spent or changed.',
+  busy: 'Another program has locked the database; nothing was spent or changed.',
   unopened: 'A file of the database cannot be opened now (too many are open); nothing was spent or changed.',
 } as const;
 
@@ -90,7 +90,7 @@ export class SqliteLedger implements Ledger {
   readonly #queue = new BatchQueue<Item>((items) => this.#runUnlessBroken(items));
   #state: 'open' | 'broken' | 'closed' = 'open';
   #number: number;
-  #trouble: string | null = null;
+  #refusal: string | null = null;
   #recordChanges = 0;
 
   constructor(db: Database, writer: SqliteThread, direct: DirectLog, options: LedgerOptions) {
@@ -134,7 +134,7 @@ export class SqliteLedger implements Ledger {
   }
 
   get commitFailure(): string | null {
-    return this.#trouble;
+    return this.#refusal;
   }
 
   spend(spend: Spend): PromiseLike<SpendOutcome> {
@@ -254,7 +254,7 @@ export class SqliteLedger implements Ledger {
     await this.#commitPath.commit(batch, number);
     if (batch.changesRecords) this.#recordChanges++;
     this.#number = number;
-    this.#trouble = null;
+    this.#refusal = null;
     this.#accounts.adopt(batch.accounts);
     this.#revisions.adopt(batch.revisions.own);
     if (batch.rotates) this.#idempotency.rotated(batch.rotation);
@@ -271,7 +271,7 @@ export class SqliteLedger implements Ledger {
   }
 
   #refuse(items: readonly Item[], reason: string): void {
-    this.#trouble = reason;
+    this.#refusal = reason;
     this.#options.observe.refused(reason);
     failAll(items, new StorageUnavailable(reason));
   }

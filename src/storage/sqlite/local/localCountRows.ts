@@ -72,7 +72,7 @@ export class LocalCountRows {
     this.#waiting.clear();
     transaction(() => {
       const save = statement(SAVE);
-      for (const place of [...rows.keys()].sort()) save.run(...(rows.get(place) ?? []));
+      for (const name of [...rows.keys()].sort()) save.run(...(rows.get(name) ?? []));
     });
   }
 }

@@ -12,7 +12,7 @@ const KIND = 1;
 
 const USED_BITS = 2 + NUMBERS.length * 2;
 
-let room = new DataView(new ArrayBuffer(64 * MAX_ACCOUNT_BYTES));
+let buffer = new DataView(new ArrayBuffer(64 * MAX_ACCOUNT_BYTES));
 
 /**
  * Accounts as the bytes of a log row, valid until the next call. Most numbers are small or 0: a commit of 60 credits has 840 bytes
@@ -21,31 +21,31 @@ let room = new DataView(new ArrayBuffer(64 * MAX_ACCOUNT_BYTES));
  */
 export function toLog(numbers: Float64Array): Uint8Array {
   const most = (numbers.length / ACCOUNT_LENGTH) * MAX_ACCOUNT_BYTES;
-  if (room.byteLength < most) room = new DataView(new ArrayBuffer(most * 2));
+  if (buffer.byteLength < most) buffer = new DataView(new ArrayBuffer(most * 2));
   let end = 0;
   for (let at = 0; at < numbers.length; at += ACCOUNT_LENGTH) {
     const start = end;
     let mark = (numbers[at + KIND] ?? 0) + 1;
     let shift = 2;
     end += MARK_BYTES;
-    for (const place of NUMBERS) {
-      const number = numbers[at + place] ?? 0;
+    for (const offset of NUMBERS) {
+      const number = numbers[at + offset] ?? 0;
       if (number !== 0) {
         if (number === number >>> 0) {
           mark |= SHORT << shift;
-          room.setUint32(end, number, true);
+          buffer.setUint32(end, number, true);
           end += 4;
         } else {
           mark |= LONG << shift;
-          room.setFloat64(end, number, true);
+          buffer.setFloat64(end, number, true);
           end += 8;
         }
       }
       shift += 2;
     }
-    room.setUint16(start, mark, true);
+    buffer.setUint16(start, mark, true);
   }
-  return new Uint8Array(room.buffer, 0, end);
+  return new Uint8Array(buffer.buffer, 0, end);
 }
 
 /** LoggedAccount after LoggedAccount. */
@@ -60,11 +60,11 @@ export function fromLog(logged: Uint8Array): Float64Array {
     numbers[end + KIND] = kind;
     let isSound = kind <= 1 && mark >>> USED_BITS === 0;
     let shift = 2;
-    for (const place of NUMBERS) {
+    for (const offset of NUMBERS) {
       const form = (mark >>> shift) & 3;
       const number = form === ZERO ? 0 : form === SHORT ? view.getUint32(at, true) : view.getFloat64(at, true);
       isSound &&= isCount(number);
-      numbers[end + place] = number;
+      numbers[end + offset] = number;
       at += form === ZERO ? 0 : form === SHORT ? 4 : 8;
       shift += 2;
     }

@@ -116,7 +116,7 @@ export class Committer {
       return this.#id;
     } catch (error) {
       this.#session.noteFailure(client, error);
-      throw new StorageUnavailable(`The database cannot be asked (${reasonOf(error)}); nothing was spent.`);
+      throw new StorageUnavailable(`A database query failed (${reasonOf(error)}); nothing was spent.`);
     }
   }
 
@@ -182,7 +182,7 @@ export class Committer {
     }
     // The batch may still be in flight and keeps its number: this committer goes on with another row.
     this.#id = null;
-    throw new StorageOutcomeUnknown(`The database did not tell whether this was done (${reason}).`);
+    throw new StorageOutcomeUnknown(`The database did not confirm whether this was done (${reason}).`);
   }
 }
 
@@ -196,12 +196,12 @@ interface Sent {
 }
 
 function refusal(error: unknown): StorageUnavailable {
-  return new StorageUnavailable(`The database refused (${reasonOf(error)}); nothing was spent.`);
+  return new StorageUnavailable(`The database refused the request (${reasonOf(error)}); nothing was spent.`);
 }
 
 /** The answer to this batch has an outcome for each spend. */
 function readAll(text: string, batch: Batch): BatchOutcome[] {
   const outcomes = batch.read(text);
   if (outcomes.length === batch.size) return outcomes;
-  throw new StorageOutcomeUnknown('The database answered another question than this one.');
+  throw new StorageOutcomeUnknown('The database sent the answer to another request.');
 }

@@ -26,7 +26,7 @@ export function dispatch<Item extends Waiting, Committer extends CommitterState>
   if (!mayTakeAny(situation, ready)) return planOf(situation, items, [], []);
   const survey = surveyOf(situation, ready.length * MAX_BATCH);
   const drafts = new Drafts(situation, survey, committersFor(situation, survey, ready));
-  for (const item of survey.candidates) drafts.place(item);
+  for (const item of survey.candidates) drafts.assign(item);
   const batches = drafts.finish();
   return planOf(situation, restOf(items, batches, drafts.changes), batches, drafts.changes);
 }

@@ -56,7 +56,7 @@ export class Drafts<Item extends Waiting, Committer extends CommitterState> {
     this.#free = { plain: [...free.plain], general: [...free.general], contended: [...free.contended] };
   }
 
-  place(item: Item): void {
+  assign(item: Item): void {
     if (item.kind === 'change') {
       if (!isAnyIn(item.locks, this.#holders)) this.changes.push(item);
       return;

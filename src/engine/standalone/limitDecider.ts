@@ -35,7 +35,7 @@ export interface LimitResult {
   readonly resetAtMs: number;
 }
 
-export interface LimiterContext {
+export interface DeciderContext {
   readonly localLimits: LocalLimits;
   readonly ledger: Ledger;
   readonly windows: StrictWindows;
@@ -62,10 +62,10 @@ interface Decision {
  * Decides standalone limits, all or nothing. Local limits are checked in memory and held while one spend of the ledger decides the
  * strict ones. A refusal takes nothing anywhere. Each limit sees what the limits before it in the call take.
  */
-export class StandaloneLimiter {
-  readonly #context: LimiterContext;
+export class LimitDecider {
+  readonly #context: DeciderContext;
 
-  constructor(context: LimiterContext) {
+  constructor(context: DeciderContext) {
     this.#context = context;
   }
 
@@ -80,7 +80,10 @@ export class StandaloneLimiter {
       if (decisions !== 'removed') return toResults(decisions);
       for (const asked of limits) if (isStrict(asked)) this.#context.windows.forget(asked);
     }
-    throw new AppError('UNAVAILABLE', 'The counters of these limits are removed all the time; nothing was taken.');
+    throw new AppError(
+      'UNAVAILABLE',
+      'The counters of these limits keep being removed; nothing was counted. Try again.',
+    );
   }
 
   /** The accounts of strict limits, in the order of the limits; null for the others. */
@@ -107,7 +110,10 @@ export class StandaloneLimiter {
       }
       await Promise.all(missing.map((owner) => localLimits.load(owner, ledger.nowMs())));
     }
-    throw new AppError('UNAVAILABLE', 'This node counts as many local limits as it may.');
+    throw new AppError(
+      'UNAVAILABLE',
+      'This node has reached its limit of local counters (KEYSTILE_MAX_LOCAL_COUNTERS). Try again later.',
+    );
   }
 
   #toDecision(asked: StandaloneLimit, account: number | null): Decision {
