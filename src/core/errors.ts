@@ -1,3 +1,4 @@
+import { MAX_SECRET_LENGTH } from './bounds.ts';
 import { looksLikeId } from './ids.ts';
 import { hasChecksum } from './secret.ts';
 
@@ -93,8 +94,11 @@ export function notFound(what: string, id: string | null): AppError {
 }
 
 const MAX_REPEATED = 64;
+/** A secret may begin in the shown part and end behind it. */
+const MAX_SEARCHED = MAX_REPEATED + MAX_SECRET_LENGTH;
 
-/** A caller's text as a message may show it: quoted, shortened, and left out when it has the checksum of a secret. */
+/** Text of a caller as a message may show it: quoted, short, and not at all when a word of it has the checksum of a secret. */
 export function repeatable(text: string): string {
-  return hasChecksum(text) ? '(a secret)' : JSON.stringify(text.slice(0, MAX_REPEATED));
+  const words = text.slice(0, MAX_SEARCHED).split(/[\s"'`,;:=]+/);
+  return words.some(hasChecksum) ? '(a secret)' : JSON.stringify(text.slice(0, MAX_REPEATED));
 }

@@ -233,4 +233,17 @@ describe('architecture', () => {
     const long = FILES.filter((path) => readFileSync(join(ROOT, path), 'utf8').split('\n').length - 1 > 250);
     expect(long.sort()).toEqual(Object.keys(LONG).sort());
   });
+
+  test('no test is left to run alone or passed over: it would hide all the others', () => {
+    const tests = readdirSync(join(import.meta.dir, '..'), { recursive: true, encoding: 'utf8' }).filter((path) =>
+      path.endsWith('.test.ts'),
+    );
+    expect(tests.length).toBeGreaterThan(100);
+    const marked = tests.filter((path) =>
+      /\b(?:test|it|describe)\.(?:only|skip|todo|failing)\b/.test(
+        readFileSync(join(import.meta.dir, '..', path), 'utf8'),
+      ),
+    );
+    expect(marked).toEqual([]);
+  });
 });

@@ -17,8 +17,9 @@ export interface CountCheck {
 }
 
 /**
- * The whole verification, from an unknown key to credits. The first row that refuses decides the code. A refusal counts nothing.
- * Local limits are counted in memory (localLegs.ts); strict limits and credits are one spend of the ledger (exactLegs.ts).
+ * The whole verification of a known key, from the first check to credits. The first row that refuses decides the code, and then nothing is
+ * counted. Rows that count are decided together: local limits in memory (localLegs.ts), then strict limits and credits in one spend of the
+ * ledger (exactLegs.ts). test/engine/verify/pipeline.test.ts holds that all rows take effect in this order.
  */
 export const PIPELINE: readonly (RecordCheck | CountCheck)[] = [
   { code: 'NOT_FOUND', refuses: isHidden },

@@ -152,19 +152,21 @@ export class Verifier {
 
   /** Strict limits and credits are taken together or not at all. Local legs are held until the ledger has decided. */
   #spend(counting: Counting): PromiseLike<Verdict> {
-    const { local, strict } = counting;
-    const { localLimits, ledger } = this.#context;
-    const isOpen = strict.every(({ account }) => account !== null);
-    const spend = isOpen ? this.#spendOf(counting, null) : null;
-    for (const leg of local) localLimits.hold(leg);
-    const spent = spend === null ? this.#openAndSpend(counting) : ledger.spend(spend);
-    return spent.then(
-      (outcome) => this.#conclude(counting, outcome),
-      (failure: unknown) => {
-        for (const leg of local) localLimits.settle(leg, false);
-        throw failure;
-      },
-    );
+    for (const leg of counting.local) this.#context.localLimits.hold(leg);
+    const release = (failure: unknown): never => {
+      for (const leg of counting.local) this.#context.localLimits.settle(leg, false);
+      throw failure;
+    };
+    try {
+      return this.#askLedger(counting).then((outcome) => this.#conclude(counting, outcome), release);
+    } catch (failure) {
+      return release(failure);
+    }
+  }
+
+  #askLedger(counting: Counting): PromiseLike<SpendOutcome> {
+    const isOpen = counting.strict.every(({ account }) => account !== null);
+    return isOpen ? this.#context.ledger.spend(this.#spendOf(counting, null)) : this.#openAndSpend(counting);
   }
 
   /** Ad-hoc strict limits need their accounts first. */

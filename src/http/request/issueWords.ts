@@ -92,7 +92,7 @@ function expectedOneOf(choices: readonly SchemaNode[]): string {
  * What stands here is, or may be, a secret: a key, a plaintext or its beginning, a hash, or a text in the place of the object that would hold
  * one.
  */
-const SECRET_PATH = /^(?:.*\.)?(?:key|keys(?:\[\d+\])?|plaintext|start|hash(?:\.\w+)?)$|^(?:\[\d+\])?$/;
+const SECRET_PATH = /^(?:.*\.)?(?:key|keys(?:\[\d+\])?|plaintext|start|authorization|hash(?:\.\w+)?)$|^(?:\[\d+\])?$/;
 const MAX_SHOWN = 64;
 const MAX_COUNTED = 10_000;
 

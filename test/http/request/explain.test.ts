@@ -118,6 +118,19 @@ describe('explain', () => {
     ]);
   });
 
+  test.each([
+    ['Bearer ', ''],
+    [' ', ''],
+    ['', '\n'],
+    ['{"key":"', '"}'],
+    ['x'.repeat(50) + ' ', ' and more'],
+  ])('a text with a secret in it is not shown either (%j, %j)', (before, after) => {
+    const secret = makeSecret('root', new Uint8Array(16).fill(7));
+    expect(messages({ name: 'x', enabled: before + secret + after })).toEqual([
+      expect.stringMatching(/^enabled must be true or false, got \(a secret\)/),
+    ]);
+  });
+
   test('what stands where a secret belongs is never shown', () => {
     const secret = 'sk_VERYSECRET';
     const wrong = strict({

@@ -49,7 +49,7 @@ export class Queue {
   #unanswered = 0;
   #timer: ReturnType<typeof setTimeout> | null = null;
   #isClosed = false;
-  #onDrained: (() => void) | null = null;
+  #drained: PromiseWithResolvers<void> | null = null;
 
   constructor(options: QueueOptions) {
     this.#options = options;
@@ -128,13 +128,16 @@ export class Queue {
 
   /** Called after answers were given. */
   noteAnswered(): void {
-    if (this.#unanswered === 0) this.#onDrained?.();
+    if (this.#unanswered === 0) this.#drained?.resolve();
   }
 
   /** Refuses new items, and waits until all others are answered. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    if (this.#unanswered > 0) await new Promise<void>((resolve) => (this.#onDrained = resolve));
+    if (this.#unanswered > 0) {
+      this.#drained ??= Promise.withResolvers<void>();
+      await this.#drained.promise;
+    }
     if (this.#timer !== null) clearTimeout(this.#timer);
   }
 

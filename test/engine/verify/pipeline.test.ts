@@ -1,0 +1,69 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+
+import { PIPELINE } from '../../../src/engine/verify/pipeline.ts';
+import { TestService } from '../../support/service.ts';
+
+const HOUR_MS = 3_600_000;
+let service: TestService;
+
+beforeAll(async () => {
+  service = await TestService.start();
+});
+
+afterAll(() => service.close());
+
+/** What makes a row of the pipeline refuse. */
+interface Violation {
+  /** Of the key when it is made. */
+  readonly key?: object;
+  /** Of the key once it was verified. */
+  readonly change?: object;
+  readonly request?: object;
+  readonly limit?: object;
+}
+
+const limit = (async: boolean) => ({ name: async ? 'local' : 'strict', async, duration: HOUR_MS, limit: 1 });
+
+/** By the name of the check, or by what the row counts. */
+const VIOLATIONS: Readonly<Record<string, Violation>> = {
+  isOfAnotherApi: { request: { apiId: 'api_other' } },
+  isDisabled: { change: { enabled: false } },
+  isExpired: { change: { expires: 1 } },
+  isOutsideAllowlist: { change: { ipAllowlist: ['198.51.100.1'] } },
+  lacksPermissions: { request: { authorization: { permissions: 'never' } } },
+  'local limits': { limit: limit(true) },
+  'strict limits': { limit: limit(false) },
+  credits: { key: { remaining: 1 } },
+};
+
+const nameOf = (row: (typeof PIPELINE)[number]): string => ('counts' in row ? row.counts : row.refuses.name);
+/** Rows that hide the key are not among them: nothing is told of such a key. */
+const ROWS = PIPELINE.filter(({ code }) => code !== 'NOT_FOUND').map((row) => ({ name: nameOf(row), code: row.code }));
+const PAIRS = ROWS.flatMap((first, i) => ROWS.slice(i + 1).map((second) => [first, second] as const));
+
+/** The code of the second verification of a key that violates these rows. */
+async function codeOf(...names: readonly string[]): Promise<string> {
+  const violations = names.map((name) => VIOLATIONS[name] ?? {});
+  const merged = (part: keyof Violation): Record<string, unknown> =>
+    Object.assign({}, ...violations.map((each) => each[part]));
+  const ratelimits = violations.flatMap((each) => each.limit ?? []);
+  const { key, keyId } = await service.createKey({ ...merged('key'), ratelimits });
+  expect(await service.verify(key)).toMatchObject({ valid: true });
+  const change = merged('change');
+  if (Object.keys(change).length > 0) await service.ok('/v1/keys.updateKey', { keyId, ...change });
+  return (await service.verify(key, merged('request'))).code;
+}
+
+describe('the pipeline', () => {
+  test('every row that tells of a key has a way to refuse', () => {
+    expect(ROWS.map(({ name }) => name)).toEqual(Object.keys(VIOLATIONS));
+  });
+
+  test.each(ROWS)('$name refuses with $code', async ({ name, code }) => {
+    expect(await codeOf(name)).toBe(code);
+  });
+
+  test.each(PAIRS)('of $name and $name the first one decides', async (first, second) => {
+    expect(await codeOf(first.name, second.name)).toBe(first.code);
+  });
+});
