@@ -30,7 +30,7 @@ describe('base58', () => {
     expect(base58(new Uint8Array(0))).toBe('');
     expect(base58(Uint8Array.of(0))).toBe('11');
     expect(base58(Uint8Array.of(255))).toBe('5Q');
-    expect(base58(new TextEncoder().encode('Hello Setup!'))).toBe('2NEpo7TZRRrLZSi2U');
+    expect(base58(new TextEncoder().encode('Hello World!'))).toBe('2NEpo7TZRRrLZSi2U');
   });
 
   test('equally long inputs give equally long texts, of the announced length, for every length of a key', () => {
