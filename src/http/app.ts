@@ -75,7 +75,7 @@ function endpointTable(service: Service): Map<string, Endpoint> {
     ...health,
     answer: async (_request, _peer, context) => readiness.handle(service.engine, context),
   });
-  // Made when someone looks: a start does not wait for them.
+  // Built on the first request, so that a start does not wait for them.
   const document = once(() => openApi(service.config.publicUrl));
   const plain = once(() => new TextEncoder().encode(JSON.stringify(document())));
   const indented = once(() => new TextEncoder().encode(JSON.stringify(document(), null, 2)));
@@ -109,7 +109,7 @@ async function route(
   if (request.method === 'OPTIONS') {
     return new Response(null, { status: 204, headers: { allow, 'keystile-request-id': context.requestId } });
   }
-  // Of the answer to HEAD the server leaves the body out, and tells its length.
+  // For HEAD, the server leaves out the body and sends its length.
   if (!endpoint.methods.includes(request.method === 'HEAD' ? 'GET' : request.method))
     throw new MethodNotAllowed(path, request.method, allow);
   return endpoint.answer(request, peer, context);

@@ -12,14 +12,14 @@ const PRUNE_EVERY_MS = 600_000;
  * step of the fold runs; the slices after it make up for that.
  */
 const WRITE: DutyRule = { cycleMs: 30, minRest: 0, makesUpMs: 10_000 };
-/** With more keys than this, each key has few verifications, and nearly each of them becomes a row: slices come slower, */
+/** With more keys than this, nearly every verification becomes a row of its own, so slices are written less often. */
 const MANY = 100_000;
-/** at most so many times. */
+/** The largest factor by which the time between two slices grows. */
 const MAX_SLOWDOWN = 5;
 
-/** Steps of the fold take half of the time of the thread that does nothing else. */
+/** Steps of the fold use half of the time of their own thread. */
 const STEP: DutyRule = { rest: 1, minRest: 1, cycleMs: Infinity };
-/** Spends wait for a shared database: steps take a tenth of its time. */
+/** On a shared database, steps use a tenth of the time, because spends wait for it too. */
 const SHARED_STEP: DutyRule = { rest: 9, minRest: 1, cycleMs: 2_000, patienceMs: 40_000 };
 
 /** What arrives while a round rests makes the next round longer, so the rest is bounded. */

@@ -192,7 +192,7 @@ export class OpenCounts {
     if (!exists && !this.#asked.hasRoom) return null;
     const open = exists ? this.#open(apiId, null, list) : this.#newCount(apiId, null, list);
     if (!exists) this.#asked.add(open);
-    // Without room for tags this is the count of the whole api: it is not kept under a name that callers can make up.
+    // Without room for tags, this is the count of the whole api. It must not be kept under a name that callers can invent.
     if (list === null || open.tags !== '') this.#byName.set(name, open);
     return open;
   }

@@ -41,7 +41,7 @@ export class KeyCache {
   readonly #records: Records;
   readonly #maxKeys: number;
   readonly #packed: PackedKeys;
-  /** Keys that have more to them than fits in a packed row. */
+  /** Keys with more data than fits into a packed row. */
   readonly #entries = new Map<string, CachedEntry>();
   readonly #unknown = new Set<string>();
   readonly #lookups = new Map<string, Lookup>();
@@ -72,7 +72,7 @@ export class KeyCache {
     return this.#lookups.size;
   }
 
-  /** Without I/O: the key; null: there is no such key; undefined: it has to be looked up. */
+  /** Without I/O. Null: the key does not exist. Undefined: the key must be looked up. */
   peek(digest: string): KeyEntry | null | undefined {
     const entry = this.#packed.get(digest) ?? this.#entries.get(digest);
     if (entry === undefined) return this.#unknown.has(digest) ? null : undefined;
@@ -106,7 +106,7 @@ export class KeyCache {
     else this.#packed.keepLocal(cached, owner);
   }
 
-  /** The key was made, changed or removed. From now on nobody gets what was known before. */
+  /** The key was created, changed or removed. From now on the old entry is not used any more. */
   drop(digest: string): void {
     this.#packed.delete(digest);
     this.#entries.delete(digest);
@@ -129,12 +129,12 @@ export class KeyCache {
     for (const question of this.#questions) question.identities.add(id);
   }
 
-  /** This entry turned out to be old. A newer one of the same identity stays. */
+  /** This entry is out of date. A newer one of the same identity stays. */
   dropIdentityOf(entry: IdentityEntry): void {
     if (this.#identities.get(entry.id) === entry) this.dropIdentity(entry.id);
   }
 
-  /** Roles or permissions stand for something else now. */
+  /** Roles or permissions have changed. */
   dropAccess(): void {
     for (const [digest, { extras }] of this.#entries) if (extras?.access != null) this.#entries.delete(digest);
     for (const question of this.#questions) question.access = true;
@@ -197,7 +197,7 @@ export class KeyCache {
     return toKeyEntry(found, this.#shared(found.key.apiId), identity);
   }
 
-  /** The newest that was read: two keys of an identity may arrive in another order than they were read. */
+  /** The newest version that was read: two keys of an identity can arrive in another order than they were read. */
   #sharedIdentity(record: NonNullable<KeyWithIdentity['identity']>): IdentityEntry {
     const known = this.#identities.get(record.id);
     if (known !== undefined && known.revision >= record.revision) return known;

@@ -2,24 +2,24 @@ import type { CountColumns } from '../../core/verificationCounts.ts';
 import type { OpenCount } from '../analytics/openCount.ts';
 import type { KeyEntry } from './keyEntry.ts';
 
-/** What analytics asks of the cache, which counts next to the keys: there a count costs least (packedCounts.ts). */
+/** What analytics needs from the cache. Counts are kept next to the keys, where counting is cheapest (packedCounts.ts). */
 export interface KeyCounts {
-  /** The key was valid once more; false: the cache does not count for it. */
+  /** Counts a valid verification of the key. False: the cache does not count for this key. */
   count(entry: KeyEntry, nowMs: number): boolean;
   /** A count that is put on this entry is found there by the next verification. */
   keeps(entry: KeyEntry): boolean;
   readonly generations: CountGenerations;
-  /** Adds at most so many sealed counts; false = there is nothing. */
+  /** Adds at most `limit` sealed counts. False: there are none. */
   takeSealed(into: CountColumns, limit: number): boolean;
-  /** Hears what a key has counted when the key is dropped. */
+  /** Called with the counts of a key when the key is dropped. */
   onDropped: (count: OpenCount, isSealed: boolean) => void;
 }
 
-/** The running generation is added to. `swap` seals it; `KeyCounts.takeSealed` takes out what is sealed. */
+/** Counts are added to the running generation. `swap` seals it; `KeyCounts.takeSealed` takes sealed counts out. */
 export interface CountGenerations {
   /** Counts that are sealed and not taken. Keys that were dropped since may be among them. */
   readonly sealedLength: number;
-  /** There is a generation to run next. */
+  /** An empty generation is available for `swap`. */
   readonly canSwap: boolean;
   /** The next generation runs from this minute on. */
   swap(minuteMs: number): void;

@@ -13,7 +13,7 @@ export interface EntryAccess {
   readonly held: HeldPermissions;
 }
 
-/** The parts of a key that most keys do not have: kept apart, so that a million plain keys fit in memory. */
+/** Fields that most keys do not have. They are kept separately, so that a million plain keys fit in memory. */
 export interface KeyExtras {
   readonly name: string | null;
   readonly meta: string | null;
@@ -24,7 +24,7 @@ export interface KeyExtras {
   readonly secretUntilMs: number;
 }
 
-/** An identity as verification needs it: one for all cached keys of it. */
+/** An identity as verification needs it. All its cached keys share one object. */
 export interface IdentityEntry {
   readonly id: string;
   readonly externalId: string;
@@ -33,7 +33,7 @@ export interface IdentityEntry {
   /** null = none. */
   readonly limits: readonly AppliedLimit[] | null;
   readonly revision: number;
-  /** It has changed: the keys that hold it must be looked up anew. */
+  /** The identity has changed: its keys must be looked up again. */
   isDropped: boolean;
 }
 
@@ -54,7 +54,7 @@ export interface KeyEntry {
   openCount: OpenCount | null;
   /** Where its own local limits are counted. Set by `KeyCache.keepLocal`. */
   readonly local: LocalOwner | null;
-  /** What the wire layer made of the descriptive fields; made once, on the first answer. */
+  /** The descriptive fields as text for answers, created with the first answer. */
   wire: WireText | null;
 }
 

@@ -51,7 +51,7 @@ function toEntryAccess({ roles, grants }: NonNullable<KeyWithIdentity['permissio
   return { roles: roles.map(({ name }) => name), permissions, held: holdPermissions(grants) };
 }
 
-/** A limit that runs as it is configured: kept with the key, and not made again for every verification. */
+/** A limit as configured. It is kept with the key, so that it is not created again for every verification. */
 export function asConfigured({ name, limit, durationMs, async, account: number }: LimitRecord): AppliedLimit {
   const account = number as unknown as LimitAccount | null;
   return { name, limit, durationMs, async, cost: 1, ofIdentity: false, isAdHoc: false, account, wire: null };

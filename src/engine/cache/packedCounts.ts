@@ -1,12 +1,12 @@
 const FIRST_ROWS = 64;
 
-/** One is added to; two may wait to be written. */
+/** One generation is running; two may wait to be written. */
 const GENERATIONS = 3;
 const WORDS_PER_GENERATION = 2;
-/** Words that a row has for its counts: of each generation a count and when the last of it was. */
+/** Words of a row for its counts: for each generation, a count and the time of the last verification. */
 export const COUNT_WORDS = GENERATIONS * WORDS_PER_GENERATION;
 
-/** What was taken out of a row. */
+/** The counts taken out of one row. */
 interface TakenCount {
   readonly isSealed: boolean;
   readonly minuteMs: number;
@@ -14,23 +14,23 @@ interface TakenCount {
   readonly lastAtMs: number;
 }
 
-/** What was taken out of many, by row. */
+/** The counts taken out of many rows, by row. */
 interface TakenRows {
   readonly rows: Uint32Array;
   readonly minuteMs: number;
-  /** 0 = nothing was left there: the row was dropped. */
+  /** 0 = the row was dropped and has no counts. */
   readonly counts: Uint32Array;
   /** Milliseconds from the minute on. */
   readonly lastUses: Uint32Array;
 }
 
 /**
- * How often the key of a packed row was valid, in words of the row itself: its cache line is loaded by then, and the garbage
- * collector sees nothing of it. There are generations:
+ * Counts how often the key of a packed row was valid, in words of the row itself: the row is in the processor's cache at that moment,
+ * and the garbage collector has nothing to do. There are generations:
  *
- *   running --swap--> sealed --take, row by row--> empty, and to run again
+ *   running --swap--> sealed --take, row by row--> empty, and can run again
  *
- * Only the running one is added to. Each has a list of the rows in which it is not 0; a row that was dropped may stand there.
+ * Counts are added only to the running one. Each has a list of the rows in which it is not 0; the list may contain dropped rows.
  */
 export class PackedCounts {
   readonly #touched: readonly RowList[] = Array.from({ length: GENERATIONS }, () => new RowList());
@@ -44,7 +44,7 @@ export class PackedCounts {
     return length;
   }
 
-  /** There is a generation to run next. */
+  /** An empty generation is available for `swap`. */
   get canSwap(): boolean {
     return this.#list(this.#older(GENERATIONS - 1)).length === 0;
   }
@@ -57,17 +57,17 @@ export class PackedCounts {
     const lastUse = nowMs - (this.#minuteMs[generation] ?? 0);
     if (count === 0) this.#list(generation).push(row);
     rows[word] = count + 1;
-    // What was decided later may be counted before.
+    // Verdicts may be counted in another order than they were decided.
     if (count === 0 || lastUse > (rows[word + 1] ?? 0)) rows[word + 1] = lastUse;
   }
 
-  /** What was counted until now is sealed. */
+  /** Seals the running generation. */
   swap(minuteMs: number): void {
     this.#running = this.#older(GENERATIONS - 1);
     this.#minuteMs[this.#running] = minuteMs;
   }
 
-  /** Takes at most so many rows of what is sealed longest; null = nothing is sealed. `at` is as in `listAnew`. */
+  /** Takes at most `limit` rows of the oldest sealed generation; null = nothing is sealed. `at` is as in `listAnew`. */
   takeSealed(rows: Uint32Array, at: number, rowLength: number, limit: number): TakenRows | null {
     for (let age = GENERATIONS - 1; age > 0; age--) {
       const generation = this.#older(age);
@@ -75,7 +75,7 @@ export class PackedCounts {
       if (taken.length === 0) continue;
       const counts = new Uint32Array(taken.length);
       const lastUses = new Uint32Array(taken.length);
-      // They lie apart: in a loop that does nothing else the processor fetches many of them at a time.
+      // The rows are far apart in memory. In a loop that does nothing else, the processor fetches many of them at a time.
       for (let i = 0, first = at + generation * WORDS_PER_GENERATION; i < taken.length; i++) {
         const word = first + (taken[i] ?? 0) * rowLength;
         counts[i] = rows[word] ?? 0;
@@ -87,7 +87,7 @@ export class PackedCounts {
     return null;
   }
 
-  /** Everything there is in a row, the oldest first. */
+  /** All counts of a row, oldest first. */
   takeAll(rows: Uint32Array, at: number): readonly TakenCount[] {
     const taken: TakenCount[] = [];
     for (let age = GENERATIONS - 1; age >= 0; age--) {

@@ -69,7 +69,7 @@ export class PackedKeys implements KeyCounts {
     return row < 0 ? undefined : this.#toEntry(row);
   }
 
-  /** False: the key has more to it than fits into a row. */
+  /** False: the key has more data than fits into a row. */
   add(digest: string, found: KeyWithIdentity): boolean {
     const { key, identity } = found;
     if (identity !== null || toExtras(found) !== null) return false;
@@ -228,7 +228,7 @@ export class PackedKeys implements KeyCounts {
     this.generations.listAnew(this.#rows.words, COUNTS, ROW, this.#used);
   }
 
-  /** New, empty blocks. Places in the old blocks are invalid from now on. */
+  /** Creates empty blocks. Row numbers of the old blocks are invalid from now on. */
   #resize(rows: number): void {
     this.#firstNumber += this.#used;
     this.#rows = new RowMemory(rows, this.#readerOf);

@@ -41,7 +41,7 @@ export function isPackableId(id: string): boolean {
   return PACKABLE_ID.test(id);
 }
 
-/** Room for rows, one behind the other. */
+/** A block of rows, one after the other. */
 export class RowMemory {
   words: Uint32Array<ArrayBuffer>;
   readonly #readerOf: TextReader;
@@ -57,7 +57,7 @@ export class RowMemory {
     return this.words.length / ROW;
   }
 
-  /** Rows keep their numbers: a copy in one piece, and nothing else. */
+  /** Rows keep their numbers: the block is copied as a whole. */
   grow(): void {
     const words = new Uint32Array(this.words.length * 2);
     words.set(this.words);

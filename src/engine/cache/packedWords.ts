@@ -24,7 +24,7 @@ function sixBits(text: string, at: number): number {
   return SIX_BITS[text.charCodeAt(at)] ?? 0;
 }
 
-/** A number that fits into one word; in a spoilt record it may be any other. */
+/** Whether a number fits into one word. A damaged record can contain any number. */
 export function isWord(value: number): boolean {
   return Number.isInteger(value) && value >= 0 && value < WORD;
 }

@@ -1,12 +1,12 @@
 import type { KeyWithIdentity, PoisonedKey } from '../../storage/port/records.ts';
 
-/** A question to the database that is under way, and what was dropped meanwhile: of that, its answer may be from before the change. */
+/** A lookup in flight, and what was dropped meanwhile: for that, the answer may be older than the change. */
 export class Question {
   readonly apis = new Set<string>();
   readonly identities = new Set<string>();
   access = false;
 
-  /** Something that the answer holds was dropped while it was on its way. */
+  /** A record of the answer was dropped while the lookup was in flight. */
   hasChanged(found: KeyWithIdentity | PoisonedKey | null): boolean {
     if (found === null) return false;
     if ('poisoned' in found) return this.apis.has(found.apiId) || this.access;

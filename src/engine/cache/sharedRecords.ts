@@ -3,7 +3,7 @@ import type { AppliedLimit } from '../verify/appliedLimits.ts';
 import { asConfigured } from './makeEntry.ts';
 import { Shared } from './sharedValues.ts';
 
-/** What packed keys have in common, by number. A number of 0 stands for none, -1 for too many different ones. */
+/** Values that packed keys share, by number. 0 = none, -1 = there are too many different values. */
 export class SharedRecords {
   readonly apis = new Shared<string>();
   readonly limits = new Shared<readonly AppliedLimit[]>();
@@ -13,7 +13,7 @@ export class SharedRecords {
     return limits.length === 0 ? 0 : this.limits.indexOf(JSON.stringify(limits), limits.map(asConfigured));
   }
 
-  /** When the rule was set makes no difference to a verification; without it many keys share a rule. */
+  /** The time at which a rule was set does not matter to a verification. Without it, many keys share one rule. */
   refillNumber(refill: RefillRule | null): number {
     if (refill === null) return 0;
     const rule = { ...refill, sinceMs: 0 };

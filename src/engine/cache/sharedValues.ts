@@ -2,7 +2,7 @@
 const MAX_SHARED = 10_000;
 const COMPANIONS_PER_BLOCK = 1024;
 
-/** Objects that some rows have beside them. Blocks of rows without one take no memory. */
+/** Objects that belong to some rows. Blocks of rows without such objects take no memory. */
 export class Companions<T> {
   readonly #blocks: ((T | null)[] | null)[] = [];
 
@@ -24,7 +24,7 @@ export class Companions<T> {
   }
 }
 
-/** Values that many keys have in common, by number; 0 stands for none. */
+/** Values that many keys share, by number; 0 = none. */
 export class Shared<T> {
   readonly #numbers = new Map<string, number>();
   readonly #values: T[] = [];

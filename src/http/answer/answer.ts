@@ -14,7 +14,7 @@ export function jsonAnswer(body: object, context: AnswerContext, status = 200): 
   return answer(JSON.stringify(body, null, context.isPretty ? 2 : 0), status, context, {});
 }
 
-/** An answer whose text was made before, indented or not. */
+/** An answer from a text that exists already, indented or not. */
 export function preparedJson(text: Uint8Array<ArrayBuffer>, context: AnswerContext): Response {
   return answer(text, 200, context, {});
 }
@@ -36,7 +36,7 @@ function answer(
   });
 }
 
-/** Seconds after which trying again makes sense. */
+/** Retry-After, in seconds. */
 const RETRY_AFTER_SECONDS = '1';
 
 /** Any failure as an answer. */
@@ -46,7 +46,7 @@ export function errorAnswer(failure: unknown, context: AnswerContext, more: Reco
   const headers: Record<string, string> = { ...more };
   if (status === 401) headers['www-authenticate'] = 'Bearer realm="keystile"';
   if (status === 503 || status === 429) headers['retry-after'] = RETRY_AFTER_SECONDS;
-  // What is left of the body is not read: the connection cannot be used for another request.
+  // The rest of the body is not read, so the connection cannot serve another request.
   if (status === 413) headers['connection'] = 'close';
   return answer(JSON.stringify(body, null, context.isPretty ? 2 : 0), status, context, headers);
 }
@@ -56,7 +56,7 @@ export function expected(failure: unknown): AppError | null {
   return error instanceof AppError ? error : null;
 }
 
-/** Any failure as the one error shape; what is not expected says nothing of itself but where to look. */
+/** Every failure in the one error shape. An unexpected failure shows no details, only where to find them. */
 export function errorBody(failure: unknown, context: AnswerContext): { readonly error: { readonly code: ErrorCode } } {
   const error =
     expected(failure) ??

@@ -3,7 +3,7 @@ import type { Service } from '../service.ts';
 import { type AnswerContext, errorAnswer } from './answer.ts';
 import { type FailedRequest, reportFailure } from './reportFailure.ts';
 
-/** The route exists, but not with this method. The answer tells which methods it takes. */
+/** The route does not accept this method. The answer lists the methods that it accepts. */
 export class MethodNotAllowed extends AppError {
   readonly allow: string;
 

@@ -34,21 +34,21 @@ class Histogram {
   }
 }
 
-/** How this node stands to the others. */
+/** The state of this node towards the other nodes. */
 export interface ClusterGauges {
   /** How long ago local counts were last exchanged; null = never. */
   readonly syncLagMs: number | null;
-  /** How old the knowledge of changes is. */
+  /** Time since this node last confirmed that it knows all changes. */
   readonly freshnessAgeMs: number;
   /** The database's clock minus this node's. */
   readonly clockOffsetMs: number;
   /** How long the oldest transaction on the database has been open. */
   readonly oldestTransactionMs: number;
-  /** What of the database decides whether commits survive a crash; false: it is off. */
+  /** Settings of the database that decide whether commits survive a crash; false: the setting is off. */
   readonly durability: Readonly<Record<string, boolean>>;
 }
 
-/** What those parts know that work behind the requests. */
+/** Values of background tasks. */
 export interface BackgroundGauges {
   /** null where there are no other nodes. */
   readonly cluster: ClusterGauges | null;
@@ -56,7 +56,7 @@ export interface BackgroundGauges {
   readonly walBytes: number | null;
 }
 
-/** What is read from other parts at the moment someone looks. */
+/** Values that are read when the metrics are requested. */
 export interface Gauges extends BackgroundGauges {
   readonly version: string;
   readonly location: string;
@@ -68,13 +68,13 @@ export interface Gauges extends BackgroundGauges {
   readonly lookupsWaiting: number;
   /** Verifications that were counted under the tag `other`. */
   readonly otherTags: Readonly<Record<OtherReason, number>>;
-  /** Of clients. */
+  /** Open connections of clients. */
   readonly connections: number;
-  /** Because there were too many. */
+  /** Connections refused because there were too many. */
   readonly connectionsRefused: number;
 }
 
-/** Everything that is measured, as Prometheus reads it. No label holds anything that a caller sent. */
+/** All metrics in the format of Prometheus. No label contains a value that a caller sent. */
 export class HttpMetrics {
   readonly #verdicts = Object.fromEntries(VERDICT_CODES.map((code) => [code, 0])) as Record<VerdictCode, number>;
   readonly #errors = new Map<string, number>();
@@ -98,7 +98,7 @@ export class HttpMetrics {
     this.#errors.set(code, (this.#errors.get(code) ?? 0) + 1);
   }
 
-  /** An answer was sent, of whatever kind. */
+  /** Called for every answer that is sent. */
   responded(status: number): void {
     this.#responses[status] = (this.#responses[status] ?? 0) + 1;
   }

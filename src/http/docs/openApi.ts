@@ -7,7 +7,7 @@ import { verifyKey } from '../routes/keys.verifyKey.ts';
 import { verifyKeys } from '../routes/keys.verifyKeys.ts';
 import { ROUTES } from '../routes/routeTable.ts';
 
-/** OpenAPI 3.1 of everything there is, made from the schemas that validate. */
+/** The OpenAPI 3.1 document of all routes, built from the schemas that validate requests. */
 export interface OpenApiDocument {
   readonly openapi: string;
   readonly info: object;
@@ -22,7 +22,7 @@ export interface Operation {
   readonly tags: readonly string[];
   readonly security?: readonly object[];
   readonly 'x-rights'?: readonly string[];
-  /** One of them is enough; otherwise all are needed. */
+  /** One of the rights is enough. Absent: all are needed. */
   readonly 'x-one-right-is-enough'?: true;
   readonly 'x-field-rights'?: readonly FieldRights[];
   readonly parameters?: readonly object[];
@@ -30,7 +30,7 @@ export interface Operation {
   readonly responses: Readonly<Record<string, object>>;
 }
 
-/** What any management call can be answered. */
+/** Errors that every management call can answer. */
 const COMMON_ERRORS: readonly ErrorCode[] = [
   'BAD_REQUEST',
   'UNAUTHORIZED',
@@ -125,7 +125,7 @@ function queryParameters(route: Route): object[] {
   }));
 }
 
-/** Several codes can share a status: they stand together as examples of it. */
+/** Codes that share a status become examples of one response. */
 function errorResponses(codes: readonly ErrorCode[]): Record<string, object> {
   const responses: Record<string, object> = {};
   for (const { status } of codes.map((code) => ERRORS[code])) {

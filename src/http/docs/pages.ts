@@ -3,7 +3,7 @@ import { VERSION } from '../../version.ts';
 import type { FieldRights } from '../shapes/fieldRights.ts';
 import type { OpenApiDocument, Operation } from './openApi.ts';
 
-/** Plain pages for a person: no script, nothing loaded from elsewhere. */
+/** Plain HTML pages without scripts or external files. */
 
 const STYLE = `body{font:16px/1.5 system-ui,sans-serif;max-width:52rem;margin:2rem auto;padding:0 1rem;color:#1a1a1a;background:#fff}
 pre{background:#f4f4f2;padding:.75rem;overflow-x:auto;border-radius:4px}code{font:14px ui-monospace,monospace}
@@ -15,7 +15,7 @@ function escape(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
 }
 
-/** Text of ours, with `code` in it. */
+/** Turns text with `code` into HTML. */
 function words(text: string): string {
   return escape(text).replaceAll(/`([^`]+)`/g, '<code>$1</code>');
 }
@@ -34,7 +34,7 @@ export function homePage(): string {
   );
 }
 
-/** The order of the groups, and what stands first in one; all else stands as it does in the document. */
+/** The order of the groups, and the operations that come first. All others keep the order of the document. */
 const GROUPS = ['keys', 'apis', 'identities', 'permissions', 'ratelimits', 'analytics', 'migrations'];
 const FIRST = ['keys.verifyKey', 'keys.verifyKeys', 'keys.createKey'];
 
@@ -150,7 +150,7 @@ function typeName(schema: FieldSchema): string {
 
 function choiceName(choices: readonly FieldSchema[]): string {
   const [one, list] = choices.map(typeName);
-  // One of something, or several of it: what it is need not be said twice.
+  // A value or a list of such values: the type is shown once.
   return choices.length === 2 && list === `list of ${one}` ? `${one}, or a list` : choices.map(typeName).join(' or ');
 }
 

@@ -3,7 +3,7 @@ import { ByteBuffer } from './byteBuffer.ts';
 import { parseHeaders } from './headers.ts';
 import type { MemoryBudget } from './memoryBudget.ts';
 
-/** Of a line that tells a size, with its extensions. */
+/** The longest line with a chunk size and its extensions. */
 const MAX_LINE_BYTES = 256;
 const MAX_TRAILER_BYTES = 4096;
 /** Leading zeros included. */
@@ -17,17 +17,17 @@ const FRAMING_PER_DATA_BYTE = 2;
 
 const [LF, CR, SEMICOLON] = [0x0a, 0x0d, 0x3b];
 const CRLF_BYTES = 2;
-/** Extensions are passed over; one in quotes could hide the end of its line, and is refused. */
+/** Extensions are ignored. A quoted extension is refused, because it could hide the end of its line. */
 const IN_EXTENSION = Uint8Array.from({ length: 256 }, (_, byte) =>
   /[!#$%&'*+.^_`|~\w;=-]/.test(String.fromCharCode(byte)) ? 1 : 0,
 );
 
-/** RFC 9112, 7.1: a body in chunks, each behind a line with its size. The last one is empty; trailers behind it are passed over. */
+/** RFC 9112, 7.1: a body in chunks. A line with its size precedes each chunk. The last chunk is empty; trailers after it are ignored. */
 export class ChunkedBody {
   readonly #body: ByteBuffer;
   readonly #maxBytes: number;
   #state: 'size' | 'data' | 'end of data' | 'trailers' | 'whole' = 'size';
-  /** Of the chunk that is being read. */
+  /** Bytes left of the current chunk. */
   #left = 0;
   #framingBytes = 0;
   #trailerBytes = 0;
@@ -41,12 +41,12 @@ export class ChunkedBody {
     return this.#body.length;
   }
 
-  /** More than is taken has come; the rest is not read. */
+  /** The body is longer than allowed. The rest is not read. */
   get isTooLong(): boolean {
     return this.#body.length > this.#maxBytes;
   }
 
-  /** As far as it has come. Valid until `clear`. */
+  /** The bytes that have arrived so far. Valid until `clear`. */
   get bytes(): Buffer {
     return this.#body.bytes.subarray(this.#body.start, this.#body.end);
   }
@@ -55,12 +55,12 @@ export class ChunkedBody {
     this.#body.clear();
   }
 
-  /** False: there is not enough memory for it. */
+  /** False: there is not enough memory for the body. */
   keep(): boolean {
     return this.#body.keep();
   }
 
-  /** Takes what is there. True: nothing more has to come. Throws what is answered when it is malformed. */
+  /** Reads the bytes that have arrived. True: the body is complete. Throws the error to answer when it is malformed. */
   read(from: ByteBuffer): boolean {
     while (this.#state !== 'whole' && !this.isTooLong) {
       if (!this.#step(from)) return false;
@@ -68,7 +68,7 @@ export class ChunkedBody {
     return true;
   }
 
-  /** False: more has to come first. */
+  /** False: more bytes are needed. */
   #step(from: ByteBuffer): boolean {
     switch (this.#state) {
       case 'size':
@@ -140,14 +140,14 @@ export class ChunkedBody {
   }
 }
 
-/** Negative: it is none. */
+/** Negative: not a hexadecimal digit. */
 function hexDigit(byte = 0): number {
   if (byte >= 0x30 && byte <= 0x39) return byte - 0x30;
   const letter = byte | 0x20;
   return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : -1;
 }
 
-/** A line without its end, which is CR LF. Null: its end has not come yet. */
+/** A line without its CR LF. Null: the end has not arrived yet. */
 function takeLine(from: ByteBuffer, maxBytes: number): string | null {
   const { bytes, start } = from;
   const end = Math.min(from.end, start + maxBytes + 2);

@@ -24,7 +24,7 @@ export class FairTurns {
     this.#afterOthers = afterOthers;
   }
 
-  /** Whether one more request may be answered now. If not, the caller calls `later`. */
+  /** Whether one more request may be answered now. If not, the caller calls `waitForTurn`. */
   mayGoOn(): boolean {
     if (this.#startedAtMs === null) {
       this.#start();

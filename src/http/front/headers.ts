@@ -1,7 +1,7 @@
 import { AppError } from '../../core/errors.ts';
 import type { HeaderLookup } from '../service.ts';
 
-/** As many as the runtime's server takes. */
+/** The same limit as the runtime's server has. */
 const MAX_HEADERS = 199;
 /** A name, and a value without control characters. No part can match in two ways: the time is linear in the line's length. */
 const FIELD = /^([!#$%&'*+.^_`|~\w-]+):([\t\x20-\x7e\x80-\xff]*)$/;
@@ -14,7 +14,7 @@ export class HeaderList implements HeaderLookup {
     this.#fields.push([name, value]);
   }
 
-  /** As `Headers.get`: a header that was sent several times is one with commas. The name in lower case. */
+  /** Like `Headers.get`: values of a repeated header are joined with commas. `name` is in lower case. */
   get(name: string): string | null {
     let found: string | null = null;
     for (const [each, value] of this.#fields) {
@@ -23,7 +23,7 @@ export class HeaderList implements HeaderLookup {
     return found;
   }
 
-  /** As `get`, of a header that may stand once only: with two, a proxy and this node could each believe another one. */
+  /** Like `get`, for a header that is allowed once: with two, a proxy and this node could use different ones. */
   only(name: string, shownName: string): string | null {
     let found: string | null = null;
     for (const [each, value] of this.#fields) {
@@ -41,7 +41,7 @@ export class HeaderList implements HeaderLookup {
   }
 }
 
-/** Reads header lines, or throws what is answered instead. */
+/** Parses header lines, or throws the error to answer. */
 export function parseHeaders(lines: readonly string[]): HeaderList {
   if (lines.length > MAX_HEADERS) {
     throw new AppError('HEADERS_TOO_LARGE', `The request has more than ${MAX_HEADERS} headers.`);

@@ -10,11 +10,11 @@ export interface RequestLine {
   readonly method: string;
   /** Path and query; it begins with a slash. */
   readonly target: string;
-  /** HTTP/1.0: no Host is needed, and the connection ends with the answer. */
+  /** HTTP/1.0: Host is optional, and the connection closes after the answer. */
   readonly isOld: boolean;
 }
 
-/** Reads the first line, or throws what is answered instead. */
+/** Parses the first line, or throws the error to answer. */
 export function parseRequestLine(text: string): RequestLine {
   const parts = REQUEST_LINE.exec(text);
   if (parts === null) {
@@ -33,7 +33,7 @@ export function parseRequestLine(text: string): RequestLine {
 function readTarget(text: string): string {
   const target = text.startsWith('/') ? text : withoutOrigin(text);
   if (target.includes('#')) throw new AppError('BAD_REQUEST', 'The path of the request has a "#". Write it as %23.');
-  // The characters stand for bytes. What is no ASCII is UTF-8, as every client sends it that does not encode it.
+  // Each character is one byte. Bytes beyond ASCII are UTF-8: clients that do not percent-encode send it.
   return NOT_ASCII.test(target) ? Buffer.from(target, 'latin1').toString('utf8') : target;
 }
 

@@ -18,7 +18,7 @@ const OK = 200;
 
 /** What a responder works with. */
 export interface ResponderContext {
-  /** Verifies what came with this body, past everything that other routes need. */
+  /** Verifies the key in this body, without the work that other routes need. */
   verify(asking: Asking, body: string): Verdict | PromiseLike<Verdict>;
   readonly verdicts: VerdictWriter;
   /** Answers every other request. */

@@ -7,7 +7,7 @@ function tooLarge(maxBytes: number): AppError {
 
 export function checkContentType(headers: HeaderLookup): void {
   const type = headers.get('content-type');
-  // What nearly everyone sends is compared before anything is matched.
+  // The usual value is compared first, because a regular expression is slower.
   if (type === 'application/json') return;
   if (type === null || !/^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i.test(type)) {
     throw new AppError(
@@ -17,7 +17,7 @@ export function checkContentType(headers: HeaderLookup): void {
   }
 }
 
-/** Refuses bytes that are no UTF-8: what they stand for would be replaced, and stored so. */
+/** Refuses bytes that are not UTF-8. Otherwise replacement characters would be stored. */
 export async function readBodyStrictly(request: Request, maxBytes: number): Promise<Uint8Array> {
   const declared = request.headers.get('content-length');
   if (Number(declared ?? 0) > maxBytes) throw tooLarge(maxBytes);
@@ -30,7 +30,7 @@ export async function readBodyStrictly(request: Request, maxBytes: number): Prom
   return bytes;
 }
 
-/** The text of a body that is known to fit before it is read, or that is read only as far as it may go. */
+/** The text of a body. A declared length is checked before the body is read; otherwise reading stops at the limit. */
 export function readBody(request: Request, maxBytes: number): Promise<string> {
   const declared = request.headers.get('content-length');
   if (declared === null) return readStream(request, maxBytes).then((bytes) => new TextDecoder().decode(bytes));
@@ -38,7 +38,7 @@ export function readBody(request: Request, maxBytes: number): Promise<string> {
   return request.text();
 }
 
-/** A body without a declared length: nothing past the limit is kept. */
+/** Reads a body without a declared length, and keeps nothing past the limit. */
 async function readStream(request: Request, maxBytes: number): Promise<Uint8Array> {
   if (request.body === null) return new Uint8Array();
   const reader = (request.body as ReadableStream<Uint8Array>).getReader();

@@ -9,7 +9,7 @@ const OTHERS: ReadonlyMap<string, number> = new Map([
   ...ROUTES.flatMap(({ path, maxBodyBytes }) => (maxBodyBytes === undefined ? [] : [[path, maxBodyBytes] as const])),
 ]);
 
-/** The longest body that the route of this path and query takes; what no route takes is bounded as well. */
+/** The longest body that the route of this path and query accepts. An unknown route has a limit too. */
 export function maxBodyBytesOf(target: string): number {
   return OTHERS.get(pathOf(new URL(`http://keystile${target}`))) ?? MAX_BODY_BYTES;
 }

@@ -1,8 +1,8 @@
 import { type Address, type AddressBlock, inBlock, parseAddress } from '../../core/address.ts';
 
 /**
- * The address of the caller: the peer, or, where the peer is a trusted proxy, the last address in X-Forwarded-For that is
- * none. A header from anyone else is not looked at.
+ * The address of the caller: the peer, or, if the peer is a trusted proxy, the last address in X-Forwarded-For that is not a
+ * trusted proxy. The header of any other peer is ignored.
  */
 export function callerAddress(
   peer: string | null,

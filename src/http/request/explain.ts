@@ -6,7 +6,7 @@ import { Settings } from 'typebox/system';
 import type { Issue } from '../../core/errors.ts';
 import { formatProblem, missing, notExpected, type SchemaNode, unknownField } from './issueWords.ts';
 
-/** Problems that one answer tells: a small body must not make a large one. */
+/** Problems in one answer: a small request must not cause a large answer. */
 export const MAX_ISSUES = 20;
 
 Settings.Set({ maxErrors: MAX_ISSUES });
@@ -15,7 +15,7 @@ Settings.Set({ maxErrors: MAX_ISSUES });
  * The first problems of a value that the validator refuses, in words. All of them are the validator's own errors. To ask it for the
  * errors of a whole body takes up to 100 times as long as the check (600 ms for 100,000 values of which the last one is wrong), because it goes
  * on to the end of the body. So it is asked for the errors of one object, list or text at a time, without what is in it, and only of those
- * that its compiled check refuses. Nothing is looked at behind the last problem that is told.
+ * that its compiled check refuses. Reading stops after the last problem that is reported.
  */
 export function explain(schema: TSchema, value: unknown): Issue[] {
   return problemsOf(schema, value, '').take(MAX_ISSUES).toArray();
@@ -44,9 +44,9 @@ function* problemsOfObject(
   }
 }
 
-/** Nearly all of a large body is in lists, and nearly all of that is right. */
+/** Nearly all of a large body is in lists, and nearly all items are valid. */
 function* problemsOfList(items: SchemaNode, list: readonly unknown[], path: string): Generator<Issue, undefined> {
-  if (Object.keys(items).length === 0) return; // Anything may stand in it.
+  if (Object.keys(items).length === 0) return; // Any item is valid.
   const validator = validatorOf(items);
   for (let i = 0; i < list.length; i++) {
     if (!validator.Check(list[i])) yield* problemsOf(items, list[i], `${path}[${i}]`);
@@ -54,7 +54,7 @@ function* problemsOfList(items: SchemaNode, list: readonly unknown[], path: stri
   }
 }
 
-/** Of several choices, mostly something or null, the one that the value resembles explains what is wrong. */
+/** Of several choices, usually a type or null, the one that resembles the value explains the problem. */
 function* problemsOfUnion(
   schema: SchemaNode,
   choices: readonly SchemaNode[],
@@ -70,7 +70,7 @@ function* problemsOfUnion(
   else yield* problemsOf(meant, value, path);
 }
 
-/** The validator does not know the formats. In a value that it takes, only these are looked for. */
+/** The validator does not check formats. In a value that it accepts, only formats are checked here. */
 function* formatProblems(schema: SchemaNode, value: unknown, path: string): Generator<Issue, undefined> {
   if (!holdsFormat(schema)) return;
   if (schema.anyOf !== undefined) yield* problemsOfUnion(schema, schema.anyOf, value, path);
@@ -91,7 +91,7 @@ function holdsFormat(schema: SchemaNode): boolean {
   });
 }
 
-/** Both are objects, or both are lists and the length fits: what is wrong with the value is then inside of it. */
+/** Both are objects, or both are lists of a valid length. The problem is then inside the value. */
 function isOfSameKind(schema: SchemaNode, value: unknown): boolean {
   if (Array.isArray(value)) return schema.type === 'array' && ownErrors(schema, value).length === 0;
   return schema.type === 'object' && isObject(value);
@@ -105,7 +105,7 @@ interface ValidatorError {
   readonly params: object;
 }
 
-/** What the validator says of a value by itself, and not of the members and items in it. */
+/** Errors of the value itself, without those of its members and items. */
 function ownErrors(schema: SchemaNode, value: unknown): readonly ValidatorError[] {
   return Errors(keptFor(shallow, schema, withoutInner) as TSchema, value)[1];
 }
@@ -116,14 +116,14 @@ function missingIn({ keyword, params }: ValidatorError): readonly string[] {
     : [];
 }
 
-/** The validator refuses a member without a schema by the schema `false`. */
+/** The validator reports an unknown member with the schema `false`. */
 function unknownIn({ keyword, instancePath }: ValidatorError): readonly string[] {
   return keyword === 'boolean' ? [instancePath.slice(1).replaceAll('~1', '/').replaceAll('~0', '~')] : [];
 }
 
 const shallow = new WeakMap<SchemaNode, SchemaNode>();
 
-/** The same schema, with anything in the place of its items and of the values of its members. */
+/** The same schema, but any items and any values of members are valid. */
 function withoutInner({ items: _items, properties, ...own }: SchemaNode): SchemaNode {
   if (properties === undefined) return own;
   return { ...own, properties: Object.fromEntries(Object.keys(properties).map((name) => [name, {}])) };

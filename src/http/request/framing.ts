@@ -4,10 +4,10 @@ import type { HeaderLookup } from '../service.ts';
 /** RFC 3986, 3.2.2, without percent-encoding and commas: two Hosts joined into one have a comma. */
 const HOST = /^(?:[\w.~!$&'()*+;=-]+|\[[\da-fA-F:.]+\])(?::(\d{0,5}))?$/;
 const MAX_PORT = 65_535;
-/** With more digits it could not be told from its neighbours; no route takes nearly as much. */
+/** More digits would not be exact as a number. No route accepts nearly as much. */
 const LENGTH = /^(?:0|[1-9]\d{0,14})$/;
 
-/** Whether this may stand in the header Host. */
+/** Whether this is a valid value of the header Host. */
 export function isHost(text: string): boolean {
   const host = HOST.exec(text);
   return host !== null && Number(host[1] ?? 0) <= MAX_PORT;
@@ -21,7 +21,7 @@ export function checkHost(host: string): void {
   );
 }
 
-/** The number of bytes that the header Content-Length tells. */
+/** The number of bytes in the header Content-Length. */
 export function toLength(text: string): number {
   if (LENGTH.test(text)) return Number(text);
   throw new AppError('BAD_REQUEST', `The header Content-Length must be a number of bytes, got ${repeatable(text)}.`);

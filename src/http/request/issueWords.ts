@@ -41,13 +41,13 @@ export function notExpected(schema: SchemaNode, value: unknown, path: string): I
   return { path, message: `${path || 'The body'} ${must}, got ${given(path, value)}` };
 }
 
-/** Formats are not known to the validator. They are told with the other problems of a body. */
+/** The validator does not check formats. Their problems are reported with the others. */
 export function formatProblem(schema: SchemaNode, value: unknown, path: string): Issue[] {
   const fault = schema.format === undefined ? null : faultOf(schema, value);
   return fault === null ? [] : [{ path, message: `${path} ${fault}, got ${given(path, value)}` }];
 }
 
-/** What more can be said of a text than its length. */
+/** A problem of a text other than its length. */
 function faultOf(schema: SchemaNode, value: unknown): string | null {
   if (schema.type !== 'string' || typeof value !== 'string') return null;
   const { minLength = 0, maxLength = Infinity } = schema;
@@ -89,14 +89,14 @@ function expectedOneOf(choices: readonly SchemaNode[]): string {
 }
 
 /**
- * What stands here is, or may be, a secret: a key, a plaintext or its beginning, a hash, or a text in the place of the object that would hold
- * one.
+ * The value is or may be a secret: a key, a plaintext or its beginning, a hash, or a text that was sent instead of an object with one of
+ * these.
  */
 const SECRET_PATH = /^(?:.*\.)?(?:key|keys(?:\[\d+\])?|plaintext|start|authorization|hash(?:\.\w+)?)$|^(?:\[\d+\])?$/;
 const MAX_SHOWN = 64;
 const MAX_COUNTED = 10_000;
 
-/** What was sent, as far as a message may show it. */
+/** The value that was sent, as a message may show it. */
 export function given(path: string, value: unknown): string {
   if (Array.isArray(value)) return `a list of ${counted(value.length, 'item')}`;
   if (typeof value === 'object' && value !== null) return 'an object';
@@ -113,7 +113,7 @@ function givenSecret(value: unknown): string {
   return typeof value === 'number' ? 'a number (not shown)' : String(value);
 }
 
-/** The characters of a very long text are not counted: a text of 4 MiB would take longer than all the rest. */
+/** The characters of a very long text are not counted: for 4 MiB, counting would take longer than everything else. */
 function lengthShown(text: string): string {
   return text.length > MAX_COUNTED * 2 ? `more than ${MAX_COUNTED} characters` : counted(lengthOf(text), 'character');
 }

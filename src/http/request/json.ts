@@ -10,9 +10,9 @@ const CLOSE_BRACKET = 0x5d;
 const COLON = 0x3a;
 
 /**
- * Reads the JSON body of one verification (MAX_VERIFY_BODY_BYTES) strictly. On top of the grammar, nesting is bounded (what
- * nests deeper could be read but not written out again) and a member may stand once only (JSON.parse keeps the last of two,
- * another reader the first). `readJson` does the same for all other bodies: they may be too large for JSON.parse.
+ * Parses the JSON body of one verification (MAX_VERIFY_BODY_BYTES) strictly. Besides the grammar, nesting is bounded, because
+ * deeper values can be parsed but not serialized. A member must not appear twice: JSON.parse keeps the last one, other parsers
+ * the first. `readJson` does the same for all other bodies, which may be too large for JSON.parse.
  */
 export function parseJson(text: string): unknown {
   const problem = inspect(text);
@@ -28,7 +28,7 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** One pass over the text, whose grammar JSON.parse checks. */
+/** One pass over a text whose grammar JSON.parse has checked. */
 function inspect(text: string): string | null {
   /** Names seen in each open object; null for an array. */
   const open: (Set<string> | null)[] = [];
@@ -39,7 +39,7 @@ function inspect(text: string): string | null {
       const names = open.at(-1);
       if (names != null && isName(text, end)) {
         const name = text.slice(i + 1, end);
-        // Escaped names are rare: one that is spelt in two ways is compared as it is read.
+        // Escaped names are rare. They are decoded before they are compared, because one name can be written in two ways.
         const plain = name.includes('\\') ? unescaped(name) : name;
         if (names.has(plain)) return `The member ${repeatable(plain)} appears twice in one object.`;
         names.add(plain);

@@ -1,14 +1,14 @@
 import { MAX_JSON_NAMES } from '../../core/bounds.ts';
 import { AppError } from '../../core/errors.ts';
 
-/** A member name of one body, as it is spelt in a place of it. */
+/** A member name of one body, as it is written there. */
 export class JsonName {
   readonly text: string;
   readonly from: number;
   readonly to: number;
-  /** The first of those that are spelt otherwise and mean the same. */
+  /** The first name that is written differently (with escapes) and means the same. */
   readonly first: JsonName;
-  /** By depth, the number of the last object that has it. */
+  /** By depth: the number of the last object that has this member. */
   readonly objects: number[] = [];
 
   constructor(text: string, from: number, to: number, first: JsonName | null) {
@@ -18,7 +18,7 @@ export class JsonName {
     this.first = first ?? this;
   }
 
-  /** false when the object has it already. The object itself is not asked: where names share a hash that takes long. */
+  /** False: the object has this member already. The object itself is not searched: that is slow when names share a hash. */
   enter(depth: number, object: number): boolean {
     const { objects } = this.first;
     if (objects[depth] === object) return false;
@@ -28,16 +28,16 @@ export class JsonName {
 }
 
 /**
- * The member names of one body, each made once. They are found by a hash that no caller can foresee, and there are not many
- * of them: as names of members they get into tables of the runtime, whose hash everyone can foresee.
+ * The member names of one body, each created once. They are found by a hash that no caller can predict. Their number is bounded,
+ * because member names also enter tables of the runtime, whose hash everyone can predict.
  *
- * The fields are not private ones, for the reason that `Reading` tells.
+ * The fields are not private (#), for the reason that `Reading` gives.
  */
 export class JsonNames {
   readonly bytes: Uint8Array;
   readonly noise: Uint32Array;
   readonly byHash = new Map<number, JsonName>();
-  /** From the first name with an escape on: it may be another one spelt otherwise. */
+  /** Set after the first name with an escape: it may be another spelling of a known name. */
   byText: Map<string, JsonName> | null = null;
 
   constructor(bytes: Uint8Array, noise: Uint32Array) {
@@ -53,7 +53,7 @@ export class JsonNames {
     }
   }
 
-  /** One that was not found. */
+  /** Adds a name that was not found. */
   add(from: number, to: number, text: string, hasEscapes: boolean): JsonName {
     if (this.byHash.size === MAX_JSON_NAMES) {
       throw new AppError(

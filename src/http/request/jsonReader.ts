@@ -21,15 +21,15 @@ const END = -1;
 /** One for each byte that a name may hold. */
 export const NOISE_NUMBERS = 256;
 
-/** Whole numbers of so many digits are exact, however they are added up. */
+/** Whole numbers with at most this many digits stay exact while digits are added. */
 const EXACT_DIGITS = 15;
 
 /**
- * Reads a JSON body from its bytes, which are valid UTF-8, and as strictly as `parseJson` does.
+ * Reads a JSON body from its bytes, which are valid UTF-8, as strictly as `parseJson` does.
  *
- * JSON.parse is not used, because it enters names and short texts into a table of the runtime whose hash has no seed: texts
- * can be chosen that all fall into one place of it, and half a megabyte of them kept a node busy for 20 s. Here texts are
- * cut from the bytes past that table, and only a bounded number of names gets into it.
+ * JSON.parse is not used, because it puts names and short texts into a hash table of the runtime without a seed. A caller can
+ * choose texts that all collide: half a megabyte of them kept a node busy for 20 s. Here texts are decoded from the bytes
+ * without that table, and only a bounded number of names enters it.
  *
  * @param noise NOISE_NUMBERS random numbers that no caller knows
  */
@@ -37,17 +37,17 @@ export function readJson(bytes: Uint8Array, noise: Uint32Array): unknown {
   return new Reading(bytes, noise).all();
 }
 
-/** Its fields are not private ones: through these the same takes three times as long. */
+/** Its fields are not private (#): private fields make reading three times as slow. */
 class Reading {
   readonly bytes: Buffer;
   readonly names: JsonNames;
   at = 0;
   depth = 0;
-  /** So far. */
+  /** Values read so far. */
   values = 0;
-  /** Those with members, so far. */
+  /** Objects with members read so far. */
   objects = 0;
-  /** Of the text that was passed last: ASCII without escapes. */
+  /** The last text was ASCII without escapes. */
   isPlain = true;
   hasEscapes = false;
 
@@ -58,7 +58,7 @@ class Reading {
 
   all(): unknown {
     const { bytes } = this;
-    // A byte order mark is passed over.
+    // Skip a byte order mark.
     if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) this.at = 3;
     if (this.next() === END) throw new AppError('BAD_REQUEST', 'The body is empty. Send a JSON object.');
     const value = this.value();
@@ -133,7 +133,7 @@ class Reading {
     }
   }
 
-  /** A comma is passed, and what stands before the next value. */
+  /** Skips a comma, and the blanks before the next value. */
   hasMore(): boolean {
     if (this.next() !== COMMA) return false;
     this.at++;
@@ -235,7 +235,7 @@ class Reading {
     return value;
   }
 
-  /** The byte behind the blanks, which stays to be read. */
+  /** Skips blanks and answers the next byte without consuming it. */
   next(): number {
     for (; ; this.at++) {
       const byte = this.bytes[this.at] ?? END;
@@ -244,7 +244,7 @@ class Reading {
   }
 }
 
-/** What is wrong is not shown: the body may hold a secret. */
+/** The message shows nothing of the body, which may contain a secret. */
 function malformed(): AppError {
   return new AppError('BAD_REQUEST', 'The body is not valid JSON.');
 }

@@ -1,14 +1,14 @@
 const BACKSLASH = 0x5c;
 const SMALL_U = 0x75;
 
-/** What the letter behind a backslash stands for. */
+/** The character that each letter after a backslash means. */
 const ESCAPES = new Map(
   Object.entries({ '"': '"', '\\': '\\', '/': '/', b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' }).map(
     ([letter, meant]) => [letter.charCodeAt(0), meant.charCodeAt(0)],
   ),
 );
 
-/** How many bytes an escape has that begins there, 0 when it is none. */
+/** The length in bytes of the escape at this position; 0 = not a valid escape. */
 export function escapeLength(bytes: Uint8Array, at: number): number {
   const letter = bytes[at + 1] ?? 0;
   if (letter !== SMALL_U) return ESCAPES.has(letter) ? 2 : 0;
@@ -16,7 +16,7 @@ export function escapeLength(bytes: Uint8Array, at: number): number {
   return 6;
 }
 
-/** The text of UTF-8 with escapes, both of which were checked. Each unit is written once, however many escapes there are. */
+/** Decodes UTF-8 with escapes, both already checked. Each unit is written once, however many escapes there are. */
 export function unescapedText(bytes: Uint8Array, from: number, to: number): string {
   const units = new Uint16Array(to - from);
   let length = 0;
@@ -45,14 +45,14 @@ function escapedUnit(bytes: Uint8Array, at: number): number {
   return unit;
 }
 
-/** -1 = it is none. */
+/** -1 = not a hexadecimal digit. */
 function hexDigit(byte: number): number {
   if (byte >= 0x30 && byte <= 0x39) return byte - 0x30;
   const letter = byte | 0x20;
   return letter >= 0x61 && letter <= 0x66 ? letter - 0x61 + 10 : -1;
 }
 
-/** The first byte of so many has the fewer bits of the character, the more bytes follow. */
+/** The more bytes follow the first byte, the fewer bits of the character it has. */
 function codePoint(bytes: Uint8Array, at: number, size: number): number {
   let code = (bytes[at] ?? 0) & (0xff >> (size + 1));
   for (let i = at + 1; i < at + size; i++) code = (code << 6) | ((bytes[i] ?? 0) & 0x3f);

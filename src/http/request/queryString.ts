@@ -7,8 +7,8 @@ interface Node {
 }
 
 /**
- * Query parameters as the body that they stand for: numbers and the words true and false become what the schema wants,
- * lists are comma-joined or repeated. What does not fit stays text, and the schema refuses it with its own words.
+ * Turns query parameters into a request body. Numbers, true and false are converted where the schema asks for them. Lists are
+ * separated by commas or repeated. A value that cannot be converted stays a text, and the schema reports it.
  */
 export function queryToBody(schema: TSchema, params: URLSearchParams): Record<string, unknown> {
   const body: Record<string, unknown> = Object.create(null) as Record<string, unknown>;
@@ -21,7 +21,7 @@ export function queryToBody(schema: TSchema, params: URLSearchParams): Record<st
   return body;
 }
 
-/** In one pass: `getAll` for each name would read all of them once more for each. */
+/** One pass over all parameters: `getAll` would read all of them again for each name. */
 function valuesByName(params: URLSearchParams): Map<string, string[]> {
   const found = new Map<string, string[]>();
   for (const [name, value] of params) {
@@ -39,7 +39,7 @@ function toValue(node: Node | undefined, text: string): unknown {
   return text;
 }
 
-/** The schema, or one of those that it is a choice of, is of this type. */
+/** The schema, or one of its choices, has this type. */
 function takes(node: Node | undefined, type: string): boolean {
   return node?.type === type || node?.anyOf?.some((choice) => takes(choice, type)) === true;
 }

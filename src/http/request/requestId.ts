@@ -6,8 +6,8 @@ const COUNTER_WIDTH = 4;
 const COUNTER_SPAN = 58 ** COUNTER_WIDTH;
 
 /**
- * Request ids: one random id, made anew now and then, and a counter behind it. Unique like the other ids, without asking
- * for random bytes on every verification.
+ * Creates request ids: a random id, renewed now and then, followed by a counter. They are unique like other ids, without new random
+ * bytes for every verification.
  */
 export class RequestIds {
   readonly #system: System;

@@ -11,7 +11,7 @@ import { badFields } from '../shapes/keyFields.ts';
 import { defineRoute } from './route.ts';
 import { ExternalId, Id, strict, words } from '../shapes/schemas.ts';
 
-/** Keys and tags that one question may name. */
+/** The largest number of keys, and of tags, in one request. */
 const MAX_FILTERED = 100;
 
 const COLUMNS = {
@@ -27,7 +27,7 @@ const COLUMNS = {
 
 type Column = keyof typeof COLUMNS;
 
-/** `unauthorized` is a code that the client library knows and that no verification here has. */
+/** The client library knows the code `unauthorized`. No verification has it here. */
 const ORDERS = ['time', ...(Object.keys(COLUMNS) as Column[]), 'unauthorized', 'total'] as const;
 
 const Whole = Type.Integer();
@@ -112,7 +112,7 @@ function toQuery(body: Static<typeof Request>): VerificationsQuery {
 }
 
 function toOrder(orderBy: (typeof ORDERS)[number], order: 'asc' | 'desc'): VerificationsQuery['order'] {
-  // All rows are equal in it: they stay as they are.
+  // It is 0 in all rows, so there is nothing to sort.
   if (orderBy === 'unauthorized') return null;
   const by = orderBy === 'time' || orderBy === 'total' ? orderBy : COLUMNS[orderBy];
   return { by, isDescending: order === 'desc' };

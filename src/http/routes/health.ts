@@ -6,7 +6,7 @@ import { strict } from '../shapes/schemas.ts';
 
 const Text = Type.String();
 
-/** The process runs. The names of the parts are those that existing clients read. */
+/** Answers while the process runs. Existing clients read these names of services. */
 export const liveness = {
   path: '/v1/liveness',
   summary: 'Answer as long as the process runs.',
@@ -20,7 +20,7 @@ export const liveness = {
   }),
 } as const;
 
-/** It can answer verifications: the load balancer's question. */
+/** Tells load balancers whether this node can answer verifications. */
 export const readiness = {
   path: '/v1/readiness',
   summary: 'Tell whether the service can answer requests. If it cannot, the status is 503 and `reasons` says why.',

@@ -55,7 +55,7 @@ export const createKey = defineRoute({
   },
 });
 
-/** What does not exist is made on the way, if the root key may. */
+/** Roles and permissions that do not exist are created, if the root key may do that. */
 function byName(name: string): { name: string; create: true } {
   return { name, create: true };
 }

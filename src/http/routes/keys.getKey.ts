@@ -5,7 +5,7 @@ import { KeyObject, toKeyObject } from '../shapes/keyObject.ts';
 import { defineRoute } from './route.ts';
 import { Id, strict } from '../shapes/schemas.ts';
 
-/** Only a digest is kept: there is nothing to decrypt. */
+/** Only a digest is stored, so nothing can be decrypted. */
 export function refuseDecrypt(decrypt: boolean | undefined): void {
   if (decrypt === true)
     throw new AppError('PRECONDITION_FAILED', 'Secrets are not stored, so a key cannot be decrypted.');

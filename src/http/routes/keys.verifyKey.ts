@@ -35,7 +35,7 @@ export const VerdictObject = strict({
   ),
 });
 
-/** What the documentation says of this route. It is not in the table of routes: the front answers it by itself. */
+/** Describes this route for the documentation. It is not in the table of routes, because the front answers it directly. */
 export const verifyKey = {
   path: '/v1/keys.verifyKey',
   method: 'POST',
@@ -58,7 +58,7 @@ export const verifyKey = {
   },
 } as const;
 
-/** Answers a verification that the front does not answer by itself: a chunked body, a query, or a page of another origin. */
+/** Answers a verification that the front does not answer directly: a chunked body, a query, or a page of another origin. */
 export async function answerVerification(
   service: Service,
   verdicts: GeneralVerdictWriter,

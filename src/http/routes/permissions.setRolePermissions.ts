@@ -31,7 +31,7 @@ export const setRolePermissions = defineRoute({
   },
 });
 
-/** What is given with an issue is not used. */
+/** When there are issues, the result is not used. */
 function toRoleReference({ roleId, name }: { roleId?: string; name?: string }, issues: Issue[]): RoleReference {
   if (roleId === undefined && name === undefined)
     issues.push({ path: 'roleId', message: 'give roleId or the name of the role' });

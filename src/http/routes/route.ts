@@ -5,24 +5,24 @@ import type { Actor } from '../../engine/admin/change/actor.ts';
 import type { Engine } from '../../engine/engine.ts';
 import type { FieldRights } from '../shapes/fieldRights.ts';
 
-/** One endpoint of the management API. A GET endpoint takes query parameters and answers POST with the same fields too. */
+/** One endpoint of the management API. A GET endpoint takes query parameters, and also accepts POST with the same fields. */
 export interface Route {
   readonly path: string;
   readonly method: 'GET' | 'POST';
   readonly summary: string;
-  /** The rights that a root key needs, for the documentation; they are checked in the engine, where the objects are known. */
+  /** The rights that a root key needs, for the documentation. The engine checks them, because it knows the records. */
   readonly rights: readonly string[];
   /** One of the rights is enough; otherwise all of them are needed. */
   readonly isOneRightEnough?: true;
-  /** What some fields need beside. */
+  /** Further rights that some fields need. */
   readonly fieldRights?: readonly FieldRights[];
   readonly request: TSchema;
   readonly response: TSchema;
   readonly example: { readonly request: object; readonly response: object };
   readonly errors: readonly ErrorCode[];
-  /** Of a success; 200 when not given. */
+  /** The status of a success; 200 if absent. */
   readonly status?: number;
-  /** 64 KiB when not given. */
+  /** 64 KiB if absent. */
   readonly maxBodyBytes?: number;
   handle(engine: Engine, actor: Actor, body: unknown): Promise<object>;
 }
@@ -32,7 +32,7 @@ type TypedRoute<S extends TSchema> = Omit<Route, 'request' | 'handle'> & {
   handle(engine: Engine, actor: Actor, body: Static<S>): Promise<object>;
 };
 
-/** Binds the handler to the type of its request: it is called with what the schema has passed. */
+/** Gives the handler the type of its request: it is called only with values that the schema accepts. */
 export function defineRoute<S extends TSchema>(route: TypedRoute<S>): Route {
   return { ...route, handle: (engine, actor, body) => route.handle(engine, actor, body as Static<S>) };
 }

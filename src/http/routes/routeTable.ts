@@ -51,7 +51,7 @@ import { deleteOverride } from './ratelimits.deleteOverride.ts';
 import { getVerifications } from './analytics.getVerifications.ts';
 import { getKeyVerifications } from './keys.getVerifications.ts';
 
-/** Every management endpoint. keys.verifyKey, liveness and readiness need no root key and stand beside it. */
+/** Every management endpoint. keys.verifyKey, liveness and readiness are not in this table, because they need no root key. */
 export const ROUTES: readonly Route[] = [
   createApi,
   getApi,

@@ -6,7 +6,7 @@ import { orNull } from './schemas.ts';
 
 const Instant = orNull(Type.Integer({ minimum: 0, maximum: MAX_INSTANT_MS }));
 
-/** From the first millisecond to the one after the last. */
+/** `start` is included, `end` is not. */
 export const PeriodFields = { start: Type.Optional(Instant), end: Type.Optional(Instant) };
 
 interface PeriodBody {
@@ -22,7 +22,7 @@ export function periodIssues({ start, end }: PeriodBody): Issue[] {
   return start != null && end != null && start >= end ? [{ path: 'end', message: 'end must be after start' }] : [];
 }
 
-/** One of something, or a list of it. */
+/** A value, or a list of such values. */
 export function oneOrMany<const S extends Type.TSchema>(schema: S, maxItems: number) {
   return Type.Union([schema, Type.Array(schema, { minItems: 1, maxItems })]);
 }

@@ -9,7 +9,7 @@ export const DefaultRatelimitObject = strict({
   async: Type.Boolean(),
 });
 
-/** An api as getApi and listApis show it: what is not set is absent. */
+/** An api as getApi and listApis show it. Fields that are not set are left out. */
 export const ApiObject = strict({
   id: Type.String(),
   workspaceId: Type.String(),

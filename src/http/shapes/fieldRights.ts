@@ -1,8 +1,8 @@
-/** What some fields of a request need beside the rights of the route. */
+/** Rights that some fields of a request need, in addition to those of the route. */
 export interface FieldRights {
   readonly fields: readonly string[];
   readonly rights: readonly string[];
-  /** A root key that has this right needs none of them. */
+  /** A root key with this right does not need the others. */
   readonly unless?: string;
 }
 
@@ -13,7 +13,7 @@ export const NEW_KEY_RIGHTS: readonly FieldRights[] = [
   { fields: ['permissions'], rights: ['rbac.*.add_permission_to_key'] },
 ];
 
-/** For keys that there are: roles and permissions are replaced. */
+/** For existing keys, whose roles and permissions are replaced. */
 export const CHANGED_KEY_RIGHTS: readonly FieldRights[] = [
   ownerRights('api.*.update_key'),
   { fields: ['roles'], rights: ['rbac.*.add_role_to_key', 'rbac.*.remove_role_from_key'] },

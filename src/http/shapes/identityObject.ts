@@ -7,7 +7,7 @@ import { badFields, toMetaText, toNamedLimits, toRefill } from './keyFields.ts';
 import { NamedRatelimitObject, RefillObject, toMeta, toNamedRatelimit, toRefillObject } from './keyObject.ts';
 import { type NamedRatelimits, type Refill, strict } from './schemas.ts';
 
-/** An identity as it is shown: what is not set is absent. */
+/** An identity as it is shown. Fields that are not set are left out. */
 export const FullIdentityObject = strict({
   id: Type.String(),
   externalId: Type.String(),
@@ -29,7 +29,7 @@ export function toFullIdentity(view: IdentityView): object {
   };
 }
 
-/** What can be said of an identity. */
+/** The fields of an identity that a request can set. */
 export interface IdentityFields {
   readonly meta?: object | null;
   readonly ratelimits?: Static<typeof NamedRatelimits> | null;
@@ -37,7 +37,7 @@ export interface IdentityFields {
   readonly refill?: Static<typeof Refill> | null;
 }
 
-/** Tells what is wrong together with what was found before. */
+/** Reports its problems together with `issues`. */
 export function toIdentityPatch(fields: IdentityFields, before: readonly Issue[] = []): IdentityPatch {
   const issues = [...before];
   const limits = fields.ratelimits === undefined ? undefined : toNamedLimits(fields.ratelimits ?? [], issues);
@@ -56,7 +56,7 @@ export function toIdentityPatch(fields: IdentityFields, before: readonly Issue[]
   return patch;
 }
 
-/** By its own id or by that of the caller's system, never by both. */
+/** An identity is named by its id or by its externalId, never by both. */
 export function toIdentityReference(body: { identityId?: string; externalId?: string }): IdentityReference {
   const { identityId, externalId } = body;
   if (identityId !== undefined && externalId === undefined) return { id: identityId };

@@ -11,7 +11,7 @@ import { CREATION_FIELDS, Prefix, Ratelimit, strict, words } from './schemas.ts'
 
 const MAX_START_LENGTH = 64;
 
-/** The fields of an imported key, but for its api. */
+/** The fields of an imported key, without its api. */
 export const IMPORTED_FIELDS = {
   plaintext: Type.Optional(
     Type.String({
@@ -29,10 +29,10 @@ export const IMPORTED_FIELDS = {
 
 type Imported = Static<ReturnType<typeof strict<typeof IMPORTED_FIELDS>>>;
 
-/** 32 bytes in base64; the last character before the `=` has two bits that stand for nothing and are 0. */
+/** 32 bytes in base64. The last character before the `=` has two unused bits, which must be 0. */
 const SHA256_PATTERN = /^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$/;
 
-/** From the wire to the engine; the problems of all items are told at once, by `list[3].field`, as many as are told at all. */
+/** From the wire to the engine; the problems of all items are reported together, as `list[3].field`, up to the maximum. */
 export function toImportedKeys(
   engine: Engine,
   items: readonly (Imported & { readonly apiId: string })[],
@@ -74,7 +74,7 @@ function toImportedKey(engine: Engine, item: Imported & { apiId: string }, issue
   return { apiId, patch, secret: secret ?? { plaintext: '' }, prefix, start };
 }
 
-/** The older names of an import stand for a limit that is never exceeded. */
+/** An imported limit without a mode is strict. */
 function strictByDefault(ratelimit: Static<typeof Ratelimit>): Static<typeof Ratelimit> {
   return ratelimit.async === undefined && ratelimit.type === undefined ? { ...ratelimit, async: false } : ratelimit;
 }
@@ -104,7 +104,7 @@ function toSecret(
   return null;
 }
 
-/** What is shown is stored as it is: a secret must not be kept in that way. */
+/** `start` is stored as it is, so it must not contain the secret. */
 function showsTooMuch({ system }: Engine, start: string, secret: ImportedKey['secret']): boolean {
   if ('sha256' in secret) return system.digestSecret(start) === system.digestOfSha256(secret.sha256);
   return secret.plaintext.startsWith(start) && start.length * 2 > secret.plaintext.length;

@@ -26,7 +26,7 @@ export interface KeyFields {
   readonly permissions?: readonly RbacReference[] | null;
 }
 
-/** All that a schema cannot say is checked here, and reported together with what was found before. An empty text is none. */
+/** Checks what a schema cannot express, and reports it together with `issues`. An empty text counts as absent. */
 export function toKeyPatch(fields: KeyFields, before: readonly Issue[] = []): KeyPatch {
   const issues = [...before];
   const externalId = fields.externalId === undefined ? fields.ownerId : fields.externalId;
@@ -51,12 +51,12 @@ export function toKeyPatch(fields: KeyFields, before: readonly Issue[] = []): Ke
   return patch;
 }
 
-/** The fields of a new key: an empty externalId is an absent one, and does not hide the ownerId. */
+/** The fields of a new key. An empty externalId counts as absent and does not hide the ownerId. */
 export function withoutEmpty({ externalId, ...fields }: KeyFields): KeyFields {
   return externalId ? { ...fields, externalId } : fields;
 }
 
-/** Only a digest is kept: there is nothing to recover a key from. */
+/** Only a digest is stored, so a key cannot be recovered. */
 export function refuseRecoverable(recoverable: boolean | undefined): void {
   if (recoverable !== true) return;
   throw new AppError('PRECONDITION_FAILED', 'Secrets are not stored, so a key cannot be made recoverable.');
@@ -67,7 +67,7 @@ export function badFields(issues: readonly Issue[]): AppError {
   return new AppError('BAD_REQUEST', told.map(({ message }) => message).join('; '), told);
 }
 
-/** `{}` is no metadata. */
+/** `{}` counts as no metadata. */
 export function toMetaText(meta: object | null, issues: Issue[]): string | null {
   if (meta === null || Object.keys(meta).length === 0) return null;
   const text = JSON.stringify(meta);
@@ -148,7 +148,7 @@ function checkedAddresses(list: readonly string[] | null, issues: Issue[]): read
   return list;
 }
 
-/** Each by its id or by its name. */
+/** Each reference has an id or a name. */
 export function checkedReferences(
   list: readonly RbacReference[] | null,
   path: string,

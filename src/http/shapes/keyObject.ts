@@ -22,7 +22,7 @@ export const RefillObject = strict({
 
 export const NamedRatelimitObject = strict({ name: Text, limit: Whole, duration: Whole, async: Type.Boolean() });
 
-/** A key as getKey and listKeys show it: what is not set is absent. */
+/** A key as getKey and listKeys show it. Fields that are not set are left out. */
 export const KeyObject = strict({
   id: Text,
   start: Text,

@@ -15,7 +15,7 @@ const DEFAULT_NAMESPACE = 'default';
 
 const Resource = strict({ type: Name, id: Name, name: Type.Optional(Name), meta: Type.Optional(Meta) });
 
-/** One limit to be taken. `meta` is known and has no effect. */
+/** One limit to take. `meta` is accepted and has no effect. */
 export const LimitRequest = strict({
   namespace: Type.Optional(NamespaceName),
   identifier: Identifier,
@@ -45,7 +45,7 @@ export const OverrideObject = strict({
   async: Type.Boolean(),
 });
 
-/** `path`: where the limit stands in the body, with a dot behind it; empty when it is the body. */
+/** `path`: the path of the limit in the body, with a dot at its end; empty when the limit is the body. */
 export function toStandaloneRequest(
   body: Static<typeof LimitRequest>,
   path: string,
@@ -65,7 +65,7 @@ export function toLimitAnswer({ success, limit, remaining, resetAtMs }: LimitRes
   return { success, limit, remaining, reset: resetAtMs };
 }
 
-/** By its id or by its name, never by both. */
+/** A namespace is named by its id or by its name, never by both. */
 export function toNamespaceReference(body: { namespaceId?: string; namespaceName?: string }): NamespaceReference {
   const { namespaceId, namespaceName } = body;
   if (namespaceId !== undefined && namespaceName === undefined) return { id: namespaceId };

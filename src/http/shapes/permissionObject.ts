@@ -7,7 +7,7 @@ import type { RbacReference } from '../../engine/admin/keys/keyInput.ts';
 import { badFields, checkedReferences } from './keyFields.ts';
 import { strict, words } from './schemas.ts';
 
-/** The empty one is none. */
+/** An empty description counts as none. */
 export const Description = words(0, MAX_DESCRIPTION_LENGTH);
 
 export const PermissionObject = strict({
@@ -23,7 +23,7 @@ export const RoleObject = strict({
   description: Type.Optional(Type.String()),
 });
 
-/** What a key or role has after a change, in the order of the names. */
+/** The roles or permissions that a key or role has after a change, sorted by name. */
 export const NamedObjects = Type.Array(strict({ id: Type.String(), name: Type.String() }));
 
 export function toPermissionObject({ id, name, slug, description }: PermissionRecord): object {
@@ -38,7 +38,7 @@ export function toDescription(description: string | undefined): string | null {
   return description === undefined || description === '' ? null : description;
 }
 
-/** Each by its id or by its name; what else is wrong with the request can be told with it. */
+/** Each reference has an id or a name. Problems are reported together with `issues`. */
 export function toReferences(
   list: readonly RbacReference[],
   path: 'permissions' | 'roles',

@@ -36,7 +36,7 @@ export function words(minLength: number, maxLength: number, format?: TextFormat)
   return Type.String({ minLength, maxLength, pattern: TEXT_PATTERN, ...(format === undefined ? {} : { format }) });
 }
 
-/** A page goes on behind the last thing of the one before, whether that still exists or not. */
+/** A page begins after the last record of the previous page, even if that record was deleted. */
 export function cursorAt(prefix: 'key' | 'api' | 'id' | 'ovr') {
   return Type.String({ pattern: idPattern(prefix), description: 'the cursor of an earlier page' });
 }
@@ -56,7 +56,7 @@ export const ApiName = Type.String({
   maxLength: MAX_NAME_LENGTH,
   pattern: READABLE_PATTERN,
 });
-/** What a key may have or not: an empty text is none. */
+/** An optional text of a key. An empty text counts as none. */
 export const NameOrNone = words(0, MAX_NAME_LENGTH);
 export const ExternalIdOrNone = words(0, MAX_EXTERNAL_ID_LENGTH);
 export const EnvironmentOrNone = words(0, MAX_ENVIRONMENT_LENGTH);
@@ -80,7 +80,7 @@ export const Refill = strict({
   max: Type.Optional(Positive),
 });
 
-/** The limit named `default`. The older names of its fields are known too; the newer ones win. */
+/** The limit named `default`. The older names of its fields are accepted too; the newer ones take precedence. */
 export const Ratelimit = strict({
   async: Type.Optional(Type.Boolean()),
   limit: Type.Optional(Positive),
@@ -105,18 +105,18 @@ const ById = { id: Type.Optional(Id), name: Type.Optional(PermissionName) };
 const Create = { create: Type.Optional(Type.Boolean()) };
 const Slug = { slug: Type.Optional(PermissionName) };
 
-/** Roles and permissions by id or name; permissions also by slug. `create` makes what does not exist. */
+/** Roles and permissions by id or name; permissions also by slug. `create` creates what does not exist. */
 export const RoleReferences = Type.Array(strict({ ...ById, ...Create }), { maxItems: MAX_ROLES_PER_KEY });
 export const PermissionReferences = Type.Array(strict({ ...ById, ...Slug, ...Create }), {
   maxItems: MAX_PERMISSIONS_PER_KEY,
 });
-/** Of what is to be taken away nothing is made. */
+/** References for removal have no `create`. */
 export const RoleReferencesToRemove = Type.Array(strict(ById), { maxItems: MAX_ROLES_PER_KEY });
 export const PermissionReferencesToRemove = Type.Array(strict({ ...ById, ...Slug }), {
   maxItems: MAX_PERMISSIONS_PER_KEY,
 });
 
-/** What can be said of a key when it is made, here or elsewhere. */
+/** The fields of a new key, created here or imported. */
 export const CREATION_FIELDS = {
   name: Type.Optional(NameOrNone),
   externalId: Type.Optional(ExternalIdOrNone),

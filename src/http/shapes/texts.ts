@@ -2,17 +2,17 @@ import { parseBlock } from '../../core/address.ts';
 import { isTimeZone } from '../../core/calendar.ts';
 import { repeatable } from '../../core/errors.ts';
 
-/** What a text must be beyond its length, and what to say of one that is not. */
+/** Rules for texts beyond their length, and the messages for texts that break them. */
 
 /** Text that a database and a terminal can hold: no NUL, and no half of a surrogate pair. */
 export const TEXT_PATTERN = '^[^\\u0000\\uD800-\\uDFFF]*$';
 
-/** The same, with something in it that is no blank. */
+/** The same, with at least one character that is not blank. */
 export const READABLE_PATTERN = '^[^\\u0000\\uD800-\\uDFFF]*[^\\s\\u0000\\uD800-\\uDFFF][^\\u0000\\uD800-\\uDFFF]*$';
 
 /**
- * What a pattern cannot say. The validator does not know these: they are checked where the fields are read, together with
- * what holds between fields, and told too when something else is wrong with the body.
+ * Rules that a pattern cannot express. The validator does not check them. They are checked where the fields are read, and reported
+ * together with all other problems of the body.
  */
 const FORMATS = {
   'time-zone': { fits: isTimeZone, must: 'must be an IANA time zone such as "Europe/Berlin"' },
@@ -24,12 +24,12 @@ const FORMATS = {
 
 export type TextFormat = keyof typeof FORMATS;
 
-/** What is wrong with a text for its format, or null. */
+/** The problem of a text with its format, or null. */
 export function formatFault(format: TextFormat, text: string): string | null {
   return FORMATS[format].fits(text) ? null : `${FORMATS[format].must}, got ${repeatable(text)}`;
 }
 
-/** What is wrong with a text of the right length, where more can be said than how it must be. It does not show the text. */
+/** The specific problem of a text of valid length, or null. The message does not show the text. */
 export function textFault({ pattern, format }: { pattern?: string; format?: string }, text: string): string | null {
   if (pattern === TEXT_PATTERN || pattern === READABLE_PATTERN) {
     if (!regExpOf(TEXT_PATTERN).test(text)) return 'must not contain NUL or lone surrogates';
@@ -40,7 +40,7 @@ export function textFault({ pattern, format }: { pattern?: string; format?: stri
   return fits(text) ? null : must;
 }
 
-/** Made once for each pattern of the schemas: to make one takes longer than to use it. */
+/** Compiled once for each pattern: compiling takes longer than matching. */
 const regExps = new Map<string, RegExp>();
 
 export function regExpOf(pattern: string): RegExp {
@@ -51,7 +51,7 @@ export function regExpOf(pattern: string): RegExp {
   return made;
 }
 
-/** In characters as the schemas count them, not in UTF-16 units. A list of them would take many times the memory of the text. */
+/** Counts characters as the schemas do, not UTF-16 units. A list of characters would need many times the memory of the text. */
 export function lengthOf(text: string): number {
   let length = text.length;
   for (let i = 1; i < text.length; i++) {

@@ -8,12 +8,12 @@ import { lengthOf } from '../shapes/texts.ts';
 
 const PATH = 'authorization.permissions';
 
-/** What can stand in a query, at any depth. */
+/** The valid parts of a query, at any depth. */
 export const QUERY_WORDS = `a permission of 1 to ${MAX_PERMISSION_LENGTH} characters, {and: [...]}, {or: [...]} or null`;
 
 /**
- * null when nothing is asked. Null entries are left out; a part with nothing left in it is refused wherever it stands: left
- * out it would let pass what its author meant to hold back.
+ * Null: the query asks for nothing. Null entries are left out. A part without any entries left is refused, at any depth: leaving
+ * it out would let requests pass that its author meant to refuse.
  */
 export function toPermissionQuery(query: unknown): PermissionQuery | null {
   if (query === undefined) return null;
@@ -23,7 +23,7 @@ export function toPermissionQuery(query: unknown): PermissionQuery | null {
   return read;
 }
 
-/** Reads no further than the last problem that is told, or the first part that is too much. */
+/** Stops after the last problem that is reported, or at the first part beyond the maximum. */
 class QueryReading {
   readonly issues: Issue[] = [];
   #parts = 0;
@@ -53,7 +53,7 @@ class QueryReading {
       if (part !== null) parts.push(part);
     }
     if (parts.length > 0) return name === 'and' ? { and: parts } : { or: parts };
-    // Of parts that are wrong themselves enough is said.
+    // The parts have reported their own problems already.
     if (!this.#isOver() && list.every((part) => part === null)) {
       this.issues.push({ path, message: `${path} names no permission; name one, or leave the field out` });
     }

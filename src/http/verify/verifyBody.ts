@@ -20,7 +20,7 @@ const IDEMPOTENCY_PATTERN = `^[A-Za-z0-9_-]{${MIN_IDEMPOTENCY_KEY_LENGTH},${MAX_
 export const IDEMPOTENCY_WORDS = `${MIN_IDEMPOTENCY_KEY_LENGTH} to ${MAX_IDEMPOTENCY_KEY_LENGTH} of the characters A-Z a-z 0-9 _ -`;
 export const isIdempotencyKey = new RegExp(IDEMPOTENCY_PATTERN);
 
-/** The query nests as deep as JSON may; what is in it is read by `toPermissionQuery`. */
+/** Any JSON value. `toPermissionQuery` reads and checks it. */
 const PermissionQuerySchema = Type.Union(
   [
     words(1, MAX_PERMISSION_LENGTH),
@@ -58,7 +58,7 @@ export type VerifyBody = Static<typeof VerifyBody>;
 
 const compiled = Compile(VerifyBody);
 
-/** Any verify body, strictly. */
+/** Parses any verify body strictly. */
 export function parseVerifyBody(text: string): VerifyBody {
   const body = parseJson(text);
   if (compiled.Check(body)) return body;

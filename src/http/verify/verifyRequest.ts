@@ -10,7 +10,7 @@ import type { Service } from '../service.ts';
 import type { Asker } from './asker.ts';
 import { IDEMPOTENCY_WORDS, isIdempotencyKey, parseVerifyBody, soleSecret, type VerifyBody } from './verifyBody.ts';
 
-/** The question that the text of a body asks. */
+/** The verification that the text of a body asks for. */
 export function toVerifyRequest(service: Service, text: string, asker: Asker): VerifyRequest {
   const header = asker.asking.headers.get('idempotency-key');
   const secret = header === null ? soleSecret(text) : null;
@@ -93,7 +93,7 @@ function toIdempotency(body: VerifyBody, header: string | null): VerifyRequest['
   return { id, requestDigest: Bun.SHA256.hash(canonical(asked), 'base64') };
 }
 
-/** The same question gives the same text, in whatever order its fields were sent. */
+/** The same request gives the same text, whatever the order of its fields. */
 function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);

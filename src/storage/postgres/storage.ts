@@ -38,7 +38,7 @@ const EXCLUSIVE_LOCK = 7_218_530_412;
 
 export interface PostgresOptions {
   readonly url: string;
-  /** Never used by another node, now or before. */
+  /** Unique: no other node uses it or has used it. */
   readonly node: string;
   readonly location: string;
   readonly version: string;
@@ -54,7 +54,7 @@ export interface PostgresOptions {
   readonly observe: LedgerOptions['observe'];
   /** Also serves a database that does not flush what it reports. */
   readonly allowFsyncOff?: boolean;
-  /** May bring an older schema to the version of this program; otherwise it is refused. */
+  /** Whether an older schema is migrated to the version of this program. Otherwise it is refused. */
   readonly upgrades?: boolean;
   /** For tests: the time is what `nowMs` says, for the ledger too. */
   readonly isTimeVirtual?: boolean;
@@ -214,7 +214,7 @@ export class PostgresStorage implements Storage {
     });
   }
 
-  /** Tells the others that this node is there. */
+  /** Writes down for the other nodes that this node is running. */
   async sayHello(syncLagMs: number | null): Promise<void> {
     const { node, location, version } = this.#options;
     await sayHello(this.#pool, {

@@ -13,7 +13,7 @@ export interface PostgresTaskOptions {
   readonly syncLagMs: () => number | null;
 }
 
-/** What a node does behind the requests because it shares its database. */
+/** Background tasks of a node on a shared database. */
 export class PostgresTasks {
   readonly tasks: readonly Task[];
   /** Age of the oldest transaction on the database, as it was last seen. */

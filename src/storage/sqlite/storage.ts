@@ -35,7 +35,7 @@ export interface SqliteOptions {
   readonly idempotencyRetentionMs: number;
   readonly acceptLostCommits: boolean;
   readonly addedFlushMs: number;
-  /** Called once when the disk or the file has failed: no answer may be called valid any more. */
+  /** Called once when the disk or the file has failed. From then on, no answer may say `valid`. */
   readonly onBroken: (error: Error) => void;
   readonly observe: LedgerObserver;
 }
@@ -186,7 +186,7 @@ function openDatabase({ folder, acceptLostCommits, ...options }: SqliteOptions):
   }
 }
 
-/** Makes the file where there is none: the service can start without counts, not without keys. */
+/** Creates the file if it is missing: the service can start without counts, but not without keys. */
 function openAnalytics(db: Database, path: string): void {
   let analytics: Database | null = null;
   try {
@@ -204,7 +204,7 @@ function openAnalytics(db: Database, path: string): void {
   attachAnalytics(db, path);
 }
 
-/** Puts a whole, consistent copy from before the migration beside the database. */
+/** Saves a complete, consistent copy beside the database before a migration. */
 function copyAside(db: Database, path: string, version: number, nowMs: number): void {
   const stamp = new Date(nowMs).toISOString().replaceAll(/[:.]/g, '-');
   db.query('VACUUM INTO ?').run(`${path}.v${version}.${stamp}.backup`);

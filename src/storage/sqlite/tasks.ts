@@ -4,7 +4,7 @@ import type { SqliteStorage } from './storage.ts';
 
 const WATCH_EVERY_MS = 30_000;
 
-/** What the process does behind the requests because it owns its database. */
+/** Background tasks of the embedded database. */
 export function sqliteTasks(storage: Pick<SqliteStorage, 'walBytes'>, log: TaskLog): Task[] {
   const watch = new WalWatch(() => storage.walBytes, log);
   return [{ name: 'watching the log of the database', everyMs: WATCH_EVERY_MS, run: async () => watch.look() }];

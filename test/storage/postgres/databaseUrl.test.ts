@@ -60,7 +60,7 @@ describe('the address of the database', () => {
     ['postgres://u:secretword@db:0/x', 'needs hosts'],
     ['postgres://u:secretword@db:70000/x', 'needs hosts'],
     ['postgres://u:secretword@a,,b/x', 'needs hosts'],
-    ['postgres://u:secretword@db/x?pool=3', 'has the parameter pool'],
+    ['postgres://u:secretword@db/x?pool=3', 'has the unknown parameter pool'],
     ['postgres://u:secretword@db/x?sslmode=prefer', 'sslmode'],
     ['postgres://u:secretword@db/x?target_session_attrs=any', 'target_session_attrs'],
     ['postgres://u:secretword@db/x?connect_timeout=0', 'connect_timeout'],

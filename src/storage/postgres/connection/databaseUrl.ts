@@ -1,4 +1,4 @@
-/** Where the database is. Several hosts are copies of one database, of which one takes writes at a time. */
+/** Where the database is. Several hosts are copies of one database, of which one accepts writes at a time. */
 export interface DatabaseAddress {
   readonly hosts: readonly { readonly host: string; readonly port: number }[];
   readonly user: string;

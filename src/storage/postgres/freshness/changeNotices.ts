@@ -8,7 +8,7 @@ import type { AuditEvent } from '../../port/events.ts';
 /** The channel that notifies nodes of a change. It only makes them poll at once: the numbered table is what counts. */
 export const CHANNEL = 'keystile_changes';
 
-/** What nodes drop beside keys and root keys, which have columns of their own. */
+/** Records that nodes drop, besides keys and root keys, which have columns of their own. */
 export interface Subjects {
   readonly apis: readonly string[];
   readonly identities: readonly string[];

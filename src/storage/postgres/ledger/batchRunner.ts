@@ -58,7 +58,7 @@ export class BatchRunner {
     this.#context = context;
   }
 
-  /** Why the last batch failed; null after a while, because nobody sends spends to a node that says it is not ready. */
+  /** Why the last batch failed. It becomes null after a while: a node that is not ready gets no spends that could clear it. */
   get recentFailure(): string | null {
     return this.#context.monotonicMs() - this.#failedAtMs < SHOW_FAILURE_MS ? this.#lastFailure : null;
   }

@@ -13,7 +13,7 @@ const STATEMENT = {
     $22::bigint[], $23::text[], $24::text[], $25::bigint[]) AS verdicts`,
 };
 
-/** Any spends: one call of ledger_spend_v1. */
+/** A batch of any spends: one call of ledger_spend_v1. */
 export function batchOf(spends: readonly Spend[]): Batch {
   const { ids, spendLegs, legs, spendIdem, idemScope, idemId, idemDigest, scopes } = writeBatch(spends);
   const written = [ids, spendLegs, ...legs, spendIdem, idemScope, idemId, idemDigest, scopes];
@@ -77,7 +77,7 @@ function writeBatch(spends: readonly Spend[]): BatchText {
   };
 }
 
-/** Place, amount, revision, and the rule with its five numbers. */
+/** Position, amount, revision, and the rule with its five numbers. */
 const LEG_COLUMNS = 9;
 
 function ruleNumbers(rule: LegRule): number[] {

@@ -32,8 +32,8 @@ interface LoadRow extends Record<string, unknown> {
 }
 
 /**
- * What every node has let through, in one table: each node writes its own rows, as absolute numbers that only grow within a
- * window, and reads the sums of the others. No order of arrival, and no message twice, can make it count wrong.
+ * The counts that every node has admitted, in one table: each node writes its own rows, as absolute numbers that only grow within a
+ * window, and reads the sums of the others. Neither the order of arrival nor a repeated message can make a count wrong.
  */
 export class PostgresLocalCounts implements LocalCounts {
   readonly isShared = true;

@@ -1,5 +1,5 @@
 /**
- * What the ledger does inside the database, but for the spends. Each function has its version in its name, and is never edited
+ * The functions of the ledger inside the database, except those for spends. Each function has its version in its name, and is never edited
  * once it was released: an older node goes on calling it while nodes are replaced one by one.
  */
 
@@ -9,7 +9,7 @@ export const NO_COMMITTER = 'KS001';
 export const NUMBER_TAKEN = 'KS002';
 
 /**
- * The clock of the ledger, in milliseconds. A caller that brings its own time (a test) is believed.
+ * The clock of the ledger, in milliseconds. A time that the caller sends (in tests) is used instead.
  */
 const NOW = `
 CREATE FUNCTION ledger_now_v1(at_ms bigint) RETURNS bigint LANGUAGE sql VOLATILE AS $$
@@ -42,7 +42,7 @@ BEGIN
   DELETE FROM accounts a WHERE a.id = ANY (ended);
 END $$;`;
 
-/** The number of a batch is taken with the batch: who finds it taken knows that the batch was done, and how. */
+/** A batch takes its number in its own transaction. If the number is taken, the batch was done, and the row has its answer. */
 const NOTE = `
 CREATE FUNCTION ledger_note_v1(committer bigint, number bigint, answer text, now_ms bigint) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
 BEGIN

@@ -13,10 +13,10 @@ export interface Migration {
   readonly compatibleFrom: number;
 }
 
-/** Any number, the same for all nodes of all versions: who holds it migrates. */
+/** Key of the advisory lock of a migrating node: any number, the same for all nodes of all versions. */
 const MIGRATION_LOCK = 7_218_530_411;
 
-/** While a migration waits for a lock, all requests queue behind it: it gives up its place, and tries again. */
+/** While a migration waits for a lock, all requests queue behind it: it gives up and tries again. */
 export interface Patience {
   /** Shorter than it takes the database to look for a deadlock. */
   readonly lockTimeoutMs: number;
@@ -27,10 +27,10 @@ export interface Patience {
 const PATIENCE: Patience = { lockTimeoutMs: 500, tries: 20, pauseMs: 1_500 };
 
 export interface MigrateOptions {
-  /** All that this program knows of; its schema version is their number. */
+  /** All migrations of this program. Their number is its schema version. */
   readonly migrations: readonly Migration[];
   readonly newWorkspaceId: () => string;
-  /** May bring an older schema to the version of this program; otherwise it is refused. */
+  /** Whether an older schema is migrated to the version of this program. Otherwise it is refused. */
   readonly upgrades: boolean;
   readonly patience?: Patience;
 }

@@ -1,6 +1,6 @@
 import { TEXT } from './textType.ts';
 
-/** What nodes tell each other. */
+/** Tables through which nodes exchange changes, local counts and their state. */
 export const NODE_TABLES = `
   -- What changed, numbered in the order of the commits: the counter is taken as the last statement of a change.
   CREATE TABLE changes (

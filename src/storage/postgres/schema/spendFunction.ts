@@ -16,7 +16,7 @@ export const STATUS = { taken: 0, refused: 1, stale: 2, conflict: 3, crowded: 4,
 
 /**
  * One batch of spends, exactly as core/spend decides them one by one. `ids` are the accounts, ascending and each once; a leg
- * names its account by its place among them. Without `waits` a row that another transaction holds is left alone, and
+ * names its account by its position among them. Without `waits` a row that another transaction holds is left alone, and
  * its spends come back as busy.
  *
  * The order matters: first the locks, in the order of the ids, then the clock, then what is known of idempotency keys, in a

@@ -43,7 +43,7 @@ function take(refills: WithRefills): string {
   SELECT array_agg(k.place), array_agg(k.value), array_agg(k.mark), count(*) INTO places, vals, marks, n FROM taken k;`;
 }
 
-/** Says of each spend that was not taken why: from what is committed, without a lock. */
+/** The reason for each spend that was not taken, from committed data and without a lock. */
 function others(refills: WithRefills): string {
   const ofRefills = refills
     ? `WHEN now_ < u.start OR now_ >= u.next THEN '${STATUS.stale},0,0'
@@ -65,10 +65,10 @@ function either(sql: (refills: WithRefills) => string): string {
 /**
  * A batch of plain spends: each has one leg and no idempotency key, and no two have the same account. No spend can see what
  * another one did, so one statement takes all that suffices, at half the cost of ledger_spend_v1. A spend is a change of the
- * value: more in a window, less of credits, up to the most that it may be. The ids ascend: who waits for a row holds none after it.
+ * value: more in a window, less of credits, up to the most that it may be. The ids ascend: a batch that waits for a row holds no row after it.
  *
  * The clock is read after the locks. What does not suffice is neither locked nor written. The answer: now, how many were taken,
- * their places, values and marks, and of each other one its place, status, value and mark.
+ * their positions, values and marks; then position, status, value and mark of each other spend.
  */
 export const TAKE_FUNCTION = `
 CREATE FUNCTION ledger_take_v1(

@@ -9,7 +9,7 @@ import { ACCOUNT_LENGTH, readAccount, writeAccount } from '../log/loggedAccount.
  * cost memory: a page stays as a whole while one of its accounts is unapplied.
  */
 const PAGE_ACCOUNTS = 2048;
-/** The bits of an account number that are its place on the page. They are right for every whole number, however large. */
+/** The bits of an account number that are its index on the page. They are correct for every whole number, however large. */
 const LAST_OF_PAGE = PAGE_ACCOUNTS - 1;
 /** Pages kept (about 100 MB). A page without unapplied accounts makes room for another. */
 const MAX_PAGES = 1024;

@@ -42,7 +42,7 @@ export interface LedgerOptions {
   readonly observe: LedgerObserver;
 }
 
-/** What the metrics want to know. */
+/** Reports to the metrics and the log. */
 export interface LedgerObserver {
   committed(batchSize: number, milliseconds: number): void;
   applyFailed(reason: string): void;

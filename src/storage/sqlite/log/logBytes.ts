@@ -1,12 +1,12 @@
 import { ACCOUNT_LENGTH, isCount } from './loggedAccount.ts';
 
-/** A number has 0, 4 or 8 bytes. Before the numbers of an account stand two bits for its kind, and two bits for the form of each. */
+/** A number has 0, 4 or 8 bytes. The numbers of an account follow a mark: two bits for its kind, and two bits for the form of each number. */
 const ZERO = 0;
 const SHORT = 1;
 const LONG = 2;
 const MARK_BYTES = 2;
 const MAX_ACCOUNT_BYTES = MARK_BYTES + (ACCOUNT_LENGTH - 1) * 8;
-/** Where the numbers of an account stand, without its kind, which has no bytes. */
+/** Offsets of the numbers of an account, without its kind, which has no bytes. */
 const NUMBERS = [0, 2, 3, 4, 5] as const;
 const KIND = 1;
 

@@ -29,7 +29,7 @@ const PUT_ACCOUNT = `INSERT INTO accounts (id, kind, value, mark, due_at_ms, rev
   ON CONFLICT (id) DO UPDATE SET kind = excluded.kind, value = excluded.value, mark = excluded.mark,
     due_at_ms = excluded.due_at_ms, revision = excluded.revision`;
 
-/** What was changed, and when the ledger decided it. */
+/** The writes of a change, and when the ledger decided it. */
 export interface EventRow extends AuditEvent {
   readonly atMs: number;
 }
@@ -93,7 +93,7 @@ export class Writer {
     return changes;
   }
 
-  /** Makes rows of the log of the oldest slices, one for each subject and minute. True: these were all. */
+  /** Turns the oldest slices into rows of the log, one for each subject and minute. True: no slice is left. */
   unpackCounts(): boolean {
     return unpackSlices(this.#connection);
   }

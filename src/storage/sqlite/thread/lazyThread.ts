@@ -1,6 +1,6 @@
 import { SqliteThread, type ThreadStart } from './threadClient.ts';
 
-/** A thread that is started on first use; one that failed makes way for another. What it does can be done again. */
+/** A thread that starts on first use. After a failure, the next use starts a new one. Its work can be repeated. */
 export class LazyThread {
   readonly #options: ThreadStart;
   #started: Promise<SqliteThread> | null = null;

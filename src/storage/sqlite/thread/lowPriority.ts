@@ -1,18 +1,18 @@
 import { getPriority, setPriority } from 'node:os';
 
-/** As `nice` has it. On a machine that is busy all the time it leaves such a thread a quarter of a processor, else all it needs. */
+/** A value of `nice`. On a machine that is always busy, the thread gets a quarter of a processor; otherwise all it needs. */
 const BEHIND_OTHERS = 5;
 const LAST = 19;
 
 /**
- * The thread that calls it, and those that it starts, come after the others from now on. Linux has priorities for each
- * thread; elsewhere, or where they cannot be set, nothing changes.
+ * Gives the calling thread, and the threads that it starts, a lower priority. Only Linux has a priority for each thread. Elsewhere,
+ * or where it cannot be set, nothing changes.
  */
 export function yieldToOthers(): void {
   if (process.platform !== 'linux') return;
   try {
     setPriority(0, Math.min(getPriority(0) + BEHIND_OTHERS, LAST));
   } catch {
-    // Without it the thread takes its share like any other.
+    // The thread then has the same priority as the others.
   }
 }
