@@ -98,7 +98,7 @@ describe('secrets come from where others cannot see them', () => {
     const environment = { KEYSTILE_VERIFY_AUTH: 'required' };
     const { code, err } = await bare(['key', 'verify', key], { environment });
     expect(code).toBe(1);
-    expect(err).toMatch(/^A root key is needed.*\nSet KEYSTILE_ROOT_KEY or/);
+    expect(err).toMatch(/^The root key is missing: .*\nSet KEYSTILE_ROOT_KEY or/);
     expect((await here.run(['key', 'verify', key], { environment })).code).toBe(0);
   });
 
