@@ -1,12 +1,12 @@
 /** How much of the time background work may take. */
 export interface DutyRule {
-  /** Work that took t is followed by a rest of this many t. Not given: by the rest of the cycle. */
+  /** Work that took t is followed by a rest of this many t. Not given: the rest fills the cycle. */
   readonly rest?: number;
-  /** Work and rest together take at most this long, */
+  /** Work and rest together take at most this long. `minRest` goes before it. */
   readonly cycleMs: number;
-  /** but the rest is at least this many t. */
+  /** The rest after work that took t is at least this many t. */
   readonly minRest: number;
-  /** Work that is not done after this time has fallen behind: from then on it takes its shortest rests. */
+  /** Work that is not done after this time takes only its shortest rests from then on. */
   readonly patienceMs?: number;
   /** Time that pieces took beyond their cycle is taken off the rests that follow, at most this much. Not given: none. */
   readonly makesUpMs?: number;
@@ -14,7 +14,7 @@ export interface DutyRule {
 
 export interface Work {
   readonly tookMs: number;
-  /** How much earlier pieces took beyond their cycle, and was not made up for. */
+  /** The time that earlier pieces took beyond their cycle and that no rest has made up for. */
   readonly lateMs?: number;
   /** Since the first piece of this work began. */
   readonly sinceMs: number;
@@ -43,7 +43,7 @@ export class DutyCycle {
     this.#beganAtMs = this.#startedAtMs = monotonicMs();
   }
 
-  /** How long to rest after what was done since the last rest. */
+  /** How long to rest after the piece that began when the last rest ended. */
   restMs(rule: DutyRule): number {
     const nowMs = this.#monotonicMs();
     const work = { tookMs: nowMs - this.#startedAtMs, sinceMs: nowMs - this.#beganAtMs, lateMs: this.#lateMs };

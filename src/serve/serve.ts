@@ -43,7 +43,7 @@ export async function serve(config: Config, output: ServeOutput): Promise<number
   });
   // A JSON log is read by machines and starts with the configuration. On a terminal, the banner stays the last thing shown.
   log[config.logFormat === 'json' ? 'info' : 'debug']('configuration', showConfig(config));
-  // Signal handlers come before the banner: whoever has seen the banner may send a signal.
+  // Signal handlers come before the banner: a person who has seen the banner may send a signal.
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => ended.resolve(EXIT.OK));
   const size = connectionsThatFit(config, log);
   const onBroken = (error: Error): void => {
@@ -89,7 +89,7 @@ async function startOn({ config, output, log, size, storage }: StartContext): Pr
   if (rootKey !== null) await exclusively(() => service.engine.rootKeys.adopt(rootKey));
   const destination = { isShown: output.showsSecrets, folder: cluster === null ? config.data : null };
   await requireDestination(service.engine.rootKeys, destination);
-  // Announced before this node counts anything: a node that ran alone so far then publishes its local counts.
+  // The node is in the list of nodes before it answers its first request.
   await cluster?.sayHello(null);
   const api = orPortTaken(config, () => listenApi(service, size));
   const url = localUrl(config.host, api.port);

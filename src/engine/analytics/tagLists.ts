@@ -133,7 +133,7 @@ export class TagLists {
     list.openCounts.set(count.keyId, count);
   }
 
-  /** Apis whose lists shall be read from the database; each at most once a minute. */
+  /** Apis whose lists have to be read from the database. Each is read at most once a minute. */
   behind(): string[] {
     const found: string[] = [];
     for (const [apiId, { isBehind, learnedAtMs }] of this.#ofApi) {

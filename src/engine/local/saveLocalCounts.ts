@@ -36,7 +36,7 @@ export class LocalCountSaving implements Task {
     return this.#savedAt === null ? null : Math.round(ageMs(this.#savedAt, this.#context));
   }
 
-  /** Other nodes are told at every turn. On one machine the run waits until there is a count to save: an idle process is not woken for it. */
+  /** On a shared database every run saves. With the embedded one a run waits for a count to save, so that an idle process is not woken. */
   async run(turn: Turn): Promise<void> {
     const { localLimits, localCounts, nowMs } = this.#context;
     localLimits.tidy(nowMs(), FORGET_STEP);

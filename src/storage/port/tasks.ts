@@ -6,7 +6,7 @@ export interface Task {
   readonly everyMs: number;
   /** A run that fails is logged, and the task runs again at its next turn. */
   run(turn: Turn): Promise<void>;
-  /** The process stops: a run that is going on shall end soon. */
+  /** The process stops: a run that is going on ends soon. */
   stop?(): void;
 }
 

@@ -27,7 +27,7 @@ export class WriteFailure extends Error {
   }
 }
 
-/** The file or the disk is damaged, whoever read it. */
+/** The file or the disk is damaged. It does not matter which thread has read it. */
 export function isDamage(error: unknown): boolean {
   const code = (error as { code?: string } | null)?.code ?? '';
   return /^SQLITE_(IOERR|CORRUPT|NOTADB)/.test(code);

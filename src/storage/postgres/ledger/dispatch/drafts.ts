@@ -98,7 +98,7 @@ export class Drafts<Item extends Waiting, Committer extends CommitterState> {
     return draft;
   }
 
-  /** The batch that has some of the locks; undefined: nobody has one; null: the item has to stay. */
+  /** The batch that has some of the locks; undefined: no batch has one; null: the item has to stay. */
   #holderOf(locks: readonly Lock[]): Draft<Item, Committer> | null | undefined {
     let found: Draft<Item, Committer> | null | undefined;
     for (const lock of locks) {
