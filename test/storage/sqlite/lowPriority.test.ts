@@ -8,11 +8,11 @@ import { TempFolder } from '../../process/process.ts';
 
 const IS_LINUX = process.platform === 'linux';
 
-/** How many threads of this process come after the others: only Linux has priorities for threads. */
-function behind(): number {
-  if (!IS_LINUX) return 0;
+/** The threads of this process that come after the others: only Linux has priorities for threads. */
+function behind(): string[] {
+  if (!IS_LINUX) return [];
   const own = getPriority(0);
-  return readdirSync('/proc/self/task').filter((thread) => priorityOf(thread) > own).length;
+  return readdirSync('/proc/self/task').filter((thread) => priorityOf(thread) > own);
 }
 
 /** Behind the name, which stands in brackets, the 17th value. A thread that has just ended has none. */
@@ -25,17 +25,19 @@ function priorityOf(thread: string): number {
   }
 }
 
-test('the thread that writes the counts comes after the others, and no other does', async () => {
+test('the thread that writes the counts comes after the others, and the writer does not', async () => {
   using folder = new TempFolder();
   const path = folder.join('some.db');
   new Database(path, { create: true }).close();
-  const before = behind();
+  const before = new Set(behind());
+  const moreBehind = (): number => behind().filter((thread) => !before.has(thread)).length;
   const start = (role: 'writer' | 'counts'): Promise<SqliteThread> =>
     SqliteThread.start({ role, path, addedFlushMs: 0 } satisfies ThreadStart, () => {});
   const writer = await start('writer');
-  expect(behind()).toBe(before);
+  expect(moreBehind()).toBe(0);
   const counts = await start('counts');
-  expect(behind()).toBe(IS_LINUX ? before + 1 : before);
+  // The runtime's own threads take the priority of the thread that starts them, so there may be more than one.
+  expect(moreBehind() > 0).toBe(IS_LINUX);
   await counts.close();
   await writer.close();
 });
