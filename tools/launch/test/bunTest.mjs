@@ -17,10 +17,11 @@ const LONGEST = /(?:randomBatches|analyticsSums|tagBytes|crash|stop|lostData)\.t
 
 /**
  * @param {string[]} files
- * @param {{ titlePattern?: string, seed: number, workers?: number }} options
+ * @param {{ titlePattern?: string, seed: number, temporary: Record<string, string>, workers?: number }} options
+ *   temporary: variables that say where temporary files go
  * @returns {Promise<import('./tests.mjs').Result>}
  */
-export async function runBunTest(files, { titlePattern, seed, workers = files.length > 1 ? WORKERS : 1 }) {
+export async function runBunTest(files, { titlePattern, seed, temporary, workers = files.length > 1 ? WORKERS : 1 }) {
   const folder = mkdtempSync(join(tmpdir(), 'keystile-test-'));
   const [junit, timings] = [join(folder, 'junit.xml'), join(folder, 'timings.json')];
   writeFileSync(timings, JSON.stringify({ version: 1, files: Object.fromEntries(files.map(guessMs)) }));
@@ -37,7 +38,7 @@ export async function runBunTest(files, { titlePattern, seed, workers = files.le
     ...(workers === 1 ? [] : [`--parallel=${workers}`, '--no-isolate', `--timings=${timings}`]),
   ];
   try {
-    const options = { cwd: projectRoot, env: testEnvironment(seed), stdio: ['ignore', 1, 1] };
+    const options = { cwd: projectRoot, env: { ...testEnvironment(seed), ...temporary }, stdio: ['ignore', 1, 1] };
     const ending = await runToEnd(findBun(), ['test', ...flags, ...files.map((file) => `./${file}`)], options);
     return {
       interrupted: ending.interrupted,

@@ -3,6 +3,7 @@ import { randomInt } from 'node:crypto';
 import { Complaint } from '../complaint.mjs';
 import { runBunTest } from './bunTest.mjs';
 import { runChecks } from './checks.mjs';
+import { withTemporaryFolder } from './temporaryFolder.mjs';
 import { GROUPS, groupOf, select } from './selection.mjs';
 
 /**
@@ -23,8 +24,11 @@ export async function runTests(commandArguments) {
   const alone = files.filter((file) => groupOf(file) === 'alone');
   const results = [];
   if (checks) results.push(unlessInterrupted(await runChecks()));
-  if (sideBySide.length > 0) results.push(unlessInterrupted(await runBunTest(sideBySide, { titlePattern, seed })));
-  if (alone.length > 0) results.push(unlessInterrupted(await runBunTest(alone, { titlePattern, seed, workers: 1 })));
+  await withTemporaryFolder(async (temporary) => {
+    const options = { titlePattern, seed, temporary };
+    if (sideBySide.length > 0) results.push(unlessInterrupted(await runBunTest(sideBySide, options)));
+    if (alone.length > 0) results.push(unlessInterrupted(await runBunTest(alone, { ...options, workers: 1 })));
+  });
   const failures = results.flatMap((result) => result.failures);
   for (const { title, rerun } of failures) console.log(`FAILED ${title}\n  run it alone: ${rerun}\n`);
   const passed = printGroups(new Map(results.flatMap((result) => [...result.groups])), failures);
