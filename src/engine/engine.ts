@@ -10,7 +10,7 @@ import { ApplyChange } from './admin/change/applyChange.ts';
 import { IdentityAdmin } from './admin/identities/identityAdmin.ts';
 import { ImportQueue } from './admin/imports/importQueue.ts';
 import { ImportAdmin } from './admin/imports/importAdmin.ts';
-import { KeyGrants } from './admin/rbac/keyGrants.ts';
+import { KeyGrants } from './admin/keys/keyGrants.ts';
 import { DeleteAndRotate } from './admin/keys/deleteAndRotate.ts';
 import { KeyAdmin } from './admin/keys/keyAdmin.ts';
 import type { AdminContext } from './admin/change/adminContext.ts';

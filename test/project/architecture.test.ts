@@ -59,7 +59,12 @@ function covers(part: string, path: string): boolean {
 
 /** Folders that are sealed: from outside only these files of them may be imported. */
 const ENTRY_POINTS: Readonly<Record<string, readonly string[]>> = {
-  'engine/cache': ['engine/cache/keyCache.ts', 'engine/cache/keyCounts.ts', 'engine/cache/keyEntry.ts'],
+  'engine/cache': [
+    'engine/cache/keyCache.ts',
+    'engine/cache/keyCounts.ts',
+    'engine/cache/keyEntry.ts',
+    'engine/cache/openCount.ts',
+  ],
 };
 
 function breaksSeal({ from, to }: Import): boolean {
@@ -192,7 +197,7 @@ describe('architecture', () => {
       'storage/sqlite/file/commitNumber.ts',
       'storage/sqlite/ledger/batchQueue.ts',
       'storage/sqlite/log/directLog.ts',
-      'storage/sqlite/log/writer.ts',
+      'storage/sqlite/writer/writer.ts',
       'storage/sqlite/recovery/applyLog.ts',
     ]);
   });

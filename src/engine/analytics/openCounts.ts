@@ -1,7 +1,7 @@
 import { CountColumns } from '../../core/verificationCounts.ts';
 import { AskedApis } from './unknownKeyApis.ts';
 import type { KeyEntry } from '../cache/keyEntry.ts';
-import { OpenCount } from './openCount.ts';
+import { OpenCount } from '../cache/openCount.ts';
 import type { KeyCounts } from '../cache/keyCounts.ts';
 import type { TagList, TagLists } from './tagLists.ts';
 import type { Verdict } from '../verify/verdict.ts';

@@ -1,4 +1,4 @@
-import type { OpenCount } from './openCount.ts';
+import type { OpenCount } from '../cache/openCount.ts';
 
 /** Open counts of apis that may not exist. */
 export const MAX_ASKED_COUNTS = 1_000;

@@ -4,7 +4,7 @@ import type { CreditsRecord } from '../../core/records.ts';
 import type { LocalOwner } from '../local/localWindow.ts';
 import type { AppliedLimit } from '../verify/appliedLimits.ts';
 import type { CachedEntry } from './cachedEntry.ts';
-import type { OpenCount } from '../analytics/openCount.ts';
+import type { OpenCount } from './openCount.ts';
 
 /** What a key may do, as it was when the key was looked up. */
 export interface EntryAccess {

@@ -6,7 +6,7 @@ import type { CachedEntry } from './cachedEntry.ts';
 import type { KeyCounts } from './keyCounts.ts';
 import type { KeyEntry } from './keyEntry.ts';
 import { toExtras } from './makeEntry.ts';
-import { OpenCount } from '../analytics/openCount.ts';
+import { OpenCount } from './openCount.ts';
 import { countAccounts } from './packedAccounts.ts';
 import { PackedCounts } from './packedCounts.ts';
 import {

@@ -6,7 +6,7 @@ import type { NamespaceRecord, OverrideRecord } from '../../core/records.ts';
 import { type Operation, holdsRight } from '../../core/rights.ts';
 import type { Change } from '../../storage/port/storage.ts';
 import type { Page, PageQuery } from '../../storage/port/records.ts';
-import { OneAtATime } from '../admin/change/oneAtATime.ts';
+import { OneAtATime } from '../oneAtATime.ts';
 import { requireSomewhere } from '../admin/rootKeys/rootKeyAccess.ts';
 import type { Actor } from '../admin/change/actor.ts';
 import { auditEvent } from '../admin/audit/auditEvent.ts';

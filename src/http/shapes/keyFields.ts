@@ -6,7 +6,7 @@ import { DEFAULT_LIMIT_NAME } from '../../core/records.ts';
 import type { KeyPatch, LimitInput, RbacReference, RefillInput } from '../../engine/admin/keys/keyInput.ts';
 import { MAX_ISSUES } from '../request/explain.ts';
 import type { IpAllowlist, NamedRatelimits, Ratelimit, Refill } from './schemas.ts';
-import { formatFault } from './texts.ts';
+import { formatFault } from '../request/texts.ts';
 
 /** The fields that createKey and updateKey share, from the wire to the engine. */
 export interface KeyFields {

@@ -3,7 +3,7 @@ import type { Client, QueryResult } from 'pg';
 import { ageMs, type Instant, instantOf, NEVER } from '../../../core/age.ts';
 import type { Freshness, RecordChange } from '../../port/freshness.ts';
 import { StorageUnavailable } from '../../port/storage.ts';
-import type { LedgerClock } from '../ledger/ledgerClock.ts';
+import type { LedgerClock } from '../connection/ledgerClock.ts';
 import { type Connector, withDeadline } from '../connection/connector.ts';
 import type { Durability } from '../connection/durability.ts';
 import { CHANNEL } from './changeNotices.ts';

@@ -6,7 +6,7 @@ import { BatchRefused, BatchUndone, type Committer } from './committers/committe
 import type { ContendedAccounts } from './contendedAccounts.ts';
 import type { PlannedBatch } from './dispatch/situation.ts';
 import { batchOf } from './generalBatch.ts';
-import type { LedgerClock } from './ledgerClock.ts';
+import type { LedgerClock } from '../connection/ledgerClock.ts';
 import { plainBatchOf } from './plainBatch.ts';
 import type { Queue, QueuedSpend } from './queue.ts';
 

@@ -14,12 +14,12 @@ import {
 import { withBalances } from '../../sql/balances.ts';
 import { mergeInserts } from '../../sql/statement.ts';
 import { writeStatements } from '../../sql/writes.ts';
-import { type AccountRow, readStates, toNumbers, toState, writeAccounts } from '../ledger/accountRows.ts';
+import { type AccountRow, readStates, toNumbers, toState, writeAccounts } from './accountRows.ts';
 import { pauseBeforeRetry } from '../connection/retryPause.ts';
-import type { LedgerClock } from '../ledger/ledgerClock.ts';
+import type { LedgerClock } from '../connection/ledgerClock.ts';
 import { noteChange } from '../freshness/changeNotices.ts';
 import { asUnavailable, kindOf, reasonOf } from '../connection/databaseError.ts';
-import { KnownWindows } from '../ledger/knownWindows.ts';
+import { KnownWindows } from './knownWindows.ts';
 import type { Ask, Pool } from '../connection/pool.ts';
 import { prune } from './prune.ts';
 

@@ -16,8 +16,8 @@ import {
   type WindowName,
   type WindowCursor,
 } from '../../port/storage.ts';
-import { AccountNumbers } from './accountNumbers.ts';
-import { Accounts } from './accounts.ts';
+import { AccountNumbers } from '../accounts/accountNumbers.ts';
+import { Accounts } from '../accounts/accounts.ts';
 import { AdHocWindows } from './adHocWindows.ts';
 import { Batch, type Work } from './batch.ts';
 import { BatchQueue } from './batchQueue.ts';

@@ -4,7 +4,7 @@ import { attachAnalytics } from '../analytics/analyticsFile.ts';
 import { toWriteFailure, WriteFailure } from '../file/writeFailure.ts';
 import { writeDurably } from '../file/dataFolder.ts';
 import type { ThreadCall, ThreadReply, ThreadStart } from './threadClient.ts';
-import { type Commit, Writer } from '../log/writer.ts';
+import { type Commit, Writer } from '../writer/writer.ts';
 import { yieldToOthers } from './lowPriority.ts';
 
 /** Entry of a worker thread. The first message says what the thread is; each later one is a call, answered in order. */

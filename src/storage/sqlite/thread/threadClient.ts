@@ -1,8 +1,8 @@
-import type { LocalCountColumns } from '../local/localCountRows.ts';
+import type { LocalCountColumns } from '../writer/localCountRows.ts';
 import { type FailureKind, WriteFailure } from '../file/writeFailure.ts';
 import type { Statement } from '../../sql/statement.ts';
 import { requireSpareFiles } from '../file/spareFiles.ts';
-import type { Commit, WriterOptions } from '../log/writer.ts';
+import type { Commit, WriterOptions } from '../writer/writer.ts';
 
 /** What a thread is: the writer of the database, the writer of analytics.db, for which no verification waits, or a reader of both. */
 export type ThreadStart =

@@ -2,7 +2,7 @@ import type { Client } from 'pg';
 
 import { StorageOutcomeUnknown, StorageUnavailable } from '../../../port/storage.ts';
 import type { Batch, BatchOutcome, Waits } from '../batch.ts';
-import type { LedgerClock } from '../ledgerClock.ts';
+import type { LedgerClock } from '../../connection/ledgerClock.ts';
 import { type Connector, withDeadline } from '../../connection/connector.ts';
 import { doubtOf } from '../../connection/commitNotices.ts';
 import { ConnectionLost, kindOf, reasonOf, stateOf } from '../../connection/databaseError.ts';

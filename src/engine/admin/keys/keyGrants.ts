@@ -7,13 +7,13 @@ import { requireEverywhere } from '../rootKeys/rootKeyAccess.ts';
 import type { Actor } from '../change/actor.ts';
 import { auditEvent } from '../audit/auditEvent.ts';
 import { touchAccounts } from '../change/counters.ts';
-import { EffectivePermissions } from './effectivePermissions.ts';
-import type { RbacReference } from '../keys/keyInput.ts';
-import { emptyDraft } from '../keys/createKey.ts';
-import { KeyReader } from '../keys/keyReader.ts';
+import { EffectivePermissions } from '../rbac/effectivePermissions.ts';
+import type { RbacReference } from './keyInput.ts';
+import { emptyDraft } from './createKey.ts';
+import { KeyReader } from './keyReader.ts';
 import type { AdminContext } from '../change/adminContext.ts';
-import { ResolveReferences } from './resolveReferences.ts';
-import { isSameSet, type Named, namedOf } from './rbacNames.ts';
+import { ResolveReferences } from '../rbac/resolveReferences.ts';
+import { isSameSet, type Named, namedOf } from '../rbac/rbacNames.ts';
 
 export interface GrantChange {
   readonly kind: 'permissions' | 'roles';

@@ -6,10 +6,10 @@ import type { RecordWrite } from '../../port/records.ts';
 import type { Params, Statement as SqlStatement } from '../../sql/statement.ts';
 import { writeStatements } from '../../sql/writes.ts';
 import { openDurably } from '../file/openDatabase.ts';
-import { type LocalCountColumns, LocalCountRows } from '../local/localCountRows.ts';
+import { type LocalCountColumns, LocalCountRows } from './localCountRows.ts';
 import { toWriteFailure, WriteFailure } from '../file/writeFailure.ts';
-import { toLog } from './logBytes.ts';
-import { ACCOUNT_LENGTH } from './loggedAccount.ts';
+import { toLog } from '../log/logBytes.ts';
+import { ACCOUNT_LENGTH } from '../log/loggedAccount.ts';
 import type { Rotation } from '../ledger/idempotency.ts';
 import { foldCounts, unpackSlices } from '../analytics/foldCounts.ts';
 
