@@ -11,7 +11,7 @@ import { IdentityAdmin } from './admin/identities/identityAdmin.ts';
 import { ImportQueue } from './admin/imports/importQueue.ts';
 import { ImportAdmin } from './admin/imports/importAdmin.ts';
 import { KeyGrants } from './admin/keys/keyGrants.ts';
-import { DeleteAndRotate } from './admin/keys/deleteAndRotate.ts';
+import { DeleteAndRotate } from './admin/keys/deleteKey.ts';
 import { KeyAdmin } from './admin/keys/keyAdmin.ts';
 import type { AdminContext } from './admin/change/adminContext.ts';
 import { PermissionAdmin } from './admin/rbac/permissionAdmin.ts';

@@ -8,7 +8,7 @@ import type { KeyCounts } from './keyCounts.ts';
 import type { IdentityEntry, KeyEntry } from './keyEntry.ts';
 import { toIdentityEntry, toKeyEntry } from './makeEntry.ts';
 import { PackedKeys } from './packedKeys.ts';
-import { Question } from './question.ts';
+import { Question } from './lookupBatch.ts';
 
 /** Digests of unknown keys to remember: a flood of one wrong key asks the database once. */
 const MAX_UNKNOWN = 10_000;

@@ -2,7 +2,11 @@ import { describe, expect, test } from 'bun:test';
 
 import type { Leg } from '../../../src/core/spend.ts';
 import { dispatch } from '../../../src/storage/postgres/ledger/dispatch/dispatch.ts';
-import type { CommitterState, Situation, Waiting } from '../../../src/storage/postgres/ledger/dispatch/situation.ts';
+import type {
+  CommitterState,
+  Situation,
+  Waiting,
+} from '../../../src/storage/postgres/ledger/dispatch/dispatchInput.ts';
 import type { Lock } from '../../../src/storage/postgres/ledger/locks.ts';
 
 const NOW_MS = 1_000;

@@ -1,7 +1,7 @@
 import { isAnyIn } from '../locks.ts';
 import { Drafts, formOf, isPairIdle, MAX_BATCH, routeOf, SECOND_SHARE, type Route } from './drafts.ts';
-import type { CommitterState, Plan, PlannedBatch, Situation, Waiting } from './situation.ts';
-import { type Survey, surveyOf } from './survey.ts';
+import type { CommitterState, Plan, PlannedBatch, Situation, Waiting } from './dispatchInput.ts';
+import { type Survey, surveyOf } from './findCandidates.ts';
 
 /**
  * When the head of the queue has waited this long, an idle committer takes what another one is meant for: the database is far

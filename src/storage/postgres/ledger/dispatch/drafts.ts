@@ -1,6 +1,6 @@
 import { isAnyIn, type Lock } from '../locks.ts';
-import type { CommitterState, Form, PlannedBatch, Situation, Waiting } from './situation.ts';
-import type { Survey } from './survey.ts';
+import type { CommitterState, Form, PlannedBatch, Situation, Waiting } from './dispatchInput.ts';
+import type { Survey } from './findCandidates.ts';
 
 /** Spends of one batch at the most: bounds its time and the size of its answer. */
 export const MAX_BATCH = 500;

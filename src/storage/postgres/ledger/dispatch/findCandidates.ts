@@ -1,7 +1,7 @@
 import type { Leg } from '../../../../core/spend.ts';
 import { isAnyIn, type Lock } from '../locks.ts';
 import { isAlike } from '../plainBatch.ts';
-import type { CommitterState, Situation, Waiting } from './situation.ts';
+import type { CommitterState, Situation, Waiting } from './dispatchInput.ts';
 
 /** Items of the queue that one dispatch looks at: more than may wait by default, so that it sees all behind a locked account. */
 const MAX_LOOKED_AT = 50_000;
