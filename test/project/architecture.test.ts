@@ -173,7 +173,7 @@ describe('architecture', () => {
     expect(named.filter((use) => !/\bperformance\.now\(\)/.test(use))).toEqual([]);
     expect(filesOf(named)).toEqual([
       'storage/sqlite/ledger/ledger.ts',
-      'storage/sqlite/log/directLog.ts',
+      'storage/sqlite/writer/directLog.ts',
       'storage/sqlite/thread/thread.ts',
     ]);
   });
@@ -194,9 +194,9 @@ describe('architecture', () => {
       'storage/postgres/ledger/queue.ts',
       'storage/postgres/schema/migrate.ts',
       'storage/postgres/storage.ts',
-      'storage/sqlite/file/commitNumber.ts',
+      'storage/sqlite/ledger/commitNumber.ts',
       'storage/sqlite/ledger/batchQueue.ts',
-      'storage/sqlite/log/directLog.ts',
+      'storage/sqlite/writer/directLog.ts',
       'storage/sqlite/writer/writer.ts',
       'storage/sqlite/recovery/applyLog.ts',
     ]);

@@ -1,5 +1,5 @@
 import type { Batch } from './batch.ts';
-import type { DirectLog } from '../log/directLog.ts';
+import type { DirectLog } from '../writer/directLog.ts';
 import { toWriteFailure } from '../file/writeFailure.ts';
 import type { Commit } from '../writer/writer.ts';
 import type { SqliteThread } from '../thread/threadClient.ts';
