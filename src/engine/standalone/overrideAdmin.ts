@@ -7,7 +7,7 @@ import { type Operation, holdsRight } from '../../core/rights.ts';
 import type { Change } from '../../storage/port/storage.ts';
 import type { Page, PageQuery } from '../../storage/port/records.ts';
 import { OneAtATime } from '../oneAtATime.ts';
-import { requireSomewhere } from '../admin/rootKeys/rootKeyAccess.ts';
+import { requireSomewhere } from '../admin/change/requireRight.ts';
 import type { Actor } from '../admin/change/actor.ts';
 import { auditEvent } from '../admin/audit/auditEvent.ts';
 import { noNamespace } from './createNamespace.ts';

@@ -3,7 +3,8 @@ import { type Ledger, StorageUnavailable, type WindowName } from '../../storage/
 import { dropFirst } from '../dropFirst.ts';
 import type { LocalLimits } from '../local/localLimits.ts';
 import type { KeyEntry } from '../cache/keyEntry.ts';
-import { type AppliedLimit, ownerOf } from './appliedLimits.ts';
+import { ownerOf } from './appliedLimits.ts';
+import type { AppliedLimit } from '../cache/appliedLimit.ts';
 import { OneAtATime } from '../oneAtATime.ts';
 import { liveAdHoc, tooManyAdHocLimits } from '../local/localWindow.ts';
 

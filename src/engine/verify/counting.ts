@@ -1,6 +1,6 @@
 import type { KeyEntry } from '../cache/keyEntry.ts';
 import type { LocalLeg } from '../local/localWindow.ts';
-import type { AppliedLimit } from './appliedLimits.ts';
+import type { AppliedLimit } from '../cache/appliedLimit.ts';
 import type { VerifyRequest } from './request.ts';
 
 /** A verification whose record checks have passed, and whose limits and credits are being counted. */

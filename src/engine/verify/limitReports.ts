@@ -1,9 +1,16 @@
 import type { SpendOutcome } from '../../core/spend.ts';
 import type { LocalLimits } from '../local/localLimits.ts';
 import type { LocalLeg } from '../local/localWindow.ts';
-import type { AppliedLimit } from './appliedLimits.ts';
+import type { AppliedLimit } from '../cache/appliedLimit.ts';
 import type { Counting } from './counting.ts';
-import type { LimitReport } from './verdict.ts';
+
+/** A limit that was checked, as it is after this verification. */
+export interface LimitReport {
+  readonly limit: AppliedLimit;
+  readonly remaining: number;
+  readonly resetAtMs: number;
+  readonly exceeded: boolean;
+}
 
 /** An outcome in which the ledger has decided about the strict limits. */
 type Decided = SpendOutcome & { readonly status: 'taken' | 'refused' };

@@ -4,7 +4,8 @@ import type { KeyEntry } from '../cache/keyEntry.ts';
 import type { LocalLimits } from '../local/localLimits.ts';
 import { findWindow, type LocalLeg, type LocalOwner } from '../local/localWindow.ts';
 import type { AdHocLimits } from './adHocLimits.ts';
-import { type AppliedLimit, ownerOf } from './appliedLimits.ts';
+import { ownerOf } from './appliedLimits.ts';
+import type { AppliedLimit } from '../cache/appliedLimit.ts';
 
 /** Work that a verification waits for before its local limits can be counted. */
 export type Preparation = () => Promise<void>;

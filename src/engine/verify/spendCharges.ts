@@ -1,9 +1,10 @@
 import type { LegRule } from '../../core/account.ts';
 import type { CreditsRecord } from '../../core/records.ts';
 import type { Leg } from '../../core/spend.ts';
-import { accountOf, type KeyEntry } from '../cache/keyEntry.ts';
+import type { KeyEntry } from '../cache/keyEntry.ts';
+import { accountOf } from '../cache/accountOf.ts';
 import type { RefillPlans } from '../refill/refillPlans.ts';
-import type { AppliedLimit } from './appliedLimits.ts';
+import type { AppliedLimit } from '../cache/appliedLimit.ts';
 import type { Counting } from './counting.ts';
 
 const WITHOUT_REFILL: LegRule = { kind: 'credits', refill: null };

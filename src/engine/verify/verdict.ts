@@ -6,18 +6,9 @@ import type { Ledger } from '../../storage/port/storage.ts';
 import type { KeyEntry } from '../cache/keyEntry.ts';
 import type { LocalLimits } from '../local/localLimits.ts';
 import type { RefillPlans } from '../refill/refillPlans.ts';
-import type { AppliedLimit } from './appliedLimits.ts';
 import type { Counting } from './counting.ts';
-import { allReports } from './limitReports.ts';
+import { allReports, type LimitReport } from './limitReports.ts';
 import { codeOfCount } from './pipeline.ts';
-
-/** A limit that was checked, as it is after this verification. */
-export interface LimitReport {
-  readonly limit: AppliedLimit;
-  readonly remaining: number;
-  readonly resetAtMs: number;
-  readonly exceeded: boolean;
-}
 
 /** The answer to a verification. It is a value, never an exception. */
 export interface Verdict {

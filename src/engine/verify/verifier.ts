@@ -2,13 +2,13 @@ import { AppError } from '../../core/errors.ts';
 import type { Spend, SpendOutcome } from '../../core/spend.ts';
 import type { Freshness } from '../../storage/port/freshness.ts';
 import type { Ledger } from '../../storage/port/storage.ts';
-import type { OpenCounts } from '../analytics/openCounts.ts';
 import type { KeyCache } from '../cache/keyCache.ts';
 import type { KeyEntry } from '../cache/keyEntry.ts';
 import type { LocalLimits } from '../local/localLimits.ts';
 import type { RefillPlans } from '../refill/refillPlans.ts';
 import { AdHocLimits } from './adHocLimits.ts';
-import { type AppliedLimit, appliedLimits } from './appliedLimits.ts';
+import { appliedLimits } from './appliedLimits.ts';
+import type { AppliedLimit } from '../cache/appliedLimit.ts';
 import { type Counting, hasCredits } from './counting.ts';
 import { exactLegs } from './spendCharges.ts';
 import { everyFenceOf, fencesOf } from './fences.ts';
@@ -25,7 +25,7 @@ export interface VerifyContext {
   readonly freshness: Freshness;
   readonly refills: RefillPlans;
   /** Counts every verdict; null = analytics are off. */
-  readonly analytics: OpenCounts | null;
+  readonly analytics: { count(request: VerifyRequest, verdict: Verdict): void } | null;
 }
 
 const NO_LIMITS: readonly AppliedLimit[] = [];

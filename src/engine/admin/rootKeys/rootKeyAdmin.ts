@@ -7,7 +7,7 @@ import { isSecretShaped, makeSecret, shownStart } from '../../../core/secret.ts'
 import type { Storage } from '../../../storage/port/storage.ts';
 import type { RecordWrite } from '../../../storage/port/records.ts';
 import type { System } from '../../system.ts';
-import { requireEverywhere, requireOn, requireSomewhere } from './rootKeyAccess.ts';
+import { requireEverywhere, requireOn, requireSomewhere } from '../change/requireRight.ts';
 import { type Actor, SYSTEM } from '../change/actor.ts';
 import { auditEvent } from '../audit/auditEvent.ts';
 import type { ApplyChange } from '../change/applyChange.ts';

@@ -14,9 +14,10 @@ import type { Change, ChangeOutcome } from '../../port/storage.ts';
 import { withBalances } from '../../sql/balances.ts';
 import type { Accounts } from '../accounts/accounts.ts';
 import { BatchRevisions, type RecordRevisions } from './recordRevisions.ts';
-import type { Idempotency, Rotation } from './idempotency.ts';
+import type { Idempotency } from './idempotency.ts';
+import type { Rotation } from '../writer/commit.ts';
 import { isCount, toLoggedAccounts } from '../log/loggedAccount.ts';
-import type { Commit, EventRow, AnswerRow, WindowWrite } from '../writer/writer.ts';
+import type { Commit, EventRow, AnswerRow, WindowWrite } from '../writer/commit.ts';
 
 /** A change of this adapter may also name ad-hoc windows. */
 export type SqliteChange = Omit<Change, 'writes'> & {
