@@ -9,7 +9,7 @@ import { type LocalCountColumns, LocalCountRows } from './localCountRows.ts';
 import { toWriteFailure, WriteFailure } from '../file/writeFailure.ts';
 import { toLog } from '../log/logBytes.ts';
 import { ACCOUNT_LENGTH } from '../log/loggedAccount.ts';
-import { foldCounts, unpackSlices } from '../analytics/foldCounts.ts';
+import { foldCounts, unpackSlices } from './foldCounts.ts';
 
 const PUT_ACCOUNT = `INSERT INTO accounts (id, kind, value, mark, due_at_ms, revision) VALUES (?, ?, ?, ?, ?, ?)
   ON CONFLICT (id) DO UPDATE SET kind = excluded.kind, value = excluded.value, mark = excluded.mark,
