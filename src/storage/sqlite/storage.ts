@@ -20,7 +20,7 @@ import { type DataFolder, FolderError } from './file/dataFolder.ts';
 import { type LedgerObserver, SqliteLedger } from './ledger/ledger.ts';
 import { LazyThread } from './thread/lazyThread.ts';
 import { SqliteReader } from './thread/reader.ts';
-import { migrate, readSchemaVersion, SCHEMA_VERSION } from './file/migrate.ts';
+import { isBeforeFirstRelease, migrate, readSchemaVersion, SCHEMA_VERSION } from './file/migrate.ts';
 import { SqliteCountWriter } from './analytics/countWriter.ts';
 import { SqliteThread } from './thread/threadClient.ts';
 import { configure } from './file/openDatabase.ts';
@@ -157,6 +157,12 @@ function openDatabase({ folder, acceptLostCommits, ...options }: SqliteOptions):
   let db: Database | null = null;
   try {
     db = new Database(path, { create: true, readwrite: true });
+    if (isBeforeFirstRelease(db)) {
+      throw new FolderError(
+        `The database in ${folder.path} was written by a program before 0.1.0, and this program cannot read it. Nothing was changed. ` +
+          'Move the folder away, or set KEYSTILE_DATA to another one, and create or import the keys again.',
+      );
+    }
     const version = readSchemaVersion(db);
     if (version > SCHEMA_VERSION) {
       throw new FolderError(
