@@ -15,7 +15,7 @@ export class AskedApis {
     return this.#known.has(apiId);
   }
 
-  get hasRoom(): boolean {
+  get takesOneMore(): boolean {
     return this.#running.length + this.#sealed.length < MAX_ASKED_COUNTS;
   }
 

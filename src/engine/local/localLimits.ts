@@ -25,7 +25,7 @@ import { UnsavedWindows } from './unsavedWindows.ts';
 
 /** Counts that one call of storage takes at the most. */
 const SYNC_SLICE = 1000;
-/** Owners that are checked when there is no room for a new one. */
+/** Owners that are checked when no further one fits. */
 const FORGET_STEP = 1000;
 
 export interface LocalLimitsOptions {
@@ -141,7 +141,7 @@ export class LocalLimits {
     } while (next < changed.length);
   }
 
-  /** Keeps owners while there is room: reading one again is I/O in a request. */
+  /** Keeps owners up to the limit: reading one again is I/O in a request. */
   tidy(nowMs: number, count: number): void {
     if (this.#owners.size * 2 > this.#maxOwners || this.#groups.isCrowded) this.forgetEnded(nowMs, count);
   }
@@ -178,7 +178,7 @@ export class LocalLimits {
   }
 
   async #load(owner: string, nowMs: number): Promise<void> {
-    if (this.#isFull() || !this.#groups.hasRoomFor(owner)) this.forgetEnded(nowMs, FORGET_STEP);
+    if (this.#isFull() || !this.#groups.takesOneMore(owner)) this.forgetEnded(nowMs, FORGET_STEP);
     if (this.#isFull())
       throw new AppError(
         'UNAVAILABLE',
@@ -196,7 +196,7 @@ export class LocalLimits {
   }
 
   #open(owner: LocalOwner, limit: LocalLimit, nowMs: number): LocalWindow {
-    if (limit.isAdHoc) this.#makeRoom(owner, nowMs);
+    if (limit.isAdHoc) this.#dropEndedOrRefuse(owner, nowMs);
     const window = newWindow(owner.id, limit);
     owner.windows.push(window);
     return window;
@@ -236,7 +236,7 @@ export class LocalLimits {
   }
 
   /** Drops ad-hoc windows that have ended. Refuses one more when too many are left. */
-  #makeRoom(owned: LocalOwner, nowMs: number): void {
+  #dropEndedOrRefuse(owned: LocalOwner, nowMs: number): void {
     if (countAdHoc(owned.windows) < MAX_ADHOC_LIMITS_PER_OWNER) return;
     for (const window of owned.windows) this.#endInTime(window, nowMs);
     dropEndedAdHoc(owned, nowMs);

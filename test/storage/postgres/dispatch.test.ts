@@ -4,7 +4,7 @@ import type { Leg } from '../../../src/core/spend.ts';
 import { dispatch } from '../../../src/storage/postgres/ledger/dispatch/dispatch.ts';
 import type {
   CommitterState,
-  Situation,
+  DispatchInput,
   Waiting,
 } from '../../../src/storage/postgres/ledger/dispatch/dispatchInput.ts';
 import type { Lock } from '../../../src/storage/postgres/ledger/locks.ts';
@@ -60,7 +60,7 @@ function decide({ items, busy = [], locked = [], contended = [], crowd = items.l
     role,
     isIdle: !busy.some((each) => each === name),
   }));
-  const situation: Situation<Item, Committer> = {
+  const input: DispatchInput<Item, Committer> = {
     items,
     committers,
     locked: new Set(locked),
@@ -68,7 +68,7 @@ function decide({ items, busy = [], locked = [], contended = [], crowd = items.l
     crowd,
     nowMs: NOW_MS,
   };
-  const plan = dispatch(situation);
+  const plan = dispatch(input);
   return {
     batches: plan.batches.map(({ committer, form, items: batch, waits }) =>
       [committer.name, form, waits, ...ids(batch)].join(' '),

@@ -4,11 +4,8 @@ import * as fc from 'fast-check';
 import type { Leg } from '../../../src/core/spend.ts';
 import { dispatch } from '../../../src/storage/postgres/ledger/dispatch/dispatch.ts';
 import { MAX_BATCH, MAX_FENCES } from '../../../src/storage/postgres/ledger/dispatch/drafts.ts';
-import type {
-  CommitterState,
-  PlannedBatch,
-  Waiting,
-} from '../../../src/storage/postgres/ledger/dispatch/dispatchInput.ts';
+import type { CommitterState, Waiting } from '../../../src/storage/postgres/ledger/dispatch/dispatchInput.ts';
+import type { PlannedBatch } from '../../../src/storage/postgres/ledger/dispatch/plan.ts';
 import type { Lock } from '../../../src/storage/postgres/ledger/locks.ts';
 import { isAlike } from '../../../src/storage/postgres/ledger/plainBatch.ts';
 

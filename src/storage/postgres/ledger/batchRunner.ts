@@ -4,7 +4,7 @@ import type { Management } from '../management/management.ts';
 import type { BatchOutcome } from './batch.ts';
 import { BatchRefused, BatchUndone, type Committer } from './committers/committer.ts';
 import type { ContendedAccounts } from './contendedAccounts.ts';
-import type { PlannedBatch } from './dispatch/dispatchInput.ts';
+import type { PlannedBatch } from './dispatch/plan.ts';
 import { batchOf } from './generalBatch.ts';
 import type { LedgerClock } from '../connection/ledgerClock.ts';
 import { plainBatchOf } from './plainBatch.ts';

@@ -82,7 +82,7 @@ export class Management {
         if (error instanceof StorageUnavailable || error instanceof StorageOutcomeUnknown) throw error;
         const kind = kindOf(error);
         if (kind === 'refused') return { status: 'stale', nowMs: this.#clock.nowMs() };
-        if (kind === 'again' && tries < MAX_TRIES) await pauseBeforeRetry(tries, this.#options.random);
+        if (kind === 'rolled back' && tries < MAX_TRIES) await pauseBeforeRetry(tries, this.#options.random);
         else throw new StorageUnavailable(`A database query failed (${reasonOf(error)}); nothing was changed.`);
       }
     }

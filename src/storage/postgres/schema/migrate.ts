@@ -46,7 +46,7 @@ export async function migrate(client: Client, options: MigrateOptions): Promise<
       return await migrateOnce(client, options, lockTimeoutMs);
     } catch (error) {
       const kind = kindOf(error);
-      if (kind !== 'busy' && kind !== 'again') throw error;
+      if (kind !== 'busy' && kind !== 'rolled back') throw error;
       if (made >= tries) {
         throw new StorageUnavailable(
           `The schema of the database cannot be upgraded: another transaction, such as a dump, kept its tables locked during ${tries} tries of ${lockTimeoutMs} ms. Start again when it has ended.`,

@@ -150,7 +150,7 @@ export class Committer {
       }
       case 'refused':
         throw new BatchRefused(reasonOf(error));
-      case 'again':
+      case 'rolled back':
         throw new BatchUndone(reasonOf(error));
       case 'busy':
         // The batch waits for no row: someone holds the whole table.

@@ -1,12 +1,12 @@
 import type { Leg } from '../../../../core/spend.ts';
 import { isAnyIn, type Lock } from '../locks.ts';
 import { isAlike } from '../plainBatch.ts';
-import type { CommitterState, Situation, Waiting } from './dispatchInput.ts';
+import type { CommitterState, DispatchInput, Waiting } from './dispatchInput.ts';
 
 /** Items of the queue that one dispatch looks at: more than may wait by default, so that it sees all behind a locked account. */
 const MAX_LOOKED_AT = 50_000;
 
-export interface Survey<Item> {
+export interface Candidates<Item> {
   /** Items that nothing in flight and nothing before them keeps back. */
   readonly candidates: readonly Item[];
   /** Accounts of candidates that cannot all be in one plain batch. */
@@ -14,11 +14,11 @@ export interface Survey<Item> {
 }
 
 /** The first pass over the queue: who can go at all, and which accounts need a general batch. */
-export function surveyOf<Item extends Waiting>(
-  situation: Situation<Item, CommitterState>,
+export function findCandidates<Item extends Waiting>(
+  input: DispatchInput<Item, CommitterState>,
   maxCandidates: number,
-): Survey<Item> {
-  const { items, locked } = situation;
+): Candidates<Item> {
+  const { items, locked } = input;
   const candidates: Item[] = [];
   const keptBack = new Set<Lock>();
   const keepBack = (locks: readonly Lock[]): void => {
