@@ -8,7 +8,7 @@ import {
   endsTooLate,
   findWindow,
   learn,
-  type LocalLeg,
+  type LocalCharge,
   type LocalLimit,
   type LocalOwner,
   type LocalWindow,
@@ -88,30 +88,30 @@ export class LocalLimits {
     return window;
   }
 
-  allows({ window, limit, cost }: LocalLeg): boolean {
+  allows({ window, limit, cost }: LocalCharge): boolean {
     return fits(used(window), cost, limit);
   }
 
-  left({ window, limit }: LocalLeg): number {
+  left({ window, limit }: LocalCharge): number {
     return Math.max(0, limit - used(window));
   }
 
-  admit({ window, cost }: LocalLeg): void {
+  admit({ window, cost }: LocalCharge): void {
     if (cost === 0) return;
     window.admitted += cost;
     this.#unsaved.add(window);
   }
 
-  hold({ window, cost }: LocalLeg): void {
+  hold({ window, cost }: LocalCharge): void {
     window.held += cost;
   }
 
   /** Ends a hold. A window that has ended meanwhile has forgotten the hold. */
-  settle(leg: LocalLeg, isTaken: boolean): void {
-    if (leg.window.resetAtMs !== leg.resetAtMs) return;
+  settle(charge: LocalCharge, isTaken: boolean): void {
+    if (charge.window.resetAtMs !== charge.resetAtMs) return;
     // `pullBack` ends holds after a clock went ahead and came back.
-    leg.window.held = Math.max(0, leg.window.held - leg.cost);
-    if (isTaken) this.admit(leg);
+    charge.window.held = Math.max(0, charge.window.held - charge.cost);
+    if (isTaken) this.admit(charge);
   }
 
   /** Returns when there is a count to be saved. */

@@ -1,5 +1,5 @@
 import type { KeyEntry } from '../cache/keyEntry.ts';
-import type { LocalLeg } from '../local/localWindow.ts';
+import type { LocalCharge } from '../local/localWindow.ts';
 import type { AppliedLimit } from '../cache/appliedLimit.ts';
 import type { VerifyRequest } from './request.ts';
 
@@ -12,8 +12,8 @@ export interface Counting {
   readonly nowMs: number;
   /** All limits that apply, in the order in which they are reported. */
   readonly limits: readonly AppliedLimit[];
-  /** One leg for each local limit, in their order. */
-  readonly local: readonly LocalLeg[];
+  /** One charge for each local limit, in their order. */
+  readonly local: readonly LocalCharge[];
   /** The strict ones among the limits. */
   readonly strict: readonly AppliedLimit[];
 }

@@ -6,7 +6,7 @@ import type { AppliedLimit } from '../cache/appliedLimit.ts';
 import type { Counting } from './counting.ts';
 
 /**
- * The records that decided a verification, except those whose revision a leg of its spend names: every account carries the revision
+ * The records that decided a verification, except those whose revision a charge of its spend names: every account carries the revision
  * of its record. Most keys have counters of their own and need no fence.
  */
 export function fencesOf(counting: Counting): readonly Fence[] {
@@ -18,7 +18,7 @@ export function fencesOf(counting: Counting): readonly Fence[] {
   return fencesBeside(counting, { key, identity: ofIdentity || (identity !== null && identity.credits !== null) });
 }
 
-/** All records that decided a verification, for a spend without legs. */
+/** All records that decided a verification, for a spend without charges. */
 export function everyFenceOf(counting: Counting): readonly Fence[] {
   return fencesBeside(counting, { key: false, identity: false });
 }

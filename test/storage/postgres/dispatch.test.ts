@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 
-import type { Leg } from '../../../src/core/spend.ts';
+import type { Charge } from '../../../src/core/spend.ts';
 import { dispatch } from '../../../src/storage/postgres/ledger/dispatch/dispatch.ts';
 import type {
   CommitterState,
@@ -19,7 +19,7 @@ interface Committer extends CommitterState {
   readonly name: string;
 }
 
-const leg = (account: number, amount = 1): Leg => ({
+const charge = (account: number, amount = 1): Charge => ({
   account,
   amount,
   revision: 1,
@@ -30,13 +30,13 @@ const item = (id: string, fields: Partial<Item>): Item => ({
   id,
   kind: 'spend',
   locks: [],
-  plainLeg: null,
+  plainCharge: null,
   fences: 0,
   queuedAtMs: NOW_MS,
   ...fields,
 });
 const plain = (id: string, account: number, amount = 1, fields: Partial<Item> = {}): Item =>
-  item(id, { locks: [account], plainLeg: leg(account, amount), ...fields });
+  item(id, { locks: [account], plainCharge: charge(account, amount), ...fields });
 const general = (id: string, locks: Lock[], fields: Partial<Item> = {}): Item => item(id, { locks, ...fields });
 const change = (id: string, locks: Lock[]): Item => item(id, { kind: 'change', locks });
 const many = (count: number, first = 1): Item[] =>

@@ -1,5 +1,5 @@
 import { type AccountChange, type AccountState, changed } from '../../../core/account.ts';
-import type { IdempotencyKey, LegResult, SpendOutcome } from '../../../core/spend.ts';
+import type { IdempotencyKey, ChargeResult, SpendOutcome } from '../../../core/spend.ts';
 import {
   type Change,
   type ChangeOutcome,
@@ -93,9 +93,9 @@ export class Management {
     if (stored === null) return null;
     if (stored.request_digest !== key.requestDigest) return { status: 'conflict' };
     const [nowMs = 0, ...numbers] = toNumbers(stored.outcome);
-    const legs: LegResult[] = [];
-    for (let i = 0; i < numbers.length; i += 2) legs.push({ left: numbers[i] ?? 0, resetAtMs: numbers[i + 1] ?? 0 });
-    return { status: 'taken', legs, nowMs, replayed: true };
+    const charges: ChargeResult[] = [];
+    for (let i = 0; i < numbers.length; i += 2) charges.push({ left: numbers[i] ?? 0, resetAtMs: numbers[i + 1] ?? 0 });
+    return { status: 'taken', charges, nowMs, replayed: true };
   }
 
   /** Reads with a lock, which is a write: it waits for the standby that the spend itself may have missed. */

@@ -63,7 +63,7 @@ function either(sql: (refills: WithRefills) => string): string {
 }
 
 /**
- * A batch of plain spends: each has one leg and no idempotency key, and no two have the same account. No spend can see what
+ * A batch of plain spends: each has one charge and no idempotency key, and no two have the same account. No spend can see what
  * another one did, so one statement takes all that suffices, at half the cost of ledger_spend_v1. A spend is a change of the
  * value: more in a window, less of credits, up to the most that it may be. The ids ascend: a batch that waits for a row holds no row after it.
  *

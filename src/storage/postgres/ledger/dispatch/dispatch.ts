@@ -74,7 +74,7 @@ function mayTakeAny(input: DispatchInput<Waiting, CommitterState>, ready: readon
   if (items.length === 0) return false;
   return ready.some(({ role }) => {
     if (role === 'contended') return items.some(({ kind, locks }) => kind === 'change' || isAnyIn(locks, contended));
-    return role === 'plain' || hasWaited(input) || items.some(({ plainLeg }) => plainLeg === null);
+    return role === 'plain' || hasWaited(input) || items.some(({ plainCharge }) => plainCharge === null);
   });
 }
 

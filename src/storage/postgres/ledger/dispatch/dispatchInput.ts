@@ -1,4 +1,4 @@
-import type { Leg } from '../../../../core/spend.ts';
+import type { Charge } from '../../../../core/spend.ts';
 import type { Lock } from '../locks.ts';
 
 /** A plain batch is decided by one statement. A general batch is decided spend by spend. */
@@ -8,8 +8,8 @@ export type Form = 'plain' | 'general';
 export interface Waiting {
   readonly kind: 'spend' | 'change';
   readonly locks: readonly Lock[];
-  /** The only leg of a plain spend; null for all others. */
-  readonly plainLeg: Leg | null;
+  /** The only charge of a plain spend; null for all others. */
+  readonly plainCharge: Charge | null;
   readonly fences: number;
   readonly queuedAtMs: number;
 }

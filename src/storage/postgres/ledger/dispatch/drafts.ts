@@ -131,8 +131,8 @@ function isFull({ items, fences }: Draft<unknown, unknown>): boolean {
   return items.length >= MAX_BATCH || fences >= MAX_FENCES;
 }
 
-export function formOf({ plainLeg }: Waiting, mixed: ReadonlySet<Lock>): Form {
-  return plainLeg !== null && !mixed.has(plainLeg.account) ? 'plain' : 'general';
+export function formOf({ plainCharge }: Waiting, mixed: ReadonlySet<Lock>): Form {
+  return plainCharge !== null && !mixed.has(plainCharge.account) ? 'plain' : 'general';
 }
 
 export function routeOf({ locks }: Waiting, form: Form, { contended }: DispatchInput<Waiting, CommitterState>): Route {

@@ -1,4 +1,4 @@
-import type { Leg } from '../../../../core/spend.ts';
+import type { Charge } from '../../../../core/spend.ts';
 import { isAnyIn, type Lock } from '../locks.ts';
 import { isAlike } from '../plainBatch.ts';
 import type { CommitterState, DispatchInput, Waiting } from './dispatchInput.ts';
@@ -26,22 +26,22 @@ export function findCandidates<Item extends Waiting>(
   };
   const names = new Set<Lock>();
   const mixed = new Set<Lock>();
-  const firstLegs = new Map<Lock, Leg>();
+  const firstCharges = new Map<Lock, Charge>();
   const end = Math.min(items.length, MAX_LOOKED_AT);
   for (let i = 0; i < end && candidates.length < maxCandidates; i++) {
     const item = items[i] as Item;
-    const { locks, plainLeg } = item;
+    const { locks, plainCharge } = item;
     if (isAnyIn(locks, locked) || isAnyIn(locks, keptBack) || isAnyIn(locks, names)) {
       keepBack(locks);
       continue;
     }
     candidates.push(item);
     if (item.kind === 'change') keepBack(locks);
-    else if (plainLeg === null) for (const lock of locks) (typeof lock === 'number' ? mixed : names).add(lock);
+    else if (plainCharge === null) for (const lock of locks) (typeof lock === 'number' ? mixed : names).add(lock);
     else {
-      const first = firstLegs.get(plainLeg.account);
-      if (first === undefined) firstLegs.set(plainLeg.account, plainLeg);
-      else if (!isAlike(first, plainLeg)) mixed.add(plainLeg.account);
+      const first = firstCharges.get(plainCharge.account);
+      if (first === undefined) firstCharges.set(plainCharge.account, plainCharge);
+      else if (!isAlike(first, plainCharge)) mixed.add(plainCharge.account);
     }
   }
   return { candidates, mixed };
