@@ -27,7 +27,7 @@ import type { System } from './system.ts';
 import { TagLists } from './analytics/tagLists.ts';
 import { OpenCounts } from './analytics/openCounts.ts';
 import { type Retention, SLICE, CountWriting } from './analytics/writeCounts.ts';
-import { VerificationQuota } from './verify/quota.ts';
+import { VerificationQuota } from './verify/verificationQuota.ts';
 import { Verifier } from './verify/verifier.ts';
 
 export interface EngineOptions {

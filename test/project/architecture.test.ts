@@ -264,7 +264,7 @@ describe('architecture', () => {
   test('what listens and connects is known: no server of ours stands behind another one', () => {
     expect(filesOf(uses(/\bBun\.(serve|listen)\b(?!er)/, () => true))).toEqual([
       'http/front/front.ts',
-      'serve/control.ts',
+      'serve/controlSocket.ts',
       'serve/listen.ts',
       'serve/serve.ts',
     ]);

@@ -8,7 +8,7 @@ import type { RbacReference } from '../../engine/admin/rbac/rbacNames.ts';
 import type { LimitInput, RefillInput } from '../../engine/admin/change/counterPatch.ts';
 import { MAX_ISSUES } from '../request/explain.ts';
 import type { IpAllowlist, NamedRatelimits, Ratelimit, Refill } from './schemas.ts';
-import { formatFault } from '../request/texts.ts';
+import { formatFault } from '../request/textRules.ts';
 
 /** The fields that createKey and updateKey share, from the wire to the engine. */
 export interface KeyFields {

@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 
 import type { Charge } from '../../../src/core/spend.ts';
 import { dispatch } from '../../../src/storage/postgres/ledger/dispatch/dispatch.ts';
-import { MAX_BATCH, MAX_FENCES } from '../../../src/storage/postgres/ledger/dispatch/drafts.ts';
+import { MAX_BATCH, MAX_FENCES } from '../../../src/storage/postgres/ledger/dispatch/batchDrafts.ts';
 import type { CommitterState, Waiting } from '../../../src/storage/postgres/ledger/dispatch/dispatchInput.ts';
 import type { PlannedBatch } from '../../../src/storage/postgres/ledger/dispatch/plan.ts';
 import type { Lock } from '../../../src/storage/postgres/ledger/locks.ts';

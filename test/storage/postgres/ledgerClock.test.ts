@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 
-import { ageMs, instantOf } from '../../../src/core/age.ts';
+import { ageMs, instantOf } from '../../../src/core/clocks.ts';
 import { LedgerClock } from '../../../src/storage/postgres/connection/ledgerClock.ts';
 import { VirtualClock } from '../../support/clock.ts';
 

@@ -1,6 +1,6 @@
 import type { Client, QueryResult } from 'pg';
 
-import { ageMs, type Instant, instantOf, NEVER } from '../../../core/age.ts';
+import { ageMs, type Instant, instantOf, NEVER } from '../../../core/clocks.ts';
 import type { Freshness, RecordChange } from '../../port/freshness.ts';
 import { StorageUnavailable } from '../../port/storage.ts';
 import type { LedgerClock } from '../connection/ledgerClock.ts';

@@ -3,7 +3,7 @@ import { MAX_COUNT, MAX_LIVE_IDEMPOTENCY_KEYS } from '../../../core/bounds.ts';
 import type { ChargeResult, Spend } from '../../../core/spend.ts';
 import type { Batch, BatchOutcome } from './batch.ts';
 import { fenceColumnsOf, readBroken } from './fences.ts';
-import { CHARGE_RULE, STATUS } from '../schema/spendFunction.ts';
+import { CHARGE_RULE, STATUS } from '../schema/generalSpendFunction.ts';
 
 const STATEMENT = {
   name: 'spend',

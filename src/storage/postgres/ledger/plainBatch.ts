@@ -4,8 +4,8 @@ import type { Charge, ChargeResult, Spend } from '../../../core/spend.ts';
 import type { Batch, BatchHead, BatchOutcome } from './batch.ts';
 import { int8List } from '../connection/binaryLists.ts';
 import { type FenceColumns, fenceColumnsOf, readBroken } from './fences.ts';
-import { STATUS } from '../schema/spendFunction.ts';
-import { NEEDS_GENERAL } from '../schema/takeFunction.ts';
+import { STATUS } from '../schema/generalSpendFunction.ts';
+import { NEEDS_GENERAL } from '../schema/plainSpendFunction.ts';
 
 const STATEMENT = {
   name: 'take',

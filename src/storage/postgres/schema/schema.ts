@@ -4,8 +4,8 @@ import { LEDGER_TABLES } from './ledgerTables.ts';
 import type { Migration } from './migrate.ts';
 import { NODE_TABLES } from './nodeTables.ts';
 import { RECORD_TABLES } from './recordTables.ts';
-import { SPEND_FUNCTION } from './spendFunction.ts';
-import { TAKE_FUNCTION } from './takeFunction.ts';
+import { SPEND_FUNCTION } from './generalSpendFunction.ts';
+import { TAKE_FUNCTION } from './plainSpendFunction.ts';
 
 const SCHEMA_V1 = [
   RECORD_TABLES,

@@ -1,5 +1,5 @@
 import { isAnyIn } from '../locks.ts';
-import { Drafts, formOf, isPairIdle, MAX_BATCH, routeOf, SECOND_SHARE, type Route } from './drafts.ts';
+import { Drafts, formOf, isPairIdle, MAX_BATCH, routeOf, SECOND_SHARE, type Route } from './batchDrafts.ts';
 import type { CommitterState, DispatchInput, Waiting } from './dispatchInput.ts';
 import type { Plan, PlannedBatch } from './plan.ts';
 import { type Candidates, findCandidates } from './findCandidates.ts';

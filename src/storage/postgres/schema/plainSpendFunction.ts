@@ -1,5 +1,5 @@
 import { FENCE_ARGUMENTS, READ_FENCES } from './readFences.ts';
-import { STATUS } from './spendFunction.ts';
+import { STATUS } from './generalSpendFunction.ts';
 
 /** Beside the statuses of ledger_spend_v1: the spend needs that function, because a refill is due or the account has just changed. */
 export const NEEDS_GENERAL = 7;
