@@ -1,5 +1,4 @@
 import { MAX_ADHOC_LIMITS_PER_OWNER } from '../../core/bounds.ts';
-import { AppError } from '../../core/errors.ts';
 import { fits } from '../../core/window.ts';
 import type { LocalCount, LocalCounts, LoadedCount } from '../../storage/port/storage.ts';
 import {
@@ -18,6 +17,7 @@ import {
   runningWindows,
   toCount,
   tooManyAdHocLimits,
+  tooManyLocalCounters,
   used,
 } from './localWindow.ts';
 import { OwnerGroups } from './ownerGroups.ts';
@@ -179,11 +179,7 @@ export class LocalLimits {
 
   async #load(owner: string, nowMs: number): Promise<void> {
     if (this.#isFull() || !this.#groups.takesOneMore(owner)) this.forgetEnded(nowMs, FORGET_STEP);
-    if (this.#isFull())
-      throw new AppError(
-        'UNAVAILABLE',
-        'This node has reached its limit of local counters (KEYSTILE_MAX_LOCAL_COUNTERS). Try again later.',
-      );
+    if (this.#isFull()) throw tooManyLocalCounters();
     this.#groups.add(owner);
     try {
       const saved = await this.#read(owner);

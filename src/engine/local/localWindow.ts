@@ -186,6 +186,13 @@ export function dropEndedAdHoc({ windows }: LocalOwner, nowMs: number): void {
   }
 }
 
+export function tooManyLocalCounters(): AppError {
+  return new AppError(
+    'UNAVAILABLE',
+    'This node has reached its limit of local counters (KEYSTILE_MAX_LOCAL_COUNTERS). Try again later.',
+  );
+}
+
 export function tooManyAdHocLimits(): AppError {
   return new AppError(
     'BAD_REQUEST',

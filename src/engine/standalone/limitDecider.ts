@@ -4,7 +4,7 @@ import type { Charge, SpendOutcome } from '../../core/spend.ts';
 import { windowEnd } from '../../core/window.ts';
 import type { Ledger } from '../../storage/port/storage.ts';
 import type { LocalLimits } from '../local/localLimits.ts';
-import type { LocalCharge } from '../local/localWindow.ts';
+import { type LocalCharge, tooManyLocalCounters } from '../local/localWindow.ts';
 import type { StrictWindows } from './strictWindows.ts';
 
 /** The name of an identifier's local windows. */
@@ -110,10 +110,7 @@ export class LimitDecider {
       }
       await Promise.all(missing.map((owner) => localLimits.load(owner, ledger.nowMs())));
     }
-    throw new AppError(
-      'UNAVAILABLE',
-      'This node has reached its limit of local counters (KEYSTILE_MAX_LOCAL_COUNTERS). Try again later.',
-    );
+    throw tooManyLocalCounters();
   }
 
   #toDecision(asked: StandaloneLimit, account: number | null): Decision {

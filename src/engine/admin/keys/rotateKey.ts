@@ -1,12 +1,10 @@
-import { MAX_LIVE_SECRETS } from '../../../core/bounds.ts';
-import { AppError } from '../../../core/errors.ts';
 import type { KeyRecord } from '../../../core/records.ts';
 import { makeSecret, PREFIX_PATTERN, shownStart } from '../../../core/secret.ts';
-import type { FormerSecret } from '../../../storage/port/records.ts';
 import { auditEvent } from '../audit/auditEvent.ts';
 import type { Actor } from '../change/actor.ts';
 import type { AdminContext } from '../change/adminContext.ts';
 import { touchAccounts } from '../change/counters.ts';
+import { refuseTooManySecrets } from '../change/formerSecrets.ts';
 import { emptyDraft } from './createKey.ts';
 import { KeyReader } from './keyReader.ts';
 
@@ -31,7 +29,7 @@ export class RotateKey {
       const { key: before } = await this.#reader.load(actor, 'api.update_key', keyId);
       const nowMs = storage.ledger.nowMs();
       const former = await storage.records.listFormerSecrets([keyId]);
-      if (overlapMs > 0) refuseTooManySecrets(former, keyId, nowMs);
+      if (overlapMs > 0) refuseTooManySecrets(former, `key ${keyId}`, nowMs);
       const api = await storage.records.findApi(before.apiId);
       const prefix = prefixOf(before.start) ?? api?.defaultPrefix ?? null;
       const byteLength = before.byteLength ?? api?.defaultByteLength ?? SECRET_BYTES;
@@ -66,13 +64,4 @@ export class RotateKey {
 function prefixOf(start: string): string | null {
   const prefix = start.slice(0, Math.max(0, start.lastIndexOf('_')));
   return new RegExp(PREFIX_PATTERN).test(prefix) ? prefix : null;
-}
-
-/** Refuses one more former secret when the key has as many valid ones as allowed. */
-function refuseTooManySecrets(former: readonly FormerSecret[], keyId: string, nowMs: number): void {
-  if (former.filter(({ untilMs }) => untilMs > nowMs).length < MAX_LIVE_SECRETS) return;
-  throw new AppError(
-    'PRECONDITION_FAILED',
-    `The key ${keyId} has ${MAX_LIVE_SECRETS} former secrets that are still valid; wait until one expires, or use overlapMs 0.`,
-  );
 }

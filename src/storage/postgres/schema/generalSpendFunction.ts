@@ -22,7 +22,7 @@ export const STATUS = { taken: 0, refused: 1, stale: 2, conflict: 3, crowded: 4,
  * The order matters: first the locks, in the order of the ids, then the clock, then what is known of idempotency keys, in a
  * statement of its own (in the one that locks it would see what was there before the locks were waited for).
  */
-export const SPEND_FUNCTION = `
+export const GENERAL_SPEND_FUNCTION = `
 CREATE FUNCTION ledger_spend_v1(
   committer bigint, batch bigint, waits boolean, at_ms bigint, ids bigint[], spend_charges int[],
   places int[], amounts bigint[], charge_revisions bigint[], rules int[],

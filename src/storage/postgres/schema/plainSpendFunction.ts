@@ -70,7 +70,7 @@ function either(sql: (refills: WithRefills) => string): string {
  * The clock is read after the locks. What does not suffice is neither locked nor written. The answer: now, how many were taken,
  * their positions, values and marks; then position, status, value and mark of each other spend.
  */
-export const TAKE_FUNCTION = `
+export const PLAIN_SPEND_FUNCTION = `
 CREATE FUNCTION ledger_take_v1(
   committer bigint, batch bigint, waits boolean, at_ms bigint, ids bigint[], changes bigint[], revisions bigint[], mosts bigint[],
   durations bigint[], epochs bigint[], starts bigint[], nexts bigint[], ${FENCE_ARGUMENTS}

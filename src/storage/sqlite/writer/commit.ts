@@ -1,3 +1,4 @@
+import type { IdempotencyKey } from '../../../core/spend.ts';
 import type { AuditEvent } from '../../port/events.ts';
 import type { RecordWrite } from '../../port/records.ts';
 import type { WindowName } from '../../port/storage.ts';
@@ -7,10 +8,7 @@ export type WindowWrite =
   | { readonly kind: 'insertWindow'; readonly window: WindowName; readonly account: number }
   | { readonly kind: 'removeWindow'; readonly account: number };
 
-export interface AnswerRow {
-  readonly scope: string;
-  readonly id: string;
-  readonly requestDigest: string;
+export interface AnswerRow extends IdempotencyKey {
   readonly outcome: string;
 }
 
