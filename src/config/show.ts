@@ -1,4 +1,4 @@
-import { type Config, flagName, type Setting, VARIABLES } from './variables.ts';
+import { type Config, type Setting, VARIABLES } from './variables.ts';
 
 const SETTINGS = Object.keys(VARIABLES) as Setting[];
 
@@ -16,14 +16,4 @@ export function showConfig(config: Config): Record<string, string> {
 /** Hides user and password of a URL. */
 function withoutPassword(text: string): string {
   return text.replace(/^(\w+:\/\/)[^/@]+@/, '$1***@');
-}
-
-/** The table in docs/configuration.md. */
-export function configurationTable(): string {
-  const rows = SETTINGS.map((setting) => {
-    const { name, fallback, kind, meaning } = VARIABLES[setting];
-    const file = 'isSecret' in VARIABLES[setting] ? ` or \`${name}_FILE\`` : '';
-    return `| \`${name}\`${file} | \`${flagName(setting)}\` | ${kind.label} | ${fallback === null ? 'none' : `\`${fallback}\``} | ${meaning} |`;
-  });
-  return ['| Variable | Flag | Value | Default | Meaning |', '|---|---|---|---|---|', ...rows].join('\n');
 }

@@ -58,17 +58,17 @@ export function rolled(state: AccountState, durationMs: number, nowMs: number): 
   return { ...state, value: 0, mark: windowEnd(nowMs, durationMs) };
 }
 
-export type LegRule =
+export type ChargeRule =
   | { readonly kind: 'credits'; readonly refill: RefillPlan | null }
   | { readonly kind: 'window'; readonly limit: number; readonly durationMs: number };
 
 /** The account at `nowMs`, before anything is taken: refilled, or in the running window. */
-export function current(state: AccountState, rule: LegRule, nowMs: number): AccountState {
+export function current(state: AccountState, rule: ChargeRule, nowMs: number): AccountState {
   return rule.kind === 'credits' ? refilled(state, rule.refill) : rolled(state, rule.durationMs, nowMs);
 }
 
 /** The account after `amount` was taken, or null when there is too little. The guard is positive: NaN takes nothing. */
-export function taken(state: AccountState, rule: LegRule, amount: number): AccountState | null {
+export function taken(state: AccountState, rule: ChargeRule, amount: number): AccountState | null {
   if (rule.kind === 'credits') {
     if (!(state.value >= amount)) return null;
     return amount === 0 ? state : { ...state, value: state.value - amount };
@@ -78,7 +78,7 @@ export function taken(state: AccountState, rule: LegRule, amount: number): Accou
 }
 
 /** How much of the account can still be used. */
-export function left(state: AccountState, rule: LegRule): number {
+export function left(state: AccountState, rule: ChargeRule): number {
   return rule.kind === 'credits' ? state.value : Math.max(0, rule.limit - state.value);
 }
 

@@ -1,11 +1,11 @@
-import { type AccountState, current, isPlanStale, left, type LegRule, taken } from './account.ts';
+import { type AccountState, current, isPlanStale, left, type ChargeRule, taken } from './account.ts';
 import type { Fence } from './fence.ts';
 
 /** One part of a spend: an amount of one account, under a rule, decided under a revision of the account's record. */
-export interface Leg {
+export interface Charge {
   readonly account: number;
   readonly amount: number;
-  readonly rule: LegRule;
+  readonly rule: ChargeRule;
   readonly revision: number;
 }
 
@@ -17,15 +17,15 @@ export interface IdempotencyKey {
   readonly requestDigest: string;
 }
 
-/** Legs that are checked in this order. All of them are taken, or none. */
+/** Charges that are checked in this order. All of them are taken, or none. */
 export interface Spend {
-  readonly legs: readonly Leg[];
-  /** The records that decided this spend, except those whose revision a leg names. */
+  readonly charges: readonly Charge[];
+  /** The records that decided this spend, except those whose revision a charge names. */
   readonly fences: readonly Fence[];
   readonly idempotency: IdempotencyKey | null;
 }
 
-export interface LegResult {
+export interface ChargeResult {
   /** How much can still be used after this spend. */
   readonly left: number;
   /** End of the window, or the instant of the next refill (0 = none). */
@@ -35,11 +35,16 @@ export interface LegResult {
 export type SpendOutcome =
   | {
       readonly status: 'taken';
-      readonly legs: readonly LegResult[];
+      readonly charges: readonly ChargeResult[];
       readonly nowMs: number;
       readonly replayed: boolean;
     }
-  | { readonly status: 'refused'; readonly by: number; readonly legs: readonly LegResult[]; readonly nowMs: number }
+  | {
+      readonly status: 'refused';
+      readonly by: number;
+      readonly charges: readonly ChargeResult[];
+      readonly nowMs: number;
+    }
   /** Decided under an older record or another refill epoch. The caller reloads and asks again. `fence`: the first that is broken. */
   | { readonly status: 'stale'; readonly nowMs: number; readonly fence: Fence | null }
   /** The idempotency key was used with another request. */
@@ -52,7 +57,7 @@ export type SpendOutcome =
 /** The answer that a charged spend leaves under its idempotency key. */
 export interface RememberedAnswer {
   readonly requestDigest: string;
-  readonly legs: readonly LegResult[];
+  readonly charges: readonly ChargeResult[];
   readonly nowMs: number;
 }
 
@@ -73,24 +78,24 @@ export interface LedgerView {
  */
 export function decideSpend(view: LedgerView, spend: Spend, nowMs: number, maxLiveKeys: number): SpendOutcome {
   for (const fence of spend.fences) if (!view.holds(fence)) return { status: 'stale', nowMs, fence };
-  const open: OpenLeg[] = [];
-  for (const leg of spend.legs) {
-    const stored = view.account(leg.account);
-    if (stored === undefined || isStale(leg, stored, nowMs)) return { status: 'stale', nowMs, fence: null };
-    open.push({ leg, stored, now: current(stored, leg.rule, nowMs) });
+  const open: OpenCharge[] = [];
+  for (const charge of spend.charges) {
+    const stored = view.account(charge.account);
+    if (stored === undefined || isStale(charge, stored, nowMs)) return { status: 'stale', nowMs, fence: null };
+    open.push({ charge, stored, now: current(stored, charge.rule, nowMs) });
   }
   const answered = spend.idempotency === null ? null : findAnswer(view, spend.idempotency, maxLiveKeys);
-  return answered ?? takeLegs(view, spend, open, nowMs);
+  return answered ?? takeCharges(view, spend, open, nowMs);
 }
 
-/** A leg with its account: as it is stored, and as it is now (refilled, or in the running window). */
-interface OpenLeg {
-  readonly leg: Leg;
+/** A charge with its account: as it is stored, and as it is now (refilled, or in the running window). */
+interface OpenCharge {
+  readonly charge: Charge;
   readonly stored: AccountState;
   readonly now: AccountState;
 }
 
-function isStale({ rule, revision }: Leg, stored: AccountState, nowMs: number): boolean {
+function isStale({ rule, revision }: Charge, stored: AccountState, nowMs: number): boolean {
   if (stored.kind !== rule.kind || stored.revision !== revision) return true;
   return rule.kind === 'credits' && isPlanStale(rule.refill, nowMs);
 }
@@ -100,7 +105,7 @@ export function answerUnder(view: LedgerView, key: IdempotencyKey): SpendOutcome
   const stored = view.rememberedAnswer(key);
   if (stored === undefined) return null;
   if (stored.requestDigest !== key.requestDigest) return { status: 'conflict' };
-  return { status: 'taken', legs: stored.legs, nowMs: stored.nowMs, replayed: true };
+  return { status: 'taken', charges: stored.charges, nowMs: stored.nowMs, replayed: true };
 }
 
 function findAnswer(view: LedgerView, key: IdempotencyKey, maxLiveKeys: number): SpendOutcome | null {
@@ -109,37 +114,37 @@ function findAnswer(view: LedgerView, key: IdempotencyKey, maxLiveKeys: number):
   return view.liveIdempotencyKeys(key.scope) >= maxLiveKeys ? { status: 'crowded' } : null;
 }
 
-function takeLegs(view: LedgerView, spend: Spend, open: readonly OpenLeg[], nowMs: number): SpendOutcome {
+function takeCharges(view: LedgerView, spend: Spend, open: readonly OpenCharge[], nowMs: number): SpendOutcome {
   const after: AccountState[] = [];
   for (let i = 0; i < open.length; i++) {
-    const { leg, now } = open[i] as OpenLeg;
-    // An account can be in two legs of one spend. The second leg sees what the first left.
-    const state = taken(i === 0 ? now : (after[lastOf(open, leg.account, i)] ?? now), leg.rule, leg.amount);
+    const { charge, now } = open[i] as OpenCharge;
+    // An account can be in two charges of one spend. The second charge sees what the first left.
+    const state = taken(i === 0 ? now : (after[lastOf(open, charge.account, i)] ?? now), charge.rule, charge.amount);
     if (state === null) {
-      return { status: 'refused', by: i, legs: open.map((each) => legResult(each.now, each.leg)), nowMs };
+      return { status: 'refused', by: i, charges: open.map((each) => chargeResult(each.now, each.charge)), nowMs };
     }
     after.push(state);
   }
-  const legs: LegResult[] = [];
+  const charges: ChargeResult[] = [];
   for (let i = 0; i < open.length; i++) {
-    const { leg, stored } = open[i] as OpenLeg;
+    const { charge, stored } = open[i] as OpenCharge;
     const state = after[i] as AccountState;
     // An amount of 0 writes nothing: the next spend computes the same refill or window again.
-    if (leg.amount > 0 && state !== stored) view.put(leg.account, state);
-    legs.push(legResult(state, leg));
+    if (charge.amount > 0 && state !== stored) view.put(charge.account, state);
+    charges.push(chargeResult(state, charge));
   }
-  if (spend.idempotency !== null && spend.legs.some((leg) => leg.amount > 0)) {
-    view.remember(spend.idempotency, { requestDigest: spend.idempotency.requestDigest, legs, nowMs });
+  if (spend.idempotency !== null && spend.charges.some((charge) => charge.amount > 0)) {
+    view.remember(spend.idempotency, { requestDigest: spend.idempotency.requestDigest, charges, nowMs });
   }
-  return { status: 'taken', legs, nowMs, replayed: false };
+  return { status: 'taken', charges, nowMs, replayed: false };
 }
 
-/** The index of the last leg before `end` that takes from the account; -1 = none. */
-function lastOf(open: readonly OpenLeg[], account: number, end: number): number {
-  return open.findLastIndex(({ leg }, i) => i < end && leg.account === account);
+/** The index of the last charge before `end` that takes from the account; -1 = none. */
+function lastOf(open: readonly OpenCharge[], account: number, end: number): number {
+  return open.findLastIndex(({ charge }, i) => i < end && charge.account === account);
 }
 
-function legResult(state: AccountState, leg: Leg): LegResult {
-  const resetAtMs = leg.rule.kind === 'window' ? state.mark : (leg.rule.refill?.nextMs ?? 0);
-  return { left: left(state, leg.rule), resetAtMs };
+function chargeResult(state: AccountState, charge: Charge): ChargeResult {
+  const resetAtMs = charge.rule.kind === 'window' ? state.mark : (charge.rule.refill?.nextMs ?? 0);
+  return { left: left(state, charge.rule), resetAtMs };
 }

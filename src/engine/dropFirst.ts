@@ -1,4 +1,4 @@
-/** Makes room for another one: what was added first goes. */
+/** Drops what was added first, so that one more fits. */
 export function dropFirst(collection: Map<string, unknown> | Set<string>): void {
   const first = collection.keys().next();
   if (first.done !== true) collection.delete(first.value);

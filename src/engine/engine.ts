@@ -10,8 +10,9 @@ import { ApplyChange } from './admin/change/applyChange.ts';
 import { IdentityAdmin } from './admin/identities/identityAdmin.ts';
 import { ImportQueue } from './admin/imports/importQueue.ts';
 import { ImportAdmin } from './admin/imports/importAdmin.ts';
-import { KeyGrants } from './admin/rbac/keyGrants.ts';
-import { DeleteAndRotate } from './admin/keys/deleteAndRotate.ts';
+import { KeyGrants } from './admin/keys/keyGrants.ts';
+import { DeleteKey } from './admin/keys/deleteKey.ts';
+import { RotateKey } from './admin/keys/rotateKey.ts';
 import { KeyAdmin } from './admin/keys/keyAdmin.ts';
 import type { AdminContext } from './admin/change/adminContext.ts';
 import { PermissionAdmin } from './admin/rbac/permissionAdmin.ts';
@@ -26,7 +27,7 @@ import type { System } from './system.ts';
 import { TagLists } from './analytics/tagLists.ts';
 import { OpenCounts } from './analytics/openCounts.ts';
 import { type Retention, SLICE, CountWriting } from './analytics/writeCounts.ts';
-import { VerificationQuota } from './verify/quota.ts';
+import { VerificationQuota } from './verify/verificationQuota.ts';
 import { Verifier } from './verify/verifier.ts';
 
 export interface EngineOptions {
@@ -57,7 +58,8 @@ export class Engine {
   readonly rootKeyAccess: RootKeyAccess;
   readonly apis: ApiAdmin;
   readonly keys: KeyAdmin;
-  readonly deleteAndRotate: DeleteAndRotate;
+  readonly deleteKey: DeleteKey;
+  readonly rotateKey: RotateKey;
   readonly deleteAllKeys: DeleteAllKeys;
   readonly keyGrants: KeyGrants;
   readonly permissions: PermissionAdmin;
@@ -107,7 +109,8 @@ export class Engine {
       quotas: new Quotas(storage.records, quotas, () => storage.ledger.nowMs()),
     };
     this.keys = new KeyAdmin(context);
-    this.deleteAndRotate = new DeleteAndRotate(context);
+    this.deleteKey = new DeleteKey(context);
+    this.rotateKey = new RotateKey(context);
     this.keyGrants = new KeyGrants(context);
     this.permissions = new PermissionAdmin(context);
     this.deleteAllKeys = new DeleteAllKeys(context);

@@ -1,4 +1,4 @@
-import type { Clocks } from '../core/age.ts';
+import type { Clocks } from '../core/clocks.ts';
 import type { Task, TaskLog } from '../storage/port/tasks.ts';
 import { analyticsTasks } from './analytics/analyticsTasks.ts';
 import type { Engine } from './engine.ts';

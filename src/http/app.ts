@@ -6,7 +6,7 @@ import { nearestName } from '../core/nearest.ts';
 import type { Actor } from '../engine/admin/change/actor.ts';
 import { type AnswerContext, jsonAnswer, preparedJson } from './answer/answer.ts';
 import { checkContentType, readBodyStrictly } from './request/body.ts';
-import { pathOf } from './request/bodyBounds.ts';
+import { pathOf } from './routes/bodyBounds.ts';
 import { explain } from './request/explain.ts';
 import { answerFailure, MethodNotAllowed } from './answer/answerFailure.ts';
 import { failedRequest } from './answer/reportFailure.ts';

@@ -10,7 +10,7 @@ import { PostgresTasks } from '../storage/postgres/tasks.ts';
 import { DataFolder, type Owner } from '../storage/sqlite/file/dataFolder.ts';
 import { sqliteTasks } from '../storage/sqlite/tasks.ts';
 import { Digester, monotonicMs, realSystem, wallClockMs } from '../system.ts';
-import { controlPath, listenControl } from './control.ts';
+import { controlPath, listenControl } from './controlSocket.ts';
 
 /** The service with its database open: a data folder that this process owns, or a PostgreSQL that it shares with other nodes. */
 export interface OpenStorage {

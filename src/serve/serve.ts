@@ -13,7 +13,7 @@ import { monotonicMs, wallClockMs } from '../system.ts';
 import { Background } from './background.ts';
 import { banner } from './banner.ts';
 import { CannotStart } from './cannotStart.ts';
-import { controlPath } from './control.ts';
+import { controlPath } from './controlSocket.ts';
 import { EXIT } from './exitCodes.ts';
 import { makeFirstRootKey, requireDestination } from './firstRootKey.ts';
 import { type OpenStorage, openStorage } from './openStorage.ts';

@@ -83,7 +83,7 @@ describe('an account whose row someone else holds', () => {
     expect(await lab.values(accounts)).toEqual([START - 6, ...others.map(() => START - 2)]);
   });
 
-  test.concurrent('for longer than is waited: UNAVAILABLE, nothing spent, also not of the other legs', async () => {
+  test.concurrent('for longer than is waited: UNAVAILABLE, nothing spent, also not of the other charges', async () => {
     const { lab, storage, accounts } = await start(3);
     await using _ = lab;
     const [held = 0, besides = 0, other = 0] = accounts;
@@ -91,17 +91,17 @@ describe('an account whose row someone else holds', () => {
     const done = new Finishing();
     void done.add('held', Promise.resolve(storage.ledger.spend(spendOf(credits(held, 1)))));
     void done.add(
-      'with another leg',
+      'with another charge',
       Promise.resolve(storage.ledger.spend(spendOf(credits(besides, 1), credits(held, 1)))),
     );
     void done.add('other', Promise.resolve(storage.ledger.spend(spendOf(credits(other, 1)))));
     await done.all();
     expect(done.order[0]).toBe('other');
-    expect(['held', 'with another leg', 'other'].map((name) => done.isTaken(name))).toEqual([false, false, true]);
+    expect(['held', 'with another charge', 'other'].map((name) => done.isTaken(name))).toEqual([false, false, true]);
     expect(await lab.values(accounts)).toEqual([START, START, START - 1]);
     await holder.query('ROLLBACK');
     expect(await Promise.resolve(storage.ledger.spend(spendOf(credits(held, 1))))).toMatchObject({
-      legs: [{ left: START - 1 }],
+      charges: [{ left: START - 1 }],
     });
   });
 

@@ -8,7 +8,7 @@ const seed = Number(process.env['KEYSTILE_TEST_SEED'] ?? 1);
 const RUNS = { seed, numRuns: 1_000 };
 const START_MS = Date.parse('2026-01-30T12:00:00Z');
 
-const leg = fc.record({
+const charge = fc.record({
   account: fc.integer({ min: 1, max: 3 }),
   amount: fc.nat({ max: 6 }),
   isWrong: fc.nat({ max: 30 }).map((n) => n === 0),
@@ -16,8 +16,8 @@ const leg = fc.record({
 
 const spends: fc.Arbitrary<Spend[]> = fc.array(
   fc.record({
-    legs: fc.array(leg, { minLength: 1, maxLength: 4 }).map((legs) =>
-      legs.map(({ account, amount, isWrong }) => ({
+    charges: fc.array(charge, { minLength: 1, maxLength: 4 }).map((charges) =>
+      charges.map(({ account, amount, isWrong }) => ({
         account,
         amount,
         // Account 3 is a window.
@@ -49,7 +49,7 @@ function fresh(): View {
 }
 
 const amountOf = (spend: Spend, account: number) =>
-  spend.legs.filter((each) => each.account === account).reduce((sum, { amount }) => sum + amount, 0);
+  spend.charges.filter((each) => each.account === account).reduce((sum, { amount }) => sum + amount, 0);
 
 describe('spends', () => {
   test('what was taken and what is left add up to what there was, for every account, and nothing is negative', () => {
@@ -84,7 +84,7 @@ describe('spends', () => {
     );
   });
 
-  test('a spend is refused exactly when one of its accounts has less than all its legs ask of it', () => {
+  test('a spend is refused exactly when one of its accounts has less than all its charges ask of it', () => {
     fc.assert(
       fc.property(spends, (given) => {
         const view = fresh();
@@ -130,7 +130,7 @@ describe('spends', () => {
           const { scope, id, requestDigest } = spend.idempotency;
           const name = `${scope}/${id}/${requestDigest}`;
           if (outcome.replayed) expect({ ...outcome, replayed: false }).toEqual(first.get(name) as never);
-          else if (spend.legs.some(({ amount }) => amount > 0)) {
+          else if (spend.charges.some(({ amount }) => amount > 0)) {
             expect([...first.keys()].some((known) => known.startsWith(`${scope}/${id}/`))).toBe(false);
             first.set(name, outcome);
           }

@@ -160,4 +160,25 @@ describe('a database that this program cannot read is left as it is', () => {
       new RegExp(`^The database in \\S+ has ${versions}\\. Start it with the newer program that wrote it\\.\\n$`),
     );
   });
+
+  test.concurrent('a database of a program before 0.1.0: one sentence that says what to do', async () => {
+    using folder = new TempFolder();
+    {
+      await using server = await Server.start(folder);
+      expect(await server.stop()).toBe(0);
+    }
+    for (const version of [1, 2, 3]) {
+      {
+        using db = new Database(folder.join('data/keystile.db'), { readwrite: true });
+        db.run('PRAGMA application_id = 0');
+        db.run(`PRAGMA user_version = ${version}`);
+        db.run('PRAGMA wal_checkpoint(TRUNCATE)');
+      }
+      for (const name of ['keystile.db-wal', 'keystile.db-shm']) rmSync(folder.join('data', name), { force: true });
+      await expectUntouched(
+        folder,
+        /^The database in \S+ was written by a program before 0\.1\.0, and this program cannot read it\. Nothing was changed\. Move the folder away, or set KEYSTILE_DATA to another one, and create or import the keys again\.\n$/,
+      );
+    }
+  });
 });

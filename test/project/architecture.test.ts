@@ -32,6 +32,42 @@ function importsOf(path: string): Import[] {
 
 const IMPORTS = FILES.flatMap(importsOf);
 
+/** The files of src that each file imports. */
+const TARGETS = new Map(
+  FILES.map((path) => [
+    path,
+    IMPORTS.filter(({ from, to }) => from === path && FILES.includes(to)).map(({ to }) => to),
+  ]),
+);
+
+/**
+ * Which folder imports which, among folders side by side: from their common parent down, the first part in which two paths differ. A
+ * folder and the folders in it are one thing, so a file beside them counts for none of them.
+ */
+function folderImports(files: ReadonlyMap<string, readonly string[]>): Map<string, string[]> {
+  const folders = new Map<string, string[]>();
+  for (const [from, targets] of files) {
+    for (const to of targets) {
+      const [a, b] = [from.split('/'), to.split('/')];
+      const depth = a.findIndex((part, i) => part !== b[i]) + 1;
+      if (depth === 0 || depth >= a.length || depth >= b.length) continue;
+      const folder = a.slice(0, depth).join('/');
+      folders.set(folder, [...(folders.get(folder) ?? []), b.slice(0, depth).join('/')]);
+    }
+  }
+  return folders;
+}
+
+/** Everything from which imports lead back to itself. */
+function inCycles(imports: ReadonlyMap<string, readonly string[]>): string[] {
+  const leadsBack = (start: string): boolean => {
+    const reached = new Set<string>(imports.get(start) ?? []);
+    for (const each of reached) for (const next of imports.get(each) ?? []) reached.add(next);
+    return reached.has(start);
+  };
+  return [...imports.keys()].filter(leadsBack).sort();
+}
+
 /** What both adapters are made from. */
 const ADAPTER = ['storage/port', 'storage/sql'];
 
@@ -59,7 +95,14 @@ function covers(part: string, path: string): boolean {
 
 /** Folders that are sealed: from outside only these files of them may be imported. */
 const ENTRY_POINTS: Readonly<Record<string, readonly string[]>> = {
-  'engine/cache': ['engine/cache/keyCache.ts', 'engine/cache/keyCounts.ts', 'engine/cache/keyEntry.ts'],
+  'engine/cache': [
+    'engine/cache/accountOf.ts',
+    'engine/cache/appliedLimit.ts',
+    'engine/cache/keyCache.ts',
+    'engine/cache/keyCounts.ts',
+    'engine/cache/keyEntry.ts',
+    'engine/cache/openCount.ts',
+  ],
 };
 
 function breaksSeal({ from, to }: Import): boolean {
@@ -120,6 +163,27 @@ describe('architecture', () => {
     expect(IMPORTS.filter((each) => !isAllowed(each))).toEqual([]);
   });
 
+  test('no file imports itself through others, not even for a type', () => {
+    expect(inCycles(new Map(FILES.map((path) => [path, TARGETS.get(path) ?? []])))).toEqual([]);
+    const circle = new Map([
+      ['a.ts', ['b.ts']],
+      ['b.ts', ['c.ts']],
+      ['c.ts', ['b.ts']],
+    ]);
+    expect(inCycles(circle)).toEqual(['b.ts', 'c.ts']);
+  });
+
+  test('no folder imports itself through others: of two folders, one is the lower one', () => {
+    expect(inCycles(folderImports(TARGETS))).toEqual([]);
+    const around = new Map([
+      ['engine/verify/verdict.ts', ['engine/cache/keyEntry.ts']],
+      ['engine/cache/packed/row.ts', ['engine/verify/request.ts']],
+      ['engine/engine.ts', ['engine/cache/keyEntry.ts']],
+      ['engine/cache/keyEntry.ts', ['engine/system.ts']],
+    ]);
+    expect(inCycles(folderImports(around))).toEqual(['engine/cache', 'engine/verify']);
+  });
+
   test('sealed folders are entered by their entry points: nobody else knows how the cache packs keys', () => {
     expect(IMPORTS.filter(breaksSeal)).toEqual([]);
     const around = { from: 'engine/analytics/openCounts.ts', to: 'engine/cache/packedKeys.ts', isTypeOnly: true };
@@ -168,8 +232,8 @@ describe('architecture', () => {
     expect(named.filter((use) => !/\bperformance\.now\(\)/.test(use))).toEqual([]);
     expect(filesOf(named)).toEqual([
       'storage/sqlite/ledger/ledger.ts',
-      'storage/sqlite/log/directLog.ts',
       'storage/sqlite/thread/thread.ts',
+      'storage/sqlite/writer/directLog.ts',
     ]);
   });
 
@@ -189,18 +253,18 @@ describe('architecture', () => {
       'storage/postgres/ledger/queue.ts',
       'storage/postgres/schema/migrate.ts',
       'storage/postgres/storage.ts',
-      'storage/sqlite/file/commitNumber.ts',
       'storage/sqlite/ledger/batchQueue.ts',
-      'storage/sqlite/log/directLog.ts',
-      'storage/sqlite/log/writer.ts',
+      'storage/sqlite/ledger/commitNumber.ts',
       'storage/sqlite/recovery/applyLog.ts',
+      'storage/sqlite/writer/directLog.ts',
+      'storage/sqlite/writer/writer.ts',
     ]);
   });
 
   test('what listens and connects is known: no server of ours stands behind another one', () => {
     expect(filesOf(uses(/\bBun\.(serve|listen)\b(?!er)/, () => true))).toEqual([
       'http/front/front.ts',
-      'serve/control.ts',
+      'serve/controlSocket.ts',
       'serve/listen.ts',
       'serve/serve.ts',
     ]);

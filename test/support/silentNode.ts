@@ -1,7 +1,7 @@
 import { readConfig } from '../../src/config/read.ts';
 import type { Engine } from '../../src/engine/engine.ts';
-import { makeHandler } from '../../src/http/app.ts';
 import { HttpMetrics } from '../../src/http/answer/metrics.ts';
+import { makeFrontContext } from '../../src/http/front/frontContext.ts';
 import { makeService } from '../../src/http/service.ts';
 import { Log } from '../../src/log.ts';
 import { ALONE } from '../../src/storage/port/freshness.ts';
@@ -10,6 +10,7 @@ import type { Digester } from '../../src/system.ts';
 import { engineOn } from '../postgres/conformance/engineOn.ts';
 import { open } from '../postgres/conformance/postgres.ts';
 import type { VirtualClock } from './clock.ts';
+import { FrontClient } from './frontClient.ts';
 
 /** Secrets are their own digests, as for the engine. */
 const PLAIN = { digest: (secret: string) => secret, older: () => [] } as unknown as Digester;
@@ -20,7 +21,7 @@ const PLAIN = { digest: (secret: string) => secret, older: () => [] } as unknown
  */
 export class SilentNode {
   readonly #storage: PostgresStorage;
-  readonly #handle: ReturnType<typeof makeHandler>;
+  readonly #client: FrontClient;
   rootKey = '';
 
   private constructor(storage: PostgresStorage, engine: Engine, clock: VirtualClock) {
@@ -28,9 +29,9 @@ export class SilentNode {
     if (config === null) throw new Error('the defaults are no configuration');
     const log = new Log({ level: 'error', format: 'json', nowMs: clock.nowMs, write() {} });
     this.#storage = storage;
-    this.#handle = makeHandler(
-      makeService({ engine, config, digester: PLAIN, metrics: new HttpMetrics(), log, monotonicMs: clock.nowMs }),
-    );
+    const metrics = new HttpMetrics();
+    const service = makeService({ engine, config, digester: PLAIN, metrics, log, monotonicMs: clock.nowMs });
+    this.#client = new FrontClient(makeFrontContext(service));
   }
 
   static async start(url: string, clock: VirtualClock): Promise<SilentNode> {
@@ -55,15 +56,16 @@ export class SilentNode {
   /** A call that must succeed. */
   // oxlint-disable-next-line typescript/no-explicit-any
   async ok(path: string, body: object): Promise<any> {
-    const request = new Request(`http://keystile.test/v1/${path}`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', authorization: `Bearer ${this.rootKey}` },
-      body: JSON.stringify(body),
-    });
-    const response = await this.#handle(request, () => '203.0.113.7');
-    const text = await response.text();
-    if (response.status !== 200) throw new Error(`${path} answered ${response.status}: ${text}`);
-    return JSON.parse(text);
+    const sent = JSON.stringify(body);
+    const headers = {
+      'content-type': 'application/json',
+      'content-length': String(Buffer.byteLength(sent)),
+      authorization: `Bearer ${this.rootKey}`,
+    };
+    const target = `/v1/${path}`;
+    const answer = await this.#client.send({ method: 'POST', target, headers, body: sent, peer: '203.0.113.7' });
+    if (answer.status !== 200) throw new Error(`${path} answered ${answer.status}: ${answer.text}`);
+    return JSON.parse(answer.text);
   }
 
   close(): Promise<void> {

@@ -5,7 +5,7 @@ import { readConfig } from '../../src/config/read.ts';
 import { engineTasks } from '../../src/engine/engineTasks.ts';
 import { Log } from '../../src/log.ts';
 import { Background } from '../../src/serve/background.ts';
-import { controlPath, listenControl } from '../../src/serve/control.ts';
+import { controlPath, listenControl } from '../../src/serve/controlSocket.ts';
 import { listenApi, listenMetrics } from '../../src/serve/listen.ts';
 import { DataFolder } from '../../src/storage/sqlite/file/dataFolder.ts';
 import { Digester, monotonicMs, realSystem, wallClockMs } from '../../src/system.ts';

@@ -1,7 +1,7 @@
 import { AppError, ERRORS } from '../../src/core/errors.ts';
 import { UNKNOWN_KEY } from '../../src/engine/verify/verdict.ts';
 import type { ResponderContext } from '../../src/http/front/responder.ts';
-import { maxBodyBytesOf } from '../../src/http/request/bodyBounds.ts';
+import { maxBodyBytesOf } from '../../src/http/routes/bodyBounds.ts';
 import type { HeaderLookup } from '../../src/http/service.ts';
 import { VERIFY_PATH } from './oddities.ts';
 

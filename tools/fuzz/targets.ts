@@ -1,4 +1,4 @@
-import { maxBodyBytesOf } from '../../src/http/request/bodyBounds.ts';
+import { maxBodyBytesOf } from '../../src/http/routes/bodyBounds.ts';
 import { ResponseHeads } from '../../src/http/front/responseHead.ts';
 import { Front } from '../../src/http/front/front.ts';
 import { ConnectionLimit } from '../../src/http/front/connectionLimit.ts';

@@ -1,4 +1,4 @@
-import { configurationTable } from '../../src/config/show.ts';
+import { configurationTable } from './configurationTable.ts';
 import { ERRORS } from '../../src/core/errors.ts';
 import { drawSpeed } from '../bench/plotSpeed.ts';
 import { readSpeed, speedTable } from '../bench/speed.ts';

@@ -7,9 +7,9 @@ const FOLD_EVERY_MS = 5_000;
 const PRUNE_EVERY_MS = 600_000;
 
 /**
- * A slice of counts every 30 ms: 100,000 keys that are in use are written in 6 seconds. With the 4 seconds until the next
- * run, and 5 to spare for a slow database, a crash loses at most 15 seconds of counts. On one machine a slice waits while a
- * step of the fold runs; the slices after it make up for that.
+ * A slice of counts every 30 ms: 100,000 keys that are in use are written in 6 seconds. A count waits for the write that is
+ * going on, for the next turn and for its own write: 14 seconds at most, unless the database is slow. On one machine a slice
+ * waits while a step of the fold runs; the slices after it make up for that.
  */
 const WRITE: DutyRule = { cycleMs: 30, minRest: 0, makesUpMs: 10_000 };
 /** With more keys than this, nearly every verification becomes a row of its own, so slices are written less often. */

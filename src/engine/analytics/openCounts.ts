@@ -1,7 +1,7 @@
 import { CountColumns } from '../../core/verificationCounts.ts';
 import { AskedApis } from './unknownKeyApis.ts';
 import type { KeyEntry } from '../cache/keyEntry.ts';
-import { OpenCount } from './openCount.ts';
+import { OpenCount } from '../cache/openCount.ts';
 import type { KeyCounts } from '../cache/keyCounts.ts';
 import type { TagList, TagLists } from './tagLists.ts';
 import type { Verdict } from '../verify/verdict.ts';
@@ -189,10 +189,10 @@ export class OpenCounts {
     const known = this.#known(name);
     if (known !== null) return known;
     const exists = this.#asked.exists(apiId);
-    if (!exists && !this.#asked.hasRoom) return null;
+    if (!exists && !this.#asked.takesOneMore) return null;
     const open = exists ? this.#open(apiId, null, list) : this.#newCount(apiId, null, list);
     if (!exists) this.#asked.add(open);
-    // Without room for tags, this is the count of the whole api. It must not be kept under a name that callers can invent.
+    // When no tags fit, this is the count of the whole api. It must not be kept under a name that callers can invent.
     if (list === null || open.tags !== '') this.#byName.set(name, open);
     return open;
   }

@@ -1,6 +1,6 @@
 import { MAX_TAG_LIST_BYTES } from '../../core/bounds.ts';
 import { OTHER_TAGS } from '../../core/verificationCounts.ts';
-import type { OpenCount } from './openCount.ts';
+import type { OpenCount } from '../cache/openCount.ts';
 
 const DAY_MS = 86_400_000;
 /** Bytes of all tag lists that a node knows. In memory a text takes up to twice as many. */
@@ -150,7 +150,7 @@ export class TagLists {
     api.isBehind = false;
     api.learnedAtMs = this.#minuteMs;
     for (const text of texts) {
-      if (text === OTHER_TAGS || api.lists.has(text) || !this.#hasRoom(api)) continue;
+      if (text === OTHER_TAGS || api.lists.has(text) || !this.#takesOneMore(api)) continue;
       const list = this.#make(text);
       if (list !== null) this.#put(api, list);
     }
@@ -184,7 +184,7 @@ export class TagLists {
   }
 
   #add(api: ApiTags, text: string): TagList {
-    if (!this.#hasRoom(api)) return this.#toOther('lists');
+    if (!this.#takesOneMore(api)) return this.#toOther('lists');
     const list = this.#make(text);
     // A list that cannot be paid for is not added.
     if (list === null || list.costBytes > api.allowanceBytes) return this.#toOther('bytes');
@@ -192,7 +192,7 @@ export class TagLists {
     return list;
   }
 
-  #hasRoom({ lists, bytes }: ApiTags): boolean {
+  #takesOneMore({ lists, bytes }: ApiTags): boolean {
     const maxBytes = bytes > LARGE_API_BYTES ? MAX_LARGE_BYTES : MAX_KNOWN_BYTES;
     return lists.size < this.#maxLists && this.#knownBytes + MAX_TAG_LIST_BYTES <= maxBytes;
   }

@@ -1,4 +1,4 @@
-import type { OpenCount } from './openCount.ts';
+import type { OpenCount } from '../cache/openCount.ts';
 
 /** Open counts of apis that may not exist. */
 export const MAX_ASKED_COUNTS = 1_000;
@@ -15,7 +15,7 @@ export class AskedApis {
     return this.#known.has(apiId);
   }
 
-  get hasRoom(): boolean {
+  get takesOneMore(): boolean {
     return this.#running.length + this.#sealed.length < MAX_ASKED_COUNTS;
   }
 

@@ -8,16 +8,16 @@ import type { KeyCounts } from './keyCounts.ts';
 import type { IdentityEntry, KeyEntry } from './keyEntry.ts';
 import { toIdentityEntry, toKeyEntry } from './makeEntry.ts';
 import { PackedKeys } from './packedKeys.ts';
-import { Question } from './question.ts';
+import { LookupBatch } from './lookupBatch.ts';
 
 /** Digests of unknown keys to remember: a flood of one wrong key asks the database once. */
 const MAX_UNKNOWN = 10_000;
 /** Lookups that may wait. One more is refused at once; cached keys are not slowed by them. */
 const MAX_WAITING_LOOKUPS = 10_000;
-/** Questions to the database at one time. Lookups that arrive meanwhile form the next question together. */
-const MAX_QUESTIONS = 2;
-/** Keys of one question. */
-const MAX_ASKED = 500;
+/** Batches that are read at one time. Lookups that arrive meanwhile form the next batch. */
+const MAX_BATCHES = 2;
+/** Keys of one batch. */
+const MAX_BATCH = 500;
 
 interface Lookup {
   readonly promise: Promise<KeyEntry | null>;
@@ -34,8 +34,8 @@ interface Lookup {
  *                               --not there--> known as unknown  --drop--> absent
  *   looking up --drop--> looking up, and read again when the first answer arrives
  *
- * Lookups of one turn of the event loop form one question to the database, and so do those that arrive while questions are under
- * way. A key is asked for once, however many verifications wait for it.
+ * Lookups of one turn of the event loop form one batch, and so do those that arrive while batches are being
+ * read. A key is asked for once, however many verifications wait for it.
  */
 export class KeyCache {
   readonly #records: Records;
@@ -49,7 +49,7 @@ export class KeyCache {
   /** The identities of keys in `#entries`, by id: one object for all keys of an identity. */
   readonly #identities = new Map<string, IdentityEntry>();
   #asking: string[] = [];
-  readonly #questions = new Set<Question>();
+  readonly #batches = new Set<LookupBatch>();
   hits = 0;
   misses = 0;
 
@@ -119,14 +119,14 @@ export class KeyCache {
   dropApi(apiId: string): void {
     this.#packed.dropApi(apiId);
     for (const [digest, entry] of this.#entries) if (entry.apiId === apiId) this.#entries.delete(digest);
-    for (const question of this.#questions) question.apis.add(apiId);
+    for (const batch of this.#batches) batch.apis.add(apiId);
   }
 
   dropIdentity(id: string): void {
     const entry = this.#identities.get(id);
     if (entry !== undefined) entry.isDropped = true;
     this.#identities.delete(id);
-    for (const question of this.#questions) question.identities.add(id);
+    for (const batch of this.#batches) batch.identities.add(id);
   }
 
   /** This entry is out of date. A newer one of the same identity stays. */
@@ -137,7 +137,7 @@ export class KeyCache {
   /** Roles or permissions have changed. */
   dropAccess(): void {
     for (const [digest, { extras }] of this.#entries) if (extras?.access != null) this.#entries.delete(digest);
-    for (const question of this.#questions) question.access = true;
+    for (const batch of this.#batches) batch.access = true;
   }
 
   /** Anything may have changed. */
@@ -155,26 +155,26 @@ export class KeyCache {
   }
 
   async #readAsked(): Promise<void> {
-    if (this.#asking.length === 0 || this.#questions.size >= MAX_QUESTIONS) return;
-    const digests = this.#asking.splice(0, MAX_ASKED);
-    const question = new Question();
-    this.#questions.add(question);
+    if (this.#asking.length === 0 || this.#batches.size >= MAX_BATCHES) return;
+    const digests = this.#asking.splice(0, MAX_BATCH);
+    const batch = new LookupBatch();
+    this.#batches.add(batch);
     void this.#readAsked();
     try {
       const found = await this.#records.findKeysByDigest(digests);
-      for (const [i, digest] of digests.entries()) this.#receive(digest, found[i] ?? null, question);
+      for (const [i, digest] of digests.entries()) this.#receive(digest, found[i] ?? null, batch);
     } catch (error) {
       // Waiting lookups fail too: otherwise they would wait for one time limit after the other.
       for (const digest of [...digests, ...this.#asking.splice(0)]) this.#finish(digest)?.reject(error as Error);
     } finally {
-      this.#questions.delete(question);
+      this.#batches.delete(batch);
     }
     void this.#readAsked();
   }
 
-  #receive(digest: string, found: KeyWithIdentity | PoisonedKey | null, question: Question): void {
+  #receive(digest: string, found: KeyWithIdentity | PoisonedKey | null, batch: LookupBatch): void {
     const lookup = this.#lookups.get(digest);
-    if (lookup?.changed || question.hasChanged(found)) {
+    if (lookup?.changed || batch.hasChanged(found)) {
       if (lookup !== undefined) lookup.changed = false;
       return this.#ask(digest);
     }

@@ -1,5 +1,5 @@
 import type { CountColumns } from '../../core/verificationCounts.ts';
-import type { OpenCount } from '../analytics/openCount.ts';
+import type { OpenCount } from './openCount.ts';
 import type { KeyEntry } from './keyEntry.ts';
 
 /** What analytics needs from the cache. Counts are kept next to the keys, where counting is cheapest (packedCounts.ts). */

@@ -2,9 +2,8 @@ import type { AddressBlock } from '../../core/address.ts';
 import type { HeldPermissions } from '../../core/permissions.ts';
 import type { CreditsRecord } from '../../core/records.ts';
 import type { LocalOwner } from '../local/localWindow.ts';
-import type { AppliedLimit } from '../verify/appliedLimits.ts';
-import type { CachedEntry } from './cachedEntry.ts';
-import type { OpenCount } from '../analytics/openCount.ts';
+import type { AppliedLimit } from './appliedLimit.ts';
+import type { OpenCount } from './openCount.ts';
 
 /** What a key may do, as it was when the key was looked up. */
 export interface EntryAccess {
@@ -62,17 +61,4 @@ export interface KeyEntry {
 export interface WireText {
   readonly text: string;
   readonly isAscii: boolean;
-}
-
-declare const inCache: unique symbol;
-
-/** The account of a configured strict limit. Keys share their limits, so only `accountOf` can tell the number. */
-export interface LimitAccount {
-  readonly [inCache]: true;
-}
-
-/** The account that a strict limit of this key, or of its identity, is counted in; null: the limit has none. */
-export function accountOf(entry: KeyEntry, { account }: AppliedLimit): number | null {
-  // The limits of an identity count from 0, and so does a key that has an identity: it is not packed.
-  return account === null ? null : (entry as CachedEntry).accountsFrom + (account as unknown as number);
 }

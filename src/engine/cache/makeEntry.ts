@@ -2,9 +2,10 @@ import { parseBlock } from '../../core/address.ts';
 import { holdPermissions } from '../../core/permissions.ts';
 import type { IdentityRecord, LimitRecord } from '../../core/records.ts';
 import type { KeyWithIdentity } from '../../storage/port/records.ts';
-import type { AppliedLimit } from '../verify/appliedLimits.ts';
+import type { AppliedLimit } from './appliedLimit.ts';
 import type { CachedEntry } from './cachedEntry.ts';
-import type { EntryAccess, IdentityEntry, KeyExtras, LimitAccount } from './keyEntry.ts';
+import type { EntryAccess, IdentityEntry, KeyExtras } from './keyEntry.ts';
+import type { LimitAccount } from './appliedLimit.ts';
 
 /** An entry that is kept as an object. */
 export function toKeyEntry(found: KeyWithIdentity, apiId: string, identity: IdentityEntry | null): CachedEntry {

@@ -137,7 +137,7 @@ class RowList {
   }
 
   push(row: number): void {
-    if (this.#end === this.#rows.length) this.#makeRoom();
+    if (this.#end === this.#rows.length) this.#growOrShift();
     this.#rows[this.#end++] = row;
   }
 
@@ -155,7 +155,7 @@ class RowList {
     this.#end = 0;
   }
 
-  #makeRoom(): void {
+  #growOrShift(): void {
     const before = this.#rows.subarray(this.#first, this.#end);
     if (before.length * 2 > this.#rows.length) this.#rows = new Uint32Array(this.#rows.length * 2);
     this.#rows.set(before);

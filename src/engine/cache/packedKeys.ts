@@ -6,7 +6,7 @@ import type { CachedEntry } from './cachedEntry.ts';
 import type { KeyCounts } from './keyCounts.ts';
 import type { KeyEntry } from './keyEntry.ts';
 import { toExtras } from './makeEntry.ts';
-import { OpenCount } from '../analytics/openCount.ts';
+import { OpenCount } from './openCount.ts';
 import { countAccounts } from './packedAccounts.ts';
 import { PackedCounts } from './packedCounts.ts';
 import {
@@ -80,7 +80,7 @@ export class PackedKeys implements KeyCounts {
     const refill = this.#shared.refillNumber(key.credits?.refill ?? null);
     if (api < 0 || limits < 0 || refill < 0) return false;
     this.delete(digest);
-    this.#makeRoom();
+    this.#growOrPackAgain();
     const { words } = this.#rows;
     const at = this.#used * ROW;
     readDigest(digest, words.subarray(at, at + DIGEST_WORDS));
@@ -209,7 +209,7 @@ export class PackedKeys implements KeyCounts {
     this.#live--;
   }
 
-  #makeRoom(): void {
+  #growOrPackAgain(): void {
     if (this.#used < this.#rows.capacity) return;
     if (this.#live * 2 > this.#used) this.#rows.grow();
     else this.#packAgain();

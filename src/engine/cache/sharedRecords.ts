@@ -1,5 +1,5 @@
 import type { LimitRecord, RefillRule } from '../../core/records.ts';
-import type { AppliedLimit } from '../verify/appliedLimits.ts';
+import type { AppliedLimit } from './appliedLimit.ts';
 import { asConfigured } from './makeEntry.ts';
 import { Shared } from './sharedValues.ts';
 

@@ -1,5 +1,4 @@
 import { MAX_ADHOC_LIMITS_PER_OWNER } from '../../core/bounds.ts';
-import { AppError } from '../../core/errors.ts';
 import { fits } from '../../core/window.ts';
 import type { LocalCount, LocalCounts, LoadedCount } from '../../storage/port/storage.ts';
 import {
@@ -8,7 +7,7 @@ import {
   endsTooLate,
   findWindow,
   learn,
-  type LocalLeg,
+  type LocalCharge,
   type LocalLimit,
   type LocalOwner,
   type LocalWindow,
@@ -18,6 +17,7 @@ import {
   runningWindows,
   toCount,
   tooManyAdHocLimits,
+  tooManyLocalCounters,
   used,
 } from './localWindow.ts';
 import { OwnerGroups } from './ownerGroups.ts';
@@ -25,7 +25,7 @@ import { UnsavedWindows } from './unsavedWindows.ts';
 
 /** Counts that one call of storage takes at the most. */
 const SYNC_SLICE = 1000;
-/** Owners that are checked when there is no room for a new one. */
+/** Owners that are checked when no further one fits. */
 const FORGET_STEP = 1000;
 
 export interface LocalLimitsOptions {
@@ -88,30 +88,30 @@ export class LocalLimits {
     return window;
   }
 
-  allows({ window, limit, cost }: LocalLeg): boolean {
+  allows({ window, limit, cost }: LocalCharge): boolean {
     return fits(used(window), cost, limit);
   }
 
-  left({ window, limit }: LocalLeg): number {
+  left({ window, limit }: LocalCharge): number {
     return Math.max(0, limit - used(window));
   }
 
-  admit({ window, cost }: LocalLeg): void {
+  admit({ window, cost }: LocalCharge): void {
     if (cost === 0) return;
     window.admitted += cost;
     this.#unsaved.add(window);
   }
 
-  hold({ window, cost }: LocalLeg): void {
+  hold({ window, cost }: LocalCharge): void {
     window.held += cost;
   }
 
   /** Ends a hold. A window that has ended meanwhile has forgotten the hold. */
-  settle(leg: LocalLeg, isTaken: boolean): void {
-    if (leg.window.resetAtMs !== leg.resetAtMs) return;
+  settle(charge: LocalCharge, isTaken: boolean): void {
+    if (charge.window.resetAtMs !== charge.resetAtMs) return;
     // `pullBack` ends holds after a clock went ahead and came back.
-    leg.window.held = Math.max(0, leg.window.held - leg.cost);
-    if (isTaken) this.admit(leg);
+    charge.window.held = Math.max(0, charge.window.held - charge.cost);
+    if (isTaken) this.admit(charge);
   }
 
   /** Returns when there is a count to be saved. */
@@ -141,7 +141,7 @@ export class LocalLimits {
     } while (next < changed.length);
   }
 
-  /** Keeps owners while there is room: reading one again is I/O in a request. */
+  /** Keeps owners up to the limit: reading one again is I/O in a request. */
   tidy(nowMs: number, count: number): void {
     if (this.#owners.size * 2 > this.#maxOwners || this.#groups.isCrowded) this.forgetEnded(nowMs, count);
   }
@@ -178,12 +178,8 @@ export class LocalLimits {
   }
 
   async #load(owner: string, nowMs: number): Promise<void> {
-    if (this.#isFull() || !this.#groups.hasRoomFor(owner)) this.forgetEnded(nowMs, FORGET_STEP);
-    if (this.#isFull())
-      throw new AppError(
-        'UNAVAILABLE',
-        'This node has reached its limit of local counters (KEYSTILE_MAX_LOCAL_COUNTERS). Try again later.',
-      );
+    if (this.#isFull() || !this.#groups.takesOneMore(owner)) this.forgetEnded(nowMs, FORGET_STEP);
+    if (this.#isFull()) throw tooManyLocalCounters();
     this.#groups.add(owner);
     try {
       const saved = await this.#read(owner);
@@ -196,7 +192,7 @@ export class LocalLimits {
   }
 
   #open(owner: LocalOwner, limit: LocalLimit, nowMs: number): LocalWindow {
-    if (limit.isAdHoc) this.#makeRoom(owner, nowMs);
+    if (limit.isAdHoc) this.#dropEndedOrRefuse(owner, nowMs);
     const window = newWindow(owner.id, limit);
     owner.windows.push(window);
     return window;
@@ -236,7 +232,7 @@ export class LocalLimits {
   }
 
   /** Drops ad-hoc windows that have ended. Refuses one more when too many are left. */
-  #makeRoom(owned: LocalOwner, nowMs: number): void {
+  #dropEndedOrRefuse(owned: LocalOwner, nowMs: number): void {
     if (countAdHoc(owned.windows) < MAX_ADHOC_LIMITS_PER_OWNER) return;
     for (const window of owned.windows) this.#endInTime(window, nowMs);
     dropEndedAdHoc(owned, nowMs);

@@ -7,7 +7,7 @@ import type { LocalCount, LoadedCount } from '../../storage/port/storage.ts';
  * A local counter, in three parts:
  *
  *   admitted   let through by this node; saved
- *   held       set aside while the ledger decides the other legs of a verification; becomes admitted, or is released
+ *   held       set aside while the ledger decides the other charges of a verification; becomes admitted, or is released
  *   others     let through by other nodes, as far as this node knows
  *
  * All three count against the limit. When the window rolls, they start at 0; a hold from before belongs to the window that ended.
@@ -35,7 +35,7 @@ export interface LocalWindow {
 }
 
 /** One local limit of a verification that is being decided. */
-export interface LocalLeg {
+export interface LocalCharge {
   readonly window: LocalWindow;
   readonly limit: number;
   readonly cost: number;
@@ -184,6 +184,13 @@ export function dropEndedAdHoc({ windows }: LocalOwner, nowMs: number): void {
     // An ended window must not be saved: a new one of the same name may be saved soon.
     window.isUnsaved = false;
   }
+}
+
+export function tooManyLocalCounters(): AppError {
+  return new AppError(
+    'UNAVAILABLE',
+    'This node has reached its limit of local counters (KEYSTILE_MAX_LOCAL_COUNTERS). Try again later.',
+  );
 }
 
 export function tooManyAdHocLimits(): AppError {

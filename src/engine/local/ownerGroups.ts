@@ -22,7 +22,7 @@ export class OwnerGroups {
     return this.#crowded > 0 || this.#together * 2 > this.#maxTogether;
   }
 
-  hasRoomFor(owner: string): boolean {
+  takesOneMore(owner: string): boolean {
     const group = groupOf(owner);
     return group === null || (this.#together < this.#maxTogether && this.#sizeOf(group) < this.#max);
   }

@@ -1,4 +1,4 @@
-import { ageMs, type Clocks, type Instant, instantOf } from '../../core/age.ts';
+import { ageMs, type Clocks, type Instant, instantOf } from '../../core/clocks.ts';
 import { type DutyRule, restMs } from '../../core/dutyCycle.ts';
 import type { LocalCounts } from '../../storage/port/storage.ts';
 import type { Task, Turn } from '../../storage/port/tasks.ts';

@@ -1,10 +1,10 @@
 import { AppError } from '../../core/errors.ts';
 import type { Fence } from '../../core/fence.ts';
-import type { Leg, SpendOutcome } from '../../core/spend.ts';
+import type { Charge, SpendOutcome } from '../../core/spend.ts';
 import { windowEnd } from '../../core/window.ts';
 import type { Ledger } from '../../storage/port/storage.ts';
 import type { LocalLimits } from '../local/localLimits.ts';
-import type { LocalLeg } from '../local/localWindow.ts';
+import { type LocalCharge, tooManyLocalCounters } from '../local/localWindow.ts';
 import type { StrictWindows } from './strictWindows.ts';
 
 /** The name of an identifier's local windows. */
@@ -50,7 +50,7 @@ type Undecided = 'removed' | 'overridden';
 interface Decision {
   readonly asked: StandaloneLimit;
   /** Set for a local limit, `account` for a strict one. With neither, the limit blocks. */
-  readonly local: LocalLeg | null;
+  readonly local: LocalCharge | null;
   readonly account: number | null;
   fits: boolean;
   left: number;
@@ -110,10 +110,7 @@ export class LimitDecider {
       }
       await Promise.all(missing.map((owner) => localLimits.load(owner, ledger.nowMs())));
     }
-    throw new AppError(
-      'UNAVAILABLE',
-      'This node has reached its limit of local counters (KEYSTILE_MAX_LOCAL_COUNTERS). Try again later.',
-    );
+    throw tooManyLocalCounters();
   }
 
   #toDecision(asked: StandaloneLimit, account: number | null): Decision {
@@ -140,18 +137,18 @@ export class LimitDecider {
     try {
       // Fences of local limits count too: every limit of the call decides whether anything is taken.
       const fences = decisions.flatMap(({ asked }) => asked.fences);
-      const legs = strict.map((decision) => toLeg(decision, isOpen));
-      outcome = await this.#context.ledger.spend({ legs, fences, idempotency: null });
+      const charges = strict.map((decision) => toCharge(decision, isOpen));
+      outcome = await this.#context.ledger.spend({ charges, fences, idempotency: null });
     } finally {
       if (isOpen) this.#settle(held, outcome?.status === 'taken');
     }
     return learn(strict, outcome, isOpen);
   }
 
-  #holdLocal(decisions: readonly Decision[]): readonly LocalLeg[] {
+  #holdLocal(decisions: readonly Decision[]): readonly LocalCharge[] {
     const { localLimits } = this.#context;
     for (const decision of decisions) if (decision.local !== null) decision.left = localLimits.left(decision.local);
-    const held: LocalLeg[] = [];
+    const held: LocalCharge[] = [];
     for (const decision of decisions) {
       if (decision.local === null) continue;
       decision.fits = localLimits.allows(decision.local);
@@ -163,12 +160,12 @@ export class LimitDecider {
     return held;
   }
 
-  #settle(held: readonly LocalLeg[], isTaken: boolean): void {
-    for (const leg of held) this.#context.localLimits.settle(leg, isTaken);
+  #settle(held: readonly LocalCharge[], isTaken: boolean): void {
+    for (const charge of held) this.#context.localLimits.settle(charge, isTaken);
   }
 }
 
-/** Copies the ledger's answer into the decisions. A refusal names only the first leg that does not fit; the others are computed. */
+/** Copies the ledger's answer into the decisions. A refusal names only the first charge that does not fit; the others are computed. */
 function learn(strict: readonly Decision[], outcome: SpendOutcome, isOpen: boolean): Undecided | null {
   if (outcome.status === 'stale') return outcome.fence === null ? 'removed' : 'overridden';
   if (outcome.status !== 'taken' && outcome.status !== 'refused') {
@@ -178,7 +175,7 @@ function learn(strict: readonly Decision[], outcome: SpendOutcome, isOpen: boole
   const refusedBy = outcome.status === 'refused' ? outcome.by : -1;
   const taken = new Map<number, number>();
   for (const [i, decision] of strict.entries()) {
-    const { left = 0, resetAtMs = 0 } = outcome.legs[i] ?? {};
+    const { left = 0, resetAtMs = 0 } = outcome.charges[i] ?? {};
     decision.left = left;
     decision.leftAfter = left;
     decision.resetAtMs = resetAtMs;
@@ -191,7 +188,7 @@ function learn(strict: readonly Decision[], outcome: SpendOutcome, isOpen: boole
 }
 
 /** After a refusal the amount is 0: the ledger only answers what is left. */
-function toLeg({ asked, account }: Decision, isOpen: boolean): Leg {
+function toCharge({ asked, account }: Decision, isOpen: boolean): Charge {
   const { limit, durationMs, cost } = asked;
   return {
     account: account ?? 0,

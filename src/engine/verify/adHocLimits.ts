@@ -3,8 +3,9 @@ import { type Ledger, StorageUnavailable, type WindowName } from '../../storage/
 import { dropFirst } from '../dropFirst.ts';
 import type { LocalLimits } from '../local/localLimits.ts';
 import type { KeyEntry } from '../cache/keyEntry.ts';
-import { type AppliedLimit, ownerOf } from './appliedLimits.ts';
-import { OneAtATime } from '../admin/change/oneAtATime.ts';
+import { ownerOf } from './appliedLimits.ts';
+import type { AppliedLimit } from '../cache/appliedLimit.ts';
+import { OneAtATime } from '../oneAtATime.ts';
 import { liveAdHoc, tooManyAdHocLimits } from '../local/localWindow.ts';
 
 const MAX = MAX_ADHOC_LIMITS_PER_OWNER;

@@ -1,6 +1,6 @@
 import type { KeyEntry } from '../cache/keyEntry.ts';
-import type { LocalLeg } from '../local/localWindow.ts';
-import type { AppliedLimit } from './appliedLimits.ts';
+import type { LocalCharge } from '../local/localWindow.ts';
+import type { AppliedLimit } from '../cache/appliedLimit.ts';
 import type { VerifyRequest } from './request.ts';
 
 /** A verification whose record checks have passed, and whose limits and credits are being counted. */
@@ -12,8 +12,8 @@ export interface Counting {
   readonly nowMs: number;
   /** All limits that apply, in the order in which they are reported. */
   readonly limits: readonly AppliedLimit[];
-  /** One leg for each local limit, in their order. */
-  readonly local: readonly LocalLeg[];
+  /** One charge for each local limit, in their order. */
+  readonly local: readonly LocalCharge[];
   /** The strict ones among the limits. */
   readonly strict: readonly AppliedLimit[];
 }

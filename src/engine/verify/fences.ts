@@ -1,20 +1,12 @@
-import {
-  type Fence,
-  NO_FENCES,
-  noOverrideFence,
-  patternsFence,
-  permissionFence,
-  recordFence,
-} from '../../core/fence.ts';
-import { isPattern } from '../../core/identifierPattern.ts';
+import { type Fence, NO_FENCES, permissionFence, recordFence } from '../../core/fence.ts';
 import { grantsFor, NO_PERMISSIONS, type PermissionQuery } from '../../core/permissions.ts';
-import { accountOf, type KeyEntry } from '../cache/keyEntry.ts';
-import type { AppliedLimit } from './appliedLimits.ts';
-import type { NamespaceEntry } from '../standalone/namespaces.ts';
+import type { KeyEntry } from '../cache/keyEntry.ts';
+import { accountOf } from '../cache/accountOf.ts';
+import type { AppliedLimit } from '../cache/appliedLimit.ts';
 import type { Counting } from './counting.ts';
 
 /**
- * The records that decided a verification, except those whose revision a leg of its spend names: every account carries the revision
+ * The records that decided a verification, except those whose revision a charge of its spend names: every account carries the revision
  * of its record. Most keys have counters of their own and need no fence.
  */
 export function fencesOf(counting: Counting): readonly Fence[] {
@@ -26,7 +18,7 @@ export function fencesOf(counting: Counting): readonly Fence[] {
   return fencesBeside(counting, { key, identity: ofIdentity || (identity !== null && identity.credits !== null) });
 }
 
-/** All records that decided a verification, for a spend without legs. */
+/** All records that decided a verification, for a spend without charges. */
 export function everyFenceOf(counting: Counting): readonly Fence[] {
   return fencesBeside(counting, { key: false, identity: false });
 }
@@ -52,16 +44,4 @@ function permissionFences(entry: KeyEntry, query: PermissionQuery): Fence[] {
     permissionFence(permissionId),
     ...(role === null ? [] : [recordFence('role', role.id, role.revision)]),
   ]);
-}
-
-/**
- * The records that decided the numbers of a standalone limit: the override of its identifier; without one, the fact that there is
- * none, and the patterns of the namespace.
- */
-export function overrideFences({ id, exact, patternsRevision }: NamespaceEntry, identifier: string): readonly Fence[] {
-  const override = exact.get(identifier);
-  if (override !== undefined) return [recordFence('override', override.id, override.revision)];
-  const patterns = patternsFence(id, patternsRevision);
-  // The own override of an identifier with a star would be a pattern, which the patterns fence covers.
-  return isPattern(identifier) ? [patterns] : [noOverrideFence(id, identifier), patterns];
 }

@@ -1,26 +1,33 @@
 import type { SpendOutcome } from '../../core/spend.ts';
 import type { LocalLimits } from '../local/localLimits.ts';
-import type { LocalLeg } from '../local/localWindow.ts';
-import type { AppliedLimit } from './appliedLimits.ts';
+import type { LocalCharge } from '../local/localWindow.ts';
+import type { AppliedLimit } from '../cache/appliedLimit.ts';
 import type { Counting } from './counting.ts';
-import type { LimitReport } from './verdict.ts';
+
+/** A limit that was checked, as it is after this verification. */
+export interface LimitReport {
+  readonly limit: AppliedLimit;
+  readonly remaining: number;
+  readonly resetAtMs: number;
+  readonly exceeded: boolean;
+}
 
 /** An outcome in which the ledger has decided about the strict limits. */
 type Decided = SpendOutcome & { readonly status: 'taken' | 'refused' };
 
-/** Reports of the local limits alone, when the ledger is not asked. `refusedBy`: the leg that refused; -1 = none. */
+/** Reports of the local limits alone, when the ledger is not asked. `refusedBy`: the charge that refused; -1 = none. */
 export function localReports(
   localLimits: LocalLimits,
   limits: readonly AppliedLimit[],
-  local: readonly LocalLeg[],
+  local: readonly LocalCharge[],
   refusedBy: number,
 ): LimitReport[] {
   const reports: LimitReport[] = [];
   for (const limit of limits) {
-    const leg = limit.async ? local[reports.length] : undefined;
-    if (leg === undefined) continue;
+    const charge = limit.async ? local[reports.length] : undefined;
+    if (charge === undefined) continue;
     const exceeded = reports.length === refusedBy;
-    reports.push({ limit, remaining: localLimits.left(leg), resetAtMs: leg.resetAtMs, exceeded });
+    reports.push({ limit, remaining: localLimits.left(charge), resetAtMs: charge.resetAtMs, exceeded });
   }
   return reports;
 }
@@ -32,10 +39,10 @@ export function allReports(localLimits: LocalLimits, { limits, local }: Counting
   let [nextLocal, nextStrict] = [0, 0];
   for (const limit of limits) {
     if (limit.async) {
-      const leg = local[nextLocal++] as LocalLeg;
-      reports.push({ limit, remaining: localLimits.left(leg), resetAtMs: leg.resetAtMs, exceeded: false });
+      const charge = local[nextLocal++] as LocalCharge;
+      reports.push({ limit, remaining: localLimits.left(charge), resetAtMs: charge.resetAtMs, exceeded: false });
     } else {
-      const result = outcome.legs[nextStrict];
+      const result = outcome.charges[nextStrict];
       const exceeded = nextStrict++ === refusedBy;
       reports.push({ limit, remaining: result?.left ?? 0, resetAtMs: result?.resetAtMs ?? 0, exceeded });
     }

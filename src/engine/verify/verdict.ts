@@ -1,23 +1,14 @@
 import { AppError } from '../../core/errors.ts';
 import type { CreditsRecord } from '../../core/records.ts';
-import type { LegResult, SpendOutcome } from '../../core/spend.ts';
+import type { ChargeResult, SpendOutcome } from '../../core/spend.ts';
 import type { VerdictCode } from '../../core/verdictCodes.ts';
 import type { Ledger } from '../../storage/port/storage.ts';
 import type { KeyEntry } from '../cache/keyEntry.ts';
 import type { LocalLimits } from '../local/localLimits.ts';
 import type { RefillPlans } from '../refill/refillPlans.ts';
-import type { AppliedLimit } from './appliedLimits.ts';
 import type { Counting } from './counting.ts';
-import { allReports } from './limitReports.ts';
+import { allReports, type LimitReport } from './limitReports.ts';
 import { codeOfCount } from './pipeline.ts';
-
-/** A limit that was checked, as it is after this verification. */
-export interface LimitReport {
-  readonly limit: AppliedLimit;
-  readonly remaining: number;
-  readonly resetAtMs: number;
-  readonly exceeded: boolean;
-}
 
 /** The answer to a verification. It is a value, never an exception. */
 export interface Verdict {
@@ -82,7 +73,7 @@ export class Verdicts {
         return {
           code: codeOf(counting, outcome),
           key: entry,
-          remaining: leastLeft(outcome.legs, counting.strict.length),
+          remaining: leastLeft(outcome.charges, counting.strict.length),
           limits: counting.limits.length === 0 ? null : allReports(this.#localLimits, counting, outcome),
           replayed,
           // A spend is decided at the ledger's time. A remembered answer counts at the time of this request.
@@ -116,11 +107,11 @@ function codeOf({ strict }: Counting, outcome: SpendOutcome): VerdictCode {
   return outcome.by < strict.length ? OVER_STRICT_LIMIT : OUT_OF_CREDITS;
 }
 
-/** The smallest balance among the legs from `first` on, which are those of credits; null = there are none. */
-function leastLeft(legs: readonly LegResult[], first: number): number | null {
+/** The smallest balance among the charges from `first` on, which are those of credits; null = there are none. */
+function leastLeft(charges: readonly ChargeResult[], first: number): number | null {
   let least: number | null = null;
-  for (let i = first; i < legs.length; i++) {
-    const left = legs[i]?.left ?? Infinity;
+  for (let i = first; i < charges.length; i++) {
+    const left = charges[i]?.left ?? Infinity;
     if (left < (least ?? Infinity)) least = left;
   }
   return least;

@@ -2,18 +2,18 @@ import { AppError } from '../../core/errors.ts';
 import type { Spend, SpendOutcome } from '../../core/spend.ts';
 import type { Freshness } from '../../storage/port/freshness.ts';
 import type { Ledger } from '../../storage/port/storage.ts';
-import type { OpenCounts } from '../analytics/openCounts.ts';
 import type { KeyCache } from '../cache/keyCache.ts';
 import type { KeyEntry } from '../cache/keyEntry.ts';
 import type { LocalLimits } from '../local/localLimits.ts';
 import type { RefillPlans } from '../refill/refillPlans.ts';
 import { AdHocLimits } from './adHocLimits.ts';
-import { type AppliedLimit, appliedLimits } from './appliedLimits.ts';
+import { appliedLimits } from './appliedLimits.ts';
+import type { AppliedLimit } from '../cache/appliedLimit.ts';
 import { type Counting, hasCredits } from './counting.ts';
-import { exactLegs } from './exactLegs.ts';
+import { exactCharges } from './spendCharges.ts';
 import { everyFenceOf, fencesOf } from './fences.ts';
 import { localReports } from './limitReports.ts';
-import { LocalLegs, type Preparation } from './localLegs.ts';
+import { LocalCharges, type Preparation } from './localCharges.ts';
 import { codeOfCount, refusedByRecord } from './pipeline.ts';
 import type { VerifyRequest } from './request.ts';
 import { UNKNOWN_KEY, valid, type Verdict, Verdicts } from './verdict.ts';
@@ -25,7 +25,7 @@ export interface VerifyContext {
   readonly freshness: Freshness;
   readonly refills: RefillPlans;
   /** Counts every verdict; null = analytics are off. */
-  readonly analytics: OpenCounts | null;
+  readonly analytics: { count(request: VerifyRequest, verdict: Verdict): void } | null;
 }
 
 const NO_LIMITS: readonly AppliedLimit[] = [];
@@ -41,7 +41,7 @@ const MAX_RELOADS = 2;
 export class Verifier {
   readonly #context: VerifyContext;
   readonly #adHoc: AdHocLimits;
-  readonly #local: LocalLegs;
+  readonly #local: LocalCharges;
   readonly #verdicts: Verdicts;
   #stopped: string | null = null;
 
@@ -49,7 +49,7 @@ export class Verifier {
     const { keys, localLimits, ledger, refills } = context;
     this.#context = context;
     this.#adHoc = new AdHocLimits(localLimits, ledger);
-    this.#local = new LocalLegs(keys, localLimits, this.#adHoc, ledger);
+    this.#local = new LocalCharges(keys, localLimits, this.#adHoc, ledger);
     this.#verdicts = new Verdicts(localLimits, ledger, refills);
   }
 
@@ -129,7 +129,7 @@ export class Verifier {
     const refusedBy = this.#local.firstRefusal(local);
     const isExact = local.length < limits.length || hasCredits(entry);
     if (refusedBy < 0 && !isExact) {
-      for (const leg of local) localLimits.admit(leg);
+      for (const charge of local) localLimits.admit(charge);
       return valid(entry, localReports(localLimits, limits, local, -1), nowMs);
     }
     const strict = strictOf(limits, local.length);
@@ -150,11 +150,11 @@ export class Verifier {
     return this.#count(entry, request, reloads, this.#context.ledger.nowMs());
   }
 
-  /** Strict limits and credits are taken together or not at all. Local legs are held until the ledger has decided. */
+  /** Strict limits and credits are taken together or not at all. Local charges are held until the ledger has decided. */
   #spend(counting: Counting): PromiseLike<Verdict> {
-    for (const leg of counting.local) this.#context.localLimits.hold(leg);
+    for (const charge of counting.local) this.#context.localLimits.hold(charge);
     const release = (failure: unknown): never => {
-      for (const leg of counting.local) this.#context.localLimits.settle(leg, false);
+      for (const charge of counting.local) this.#context.localLimits.settle(charge, false);
       throw failure;
     };
     try {
@@ -179,7 +179,7 @@ export class Verifier {
     const { ledger, refills } = this.#context;
     const { entry, request } = counting;
     return {
-      legs: exactLegs(counting, adHoc, refills, ledger.nowMs()),
+      charges: exactCharges(counting, adHoc, refills, ledger.nowMs()),
       fences: fencesOf(counting),
       idempotency: request.idempotency && { scope: entry.id, ...request.idempotency },
     };
@@ -187,7 +187,7 @@ export class Verifier {
 
   #conclude(counting: Counting, outcome: SpendOutcome): Verdict | PromiseLike<Verdict> {
     const isTaken = outcome.status === 'taken' && !outcome.replayed;
-    for (const leg of counting.local) this.#context.localLimits.settle(leg, isTaken);
+    for (const charge of counting.local) this.#context.localLimits.settle(charge, isTaken);
     return outcome.status === 'stale' ? this.#decideAgain(counting) : this.#verdicts.of(counting, outcome);
   }
 
@@ -197,7 +197,7 @@ export class Verifier {
     const { entry, request } = counting;
     if (request.idempotency === null) return refusal;
     // A key whose records have changed gets no earlier answer: it may no longer be valid.
-    const check = await ledger.spend({ legs: [], fences: everyFenceOf(counting), idempotency: null });
+    const check = await ledger.spend({ charges: [], fences: everyFenceOf(counting), idempotency: null });
     if (check.status === 'stale') return this.#decideAgain(counting);
     const earlier = await ledger.findAnswer({ scope: entry.id, ...request.idempotency });
     return earlier === null ? refusal : this.#verdicts.of(counting, earlier);

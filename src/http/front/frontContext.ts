@@ -1,6 +1,6 @@
 import { answerFailure } from '../answer/answerFailure.ts';
 import { makeHandler } from '../app.ts';
-import { maxBodyBytesOf } from '../request/bodyBounds.ts';
+import { maxBodyBytesOf } from '../routes/bodyBounds.ts';
 import type { Service } from '../service.ts';
 import { makeVerdictWriter } from '../verify/verdictWriter.ts';
 import { verify } from '../verify/verify.ts';

@@ -1,6 +1,6 @@
 import { type Issue, repeatable } from '../../core/errors.ts';
 import { nearestName } from '../../core/nearest.ts';
-import { lengthOf, textFault } from '../shapes/texts.ts';
+import { lengthOf, textFault } from './textRules.ts';
 
 /** The parts of JSON Schema that our schemas use. */
 export interface SchemaNode {

@@ -14,7 +14,7 @@ export const deleteKey = defineRoute({
   example: { request: { keyId: 'key_1Jm8ZtYh4mRr6GjK8uTx3S' }, response: {} },
   errors: ['NOT_FOUND'],
   async handle(engine, actor, { keyId, permanent = false }) {
-    await engine.deleteAndRotate.delete(actor, keyId, permanent);
+    await engine.deleteKey.delete(actor, keyId, permanent);
     return {};
   },
 });

@@ -11,7 +11,7 @@ export const restoreKey = defineRoute({
   example: { request: { keyId: 'key_1Jm8ZtYh4mRr6GjK8uTx3S' }, response: {} },
   errors: ['NOT_FOUND', 'PRECONDITION_FAILED'],
   async handle(engine, actor, { keyId }) {
-    await engine.deleteAndRotate.restore(actor, keyId);
+    await engine.deleteKey.restore(actor, keyId);
     return {};
   },
 });

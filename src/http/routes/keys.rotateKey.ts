@@ -18,6 +18,6 @@ export const rotateKey = defineRoute({
   },
   errors: ['NOT_FOUND', 'PRECONDITION_FAILED'],
   async handle(engine, actor, { keyId, overlapMs }) {
-    return { keyId, key: await engine.deleteAndRotate.rotate(actor, keyId, overlapMs) };
+    return { keyId, key: await engine.rotateKey.rotate(actor, keyId, overlapMs) };
   },
 });

@@ -3,10 +3,12 @@ import type { Static } from 'typebox';
 import { MAX_META_BYTES, MAX_META_MEMBERS } from '../../core/bounds.ts';
 import { AppError, type Issue, repeatable } from '../../core/errors.ts';
 import { DEFAULT_LIMIT_NAME } from '../../core/records.ts';
-import type { KeyPatch, LimitInput, RbacReference, RefillInput } from '../../engine/admin/keys/keyInput.ts';
+import type { KeyPatch } from '../../engine/admin/keys/keyInput.ts';
+import type { RbacReference } from '../../engine/admin/rbac/rbacNames.ts';
+import type { LimitInput, RefillInput } from '../../engine/admin/change/counterPatch.ts';
 import { MAX_ISSUES } from '../request/explain.ts';
 import type { IpAllowlist, NamedRatelimits, Ratelimit, Refill } from './schemas.ts';
-import { formatFault } from './texts.ts';
+import { formatFault } from '../request/textRules.ts';
 
 /** The fields that createKey and updateKey share, from the wire to the engine. */
 export interface KeyFields {

@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import { MAX_DESCRIPTION_LENGTH } from '../../core/bounds.ts';
 import type { Issue } from '../../core/errors.ts';
 import type { PermissionRecord, RoleRecord } from '../../core/records.ts';
-import type { RbacReference } from '../../engine/admin/keys/keyInput.ts';
+import type { RbacReference } from '../../engine/admin/rbac/rbacNames.ts';
 import { badFields, checkedReferences } from './keyFields.ts';
 import { strict, words } from './schemas.ts';
 

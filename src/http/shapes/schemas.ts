@@ -21,7 +21,7 @@ import {
 } from '../../core/bounds.ts';
 import { idPattern } from '../../core/ids.ts';
 import { PREFIX_PATTERN } from '../../core/secret.ts';
-import { READABLE_PATTERN, TEXT_PATTERN, type TextFormat } from './texts.ts';
+import { READABLE_PATTERN, TEXT_PATTERN, type TextFormat } from '../request/textRules.ts';
 
 /** The pieces that request schemas are made of. They validate, and they are what /openapi.json shows. */
 

@@ -1,6 +1,6 @@
 import { DEFAULT_LIMIT_NAME } from '../../core/records.ts';
-import type { AppliedLimit, LimitWire } from '../../engine/verify/appliedLimits.ts';
-import type { LimitReport } from '../../engine/verify/verdict.ts';
+import type { AppliedLimit, LimitWire } from '../../engine/cache/appliedLimit.ts';
+import type { LimitReport } from '../../engine/verify/limitReports.ts';
 
 /** The limit that a verdict shows as its own: the one that refused, else the default one. */
 export function shownLimit(limits: readonly LimitReport[]): LimitReport | undefined {

@@ -4,7 +4,7 @@ import type { PermissionQuery } from '../../core/permissions.ts';
 import { MAX_ISSUES } from '../request/explain.ts';
 import { given } from '../request/issueWords.ts';
 import { badFields } from '../shapes/keyFields.ts';
-import { lengthOf } from '../shapes/texts.ts';
+import { lengthOf } from '../request/textRules.ts';
 
 const PATH = 'authorization.permissions';
 

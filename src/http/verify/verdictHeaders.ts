@@ -1,4 +1,5 @@
-import type { LimitReport, Verdict } from '../../engine/verify/verdict.ts';
+import type { Verdict } from '../../engine/verify/verdict.ts';
+import type { LimitReport } from '../../engine/verify/limitReports.ts';
 import { shownLimit, wireOf } from './limitWire.ts';
 
 /** One header of an answer. */

@@ -6,7 +6,7 @@ import { SqlRecords } from '../sql/records.ts';
 import { SqlAnalytics } from '../sql/analytics/analytics.ts';
 import type { Analytics } from '../port/analytics.ts';
 import { parseAddress } from './connection/databaseUrl.ts';
-import { LedgerClock } from './ledger/ledgerClock.ts';
+import { LedgerClock } from './connection/ledgerClock.ts';
 import { Connector, withDeadline, WrongServer } from './connection/connector.ts';
 import { PostgresLocalCounts, PUSH_TIMEOUT_MS } from './local/localCounts.ts';
 import { Durability } from './connection/durability.ts';

@@ -18,7 +18,7 @@ export function enqueueImport({ id, migrationId, apiId, count, keys, actor }: Im
       expects: 1,
     },
     {
-      sql: `INSERT INTO import_batches (id, migration_id, api_id, first_place, size, keys, actor)
+      sql: `INSERT INTO import_batches (id, import_id, api_id, first_index, size, keys, actor)
         SELECT $1, $2, $3, queued - $4, $4, $5, $6 FROM imports WHERE id = $2`,
       params: [id, migrationId, apiId, count, keys, actor],
       expects: 1,
@@ -36,8 +36,8 @@ export function finishImport({ id, migrationId, done, errors }: FinishedBatch): 
       expects: 1,
     },
     ...errors.map(({ index, message }) => ({
-      sql: `INSERT INTO import_errors (migration_id, place, message)
-        SELECT $1, $2, $3 WHERE (SELECT count(*) FROM import_errors WHERE migration_id = $1) < ${MAX_IMPORT_ERRORS}`,
+      sql: `INSERT INTO import_errors (import_id, key_index, message)
+        SELECT $1, $2, $3 WHERE (SELECT count(*) FROM import_errors WHERE import_id = $1) < ${MAX_IMPORT_ERRORS}`,
       params: [migrationId, index, message],
       expects: null,
     })),

@@ -12,9 +12,9 @@ interface ImportRow {
 
 interface BatchRow {
   id: string;
-  migration_id: string;
+  import_id: string;
   api_id: string;
-  first_place: number;
+  first_index: number;
   size: number;
   keys: string;
   actor: string;
@@ -30,7 +30,7 @@ export class SqlImports implements Imports {
   async findProgress(migrationId: string): Promise<ImportProgress | null> {
     const [row] = await this.#reader.find<ImportRow>({ sql: FIND_IMPORT, params: [migrationId] });
     if (row === undefined) return null;
-    const errors = await this.#reader.find<{ place: number; message: string }>({
+    const errors = await this.#reader.find<{ key_index: number; message: string }>({
       sql: IMPORT_ERRORS,
       params: [migrationId],
     });
@@ -40,7 +40,7 @@ export class SqlImports implements Imports {
       queued: row.queued,
       done: row.done,
       failed: row.failed,
-      errors: errors.map(({ place, message }) => ({ index: place, message })),
+      errors: errors.map(({ key_index: index, message }) => ({ index, message })),
     };
   }
 
@@ -48,9 +48,9 @@ export class SqlImports implements Imports {
     const rows = await this.#reader.find<BatchRow>({ sql: WAITING_IMPORTS, params: [limit] });
     return rows.map((row) => ({
       id: row.id,
-      migrationId: row.migration_id,
+      migrationId: row.import_id,
       apiId: row.api_id,
-      first: row.first_place,
+      first: row.first_index,
       count: row.size,
       keys: row.keys,
       actor: row.actor,

@@ -2,7 +2,7 @@ import type { Grant } from '../../core/permissions.ts';
 import type { KeyPermissions, KeyWithIdentity, PoisonedKey } from '../port/records.ts';
 import { findAny } from './findAny.ts';
 import type { ReadKey } from './keyRows.ts';
-import { type PermissionRow, type RoleRow, toFoundRole } from './rows.ts';
+import { type PermissionRow, type RoleRow, toFoundRole } from './recordRows.ts';
 import type { SqlReader } from './statement.ts';
 
 const ROLES = { select: 'SELECT * FROM roles', column: 'id' };

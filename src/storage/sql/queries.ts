@@ -46,7 +46,7 @@ export const FIND_FORMER_ROOT_KEY =
   'SELECT r.*, f.until_ms AS secret_until_ms FROM former_secrets f JOIN root_keys r ON r.id = f.owner WHERE f.digest = $1 AND f.until_ms > $2';
 export const LIST_ROOT_KEYS = 'SELECT * FROM root_keys ORDER BY id';
 export const FIND_IMPORT = 'SELECT * FROM imports WHERE id = $1';
-export const IMPORT_ERRORS = 'SELECT place, message FROM import_errors WHERE migration_id = $1 ORDER BY place';
+export const IMPORT_ERRORS = 'SELECT key_index, message FROM import_errors WHERE import_id = $1 ORDER BY key_index';
 export const WAITING_IMPORTS = 'SELECT * FROM import_batches ORDER BY id LIMIT $1';
 
 /** Selects the rows whose column has one of the values. */

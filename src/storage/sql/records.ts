@@ -43,7 +43,7 @@ import {
   toRootKey,
   type EventRow,
   toEvent,
-} from './rows.ts';
+} from './recordRows.ts';
 import type { Params, SqlReader } from './statement.ts';
 import { findTakenDigests } from './takenDigests.ts';
 import { RememberedTotals } from './rememberedTotals.ts';

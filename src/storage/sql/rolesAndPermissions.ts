@@ -1,6 +1,6 @@
 import type { PermissionRecord } from '../../core/records.ts';
 import type { FoundRole, NamedQuery } from '../port/records.ts';
-import { type PermissionRow, type RoleRow, toFoundRole, toPermission } from './rows.ts';
+import { type PermissionRow, type RoleRow, toFoundRole, toPermission } from './recordRows.ts';
 import { placeholders, type SqlReader, type Statement } from './statement.ts';
 
 /** Values in one statement. */

@@ -9,17 +9,18 @@ import { SqlImports } from '../sql/imports.ts';
 import { SqlRecords } from '../sql/records.ts';
 import { SqlAnalytics } from '../sql/analytics/analytics.ts';
 import type { Analytics } from '../port/analytics.ts';
-import { attachAnalytics, prepareAnalytics } from './analytics/analyticsFile.ts';
-import { CommitNumberFile, refuseLostCommits } from './file/commitNumber.ts';
+import { prepareAnalytics } from './analytics/analyticsFile.ts';
+import { attachAnalytics } from './file/openDatabase.ts';
+import { CommitNumberFile, refuseLostCommits } from './ledger/commitNumber.ts';
 import { SqliteLocalCounts } from './local/localCounts.ts';
-import { DirectLog } from './log/directLog.ts';
+import { DirectLog } from './writer/directLog.ts';
 import { toWriteFailure } from './file/writeFailure.ts';
 import { claimFolder, refuseCopy } from './file/folderNote.ts';
 import { type DataFolder, FolderError } from './file/dataFolder.ts';
 import { type LedgerObserver, SqliteLedger } from './ledger/ledger.ts';
 import { LazyThread } from './thread/lazyThread.ts';
 import { SqliteReader } from './thread/reader.ts';
-import { migrate, readSchemaVersion, SCHEMA_VERSION } from './file/migrate.ts';
+import { isBeforeFirstRelease, migrate, readSchemaVersion, SCHEMA_VERSION } from './file/migrate.ts';
 import { SqliteCountWriter } from './analytics/countWriter.ts';
 import { SqliteThread } from './thread/threadClient.ts';
 import { configure } from './file/openDatabase.ts';
@@ -156,6 +157,12 @@ function openDatabase({ folder, acceptLostCommits, ...options }: SqliteOptions):
   let db: Database | null = null;
   try {
     db = new Database(path, { create: true, readwrite: true });
+    if (isBeforeFirstRelease(db)) {
+      throw new FolderError(
+        `The database in ${folder.path} was written by a program before 0.1.0, and this program cannot read it. Nothing was changed. ` +
+          'Move the folder away, or set KEYSTILE_DATA to another one, and create or import the keys again.',
+      );
+    }
     const version = readSchemaVersion(db);
     if (version > SCHEMA_VERSION) {
       throw new FolderError(

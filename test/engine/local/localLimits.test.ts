@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test';
 
 import { AppError } from '../../../src/core/errors.ts';
 import { LocalLimits } from '../../../src/engine/local/localLimits.ts';
-import type { LocalLeg, LocalOwner } from '../../../src/engine/local/localWindow.ts';
+import type { LocalCharge, LocalOwner } from '../../../src/engine/local/localWindow.ts';
 import type { LocalCount, LoadedCount } from '../../../src/storage/port/storage.ts';
 import { VirtualClock } from '../../support/clock.ts';
 
@@ -55,11 +55,11 @@ function ownerIn(localLimits: LocalLimits, id = 'key_1'): LocalOwner {
   return owner;
 }
 
-function legOf(
+function chargeOf(
   localLimits: LocalLimits,
   nowMs: number,
   fields: { cost?: number; limit?: number; name?: string; isAdHoc?: boolean } = {},
-): LocalLeg {
+): LocalCharge {
   clock.set(nowMs);
   const window = localLimits.window(
     ownerIn(localLimits),
@@ -83,16 +83,16 @@ describe('local windows', () => {
     const { localLimits } = make();
     await localLimits.load('key_1', 5_000);
     for (let left = 2; left >= 0; left--) {
-      const leg = legOf(localLimits, 5_100);
-      expect(localLimits.allows(leg)).toBe(true);
-      localLimits.admit(leg);
-      expect(localLimits.left(leg)).toBe(left);
+      const charge = chargeOf(localLimits, 5_100);
+      expect(localLimits.allows(charge)).toBe(true);
+      localLimits.admit(charge);
+      expect(localLimits.left(charge)).toBe(left);
     }
-    expect(localLimits.allows(legOf(localLimits, 5_999))).toBe(false);
-    expect(localLimits.allows(legOf(localLimits, 5_999, { cost: 0 }))).toBe(true);
-    expect(localLimits.allows(legOf(localLimits, 5_999, { cost: 0, limit: 2 }))).toBe(false);
-    expect(legOf(localLimits, 6_000).resetAtMs).toBe(7_000);
-    expect(localLimits.allows(legOf(localLimits, 6_000))).toBe(true);
+    expect(localLimits.allows(chargeOf(localLimits, 5_999))).toBe(false);
+    expect(localLimits.allows(chargeOf(localLimits, 5_999, { cost: 0 }))).toBe(true);
+    expect(localLimits.allows(chargeOf(localLimits, 5_999, { cost: 0, limit: 2 }))).toBe(false);
+    expect(chargeOf(localLimits, 6_000).resetAtMs).toBe(7_000);
+    expect(localLimits.allows(chargeOf(localLimits, 6_000))).toBe(true);
   });
 
   test('who waits for something to save is told with the first count, and waits anew when all is saved', async () => {
@@ -102,10 +102,10 @@ describe('local windows', () => {
     const wait = (name: string): void => void localLimits.untilUnsaved().then(() => told.push(name));
     const turn = (): Promise<void> => new Promise((go) => setImmediate(go));
     wait('first');
-    localLimits.admit(legOf(localLimits, 5_100, { cost: 0 }));
+    localLimits.admit(chargeOf(localLimits, 5_100, { cost: 0 }));
     await turn();
     expect(told).toEqual([]);
-    localLimits.admit(legOf(localLimits, 5_100));
+    localLimits.admit(chargeOf(localLimits, 5_100));
     await turn();
     expect(told).toEqual(['first']);
     // Not saved yet: there is nothing to wait for.
@@ -116,7 +116,7 @@ describe('local windows', () => {
     wait('third');
     await turn();
     expect(told).toEqual(['first', 'second']);
-    localLimits.admit(legOf(localLimits, 5_100));
+    localLimits.admit(chargeOf(localLimits, 5_100));
     await turn();
     expect(told).toEqual(['first', 'second', 'third']);
   });
@@ -124,24 +124,24 @@ describe('local windows', () => {
   test('what is held counts against the limit, and is given back by a refusal', async () => {
     const { localLimits } = make();
     await localLimits.load('key_1', 5_000);
-    const [one, two] = [legOf(localLimits, 5_000), legOf(localLimits, 5_000, { cost: 2 })];
+    const [one, two] = [chargeOf(localLimits, 5_000), chargeOf(localLimits, 5_000, { cost: 2 })];
     localLimits.hold(one);
     localLimits.hold(two);
-    expect([localLimits.allows(legOf(localLimits, 5_000)), localLimits.left(one)]).toEqual([false, 0]);
+    expect([localLimits.allows(chargeOf(localLimits, 5_000)), localLimits.left(one)]).toEqual([false, 0]);
     localLimits.settle(two, false);
-    expect([localLimits.allows(legOf(localLimits, 5_000)), localLimits.left(one)]).toEqual([true, 2]);
+    expect([localLimits.allows(chargeOf(localLimits, 5_000)), localLimits.left(one)]).toEqual([true, 2]);
     localLimits.settle(one, true);
     expect(localLimits.left(one)).toBe(2);
-    expect(localLimits.allows(legOf(localLimits, 5_000, { cost: 3 }))).toBe(false);
+    expect(localLimits.allows(chargeOf(localLimits, 5_000, { cost: 3 }))).toBe(false);
   });
 
   test('a hold stays with its window: settled after the roll it neither counts nor frees anything in the new one', async () => {
     const { localLimits } = make();
     await localLimits.load('key_1', 5_000);
-    const [taken, refused] = [legOf(localLimits, 5_900), legOf(localLimits, 5_900)];
+    const [taken, refused] = [chargeOf(localLimits, 5_900), chargeOf(localLimits, 5_900)];
     localLimits.hold(taken);
     localLimits.hold(refused);
-    const next = legOf(localLimits, 6_000);
+    const next = chargeOf(localLimits, 6_000);
     expect(localLimits.left(next)).toBe(3);
     localLimits.hold(next);
     localLimits.settle(taken, true);
@@ -154,8 +154,8 @@ describe('local windows', () => {
   test('names and durations are counted apart', async () => {
     const { localLimits } = make();
     await localLimits.load('key_1', 5_000);
-    localLimits.admit(legOf(localLimits, 5_000, { cost: 3 }));
-    expect(localLimits.allows(legOf(localLimits, 5_000, { name: 'other' }))).toBe(true);
+    localLimits.admit(chargeOf(localLimits, 5_000, { cost: 3 }));
+    expect(localLimits.allows(chargeOf(localLimits, 5_000, { name: 'other' }))).toBe(true);
     expect(
       localLimits.window(ownerIn(localLimits), { name: 'default', durationMs: 2 * SECOND_MS, isAdHoc: false }, 5_000),
     ).toMatchObject({ admitted: 0, resetAtMs: 6_000 });
@@ -164,12 +164,12 @@ describe('local windows', () => {
   test('one owner has at most 100 live ad-hoc windows beside its configured ones; ended ones make room', async () => {
     const { localLimits } = make();
     await localLimits.load('key_1', 5_000);
-    for (let i = 0; i < 51; i++) legOf(localLimits, 5_000, { name: `configured ${i}` });
-    for (let i = 0; i < 100; i++) legOf(localLimits, 5_000, { name: `n${i}`, isAdHoc: true });
+    for (let i = 0; i < 51; i++) chargeOf(localLimits, 5_000, { name: `configured ${i}` });
+    for (let i = 0; i < 100; i++) chargeOf(localLimits, 5_000, { name: `n${i}`, isAdHoc: true });
     const oneMore = { name: 'one more', isAdHoc: true };
-    expect(() => legOf(localLimits, 5_000, oneMore)).toThrow('There are 100 live ad-hoc limits already');
-    expect(legOf(localLimits, 5_000, { name: 'n99', isAdHoc: true }).resetAtMs).toBe(6_000);
-    expect(legOf(localLimits, 6_000, oneMore).resetAtMs).toBe(7_000);
+    expect(() => chargeOf(localLimits, 5_000, oneMore)).toThrow('There are 100 live ad-hoc limits already');
+    expect(chargeOf(localLimits, 5_000, { name: 'n99', isAdHoc: true }).resetAtMs).toBe(6_000);
+    expect(chargeOf(localLimits, 6_000, oneMore).resetAtMs).toBe(7_000);
   });
 });
 
@@ -177,9 +177,9 @@ describe('saving local counts', () => {
   test('writes what was admitted since the last time, and nothing that is only held', async () => {
     const { localLimits, saved } = make();
     await localLimits.load('key_1', 5_000);
-    localLimits.admit(legOf(localLimits, 5_000, { cost: 2 }));
-    localLimits.hold(legOf(localLimits, 5_000));
-    localLimits.admit(legOf(localLimits, 5_000, { cost: 0, name: 'peeked' }));
+    localLimits.admit(chargeOf(localLimits, 5_000, { cost: 2 }));
+    localLimits.hold(chargeOf(localLimits, 5_000));
+    localLimits.admit(chargeOf(localLimits, 5_000, { cost: 0, name: 'peeked' }));
     expect(localLimits.unsavedSize).toBe(1);
     await localLimits.sync();
     expect([...saved.rows.values()]).toEqual([
@@ -191,10 +191,10 @@ describe('saving local counts', () => {
   test('a save that fails is made up for by the next', async () => {
     const { localLimits, saved } = make();
     await localLimits.load('key_1', 5_000);
-    localLimits.admit(legOf(localLimits, 5_000));
+    localLimits.admit(chargeOf(localLimits, 5_000));
     saved.failing = true;
     expect(await codeOf(localLimits.sync())).toBe('Error: no space');
-    localLimits.admit(legOf(localLimits, 5_000));
+    localLimits.admit(chargeOf(localLimits, 5_000));
     saved.failing = false;
     await localLimits.sync();
     expect([...saved.rows.values()]).toMatchObject([{ count: 2 }]);
@@ -218,24 +218,24 @@ describe('saving local counts', () => {
   test('a new start goes on from what was saved in the running window, and from 0 in a later one', async () => {
     const { localLimits, saved } = make();
     await localLimits.load('key_1', 5_000);
-    localLimits.admit(legOf(localLimits, 5_000, { cost: 2 }));
+    localLimits.admit(chargeOf(localLimits, 5_000, { cost: 2 }));
     await localLimits.sync();
     const same = localLimitsOn(saved);
     await same.load('key_1', 5_999);
-    expect(same.left(legOf(same, 5_999))).toBe(1);
+    expect(same.left(chargeOf(same, 5_999))).toBe(1);
     const later = localLimitsOn(saved);
     await later.load('key_1', 6_000);
-    expect(later.left(legOf(later, 6_000))).toBe(3);
+    expect(later.left(chargeOf(later, 6_000))).toBe(3);
   });
 
   test('a hold of an ended window, settled after its owner was forgotten, leaves the saved count of the running one', async () => {
     const { localLimits, saved } = make();
     await localLimits.load('key_1', 5_000);
-    const held = legOf(localLimits, 5_900);
+    const held = chargeOf(localLimits, 5_900);
     localLimits.hold(held);
     localLimits.forgetEnded(6_000, 10);
     await localLimits.load('key_1', 6_000);
-    localLimits.admit(legOf(localLimits, 6_000, { cost: 3 }));
+    localLimits.admit(chargeOf(localLimits, 6_000, { cost: 3 }));
     localLimits.settle(held, true);
     await localLimits.sync();
     expect([...saved.rows.values()]).toMatchObject([{ count: 3, resetAtMs: 7_000 }]);
@@ -287,7 +287,7 @@ describe('owners', () => {
   test('whose count is not saved yet are not forgotten', async () => {
     const { localLimits, saved } = make();
     await localLimits.load('key_1', 5_000);
-    localLimits.admit(legOf(localLimits, 5_000));
+    localLimits.admit(chargeOf(localLimits, 5_000));
     localLimits.forgetEnded(6_000, 10);
     expect(localLimits.owner('key_1') !== undefined).toBe(true);
     await localLimits.sync();
@@ -301,9 +301,9 @@ describe('saving when names come back and saves are lost', () => {
   test('an ended ad-hoc window that made room is not saved, and its name is saved once when it is opened again', async () => {
     const { localLimits, saved } = make();
     await localLimits.load('key_1', 5_000);
-    for (let i = 0; i < 100; i++) localLimits.admit(legOf(localLimits, 5_000, { name: `n${i}`, isAdHoc: true }));
-    localLimits.admit(legOf(localLimits, 6_000, { name: 'one more', isAdHoc: true }));
-    localLimits.admit(legOf(localLimits, 6_000, { name: 'n7', isAdHoc: true }));
+    for (let i = 0; i < 100; i++) localLimits.admit(chargeOf(localLimits, 5_000, { name: `n${i}`, isAdHoc: true }));
+    localLimits.admit(chargeOf(localLimits, 6_000, { name: 'one more', isAdHoc: true }));
+    localLimits.admit(chargeOf(localLimits, 6_000, { name: 'n7', isAdHoc: true }));
     await localLimits.sync();
     expect([saved.saves, [...saved.rows.values()].map(({ name, resetAtMs }) => [name, resetAtMs])]).toEqual([
       [2],
@@ -322,9 +322,9 @@ describe('saving when names come back and saves are lost', () => {
     for (let i = 0; i < 120; i++) save(`n${i}`, 60 * SECOND_MS, 60_000);
     save('ended', SECOND_MS, 6_000);
     await localLimits.load('key_1', 5_000);
-    localLimits.admit(legOf(localLimits, 5_000, { name: 'ended', isAdHoc: true }));
+    localLimits.admit(chargeOf(localLimits, 5_000, { name: 'ended', isAdHoc: true }));
     for (const name of ['one more', 'ended']) {
-      expect(() => legOf(localLimits, 6_000, { name, isAdHoc: true })).toThrow(
+      expect(() => chargeOf(localLimits, 6_000, { name, isAdHoc: true })).toThrow(
         'There are 100 live ad-hoc limits already',
       );
     }
@@ -333,7 +333,7 @@ describe('saving when names come back and saves are lost', () => {
   test('nothing is left of an owner that was forgotten, whoever still has it', async () => {
     const { localLimits } = make();
     await localLimits.load('key_1', 5_000);
-    legOf(localLimits, 5_000);
+    chargeOf(localLimits, 5_000);
     const owner = ownerIn(localLimits);
     localLimits.forgetEnded(6_000, 1);
     expect(owner).toEqual({ id: 'key_1', windows: [], isForgotten: true });
@@ -342,7 +342,7 @@ describe('saving when names come back and saves are lost', () => {
   test('what was saved and may be gone is saved again', async () => {
     const { localLimits, saved } = make();
     await localLimits.load('key_1', 5_000);
-    localLimits.admit(legOf(localLimits, 5_000, { cost: 2 }));
+    localLimits.admit(chargeOf(localLimits, 5_000, { cost: 2 }));
     await localLimits.sync();
     saved.rows.clear();
     saved.forgotten();
@@ -353,7 +353,7 @@ describe('saving when names come back and saves are lost', () => {
   test('owners are kept while there is room, and forgotten when they have ended and it becomes scarce', async () => {
     const { localLimits } = make(3);
     await localLimits.load('key_1', 5_000);
-    legOf(localLimits, 5_000);
+    chargeOf(localLimits, 5_000);
     localLimits.tidy(9_000, 10);
     expect(localLimits.owner('key_1')).toBeDefined();
     await localLimits.load('key_2', 5_000);
@@ -367,7 +367,7 @@ describe('saving when names come back and saves are lost', () => {
     expect(await codeOf(localLimits.load('key_1', 5_000))).toBe('Error: away');
     saved.isShared = true;
     await localLimits.load('key_1', 5_000);
-    expect(localLimits.left(legOf(localLimits, 5_000))).toBe(3);
+    expect(localLimits.left(chargeOf(localLimits, 5_000))).toBe(3);
   });
 });
 
@@ -383,7 +383,7 @@ describe('what other nodes have counted', () => {
   async function learning(...sums: LocalCount[]): Promise<LocalLimits> {
     const { localLimits, saved } = make();
     await localLimits.load('key_1', 5_000);
-    legOf(localLimits, 5_000);
+    chargeOf(localLimits, 5_000);
     for (const each of sums) {
       saved.others = [each];
       await localLimits.sync();
@@ -394,36 +394,36 @@ describe('what other nodes have counted', () => {
   test('counts against the limit, and is not saved as one of our own', async () => {
     const { localLimits, saved } = make();
     await localLimits.load('key_1', 5_000);
-    localLimits.admit(legOf(localLimits, 5_000));
+    localLimits.admit(chargeOf(localLimits, 5_000));
     saved.others = [sum(1, 6_000)];
     await localLimits.sync();
-    expect(localLimits.left(legOf(localLimits, 5_000))).toBe(1);
-    localLimits.admit(legOf(localLimits, 5_000));
-    expect(localLimits.allows(legOf(localLimits, 5_000))).toBe(false);
+    expect(localLimits.left(chargeOf(localLimits, 5_000))).toBe(1);
+    localLimits.admit(chargeOf(localLimits, 5_000));
+    expect(localLimits.allows(chargeOf(localLimits, 5_000))).toBe(false);
     await localLimits.sync();
     expect([...saved.rows.values()]).toMatchObject([{ count: 2 }]);
   });
 
   test('only grows within a window: an answer that was overtaken takes nothing back', async () => {
     const localLimits = await learning(sum(2, 6_000), sum(1, 6_000));
-    expect(localLimits.left(legOf(localLimits, 5_000))).toBe(1);
+    expect(localLimits.left(chargeOf(localLimits, 5_000))).toBe(1);
   });
 
   test('ends with its window', async () => {
     const localLimits = await learning(sum(3, 6_000));
-    expect(localLimits.left(legOf(localLimits, 5_999))).toBe(0);
-    expect(localLimits.left(legOf(localLimits, 6_000))).toBe(3);
+    expect(localLimits.left(chargeOf(localLimits, 5_999))).toBe(0);
+    expect(localLimits.left(chargeOf(localLimits, 6_000))).toBe(3);
   });
 
   test('of a node whose clock is ahead waits for the window it is about, and does not open the running one', async () => {
     const localLimits = await learning(sum(3, 7_000));
-    expect(localLimits.left(legOf(localLimits, 5_999))).toBe(3);
-    expect(localLimits.left(legOf(localLimits, 6_000))).toBe(0);
+    expect(localLimits.left(chargeOf(localLimits, 5_999))).toBe(3);
+    expect(localLimits.left(chargeOf(localLimits, 6_000))).toBe(0);
   });
 
   test('of an earlier window than the running one is too late', async () => {
     const localLimits = await learning(sum(2, 6_000), sum(3, 5_000));
-    expect(localLimits.left(legOf(localLimits, 5_999))).toBe(1);
+    expect(localLimits.left(chargeOf(localLimits, 5_999))).toBe(1);
   });
 
   test.each([false, true])(
@@ -431,12 +431,12 @@ describe('what other nodes have counted', () => {
     async (isLast) => {
       const sums = [sum(2, 6_000), sum(3, 7_000)];
       const localLimits = await learning(...(isLast ? sums.toReversed() : sums));
-      expect(localLimits.left(legOf(localLimits, 5_999))).toBe(1);
+      expect(localLimits.left(chargeOf(localLimits, 5_999))).toBe(1);
     },
   );
 
   test('of owners that are not counted here is left alone', async () => {
     const localLimits = await learning(sum(3, 6_000, 'key_2'));
-    expect([localLimits.left(legOf(localLimits, 5_000)), localLimits.owner('key_2')]).toEqual([3, undefined]);
+    expect([localLimits.left(chargeOf(localLimits, 5_000)), localLimits.owner('key_2')]).toEqual([3, undefined]);
   });
 });

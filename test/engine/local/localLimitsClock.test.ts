@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 
 import { LocalLimits } from '../../../src/engine/local/localLimits.ts';
-import { type LocalLeg, runningWindows, used } from '../../../src/engine/local/localWindow.ts';
+import { type LocalCharge, runningWindows, used } from '../../../src/engine/local/localWindow.ts';
 import type { LocalCount, LoadedCount } from '../../../src/storage/port/storage.ts';
 import { VirtualClock } from '../../support/clock.ts';
 
@@ -45,124 +45,124 @@ async function start(loaded: readonly LoadedCount[] = []) {
   const clock = new VirtualClock(NOW_MS);
   const localLimits = new LocalLimits(counts, { nowMs: clock.nowMs, maxOwners: 10 });
   await localLimits.load('key_1', clock.nowMs());
-  const leg = (cost = 1, name = 'default', isAdHoc = false): LocalLeg => {
+  const charge = (cost = 1, name = 'default', isAdHoc = false): LocalCharge => {
     const owner = localLimits.owner('key_1');
     if (owner === undefined) throw new Error('it is not loaded');
     const window = localLimits.window(owner, { name, durationMs: DURATION_MS, isAdHoc }, clock.nowMs());
     return { window, limit: LIMIT, cost, resetAtMs: window.resetAtMs };
   };
-  return { counts, clock, localLimits, leg };
+  return { counts, clock, localLimits, charge };
 }
 
 describe('a local window that a clock ahead has made', () => {
   test('ends with the running one when the clock is back, and keeps its count until then', async () => {
-    const { clock, localLimits, leg } = await start();
+    const { clock, localLimits, charge } = await start();
     clock.advance(HOUR_MS);
-    localLimits.admit(leg(30));
-    expect(leg().resetAtMs).toBe(END_MS + HOUR_MS);
+    localLimits.admit(charge(30));
+    expect(charge().resetAtMs).toBe(END_MS + HOUR_MS);
     clock.advance(-HOUR_MS);
-    expect([leg().resetAtMs, localLimits.left(leg())]).toEqual([END_MS, LIMIT - 30]);
-    localLimits.admit(leg(20));
-    expect(localLimits.allows(leg())).toBe(false);
+    expect([charge().resetAtMs, localLimits.left(charge())]).toEqual([END_MS, LIMIT - 30]);
+    localLimits.admit(charge(20));
+    expect(localLimits.allows(charge())).toBe(false);
     clock.set(END_MS - 1);
-    expect(localLimits.allows(leg())).toBe(false);
+    expect(localLimits.allows(charge())).toBe(false);
     clock.set(END_MS);
-    expect([leg().resetAtMs, localLimits.left(leg())]).toEqual([END_MS + DURATION_MS, LIMIT]);
+    expect([charge().resetAtMs, localLimits.left(charge())]).toEqual([END_MS + DURATION_MS, LIMIT]);
   });
 
   test('does not open the window again that ran before the clock went ahead', async () => {
-    const { clock, localLimits, leg } = await start();
-    localLimits.admit(leg(LIMIT));
+    const { clock, localLimits, charge } = await start();
+    localLimits.admit(charge(LIMIT));
     for (let i = 0; i < 3; i++) {
       clock.advance(HOUR_MS);
-      localLimits.admit(leg());
+      localLimits.admit(charge());
       clock.advance(-HOUR_MS);
-      expect([leg().resetAtMs, localLimits.allows(leg())]).toEqual([END_MS, false]);
+      expect([charge().resetAtMs, localLimits.allows(charge())]).toEqual([END_MS, false]);
     }
-    expect(leg().window.admitted).toBe(LIMIT + 3);
+    expect(charge().window.admitted).toBe(LIMIT + 3);
   });
 
   test('is the running one when the clock is set back without having been ahead: its count stands until the end of that', async () => {
-    const { clock, localLimits, leg } = await start();
-    localLimits.admit(leg(LIMIT));
+    const { clock, localLimits, charge } = await start();
+    localLimits.admit(charge(LIMIT));
     clock.set(END_MS - DURATION_MS - 1);
-    expect([leg().resetAtMs, localLimits.allows(leg())]).toEqual([END_MS - DURATION_MS, false]);
+    expect([charge().resetAtMs, localLimits.allows(charge())]).toEqual([END_MS - DURATION_MS, false]);
     clock.set(500);
-    expect([leg().resetAtMs, localLimits.allows(leg())]).toEqual([DURATION_MS, false]);
+    expect([charge().resetAtMs, localLimits.allows(charge())]).toEqual([DURATION_MS, false]);
     clock.set(DURATION_MS);
-    expect(localLimits.left(leg())).toBe(LIMIT);
+    expect(localLimits.left(charge())).toBe(LIMIT);
   });
 
   test('of which the whole is left within the duration is left as it is', async () => {
-    const { clock, localLimits, leg } = await start();
-    localLimits.admit(leg(LIMIT));
+    const { clock, localLimits, charge } = await start();
+    localLimits.admit(charge(LIMIT));
     clock.set(END_MS - DURATION_MS);
-    expect([leg().resetAtMs, leg().window.isUnsaved, localLimits.unsavedSize]).toEqual([END_MS, true, 1]);
+    expect([charge().resetAtMs, charge().window.isUnsaved, localLimits.unsavedSize]).toEqual([END_MS, true, 1]);
   });
 
   test('counts what was held as admitted: whether it was taken is never told to this window', async () => {
-    const { clock, localLimits, leg } = await start();
+    const { clock, localLimits, charge } = await start();
     clock.advance(HOUR_MS);
-    const [taken, refused] = [leg(3), leg(4)];
+    const [taken, refused] = [charge(3), charge(4)];
     localLimits.hold(taken);
     localLimits.hold(refused);
     clock.advance(-HOUR_MS);
-    expect(localLimits.left(leg())).toBe(LIMIT - 7);
+    expect(localLimits.left(charge())).toBe(LIMIT - 7);
     localLimits.settle(taken, true);
     localLimits.settle(refused, false);
-    expect([localLimits.left(leg()), leg().window.held]).toEqual([LIMIT - 7, 0]);
+    expect([localLimits.left(charge()), charge().window.held]).toEqual([LIMIT - 7, 0]);
   });
 
   test('never gives more than the limit for a hold that was made before the clock went ahead', async () => {
-    const { clock, localLimits, leg } = await start();
-    const held = leg(5);
+    const { clock, localLimits, charge } = await start();
+    const held = charge(5);
     localLimits.hold(held);
     clock.advance(HOUR_MS);
-    leg();
+    charge();
     clock.advance(-HOUR_MS);
-    leg();
+    charge();
     localLimits.settle(held, true);
-    expect([localLimits.left(leg()), leg().window.held]).toEqual([LIMIT - 5, 0]);
+    expect([localLimits.left(charge()), charge().window.held]).toEqual([LIMIT - 5, 0]);
   });
 });
 
 describe('a local window that ends too late', () => {
   test('is saved with the end of the running one, and not again', async () => {
-    const { counts, clock, localLimits, leg } = await start();
+    const { counts, clock, localLimits, charge } = await start();
     clock.advance(HOUR_MS);
-    localLimits.admit(leg(30));
+    localLimits.admit(charge(30));
     clock.advance(-HOUR_MS);
     await localLimits.sync();
     expect(counts.saved).toEqual([counted(30, END_MS)]);
-    leg();
+    charge();
     expect(localLimits.unsavedSize).toBe(0);
   });
 
   test('and was saved so is saved again as soon as it is seen', async () => {
-    const { counts, clock, localLimits, leg } = await start();
+    const { counts, clock, localLimits, charge } = await start();
     clock.advance(HOUR_MS);
-    localLimits.admit(leg(30));
+    localLimits.admit(charge(30));
     await localLimits.sync();
     clock.advance(-HOUR_MS);
-    leg();
+    charge();
     await localLimits.sync();
     expect(counts.saved).toEqual([counted(30, END_MS + HOUR_MS), counted(30, END_MS)]);
   });
 
   test('is loaded with the end of the running one, and with what others have counted in it', async () => {
-    const { localLimits, leg } = await start([
+    const { localLimits, charge } = await start([
       { ...counted(0, END_MS - DURATION_MS), others: 17 },
       { ...counted(3, END_MS), others: 4 },
       { ...counted(20, END_MS + HOUR_MS), others: 2 },
     ]);
-    expect([leg().resetAtMs, localLimits.left(leg())]).toEqual([END_MS, LIMIT - 29]);
-    expect(leg().window).toMatchObject({ admitted: 23, others: 6 });
+    expect([charge().resetAtMs, localLimits.left(charge())]).toEqual([END_MS, LIMIT - 29]);
+    expect(charge().window).toMatchObject({ admitted: 23, others: 6 });
   });
 
   test('is forgotten when the running one has ended', async () => {
-    const { clock, localLimits, leg } = await start();
+    const { clock, localLimits, charge } = await start();
     clock.advance(HOUR_MS);
-    leg(0);
+    charge(0);
     clock.advance(-HOUR_MS);
     localLimits.forgetEnded(NOW_MS, 1);
     expect(localLimits.owner('key_1')).toBeDefined();
@@ -172,54 +172,54 @@ describe('a local window that ends too late', () => {
   });
 
   test('and is an ad-hoc one makes place for others when the running one has ended', async () => {
-    const { clock, leg } = await start();
+    const { clock, charge } = await start();
     clock.advance(HOUR_MS);
-    for (let i = 0; i < 100; i++) leg(0, `n${i}`, true);
+    for (let i = 0; i < 100; i++) charge(0, `n${i}`, true);
     clock.advance(-HOUR_MS);
-    expect(() => leg(0, 'one more', true)).toThrow('There are 100 live ad-hoc limits already');
+    expect(() => charge(0, 'one more', true)).toThrow('There are 100 live ad-hoc limits already');
     clock.set(END_MS);
-    expect(leg(0, 'one more', true).resetAtMs).toBe(END_MS + DURATION_MS);
+    expect(charge(0, 'one more', true).resetAtMs).toBe(END_MS + DURATION_MS);
   });
 });
 
 describe('what other nodes have counted in a window that ends too late', () => {
   test('counts in the running one, and does not hide what they count after it', async () => {
-    const { counts, clock, localLimits, leg } = await start();
-    leg();
+    const { counts, clock, localLimits, charge } = await start();
+    charge();
     counts.sums = [counted(30, END_MS + HOUR_MS)];
     await localLimits.sync();
-    expect(localLimits.left(leg())).toBe(LIMIT - 30);
+    expect(localLimits.left(charge())).toBe(LIMIT - 30);
     clock.set(END_MS);
-    expect(localLimits.left(leg())).toBe(LIMIT);
+    expect(localLimits.left(charge())).toBe(LIMIT);
     counts.sums = [counted(7, END_MS + DURATION_MS)];
     await localLimits.sync();
-    expect(localLimits.left(leg())).toBe(LIMIT - 7);
+    expect(localLimits.left(charge())).toBe(LIMIT - 7);
   });
 
   test('and in one of this node that does so too counts in the running one with it', async () => {
-    const { counts, clock, localLimits, leg } = await start();
+    const { counts, clock, localLimits, charge } = await start();
     clock.advance(HOUR_MS);
-    localLimits.admit(leg(10));
+    localLimits.admit(charge(10));
     counts.sums = [counted(20, END_MS + HOUR_MS)];
     await localLimits.sync();
-    expect(localLimits.left(leg())).toBe(LIMIT - 30);
+    expect(localLimits.left(charge())).toBe(LIMIT - 30);
     clock.advance(-HOUR_MS);
-    expect(localLimits.left(leg())).toBe(LIMIT - 30);
+    expect(localLimits.left(charge())).toBe(LIMIT - 30);
     counts.sums = [counted(25, END_MS)];
     await localLimits.sync();
-    expect(localLimits.left(leg())).toBe(LIMIT - 35);
+    expect(localLimits.left(charge())).toBe(LIMIT - 35);
   });
 
   test('is learnt although this node has not touched its own since the clock is back', async () => {
-    const { counts, clock, localLimits, leg } = await start();
+    const { counts, clock, localLimits, charge } = await start();
     clock.advance(HOUR_MS);
-    leg();
+    charge();
     counts.sums = [counted(20, END_MS + HOUR_MS)];
     await localLimits.sync();
     clock.advance(-HOUR_MS);
     counts.sums = [counted(40, END_MS)];
     await localLimits.sync();
-    expect(localLimits.left(leg())).toBe(LIMIT - 40);
+    expect(localLimits.left(charge())).toBe(LIMIT - 40);
   });
 
   test.each([
@@ -228,14 +228,14 @@ describe('what other nodes have counted in a window that ends too late', () => {
   ])(
     'is the next window, %p ms before it begins: a clock of another node may be a second ahead',
     async (beforeMs, leftNow, leftThen) => {
-      const { counts, clock, localLimits, leg } = await start();
+      const { counts, clock, localLimits, charge } = await start();
       clock.set(END_MS - beforeMs);
-      leg();
+      charge();
       counts.sums = [counted(30, END_MS + DURATION_MS)];
       await localLimits.sync();
-      expect(localLimits.left(leg())).toBe(leftNow);
+      expect(localLimits.left(charge())).toBe(leftNow);
       clock.set(END_MS);
-      expect(localLimits.left(leg())).toBe(leftThen);
+      expect(localLimits.left(charge())).toBe(leftThen);
     },
   );
 });

@@ -54,11 +54,11 @@ describe('refills', () => {
           expect(isPlanStale(plan, nowMs)).toBe(false);
           const before = view.accounts.get(1) ?? credits(0);
           const gained = refilled(before, plan).value - before.value;
-          const legs = [
+          const charges = [
             { account: 1, amount: step.amount, rule: { kind: 'credits', refill: plan } as const, revision: 1 },
           ];
           // A peek is answered, and writes nothing: neither it nor the refill that it saw.
-          if (!isCharge(decideSpend(view, { legs, fences: [], idempotency: null }, nowMs, 0)) || step.amount === 0)
+          if (!isCharge(decideSpend(view, { charges, fences: [], idempotency: null }, nowMs, 0)) || step.amount === 0)
             continue;
           sum += step.amount;
           refills += gained;
@@ -102,8 +102,10 @@ describe('refills', () => {
         for (const touch of touches) {
           nowMs += touch.jumpMs;
           const refill = planAt(schedule, { amount, mode: 'restore', max: null }, nowMs);
-          const legs = [{ account: 1, amount: touch.amount, rule: { kind: 'credits', refill } as const, revision: 1 }];
-          if (!isCharge(decideSpend(view, { legs, fences: [], idempotency: null }, nowMs, 0))) continue;
+          const charges = [
+            { account: 1, amount: touch.amount, rule: { kind: 'credits', refill } as const, revision: 1 },
+          ];
+          if (!isCharge(decideSpend(view, { charges, fences: [], idempotency: null }, nowMs, 0))) continue;
           const mark = view.accounts.get(1)?.mark ?? 0;
           takenIn.set(mark, (takenIn.get(mark) ?? 0) + touch.amount);
         }

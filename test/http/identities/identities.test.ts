@@ -210,7 +210,7 @@ describe('keys of an identity with credits', () => {
     await service.ok('/v1/keys.deleteKey', { keyId });
     const rule = { kind: 'credits', refill: null } as const;
     const outcome = await service.engine.storage.ledger.spend({
-      legs: [{ account: credits?.account ?? 0, amount: 1, rule, revision: found.identity.revision }],
+      charges: [{ account: credits?.account ?? 0, amount: 1, rule, revision: found.identity.revision }],
       fences: [recordFence('key', keyId, revision)],
       idempotency: null,
     });

@@ -71,8 +71,8 @@ describePort('ad-hoc windows', (setup) => {
     expect(await open(storage, 'one more')).toBeNull();
     clock.advance(1);
     const account = await open(storage, 'one more');
-    expect(await take(storage, account)).toMatchObject({ status: 'taken', legs: [{ left: 9 }] });
-    expect(await take(storage, await open(storage, 'live 7'))).toMatchObject({ legs: [{ left: 9 }] });
+    expect(await take(storage, account)).toMatchObject({ status: 'taken', charges: [{ left: 9 }] });
+    expect(await take(storage, await open(storage, 'live 7'))).toMatchObject({ charges: [{ left: 9 }] });
   });
 
   test('pruning removes the ended ones: a spend on one of them is stale, and its name opens a new one', async () => {
@@ -85,10 +85,10 @@ describePort('ad-hoc windows', (setup) => {
     await storage.ledger.prune();
     expect((await take(storage, ended)).status).toBe('stale');
     expect(await stateOf(storage, ended ?? 0)).toBeUndefined();
-    expect(await take(storage, live)).toMatchObject({ status: 'taken', legs: [{ left: 8 }] });
+    expect(await take(storage, live)).toMatchObject({ status: 'taken', charges: [{ left: 8 }] });
     const again = await open(storage, 'ended');
     expect(again).not.toBe(ended);
-    expect(await take(storage, again)).toMatchObject({ status: 'taken', legs: [{ left: 9 }] });
+    expect(await take(storage, again)).toMatchObject({ status: 'taken', charges: [{ left: 9 }] });
   });
 
   test('pruning goes through any number of them', async () => {

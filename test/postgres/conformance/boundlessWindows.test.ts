@@ -21,7 +21,7 @@ describePort('windows of an owner without a bound, and their count', (setup) => 
     expect(new Set(accounts).size).toBe(names.length);
     expect(accounts).not.toContain(null);
     const outcomes = await Promise.all(accounts.map((account) => take(storage, account)));
-    expect(outcomes.every((outcome) => outcome.status === 'taken' && outcome.legs[0]?.left === 9)).toBe(true);
+    expect(outcomes.every((outcome) => outcome.status === 'taken' && outcome.charges[0]?.left === 9)).toBe(true);
     expect(await Promise.all(names.map((name) => open(storage, name, null)))).toEqual(accounts);
   });
 

@@ -67,7 +67,7 @@ describePort('durability', (setup) => {
     const copy = await setup().afterCrash();
     expect(await everything(copy, accounts)).toEqual(before);
     const next = await Promise.resolve(copy.ledger.spend(spendOf(credits(accounts[0] ?? 0, 60, null, 2))));
-    expect(next).toMatchObject({ status: 'taken', legs: [{ left: 0 }] });
+    expect(next).toMatchObject({ status: 'taken', charges: [{ left: 0 }] });
     expect((await Promise.resolve(copy.ledger.spend(spendOf(credits(accounts[1] ?? 0, 0))))).status).toBe('stale');
   });
 

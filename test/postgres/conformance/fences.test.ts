@@ -197,12 +197,12 @@ describePort('the fences of a spend', (setup) => {
     expect((await storage.ledger.spend(spend)).status).toBe('stale');
   });
 
-  test('without legs it only tells whether its fences hold', async () => {
+  test('without charges it only tells whether its fences hold', async () => {
     const { storage, clock } = setup();
     await write(storage, ...RECORDS);
     const [good, bad] = [recordFence('key', 'key_1', 1), recordFence('key', 'key_2', 7)];
-    const ask = (...fences: readonly Fence[]) => storage.ledger.spend({ legs: [], fences, idempotency: null });
-    expect(await ask(good)).toMatchObject({ status: 'taken', legs: [] });
+    const ask = (...fences: readonly Fence[]) => storage.ledger.spend({ charges: [], fences, idempotency: null });
+    expect(await ask(good)).toMatchObject({ status: 'taken', charges: [] });
     expect(await ask(good, bad)).toEqual({ status: 'stale', nowMs: clock.nowMs(), fence: bad });
   });
 

@@ -16,7 +16,7 @@ describePort('idempotency keys', (setup) => {
     const { storage, clock } = setup();
     const account = await openCredits(storage, 10);
     const first = await take(storage, account, idempotency('a'), 3);
-    expect(first).toMatchObject({ status: 'taken', legs: [{ left: 7 }], replayed: false });
+    expect(first).toMatchObject({ status: 'taken', charges: [{ left: 7 }], replayed: false });
     await take(storage, account, idempotency('b'), 2);
     clock.advance(1000);
     expect(await take(storage, account, idempotency('a'), 3)).toEqual({ ...first, replayed: true } as never);

@@ -62,7 +62,13 @@ async function waitingIn({ server, database }: Setup): Promise<number> {
   return (await server.query(waiting)).length;
 }
 
-const OLD_VERSION = { schema_version: '1', schema_compatible_from: '1', indexes_version: '1', workspace_id: 'ws_old' };
+const OLD_VERSION = {
+  schema_series: '0.1',
+  schema_version: '1',
+  schema_compatible_from: '1',
+  indexes_version: '1',
+  workspace_id: 'ws_old',
+};
 const NEW_VERSION = { ...OLD_VERSION, schema_version: '2', indexes_version: '2' };
 
 describe('a program of the next schema version', () => {

@@ -16,11 +16,11 @@ describePort('refills', (setup) => {
     const { storage, clock } = setup();
     const account = await openRefilled(setup(), 2);
     const peek = () => storage.ledger.spend(spendOf(credits(account, 0, dailyPlan(clock.nowMs(), 10))));
-    expect(await peek()).toMatchObject({ legs: [{ left: 2, resetAtMs: Date.parse('2026-03-16T00:00:00Z') }] });
+    expect(await peek()).toMatchObject({ charges: [{ left: 2, resetAtMs: Date.parse('2026-03-16T00:00:00Z') }] });
     clock.set(Date.parse('2026-03-16T00:00:00Z') - 1);
-    expect(await peek()).toMatchObject({ legs: [{ left: 2 }] });
+    expect(await peek()).toMatchObject({ charges: [{ left: 2 }] });
     clock.set('2026-03-16T00:00:00Z');
-    expect(await peek()).toMatchObject({ legs: [{ left: 10, resetAtMs: Date.parse('2026-03-17T00:00:00Z') }] });
+    expect(await peek()).toMatchObject({ charges: [{ left: 10, resetAtMs: Date.parse('2026-03-17T00:00:00Z') }] });
   });
 
   test('a plan for another epoch than the one that runs is stale, at both edges to the millisecond', async () => {
@@ -46,8 +46,8 @@ describePort('refills', (setup) => {
     clock.advance(100 * DAY_MS);
     const take = () => storage.ledger.spend(spendOf(...[low, high].map((each) => credits(each, 1, plan()))));
     const plan = () => dailyPlan(clock.nowMs(), 10);
-    expect(await take()).toMatchObject({ legs: [{ left: 9 }, { left: 49 }] });
-    expect(await take()).toMatchObject({ legs: [{ left: 8 }, { left: 48 }] });
+    expect(await take()).toMatchObject({ charges: [{ left: 9 }, { left: 49 }] });
+    expect(await take()).toMatchObject({ charges: [{ left: 8 }, { left: 48 }] });
     const { epoch, nextMs } = plan();
     expect(await stateOf(storage, low)).toEqual({
       kind: 'credits',
@@ -66,13 +66,13 @@ describePort('refills', (setup) => {
       await openRefilled(setup(), 40),
     ];
     clock.advance(3 * DAY_MS);
-    const legs = (max: number | null, account: number) =>
+    const charges = (max: number | null, account: number) =>
       credits(account, 0, dailyPlan(clock.nowMs(), 10, { mode: 'add', max }));
-    const touch = () => storage.ledger.spend(spendOf(legs(null, free), legs(20, capped), legs(20, above)));
-    expect(await touch()).toMatchObject({ legs: [{ left: 35 }, { left: 20 }, { left: 40 }] });
-    expect(await touch()).toMatchObject({ legs: [{ left: 35 }, { left: 20 }, { left: 40 }] });
+    const touch = () => storage.ledger.spend(spendOf(charges(null, free), charges(20, capped), charges(20, above)));
+    expect(await touch()).toMatchObject({ charges: [{ left: 35 }, { left: 20 }, { left: 40 }] });
+    expect(await touch()).toMatchObject({ charges: [{ left: 35 }, { left: 20 }, { left: 40 }] });
     clock.advance(DAY_MS);
-    expect(await touch()).toMatchObject({ legs: [{ left: 45 }, { left: 20 }, { left: 40 }] });
+    expect(await touch()).toMatchObject({ charges: [{ left: 45 }, { left: 20 }, { left: 40 }] });
   });
 
   test('a refused spend does not keep the refill from the next one', async () => {
@@ -82,9 +82,9 @@ describePort('refills', (setup) => {
     const spend = (amount: number) => spendOf(credits(account, amount, dailyPlan(clock.nowMs(), 10)));
     const outcomes = await spendAll(storage.ledger, [spend(11), spend(10), spend(1)]);
     expect(outcomes).toMatchObject([
-      { status: 'refused', legs: [{ left: 10 }] },
-      { status: 'taken', legs: [{ left: 0 }] },
-      { status: 'refused', legs: [{ left: 0 }] },
+      { status: 'refused', charges: [{ left: 10 }] },
+      { status: 'taken', charges: [{ left: 0 }] },
+      { status: 'refused', charges: [{ left: 0 }] },
     ]);
   });
 
@@ -108,13 +108,13 @@ describePort('refills', (setup) => {
       const take = (amount: number) =>
         storage.ledger.spend(spendOf(credits(account, amount, dailyPlan(clock.nowMs(), 10, { mode }))));
       clock.set('2026-03-16T00:00:00Z');
-      expect(await take(10)).toMatchObject({ status: 'taken', legs: [{ left: 0 }] });
+      expect(await take(10)).toMatchObject({ status: 'taken', charges: [{ left: 0 }] });
       clock.set('2026-03-14T23:00:00Z');
-      expect(await take(1)).toMatchObject({ status: 'refused', legs: [{ left: 0 }] });
+      expect(await take(1)).toMatchObject({ status: 'refused', charges: [{ left: 0 }] });
       clock.set('2026-03-16T00:00:00Z');
-      expect(await take(1)).toMatchObject({ status: 'refused', legs: [{ left: 0 }] });
+      expect(await take(1)).toMatchObject({ status: 'refused', charges: [{ left: 0 }] });
       clock.set('2026-03-17T00:00:00Z');
-      expect(await take(1)).toMatchObject({ status: 'taken', legs: [{ left: 9 }] });
+      expect(await take(1)).toMatchObject({ status: 'taken', charges: [{ left: 9 }] });
     }
   });
 

@@ -13,7 +13,7 @@ import {
   type RoleRecord,
   type RootKeyRecord,
 } from '../../../src/core/records.ts';
-import type { IdempotencyKey, Leg, Spend, SpendOutcome } from '../../../src/core/spend.ts';
+import type { IdempotencyKey, Charge, Spend, SpendOutcome } from '../../../src/core/spend.ts';
 import type { VerificationCount } from '../../../src/core/verificationCounts.ts';
 import type { Change, ChangeOutcome, Storage } from '../../../src/storage/port/storage.ts';
 import type { AuditEvent } from '../../../src/storage/port/events.ts';
@@ -114,17 +114,17 @@ export async function openStrict(storage: Storage) {
   return account;
 }
 
-export function credits(account: number, amount: number, refill: RefillPlan | null = null, revision = 1): Leg {
+export function credits(account: number, amount: number, refill: RefillPlan | null = null, revision = 1): Charge {
   return { account, amount, rule: { kind: 'credits', refill }, revision };
 }
 
-/** A leg of a window of one minute unless told otherwise. */
-export function strict(account: number, amount: number, limit: number, durationMs = 60_000, revision = 1): Leg {
+/** A charge of a window of one minute unless told otherwise. */
+export function strict(account: number, amount: number, limit: number, durationMs = 60_000, revision = 1): Charge {
   return { account, amount, rule: { kind: 'window', limit, durationMs }, revision };
 }
 
-export function spendOf(...legs: readonly Leg[]): Spend {
-  return { legs, fences: [], idempotency: null };
+export function spendOf(...charges: readonly Charge[]): Spend {
+  return { charges, fences: [], idempotency: null };
 }
 
 export function idempotency(id: string, requestDigest = 'request', scope = 'key_1'): IdempotencyKey {

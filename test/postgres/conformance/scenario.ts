@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import type { AccountChange, RefillPlan } from '../../../src/core/account.ts';
 import { recordFence } from '../../../src/core/fence.ts';
 import type { RoleRecord } from '../../../src/core/records.ts';
-import type { Leg, Spend } from '../../../src/core/spend.ts';
+import type { Charge, Spend } from '../../../src/core/spend.ts';
 import type { Change } from '../../../src/storage/port/storage.ts';
 import type { ReferenceLedger } from './reference.ts';
 import { api, role } from './samples.ts';
@@ -15,7 +15,7 @@ export const KINDS = ['credits', 'credits', 'credits', 'window', 'window'] as co
 const EPOCH_MS = 1_000;
 
 const anyPlace = fc.nat({ max: KINDS.length - 1 });
-/** Seldom true: most of what a ledger is asked is in order, and one wrong leg hides all the others. */
+/** Seldom true: most of what a ledger is asked is in order, and one wrong charge hides all the others. */
 const seldom = fc.nat({ max: 39 }).map((n) => n === 0);
 
 const refill = fc.option(
@@ -27,7 +27,7 @@ const refill = fc.option(
   }),
 );
 
-const leg = fc.record({
+const charge = fc.record({
   place: anyPlace,
   amount: fc.constantFrom(0, 1, 1, 1, 2, 3, 7),
   limit: fc.constantFrom(1, 3, 10),
@@ -38,7 +38,7 @@ const leg = fc.record({
 });
 
 const spend = fc.record({
-  legs: fc.array(leg, { minLength: 1, maxLength: 4 }),
+  charges: fc.array(charge, { minLength: 1, maxLength: 4 }),
   /** Of the scenario's role: as it is, or as it was before its last change. */
   fence: fc.option(fc.record({ isOld: seldom }), { freq: 2 }),
   idempotency: fc.option(fc.record({ id: fc.nat({ max: 5 }), request: fc.constantFrom('a', 'a', 'a', 'b') }), {
@@ -120,12 +120,12 @@ export class Scenario {
     return { account: this.#account(place), expect: 0, open, refill: null, revision: 1, ...rule };
   }
 
-  #toSpend({ legs, fence, idempotency }: Value<typeof spend>, nowMs: number): Spend {
+  #toSpend({ charges, fence, idempotency }: Value<typeof spend>, nowMs: number): Spend {
     const revision = this.#reference.roleRevision - (fence?.isOld ? 1 : 0);
     const isFenced = fence !== null && !this.#isRoleChanging;
     this.#isFenced ||= isFenced;
     return {
-      legs: legs.map((each) => this.#toLeg(each, nowMs)),
+      charges: charges.map((each) => this.#toCharge(each, nowMs)),
       fences: isFenced ? [recordFence('role', this.#role(0).id, revision)] : [],
       idempotency: idempotency && {
         scope: `${this.#name} ${idempotency.id % 2}`,
@@ -135,7 +135,7 @@ export class Scenario {
     };
   }
 
-  #toLeg(drawn: Value<typeof leg>, nowMs: number): Leg {
+  #toCharge(drawn: Value<typeof charge>, nowMs: number): Charge {
     const account = this.#account(drawn.place);
     const isCredits = (KINDS[drawn.place] === 'credits') !== drawn.isOfAnotherKind;
     return {

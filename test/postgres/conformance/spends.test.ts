@@ -6,12 +6,12 @@ import { balanceOf, change, credits, openCredits, openStrict, spendOf, stateOf, 
 const codes = (outcomes: readonly { status: string }[]) => outcomes.map(({ status }) => status);
 
 describePort('spends', (setup) => {
-  test('a leg that fits is taken, and what is left is told with the time of the ledger', async () => {
+  test('a charge that fits is taken, and what is left is told with the time of the ledger', async () => {
     const { storage, clock } = setup();
     const account = await openCredits(storage, 10);
     expect(await storage.ledger.spend(spendOf(credits(account, 3)))).toEqual({
       status: 'taken',
-      legs: [{ left: 7, resetAtMs: 0 }],
+      charges: [{ left: 7, resetAtMs: 0 }],
       nowMs: clock.nowMs(),
       replayed: false,
     });
@@ -25,28 +25,28 @@ describePort('spends', (setup) => {
     expect(await storage.ledger.spend(spendOf(credits(account, 6)))).toEqual({
       status: 'refused',
       by: 0,
-      legs: [{ left: 5, resetAtMs: 0 }],
+      charges: [{ left: 5, resetAtMs: 0 }],
       nowMs: clock.nowMs(),
     });
-    expect(await storage.ledger.spend(spendOf(credits(account, 5)))).toMatchObject({ legs: [{ left: 0 }] });
+    expect(await storage.ledger.spend(spendOf(credits(account, 5)))).toMatchObject({ charges: [{ left: 0 }] });
     expect((await storage.ledger.spend(spendOf(credits(account, 1)))).status).toBe('refused');
     expect((await storage.ledger.spend(spendOf(credits(account, 0)))).status).toBe('taken');
     expect(await balanceOf(storage, account)).toBe(0);
   });
 
-  test('several legs are taken together or not at all, and the first that does not suffice is named', async () => {
+  test('several charges are taken together or not at all, and the first that does not suffice is named', async () => {
     const { storage, clock } = setup();
     const [window, first, second] = [
       await openStrict(storage),
       await openCredits(storage, 5),
       await openCredits(storage, 1),
     ];
-    const legs = (amount: number) => spendOf(strict(window, 1, 2), credits(first, 1), credits(second, amount));
+    const charges = (amount: number) => spendOf(strict(window, 1, 2), credits(first, 1), credits(second, amount));
     const resetAtMs = clock.nowMs() + 60_000;
-    expect(await storage.ledger.spend(legs(2))).toEqual({
+    expect(await storage.ledger.spend(charges(2))).toEqual({
       status: 'refused',
       by: 2,
-      legs: [
+      charges: [
         { left: 2, resetAtMs },
         { left: 5, resetAtMs: 0 },
         { left: 1, resetAtMs: 0 },
@@ -55,7 +55,7 @@ describePort('spends', (setup) => {
     });
     expect(await stateOf(storage, window)).toEqual({ kind: 'window', value: 0, mark: 0, dueAtMs: 0, revision: 1 });
     expect([await balanceOf(storage, first), await balanceOf(storage, second)]).toEqual([5, 1]);
-    expect(await storage.ledger.spend(legs(1))).toMatchObject({ legs: [{ left: 1 }, { left: 4 }, { left: 0 }] });
+    expect(await storage.ledger.spend(charges(1))).toMatchObject({ charges: [{ left: 1 }, { left: 4 }, { left: 0 }] });
     const tooMuch = spendOf(strict(window, 5, 2), credits(first, 100));
     expect(await storage.ledger.spend(tooMuch)).toMatchObject({ status: 'refused', by: 0 });
   });
@@ -82,7 +82,7 @@ describePort('spends', (setup) => {
       Array.from({ length: 150 }, () => spendOf(credits(account, 1))),
     );
     expect(codes(outcomes)).toEqual(Array.from({ length: 150 }, (_, i) => (i < 100 ? 'taken' : 'refused')));
-    const balances = outcomes.map((outcome) => ('legs' in outcome ? outcome.legs[0]?.left : null));
+    const balances = outcomes.map((outcome) => ('charges' in outcome ? outcome.charges[0]?.left : null));
     expect(balances).toEqual(Array.from({ length: 150 }, (_, i) => Math.max(0, 99 - i)));
     expect(await balanceOf(storage, account)).toBe(0);
   });
@@ -97,7 +97,7 @@ describePort('spends', (setup) => {
     });
     expect(await balanceOf(storage, account)).toBe(10);
     expect(await storage.ledger.spend(spendOf(credits(account, 4), credits(account, 6)))).toMatchObject({
-      legs: [{ left: 6 }, { left: 0 }],
+      charges: [{ left: 6 }, { left: 0 }],
     });
     expect(await storage.ledger.spend(spendOf(strict(window, 2, 3), strict(window, 2, 3)))).toMatchObject({ by: 1 });
     expect(await storage.ledger.spend(spendOf(strict(window, 2, 3), strict(window, 1, 3)))).toMatchObject({
@@ -115,10 +115,10 @@ describePort('spends', (setup) => {
     );
     expect(outcomes.filter(({ status }) => status === 'taken').length).toBe(5000);
     expect(outcomes.at(-1)?.status).toBe('refused');
-    expect(outcomes[4999]).toMatchObject({ legs: [{ left: 0 }] });
+    expect(outcomes[4999]).toMatchObject({ charges: [{ left: 0 }] });
   });
 
-  test('a spend decided under another revision is stale and takes nothing of any leg', async () => {
+  test('a spend decided under another revision is stale and takes nothing of any charge', async () => {
     const { storage, clock } = setup();
     const [account, other] = [await openCredits(storage, 5), await openCredits(storage, 5)];
     for (const revision of [0, 2]) {
@@ -161,7 +161,7 @@ describePort('spends', (setup) => {
     await setup().reopen();
     expect(await balanceOf(setup().storage, account)).toBe(Number.MAX_SAFE_INTEGER - 1);
     const rest = spendOf(credits(account, Number.MAX_SAFE_INTEGER - 1));
-    expect(await setup().storage.ledger.spend(rest)).toMatchObject({ status: 'taken', legs: [{ left: 0 }] });
+    expect(await setup().storage.ledger.spend(rest)).toMatchObject({ status: 'taken', charges: [{ left: 0 }] });
   });
 
   test("submitted spends are answered in their order; what is done with an answer, and fails, is nobody else's trouble", async () => {

@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 
 import type { AccountChange } from '../../../src/core/account.ts';
 import { MAX_COUNT, MAX_LIVE_IDEMPOTENCY_KEYS } from '../../../src/core/bounds.ts';
-import type { Leg } from '../../../src/core/spend.ts';
+import type { Charge } from '../../../src/core/spend.ts';
 import type { Change } from '../../../src/storage/port/storage.ts';
 import { describePort } from './adapters.ts';
 import { ReferenceLedger } from './reference.ts';
@@ -57,7 +57,7 @@ function openingsOf(accounts: readonly number[], balance: number): Change {
   );
 }
 
-/** What most batches look like: one leg each, every one on another account. An adapter may take them all in one go. */
+/** What most batches look like: one charge each, every one on another account. An adapter may take them all in one go. */
 describePort('wide batches', (setup) => {
   test('every answer and every state is that of the reference', async () => {
     const { storage, clock } = setup();
@@ -78,10 +78,10 @@ describePort('wide batches', (setup) => {
               ? null
               : dailyPlan(nowMs - (each.isOfAnotherEpoch ? 86_400_000 : 0), refill.amount, refill);
           const revision = each.isOfAnotherRevision ? 2 : 1;
-          const leg: Leg = isCredits
+          const charge: Charge = isCredits
             ? credits(accounts[i] ?? 0, each.amount, plan, revision)
             : strict(accounts[i] ?? 0, each.amount, each.limit, each.durationMs, revision);
-          return spendOf(leg);
+          return spendOf(charge);
         });
         const expected = wide.map((spend) => reference.spend(spend, nowMs));
         expect(await spendAll(storage.ledger, wide)).toEqual(expected);

@@ -9,13 +9,13 @@ describePort('strict windows', (setup) => {
     clock.set(120_000 + 59_000);
     const account = await openStrict(storage);
     const take = () => storage.ledger.spend(spendOf(strict(account, 1, 2)));
-    expect(await take()).toMatchObject({ status: 'taken', legs: [{ left: 1, resetAtMs: 180_000 }] });
-    expect(await take()).toMatchObject({ status: 'taken', legs: [{ left: 0, resetAtMs: 180_000 }] });
-    expect(await take()).toMatchObject({ status: 'refused', legs: [{ left: 0, resetAtMs: 180_000 }] });
+    expect(await take()).toMatchObject({ status: 'taken', charges: [{ left: 1, resetAtMs: 180_000 }] });
+    expect(await take()).toMatchObject({ status: 'taken', charges: [{ left: 0, resetAtMs: 180_000 }] });
+    expect(await take()).toMatchObject({ status: 'refused', charges: [{ left: 0, resetAtMs: 180_000 }] });
     clock.set(179_999);
     expect((await take()).status).toBe('refused');
     clock.set(180_000);
-    expect(await take()).toMatchObject({ status: 'taken', legs: [{ left: 1, resetAtMs: 240_000 }] });
+    expect(await take()).toMatchObject({ status: 'taken', charges: [{ left: 1, resetAtMs: 240_000 }] });
   });
 
   test('a clock set back keeps the window and its count', async () => {
@@ -23,10 +23,10 @@ describePort('strict windows', (setup) => {
     clock.set(600_000);
     const account = await openStrict(storage);
     const take = () => storage.ledger.spend(spendOf(strict(account, 1, 1)));
-    expect(await take()).toMatchObject({ status: 'taken', legs: [{ resetAtMs: 660_000 }] });
+    expect(await take()).toMatchObject({ status: 'taken', charges: [{ resetAtMs: 660_000 }] });
     for (const nowMs of [540_000, 1, 659_999]) {
       clock.set(nowMs);
-      expect(await take()).toMatchObject({ status: 'refused', legs: [{ resetAtMs: 660_000 }] });
+      expect(await take()).toMatchObject({ status: 'refused', charges: [{ resetAtMs: 660_000 }] });
     }
     clock.set(660_000);
     expect((await take()).status).toBe('taken');
@@ -36,10 +36,10 @@ describePort('strict windows', (setup) => {
     const { storage } = setup();
     const account = await openStrict(storage);
     const take = (amount: number, limit: number) => storage.ledger.spend(spendOf(strict(account, amount, limit)));
-    expect(await take(3, 3)).toMatchObject({ status: 'taken', legs: [{ left: 0 }] });
-    expect(await take(0, 3)).toMatchObject({ status: 'taken', legs: [{ left: 0 }] });
-    expect(await take(1, 5)).toMatchObject({ status: 'taken', legs: [{ left: 1 }] });
-    expect(await take(0, 2)).toMatchObject({ status: 'refused', legs: [{ left: 0 }] });
+    expect(await take(3, 3)).toMatchObject({ status: 'taken', charges: [{ left: 0 }] });
+    expect(await take(0, 3)).toMatchObject({ status: 'taken', charges: [{ left: 0 }] });
+    expect(await take(1, 5)).toMatchObject({ status: 'taken', charges: [{ left: 1 }] });
+    expect(await take(0, 2)).toMatchObject({ status: 'refused', charges: [{ left: 0 }] });
     expect((await stateOf(storage, account))?.value).toBe(4);
   });
 
@@ -47,7 +47,7 @@ describePort('strict windows', (setup) => {
     const { storage, clock } = setup();
     const account = await openStrict(storage);
     const outcome = await storage.ledger.spend(spendOf(strict(account, Number.MAX_SAFE_INTEGER, 5)));
-    expect(outcome).toMatchObject({ status: 'refused', legs: [{ left: 5, resetAtMs: clock.nowMs() + 60_000 }] });
+    expect(outcome).toMatchObject({ status: 'refused', charges: [{ left: 5, resetAtMs: clock.nowMs() + 60_000 }] });
     expect((await storage.ledger.spend(spendOf(strict(account, 5, 5)))).status).toBe('taken');
   });
 

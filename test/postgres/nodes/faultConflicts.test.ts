@@ -68,7 +68,7 @@ async function tried(): Promise<number> {
   return Number(row?.['tried']);
 }
 
-const left = (outcome: SpendOutcome): number => ('legs' in outcome ? (outcome.legs[0]?.left ?? NaN) : NaN);
+const left = (outcome: SpendOutcome): number => ('charges' in outcome ? (outcome.charges[0]?.left ?? NaN) : NaN);
 const failure = (work: Promise<unknown>): Promise<unknown> =>
   work.then(
     (value) => ({ done: value }),
@@ -98,11 +98,11 @@ describe('a batch whose commit fails', () => {
   );
 
   test('with an idempotency key: charged once, and replayed to who asks again', async () => {
-    const asked = { legs: [credits(first, 1)], fences: [], idempotency: idempotency(crypto.randomUUID()) };
+    const asked = { charges: [credits(first, 1)], fences: [], idempotency: idempotency(crypto.randomUUID()) };
     await failCommits('40001', BATCH_TRIES - 1);
     for (const replayed of [false, true]) {
       const answer = await Promise.resolve(storage.ledger.spend(asked));
-      expect(answer).toMatchObject({ status: 'taken', replayed, legs: [{ left: START - 2 }] });
+      expect(answer).toMatchObject({ status: 'taken', replayed, charges: [{ left: START - 2 }] });
     }
     expect(await tried()).toBe(BATCH_TRIES);
     expect(await balance()).toBe(START - 2);
@@ -138,7 +138,7 @@ describe('a batch that is ended because two wait for each other', () => {
     await inTheWay;
     expect(lab.server.logTail()).toContain(' 40P01 ');
     await other.query('COMMIT');
-    const taken = { status: 'taken', legs: [{ left: START - 2 }, { left: START - 1 }, { left: START - 1 }] };
+    const taken = { status: 'taken', charges: [{ left: START - 2 }, { left: START - 1 }, { left: START - 1 }] };
     expect(await answer).toMatchObject(taken);
     expect(await lab.values([first, second, third])).toEqual([START - 2, START - 1, START - 1]);
   });

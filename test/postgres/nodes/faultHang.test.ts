@@ -14,7 +14,7 @@ const spendOn = (storage: PostgresStorage, account: number) => storage.ledger.sp
 
 /** What is left after each of them, as it was answered. */
 async function left(spends: readonly ReturnType<PostgresStorage['ledger']['spend']>[]): Promise<number[]> {
-  return (await Promise.all(spends)).map((outcome) => ('legs' in outcome ? (outcome.legs[0]?.left ?? NaN) : NaN));
+  return (await Promise.all(spends)).map((outcome) => ('charges' in outcome ? (outcome.charges[0]?.left ?? NaN) : NaN));
 }
 
 /** A lane of this storage is connected and was used. */

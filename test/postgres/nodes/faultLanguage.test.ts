@@ -42,7 +42,7 @@ async function expectNotAnswered(storage: PostgresStorage, account: number, appl
   const first = await firstOf(spend, pair.untilWaiting(applicationName, RESOLVE));
   await pair.standbyBack();
   expect(first).toBe('event');
-  expect(await spend).toMatchObject({ status: 'taken', legs: [{ left: 8 }] });
+  expect(await spend).toMatchObject({ status: 'taken', charges: [{ left: 8 }] });
 }
 
 describe('a cancelled wait for the standby is known by its SQLSTATE, whatever language the server speaks', () => {

@@ -7,7 +7,7 @@ import type { RecordChange } from '../../../src/storage/port/freshness.ts';
 import { openCounters, openStorage } from '../../support/cluster/faultLab.ts';
 
 const spendOf = (account: number): Spend => ({
-  legs: [{ account, amount: 1, revision: 1, rule: { kind: 'credits', refill: null } }],
+  charges: [{ account, amount: 1, revision: 1, rule: { kind: 'credits', refill: null } }],
   fences: [],
   idempotency: null,
 });
@@ -29,7 +29,7 @@ describe('a standby was promoted while its primary goes on', () => {
     const heard: RecordChange[] = [];
     node.freshness.onChange((change) => heard.push(change));
     try {
-      expect(await Promise.resolve(node.ledger.spend(spendOf(account)))).toMatchObject({ legs: [{ left: 99 }] });
+      expect(await Promise.resolve(node.ledger.spend(spendOf(account)))).toMatchObject({ charges: [{ left: 99 }] });
       await until('the standby has the spend', async () => (await valueOn(standby, account)) === 99);
       await standby.promote();
       await until('the node spends on the promoted server', async () => {

@@ -65,7 +65,7 @@ function fault(turn: number, random: () => number): Promise<void> {
 
 /** Spends reach the database again: a fault that waits for one will come. */
 function untilAnswered(account: number): Promise<void> {
-  const peek: Spend = { legs: [credits(account, 0)], fences: [], idempotency: null };
+  const peek: Spend = { charges: [credits(account, 0)], fences: [], idempotency: null };
   return until('spends are answered', async () => !((await ask(peek)) instanceof Error));
 }
 
@@ -89,8 +89,8 @@ async function makeTries(shared: number, withKeys: boolean): Promise<Try[]> {
   const own = await openCounters(storage, SPENDS, 2);
   return own.map((account, i) => {
     const isAlone = !withKeys && Math.floor(i / 12) % 2 === 1;
-    const legs = isAlone ? [credits(account, 1)] : [credits(shared, 1), credits(account, 1)];
-    const spend = { legs, fences: [], idempotency: withKeys ? idempotency(`id ${i}`) : null };
+    const charges = isAlone ? [credits(account, 1)] : [credits(shared, 1), credits(account, 1)];
+    const spend = { charges, fences: [], idempotency: withKeys ? idempotency(`id ${i}`) : null };
     return { own: account, spend, answer: new Error('was not asked') };
   });
 }
@@ -98,7 +98,7 @@ async function makeTries(shared: number, withKeys: boolean): Promise<Try[]> {
 const isTaken = ({ answer }: Try): boolean => !(answer instanceof Error) && answer.status === 'taken';
 
 /** What was left of each counter, as it was answered. */
-const leftOf = ({ answer }: Try): number[] => ('legs' in answer ? answer.legs.map(({ left }) => left) : []);
+const leftOf = ({ answer }: Try): number[] => ('charges' in answer ? answer.charges.map(({ left }) => left) : []);
 
 /** Exactly the spends that were answered as taken are in the ledger, each once; the others said that they are not. */
 async function expectTold(tries: readonly Try[], shared: number): Promise<void> {
@@ -151,7 +151,7 @@ describe('spends over a network that breaks at every third batch', () => {
     for (let i = 0; i < 2 * MAX_CONNECTIONS; i++) {
       await untilAnswered(account);
       const over = i % 2 === 0 ? lab.proxy.cutBeforeAnswer(isSpend) : lab.proxy.cutNext(isSpend);
-      expect(await ask({ legs: [credits(account, 1)], fences: [], idempotency: null })).toMatchObject({
+      expect(await ask({ charges: [credits(account, 1)], fences: [], idempotency: null })).toMatchObject({
         status: 'taken',
       });
       await over;
@@ -178,8 +178,8 @@ describe('a batch that was given up, and reaches the server after its number was
       const [account = 0] = await openCounters(storage, 1, 10);
       await untilAnswered(account);
       const cut = lab.proxy.cutNext(isSpend);
-      const spend: Spend = { legs: [credits(account, 1)], fences: [], idempotency: null };
-      expect(await ask(spend)).toMatchObject({ status: 'taken', legs: [{ left: 9 }] });
+      const spend: Spend = { charges: [credits(account, 1)], fences: [], idempotency: null };
+      expect(await ask(spend)).toMatchObject({ status: 'taken', charges: [{ left: 9 }] });
       await cut;
       // The number that was taken back is the one before that under which it was done.
       const [done] = await lab.query('SELECT id, batch FROM committers ORDER BY used_at_ms DESC, batch DESC LIMIT 1');

@@ -23,7 +23,7 @@ async function spendAll({ ledger }: PostgresStorage, account: number): Promise<n
   for (let i = 0; i < SPENDS; i++) {
     const outcome = await Promise.resolve(ledger.spend(spendOf(credits(account, 1))));
     if (outcome.status !== 'taken') throw new Error(outcome.status);
-    left = outcome.legs[0]?.left ?? NaN;
+    left = outcome.charges[0]?.left ?? NaN;
   }
   return left;
 }

@@ -109,9 +109,9 @@ describe('a primary that has lost its synchronous standby', () => {
     await pair.cancelWait(await resolving);
     expect(await firstOf(spend, pair.untilWaiting('cancelled', RESOLVE))).toBe('event');
     await pair.standbyBack();
-    expect(await spend).toMatchObject({ status: 'taken', legs: [{ left: 8 }], replayed: false });
+    expect(await spend).toMatchObject({ status: 'taken', charges: [{ left: 8 }], replayed: false });
     expect(await Promise.resolve(storage.ledger.spend(spendOf(credits(account, 1))))).toMatchObject({
-      legs: [{ left: 7 }],
+      charges: [{ left: 7 }],
     });
   });
 
@@ -121,11 +121,11 @@ describe('a primary that has lost its synchronous standby', () => {
     // By the lane that the retried one takes.
     for (const [i, { ledger }] of [storage, other].entries()) {
       await Promise.resolve(
-        ledger.spend({ legs: [credits(account, 1)], fences: [], idempotency: idempotency(`before ${i}`) }),
+        ledger.spend({ charges: [credits(account, 1)], fences: [], idempotency: idempotency(`before ${i}`) }),
       );
     }
     await pair.standby.kill();
-    const spend = { legs: [credits(account, 1)], fences: [], idempotency: idempotency('retried') };
+    const spend = { charges: [credits(account, 1)], fences: [], idempotency: idempotency('retried') };
     const first = Promise.resolve(storage.ledger.spend(spend));
     await pair.cancelWait(await pair.untilWaiting('first'));
     await pair.untilWaiting('first', RESOLVE);
@@ -135,8 +135,8 @@ describe('a primary that has lost its synchronous standby', () => {
     const lookedUp = other.ledger.findAnswer(spend.idempotency);
     const found = await firstOf(lookedUp, pair.untilWaiting('retrying', `query LIKE '%replays%'`));
     await pair.standbyBack();
-    expect(await first).toMatchObject({ status: 'taken', legs: [{ left: 7 }] });
-    expect(await again).toMatchObject({ status: 'taken', legs: [{ left: 7 }], replayed: true });
+    expect(await first).toMatchObject({ status: 'taken', charges: [{ left: 7 }] });
+    expect(await again).toMatchObject({ status: 'taken', charges: [{ left: 7 }], replayed: true });
     expect([answered, found]).not.toContain('answered');
   });
 

@@ -24,7 +24,7 @@ async function spendAtOnce(pick: (accounts: readonly number[]) => readonly numbe
   const outcomes = await Promise.all(
     pick(accounts).map((account) => storage.ledger.spend(spendOf(credits(account, 1)))),
   );
-  const left = outcomes.map((outcome) => ('legs' in outcome ? outcome.legs[0]?.left : outcome));
+  const left = outcomes.map((outcome) => ('charges' in outcome ? outcome.charges[0]?.left : outcome));
   return { left, batches: batches.toSorted((a, b) => b - a) };
 }
 

@@ -27,9 +27,11 @@ describe('a row that another transaction holds', () => {
     await holder.query('UPDATE accounts SET value = 3 WHERE id = $1', [held]);
     const spends = [held, held].map((account) => storage.ledger.spend(spendOf(credits(account, 1))));
     await untilBackend(lab, WAITS);
-    expect(await storage.ledger.spend(spendOf(credits(free, 1)))).toMatchObject({ legs: [{ left: 9 }] });
+    expect(await storage.ledger.spend(spendOf(credits(free, 1)))).toMatchObject({ charges: [{ left: 9 }] });
     await holder.query('COMMIT');
-    const left = (await Promise.all(spends)).map((outcome) => ('legs' in outcome ? outcome.legs[0]?.left : outcome));
+    const left = (await Promise.all(spends)).map((outcome) =>
+      'charges' in outcome ? outcome.charges[0]?.left : outcome,
+    );
     expect(left).toEqual([2, 1]);
   });
 
@@ -38,7 +40,7 @@ describe('a row that another transaction holds', () => {
     const [account = 0] = await storage.ledger.reserveAccounts(1);
     await storage.ledger.apply(change({ account, expect: 0, open: 'window', refill: null, set: 0, revision: 1 }));
     const ask = () => storage.ledger.spend(spendOf(strict(account, 1, 5, WINDOW_MS, 1)));
-    expect(await ask()).toMatchObject({ status: 'taken', legs: [{ left: 4 }] });
+    expect(await ask()).toMatchObject({ status: 'taken', charges: [{ left: 4 }] });
     const holder = await lab.client();
     await holder.query('BEGIN');
     const { rows } = await holder.query('SELECT mark FROM accounts WHERE id = $1 FOR UPDATE', [account]);
@@ -48,8 +50,8 @@ describe('a row that another transaction holds', () => {
     await holder.query('SELECT pg_sleep(($1 - ledger_now_v1(NULL)) / 1000.0)', [endsAtMs]);
     await holder.query('COMMIT');
     const outcome = await spend;
-    expect(outcome).toMatchObject({ status: 'taken', legs: [{ left: 4 }] });
-    expect('legs' in outcome && outcome.legs[0]?.resetAtMs).toBeGreaterThan(endsAtMs);
+    expect(outcome).toMatchObject({ status: 'taken', charges: [{ left: 4 }] });
+    expect('charges' in outcome && outcome.charges[0]?.resetAtMs).toBeGreaterThan(endsAtMs);
   });
 });
 
@@ -81,7 +83,7 @@ describe('two batches on their way on one connection', () => {
     await holder.query('COMMIT');
     await broken;
     const outcomes = await Promise.all([...first, ...second]);
-    expect(outcomes.map((outcome) => 'legs' in outcome && outcome.legs[0]?.left)).toEqual(accounts.map(() => 8));
+    expect(outcomes.map((outcome) => 'charges' in outcome && outcome.charges[0]?.left)).toEqual(accounts.map(() => 8));
     expect(await lab.values(accounts)).toEqual(accounts.map(() => 8));
   });
 });

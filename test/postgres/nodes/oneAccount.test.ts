@@ -31,11 +31,11 @@ afterAll(async () => {
 const ask = (account: number, cost: number): Promise<SpendOutcome> =>
   Promise.resolve(storage.ledger.spend(spendOf(credits(account, cost))));
 const keyed = (account: number, id: string): Spend => ({
-  legs: [credits(account, 1)],
+  charges: [credits(account, 1)],
   fences: [],
   idempotency: idempotency(id),
 });
-const leftOf = (outcome: SpendOutcome): unknown => ('legs' in outcome ? outcome.legs[0]?.left : outcome);
+const leftOf = (outcome: SpendOutcome): unknown => ('charges' in outcome ? outcome.charges[0]?.left : outcome);
 
 describe('very many spends of one account', () => {
   test('all alike are one batch', async () => {

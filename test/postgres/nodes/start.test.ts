@@ -164,6 +164,21 @@ describe('a schema of another version of the program', () => {
     expect(row).toEqual({ value: String(SCHEMA_VERSION + 1) });
     expect(node.child.stdout + node.child.stderr).not.toContain(PASSWORD);
   });
+
+  test.concurrent('of a program before 0.1.0: refused with one sentence that says what to do, and left as it was', async () => {
+    const database = await prepared();
+    const rows = () => server.query('SELECT name, value FROM installation ORDER BY name', database);
+    await server.query(`DELETE FROM installation WHERE name = 'schema_series'`, database);
+    for (const version of [1, 2, 3]) {
+      await setVersions(database, version, 1);
+      const before = await rows();
+      await expectRefused(
+        urlOf({ database }),
+        /^The database was written by a program before 0\.1\.0, and this program cannot read it\. Nothing was changed\. Set KEYSTILE_DATABASE_URL to another database, and create or import the keys again\.$/m,
+      );
+      expect(await rows()).toEqual(before);
+    }
+  });
 });
 
 test.concurrent('a root key that cannot be read does not keep the others from a start', async () => {

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'bun:test';
 import { DatabaseError } from 'pg';
 
 import { ConnectionLost, kindOf, reasonOf } from '../../../src/storage/postgres/connection/databaseError.ts';
-import { KnownWindows } from '../../../src/storage/postgres/ledger/knownWindows.ts';
+import { KnownWindows } from '../../../src/storage/postgres/management/knownWindows.ts';
 
 function refusal(code: string): DatabaseError {
   const error = new DatabaseError('no', 1, 'error');
@@ -18,8 +18,8 @@ describe('failures', () => {
     ['57014', 'unable'],
     ['25006', 'readonly'],
     ['55P03', 'busy'],
-    ['40P01', 'again'],
-    ['40001', 'again'],
+    ['40P01', 'rolled back'],
+    ['40001', 'rolled back'],
     ['23514', 'refused'],
     ['22003', 'refused'],
     ['53100', 'unable'],

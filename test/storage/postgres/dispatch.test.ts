@@ -1,8 +1,12 @@
 import { describe, expect, test } from 'bun:test';
 
-import type { Leg } from '../../../src/core/spend.ts';
+import type { Charge } from '../../../src/core/spend.ts';
 import { dispatch } from '../../../src/storage/postgres/ledger/dispatch/dispatch.ts';
-import type { CommitterState, Situation, Waiting } from '../../../src/storage/postgres/ledger/dispatch/situation.ts';
+import type {
+  CommitterState,
+  DispatchInput,
+  Waiting,
+} from '../../../src/storage/postgres/ledger/dispatch/dispatchInput.ts';
 import type { Lock } from '../../../src/storage/postgres/ledger/locks.ts';
 
 const NOW_MS = 1_000;
@@ -15,7 +19,7 @@ interface Committer extends CommitterState {
   readonly name: string;
 }
 
-const leg = (account: number, amount = 1): Leg => ({
+const charge = (account: number, amount = 1): Charge => ({
   account,
   amount,
   revision: 1,
@@ -26,13 +30,13 @@ const item = (id: string, fields: Partial<Item>): Item => ({
   id,
   kind: 'spend',
   locks: [],
-  plainLeg: null,
+  plainCharge: null,
   fences: 0,
   queuedAtMs: NOW_MS,
   ...fields,
 });
 const plain = (id: string, account: number, amount = 1, fields: Partial<Item> = {}): Item =>
-  item(id, { locks: [account], plainLeg: leg(account, amount), ...fields });
+  item(id, { locks: [account], plainCharge: charge(account, amount), ...fields });
 const general = (id: string, locks: Lock[], fields: Partial<Item> = {}): Item => item(id, { locks, ...fields });
 const change = (id: string, locks: Lock[]): Item => item(id, { kind: 'change', locks });
 const many = (count: number, first = 1): Item[] =>
@@ -56,7 +60,7 @@ function decide({ items, busy = [], locked = [], contended = [], crowd = items.l
     role,
     isIdle: !busy.some((each) => each === name),
   }));
-  const situation: Situation<Item, Committer> = {
+  const input: DispatchInput<Item, Committer> = {
     items,
     committers,
     locked: new Set(locked),
@@ -64,7 +68,7 @@ function decide({ items, busy = [], locked = [], contended = [], crowd = items.l
     crowd,
     nowMs: NOW_MS,
   };
-  const plan = dispatch(situation);
+  const plan = dispatch(input);
   return {
     batches: plan.batches.map(({ committer, form, items: batch, waits }) =>
       [committer.name, form, waits, ...ids(batch)].join(' '),

@@ -1,10 +1,11 @@
 import { expect, test } from 'bun:test';
 import * as fc from 'fast-check';
 
-import type { Leg } from '../../../src/core/spend.ts';
+import type { Charge } from '../../../src/core/spend.ts';
 import { dispatch } from '../../../src/storage/postgres/ledger/dispatch/dispatch.ts';
-import { MAX_BATCH, MAX_FENCES } from '../../../src/storage/postgres/ledger/dispatch/drafts.ts';
-import type { CommitterState, PlannedBatch, Waiting } from '../../../src/storage/postgres/ledger/dispatch/situation.ts';
+import { MAX_BATCH, MAX_FENCES } from '../../../src/storage/postgres/ledger/dispatch/batchDrafts.ts';
+import type { CommitterState, Waiting } from '../../../src/storage/postgres/ledger/dispatch/dispatchInput.ts';
+import type { PlannedBatch } from '../../../src/storage/postgres/ledger/dispatch/plan.ts';
 import type { Lock } from '../../../src/storage/postgres/ledger/locks.ts';
 import { isAlike } from '../../../src/storage/postgres/ledger/plainBatch.ts';
 
@@ -18,7 +19,7 @@ interface Committer extends CommitterState {
   isIdle: boolean;
 }
 
-type Arrival = Pick<Waiting, 'kind' | 'locks' | 'plainLeg' | 'fences'>;
+type Arrival = Pick<Waiting, 'kind' | 'locks' | 'plainCharge' | 'fences'>;
 
 const account = fc.integer({ min: 1, max: 12 });
 const plain: fc.Arbitrary<Arrival> = fc
@@ -26,7 +27,7 @@ const plain: fc.Arbitrary<Arrival> = fc
   .map(([id, amount, fences]) => ({
     kind: 'spend',
     locks: [id],
-    plainLeg: { account: id, amount, revision: 1, rule: { kind: 'credits', refill: null } } satisfies Leg,
+    plainCharge: { account: id, amount, revision: 1, rule: { kind: 'credits', refill: null } } satisfies Charge,
     fences,
   }));
 const general: fc.Arbitrary<Arrival> = fc
@@ -34,12 +35,12 @@ const general: fc.Arbitrary<Arrival> = fc
   .map(([ids, name]) => ({
     kind: 'spend',
     locks: name === undefined ? ids : [...ids, name],
-    plainLeg: null,
+    plainCharge: null,
     fences: 0,
   }));
 const change: fc.Arbitrary<Arrival> = fc
   .array(account, { minLength: 1, maxLength: 2 })
-  .map((locks) => ({ kind: 'change', locks, plainLeg: null, fences: 0 }));
+  .map((locks) => ({ kind: 'change', locks, plainCharge: null, fences: 0 }));
 /** Far more than a batch takes, of few accounts or of many. */
 const flood: fc.Arbitrary<Arrival[]> = fc
   .tuple(fc.integer({ min: 20, max: 700 }), fc.constantFrom(1, 20, 10_000))
@@ -49,7 +50,7 @@ const flood: fc.Arbitrary<Arrival[]> = fc
       return {
         kind: 'spend',
         locks: [id],
-        plainLeg: { account: id, amount: 1, revision: 1, rule: { kind: 'credits', refill: null } },
+        plainCharge: { account: id, amount: 1, revision: 1, rule: { kind: 'credits', refill: null } },
         fences: 0,
       };
     }),
@@ -153,12 +154,12 @@ function expectWithinLimits({ items, form, committer }: PlannedBatch<Item, Commi
   expect(new Set(names).size).toBe(names.length);
   expect(items.every(({ kind }) => kind === 'spend')).toBe(true);
   if (form === 'general') return;
-  const first = new Map<number, Leg>();
-  for (const { plainLeg } of items) {
-    if (plainLeg === null) throw new Error(`a general spend in a plain batch of the ${committer.role} committer`);
-    const before = first.get(plainLeg.account);
-    if (before === undefined) first.set(plainLeg.account, plainLeg);
-    else expect(isAlike(before, plainLeg)).toBe(true);
+  const first = new Map<number, Charge>();
+  for (const { plainCharge } of items) {
+    if (plainCharge === null) throw new Error(`a general spend in a plain batch of the ${committer.role} committer`);
+    const before = first.get(plainCharge.account);
+    if (before === undefined) first.set(plainCharge.account, plainCharge);
+    else expect(isAlike(before, plainCharge)).toBe(true);
   }
 }
 

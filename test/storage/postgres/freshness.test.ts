@@ -3,7 +3,7 @@ import { EventEmitter } from 'node:events';
 
 import type { RecordChange } from '../../../src/storage/port/freshness.ts';
 import { StorageUnavailable } from '../../../src/storage/port/storage.ts';
-import { LedgerClock } from '../../../src/storage/postgres/ledger/ledgerClock.ts';
+import { LedgerClock } from '../../../src/storage/postgres/connection/ledgerClock.ts';
 import type { Connector } from '../../../src/storage/postgres/connection/connector.ts';
 import { Durability } from '../../../src/storage/postgres/connection/durability.ts';
 import { PostgresFreshness } from '../../../src/storage/postgres/freshness/freshness.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 
-import { ageMs, instantOf } from '../../../src/core/age.ts';
-import { LedgerClock } from '../../../src/storage/postgres/ledger/ledgerClock.ts';
+import { ageMs, instantOf } from '../../../src/core/clocks.ts';
+import { LedgerClock } from '../../../src/storage/postgres/connection/ledgerClock.ts';
 import { VirtualClock } from '../../support/clock.ts';
 
 const HOUR_MS = 3_600_000;

@@ -1,18 +1,18 @@
 import { describe, expect, test } from 'bun:test';
 
-import type { Leg, Spend } from '../../../src/core/spend.ts';
+import type { Charge, Spend } from '../../../src/core/spend.ts';
 import type { BatchOutcome } from '../../../src/storage/postgres/ledger/batch.ts';
 import { plainBatchOf } from '../../../src/storage/postgres/ledger/plainBatch.ts';
 
 const WINDOW = { kind: 'window', limit: 100, durationMs: 60_000 } as const;
 
-function spend(account: number, fields: Partial<Leg> = {}): Spend {
-  return { legs: [{ account, amount: 1, revision: 1, rule: WINDOW, ...fields }], fences: [], idempotency: null };
+function spend(account: number, fields: Partial<Charge> = {}): Spend {
+  return { charges: [{ account, amount: 1, revision: 1, rule: WINDOW, ...fields }], fences: [], idempotency: null };
 }
 
 const taken = (left: number, resetAtMs: number): BatchOutcome => ({
   status: 'taken',
-  legs: [{ left, resetAtMs }],
+  charges: [{ left, resetAtMs }],
   nowMs: 5,
   replayed: false,
 });
@@ -33,7 +33,7 @@ describe('the answer to a plain batch', () => {
     const batch = plainBatchOf([spend(1), spend(2), spend(3), spend(4), spend(5)]);
     // Of each its place, status, value and mark.
     expect(batch.read('5,1,2,9,60,1,1,100,60,3,2,0,0,4,7,0,0,5,5,0,0')).toEqual([
-      { status: 'refused', by: 0, legs: [{ left: 0, resetAtMs: 60 }], nowMs: 5 },
+      { status: 'refused', by: 0, charges: [{ left: 0, resetAtMs: 60 }], nowMs: 5 },
       taken(91, 60),
       { status: 'stale', nowMs: 5, fence: null },
       'needs general',

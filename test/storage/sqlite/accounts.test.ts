@@ -2,7 +2,7 @@ import { Database } from 'bun:sqlite';
 import { expect, test } from 'bun:test';
 
 import type { AccountState } from '../../../src/core/account.ts';
-import { Accounts } from '../../../src/storage/sqlite/ledger/accounts.ts';
+import { Accounts } from '../../../src/storage/sqlite/accounts/accounts.ts';
 import { replayLog } from '../../../src/storage/sqlite/recovery/replayLog.ts';
 import { migrate } from '../../../src/storage/sqlite/file/migrate.ts';
 

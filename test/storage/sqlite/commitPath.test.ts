@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from 'bun:test';
 
 import { Batch } from '../../../src/storage/sqlite/ledger/batch.ts';
 import { CommitPath } from '../../../src/storage/sqlite/ledger/commitPath.ts';
-import type { Commit } from '../../../src/storage/sqlite/log/writer.ts';
+import type { Commit } from '../../../src/storage/sqlite/writer/commit.ts';
 import { WriteFailure } from '../../../src/storage/sqlite/file/writeFailure.ts';
 
 const QUICK_MS = 0.1;

@@ -5,7 +5,7 @@ import { CountColumns } from '../../../src/core/verificationCounts.ts';
 import { packCounts } from '../../../src/storage/sql/analytics/packedCounts.ts';
 import type { Params } from '../../../src/storage/sql/statement.ts';
 import { prepareAnalytics } from '../../../src/storage/sqlite/analytics/analyticsFile.ts';
-import { type Connection, foldCounts, unpackSlices } from '../../../src/storage/sqlite/analytics/foldCounts.ts';
+import { type Connection, foldCounts, unpackSlices } from '../../../src/storage/sqlite/writer/foldCounts.ts';
 import { verificationCount, verdictCounts as counts } from '../../postgres/conformance/samples.ts';
 
 const MINUTE_MS = 60_000;

@@ -3,7 +3,8 @@ import { expect, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
 import { getPriority } from 'node:os';
 
-import { SqliteThread, type ThreadStart } from '../../../src/storage/sqlite/thread/threadClient.ts';
+import { SqliteThread } from '../../../src/storage/sqlite/thread/threadClient.ts';
+import type { ThreadStart } from '../../../src/storage/sqlite/thread/threadMessages.ts';
 import { TempFolder } from '../../process/process.ts';
 
 const IS_LINUX = process.platform === 'linux';

@@ -1,4 +1,4 @@
-import type { Commit } from '../../../src/storage/sqlite/log/writer.ts';
+import type { Commit } from '../../../src/storage/sqlite/writer/commit.ts';
 
 /** A commit that only spends. */
 export function plainCommit(number: number, accounts: Float64Array): Commit {

@@ -1,7 +1,8 @@
 import { Database } from 'bun:sqlite';
 import { expect, test } from 'bun:test';
 
-import { attachAnalytics, prepareAnalytics } from '../../../src/storage/sqlite/analytics/analyticsFile.ts';
+import { prepareAnalytics } from '../../../src/storage/sqlite/analytics/analyticsFile.ts';
+import { attachAnalytics } from '../../../src/storage/sqlite/file/openDatabase.ts';
 import { sumStatement } from '../../../src/storage/sql/analytics/sumStatement.ts';
 import type { AnalyticsQuery } from '../../../src/storage/port/analytics.ts';
 import { TempFolder } from '../../process/process.ts';

@@ -1,9 +1,10 @@
 import { composeNode, type Composed } from '../../../src/compose.ts';
 import { readConfig } from '../../../src/config/read.ts';
-import { type Handler, makeHandler } from '../../../src/http/app.ts';
+import { makeFrontContext } from '../../../src/http/front/frontContext.ts';
 import { Log } from '../../../src/log.ts';
 import type { PostgresStorage } from '../../../src/storage/postgres/storage.ts';
 import { Digester, textReader } from '../../../src/system.ts';
+import { FrontClient, type SentRequest } from '../frontClient.ts';
 
 export interface FaultNodeOptions {
   readonly url: string;
@@ -25,13 +26,13 @@ export interface NodeAnswer {
 /** A whole node in this process, without a socket and without its background work, on clocks that the test may bring. */
 export class FaultNode implements AsyncDisposable {
   readonly composed: Composed<PostgresStorage>;
-  readonly #handle: Handler;
+  readonly #client: FrontClient;
   #rootKey = '';
   #apiId: Promise<string> | null = null;
 
   private constructor(composed: Composed<PostgresStorage>) {
     this.composed = composed;
-    this.#handle = makeHandler(composed.service);
+    this.#client = new FrontClient(makeFrontContext(composed.service));
   }
 
   static async start({ url, settings = {}, nowMs, monotonicMs }: FaultNodeOptions): Promise<FaultNode> {
@@ -72,21 +73,21 @@ export class FaultNode implements AsyncDisposable {
     const sent = JSON.stringify(body);
     const headers = {
       'content-type': 'application/json',
-      'content-length': String(sent.length),
+      'content-length': String(Buffer.byteLength(sent)),
       authorization: `Bearer ${this.#rootKey}`,
     };
-    return this.#answer(new Request(`http://keystile.test${path}`, { method: 'POST', headers, body: sent }));
+    return this.#send({ method: 'POST', target: path, headers, body: sent });
   }
 
   readiness(): Promise<NodeAnswer> {
-    return this.#answer(new Request('http://keystile.test/v1/readiness'));
+    return this.#send({ method: 'GET', target: '/v1/readiness', headers: {}, body: null });
   }
 
-  async #answer(request: Request): Promise<NodeAnswer> {
-    const response = await this.#handle(request, () => '203.0.113.7');
-    const answer = (await response.json()) as Record<string, unknown> & { code?: string; error?: { code: string } };
+  async #send(request: Omit<SentRequest, 'peer'>): Promise<NodeAnswer> {
+    const { status, text, headers } = await this.#client.send({ ...request, peer: '203.0.113.7' });
+    const answer = JSON.parse(text) as Record<string, unknown> & { code?: string; error?: { code: string } };
     const code = answer.error?.code ?? answer.code ?? '';
-    return { status: response.status, code, valid: answer['valid'] === true, body: answer, headers: response.headers };
+    return { status, code, valid: answer['valid'] === true, body: answer, headers };
   }
 
   verify(key: string, fields: Readonly<Record<string, unknown>> = {}): Promise<NodeAnswer> {

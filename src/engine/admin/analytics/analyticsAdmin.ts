@@ -3,7 +3,7 @@ import { holdsRight, holdsRightSomewhere, idsWithRight } from '../../../core/rig
 import { type Storage, StorageOutcomeUnknown, StorageUnavailable } from '../../../storage/port/storage.ts';
 import type { AnalyticsOrder, AnalyticsQuery, AnalyticsRow } from '../../../storage/port/analytics.ts';
 import type { Retention } from '../../analytics/writeCounts.ts';
-import { requireSomewhere } from '../rootKeys/rootKeyAccess.ts';
+import { requireSomewhere } from '../change/requireRight.ts';
 import type { Actor } from '../change/actor.ts';
 import { emptyRow, groupRows, ordered, type VerificationRow } from './groupRows.ts';
 import {

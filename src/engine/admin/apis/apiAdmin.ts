@@ -3,7 +3,7 @@ import { ID_RANDOM_BYTES, makeId } from '../../../core/ids.ts';
 import { type ApiRecord, BLANK_API, type DefaultLimit } from '../../../core/records.ts';
 import { type Operation, idsWithRight } from '../../../core/rights.ts';
 import type { Page } from '../../../storage/port/records.ts';
-import { requireEverywhere, requireOn, requireSomewhere } from '../rootKeys/rootKeyAccess.ts';
+import { requireEverywhere, requireOn, requireSomewhere } from '../change/requireRight.ts';
 import type { Actor } from '../change/actor.ts';
 import { auditEvent } from '../audit/auditEvent.ts';
 import { type DeleteAllKeys, nextGeneration } from './deleteAllKeys.ts';

@@ -1,6 +1,6 @@
 import type { EventQuery, StoredEvent } from '../../../storage/port/events.ts';
 import type { Records } from '../../../storage/port/records.ts';
-import { requireEverywhere } from '../rootKeys/rootKeyAccess.ts';
+import { requireEverywhere } from '../change/requireRight.ts';
 import type { Actor } from '../change/actor.ts';
 
 /** Reads the audit log. */

@@ -2,7 +2,7 @@ import { AppError, notFound, repeatable } from '../../../core/errors.ts';
 import { ID_RANDOM_BYTES, makeId } from '../../../core/ids.ts';
 import { BLANK_IDENTITY, type IdentityRecord } from '../../../core/records.ts';
 import type { Operation } from '../../../core/rights.ts';
-import { requireEverywhere, requireOn } from '../rootKeys/rootKeyAccess.ts';
+import { requireEverywhere, requireOn } from '../change/requireRight.ts';
 import type { Actor } from '../change/actor.ts';
 import { auditEvent } from '../audit/auditEvent.ts';
 import {
@@ -13,7 +13,7 @@ import {
   patchCounters,
 } from '../change/counters.ts';
 import { auditedCounters } from '../keys/auditedKey.ts';
-import type { CounterPatch } from '../keys/keyInput.ts';
+import type { CounterPatch } from '../change/counterPatch.ts';
 import { type CreditsView, viewCredits } from '../keys/keyView.ts';
 import type { AdminContext } from '../change/adminContext.ts';
 

@@ -7,7 +7,7 @@ import {
   requireOn,
   requireOwner,
   requireSomewhere,
-} from '../rootKeys/rootKeyAccess.ts';
+} from '../change/requireRight.ts';
 import type { Actor } from '../change/actor.ts';
 import { auditEvent } from '../audit/auditEvent.ts';
 import type { ImportQueue } from './importQueue.ts';

@@ -12,13 +12,14 @@ import { searchWords } from '../../../core/search.ts';
 import type { Change } from '../../../storage/port/storage.ts';
 import type { AuditEvent } from '../../../storage/port/events.ts';
 import type { RecordWrite } from '../../../storage/port/records.ts';
-import { type OwnerOperation, requireEverywhere, requireOwner } from '../rootKeys/rootKeyAccess.ts';
+import { type OwnerOperation, requireEverywhere, requireOwner } from '../change/requireRight.ts';
 import type { Actor } from '../change/actor.ts';
 import { auditEvent } from '../audit/auditEvent.ts';
 import { type CounterContext, newAccountsNeeded, patchCounters } from '../change/counters.ts';
 import { EffectivePermissions } from '../rbac/effectivePermissions.ts';
 import { auditedKey } from './auditedKey.ts';
-import type { KeyPatch, LimitInput } from './keyInput.ts';
+import type { KeyPatch } from './keyInput.ts';
+import type { LimitInput } from '../change/counterPatch.ts';
 import type { AdminContext } from '../change/adminContext.ts';
 import { type KnownReferences, type OrFail, ResolveReferences } from '../rbac/resolveReferences.ts';
 

@@ -3,7 +3,7 @@ import type { ApiRecord, KeyRecord } from '../../../core/records.ts';
 import { searchWords } from '../../../core/search.ts';
 import { makeSecret, shownStart } from '../../../core/secret.ts';
 import type { KeyQuery, KeyWithIdentity, WordChange } from '../../../storage/port/records.ts';
-import { requireOn } from '../rootKeys/rootKeyAccess.ts';
+import { requireOn } from '../change/requireRight.ts';
 import type { Actor } from '../change/actor.ts';
 import { auditEvent } from '../audit/auditEvent.ts';
 import { creditsIndex, newAccountsNeeded, patchCounters } from '../change/counters.ts';

@@ -1,44 +1,8 @@
-import { AppError, repeatable } from '../../../core/errors.ts';
-import { DEFAULT_LIMIT_NAME, type LimitRecord, type RefillRule } from '../../../core/records.ts';
+import type { CounterPatch } from '../change/counterPatch.ts';
+import type { NamedGrants } from '../rbac/resolveReferences.ts';
 
 /** The fields of a key that a caller may set. On creation, null and absent mean the same. On update, null clears and absent keeps. */
-
-export interface RefillInput {
-  readonly interval: 'daily' | 'monthly';
-  readonly amount: number;
-  readonly refillDay: number | null;
-  readonly timezone: string | null;
-  readonly mode: 'restore' | 'add';
-  readonly max: number | null;
-}
-
-export interface LimitInput {
-  readonly name: string;
-  readonly limit: number;
-  readonly durationMs: number;
-  /** null = not given. A new limit is then local, and an existing one keeps its mode. */
-  readonly async: boolean | null;
-}
-
-/** Credits and limits of a key or an identity. */
-export interface CounterPatch {
-  readonly remaining?: number | null;
-  readonly refill?: RefillInput | null;
-  /** The limit named `default`. */
-  readonly defaultLimit?: LimitInput | null;
-  /** All the others. */
-  readonly otherLimits?: readonly LimitInput[] | null;
-}
-
-/** Names a role or permission by id, name or slug. With `create`, it is created when there is none. */
-export interface RbacReference {
-  readonly id?: string;
-  readonly name?: string;
-  readonly slug?: string;
-  readonly create?: boolean;
-}
-
-export interface KeyPatch extends CounterPatch {
+export interface KeyPatch extends CounterPatch, NamedGrants {
   readonly name?: string | null;
   readonly externalId?: string | null;
   readonly meta?: string | null;
@@ -46,9 +10,6 @@ export interface KeyPatch extends CounterPatch {
   readonly enabled?: boolean;
   readonly expiresAtMs?: number | null;
   readonly ipAllowlist?: readonly string[] | null;
-  /** Replaces all roles of the key; `permissions` replaces all its direct permissions. */
-  readonly roles?: readonly RbacReference[] | null;
-  readonly permissions?: readonly RbacReference[] | null;
 }
 
 export interface NewKey extends KeyPatch {
@@ -56,38 +17,4 @@ export interface NewKey extends KeyPatch {
   /** null = the default of the api. */
   readonly prefix: string | null;
   readonly byteLength: number | null;
-}
-
-export function toRefillRule(input: RefillInput, defaultTimezone: string, nowMs: number): RefillRule {
-  return { ...input, timezone: input.timezone ?? defaultTimezone, sinceMs: nowMs };
-}
-
-/** Both rules have the same boundaries. Then the running epoch continues, whatever else changes. */
-export function isSameSchedule(a: RefillRule | null, b: RefillRule | null): boolean {
-  if (a === null || b === null) return a === b;
-  return a.interval === b.interval && a.refillDay === b.refillDay && a.timezone === b.timezone;
-}
-
-export function isSameRule(a: RefillRule, b: RefillRule): boolean {
-  return isSameSchedule(a, b) && a.amount === b.amount && a.mode === b.mode && a.max === b.max;
-}
-
-/** The limits after a patch. The accounts of strict limits are assigned afterwards. */
-export function wantedLimits(before: readonly LimitRecord[], patch: CounterPatch): LimitRecord[] {
-  const kept = before.filter(({ name }) =>
-    name === DEFAULT_LIMIT_NAME ? patch.defaultLimit === undefined : patch.otherLimits === undefined,
-  );
-  const given = [...(patch.defaultLimit ? [patch.defaultLimit] : []), ...(patch.otherLimits ?? [])];
-  const wanted = given.map(({ name, limit, durationMs, async }): LimitRecord => {
-    const known = before.find((other) => other.name === name);
-    return { name, limit, durationMs, async: async ?? known?.async ?? true, account: null };
-  });
-  const limits = [...wanted, ...kept];
-  const doubled = limits.find(({ name }, i) => limits.findIndex((other) => other.name === name) !== i);
-  if (doubled !== undefined) throw new AppError('BAD_REQUEST', `The limit ${repeatable(doubled.name)} is given twice.`);
-  return limits.sort((a, b) => rank(a) - rank(b));
-}
-
-function rank({ name }: LimitRecord): number {
-  return name === DEFAULT_LIMIT_NAME ? 0 : 1;
 }

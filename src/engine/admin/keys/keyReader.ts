@@ -1,7 +1,7 @@
 import { AppError, notFound } from '../../../core/errors.ts';
 import type { Operation } from '../../../core/rights.ts';
 import type { KeyWithIdentity, PoisonedKey } from '../../../storage/port/records.ts';
-import { requireOn } from '../rootKeys/rootKeyAccess.ts';
+import { requireOn } from '../change/requireRight.ts';
 import type { Actor } from '../change/actor.ts';
 import { type KeyView, viewKey } from './keyView.ts';
 import type { AdminContext } from '../change/adminContext.ts';

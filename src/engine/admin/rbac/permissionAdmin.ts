@@ -2,10 +2,10 @@ import { notFound } from '../../../core/errors.ts';
 import type { PermissionRecord, RoleRecord } from '../../../core/records.ts';
 import type { Operation } from '../../../core/rights.ts';
 import type { FoundRole } from '../../../storage/port/records.ts';
-import { requireEverywhere, requireOn } from '../rootKeys/rootKeyAccess.ts';
+import { requireEverywhere, requireOn } from '../change/requireRight.ts';
 import type { Actor } from '../change/actor.ts';
 import { auditEvent } from '../audit/auditEvent.ts';
-import type { RbacReference } from '../keys/keyInput.ts';
+import type { RbacReference } from './rbacNames.ts';
 import type { AdminContext } from '../change/adminContext.ts';
 import {
   permissionCreated,

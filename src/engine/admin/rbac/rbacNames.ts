@@ -1,4 +1,10 @@
-import type { RbacReference } from '../keys/keyInput.ts';
+/** Names a role or permission by id, name or slug. With `create`, it is created when there is none. */
+export interface RbacReference {
+  readonly id?: string;
+  readonly name?: string;
+  readonly slug?: string;
+  readonly create?: boolean;
+}
 
 interface Nameable {
   readonly id: string;

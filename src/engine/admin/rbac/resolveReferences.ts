@@ -4,11 +4,11 @@ import { ID_RANDOM_BYTES, makeId } from '../../../core/ids.ts';
 import type { PermissionRecord, RoleRecord } from '../../../core/records.ts';
 import type { AuditEvent } from '../../../storage/port/events.ts';
 import type { FoundRole, NamedQuery, RecordWrite } from '../../../storage/port/records.ts';
-import { requireEverywhere } from '../rootKeys/rootKeyAccess.ts';
+import { requireEverywhere } from '../change/requireRight.ts';
 import type { Actor } from '../change/actor.ts';
 import { auditEvent } from '../audit/auditEvent.ts';
 import { EffectivePermissions } from './effectivePermissions.ts';
-import type { KeyPatch, RbacReference } from '../keys/keyInput.ts';
+import type { RbacReference } from './rbacNames.ts';
 import type { AdminContext } from '../change/adminContext.ts';
 import { RbacNames } from './rbacNames.ts';
 
@@ -17,6 +17,13 @@ export interface Resolved<T> {
   readonly records: readonly T[];
   readonly writes: readonly RecordWrite[];
   readonly events: readonly AuditEvent[];
+}
+
+/** The roles and direct permissions that a request names for a key. */
+export interface NamedGrants {
+  /** Replaces all roles of the key; `permissions` replaces all its direct permissions. */
+  readonly roles?: readonly RbacReference[] | null;
+  readonly permissions?: readonly RbacReference[] | null;
 }
 
 /** The error for a reference to nothing: NOT_FOUND, or PRECONDITION_FAILED in an import, which creates no roles or permissions. */
@@ -98,7 +105,7 @@ export class ResolveReferences {
   }
 
   /** Reads roles and permissions once for all keys of an import. */
-  async read(patches: readonly Pick<KeyPatch, 'roles' | 'permissions'>[]): Promise<KnownReferences> {
+  async read(patches: readonly NamedGrants[]): Promise<KnownReferences> {
     const roles = await this.#findRoles(patches.flatMap((patch) => patch.roles ?? []));
     const permissions = await this.readPermissions(patches.flatMap((patch) => patch.permissions ?? []));
     const effective = new EffectivePermissions(this.#context.storage.records);

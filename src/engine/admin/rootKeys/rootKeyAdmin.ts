@@ -1,4 +1,4 @@
-import { MAX_LIVE_SECRETS, MAX_NAME_LENGTH, MIN_ROOT_KEY_LENGTH } from '../../../core/bounds.ts';
+import { MAX_NAME_LENGTH, MIN_ROOT_KEY_LENGTH } from '../../../core/bounds.ts';
 import { AppError, notFound, repeatable } from '../../../core/errors.ts';
 import { ID_RANDOM_BYTES, makeId } from '../../../core/ids.ts';
 import type { RootKeyRecord } from '../../../core/records.ts';
@@ -7,10 +7,11 @@ import { isSecretShaped, makeSecret, shownStart } from '../../../core/secret.ts'
 import type { Storage } from '../../../storage/port/storage.ts';
 import type { RecordWrite } from '../../../storage/port/records.ts';
 import type { System } from '../../system.ts';
-import { requireEverywhere, requireOn, requireSomewhere } from './rootKeyAccess.ts';
+import { requireEverywhere, requireOn, requireSomewhere } from '../change/requireRight.ts';
 import { type Actor, SYSTEM } from '../change/actor.ts';
 import { auditEvent } from '../audit/auditEvent.ts';
 import type { ApplyChange } from '../change/applyChange.ts';
+import { refuseTooManySecrets } from '../change/formerSecrets.ts';
 import type { AdminContext } from '../change/adminContext.ts';
 
 const PREFIX = 'root';
@@ -116,7 +117,10 @@ export class RootKeyAdmin {
       const nowMs = this.#storage.ledger.nowMs();
       refuseEnded(known, nowMs);
       refuseLongerLife(actor, known.expiresAtMs, `rotate ${rootKeyId}, which is valid for longer`);
-      if (overlapMs > 0) await this.#refuseTooManySecrets(rootKeyId, nowMs);
+      if (overlapMs > 0) {
+        const former = await this.#storage.records.listFormerSecrets([rootKeyId]);
+        refuseTooManySecrets(former, `root key ${rootKeyId}`, nowMs);
+      }
       const secret = this.newSecret();
       const [secretDigest, start] = [this.#system.digestSecret(secret), shownStart(PREFIX, secret)];
       const writes: RecordWrite[] = [
@@ -136,15 +140,6 @@ export class RootKeyAdmin {
     const known = await this.#storage.records.findRootKey(rootKeyId);
     if (known === null) throw notFound('root key', rootKeyId);
     return known;
-  }
-
-  async #refuseTooManySecrets(rootKeyId: string, nowMs: number): Promise<void> {
-    const former = await this.#storage.records.listFormerSecrets([rootKeyId]);
-    if (former.filter(({ untilMs }) => untilMs > nowMs).length < MAX_LIVE_SECRETS) return;
-    throw new AppError(
-      'PRECONDITION_FAILED',
-      `The root key ${rootKeyId} has ${MAX_LIVE_SECRETS} former secrets that are still valid; wait until one expires, or use overlapMs 0.`,
-    );
   }
 
   async #find(digests: readonly string[]): Promise<RootKeyRecord | null> {

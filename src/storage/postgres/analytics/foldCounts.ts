@@ -113,7 +113,7 @@ export class PostgresFold {
         return result;
       } catch (error) {
         if (kindOf(error) !== 'lost') await ask('ROLLBACK').catch(() => {});
-        if (kindOf(error) === 'again') return null;
+        if (kindOf(error) === 'rolled back') return null;
         throw new StorageUnavailable(`A database query failed (${reasonOf(error)}).`);
       }
     });

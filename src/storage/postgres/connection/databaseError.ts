@@ -8,14 +8,14 @@ export class ConnectionLost extends Error {
 }
 
 /**
- *   lost      the connection is gone; the outcome of what was sent is not known
- *   readonly  it leads to a server that takes no writes (any more): nothing was done, find the primary
- *   refused   the statement itself was refused (a constraint, a number out of range): nothing was done, and a retry would end the same
- *   busy      rows were held by others for too long: nothing was done
- *   again     two transactions were in each other's way: nothing was done, and a retry may succeed
- *   unable    the server cannot now (full disk, too many connections, a time limit): nothing was done
+ *   lost         the connection is gone; the outcome of what was sent is not known
+ *   readonly     it leads to a server that takes no writes (any more): nothing was done, find the primary
+ *   refused      the statement itself was refused (a constraint, a number out of range): nothing was done, and a retry would end the same
+ *   busy         rows were held by others for too long: nothing was done
+ *   rolled back  two transactions were in each other's way: nothing was done, and a retry may succeed
+ *   unable       the server cannot now (full disk, too many connections, a time limit): nothing was done
  */
-export type FailureKind = 'lost' | 'readonly' | 'refused' | 'busy' | 'again' | 'unable';
+export type FailureKind = 'lost' | 'readonly' | 'refused' | 'busy' | 'rolled back' | 'unable';
 
 /** By SQLSTATE, the longest prefix that fits. A session that the server ends (57P0x) may have committed before. */
 const KINDS: readonly (readonly [prefix: string, kind: FailureKind])[] = [
@@ -25,7 +25,7 @@ const KINDS: readonly (readonly [prefix: string, kind: FailureKind])[] = [
   ['57P0', 'lost'],
   ['25006', 'readonly'],
   ['55P03', 'busy'],
-  ['40', 'again'],
+  ['40', 'rolled back'],
   ['21', 'refused'],
   ['22', 'refused'],
   ['23', 'refused'],

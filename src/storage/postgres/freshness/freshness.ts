@@ -1,9 +1,9 @@
 import type { Client, QueryResult } from 'pg';
 
-import { ageMs, type Instant, instantOf, NEVER } from '../../../core/age.ts';
+import { ageMs, type Instant, instantOf, NEVER } from '../../../core/clocks.ts';
 import type { Freshness, RecordChange } from '../../port/freshness.ts';
 import { StorageUnavailable } from '../../port/storage.ts';
-import type { LedgerClock } from '../ledger/ledgerClock.ts';
+import type { LedgerClock } from '../connection/ledgerClock.ts';
 import { type Connector, withDeadline } from '../connection/connector.ts';
 import type { Durability } from '../connection/durability.ts';
 import { CHANNEL } from './changeNotices.ts';

@@ -4,9 +4,9 @@ import type { Management } from '../management/management.ts';
 import type { BatchOutcome } from './batch.ts';
 import { BatchRefused, BatchUndone, type Committer } from './committers/committer.ts';
 import type { ContendedAccounts } from './contendedAccounts.ts';
-import type { PlannedBatch } from './dispatch/situation.ts';
+import type { PlannedBatch } from './dispatch/plan.ts';
 import { batchOf } from './generalBatch.ts';
-import type { LedgerClock } from './ledgerClock.ts';
+import type { LedgerClock } from '../connection/ledgerClock.ts';
 import { plainBatchOf } from './plainBatch.ts';
 import type { Queue, QueuedSpend } from './queue.ts';
 
@@ -86,7 +86,7 @@ export class BatchRunner {
       const outcome = outcomes[i];
       if (outcome === 'resend') unbroken.push(item);
       else if (outcome === 'needs general') {
-        item.plainLeg = null;
+        item.plainCharge = null;
         putBack.push(item);
       } else if (outcome === 'busy' && batch.waits !== 'first') {
         this.#context.contended.add(item.locks, this.#context.monotonicMs());
@@ -107,7 +107,7 @@ export class BatchRunner {
     if (outcome.status === 'stale') {
       // The spend may name another refill epoch than the database is in. The caller reads this clock and asks again at once.
       clock.keepWithin(sentAtMs, outcome.nowMs);
-      if (outcome.fence === null) for (const { account } of item.spend.legs) management.forgetWindow(account);
+      if (outcome.fence === null) for (const { account } of item.spend.charges) management.forgetWindow(account);
     }
     queue.answerSpend(item, outcome);
   }

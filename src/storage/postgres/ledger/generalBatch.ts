@@ -1,9 +1,9 @@
-import type { LegRule } from '../../../core/account.ts';
+import type { ChargeRule } from '../../../core/account.ts';
 import { MAX_COUNT, MAX_LIVE_IDEMPOTENCY_KEYS } from '../../../core/bounds.ts';
-import type { LegResult, Spend } from '../../../core/spend.ts';
+import type { ChargeResult, Spend } from '../../../core/spend.ts';
 import type { Batch, BatchOutcome } from './batch.ts';
 import { fenceColumnsOf, readBroken } from './fences.ts';
-import { LEG_RULE, STATUS } from '../schema/spendFunction.ts';
+import { CHARGE_RULE, STATUS } from '../schema/generalSpendFunction.ts';
 
 const STATEMENT = {
   name: 'spend',
@@ -15,8 +15,8 @@ const STATEMENT = {
 
 /** A batch of any spends: one call of ledger_spend_v1. */
 export function batchOf(spends: readonly Spend[]): Batch {
-  const { ids, spendLegs, legs, spendIdem, idemScope, idemId, idemDigest, scopes } = writeBatch(spends);
-  const written = [ids, spendLegs, ...legs, spendIdem, idemScope, idemId, idemDigest, scopes];
+  const { ids, spendCharges, charges, spendIdem, idemScope, idemId, idemDigest, scopes } = writeBatch(spends);
+  const written = [ids, spendCharges, ...charges, spendIdem, idemScope, idemId, idemDigest, scopes];
   const { kinds, ids: fenceIds, names, revisions } = fenceColumnsOf(spends);
   const fences = [kinds, fenceIds, names, revisions];
   return {
@@ -32,9 +32,9 @@ export function batchOf(spends: readonly Spend[]): Batch {
 
 interface BatchText {
   readonly ids: string;
-  readonly spendLegs: string;
-  /** Columns of the legs: position, amount, revision, rule, and the five numbers of the rule. */
-  readonly legs: readonly string[];
+  readonly spendCharges: string;
+  /** Columns of the charges: position, amount, revision, rule, and the five numbers of the rule. */
+  readonly charges: readonly string[];
   readonly spendIdem: string;
   readonly idemScope: string;
   readonly idemId: readonly string[];
@@ -43,16 +43,23 @@ interface BatchText {
 }
 
 function writeBatch(spends: readonly Spend[]): BatchText {
-  const ids = [...new Set(spends.flatMap(({ legs }) => legs.map(({ account }) => account)))].sort((a, b) => a - b);
+  const ids = [...new Set(spends.flatMap(({ charges }) => charges.map(({ account }) => account)))].sort(
+    (a, b) => a - b,
+  );
   const positionOf = new Map(ids.map((id, i) => [id, i + 1]));
   const scopes: string[] = [];
   const scopePosition = new Map<string, number>();
   const [idemScope, idemId, idemDigest, spendIdem]: [number[], string[], string[], number[]] = [[], [], [], []];
-  const columns: number[][] = Array.from({ length: LEG_COLUMNS }, () => []);
+  const columns: number[][] = Array.from({ length: CHARGE_COLUMNS }, () => []);
   for (const spend of spends) {
-    for (const leg of spend.legs) {
-      const numbers = [positionOf.get(leg.account) ?? 0, leg.amount, leg.revision, ...ruleNumbers(leg.rule)];
-      for (let i = 0; i < LEG_COLUMNS; i++) columns[i]?.push(numbers[i] ?? 0);
+    for (const charge of spend.charges) {
+      const numbers = [
+        positionOf.get(charge.account) ?? 0,
+        charge.amount,
+        charge.revision,
+        ...ruleNumbers(charge.rule),
+      ];
+      for (let i = 0; i < CHARGE_COLUMNS; i++) columns[i]?.push(numbers[i] ?? 0);
     }
     const { idempotency } = spend;
     if (idempotency === null) {
@@ -67,8 +74,8 @@ function writeBatch(spends: readonly Spend[]): BatchText {
   }
   return {
     ids: `{${ids.join(',')}}`,
-    spendLegs: `{${spends.map(({ legs: { length } }) => length).join(',')}}`,
-    legs: columns.map((column) => `{${column.join(',')}}`),
+    spendCharges: `{${spends.map(({ charges: { length } }) => length).join(',')}}`,
+    charges: columns.map((column) => `{${column.join(',')}}`),
     spendIdem: `{${spendIdem.join(',')}}`,
     idemScope: `{${idemScope.join(',')}}`,
     idemId,
@@ -78,13 +85,13 @@ function writeBatch(spends: readonly Spend[]): BatchText {
 }
 
 /** Position, amount, revision, and the rule with its five numbers. */
-const LEG_COLUMNS = 9;
+const CHARGE_COLUMNS = 9;
 
-function ruleNumbers(rule: LegRule): number[] {
-  if (rule.kind === 'window') return [LEG_RULE.window, rule.limit, rule.durationMs, 0, 0, 0];
-  if (rule.refill === null) return [LEG_RULE.credits, 0, 0, 0, 0, 0];
+function ruleNumbers(rule: ChargeRule): number[] {
+  if (rule.kind === 'window') return [CHARGE_RULE.window, rule.limit, rule.durationMs, 0, 0, 0];
+  if (rule.refill === null) return [CHARGE_RULE.credits, 0, 0, 0, 0, 0];
   const { epoch, startMs, nextMs, amount, mode, max } = rule.refill;
-  return [LEG_RULE[mode], epoch, startMs, nextMs, amount, max ?? MAX_COUNT];
+  return [CHARGE_RULE[mode], epoch, startMs, nextMs, amount, max ?? MAX_COUNT];
 }
 
 /** The outcomes, in the order of the spends. */
@@ -97,21 +104,21 @@ function readVerdicts(text: string, spends: readonly Spend[]): BatchOutcome[] {
   for (let at = 1; at < numbers.length;) {
     const [status, second = 0, count = 0] = numbers.slice(at, at + 3);
     at += 3;
-    const legs: LegResult[] = [];
-    for (let i = 0; i < count; i++, at += 2) legs.push({ left: numbers[at] ?? 0, resetAtMs: numbers[at + 1] ?? 0 });
-    outcomes.push(toOutcome(status ?? -1, second, legs, nowMs));
+    const charges: ChargeResult[] = [];
+    for (let i = 0; i < count; i++, at += 2) charges.push({ left: numbers[at] ?? 0, resetAtMs: numbers[at + 1] ?? 0 });
+    outcomes.push(toOutcome(status ?? -1, second, charges, nowMs));
   }
   return outcomes;
 }
 
-function toOutcome(status: number, second: number, legs: readonly LegResult[], nowMs: number): BatchOutcome {
+function toOutcome(status: number, second: number, charges: readonly ChargeResult[], nowMs: number): BatchOutcome {
   switch (status) {
     case STATUS.taken:
-      return { status: 'taken', legs, nowMs, replayed: false };
+      return { status: 'taken', charges, nowMs, replayed: false };
     case STATUS.replayed:
-      return { status: 'taken', legs, nowMs: second, replayed: true };
+      return { status: 'taken', charges, nowMs: second, replayed: true };
     case STATUS.refused:
-      return { status: 'refused', by: second, legs, nowMs };
+      return { status: 'refused', by: second, charges, nowMs };
     case STATUS.stale:
       return { status: 'stale', nowMs, fence: null };
     case STATUS.conflict:

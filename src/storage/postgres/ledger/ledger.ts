@@ -16,8 +16,9 @@ import { BatchRunner, type LedgerObserver } from './batchRunner.ts';
 import { Committer } from './committers/committer.ts';
 import { ContendedAccounts } from './contendedAccounts.ts';
 import { dispatch, LEND_AFTER_MS } from './dispatch/dispatch.ts';
-import type { CommitterState, PlannedBatch } from './dispatch/situation.ts';
-import type { LedgerClock } from './ledgerClock.ts';
+import type { CommitterState } from './dispatch/dispatchInput.ts';
+import type { PlannedBatch } from './dispatch/plan.ts';
+import type { LedgerClock } from '../connection/ledgerClock.ts';
 import type { Lock } from './locks.ts';
 import { Queue, type QueuedChange, type QueuedSpend, type QueueItem } from './queue.ts';
 

@@ -8,9 +8,9 @@ import type { Change } from '../../port/storage.ts';
  */
 export type Lock = number | string;
 
-export function locksOfSpend({ legs, idempotency }: Spend): Lock[] {
+export function locksOfSpend({ charges, idempotency }: Spend): Lock[] {
   const locks: Lock[] = [];
-  for (const { account } of legs) locks.push(account);
+  for (const { account } of charges) locks.push(account);
   if (idempotency !== null) locks.push(`${idempotency.scope}\0${idempotency.id}`);
   return locks;
 }

@@ -1,11 +1,11 @@
-import type { LegRule } from '../../../core/account.ts';
+import type { ChargeRule } from '../../../core/account.ts';
 import { MAX_COUNT } from '../../../core/bounds.ts';
-import type { Leg, LegResult, Spend } from '../../../core/spend.ts';
+import type { Charge, ChargeResult, Spend } from '../../../core/spend.ts';
 import type { Batch, BatchHead, BatchOutcome } from './batch.ts';
 import { int8List } from '../connection/binaryLists.ts';
 import { type FenceColumns, fenceColumnsOf, readBroken } from './fences.ts';
-import { STATUS } from '../schema/spendFunction.ts';
-import { NEEDS_GENERAL } from '../schema/takeFunction.ts';
+import { STATUS } from '../schema/generalSpendFunction.ts';
+import { NEEDS_GENERAL } from '../schema/plainSpendFunction.ts';
 
 const STATEMENT = {
   name: 'take',
@@ -17,22 +17,22 @@ const [COMMA, ZERO, NINE] = [0x2c, 0x30, 0x39];
 
 /** Spends of a plain batch by account. Those of one account are taken together, or a general batch decides them one by one. */
 interface Groups {
-  /** The leg of each group, in the order in which all batches lock rows: two batches never wait for each other. */
-  readonly legs: readonly Leg[];
+  /** The charge of each group, in the order in which all batches lock rows: two batches never wait for each other. */
+  readonly charges: readonly Charge[];
   /** The numbers of the spends in the batch, group after group. */
   readonly members: readonly number[];
   /** Where the members of each group begin, and where those of the last one end. */
   readonly starts: readonly number[];
 }
 
-/** A plain spend has one leg that takes something, and no idempotency key. */
-export function isPlain({ legs, idempotency }: Spend): boolean {
-  const [leg] = legs;
-  return idempotency === null && legs.length === 1 && leg !== undefined && leg.amount > 0 && isWhole(leg);
+/** A plain spend has one charge that takes something, and no idempotency key. */
+export function isPlain({ charges, idempotency }: Spend): boolean {
+  const [charge] = charges;
+  return idempotency === null && charges.length === 1 && charge !== undefined && charge.amount > 0 && isWhole(charge);
 }
 
 /** Only a damaged record has other numbers. A general batch sends them as text, and the database says what is wrong. */
-function isWhole({ account, amount, revision, rule }: Leg): boolean {
+function isWhole({ account, amount, revision, rule }: Charge): boolean {
   if (!Number.isSafeInteger(account) || !Number.isSafeInteger(amount) || !Number.isSafeInteger(revision)) return false;
   if (rule.kind === 'window') return Number.isSafeInteger(rule.limit) && Number.isSafeInteger(rule.durationMs);
   if (rule.refill === null) return true;
@@ -40,12 +40,12 @@ function isWhole({ account, amount, revision, rule }: Leg): boolean {
   return Number.isSafeInteger(epoch) && Number.isSafeInteger(startMs) && Number.isSafeInteger(nextMs);
 }
 
-/** Two legs of one account that can be taken together. */
-export function isAlike(a: Leg, b: Leg): boolean {
+/** Two charges of one account that can be taken together. */
+export function isAlike(a: Charge, b: Charge): boolean {
   return a.amount === b.amount && a.revision === b.revision && (a.rule === b.rule || isSameRule(a.rule, b.rule));
 }
 
-function isSameRule(a: LegRule, b: LegRule): boolean {
+function isSameRule(a: ChargeRule, b: ChargeRule): boolean {
   if (a.kind === 'window') return b.kind === 'window' && a.limit === b.limit && a.durationMs === b.durationMs;
   return b.kind === 'credits' && a.refill?.epoch === b.refill?.epoch && a.refill?.nextMs === b.refill?.nextMs;
 }
@@ -69,25 +69,25 @@ export function plainBatchOf(spends: readonly Spend[]): Batch {
 }
 
 function groupByAccount(spends: readonly Spend[]): Groups {
-  const [legs, members, starts]: [Leg[], number[], number[]] = [[], [], []];
+  const [charges, members, starts]: [Charge[], number[], number[]] = [[], [], []];
   // Those of one account stay in the order in which they came.
-  const accounts = spends.map(({ legs: [leg] }) => (leg as Leg).account);
+  const accounts = spends.map(({ charges: [charge] }) => (charge as Charge).account);
   const order = accounts.map((_, i) => i).sort((a, b) => (accounts[a] as number) - (accounts[b] as number));
-  let last: Leg | null = null;
+  let last: Charge | null = null;
   for (const index of order) {
-    const leg = legOf(spends, index);
-    if (last === null || last.account !== leg.account) {
-      legs.push((last = leg));
+    const charge = chargeOf(spends, index);
+    if (last === null || last.account !== charge.account) {
+      charges.push((last = charge));
       starts.push(members.length);
-    } else if (!isAlike(leg, last)) throw new Error('spends of one account in a plain batch are not alike');
+    } else if (!isAlike(charge, last)) throw new Error('spends of one account in a plain batch are not alike');
     members.push(index);
   }
   starts.push(members.length);
-  return { legs, members, starts };
+  return { charges, members, starts };
 }
 
-function legOf(spends: readonly Spend[], index: number): Leg {
-  return (spends[index] as Spend).legs[0] as Leg;
+function chargeOf(spends: readonly Spend[], index: number): Charge {
+  return (spends[index] as Spend).charges[0] as Charge;
 }
 
 function sizeOf({ starts }: Groups, group: number): number {
@@ -121,9 +121,9 @@ function columnsOf(groups: Groups): Columns {
   const mosts: number[] = [];
   const durations: number[] = [];
   let hasRefills = false;
-  const { legs } = groups;
-  for (let i = 0; i < legs.length; i++) {
-    const { account, revision, rule, amount: each } = legs[i] as Leg;
+  const { charges } = groups;
+  for (let i = 0; i < charges.length; i++) {
+    const { account, revision, rule, amount: each } = charges[i] as Charge;
     const amount = each * sizeOf(groups, i);
     ids.push(account);
     revisions.push(revision);
@@ -138,7 +138,7 @@ function columnsOf(groups: Groups): Columns {
       hasRefills ||= rule.refill !== null;
     }
   }
-  const refills = hasRefills ? legs.map(({ rule }) => (rule.kind === 'window' ? null : rule.refill)) : [];
+  const refills = hasRefills ? charges.map(({ rule }) => (rule.kind === 'window' ? null : rule.refill)) : [];
   return {
     ids,
     changes,
@@ -162,18 +162,18 @@ function readAnswer(numbers: readonly number[], groups: Groups, size: number): B
     const group = (numbers[groupsAt + i] ?? 0) - 1;
     const value = numbers[values + i] ?? 0;
     const mark = numbers[marks + i] ?? 0;
-    const { rule, amount } = groups.legs[group] as Leg;
+    const { rule, amount } = groups.charges[group] as Charge;
     const step = rule.kind === 'window' ? -amount : amount;
     const end = groups.starts[group + 1] as number;
     for (let at = groups.starts[group] as number; at < end; at++) {
       // The value is what the whole group together left behind.
-      const legs = [resultOf(rule, value + step * (end - 1 - at), mark)];
-      outcomes[groups.members[at] as number] = { status: 'taken', legs, nowMs, replayed: false };
+      const charges = [resultOf(rule, value + step * (end - 1 - at), mark)];
+      outcomes[groups.members[at] as number] = { status: 'taken', charges, nowMs, replayed: false };
     }
   }
   for (let at = marks + taken; at < numbers.length; at += 4) {
     const [number = 0, status, value = 0, mark = 0] = numbers.slice(at, at + 4);
-    const { rule, amount } = groups.legs[number - 1] as Leg;
+    const { rule, amount } = groups.charges[number - 1] as Charge;
     const result = resultOf(rule, value, mark);
     // There may be enough for some of the group. Where there is not enough for one, all are refused.
     const isDecided = sizeOf(groups, number - 1) === 1 || result.left < amount;
@@ -201,10 +201,10 @@ function numbersOf(text: string): number[] {
   return numbers;
 }
 
-function notTaken(status: number | undefined, result: LegResult, nowMs: number): BatchOutcome {
+function notTaken(status: number | undefined, result: ChargeResult, nowMs: number): BatchOutcome {
   switch (status) {
     case STATUS.refused:
-      return { status: 'refused', by: 0, legs: [result], nowMs };
+      return { status: 'refused', by: 0, charges: [result], nowMs };
     case STATUS.stale:
       return { status: 'stale', nowMs, fence: null };
     case STATUS.busy:
@@ -216,7 +216,7 @@ function notTaken(status: number | undefined, result: LegResult, nowMs: number):
   }
 }
 
-function resultOf(rule: LegRule, value: number, mark: number): LegResult {
+function resultOf(rule: ChargeRule, value: number, mark: number): ChargeResult {
   if (rule.kind === 'window') return { left: Math.max(0, rule.limit - value), resetAtMs: mark };
   return { left: value, resetAtMs: rule.refill?.nextMs ?? 0 };
 }

@@ -1,4 +1,4 @@
-import type { Leg, Spend, SpendOutcome } from '../../../core/spend.ts';
+import type { Charge, Spend, SpendOutcome } from '../../../core/spend.ts';
 import { Deferred } from '../../port/deferred.ts';
 import { type Change, type ChangeOutcome, StorageUnavailable } from '../../port/storage.ts';
 import { type Lock, locksOfChange, locksOfSpend } from './locks.ts';
@@ -16,8 +16,8 @@ interface Queued<Outcome> {
 export interface QueuedSpend extends Queued<SpendOutcome> {
   readonly kind: 'spend';
   readonly spend: Spend;
-  /** The only leg of a spend that can join a plain batch; null when it needs a general one. */
-  plainLeg: Leg | null;
+  /** The only charge of a spend that can join a plain batch; null when it needs a general one. */
+  plainCharge: Charge | null;
   readonly fences: number;
   /** How often it was sent and not done. */
   tries: number;
@@ -26,7 +26,7 @@ export interface QueuedSpend extends Queued<SpendOutcome> {
 export interface QueuedChange extends Queued<ChangeOutcome> {
   readonly kind: 'change';
   readonly change: Change;
-  readonly plainLeg: null;
+  readonly plainCharge: null;
   readonly fences: 0;
 }
 
@@ -76,10 +76,10 @@ export class Queue {
     const refusal = this.#refusal();
     if (refusal !== null) return Deferred.failed(refusal);
     const outcome = new Deferred<SpendOutcome>();
-    const plainLeg = isPlain(spend) ? (spend.legs[0] ?? null) : null;
+    const plainCharge = isPlain(spend) ? (spend.charges[0] ?? null) : null;
     const { length: fences } = spend.fences;
     const locks = locksOfSpend(spend);
-    this.#add({ kind: 'spend', spend, locks, queuedAtMs, plainLeg, fences, tries: 0, outcome });
+    this.#add({ kind: 'spend', spend, locks, queuedAtMs, plainCharge, fences, tries: 0, outcome });
     return outcome;
   }
 
@@ -92,7 +92,7 @@ export class Queue {
       change,
       locks: locksOfChange(change),
       queuedAtMs,
-      plainLeg: null,
+      plainCharge: null,
       fences: 0,
       outcome,
     });

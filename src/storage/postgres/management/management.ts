@@ -1,5 +1,5 @@
 import { type AccountChange, type AccountState, changed } from '../../../core/account.ts';
-import type { IdempotencyKey, LegResult, SpendOutcome } from '../../../core/spend.ts';
+import type { IdempotencyKey, ChargeResult, SpendOutcome } from '../../../core/spend.ts';
 import {
   type Change,
   type ChangeOutcome,
@@ -14,12 +14,12 @@ import {
 import { withBalances } from '../../sql/balances.ts';
 import { mergeInserts } from '../../sql/statement.ts';
 import { writeStatements } from '../../sql/writes.ts';
-import { type AccountRow, readStates, toNumbers, toState, writeAccounts } from '../ledger/accountRows.ts';
+import { type AccountRow, readStates, toNumbers, toState, writeAccounts } from './accountRows.ts';
 import { pauseBeforeRetry } from '../connection/retryPause.ts';
-import type { LedgerClock } from '../ledger/ledgerClock.ts';
+import type { LedgerClock } from '../connection/ledgerClock.ts';
 import { noteChange } from '../freshness/changeNotices.ts';
 import { asUnavailable, kindOf, reasonOf } from '../connection/databaseError.ts';
-import { KnownWindows } from '../ledger/knownWindows.ts';
+import { KnownWindows } from './knownWindows.ts';
 import type { Ask, Pool } from '../connection/pool.ts';
 import { prune } from './prune.ts';
 
@@ -82,7 +82,7 @@ export class Management {
         if (error instanceof StorageUnavailable || error instanceof StorageOutcomeUnknown) throw error;
         const kind = kindOf(error);
         if (kind === 'refused') return { status: 'stale', nowMs: this.#clock.nowMs() };
-        if (kind === 'again' && tries < MAX_TRIES) await pauseBeforeRetry(tries, this.#options.random);
+        if (kind === 'rolled back' && tries < MAX_TRIES) await pauseBeforeRetry(tries, this.#options.random);
         else throw new StorageUnavailable(`A database query failed (${reasonOf(error)}); nothing was changed.`);
       }
     }
@@ -93,9 +93,9 @@ export class Management {
     if (stored === null) return null;
     if (stored.request_digest !== key.requestDigest) return { status: 'conflict' };
     const [nowMs = 0, ...numbers] = toNumbers(stored.outcome);
-    const legs: LegResult[] = [];
-    for (let i = 0; i < numbers.length; i += 2) legs.push({ left: numbers[i] ?? 0, resetAtMs: numbers[i + 1] ?? 0 });
-    return { status: 'taken', legs, nowMs, replayed: true };
+    const charges: ChargeResult[] = [];
+    for (let i = 0; i < numbers.length; i += 2) charges.push({ left: numbers[i] ?? 0, resetAtMs: numbers[i + 1] ?? 0 });
+    return { status: 'taken', charges, nowMs, replayed: true };
   }
 
   /** Reads with a lock, which is a write: it waits for the standby that the spend itself may have missed. */

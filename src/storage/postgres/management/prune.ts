@@ -1,5 +1,5 @@
 import { PRUNE_GRACE_MS } from '../../port/storage.ts';
-import type { LedgerClock } from '../ledger/ledgerClock.ts';
+import type { LedgerClock } from '../connection/ledgerClock.ts';
 import { kindOf } from '../connection/databaseError.ts';
 import type { Pool } from '../connection/pool.ts';
 

@@ -16,6 +16,9 @@ export interface Migration {
 /** Key of the advisory lock of a migrating node: any number, the same for all nodes of all versions. */
 const MIGRATION_LOCK = 7_218_530_411;
 
+/** A row of `installation` that databases of programs before 0.1.0 lack: they used the same version numbers for other tables. */
+const SERIES = { name: 'schema_series', value: '0.1' } as const;
+
 /** While a migration waits for a lock, all requests queue behind it: it gives up and tries again. */
 export interface Patience {
   /** Shorter than it takes the database to look for a deadlock. */
@@ -43,7 +46,7 @@ export async function migrate(client: Client, options: MigrateOptions): Promise<
       return await migrateOnce(client, options, lockTimeoutMs);
     } catch (error) {
       const kind = kindOf(error);
-      if (kind !== 'busy' && kind !== 'again') throw error;
+      if (kind !== 'busy' && kind !== 'rolled back') throw error;
       if (made >= tries) {
         throw new StorageUnavailable(
           `The schema of the database cannot be upgraded: another transaction, such as a dump, kept its tables locked during ${tries} tries of ${lockTimeoutMs} ms. Start again when it has ended.`,
@@ -59,12 +62,14 @@ async function migrateOnce(client: Client, options: MigrateOptions, lockTimeoutM
   const { migrations } = options;
   await exclusively(client, lockTimeoutMs, async (known) => {
     const version = Number(known.get('schema_version') ?? 0);
+    if (version > 0 && known.get(SERIES.name) !== SERIES.value) throw beforeFirstRelease();
     refuseOthers(version, Number(known.get('schema_compatible_from') ?? 0), options);
     for (const { sql } of migrations.slice(version)) await client.query(sql);
     if (version < migrations.length) {
       await put(client, 'schema_version', String(migrations.length));
       await put(client, 'schema_compatible_from', String(migrations.at(-1)?.compatibleFrom ?? 0));
     }
+    if (version === 0) await put(client, SERIES.name, SERIES.value);
     if (!known.has('workspace_id')) await put(client, 'workspace_id', options.newWorkspaceId());
   });
   await exclusively(client, lockTimeoutMs, async (known) => {
@@ -93,6 +98,13 @@ async function exclusively(
     await client.query('ROLLBACK').catch(() => {});
     throw error;
   }
+}
+
+function beforeFirstRelease(): WrongServer {
+  return new WrongServer(
+    'The database was written by a program before 0.1.0, and this program cannot read it. Nothing was changed. ' +
+      'Set KEYSTILE_DATABASE_URL to another database, and create or import the keys again.',
+  );
 }
 
 function refuseOthers(version: number, compatibleFrom: number, { migrations, upgrades }: MigrateOptions): void {

@@ -125,15 +125,15 @@ export const RECORD_TABLES = `
   );
   CREATE TABLE import_batches (
     id ${TEXT} PRIMARY KEY,
-    migration_id ${TEXT} NOT NULL,
+    import_id ${TEXT} NOT NULL,
     api_id ${TEXT} NOT NULL,
-    first_place bigint NOT NULL,
+    first_index bigint NOT NULL,
     size bigint NOT NULL,
     keys ${TEXT} NOT NULL,
     actor ${TEXT} NOT NULL
   );
   CREATE TABLE import_errors (
-    migration_id ${TEXT} NOT NULL, place bigint NOT NULL, message ${TEXT} NOT NULL, PRIMARY KEY (migration_id, place)
+    import_id ${TEXT} NOT NULL, key_index bigint NOT NULL, message ${TEXT} NOT NULL, PRIMARY KEY (import_id, key_index)
   );
 
   -- The audit log: only ever added to, in the transaction of the change.

@@ -4,8 +4,8 @@ import { LEDGER_TABLES } from './ledgerTables.ts';
 import type { Migration } from './migrate.ts';
 import { NODE_TABLES } from './nodeTables.ts';
 import { RECORD_TABLES } from './recordTables.ts';
-import { SPEND_FUNCTION } from './spendFunction.ts';
-import { TAKE_FUNCTION } from './takeFunction.ts';
+import { GENERAL_SPEND_FUNCTION } from './generalSpendFunction.ts';
+import { PLAIN_SPEND_FUNCTION } from './plainSpendFunction.ts';
 
 const SCHEMA_V1 = [
   RECORD_TABLES,
@@ -13,8 +13,8 @@ const SCHEMA_V1 = [
   NODE_TABLES,
   ANALYTICS_TABLES,
   LEDGER_FUNCTIONS,
-  SPEND_FUNCTION,
-  TAKE_FUNCTION,
+  GENERAL_SPEND_FUNCTION,
+  PLAIN_SPEND_FUNCTION,
 ].join('\n');
 
 /**

@@ -63,7 +63,3 @@ export function prepareAnalytics(db: Database, path: string): void {
     }).immediate();
   }
 }
-
-export function attachAnalytics(db: Database, path: string): void {
-  db.query('ATTACH DATABASE ? AS analytics').run(path);
-}

@@ -10,8 +10,17 @@ const MIGRATIONS: readonly string[] = [SCHEMA];
 
 export const SCHEMA_VERSION = MIGRATIONS.length;
 
+/** Every database of ours has this number, "KEYS". Those of programs before 0.1.0 lack it. */
+const APPLICATION_ID = 0x4b455953;
+
 export function readSchemaVersion(db: Database): number {
   return (db.query('PRAGMA user_version').get() as { user_version: number }).user_version;
+}
+
+/** Programs before 0.1.0 used the same version numbers for other tables. */
+export function isBeforeFirstRelease(db: Database): boolean {
+  const { application_id } = db.query('PRAGMA application_id').get() as { application_id: number };
+  return readSchemaVersion(db) > 0 && application_id !== APPLICATION_ID;
 }
 
 /** Brings an opened database to the newest version. Each step is a transaction, so a crash leaves one version or the next. */
@@ -19,6 +28,7 @@ export function migrate(db: Database, migrations: readonly string[] = MIGRATIONS
   for (let version = readSchemaVersion(db); version < migrations.length; version++) {
     db.transaction(() => {
       db.run(migrations[version] ?? '');
+      db.run(`PRAGMA application_id = ${APPLICATION_ID}`);
       db.run(`PRAGMA user_version = ${version + 1}`);
     }).immediate();
   }

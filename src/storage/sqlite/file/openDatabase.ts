@@ -31,3 +31,8 @@ export function openDurably(path: string): Database {
     throw error;
   }
 }
+
+/** Reads analytics.db through the same connection. */
+export function attachAnalytics(db: Database, path: string): void {
+  db.query('ATTACH DATABASE ? AS analytics').run(path);
+}

@@ -174,14 +174,14 @@ export const SCHEMA = `
   ) STRICT, WITHOUT ROWID;
   CREATE TABLE import_batches (
     id TEXT PRIMARY KEY,
-    migration_id TEXT NOT NULL,
+    import_id TEXT NOT NULL,
     api_id TEXT NOT NULL,
-    first_place INTEGER NOT NULL,
+    first_index INTEGER NOT NULL,
     size INTEGER NOT NULL,
     keys TEXT NOT NULL,
     actor TEXT NOT NULL
   ) STRICT, WITHOUT ROWID;
   CREATE TABLE import_errors (
-    migration_id TEXT NOT NULL, place INTEGER NOT NULL, message TEXT NOT NULL, PRIMARY KEY (migration_id, place)
+    import_id TEXT NOT NULL, key_index INTEGER NOT NULL, message TEXT NOT NULL, PRIMARY KEY (import_id, key_index)
   ) STRICT, WITHOUT ROWID;
   `;

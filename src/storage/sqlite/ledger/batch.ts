@@ -12,11 +12,12 @@ import {
 import { effectsOf } from '../../port/writeEffects.ts';
 import type { Change, ChangeOutcome } from '../../port/storage.ts';
 import { withBalances } from '../../sql/balances.ts';
-import type { Accounts } from './accounts.ts';
+import type { Accounts } from '../accounts/accounts.ts';
 import { BatchRevisions, type RecordRevisions } from './recordRevisions.ts';
-import type { Idempotency, Rotation } from './idempotency.ts';
+import type { Idempotency } from './idempotency.ts';
+import type { Rotation } from '../writer/commit.ts';
 import { isCount, toLoggedAccounts } from '../log/loggedAccount.ts';
-import type { Commit, EventRow, AnswerRow, WindowWrite } from '../log/writer.ts';
+import type { Commit, EventRow, AnswerRow, WindowWrite } from '../writer/commit.ts';
 
 /** A change of this adapter may also name ad-hoc windows. */
 export type SqliteChange = Omit<Change, 'writes'> & {

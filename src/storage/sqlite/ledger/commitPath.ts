@@ -1,7 +1,7 @@
 import type { Batch } from './batch.ts';
-import type { DirectLog } from '../log/directLog.ts';
+import type { DirectLog } from '../writer/directLog.ts';
 import { toWriteFailure } from '../file/writeFailure.ts';
-import type { Commit } from '../log/writer.ts';
+import type { Commit } from '../writer/commit.ts';
 import type { SqliteThread } from '../thread/threadClient.ts';
 
 /** While the mean time of a flush is at most this, the answering thread flushes itself. */

@@ -1,6 +1,7 @@
 import type { Database } from 'bun:sqlite';
 
 import type { IdempotencyKey, RememberedAnswer } from '../../../core/spend.ts';
+import type { Rotation } from '../writer/commit.ts';
 
 /** Scopes whose number of live answers is kept in memory; others are counted again. */
 const MAX_COUNTED_SCOPES = 10_000;
@@ -22,7 +23,7 @@ export class Idempotency {
   readonly #select;
   readonly #count;
   /** null before the first answer. */
-  #running: Running | null;
+  #running: Rotation['running'] | null;
 
   constructor(db: Database, retentionMs: number) {
     this.#retentionMs = retentionMs;
@@ -34,7 +35,7 @@ export class Idempotency {
     const noted = db.query("SELECT value FROM installation WHERE name = 'idempotency_partition'").get() as {
       value: string;
     } | null;
-    this.#running = noted === null ? null : (JSON.parse(noted.value) as Running);
+    this.#running = noted === null ? null : (JSON.parse(noted.value) as Rotation['running']);
   }
 
   find(key: IdempotencyKey): RememberedAnswer | undefined {
@@ -77,17 +78,4 @@ export class Idempotency {
     this.#running = running;
     this.#live.clear();
   }
-}
-
-interface Running {
-  readonly partition: 0 | 1;
-  readonly sinceMs: number;
-}
-
-export interface Rotation {
-  readonly running: Running;
-  /** The partition that runs on holds older answers, which have to go. */
-  readonly empties: boolean;
-  /** The database does not know yet that this partition runs. */
-  readonly isDue: boolean;
 }

@@ -16,14 +16,14 @@ import {
   type WindowName,
   type WindowCursor,
 } from '../../port/storage.ts';
-import { AccountNumbers } from './accountNumbers.ts';
-import { Accounts } from './accounts.ts';
+import { AccountNumbers } from '../accounts/accountNumbers.ts';
+import { Accounts } from '../accounts/accounts.ts';
 import { AdHocWindows } from './adHocWindows.ts';
 import { Batch, type Work } from './batch.ts';
 import { BatchQueue } from './batchQueue.ts';
 import { CommitPath } from './commitPath.ts';
 import { readDueRefills } from './dueRefills.ts';
-import type { DirectLog } from '../log/directLog.ts';
+import type { DirectLog } from '../writer/directLog.ts';
 import { isDamage, toWriteFailure, WriteFailure } from '../file/writeFailure.ts';
 import { LogApplier } from '../recovery/applyLog.ts';
 import { replayLog } from '../recovery/replayLog.ts';

@@ -1,4 +1,4 @@
-import type { Accounts } from '../ledger/accounts.ts';
+import type { Accounts } from '../accounts/accounts.ts';
 import type { SqliteThread } from '../thread/threadClient.ts';
 
 /** Unapplied accounts at which a round begins: bounds the memory, and the log that a start has to read (replayLog.ts). */

@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite';
 
 import { FolderError } from '../file/dataFolder.ts';
-import type { Accounts } from '../ledger/accounts.ts';
+import type { Accounts } from '../accounts/accounts.ts';
 import { fromLog } from '../log/logBytes.ts';
 
 interface LogRow {

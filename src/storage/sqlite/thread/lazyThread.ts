@@ -1,4 +1,5 @@
-import { SqliteThread, type ThreadStart } from './threadClient.ts';
+import { SqliteThread } from './threadClient.ts';
+import type { ThreadStart } from './threadMessages.ts';
 
 /** A thread that starts on first use. After a failure, the next use starts a new one. Its work can be repeated. */
 export class LazyThread {

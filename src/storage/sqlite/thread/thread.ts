@@ -1,10 +1,11 @@
 import { Database } from 'bun:sqlite';
 
-import { attachAnalytics } from '../analytics/analyticsFile.ts';
+import { attachAnalytics } from '../file/openDatabase.ts';
 import { toWriteFailure, WriteFailure } from '../file/writeFailure.ts';
 import { writeDurably } from '../file/dataFolder.ts';
-import type { ThreadCall, ThreadReply, ThreadStart } from './threadClient.ts';
-import { type Commit, Writer } from '../log/writer.ts';
+import type { ThreadCall, ThreadReply, ThreadStart } from './threadMessages.ts';
+import { Writer } from '../writer/writer.ts';
+import type { Commit } from '../writer/commit.ts';
 import { yieldToOthers } from './lowPriority.ts';
 
 /** Entry of a worker thread. The first message says what the thread is; each later one is a call, answered in order. */

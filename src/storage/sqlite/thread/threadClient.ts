@@ -1,43 +1,6 @@
-import type { LocalCountColumns } from '../local/localCountRows.ts';
-import { type FailureKind, WriteFailure } from '../file/writeFailure.ts';
-import type { Statement } from '../../sql/statement.ts';
+import { WriteFailure } from '../file/writeFailure.ts';
 import { requireSpareFiles } from '../file/spareFiles.ts';
-import type { Commit, WriterOptions } from '../log/writer.ts';
-
-/** What a thread is: the writer of the database, the writer of analytics.db, for which no verification waits, or a reader of both. */
-export type ThreadStart =
-  | ({ readonly role: 'writer' | 'counts' } & WriterOptions)
-  | { readonly role: 'reader'; readonly path: string; readonly analyticsPath: string };
-
-/** What a thread can be asked, and what it answers. */
-interface ThreadMethods {
-  start(options: ThreadStart): void;
-  /** Answers how many milliseconds it took. */
-  commit(commit: Commit): number;
-  applyAccounts(numbers: Float64Array): void;
-  trimLog(number: number, rows: number): boolean;
-  saveLocalCounts(counts: LocalCountColumns, isLast: boolean): void;
-  pruneLocalCounts(endedAtMs: number): void;
-  reserve(count: number): number;
-  noteCommit(path: string, text: string): void;
-  setMaxPages(pages: number | null): void;
-  query(statement: Statement): unknown[];
-  /** All in one transaction. Answers how many rows each of them changed. */
-  write(statements: readonly Statement[]): number[];
-  unpackCounts(): boolean;
-  foldCounts(): boolean;
-  close(): void;
-  /** From now on the thread writes nothing, not even the rest of a write that failed. */
-  letGo(): void;
-}
-
-type Method = keyof ThreadMethods;
-
-export type ThreadCall = { [M in Method]: { readonly method: M; readonly args: Parameters<ThreadMethods[M]> } }[Method];
-
-export type ThreadReply =
-  | { readonly ok: true; readonly value: unknown }
-  | { readonly ok: false; readonly kind: FailureKind; readonly message: string };
+import type { Method, ThreadMethods, ThreadReply, ThreadStart } from './threadMessages.ts';
 
 /** Twice what a thread opens to start (event loop, program, database). Measured: 6. */
 const FILES_OF_A_THREAD = 12;

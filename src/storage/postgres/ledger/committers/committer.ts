@@ -2,7 +2,7 @@ import type { Client } from 'pg';
 
 import { StorageOutcomeUnknown, StorageUnavailable } from '../../../port/storage.ts';
 import type { Batch, BatchOutcome, Waits } from '../batch.ts';
-import type { LedgerClock } from '../ledgerClock.ts';
+import type { LedgerClock } from '../../connection/ledgerClock.ts';
 import { type Connector, withDeadline } from '../../connection/connector.ts';
 import { doubtOf } from '../../connection/commitNotices.ts';
 import { ConnectionLost, kindOf, reasonOf, stateOf } from '../../connection/databaseError.ts';
@@ -150,7 +150,7 @@ export class Committer {
       }
       case 'refused':
         throw new BatchRefused(reasonOf(error));
-      case 'again':
+      case 'rolled back':
         throw new BatchUndone(reasonOf(error));
       case 'busy':
         // The batch waits for no row: someone holds the whole table.

@@ -1,7 +1,8 @@
 import { isAnyIn } from '../locks.ts';
-import { Drafts, formOf, isPairIdle, MAX_BATCH, routeOf, SECOND_SHARE, type Route } from './drafts.ts';
-import type { CommitterState, Plan, PlannedBatch, Situation, Waiting } from './situation.ts';
-import { type Survey, surveyOf } from './survey.ts';
+import { Drafts, formOf, isPairIdle, MAX_BATCH, routeOf, SECOND_SHARE, type Route } from './batchDrafts.ts';
+import type { CommitterState, DispatchInput, Waiting } from './dispatchInput.ts';
+import type { Plan, PlannedBatch } from './plan.ts';
+import { type Candidates, findCandidates } from './findCandidates.ts';
 
 /**
  * When the head of the queue has waited this long, an idle committer takes what another one is meant for: the database is far
@@ -19,16 +20,16 @@ export const LEND_AFTER_MS = 5;
  *   - An idempotency key is in a batch once: the second spend has to find what the first one leaves.
  */
 export function dispatch<Item extends Waiting, Committer extends CommitterState>(
-  situation: Situation<Item, Committer>,
+  input: DispatchInput<Item, Committer>,
 ): Plan<Item, Committer> {
-  const { items } = situation;
-  const ready = readyCommitters(situation);
-  if (!mayTakeAny(situation, ready)) return planOf(situation, items, [], []);
-  const survey = surveyOf(situation, ready.length * MAX_BATCH);
-  const drafts = new Drafts(situation, survey, committersFor(situation, survey, ready));
-  for (const item of survey.candidates) drafts.assign(item);
+  const { items } = input;
+  const ready = readyCommitters(input);
+  if (!mayTakeAny(input, ready)) return planOf(input, items, [], []);
+  const found = findCandidates(input, ready.length * MAX_BATCH);
+  const drafts = new Drafts(input, found, committersFor(input, found, ready));
+  for (const item of found.candidates) drafts.assign(item);
   const batches = drafts.finish();
-  return planOf(situation, restOf(items, batches, drafts.changes), batches, drafts.changes);
+  return planOf(input, restOf(items, batches, drafts.changes), batches, drafts.changes);
 }
 
 function restOf<Item>(
@@ -46,49 +47,49 @@ function restOf<Item>(
 }
 
 function planOf<Item extends Waiting, Committer extends CommitterState>(
-  situation: Situation<Item, Committer>,
+  input: DispatchInput<Item, Committer>,
   rest: readonly Item[],
   batches: readonly PlannedBatch<Item, Committer>[],
   changes: readonly Item[],
 ): Plan<Item, Committer> {
   const isUsed = (each: Committer): boolean => batches.some(({ committer }) => committer === each);
-  const mayLend = situation.committers.some((each) => each.isIdle && each.role !== 'contended' && !isUsed(each));
-  return { batches, changes, rest, looksAgain: rest.length > 0 && mayLend && !hasWaited(situation) };
+  const mayLend = input.committers.some((each) => each.isIdle && each.role !== 'contended' && !isUsed(each));
+  return { batches, changes, rest, looksAgain: rest.length > 0 && mayLend && !hasWaited(input) };
 }
 
-function hasWaited({ items, nowMs }: Situation<Waiting, CommitterState>): boolean {
+function hasWaited({ items, nowMs }: DispatchInput<Waiting, CommitterState>): boolean {
   return nowMs - (items[0]?.queuedAtMs ?? nowMs) >= LEND_AFTER_MS;
 }
 
 /** The idle committers, without those of the pair while too few wait to send a batch behind the one in flight. */
-function readyCommitters<Committer extends CommitterState>(situation: Situation<Waiting, Committer>): Committer[] {
-  const { committers, items, crowd } = situation;
+function readyCommitters<Committer extends CommitterState>(input: DispatchInput<Waiting, Committer>): Committer[] {
+  const { committers, items, crowd } = input;
   const isPairReady = isPairIdle(committers) || items.length >= crowd * SECOND_SHARE;
   return committers.filter(({ role, isIdle }) => isIdle && (role !== 'plain' || isPairReady));
 }
 
 /** A quick look: most calls come while the pair is in flight and the queue holds nothing but plain spends. */
-function mayTakeAny(situation: Situation<Waiting, CommitterState>, ready: readonly CommitterState[]): boolean {
-  const { items, contended } = situation;
+function mayTakeAny(input: DispatchInput<Waiting, CommitterState>, ready: readonly CommitterState[]): boolean {
+  const { items, contended } = input;
   if (items.length === 0) return false;
   return ready.some(({ role }) => {
     if (role === 'contended') return items.some(({ kind, locks }) => kind === 'change' || isAnyIn(locks, contended));
-    return role === 'plain' || hasWaited(situation) || items.some(({ plainLeg }) => plainLeg === null);
+    return role === 'plain' || hasWaited(input) || items.some(({ plainCharge }) => plainCharge === null);
   });
 }
 
 /** The committers of each route, in the order in which they are used. One without work of its own may be lent. */
 function committersFor<Item extends Waiting, Committer extends CommitterState>(
-  situation: Situation<Item, Committer>,
-  { candidates, mixed }: Survey<Item>,
+  input: DispatchInput<Item, Committer>,
+  { candidates, mixed }: Candidates<Item>,
   ready: readonly Committer[],
 ): Record<Route, Committer[]> {
   const plain = ready.filter(({ role }) => role === 'plain');
   const general = ready.filter(({ role }) => role === 'general');
   const contended = ready.filter(({ role }) => role === 'contended');
-  if (!hasWaited(situation)) return { plain, general, contended };
+  if (!hasWaited(input)) return { plain, general, contended };
   const isOnRoute = (item: Item, route: Route): boolean =>
-    item.kind === 'spend' && routeOf(item, formOf(item, mixed), situation) === route;
+    item.kind === 'spend' && routeOf(item, formOf(item, mixed), input) === route;
   const hasWork = (route: Route): boolean => candidates.some((item) => isOnRoute(item, route));
   return {
     plain: hasWork('general') ? plain : [...plain, ...general],

@@ -1,6 +1,7 @@
 import { isAnyIn, type Lock } from '../locks.ts';
-import type { CommitterState, Form, PlannedBatch, Situation, Waiting } from './situation.ts';
-import type { Survey } from './survey.ts';
+import type { CommitterState, Form, DispatchInput, Waiting } from './dispatchInput.ts';
+import type { PlannedBatch } from './plan.ts';
+import type { Candidates } from './findCandidates.ts';
 
 /** Spends of one batch at the most: bounds its time and the size of its answer. */
 export const MAX_BATCH = 500;
@@ -38,7 +39,7 @@ interface Draft<Item, Committer> {
 export class Drafts<Item extends Waiting, Committer extends CommitterState> {
   /** Changes that start now. */
   readonly changes: Item[] = [];
-  readonly #situation: Situation<Item, Committer>;
+  readonly #input: DispatchInput<Item, Committer>;
   readonly #mixed: ReadonlySet<Lock>;
   readonly #free: Record<Route, Committer[]>;
   readonly #drafts: Draft<Item, Committer>[] = [];
@@ -47,12 +48,12 @@ export class Drafts<Item extends Waiting, Committer extends CommitterState> {
   readonly #holders = new Map<Lock, Draft<Item, Committer> | null>();
 
   constructor(
-    situation: Situation<Item, Committer>,
-    survey: Survey<Item>,
+    input: DispatchInput<Item, Committer>,
+    found: Candidates<Item>,
     free: Readonly<Record<Route, readonly Committer[]>>,
   ) {
-    this.#situation = situation;
-    this.#mixed = survey.mixed;
+    this.#input = input;
+    this.#mixed = found.mixed;
     this.#free = { plain: [...free.plain], general: [...free.general], contended: [...free.contended] };
   }
 
@@ -74,7 +75,7 @@ export class Drafts<Item extends Waiting, Committer extends CommitterState> {
 
   /** The batches, without one that is not worth sending behind another. */
   finish(): PlannedBatch<Item, Committer>[] {
-    const { items, committers, crowd } = this.#situation;
+    const { items, committers, crowd } = this.#input;
     const batches: PlannedBatch<Item, Committer>[] = [];
     let isBehind = !isPairIdle(committers);
     let waiting = items.length;
@@ -91,7 +92,7 @@ export class Drafts<Item extends Waiting, Committer extends CommitterState> {
 
   #draftFor(item: Item): Draft<Item, Committer> | null {
     const form = formOf(item, this.#mixed);
-    const route = routeOf(item, form, this.#situation);
+    const route = routeOf(item, form, this.#input);
     const holder = this.#holderOf(item.locks);
     const draft = holder === undefined ? this.#open(route, form) : holder;
     if (draft === null || draft.form !== form || draft.route !== route || isFull(draft)) return null;
@@ -110,13 +111,13 @@ export class Drafts<Item extends Waiting, Committer extends CommitterState> {
     return found;
   }
 
-  /** A batch with room for one more account; null when all committers of the route have theirs. */
+  /** A batch that takes one more account; null when all committers of the route have theirs. */
   #open(route: Route, form: Form): Draft<Item, Committer> | null {
     const current = this.#current[route];
     if (current !== undefined && !isFull(current) && current.locks < current.maxLocks) return current;
     const committer = this.#free[route].shift();
     if (committer === undefined) return null;
-    const { crowd } = this.#situation;
+    const { crowd } = this.#input;
     const isHalved = committer.role === 'plain' && form === 'plain' && crowd >= HALVED_FROM;
     const maxLocks = isHalved ? Math.ceil(crowd * HALF) : Infinity;
     const draft = { committer, route, form, items: [], maxLocks, locks: 0, fences: 0 };
@@ -130,11 +131,11 @@ function isFull({ items, fences }: Draft<unknown, unknown>): boolean {
   return items.length >= MAX_BATCH || fences >= MAX_FENCES;
 }
 
-export function formOf({ plainLeg }: Waiting, mixed: ReadonlySet<Lock>): Form {
-  return plainLeg !== null && !mixed.has(plainLeg.account) ? 'plain' : 'general';
+export function formOf({ plainCharge }: Waiting, mixed: ReadonlySet<Lock>): Form {
+  return plainCharge !== null && !mixed.has(plainCharge.account) ? 'plain' : 'general';
 }
 
-export function routeOf({ locks }: Waiting, form: Form, { contended }: Situation<Waiting, CommitterState>): Route {
+export function routeOf({ locks }: Waiting, form: Form, { contended }: DispatchInput<Waiting, CommitterState>): Route {
   return isAnyIn(locks, contended) ? 'contended' : form;
 }
 

@@ -1,24 +1,19 @@
-import { MAX_LIVE_SECRETS } from '../../../core/bounds.ts';
 import { AppError, notFound } from '../../../core/errors.ts';
 import type { KeyRecord } from '../../../core/records.ts';
 import { searchWords } from '../../../core/search.ts';
-import { makeSecret, PREFIX_PATTERN, shownStart } from '../../../core/secret.ts';
-import type { FormerSecret, KeyWithIdentity, PoisonedKey } from '../../../storage/port/records.ts';
+import type { KeyWithIdentity, PoisonedKey } from '../../../storage/port/records.ts';
 import type { Actor } from '../change/actor.ts';
 import { auditEvent } from '../audit/auditEvent.ts';
-import { closeAccounts, retireAccounts, reviveAccounts, touchAccounts } from '../change/counters.ts';
+import { closeAccounts, retireAccounts, reviveAccounts } from '../change/counters.ts';
 import { auditedKey } from './auditedKey.ts';
 import { type Draft, emptyDraft } from './createKey.ts';
 import { KeyReader, readable } from './keyReader.ts';
 import type { AdminContext } from '../change/adminContext.ts';
 
-/** Random bytes of a rotated secret when neither the key nor its api says how many. */
-const SECRET_BYTES = 16;
-
 type Found = KeyWithIdentity | PoisonedKey;
 
-/** Deletes, restores and rotates keys. */
-export class DeleteAndRotate {
+/** Deletes and restores keys. */
+export class DeleteKey {
   readonly #context: AdminContext;
   readonly #reader: KeyReader;
 
@@ -85,44 +80,6 @@ export class DeleteAndRotate {
     );
   }
 
-  /** Gives the key another secret. The old secret stays valid for `overlapMs`; 0 ends all former secrets at once. */
-  async rotate(actor: Actor, keyId: string, overlapMs: number): Promise<string> {
-    const { changes, storage, system } = this.#context;
-    return changes.apply(async () => {
-      await this.#reader.find(actor, 'api.create_key', keyId);
-      const { key: before } = await this.#reader.load(actor, 'api.update_key', keyId);
-      const nowMs = storage.ledger.nowMs();
-      const former = await storage.records.listFormerSecrets([keyId]);
-      if (overlapMs > 0) refuseTooManySecrets(former, keyId, nowMs);
-      const api = await storage.records.findApi(before.apiId);
-      const prefix = prefixOf(before.start) ?? api?.defaultPrefix ?? null;
-      const byteLength = before.byteLength ?? api?.defaultByteLength ?? SECRET_BYTES;
-      const secret = makeSecret(prefix, system.randomBytes(byteLength));
-      const revision = before.revision + 1;
-      const key: KeyRecord = {
-        ...before,
-        secretDigest: system.digestSecret(secret),
-        start: shownStart(prefix, secret),
-        byteLength,
-        updatedAtMs: nowMs,
-        revision,
-      };
-      const formerDigests = [before.secretDigest, ...former.map(({ digest }) => digest)];
-      const draft = emptyDraft();
-      draft.writes.push({ kind: 'updateKey', key, expect: before.revision, formerDigests });
-      draft.accounts.push(...touchAccounts(before, revision));
-      const secretUntilNow = { digest: before.secretDigest, owner: keyId, untilMs: nowMs + overlapMs };
-      draft.writes.push(
-        overlapMs > 0 ? { kind: 'insertSecret', secret: secretUntilNow } : { kind: 'endSecrets', owner: keyId },
-      );
-      const after = { start: key.start, overlapMs };
-      draft.events.push(
-        auditEvent(actor, { action: 'key.rotate', target: keyId, before: { start: before.start }, after }),
-      );
-      return { change: draft, answer: () => secret };
-    });
-  }
-
   async #draftDeletion(draft: Draft, { key: before }: KeyWithIdentity): Promise<void> {
     const nowMs = this.#context.storage.ledger.nowMs();
     const revision = before.revision + 1;
@@ -146,19 +103,4 @@ export class DeleteAndRotate {
     draft.writes.push({ kind: 'removeKey', key, expect: key.revision, words, digests });
     draft.accounts.push(...closeAccounts(key));
   }
-}
-
-/** The prefix in `start`, before the shown characters of the random part. An imported key may begin with anything: then null. */
-function prefixOf(start: string): string | null {
-  const prefix = start.slice(0, Math.max(0, start.lastIndexOf('_')));
-  return new RegExp(PREFIX_PATTERN).test(prefix) ? prefix : null;
-}
-
-/** Refuses one more former secret when the key has as many valid ones as allowed. */
-function refuseTooManySecrets(former: readonly FormerSecret[], keyId: string, nowMs: number): void {
-  if (former.filter(({ untilMs }) => untilMs > nowMs).length < MAX_LIVE_SECRETS) return;
-  throw new AppError(
-    'PRECONDITION_FAILED',
-    `The key ${keyId} has ${MAX_LIVE_SECRETS} former secrets that are still valid; wait until one expires, or use overlapMs 0.`,
-  );
 }

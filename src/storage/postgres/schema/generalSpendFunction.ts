@@ -1,7 +1,7 @@
 import { FENCE_ARGUMENTS, READ_FENCES } from './readFences.ts';
 
-/** Rules of a leg, and what their five numbers (arguments r1 to r5) are. */
-export const LEG_RULE = {
+/** Rules of a charge, and what their five numbers (arguments r1 to r5) are. */
+export const CHARGE_RULE = {
   credits: 0,
   /** epoch, start, end, amount, - */
   restore: 1,
@@ -11,34 +11,34 @@ export const LEG_RULE = {
   window: 3,
 } as const;
 
-/** Statuses in the answer. After each: number of the leg that refused, number of legs; then (left, reset) of each leg. */
+/** Statuses in the answer. After each: number of the charge that refused, number of charges; then (left, reset) of each charge. */
 export const STATUS = { taken: 0, refused: 1, stale: 2, conflict: 3, crowded: 4, busy: 5, replayed: 6 } as const;
 
 /**
- * One batch of spends, exactly as core/spend decides them one by one. `ids` are the accounts, ascending and each once; a leg
+ * One batch of spends, exactly as core/spend decides them one by one. `ids` are the accounts, ascending and each once; a charge
  * names its account by its position among them. Without `waits` a row that another transaction holds is left alone, and
  * its spends come back as busy.
  *
  * The order matters: first the locks, in the order of the ids, then the clock, then what is known of idempotency keys, in a
  * statement of its own (in the one that locks it would see what was there before the locks were waited for).
  */
-export const SPEND_FUNCTION = `
+export const GENERAL_SPEND_FUNCTION = `
 CREATE FUNCTION ledger_spend_v1(
-  committer bigint, batch bigint, waits boolean, at_ms bigint, ids bigint[], spend_legs int[],
-  places int[], amounts bigint[], leg_revisions bigint[], rules int[],
+  committer bigint, batch bigint, waits boolean, at_ms bigint, ids bigint[], spend_charges int[],
+  places int[], amounts bigint[], charge_revisions bigint[], rules int[],
   r1 bigint[], r2 bigint[], r3 bigint[], r4 bigint[], r5 bigint[],
   spend_idem int[], idem_scope int[], idem_id text[], idem_digest text[], scopes text[], max_live int, ${FENCE_ARGUMENTS}
 ) RETURNS text LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
   n_ids int := coalesce(cardinality(ids), 0);
   n_idem int := coalesce(cardinality(idem_id), 0);
-  n_spends int := coalesce(cardinality(spend_legs), 0);
+  n_spends int := coalesce(cardinality(spend_charges), 0);
   -- Of each account, in the order of the ids: 0 = not there, 1 = ours, 2 = held by someone.
   seen int[]; kinds int[]; vals bigint[]; marks bigint[]; dues bigint[]; revs bigint[];
   dirty boolean[] := array_fill(false, ARRAY[n_ids]);
   -- Of the rows that were locked, before they are brought into that order.
   l_ids bigint[]; l_kinds int[]; l_vals bigint[]; l_marks bigint[]; l_dues bigint[]; l_revs bigint[];
-  -- Of the legs of one spend: as the account stands now, and after the spend.
+  -- Of the charges of one spend: as the account stands now, and after the spend.
   cur_val bigint[]; cur_mark bigint[]; new_val bigint[]; new_mark bigint[]; new_due bigint[];
   rep_digest text[] := array_fill(NULL::text, ARRAY[n_idem]);
   rep_outcome text[] := array_fill(NULL::text, ARRAY[n_idem]);
@@ -102,7 +102,7 @@ BEGIN
   END IF;
 
   FOR s IN 1 .. n_spends LOOP
-    n := spend_legs[s];
+    n := spend_charges[s];
     k := spend_idem[s];
     status := ${STATUS.taken}; refused_by := -1;
 
@@ -111,9 +111,9 @@ BEGIN
       g := base + i; p := places[g]; rule := rules[g];
       IF seen[p] = 2 THEN
         status := ${STATUS.busy};
-      ELSIF seen[p] = 0 OR revs[p] <> leg_revisions[g] OR kinds[p] <> (CASE WHEN rule = ${LEG_RULE.window} THEN 1 ELSE 0 END) THEN
+      ELSIF seen[p] = 0 OR revs[p] <> charge_revisions[g] OR kinds[p] <> (CASE WHEN rule = ${CHARGE_RULE.window} THEN 1 ELSE 0 END) THEN
         status := ${STATUS.stale}; EXIT;
-      ELSIF (rule = ${LEG_RULE.restore} OR rule = ${LEG_RULE.add}) AND (now_ < r2[g] OR now_ >= r3[g]) THEN
+      ELSIF (rule = ${CHARGE_RULE.restore} OR rule = ${CHARGE_RULE.add}) AND (now_ < r2[g] OR now_ >= r3[g]) THEN
         status := ${STATUS.stale}; EXIT;
       END IF;
     END LOOP;
@@ -131,12 +131,12 @@ BEGIN
       FOR i IN 1 .. n LOOP
         g := base + i; p := places[g]; amount := amounts[g]; rule := rules[g];
         v := vals[p]; m := marks[p]; d := dues[p];
-        IF rule = ${LEG_RULE.window} THEN
+        IF rule = ${CHARGE_RULE.window} THEN
           IF now_ >= m THEN v := 0; m := (now_ / r2[g] + 1) * r2[g]; END IF;
-        ELSIF rule <> ${LEG_RULE.credits} THEN
+        ELSIF rule <> ${CHARGE_RULE.credits} THEN
           passed := greatest(0, r1[g] - m);
           IF passed > 0 THEN
-            IF rule = ${LEG_RULE.restore} THEN
+            IF rule = ${CHARGE_RULE.restore} THEN
               target := r4[g];
             ELSE
               target := CASE
@@ -149,14 +149,14 @@ BEGIN
           m := greatest(m, r1[g]); d := greatest(d, r3[g]);
         END IF;
         cur_val[i] := v; cur_mark[i] := m;
-        -- An account that stands in two legs of one spend: the second sees what the first left.
+        -- An account that stands in two charges of one spend: the second sees what the first left.
         FOR j IN REVERSE i - 1 .. 1 LOOP
           IF places[base + j] = p THEN
             v := new_val[j]; m := new_mark[j]; d := new_due[j]; EXIT;
           END IF;
         END LOOP;
         IF refused_by < 0 THEN
-          IF rule = ${LEG_RULE.window} THEN
+          IF rule = ${CHARGE_RULE.window} THEN
             IF v + amount <= r1[g] THEN v := v + amount; ELSE refused_by := i - 1; END IF;
           ELSE
             IF v >= amount THEN v := v - amount; ELSE refused_by := i - 1; END IF;
@@ -170,7 +170,7 @@ BEGIN
     answer[w + 1] := status; answer[w + 2] := refused_by;
     IF status = ${STATUS.replayed} THEN
       told := rep_outcome[k]::bigint[];
-      -- The instant of the first answer, where other statuses have the leg that refused.
+      -- The instant of the first answer, where other statuses have the charge that refused.
       answer[w + 2] := told[1]; answer[w + 3] := (cardinality(told) - 1) / 2;
       FOR i IN 2 .. cardinality(told) LOOP answer[w + 2 + i] := told[i]; END LOOP;
       w := w + 2 + cardinality(told);
@@ -192,10 +192,10 @@ BEGIN
         ELSE
           v := cur_val[i]; m := cur_mark[i];
         END IF;
-        IF rule = ${LEG_RULE.window} THEN
+        IF rule = ${CHARGE_RULE.window} THEN
           answer[w + 1] := greatest(0, r1[g] - v); answer[w + 2] := m;
         ELSE
-          answer[w + 1] := v; answer[w + 2] := CASE WHEN rule = ${LEG_RULE.credits} THEN 0 ELSE r3[g] END;
+          answer[w + 1] := v; answer[w + 2] := CASE WHEN rule = ${CHARGE_RULE.credits} THEN 0 ELSE r3[g] END;
         END IF;
         told := told || answer[w + 1] || answer[w + 2];
         w := w + 2;

@@ -2,8 +2,8 @@ import type { Database, Statement } from 'bun:sqlite';
 
 import { openDurably } from '../file/openDatabase.ts';
 import { toWriteFailure } from '../file/writeFailure.ts';
-import { toLog } from './logBytes.ts';
-import type { WriterOptions } from './writer.ts';
+import { toLog } from '../log/logBytes.ts';
+import type { WriterOptions } from './commit.ts';
 
 /** Writes batches that only spend to the log, from the answering thread. commitPath.ts decides when. */
 export class DirectLog {

@@ -1,7 +1,7 @@
 import { MAX_BODY_BYTES, MAX_VERIFY_BATCH_BODY_BYTES, MAX_VERIFY_BODY_BYTES } from '../../core/bounds.ts';
-import { verifyKey } from '../routes/keys.verifyKey.ts';
-import { verifyKeys } from '../routes/keys.verifyKeys.ts';
-import { ROUTES } from '../routes/routeTable.ts';
+import { verifyKey } from './keys.verifyKey.ts';
+import { verifyKeys } from './keys.verifyKeys.ts';
+import { ROUTES } from './routeTable.ts';
 
 const OTHERS: ReadonlyMap<string, number> = new Map([
   [verifyKey.path, MAX_VERIFY_BODY_BYTES],

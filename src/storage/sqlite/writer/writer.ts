@@ -1,60 +1,19 @@
 import type { Database, Statement } from 'bun:sqlite';
 
-import type { WindowName } from '../../port/storage.ts';
-import type { AuditEvent } from '../../port/events.ts';
 import type { RecordWrite } from '../../port/records.ts';
 import type { Params, Statement as SqlStatement } from '../../sql/statement.ts';
 import { writeStatements } from '../../sql/writes.ts';
 import { openDurably } from '../file/openDatabase.ts';
-import { type LocalCountColumns, LocalCountRows } from '../local/localCountRows.ts';
+import type { Commit, EventRow, RememberedAnswers, Rotation, WindowWrite, WriterOptions } from './commit.ts';
+import { type LocalCountColumns, LocalCountRows } from './localCountRows.ts';
 import { toWriteFailure, WriteFailure } from '../file/writeFailure.ts';
-import { toLog } from './logBytes.ts';
-import { ACCOUNT_LENGTH } from './loggedAccount.ts';
-import type { Rotation } from '../ledger/idempotency.ts';
-import { foldCounts, unpackSlices } from '../analytics/foldCounts.ts';
-
-/** Rows only this adapter writes: the names of ad-hoc windows. */
-export type WindowWrite =
-  | { readonly kind: 'insertWindow'; readonly window: WindowName; readonly account: number }
-  | { readonly kind: 'removeWindow'; readonly account: number };
-
-export interface AnswerRow {
-  readonly scope: string;
-  readonly id: string;
-  readonly requestDigest: string;
-  readonly outcome: string;
-}
+import { toLog } from '../log/logBytes.ts';
+import { ACCOUNT_LENGTH } from '../log/loggedAccount.ts';
+import { foldCounts, unpackSlices } from './foldCounts.ts';
 
 const PUT_ACCOUNT = `INSERT INTO accounts (id, kind, value, mark, due_at_ms, revision) VALUES (?, ?, ?, ?, ?, ?)
   ON CONFLICT (id) DO UPDATE SET kind = excluded.kind, value = excluded.value, mark = excluded.mark,
     due_at_ms = excluded.due_at_ms, revision = excluded.revision`;
-
-/** The writes of a change, and when the ledger decided it. */
-export interface EventRow extends AuditEvent {
-  readonly atMs: number;
-}
-
-/** One batch of the ledger. */
-export interface Commit {
-  readonly number: number;
-  /** The accounts it changed, as they are after it: LoggedAccount after LoggedAccount. */
-  readonly accounts: Float64Array;
-  readonly writes: readonly (RecordWrite | WindowWrite)[];
-  readonly events: readonly EventRow[];
-  /** Null: the batch remembers no answers, and its partitions stay as they are. */
-  readonly remembered: RememberedAnswers | null;
-}
-
-export interface RememberedAnswers {
-  readonly rotation: Rotation;
-  readonly answers: readonly AnswerRow[];
-}
-
-export interface WriterOptions {
-  readonly path: string;
-  /** For the benchmark: what a slower disk would add to every flush. */
-  readonly addedFlushMs: number;
-}
 
 type Bound = (Params[number] | Uint8Array)[];
 

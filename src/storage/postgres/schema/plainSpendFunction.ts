@@ -1,5 +1,5 @@
 import { FENCE_ARGUMENTS, READ_FENCES } from './readFences.ts';
-import { STATUS } from './spendFunction.ts';
+import { STATUS } from './generalSpendFunction.ts';
 
 /** Beside the statuses of ledger_spend_v1: the spend needs that function, because a refill is due or the account has just changed. */
 export const NEEDS_GENERAL = 7;
@@ -63,14 +63,14 @@ function either(sql: (refills: WithRefills) => string): string {
 }
 
 /**
- * A batch of plain spends: each has one leg and no idempotency key, and no two have the same account. No spend can see what
+ * A batch of plain spends: each has one charge and no idempotency key, and no two have the same account. No spend can see what
  * another one did, so one statement takes all that suffices, at half the cost of ledger_spend_v1. A spend is a change of the
  * value: more in a window, less of credits, up to the most that it may be. The ids ascend: a batch that waits for a row holds no row after it.
  *
  * The clock is read after the locks. What does not suffice is neither locked nor written. The answer: now, how many were taken,
  * their positions, values and marks; then position, status, value and mark of each other spend.
  */
-export const TAKE_FUNCTION = `
+export const PLAIN_SPEND_FUNCTION = `
 CREATE FUNCTION ledger_take_v1(
   committer bigint, batch bigint, waits boolean, at_ms bigint, ids bigint[], changes bigint[], revisions bigint[], mosts bigint[],
   durations bigint[], epochs bigint[], starts bigint[], nexts bigint[], ${FENCE_ARGUMENTS}

@@ -1,4 +1,4 @@
-import { AppError } from '../../../core/errors.ts';
+import { AppError } from '../core/errors.ts';
 
 /** Callers that may wait under one name, including the one that runs. */
 const MAX_WAITING = 1000;

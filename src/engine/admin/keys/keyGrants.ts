@@ -3,17 +3,17 @@ import { AppError } from '../../../core/errors.ts';
 import type { KeyRecord } from '../../../core/records.ts';
 import type { Operation } from '../../../core/rights.ts';
 import type { KeyWithIdentity } from '../../../storage/port/records.ts';
-import { requireEverywhere } from '../rootKeys/rootKeyAccess.ts';
+import { requireEverywhere } from '../change/requireRight.ts';
 import type { Actor } from '../change/actor.ts';
 import { auditEvent } from '../audit/auditEvent.ts';
 import { touchAccounts } from '../change/counters.ts';
-import { EffectivePermissions } from './effectivePermissions.ts';
-import type { RbacReference } from '../keys/keyInput.ts';
-import { emptyDraft } from '../keys/createKey.ts';
-import { KeyReader } from '../keys/keyReader.ts';
+import { EffectivePermissions } from '../rbac/effectivePermissions.ts';
+import type { RbacReference } from '../rbac/rbacNames.ts';
+import { emptyDraft } from './createKey.ts';
+import { KeyReader } from './keyReader.ts';
 import type { AdminContext } from '../change/adminContext.ts';
-import { ResolveReferences } from './resolveReferences.ts';
-import { isSameSet, type Named, namedOf } from './rbacNames.ts';
+import { ResolveReferences } from '../rbac/resolveReferences.ts';
+import { isSameSet, type Named, namedOf } from '../rbac/rbacNames.ts';
 
 export interface GrantChange {
   readonly kind: 'permissions' | 'roles';

@@ -1,5 +1,5 @@
-import { FolderError } from './dataFolder.ts';
-import { notePath, noteText, readNote } from './folderNote.ts';
+import { FolderError } from '../file/dataFolder.ts';
+import { notePath, noteText, readNote } from '../file/folderNote.ts';
 import type { SqliteThread } from '../thread/threadClient.ts';
 
 const WRITE_EVERY_MS = 1000;

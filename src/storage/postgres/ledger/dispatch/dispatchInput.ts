@@ -1,5 +1,4 @@
-import type { Leg } from '../../../../core/spend.ts';
-import type { Waits } from '../batch.ts';
+import type { Charge } from '../../../../core/spend.ts';
 import type { Lock } from '../locks.ts';
 
 /** A plain batch is decided by one statement. A general batch is decided spend by spend. */
@@ -9,8 +8,8 @@ export type Form = 'plain' | 'general';
 export interface Waiting {
   readonly kind: 'spend' | 'change';
   readonly locks: readonly Lock[];
-  /** The only leg of a plain spend; null for all others. */
-  readonly plainLeg: Leg | null;
+  /** The only charge of a plain spend; null for all others. */
+  readonly plainCharge: Charge | null;
   readonly fences: number;
   readonly queuedAtMs: number;
 }
@@ -26,7 +25,8 @@ export interface CommitterState {
   readonly isIdle: boolean;
 }
 
-export interface Situation<Item, Committer> {
+/** What `dispatch` decides from. */
+export interface DispatchInput<Item, Committer> {
   /** The queue, in order. */
   readonly items: readonly Item[];
   readonly committers: readonly Committer[];
@@ -36,21 +36,4 @@ export interface Situation<Item, Committer> {
   /** The most that waited at one time lately. */
   readonly crowd: number;
   readonly nowMs: number;
-}
-
-export interface PlannedBatch<Item, Committer> {
-  readonly committer: Committer;
-  readonly form: Form;
-  readonly items: readonly Item[];
-  readonly waits: Waits;
-}
-
-export interface Plan<Item, Committer> {
-  readonly batches: readonly PlannedBatch<Item, Committer>[];
-  /** Changes that start now, each in a transaction of its own. */
-  readonly changes: readonly Item[];
-  /** What stays in the queue, in order. */
-  readonly rest: readonly Item[];
-  /** An idle committer may take from the rest once that has waited for LEND_AFTER_MS. */
-  readonly looksAgain: boolean;
 }

@@ -1,4 +1,4 @@
-import type { Connection } from '../analytics/foldCounts.ts';
+import type { Connection } from './foldCounts.ts';
 
 /** Counts by column: strings and a block of numbers reach another thread at a fraction of the cost of objects. */
 export interface LocalCountColumns {

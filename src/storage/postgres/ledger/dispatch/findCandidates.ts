@@ -1,12 +1,12 @@
-import type { Leg } from '../../../../core/spend.ts';
+import type { Charge } from '../../../../core/spend.ts';
 import { isAnyIn, type Lock } from '../locks.ts';
 import { isAlike } from '../plainBatch.ts';
-import type { CommitterState, Situation, Waiting } from './situation.ts';
+import type { CommitterState, DispatchInput, Waiting } from './dispatchInput.ts';
 
 /** Items of the queue that one dispatch looks at: more than may wait by default, so that it sees all behind a locked account. */
 const MAX_LOOKED_AT = 50_000;
 
-export interface Survey<Item> {
+export interface Candidates<Item> {
   /** Items that nothing in flight and nothing before them keeps back. */
   readonly candidates: readonly Item[];
   /** Accounts of candidates that cannot all be in one plain batch. */
@@ -14,11 +14,11 @@ export interface Survey<Item> {
 }
 
 /** The first pass over the queue: who can go at all, and which accounts need a general batch. */
-export function surveyOf<Item extends Waiting>(
-  situation: Situation<Item, CommitterState>,
+export function findCandidates<Item extends Waiting>(
+  input: DispatchInput<Item, CommitterState>,
   maxCandidates: number,
-): Survey<Item> {
-  const { items, locked } = situation;
+): Candidates<Item> {
+  const { items, locked } = input;
   const candidates: Item[] = [];
   const keptBack = new Set<Lock>();
   const keepBack = (locks: readonly Lock[]): void => {
@@ -26,22 +26,22 @@ export function surveyOf<Item extends Waiting>(
   };
   const names = new Set<Lock>();
   const mixed = new Set<Lock>();
-  const firstLegs = new Map<Lock, Leg>();
+  const firstCharges = new Map<Lock, Charge>();
   const end = Math.min(items.length, MAX_LOOKED_AT);
   for (let i = 0; i < end && candidates.length < maxCandidates; i++) {
     const item = items[i] as Item;
-    const { locks, plainLeg } = item;
+    const { locks, plainCharge } = item;
     if (isAnyIn(locks, locked) || isAnyIn(locks, keptBack) || isAnyIn(locks, names)) {
       keepBack(locks);
       continue;
     }
     candidates.push(item);
     if (item.kind === 'change') keepBack(locks);
-    else if (plainLeg === null) for (const lock of locks) (typeof lock === 'number' ? mixed : names).add(lock);
+    else if (plainCharge === null) for (const lock of locks) (typeof lock === 'number' ? mixed : names).add(lock);
     else {
-      const first = firstLegs.get(plainLeg.account);
-      if (first === undefined) firstLegs.set(plainLeg.account, plainLeg);
-      else if (!isAlike(first, plainLeg)) mixed.add(plainLeg.account);
+      const first = firstCharges.get(plainCharge.account);
+      if (first === undefined) firstCharges.set(plainCharge.account, plainCharge);
+      else if (!isAlike(first, plainCharge)) mixed.add(plainCharge.account);
     }
   }
   return { candidates, mixed };

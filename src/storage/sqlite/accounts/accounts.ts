@@ -11,7 +11,7 @@ import { ACCOUNT_LENGTH, readAccount, writeAccount } from '../log/loggedAccount.
 const PAGE_ACCOUNTS = 2048;
 /** The bits of an account number that are its index on the page. They are correct for every whole number, however large. */
 const LAST_OF_PAGE = PAGE_ACCOUNTS - 1;
-/** Pages kept (about 100 MB). A page without unapplied accounts makes room for another. */
+/** Pages kept (about 100 MB). A page without unapplied accounts is dropped for another. */
 const MAX_PAGES = 1024;
 /** Pages that are looked at for one that can go. */
 const EVICTION_TRIES = 16;
@@ -142,7 +142,7 @@ export class Accounts {
     const number = Math.floor(id / PAGE_ACCOUNTS);
     let page = this.#pages.get(number);
     if (page === undefined) {
-      if (this.#pages.size >= this.#maxPages) this.#makeRoom();
+      if (this.#pages.size >= this.#maxPages) this.#dropOldPages();
       const numbers = new Float64Array(PAGE_ACCOUNTS * ACCOUNT_LENGTH).fill(NOT_READ);
       page = { numbers, marks: new Uint8Array(PAGE_ACCOUNTS), unapplied: 0 };
       this.#pages.set(number, page);
@@ -151,7 +151,7 @@ export class Accounts {
   }
 
   /** Drops the oldest pages that can go. One that cannot go is looked at again after all others. */
-  #makeRoom(): void {
+  #dropOldPages(): void {
     for (let tries = 0; tries < EVICTION_TRIES && this.#pages.size >= this.#maxPages; tries++) {
       const first = this.#pages.entries().next();
       if (first.done === true) return;

@@ -1,12 +1,12 @@
 import type { KeyWithIdentity, PoisonedKey } from '../../storage/port/records.ts';
 
-/** A lookup in flight, and what was dropped meanwhile: for that, the answer may be older than the change. */
-export class Question {
+/** Keys that are being read together, and what was dropped meanwhile: for that, the answer may be older than the change. */
+export class LookupBatch {
   readonly apis = new Set<string>();
   readonly identities = new Set<string>();
   access = false;
 
-  /** A record of the answer was dropped while the lookup was in flight. */
+  /** A record of the answer was dropped while the batch was being read. */
   hasChanged(found: KeyWithIdentity | PoisonedKey | null): boolean {
     if (found === null) return false;
     if ('poisoned' in found) return this.apis.has(found.apiId) || this.access;

@@ -1,4 +1,4 @@
-import type { Clocks } from '../../../core/age.ts';
+import type { Clocks } from '../../../core/clocks.ts';
 
 /** An answer is slow when it took twice as long as the quickest of late, and this. */
 const SLOW_MS = 10;

@@ -2,17 +2,18 @@ import type { Ledger } from '../../storage/port/storage.ts';
 import type { KeyCache } from '../cache/keyCache.ts';
 import type { KeyEntry } from '../cache/keyEntry.ts';
 import type { LocalLimits } from '../local/localLimits.ts';
-import { findWindow, type LocalLeg, type LocalOwner } from '../local/localWindow.ts';
+import { findWindow, type LocalCharge, type LocalOwner } from '../local/localWindow.ts';
 import type { AdHocLimits } from './adHocLimits.ts';
-import { type AppliedLimit, ownerOf } from './appliedLimits.ts';
+import { ownerOf } from './appliedLimits.ts';
+import type { AppliedLimit } from '../cache/appliedLimit.ts';
 
 /** Work that a verification waits for before its local limits can be counted. */
 export type Preparation = () => Promise<void>;
 
-const NO_LEGS: readonly LocalLeg[] = [];
+const NO_CHARGES: readonly LocalCharge[] = [];
 
 /** Finds the windows of local limits. */
-export class LocalLegs {
+export class LocalCharges {
   readonly #keys: KeyCache;
   readonly #localLimits: LocalLimits;
   readonly #adHoc: AdHocLimits;
@@ -25,9 +26,9 @@ export class LocalLegs {
     this.#ledger = ledger;
   }
 
-  /** One leg for each local limit; or what to wait for first: loading saved counts, or space for an ad-hoc limit. */
-  of(entry: KeyEntry, limits: readonly AppliedLimit[], nowMs: number): readonly LocalLeg[] | Preparation {
-    let legs: LocalLeg[] | null = null;
+  /** One charge for each local limit; or what to wait for first: loading saved counts, or space for an ad-hoc limit. */
+  of(entry: KeyEntry, limits: readonly AppliedLimit[], nowMs: number): readonly LocalCharge[] | Preparation {
+    let charges: LocalCharge[] | null = null;
     for (const applied of limits) {
       if (!applied.async) continue;
       const owner = applied.ofIdentity ? this.#localLimits.owner(ownerOf(entry, applied)) : this.#ownOwner(entry);
@@ -35,15 +36,15 @@ export class LocalLegs {
       const isNew = applied.isAdHoc && findWindow(owner.windows, applied) === undefined;
       if (isNew && !this.#adHoc.mayOpenLocal(entry, nowMs)) return this.#makingSpace(entry);
       const window = this.#localLimits.window(owner, applied, nowMs);
-      legs ??= [];
-      legs.push({ window, limit: applied.limit, cost: applied.cost, resetAtMs: window.resetAtMs });
+      charges ??= [];
+      charges.push({ window, limit: applied.limit, cost: applied.cost, resetAtMs: window.resetAtMs });
     }
-    return legs ?? NO_LEGS;
+    return charges ?? NO_CHARGES;
   }
 
-  /** The index of the first leg that has not enough left; -1 = none. */
-  firstRefusal(legs: readonly LocalLeg[]): number {
-    for (let i = 0; i < legs.length; i++) if (!this.#localLimits.allows(legs[i] as LocalLeg)) return i;
+  /** The index of the first charge that has not enough left; -1 = none. */
+  firstRefusal(charges: readonly LocalCharge[]): number {
+    for (let i = 0; i < charges.length; i++) if (!this.#localLimits.allows(charges[i] as LocalCharge)) return i;
     return -1;
   }
 

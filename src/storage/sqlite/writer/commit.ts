@@ -1,0 +1,49 @@
+import type { IdempotencyKey } from '../../../core/spend.ts';
+import type { AuditEvent } from '../../port/events.ts';
+import type { RecordWrite } from '../../port/records.ts';
+import type { WindowName } from '../../port/storage.ts';
+
+/** Rows only this adapter writes: the names of ad-hoc windows. */
+export type WindowWrite =
+  | { readonly kind: 'insertWindow'; readonly window: WindowName; readonly account: number }
+  | { readonly kind: 'removeWindow'; readonly account: number };
+
+export interface AnswerRow extends IdempotencyKey {
+  readonly outcome: string;
+}
+
+/** The writes of a change, and when the ledger decided it. */
+export interface EventRow extends AuditEvent {
+  readonly atMs: number;
+}
+
+/** One batch of the ledger. */
+export interface Commit {
+  readonly number: number;
+  /** The accounts it changed, as they are after it: LoggedAccount after LoggedAccount. */
+  readonly accounts: Float64Array;
+  readonly writes: readonly (RecordWrite | WindowWrite)[];
+  readonly events: readonly EventRow[];
+  /** Null: the batch remembers no answers, and its partitions stay as they are. */
+  readonly remembered: RememberedAnswers | null;
+}
+
+/** Which partition of the remembered answers runs from now on. */
+export interface Rotation {
+  readonly running: { readonly partition: 0 | 1; readonly sinceMs: number };
+  /** The partition that runs on holds older answers, which have to go. */
+  readonly empties: boolean;
+  /** The database does not know yet that this partition runs. */
+  readonly isDue: boolean;
+}
+
+export interface RememberedAnswers {
+  readonly rotation: Rotation;
+  readonly answers: readonly AnswerRow[];
+}
+
+export interface WriterOptions {
+  readonly path: string;
+  /** For the benchmark: what a slower disk would add to every flush. */
+  readonly addedFlushMs: number;
+}
