@@ -5,7 +5,7 @@ import type { Route } from '../../../src/http/routes/route.ts';
 import { ROUTES } from '../../../src/http/routes/routeTable.ts';
 import { type Answer, TestService } from '../../support/service.ts';
 import { storedIn } from './stored.ts';
-import { ABSENT, makeRecords, realRequest, type Records, recordsNamedBy } from './records.ts';
+import { realRequest, type Records, recordsFor } from './records.ts';
 import type { Node } from './wrongValues.ts';
 
 /** The same thing twice, and lists with nothing in them: made from the route table. */
@@ -19,10 +19,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await service.close();
 });
-
-/** New ones for a route that names any. */
-const recordsFor = (route: Route): Promise<Records> =>
-  recordsNamedBy(route).length === 0 ? Promise.resolve(ABSENT) : makeRecords(service);
 
 /** Sends what may be refused; then it is refused in a way that is documented, and leaves nothing behind. */
 async function sent(route: Route, body: unknown): Promise<Answer> {
@@ -38,7 +34,7 @@ async function sent(route: Route, body: unknown): Promise<Answer> {
 
 describe.each(ROUTES.map((route) => [route.path, route] as const))('%s', (path, route) => {
   test('sent twice: it is done again, or refused as documented', async () => {
-    const body: unknown = realRequest(route, await recordsFor(route));
+    const body: unknown = realRequest(route, await recordsFor(service, route));
     expect((await sent(route, body)).status).toBe(route.status ?? 200);
     const again = await sent(route, body);
     const isUnique = route.errors.includes('CONFLICT') && /\.create/.test(path);
@@ -46,7 +42,7 @@ describe.each(ROUTES.map((route) => [route.path, route] as const))('%s', (path, 
   });
 
   test('sent twice at the same time: never in a way that is not documented', async () => {
-    const body: unknown = realRequest(route, await recordsFor(route));
+    const body: unknown = realRequest(route, await recordsFor(service, route));
     const answers = await Promise.all([service.call(path, body), service.call(path, body)]);
     const statuses = [route.status ?? 200, 400, ...route.errors.map((code) => ERRORS[code].status)];
     for (const { status } of answers) expect(statuses).toContain(status);
@@ -59,7 +55,8 @@ describe.each(ROUTES.map((route) => [route.path, route] as const))('%s', (path, 
   const lists = Object.entries(properties).filter(([, node]) => listIn(node) !== undefined);
   let ofLists: Promise<Records> | null = null;
   /** A request with records that all tests of lists share: no list of theirs takes a record away from another. */
-  const withLists = async () => realRequest(route, await (ofLists ??= recordsFor(route))) as Record<string, unknown>;
+  const withLists = async () =>
+    realRequest(route, await (ofLists ??= recordsFor(service, route))) as Record<string, unknown>;
 
   test.each(lists)('%s with the same item twice is taken, or refused as documented', async (name) => {
     const body = await withLists();
@@ -80,7 +77,7 @@ const LISTS = ROUTES.filter(({ example }) => Array.isArray(example.request));
 test.each(LISTS.map((route) => [route.path, route] as const))(
   '%s with the same item twice in its list is refused as documented',
   async (_path, route) => {
-    const body = realRequest(route, await recordsFor(route)) as unknown[];
+    const body = realRequest(route, await recordsFor(service, route)) as unknown[];
     expect((await sent(route, [body[0], body[0]])).status).toBeGreaterThanOrEqual(400);
   },
 );
