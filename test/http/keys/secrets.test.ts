@@ -163,7 +163,12 @@ const spellings = (secret: string): string[] => [
 
 /** Of thousands of texts hardly one shows a secret: one pass over a text says so. */
 function secretsIn(text: string): string[] {
-  anySecret ??= new RegExp(Object.values(planted).flatMap(spellings).map(RegExp.escape).join('|'));
+  anySecret ??= new RegExp(
+    Object.values(planted)
+      .flatMap(spellings)
+      .map((each) => RegExp.escape(each))
+      .join('|'),
+  );
   if (!anySecret.test(text)) return [];
   return Object.entries(planted).flatMap(([what, secret]) =>
     spellings(secret).some((each) => text.includes(each)) ? [what] : [],

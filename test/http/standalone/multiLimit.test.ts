@@ -13,6 +13,8 @@ let noonOne = 0;
 const started = reuseService({ startsAt: '2026-03-15T12:00:30Z' });
 beforeEach(() => {
   service = started();
+  // A test that failed may have left its own.
+  Reflect.deleteProperty(service.storage.ledger, 'spend');
   namespace = `of test ${++tests}`;
   noonOne = service.clock.nowMs() + 30_000;
 });

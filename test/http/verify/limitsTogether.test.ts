@@ -10,6 +10,8 @@ const started = reuseService({ startsAt: '2026-03-15T12:00:30Z' });
 let noonOne = 0;
 beforeEach(() => {
   service = started();
+  // A test that failed may have left its own.
+  Reflect.deleteProperty(service.storage.ledger, 'spend');
   noonOne = service.clock.nowMs() + 30_000;
 });
 
