@@ -13,7 +13,7 @@ import { VirtualClock } from './clock.ts';
 import { FrontClient } from './frontClient.ts';
 
 export interface TestServiceOptions {
-  readonly startsAt?: string;
+  readonly startsAt?: string | number;
   /** KEYSTILE_... settings. */
   readonly settings?: Readonly<Record<string, string>>;
   /** An existing data folder; otherwise a new one, removed at the end. */
@@ -81,6 +81,11 @@ export class TestService {
 
   get storage(): SqliteStorage {
     return this.composed.storage;
+  }
+
+  /** Neither stopped, nor did its database fail. */
+  get isWhole(): boolean {
+    return this.#composed !== null && this.broken.length === 0;
   }
 
   async open(): Promise<void> {

@@ -1,13 +1,14 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import { beforeEach, describe, expect, test } from 'bun:test';
 
+import { reuseService } from '../../support/reusedService.ts';
 import { TestService } from '../../support/service.ts';
 import { AnalyticsApiSetup, DAY_MS, HOUR_MS, NOW, valid, ZERO } from './analyticsSetup.ts';
 
 let setup: AnalyticsApiSetup;
+const started = reuseService();
 beforeEach(async () => {
-  setup = await AnalyticsApiSetup.make();
+  setup = await AnalyticsApiSetup.on(started());
 });
-afterEach(() => setup.service.close());
 
 describe('what is counted', () => {
   test('every outcome, in its own column; the answer follows the last verification at once', async () => {

@@ -41,7 +41,12 @@ export class AnalyticsApiSetup {
   }
 
   static async make(settings: Readonly<Record<string, string>> = {}): Promise<AnalyticsApiSetup> {
-    const service = await TestService.start({ startsAt: NOW, settings });
+    return AnalyticsApiSetup.on(await TestService.start({ startsAt: NOW, settings }));
+  }
+
+  /** With a new api, at `NOW`: dates stand in the tests, and of an api that is new nothing was counted before. */
+  static async on(service: TestService): Promise<AnalyticsApiSetup> {
+    service.clock.set(NOW);
     return new AnalyticsApiSetup(service, await service.createApi());
   }
 

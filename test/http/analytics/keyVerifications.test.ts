@@ -1,13 +1,14 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import { beforeEach, describe, expect, test } from 'bun:test';
 
+import { reuseService } from '../../support/reusedService.ts';
 import type { Answer } from '../../support/service.ts';
 import { AnalyticsApiSetup, DAY_MS, type Fields, HOUR_MS, NOW } from './analyticsSetup.ts';
 
 let setup: AnalyticsApiSetup;
+const started = reuseService();
 beforeEach(async () => {
-  setup = await AnalyticsApiSetup.make();
+  setup = await AnalyticsApiSetup.on(started());
 });
-afterEach(() => setup.service.close());
 
 const NONE = {
   success: 0,

@@ -1,13 +1,14 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import { beforeEach, describe, expect, test } from 'bun:test';
 
+import { reuseService } from '../../support/reusedService.ts';
 import { StorageOutcomeUnknown, StorageUnavailable } from '../../../src/storage/port/storage.ts';
 import { AnalyticsApiSetup, DAY_MS, type Fields, HOUR_MS, valid, ZERO } from './analyticsSetup.ts';
 
 let setup: AnalyticsApiSetup;
+const started = reuseService();
 beforeEach(async () => {
-  setup = await AnalyticsApiSetup.make();
+  setup = await AnalyticsApiSetup.on(started());
 });
-afterEach(() => setup.service.close());
 
 describe('what is asked for', () => {
   test('one key or many, an owner, one tag or many: any of the tags fits, and with groupBy tag only these are shown', async () => {

@@ -5,7 +5,7 @@ import { Value } from 'typebox/value';
 import { openApi } from '../../../src/http/docs/openApi.ts';
 import { type Answer, type CallOptions, TestService } from '../../support/service.ts';
 import { ENDPOINTS, OPEN } from '../docs/endpoints.ts';
-import { makeRecords, realRequest, spellings } from '../errors/records.ts';
+import { realRequest, recordsFor, spellings } from '../errors/records.ts';
 
 /** A tour of all endpoints: what is really answered fits what /openapi.json says of it. */
 
@@ -84,7 +84,7 @@ test('every answer of a tour through all endpoints fits its schema, and no endpo
   for (const endpoint of ENDPOINTS) {
     for (const spelt of spellings(endpoint)) {
       if (spelt.path.includes('.create') && spelt.example.request !== endpoint.example.request) continue;
-      const answer = await visit(spelt.path, realRequest(spelt, await makeRecords(service)));
+      const answer = await visit(spelt.path, realRequest(spelt, await recordsFor(service, spelt)));
       expect([spelt, answer.status < 300 ? '' : answer.text]).toEqual([spelt, '']);
     }
   }

@@ -1,8 +1,9 @@
 import { Database } from 'bun:sqlite';
-import { afterEach, describe, expect, test } from 'bun:test';
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
 
 import { AppError } from '../../../src/core/errors.ts';
+import { reuseService } from '../../support/reusedService.ts';
 import { type Answer, TestService, type TestServiceOptions } from '../../support/service.ts';
 import { shownError, withoutIds } from './shownError.ts';
 
@@ -10,12 +11,22 @@ import { shownError, withoutIds } from './shownError.ts';
 
 let service: TestService;
 
-afterEach(async () => {
-  await service.close();
+let own: TestService | null = null;
+
+const started = reuseService();
+beforeEach(() => {
+  service = started();
 });
 
+afterEach(async () => {
+  await own?.close();
+  own = null;
+});
+
+/** A service of the test's own: with other settings, or to be damaged. */
 const start = async (settings: TestServiceOptions['settings'] = {}): Promise<void> => {
-  service = await TestService.start({ startsAt: '2026-03-15T12:00:00Z', settings });
+  own = await TestService.start({ settings });
+  service = own;
 };
 
 /** Changes the database while the service is stopped. */
@@ -38,7 +49,6 @@ const adHoc = (count: number, async: boolean, from = 0) =>
 
 describe('the words of errors: trouble with the database', () => {
   test('a full disk: 503, and on again when there is space', async () => {
-    await start();
     const { key, apiId } = await service.createKey({ remaining: 5 });
     const large = { apiId, meta: { a: 'x'.repeat(16_000) } };
     await service.fillDisk();
@@ -52,7 +62,6 @@ describe('the words of errors: trouble with the database', () => {
   });
 
   test('a full disk: analytics cannot be asked, and nothing that is counted meanwhile is lost', async () => {
-    await start();
     const { key, apiId } = await service.createKey();
     const ask = () => service.call('/v1/analytics.getVerifications', { apiId });
     expect((await ask()).body[0].total).toBe(0);
@@ -131,7 +140,6 @@ describe('the words of errors: trouble with standalone limits', () => {
     service.call('/v1/ratelimits.limit', { identifier: 'user', limit: 5, duration: 60_000, ...fields });
 
   test('a limit that was decided, and whose resources cannot be written down', async () => {
-    await start();
     await limit({ async: true });
     await service.fillDisk();
     const meta = { filler: 'x'.repeat(15_000) };
@@ -154,7 +162,6 @@ describe('the words of errors: trouble with standalone limits', () => {
 
 describe('the words of errors: too much at once', () => {
   test('more changes of one key than may wait', async () => {
-    await start();
     const { keyId } = await service.createKey();
     const changes = Array.from({ length: 1200 }, (_, i) => service.call('/v1/keys.updateKey', { keyId, name: `${i}` }));
     expect(shownError(firstFailed(await Promise.all(changes)))).toMatchSnapshot();
@@ -178,7 +185,6 @@ describe('the words of errors: too much at once', () => {
   });
 
   test('more lookups of unknown keys than may wait', async () => {
-    await start();
     const lookups = Array.from({ length: 10_001 }, (_, i) => service.engine.keyCache.lookUp(`digest ${i}`));
     const settled = await Promise.allSettled(lookups);
     const reasons = settled.flatMap((each) => (each.status === 'rejected' ? [each.reason as AppError] : []));
@@ -186,7 +192,6 @@ describe('the words of errors: too much at once', () => {
   });
 
   test('more live idempotency keys than one key may have', async () => {
-    await start();
     const { key } = await service.createKey({ remaining: 20_000 });
     const orders = Array.from({ length: 10_001 }, (_, i) => verify(key, { idempotencyKey: `order-${10_000 + i}` }));
     const answers = await Promise.all(orders);
@@ -196,7 +201,6 @@ describe('the words of errors: too much at once', () => {
   });
 
   test.each([[true], [false]])('more ad-hoc limits than an owner may have (async %p)', async (async) => {
-    await start();
     const { key } = await service.createKey();
     const answers = [];
     for (const from of [0, 50, 100, 150]) answers.push(await verify(key, { ratelimits: adHoc(50, async, from) }));
@@ -235,7 +239,6 @@ describe('the words of errors: root keys at the start and on the command line', 
     ],
     ['without a right', () => service.engine.rootKeys.create({ name: null, rights: [], expiresAtMs: null })],
   ])('%s', async (_name, ask) => {
-    await start();
     const failure: unknown = await ask().then(
       () => null,
       (error: unknown) => error,

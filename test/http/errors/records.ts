@@ -44,35 +44,35 @@ export const ABSENT: Records = {
 
 let made = 0;
 
-/** Makes one of everything, apart from all others; their names end so. */
+/** Makes one of everything, apart from all others; their names end so. What does not need another is made together, in one commit. */
 export async function makeRecords(service: TestService, suffix = `${++made}`): Promise<Records> {
   const [externalId, permission, role] = [`user-${suffix}`, `documents.read-${suffix}`, `editor-${suffix}`];
   const [namespaceName, identifier, migrationId] = [`email-${suffix}`, `org-${suffix}`, `migration-${suffix}`];
-  const ratelimits = [{ name: 'a', limit: 5, duration: 60_000 }];
-  const { apiId, keyId, key } = await service.createKey({ remaining: 5, ratelimits, externalId });
-  const { keyId: deletedKeyId } = await service.createKey({ apiId });
+  const numbers = { limit: 5, duration: 60_000 };
+  const [apiId, { permissionId }, { roleId }, { rootKey }] = await Promise.all([
+    service.createApi(),
+    service.ok('/v1/permissions.createPermission', { name: permission }),
+    service.ok('/v1/permissions.createRole', { name: role }),
+    service.engine.rootKeys.create({ name: suffix, rights: ['root.*.create_root_key'], expiresAtMs: null }),
+    service.ok('/v1/ratelimits.limit', { namespace: namespaceName, identifier, ...numbers }),
+  ]);
+  const keys = [{ plaintext: `imported-from-elsewhere-${suffix}` }];
+  const [{ keyId, key }, { keyId: deletedKeyId }, { namespaceId }] = await Promise.all([
+    service.createKey({ apiId, remaining: 5, ratelimits: [{ name: 'a', ...numbers }], externalId }),
+    service.createKey({ apiId }),
+    service.ok('/v1/ratelimits.setOverride', { namespaceName, identifier, ...numbers }),
+    service.call('/v1/migrations.enqueueKeys', { migrationId, apiId, keys }),
+  ]);
   await service.ok('/v1/keys.deleteKey', { keyId: deletedKeyId });
   const { id: identityId } = await service.ok('/v1/identities.getIdentity', { externalId });
-  const { permissionId } = await service.ok('/v1/permissions.createPermission', { name: permission });
-  const { roleId } = await service.ok('/v1/permissions.createRole', { name: role });
-  const numbers = { limit: 5, duration: 60_000 };
-  await service.ok('/v1/ratelimits.limit', { namespace: namespaceName, identifier, ...numbers });
-  const override = { namespaceName, identifier, ...numbers };
-  const { namespaceId } = await service.ok('/v1/ratelimits.setOverride', override);
-  const { rootKey } = await service.engine.rootKeys.create({
-    name: suffix,
-    rights: ['root.*.create_root_key'],
-    expiresAtMs: null,
-  });
-  await service.call('/v1/migrations.enqueueKeys', {
-    migrationId,
-    apiId,
-    keys: [{ plaintext: `imported-from-elsewhere-${suffix}` }],
-  });
   const limited = { namespaceId, namespaceName, identifier, rootKeyId: rootKey.id, migrationId };
   const granted = { permissionId, permission, roleId, role };
   return { apiId, keyId, key, deletedKeyId, identityId, externalId, ...granted, ...limited };
 }
+
+/** New ones for a request that names any. */
+export const recordsFor = (service: TestService, route: Shown): Promise<Records> =>
+  recordsNamedBy(route).length === 0 ? Promise.resolve(ABSENT) : makeRecords(service);
 
 /** Deletes everything that can be deleted of what was made. */
 export async function deleteRecords(service: TestService, records: Records): Promise<void> {

@@ -6,6 +6,7 @@ import type { TestService } from '../../support/service.ts';
 
 let service: TestService;
 
+const HOUR_MS = 3_600_000;
 const started = reuseService({ startsAt: '2026-03-15T12:00:00Z' });
 beforeEach(() => {
   service = started();
@@ -146,16 +147,17 @@ describe('credits of an identity', () => {
     const identityId = await create({ remaining: 3, refill: { interval: 'daily', amount: 3 } });
     const { key } = await service.createKey({ externalId: 'user_1' });
     for (let i = 0; i < 3; i++) await service.verify(key);
-    service.clock.set('2026-03-15T23:59:59.999Z');
+    const midnight = service.clock.nowMs() + 12 * HOUR_MS;
+    service.clock.set(midnight - 1);
     expect(await service.verify(key)).toMatchObject({ code: 'USAGE_EXCEEDED', remaining: 0 });
-    service.clock.set('2026-03-16T00:00:00Z');
+    service.clock.set(midnight);
     expect(await service.verify(key)).toMatchObject({ valid: true, remaining: 2 });
-    service.clock.set('2026-03-19T05:00:00Z');
+    service.clock.set(midnight + 77 * HOUR_MS);
     expect(await service.engine.sweep.run()).toBe(1);
     expect(await service.engine.sweep.run()).toBe(0);
     expect(await get(identityId)).toMatchObject({
       remaining: 3,
-      refill: { lastRefillAt: Date.parse('2026-03-19T00:00:00Z') },
+      refill: { lastRefillAt: midnight + 72 * HOUR_MS },
     });
   });
 

@@ -54,9 +54,12 @@ async function ask(path: string, body?: unknown, options: CallOptions = {}): Pro
   return answer;
 }
 
-async function plantEverywhere(secret: string): Promise<void> {
+/** One for each look that a secret can have: inside of a field, nothing but its look counts. */
+const LOOKS = ['unknown api key', 'valid api key', 'root key', 'malformed key', 'pepper'];
+
+async function plantEverywhere(what: string, secret: string): Promise<void> {
   sent = secret;
-  for (const { path, body, options } of placesFor(secret)) await ask(path, body, options);
+  for (const { path, body, options } of placesFor(secret, LOOKS.includes(what))) await ask(path, body, options);
   const key = planted['valid api key'];
   const limit = { name: secret, limit: 5 };
   await ask('/v1/keys.verifyKey', { key, ratelimits: [limit] });
@@ -104,7 +107,7 @@ beforeAll(async () => {
 
   await plantByManagement(await service.createKey({ apiId: valid.apiId }));
 
-  for (const secret of Object.values(planted)) await plantEverywhere(secret);
+  for (const [what, secret] of Object.entries(planted)) await plantEverywhere(what, secret);
   for (const fields of [{}, { remaining: { cost: 99 } }, { remaining: { cost: 2 } }]) {
     await ask('/v1/keys.verifyKey', { key: valid.key, idempotencyKey: IDEMPOTENCY_KEY, ...fields });
   }
@@ -153,12 +156,25 @@ afterAll(async () => {
 
 /** Also as a URL and JSON write it. */
 const spellings = (secret: string): string[] => [
-  ...new Set([secret, encodeURIComponent(secret), JSON.stringify(secret).slice(1, -1)]),
+  secret,
+  encodeURIComponent(secret),
+  JSON.stringify(secret).slice(1, -1),
 ];
-const secretsIn = (text: string): string[] =>
-  Object.entries(planted).flatMap(([what, secret]) =>
+
+/** Of thousands of texts hardly one shows a secret: one pass over a text says so. */
+function secretsIn(text: string): string[] {
+  anySecret ??= new RegExp(
+    Object.values(planted)
+      .flatMap(spellings)
+      .map((each) => RegExp.escape(each))
+      .join('|'),
+  );
+  if (!anySecret.test(text)) return [];
+  return Object.entries(planted).flatMap(([what, secret]) =>
     spellings(secret).some((each) => text.includes(each)) ? [what] : [],
   );
+}
+let anySecret: RegExp | null = null;
 
 /** Answers that show a secret: one for each kind of message. */
 function leaks(counts: (what: string, sentBefore: string) => boolean): string[] {

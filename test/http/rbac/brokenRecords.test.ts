@@ -1,7 +1,8 @@
 import { Database } from 'bun:sqlite';
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import { beforeEach, describe, expect, test } from 'bun:test';
 
-import { TestService } from '../../support/service.ts';
+import { reuseService } from '../../support/reusedService.ts';
+import type { TestService } from '../../support/service.ts';
 import { eventsAbout } from '../audit/events.ts';
 import { refusedBy } from '../errors/refusal.ts';
 
@@ -12,17 +13,17 @@ let key = '';
 let keyId = '';
 
 /** What a person with a shell, or a bug, could do to the tables. */
-async function damage(sql: string, ...params: string[]): Promise<void> {
-  await service.stop();
+function damage(sql: string, ...params: string[]): void {
   const db = new Database(`${service.folder}/keystile.db`);
   expect(db.query(sql).run(...params).changes).toBe(1);
   db.close();
-  await service.open();
 }
+
+const started = reuseService();
 
 /** A key with a role that cannot be read, one that can, and a permission of its own. */
 beforeEach(async () => {
-  service = await TestService.start();
+  service = started();
   apiId = await service.createApi();
   roleId = (await service.ok('/v1/permissions.createRole', { name: 'broken' })).roleId;
   await service.ok('/v1/permissions.createRole', { name: 'fine' });
@@ -30,11 +31,7 @@ beforeEach(async () => {
   await service.ok('/v1/permissions.setRolePermissions', { name: 'fine', permissions });
   await service.ok('/v1/permissions.setRolePermissions', { roleId, permissions });
   ({ key, keyId } = await service.createKey({ apiId, roles: ['broken', 'fine'], permissions: ['own'] }));
-  await damage('UPDATE roles SET permissions = ? WHERE id = ?', '{}', roleId);
-});
-
-afterEach(async () => {
-  await service.close();
+  damage('UPDATE roles SET permissions = ? WHERE id = ?', '{}', roleId);
 });
 
 const shown = () => service.ok('/v1/keys.getKey', { keyId });
@@ -151,7 +148,8 @@ describe('a role that cannot be read', () => {
 
 test('an api that cannot be read is left out of the list, not the list', async () => {
   const bad = await service.createApi();
-  await damage("UPDATE apis SET default_limit = 'nonsense' WHERE id = ?", bad);
+  damage("UPDATE apis SET default_limit = 'nonsense' WHERE id = ?", bad);
   const { apis } = await service.ok('/v1/apis.listApis', {});
-  expect(apis.map(({ id }: { id: string }) => id)).toEqual([apiId]);
+  const ids = (apis as { id: string }[]).map(({ id }) => id).filter((id) => [apiId, bad].includes(id));
+  expect(ids).toEqual([apiId]);
 });

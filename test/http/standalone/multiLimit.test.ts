@@ -1,19 +1,24 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import { beforeEach, describe, expect, test } from 'bun:test';
 
-import { TestService } from '../../support/service.ts';
+import { reuseService } from '../../support/reusedService.ts';
+import type { TestService } from '../../support/service.ts';
 import { storedIn } from '../errors/stored.ts';
 
 let service: TestService;
+/** New for each test, and not made yet. */
+let namespace = '';
+/** 12:01 of the test's day. */
+let noonOne = 0;
 
-beforeEach(async () => {
-  service = await TestService.start({ startsAt: '2026-03-15T12:00:30Z' });
+const started = reuseService({ startsAt: '2026-03-15T12:00:30Z' });
+beforeEach(() => {
+  service = started();
+  // A test that failed may have left its own.
+  Reflect.deleteProperty(service.storage.ledger, 'spend');
+  namespace = `of test ${++tests}`;
+  noonOne = service.clock.nowMs() + 30_000;
 });
-
-afterEach(async () => {
-  await service.close();
-});
-
-const NOON_ONE = Date.parse('2026-03-15T12:01:00Z');
+let tests = 0;
 
 interface Asked {
   readonly identifier: string;
@@ -26,7 +31,7 @@ interface Asked {
 }
 
 const body = (asked: readonly Asked[]) => ({
-  limits: asked.map((each) => ({ limit: 5, duration: 60_000, ...each })),
+  limits: asked.map((each) => ({ namespace, limit: 5, duration: 60_000, ...each })),
 });
 
 const multi = (...asked: Asked[]) => service.ok('/v1/ratelimits.multiLimit', body(asked));
@@ -49,8 +54,8 @@ describe.each(MODES)('several %s limits in one call', (_mode, async) => {
     ).toEqual({
       success: true,
       results: [
-        { success: true, limit: 5, remaining: 4, reset: NOON_ONE },
-        { success: true, limit: 9, remaining: 6, reset: Date.parse('2026-03-15T13:00:00Z') },
+        { success: true, limit: 5, remaining: 4, reset: noonOne },
+        { success: true, limit: 9, remaining: 6, reset: noonOne + 59 * 60_000 },
       ],
     });
   });
@@ -163,6 +168,7 @@ describe('local and strict limits in one call', () => {
     expect(await short({ identifier: 'a', async: true, cost: 2 })).toEqual([false, [false, 1]]);
     go.resolve();
     expect((await deciding).success).toBe(isTaken);
+    ledger.spend = spend;
     const left = isTaken ? 1 : 5;
     expect(await short({ identifier: 'a', async: true, cost: 0 })).toEqual([true, [true, left]]);
   });
@@ -172,7 +178,7 @@ describe('local and strict limits in one call', () => {
     const { ledger } = service.storage;
     const spend = ledger.spend.bind(ledger);
     ledger.spend = async (each) => {
-      service.clock.set(NOON_ONE);
+      service.clock.set(noonOne);
       return spend(each);
     };
     await multi({ identifier: 'a', async: true, cost: 4 }, { identifier: 'b', cost: 4 });
@@ -219,6 +225,7 @@ describe('local and strict limits in one call', () => {
       503,
       'The overrides of these limits keep changing; nothing was counted. Try again.',
     ]);
+    ledger.spend = spend;
     expect(await short(...both(0, 0))).toEqual([true, [true, 3], [true, 3]]);
   });
 
@@ -243,7 +250,11 @@ describe('local and strict limits in one call', () => {
 
 describe('a call of many limits', () => {
   const many = (count: number): Asked[] =>
-    Array.from({ length: count }, (_, i) => ({ identifier: `user_${i}`, namespace: `n${i % 3}`, async: i % 2 === 0 }));
+    Array.from({ length: count }, (_, i) => ({
+      identifier: `user_${i}`,
+      namespace: `${namespace}, ${i % 3}`,
+      async: i % 2 === 0,
+    }));
 
   test('takes 100, over several namespaces and both modes', async () => {
     const { success, results } = await multi(...many(100));
@@ -254,30 +265,34 @@ describe('a call of many limits', () => {
   test('opens a hundred new counters in one commit and spends them in another', async () => {
     await multi({ identifier: 'first' });
     const sizes: number[] = [];
-    service.composed.service.metrics.committed = (size) => void sizes.push(size);
+    const { metrics } = service.composed.service;
+    const committed = metrics.committed.bind(metrics);
+    metrics.committed = (size) => void sizes.push(size);
     await multi(...Array.from({ length: 100 }, (_, i) => ({ identifier: `user_${i}` })));
+    metrics.committed = committed;
     expect(sizes).toEqual([100, 1]);
   });
 
   test.each([
-    ['none', { limits: [] }, 'limits'],
-    ['no list', {}, 'limits'],
-    ['101', body(many(101)), 'limits'],
-    ['one that is wrong', body([{ identifier: 'a' }, { identifier: 'b', limit: 0 }]), 'limits[1].limit'],
+    ['none', () => ({ limits: [] }), 'limits'],
+    ['no list', () => ({}), 'limits'],
+    ['101', () => body(many(101)), 'limits'],
+    ['one that is wrong', () => body([{ identifier: 'a' }, { identifier: 'b', limit: 0 }]), 'limits[1].limit'],
     [
       'one whose resource is too large',
-      body([
-        { identifier: 'a' },
-        { identifier: 'b', resources: [{ type: 't', id: 'i', meta: { a: 'x'.repeat(17_000) } }] },
-      ]),
+      () =>
+        body([
+          { identifier: 'a' },
+          { identifier: 'b', resources: [{ type: 't', id: 'i', meta: { a: 'x'.repeat(17_000) } }] },
+        ]),
       'limits[1].resources[0].meta',
     ],
   ])('%s is a 400, and nothing is taken or made', async (_name, sent, path) => {
     const before = storedIn(service.folder);
-    const { status, body: answer } = await service.call('/v1/ratelimits.multiLimit', sent);
+    const { status, body: answer } = await service.call('/v1/ratelimits.multiLimit', sent());
     expect([status, answer.error.code, answer.error.issues[0].path]).toEqual([400, 'BAD_REQUEST', path]);
     expect(storedIn(service.folder)).toEqual(before);
-    expect(await service.storage.records.findNamespace('default')).toBeNull();
+    expect(await service.storage.records.findNamespace(namespace)).toBeNull();
   });
 
   test('may have a body of 4 MiB, and no more', async () => {
@@ -290,7 +305,8 @@ describe('a call of many limits', () => {
   test('writes one event for each limit that names resources, with the success of the whole call', async () => {
     const resources = [{ type: 'file', id: 'f_1' }];
     await multi({ identifier: 'a', resources }, { identifier: 'b' }, { identifier: 'c', cost: 6, resources });
-    const query = { limit: 10, before: null, actor: null, target: null, fromMs: null, untilMs: null };
+    const target = (await service.storage.records.findNamespace(namespace))?.id ?? expect.unreachable();
+    const query = { limit: 10, before: null, actor: null, target, fromMs: null, untilMs: null };
     const { events } = await service.storage.records.listEvents({ ...query, action: 'ratelimit.limit' });
     expect(events.map(({ after }) => JSON.parse(after ?? '') as unknown)).toEqual([
       { identifier: 'c', success: false, resources },

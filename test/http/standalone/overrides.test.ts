@@ -1,51 +1,52 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import { beforeEach, describe, expect, test } from 'bun:test';
 
 import { MAX_OVERRIDES_PER_NAMESPACE, MAX_PATTERNS_PER_NAMESPACE } from '../../../src/core/bounds.ts';
 import type { OverrideRecord } from '../../../src/core/records.ts';
-import { TestService } from '../../support/service.ts';
+import { reuseService } from '../../support/reusedService.ts';
+import type { TestService } from '../../support/service.ts';
 
 let service: TestService;
+/** New for each test. */
+let namespace = '';
+let namespaceId = '';
+/** 12:01 of the test's day. */
+let noonOne = 0;
 
+const started = reuseService({ startsAt: '2026-03-15T12:00:30Z' });
 beforeEach(async () => {
-  service = await TestService.start({ startsAt: '2026-03-15T12:00:30Z' });
-  await makeNamespace(NAMESPACE);
+  service = started();
+  namespace = `of test ${++tests}`;
+  noonOne = service.clock.nowMs() + 30_000;
+  await makeNamespace(namespace);
+  namespaceId = (await service.storage.records.findNamespace(namespace))?.id ?? expect.unreachable();
 });
+let tests = 0;
 
-afterEach(async () => {
-  await service.close();
-});
-
-const NOON_ONE = Date.parse('2026-03-15T12:01:00Z');
-const NAMESPACE = 'email';
-
-const makeNamespace = (namespace: string) =>
-  service.ok('/v1/ratelimits.limit', { namespace, identifier: 'nobody', limit: 5, duration: 60_000, cost: 0 });
+const makeNamespace = (name: string) =>
+  service.ok('/v1/ratelimits.limit', { namespace: name, identifier: 'nobody', limit: 5, duration: 60_000, cost: 0 });
 
 const limit = (identifier: string, fields: Record<string, unknown> = {}) =>
-  service.ok('/v1/ratelimits.limit', { namespace: NAMESPACE, identifier, limit: 5, duration: 60_000, ...fields });
+  service.ok('/v1/ratelimits.limit', { namespace, identifier, limit: 5, duration: 60_000, ...fields });
 
 const set = async (identifier: string, fields: Record<string, unknown> = {}): Promise<string> => {
-  const body = { namespaceName: NAMESPACE, identifier, limit: 50, duration: 60_000, ...fields };
+  const body = { namespaceName: namespace, identifier, limit: 50, duration: 60_000, ...fields };
   return (await service.ok('/v1/ratelimits.setOverride', body)).overrideId as string;
 };
 
 const get = (identifier: string) =>
-  service.call('/v1/ratelimits.getOverride', { namespaceName: NAMESPACE, identifier });
+  service.call('/v1/ratelimits.getOverride', { namespaceName: namespace, identifier });
 
 const remove = (identifier: string) =>
-  service.ok('/v1/ratelimits.deleteOverride', { namespaceName: NAMESPACE, identifier });
+  service.ok('/v1/ratelimits.deleteOverride', { namespaceName: namespace, identifier });
 
-const namespaceId = async (): Promise<string> => {
-  return (await service.storage.records.findNamespace(NAMESPACE))?.id ?? '';
-};
-
+/** From the making of the namespace on. */
 const events = async () => {
   const query = { limit: 100, before: null, actor: null, action: null, target: null, fromMs: null, untilMs: null };
-  const all = (await service.storage.records.listEvents(query)).events;
+  const all = (await service.storage.records.listEvents(query)).events.toReversed();
   return all
+    .slice(all.findIndex(({ target }) => target === namespaceId))
     .filter(({ action }) => /^(override|namespace)\./.test(action))
-    .map(({ action, target, before, after }) => [action, target, parsed(before), parsed(after)])
-    .toReversed();
+    .map(({ action, target, before, after }) => [action, target, parsed(before), parsed(after)]);
 };
 
 const parsed = (text: string | null): unknown => (text === null ? null : JSON.parse(text));
@@ -53,7 +54,7 @@ const parsed = (text: string | null): unknown => (text === null ? null : JSON.pa
 describe('an override', () => {
   test('replaces limit, duration and mode of the requests of its identifier, and of no other', async () => {
     await set('user_1', { limit: 2, duration: 3_600_000, async: true });
-    const ONE = Date.parse('2026-03-15T13:00:00Z');
+    const ONE = noonOne + 59 * 60_000;
     expect(await limit('user_1')).toEqual({ success: true, limit: 2, remaining: 1, reset: ONE });
     expect(await limit('user_1', { async: false, limit: 100 })).toEqual({
       success: true,
@@ -62,7 +63,7 @@ describe('an override', () => {
       reset: ONE,
     });
     expect(await limit('user_1')).toMatchObject({ success: false });
-    expect(await limit('user_2')).toEqual({ success: true, limit: 5, remaining: 4, reset: NOON_ONE });
+    expect(await limit('user_2')).toEqual({ success: true, limit: 5, remaining: 4, reset: noonOne });
     // It was counted locally: the strict counter of the same duration is untouched.
     await set('user_1', { limit: 2, duration: 3_600_000, async: false });
     expect(await limit('user_1', { async: true })).toMatchObject({ success: true, remaining: 1 });
@@ -86,17 +87,17 @@ describe('an override', () => {
   test.each([true, false])('a limit of 0 blocks, also what only asks (async %p)', async (async) => {
     expect(await limit('user_1', { async })).toMatchObject({ success: true });
     await set('user_1', { limit: 0, async });
-    const blocked = { success: false, limit: 0, remaining: 0, reset: NOON_ONE };
+    const blocked = { success: false, limit: 0, remaining: 0, reset: noonOne };
     expect(await limit('user_1')).toEqual(blocked);
     expect(await limit('user_1', { cost: 0 })).toEqual(blocked);
-    const asked = { namespace: NAMESPACE, limit: 5, duration: 60_000 };
+    const asked = { namespace, limit: 5, duration: 60_000 };
     const limits = [
       { ...asked, identifier: 'user_2' },
       { ...asked, identifier: 'user_1' },
     ];
     expect(await service.ok('/v1/ratelimits.multiLimit', { limits })).toEqual({
       success: false,
-      results: [{ success: true, limit: 5, remaining: 5, reset: NOON_ONE }, blocked],
+      results: [{ success: true, limit: 5, remaining: 5, reset: noonOne }, blocked],
     });
   });
 
@@ -135,10 +136,9 @@ describe('setOverride', () => {
     expect(id).toMatch(/^ovr_\w{22}$/);
     service.clock.advance(5);
     expect(await set('user_1', { limit: 2, duration: 1000, async: true })).toBe(id);
-    const namespace = await namespaceId();
     const numbers = { identifier: 'user_1', limit: 2, duration: 1000, async: true };
-    expect((await get('user_1')).body).toEqual({ id, namespaceId: namespace, ...numbers });
-    const stored = await service.storage.records.findOverride(namespace, 'user_1');
+    expect((await get('user_1')).body).toEqual({ id, namespaceId, ...numbers });
+    const stored = await service.storage.records.findOverride(namespaceId, 'user_1');
     expect(stored).toMatchObject({
       createdAtMs: service.clock.nowMs() - 5,
       updatedAtMs: service.clock.nowMs(),
@@ -148,7 +148,7 @@ describe('setOverride', () => {
   test('20 at the same time on one identifier: one override, one id', async () => {
     const ids = await Promise.all(Array.from({ length: 20 }, (_, i) => set('user_1', { limit: i + 1 })));
     expect(new Set(ids).size).toBe(1);
-    const { total, items } = await service.storage.records.listOverrides(await namespaceId(), {
+    const { total, items } = await service.storage.records.listOverrides(namespaceId, {
       limit: 10,
       after: null,
     });
@@ -157,11 +157,11 @@ describe('setOverride', () => {
   });
 
   test('takes the namespace by its id too, and answers the id however it was named', async () => {
-    const [id, namespace] = [await set('user_1'), await namespaceId()];
+    const id = await set('user_1');
     const numbers = { identifier: 'user_1', limit: 9, duration: 60_000 };
-    for (const name of [{ namespaceId: namespace }, { namespaceName: NAMESPACE }]) {
+    for (const name of [{ namespaceId }, { namespaceName: namespace }]) {
       const answer = await service.ok('/v1/ratelimits.setOverride', { ...name, ...numbers });
-      expect(answer).toEqual({ overrideId: id, namespaceId: namespace });
+      expect(answer).toEqual({ overrideId: id, namespaceId });
     }
   });
 
@@ -182,10 +182,9 @@ describe('setOverride', () => {
     const id = await set('user_1', { limit: 1 });
     await set('user_1', { limit: 2 });
     await remove('user_1');
-    const namespace = await namespaceId();
-    const facts = { namespaceId: namespace, identifier: 'user_1', limit: 1, duration: 60_000, async: false };
+    const facts = { namespaceId, identifier: 'user_1', limit: 1, duration: 60_000, async: false };
     expect(await events()).toEqual([
-      ['namespace.create', namespace, null, { name: NAMESPACE }],
+      ['namespace.create', namespaceId, null, { name: namespace }],
       ['override.create', id, null, facts],
       ['override.update', id, { limit: 1 }, { limit: 2 }],
       ['override.delete', id, { ...facts, limit: 2 }, null],
@@ -194,10 +193,9 @@ describe('setOverride', () => {
 
   test('a namespace holds so many overrides and no more, also when several are set at the same time', async () => {
     await set('first');
-    const namespace = await namespaceId();
     const many = Array.from({ length: MAX_OVERRIDES_PER_NAMESPACE - 3 }, (_, i): OverrideRecord => {
       const numbers = { limit: 1, durationMs: 1000, async: true, createdAtMs: 0, updatedAtMs: null, revision: 0 };
-      return { id: `ovr_${i}`, namespaceId: namespace, identifier: `many_${i}`, ...numbers };
+      return { id: `${namespaceId}_${i}`, namespaceId, identifier: `many_${i}`, ...numbers };
     });
     await service.storage.ledger.apply({
       writes: many.map((override) => ({ kind: 'insertOverride', override, expectPatterns: 0 })),
@@ -206,7 +204,7 @@ describe('setOverride', () => {
     const answers = await Promise.all(
       Array.from({ length: 5 }, (_, i) =>
         service.call('/v1/ratelimits.setOverride', {
-          namespaceName: NAMESPACE,
+          namespaceName: namespace,
           identifier: `last_${i}`,
           limit: 1,
           duration: 1000,
@@ -228,10 +226,9 @@ describe('setOverride', () => {
 describe('patterns', () => {
   test('a namespace holds 1,000 of them and no more; other overrides can still be set', async () => {
     await set('first*');
-    const namespace = await namespaceId();
     const many = Array.from({ length: MAX_PATTERNS_PER_NAMESPACE - 2 }, (_, i): OverrideRecord => {
       const numbers = { limit: 1, durationMs: 1000, async: true, createdAtMs: 0, updatedAtMs: null, revision: 0 };
-      return { id: `ovr_${i}`, namespaceId: namespace, identifier: `many_${i}*`, ...numbers };
+      return { id: `${namespaceId}_${i}`, namespaceId, identifier: `many_${i}*`, ...numbers };
     });
     await service.storage.ledger.apply({
       // The first pattern made revision 1.
@@ -239,7 +236,7 @@ describe('patterns', () => {
       accounts: [],
     });
     const setting = (identifier: string) =>
-      service.call('/v1/ratelimits.setOverride', { namespaceName: NAMESPACE, identifier, limit: 1, duration: 1000 });
+      service.call('/v1/ratelimits.setOverride', { namespaceName: namespace, identifier, limit: 1, duration: 1000 });
     expect((await setting('last*')).status).toBe(200);
     const refused = await setting('one more*');
     expect([refused.status, refused.body.error.message]).toEqual([
@@ -253,7 +250,7 @@ describe('patterns', () => {
   test('one may have 10 stars and no more', async () => {
     await set('first');
     const setting = (identifier: string) =>
-      service.call('/v1/ratelimits.setOverride', { namespaceName: NAMESPACE, identifier, limit: 1, duration: 1000 });
+      service.call('/v1/ratelimits.setOverride', { namespaceName: namespace, identifier, limit: 1, duration: 1000 });
     expect((await setting('*a'.repeat(10))).status).toBe(200);
     const refused = await setting('*a'.repeat(11));
     expect([refused.status, refused.body.error.message]).toEqual([400, 'identifier must have at most 10 stars']);
@@ -263,17 +260,16 @@ describe('patterns', () => {
 describe('getOverride, listOverrides and deleteOverride', () => {
   test('getOverride answers GET and POST alike, and names a pattern as it was set', async () => {
     const id = await set('*@example.com', { limit: 0 });
-    const namespace = await namespaceId();
     const expected = {
       id,
-      namespaceId: namespace,
+      namespaceId,
       identifier: '*@example.com',
       limit: 0,
       duration: 60_000,
       async: false,
     };
     expect((await get('*@example.com')).body).toEqual(expected);
-    const query = `namespaceName=${NAMESPACE}&identifier=${encodeURIComponent('*@example.com')}`;
+    const query = `namespaceName=${namespace}&identifier=${encodeURIComponent('*@example.com')}`;
     const answer = await service.call(`/v1/ratelimits.getOverride?${query}`, undefined, { method: 'GET' });
     expect([answer.status, answer.body]).toEqual([200, expected]);
   });
@@ -281,7 +277,7 @@ describe('getOverride, listOverrides and deleteOverride', () => {
   test('an identifier that only fits a pattern has no override of its own: 404', async () => {
     await set('user_*');
     for (const path of ['getOverride', 'deleteOverride']) {
-      const body = { namespaceName: NAMESPACE, identifier: 'user_1' };
+      const body = { namespaceName: namespace, identifier: 'user_1' };
       const { status, body: answer } = await service.call(`/v1/ratelimits.${path}`, body);
       expect([status, answer.error.code, answer.error.message]).toEqual([
         404,
@@ -304,15 +300,13 @@ describe('getOverride, listOverrides and deleteOverride', () => {
       limit: 1,
       duration: 1000,
     });
-    const namespace = await namespaceId();
-    const page = (cursor?: string) =>
-      service.ok('/v1/ratelimits.listOverrides', { namespaceId: namespace, limit: 2, cursor });
+    const page = (cursor?: string) => service.ok('/v1/ratelimits.listOverrides', { namespaceId, limit: 2, cursor });
     const first = await page();
     expect(first).toEqual({
-      namespaceId: namespace,
+      namespaceId,
       overrides: [0, 1].map((i) => ({
         id: ids[i],
-        namespaceId: namespace,
+        namespaceId,
         identifier: `user_${i}`,
         limit: i,
         duration: 60_000,
@@ -328,21 +322,21 @@ describe('getOverride, listOverrides and deleteOverride', () => {
   });
 
   test('listOverrides of a namespace without any tells its id, by which rights name it', async () => {
-    const empty = { namespaceId: await namespaceId(), overrides: [], total: 0 };
-    expect(await service.ok('/v1/ratelimits.listOverrides', { namespaceName: NAMESPACE })).toEqual(empty);
+    const empty = { namespaceId, overrides: [], total: 0 };
+    expect(await service.ok('/v1/ratelimits.listOverrides', { namespaceName: namespace })).toEqual(empty);
   });
 
   test('a deleted one is gone, and deleting it again is a 404', async () => {
     await set('user_1');
     expect(await remove('user_1')).toEqual({});
     expect((await get('user_1')).status).toBe(404);
-    const body = { namespaceName: NAMESPACE, identifier: 'user_1' };
+    const body = { namespaceName: namespace, identifier: 'user_1' };
     expect((await service.call('/v1/ratelimits.deleteOverride', body)).status).toBe(404);
   });
 
   test('of 10 that delete it at the same time one succeeds', async () => {
     await set('user_1');
-    const body = { namespaceName: NAMESPACE, identifier: 'user_1' };
+    const body = { namespaceName: namespace, identifier: 'user_1' };
     const answers = await Promise.all(
       Array.from({ length: 10 }, () => service.call('/v1/ratelimits.deleteOverride', body)),
     );
@@ -362,7 +356,7 @@ describe.each(REQUESTS)('%s', (method, fields) => {
   const call = (more: Record<string, unknown>) => service.call(`/v1/ratelimits.${method}`, { ...fields, ...more });
 
   test('needs the namespace by its id or by its name, not by both', async () => {
-    for (const more of [{}, { namespaceId: 'ns_1', namespaceName: NAMESPACE }]) {
+    for (const more of [{}, { namespaceId: 'ns_1', namespaceName: namespace }]) {
       const { status, body } = await call(more);
       expect([status, body.error.message]).toEqual([400, 'give either namespaceId or namespaceName']);
     }
@@ -378,7 +372,7 @@ describe.each(REQUESTS)('%s', (method, fields) => {
   });
 
   test('an unknown field is a 400 that names the nearest', async () => {
-    const { status, body } = await call({ namespaceNam: NAMESPACE });
+    const { status, body } = await call({ namespaceNam: namespace });
     expect([status, body.error.issues]).toEqual([
       400,
       [{ path: 'namespaceNam', message: 'unknown field `namespaceNam`, did you mean `namespaceName`?' }],
@@ -398,7 +392,7 @@ describe('bad numbers of setOverride', () => {
     [{ identifier: 'a\ud800' }, 'identifier'],
     [{ namespaceName: 'n'.repeat(129) }, 'namespaceName'],
   ])('%j is a 400, and nothing is set', async (fields, path) => {
-    const body = { namespaceName: NAMESPACE, identifier: 'user_1', limit: 1, duration: 1000, ...fields };
+    const body = { namespaceName: namespace, identifier: 'user_1', limit: 1, duration: 1000, ...fields };
     const { status, body: answer } = await service.call('/v1/ratelimits.setOverride', body);
     expect([status, answer.error.issues[0].path]).toEqual([400, path]);
     expect((await events()).map(([action]) => action)).toEqual(['namespace.create']);

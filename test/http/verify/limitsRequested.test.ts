@@ -6,11 +6,13 @@ import type { TestService } from '../../support/service.ts';
 let service: TestService;
 
 const started = reuseService({ startsAt: '2026-03-15T12:00:30Z' });
+/** 12:01 of the test's day. */
+let noonOne = 0;
 beforeEach(() => {
   service = started();
+  noonOne = service.clock.nowMs() + 30_000;
 });
 
-const NOON_ONE = Date.parse('2026-03-15T12:01:00Z');
 const MODES = [
   ['local', true],
   ['strict', false],
@@ -41,9 +43,9 @@ describe.each(MODES)('a configured %s limit in a request', (_mode, async) => {
     expect(await ask(key, { name: 'calls', cost: 5 })).toMatchObject({ ratelimits: [{ remaining: 0 }] });
     expect(await ask(key, { name: 'calls', duration: 120_000 })).toMatchObject({
       code: 'VALID',
-      ratelimits: [{ limit: 5, remaining: 4, async, reset: NOON_ONE + 60_000 }],
+      ratelimits: [{ limit: 5, remaining: 4, async, reset: noonOne + 60_000 }],
     });
-    expect(await service.verify(key)).toMatchObject({ code: 'RATE_LIMITED', ratelimits: [{ reset: NOON_ONE }] });
+    expect(await service.verify(key)).toMatchObject({ code: 'RATE_LIMITED', ratelimits: [{ reset: noonOne }] });
   });
 
   test('limit and duration together make an ad-hoc one of the same mode', async () => {
@@ -79,13 +81,13 @@ describe.each(MODES)('an ad-hoc %s limit', (_mode, async) => {
     const { key } = await service.createKey();
     expect(await ask(key, burst)).toMatchObject({
       code: 'VALID',
-      ratelimits: [{ name: 'burst', limit: 2, remaining: 1, reset: NOON_ONE, async, exceeded: false }],
+      ratelimits: [{ name: 'burst', limit: 2, remaining: 1, reset: noonOne, async, exceeded: false }],
     });
     expect(await ask(key, burst)).toMatchObject({ code: 'VALID' });
-    expect(await ask(key, burst)).toMatchObject({ code: 'RATE_LIMITED', ratelimit: { remaining: 0, reset: NOON_ONE } });
+    expect(await ask(key, burst)).toMatchObject({ code: 'RATE_LIMITED', ratelimit: { remaining: 0, reset: noonOne } });
     await service.restart();
     expect(await ask(key, burst)).toMatchObject({ code: 'RATE_LIMITED' });
-    service.clock.set(NOON_ONE);
+    service.clock.set(noonOne);
     expect(await ask(key, burst)).toMatchObject({ code: 'VALID', ratelimits: [{ remaining: 1 }] });
   });
 
@@ -120,7 +122,7 @@ describe.each(MODES)('an ad-hoc %s limit', (_mode, async) => {
     for (const from of [0, 50]) expect((await ask(key, ...limits(from, 50))).code).toBe('VALID');
     expect((await refused(key, ...limits(100, 1)))[0]).toBe(400);
     expect((await ask(key, ...limits(99, 1))).code).toBe('VALID');
-    service.clock.set(NOON_ONE);
+    service.clock.set(noonOne);
     expect((await ask(key, ...limits(100, 1))).code).toBe('VALID');
   });
 

@@ -1,15 +1,17 @@
 import { Database } from 'bun:sqlite';
-import { beforeEach, describe, expect, test } from 'bun:test';
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
 
-import { reuseService } from '../../support/reusedService.ts';
-import type { TestService } from '../../support/service.ts';
+import { TestService } from '../../support/service.ts';
 
 let service: TestService;
 
-const started = reuseService({ startsAt: '2026-03-15T23:59:50Z' });
-beforeEach(() => {
-  service = started();
+beforeEach(async () => {
+  service = await TestService.start({ startsAt: '2026-03-15T23:59:50Z' });
+});
+
+afterEach(async () => {
+  await service.close();
 });
 
 /** `count` values going down from `top` - 1: what a balance of `top` answers when it is taken one by one. */
