@@ -4,6 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { type Reply, Wire } from '../support/cluster/clients.ts';
 import { copyCheckout } from './checkout.ts';
 import { Connection, refused, verifyHead } from './connection.ts';
+import { remainingIn } from './offline.ts';
 import { type Launch, TempFolder } from './process.ts';
 import { Server } from './server.ts';
 
@@ -63,8 +64,7 @@ async function expectCleanStop(tell: (server: Server) => void | Promise<void>): 
   expect(server.child.stderr).toBe('');
   expect(() => process.kill(owner, 0)).toThrow('ESRCH');
   Bun.listen({ hostname: '127.0.0.1', port: server.port, socket: { data() {} } }).stop(true);
-  await using again = await Server.start(folder);
-  expect(await again.remaining(keyId)).toBe(3);
+  expect(await remainingIn(folder.join('data'), keyId)).toBe(3);
 }
 
 describe('npm start: requests in flight are answered, exit code 0, no process left, port free, data there', () => {
@@ -106,8 +106,7 @@ test.concurrent('npm killed with SIGKILL takes the service with it; nothing that
   await server.child.kill9();
   await server.child.exited();
   expect(() => process.kill(owner, 0)).toThrow('ESRCH');
-  await using again = await Server.start(folder);
-  expect(await again.remaining(keyId)).toBe(4);
+  expect(await remainingIn(folder.join('data'), keyId)).toBe(4);
 });
 
 describe('the process itself', () => {
@@ -154,8 +153,8 @@ describe('the process itself', () => {
     expect(await server.child.exited()).toBe(0);
     expect(performance.now() - stoppedAtMs).toBeLessThan(DRAIN_MAX_MS);
     expect(server.child.stderr).toBe('');
-    await using again = await Server.start(folder, { settings: { KEYSTILE_PORT: String(server.port) } });
-    expect(await again.remaining(keyId)).toBe(CREDITS - valid);
+    Bun.listen({ hostname: '127.0.0.1', port: server.port, socket: { data() {} } }).stop(true);
+    expect(await remainingIn(folder.join('data'), keyId)).toBe(CREDITS - valid);
   });
 
   test.concurrent('a request that never ends does not keep the process from stopping', async () => {
