@@ -67,7 +67,7 @@ describe('kill -9 under load', () => {
   test('no answered spend is lost and none counted twice, over several crashes of the same data', async () => {
     using folder = new TempFolder();
     const loads: KeyLoad[] = [];
-    for (const [round, killAfter] of [700, 1500, 1, 3000, 64].entries()) {
+    for (const [round, killAfter] of [700, 1, 1500].entries()) {
       await using server = await Server.start(folder);
       if (round === 0) {
         const keys = await server.createKeys(20, {
@@ -115,7 +115,7 @@ describe('kill -9 under load', () => {
 
   test('at the very instant an answer arrives: its spend is on disk, every time', async () => {
     using folder = new TempFolder();
-    const ROUNDS = 10;
+    const ROUNDS = 4;
     let made = { key: '', keyId: '' };
     for (let round = 0; round < ROUNDS; round++) {
       await using server = await Server.start(folder);

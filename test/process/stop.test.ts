@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { existsSync, readFileSync } from 'node:fs';
 
+import { until } from '../../tools/cluster/wait.ts';
 import { type Reply, Wire } from '../support/cluster/clients.ts';
 import { copyCheckout } from './checkout.ts';
 import { Connection, refused, verifyHead } from './connection.ts';
 import { remainingIn } from './offline.ts';
-import { type Launch, TempFolder } from './process.ts';
+import { Child, type Launch, TempFolder } from './process.ts';
 import { Server } from './server.ts';
 
 const HALF = 5;
@@ -123,13 +124,15 @@ describe('the process itself', () => {
     });
   }
 
-  test.concurrent('a signal as soon as the banner is out is followed like any other', async () => {
-    for (let start = 0; start < 5; start++) {
-      using folder = new TempFolder();
-      await using server = await Server.start(folder);
-      expect(await server.stop()).toBe(0);
-      expect(existsSync(folder.join('data/keystile.db-wal'))).toBe(false);
-    }
+  test.concurrent('a signal during the start is followed when the start is done: before the banner and after it', async () => {
+    using folder = new TempFolder();
+    await using child = new Child({ settings: { KEYSTILE_DATA: folder.join('data') } });
+    await until('it owns its folder', () => existsSync(folder.join('data/owner.json')));
+    expect(child.stdout).toBe('');
+    child.signal('SIGTERM');
+    expect(await child.exited()).toBe(0);
+    expect(child.stdout).toEndWith('Ctrl-C stops it; nothing is lost.\n');
+    expect(existsSync(folder.join('data/keystile.db-wal'))).toBe(false);
   });
 
   test.concurrent('under load: each request that was taken is answered and spent once, no other is; exit code 0, port free', async () => {
