@@ -15,9 +15,7 @@ describe.each(Object.entries(ENGINES))('@unkey/api 0.38.0 on %s', (_engine, star
     apiId = ok(await unkey.apis.create({ name: 'client library' })).apiId;
   }, 60_000);
 
-  afterAll(async () => {
-    await running.stop();
-  }, 60_000);
+  afterAll(() => running.stop(), 60_000);
 
   const createKey = async (fields: Omit<Parameters<Unkey['keys']['create']>[0], 'apiId'> = {}) =>
     ok(await unkey.keys.create({ apiId, ...fields }));
