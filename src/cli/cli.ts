@@ -3,7 +3,7 @@ import { nearestName } from '../core/nearest.ts';
 import { EXIT } from '../serve/exitCodes.ts';
 import { StorageOutcomeUnknown, StorageUnavailable } from '../storage/port/storage.ts';
 import { AddressError } from '../storage/postgres/connection/databaseUrl.ts';
-import { WrongServer } from '../storage/postgres/connection/connector.ts';
+import { WrongServer } from '../storage/postgres/connection/wrongServer.ts';
 import { FolderError } from '../storage/sqlite/file/dataFolder.ts';
 import { VERSION } from '../version.ts';
 import type { Command } from './command.ts';

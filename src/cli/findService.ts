@@ -1,21 +1,12 @@
 import { hostname } from 'node:os';
 
 import type { Config } from '../config/variables.ts';
-import { makeHandler } from '../http/app.ts';
-import { localUrl } from '../serve/serve.ts';
+import { localUrl } from '../serve/localUrl.ts';
 import type { Owner } from '../storage/sqlite/file/dataFolder.ts';
 import { wallClockMs } from '../system.ts';
 import { failed, type Failure } from './cliError.ts';
 import { isNotSent, notKeystile, send, unreachable } from './http.ts';
-import {
-  hasDatabase,
-  noDatabase,
-  type InProcessService,
-  openUnlessOwned,
-  ownedBy,
-  retryFor,
-  WAIT_FOR_OWNER_MS,
-} from './openDatabase.ts';
+import { hasDatabase, noDatabase, openUnlessOwned, ownedBy, retryFor, WAIT_FOR_OWNER_MS } from './openDatabase.ts';
 
 /** A way to send HTTP requests to the service: over the network, or inside this process. */
 export interface ServiceConnection {
@@ -23,9 +14,6 @@ export interface ServiceConnection {
   send(request: Request): Promise<Response>;
   close(): Promise<void>;
 }
-
-/** The client address of requests that stay inside this process. */
-const OWN_ADDRESS = '127.0.0.1';
 
 /**
  * With KEYSTILE_URL, only that server is used. Otherwise the server at the configured address is used. When none listens
@@ -39,7 +27,7 @@ export async function findService(config: Config): Promise<ServiceConnection> {
     if (config.port !== 0 && (await answers(url))) return overHttp(url);
     if (!hasDatabase(config)) throw noDatabase(config, url);
     const found = await openUnlessOwned(config);
-    if ('service' in found) return inProcess(found, url);
+    if ('engine' in found) return { ...found, url };
     owner = found;
     if (found.url !== null && found.host === hostname() && (await answers(found.url))) return overHttp(found.url);
     if (hasStarted(found)) throw listensElsewhere(config, url, found);
@@ -61,11 +49,6 @@ function overHttp(url: string): ServiceConnection {
     },
     close: async () => {},
   };
-}
-
-function inProcess(found: InProcessService, url: string): ServiceConnection {
-  const handle = makeHandler(found.service);
-  return { url, send: (request) => handle(request, () => OWN_ADDRESS), close: () => found.close() };
 }
 
 /** Whether Keystile answers there. Checked before the root key is sent, so that no other program receives it. */

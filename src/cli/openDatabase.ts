@@ -1,23 +1,12 @@
 import { accessSync, constants, existsSync } from 'node:fs';
-import { hostname } from 'node:os';
 import { join } from 'node:path';
 
-import { compose, composeNode } from '../compose.ts';
 import type { Config } from '../config/variables.ts';
-import type { Service } from '../http/service.ts';
-import { Log } from '../log.ts';
-import { EXIT } from '../serve/exitCodes.ts';
-import { locationOf } from '../serve/openStorage.ts';
-import type { PostgresStorage } from '../storage/postgres/storage.ts';
-import { DataFolder, findOwner, FolderOwned, type Owner } from '../storage/sqlite/file/dataFolder.ts';
-import { Digester, monotonicMs, realSystem, wallClockMs } from '../system.ts';
-import { failed, Failure } from './cliError.ts';
-
-/** The service inside this process, on the database itself. A command uses it while no server runs. */
-export interface InProcessService {
-  readonly service: Service;
-  close(): Promise<void>;
-}
+import { findOwner, type Owner } from '../storage/sqlite/file/dataFolder.ts';
+import { monotonicMs } from '../system.ts';
+import { failed, type Failure } from './cliError.ts';
+import type { InProcessService } from './inProcess.ts';
+import { LOAD } from './load.ts';
 
 /** Whether a database exists. Fails when this user has no access to the data folder. */
 export function hasDatabase({ data, databaseUrl }: Config): boolean {
@@ -34,71 +23,12 @@ export function hasDatabase({ data, databaseUrl }: Config): boolean {
   return existsSync(join(data, 'keystile.db'));
 }
 
-/** Opens the data folder, or returns its owner: a server, or another command that soon ends. */
+/** Opens the database in this process, or returns the owner of the data folder: a server, or another command that soon ends. */
 export async function openUnlessOwned(config: Config): Promise<InProcessService | Owner> {
-  if (config.databaseUrl !== null) return openNode(config, config.databaseUrl);
-  const owner = findOwner(config.data);
+  const owner = config.databaseUrl === null ? findOwner(config.data) : null;
   if (owner !== null) return owner;
-  const startedAt = new Date(wallClockMs()).toISOString();
-  const self = { pid: process.pid, host: hostname(), startedAt, control: null, url: null };
-  try {
-    return await open(config, DataFolder.own(config.data, self));
-  } catch (error) {
-    // Another process may have taken the folder since the check above.
-    if (error instanceof FolderOwned) return error.owner;
-    throw error;
-  }
-}
-
-async function open(config: Config, folder: DataFolder): Promise<InProcessService> {
-  const digester = new Digester(config.pepper);
-  const broken: { reason: string | null } = { reason: null };
-  try {
-    const composed = await compose({
-      config,
-      folder,
-      digester,
-      system: realSystem(digester),
-      log: silentLog(),
-      monotonicMs,
-      onBroken: (error) => (broken.reason = error.message),
-    });
-    return {
-      service: composed.service,
-      async close() {
-        // After a disk failure nothing more is saved: a second flush could wrongly report success.
-        if (broken.reason !== null) throw new Failure(EXIT.DISK_FAILED, [`The database has failed: ${broken.reason}.`]);
-        await composed.close();
-        folder.release();
-      },
-    };
-  } catch (error) {
-    folder.release();
-    throw error;
-  }
-}
-
-/** PostgreSQL has no single owner: a command works on it while the nodes run. */
-export async function openNode(
-  config: Config,
-  databaseUrl: string,
-): Promise<InProcessService & { storage: PostgresStorage }> {
-  const digester = new Digester(config.pepper);
-  return composeNode({
-    config,
-    digester,
-    system: realSystem(digester),
-    log: silentLog(),
-    monotonicMs,
-    databaseUrl,
-    location: locationOf(config),
-    upgrades: false,
-  });
-}
-
-/** A command reports problems as its error. A log would only repeat them. */
-function silentLog(): Log {
-  return new Log({ level: 'error', format: 'text', nowMs: wallClockMs, write: () => {} });
+  const { openInProcess } = await LOAD.inProcess();
+  return openInProcess(config);
 }
 
 export function noDatabase(config: Config, url: string): Failure {

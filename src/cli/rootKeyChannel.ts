@@ -19,9 +19,9 @@ export async function askRootKeys(config: Config, command: RootKeyCommand): Prom
   let owner: Owner | null = null;
   const answer = await retryFor(async () => {
     const found = await openUnlessOwned(config);
-    if ('service' in found) {
+    if ('engine' in found) {
       try {
-        return await runRootKeyCommand(found.service.engine, command);
+        return await runRootKeyCommand(found.engine, command);
       } finally {
         await found.close();
       }

@@ -7,7 +7,7 @@ import type { BackgroundGauges } from '../http/answer/metrics.ts';
 import { Log } from '../log.ts';
 import { StorageOutcomeUnknown, StorageUnavailable } from '../storage/port/storage.ts';
 import { AddressError } from '../storage/postgres/connection/databaseUrl.ts';
-import { WrongServer } from '../storage/postgres/connection/connector.ts';
+import { WrongServer } from '../storage/postgres/connection/wrongServer.ts';
 import { FolderError } from '../storage/sqlite/file/dataFolder.ts';
 import { monotonicMs, wallClockMs } from '../system.ts';
 import { Background } from './background.ts';
@@ -20,6 +20,7 @@ import { type OpenStorage, openStorage } from './openStorage.ts';
 import type { ConnectionBounds } from '../http/front/connectionLimit.ts';
 import { listenApi, type Listening, type ListeningApi, listenMetrics } from './listen.ts';
 import { connectionsThatFit } from './connectionsThatFit.ts';
+import { localUrl } from './localUrl.ts';
 
 export interface ServeOutput {
   /** Prints the banner, which a person reads. The log goes elsewhere. */
@@ -210,10 +211,4 @@ const START_FAILURES = [FolderError, AppError, AddressError, WrongServer, Storag
 function toCannotStart(error: unknown): unknown {
   const isForOperator = START_FAILURES.some((kind) => error instanceof kind);
   return isForOperator ? new CannotStart((error as Error).message) : error;
-}
-
-/** The URL of the service for users of this machine. */
-export function localUrl(host: string, port: number): string {
-  const name = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
-  return `http://${name.includes(':') ? `[${name}]` : name}:${port}`;
 }

@@ -7,7 +7,7 @@ import { SCHEMA_VERSION } from '../../src/storage/sqlite/file/migrate.ts';
 import { until } from '../../tools/cluster/wait.ts';
 import { TestService } from '../support/service.ts';
 import { copyFixture } from '../support/fixtures/databases.ts';
-import { keystile } from './cliRun.ts';
+import { offline } from './offline.ts';
 import { runToEnd, TempFolder } from './process.ts';
 import { Server } from './server.ts';
 
@@ -98,17 +98,15 @@ describe('the file of the analytics', () => {
     using folder = new TempFolder();
     copyFixture(`v${SCHEMA_VERSION}`, folder.path);
     for (const name of ['analytics.db', 'analytics.db-wal']) rmSync(folder.join(name));
-    const made = await keystile(['root-key', 'list'], { environment: { KEYSTILE_DATA: folder.path } });
-    expect(made.code).toBe(0);
+    expect((await offline(folder.path, ['root-key', 'list'])).code).toBe(0);
     expect(statSync(folder.join('analytics.db')).mode & 0o777).toBe(0o600);
   });
 
   test('damaged, or of a newer program: the start is refused with a sentence that names it', async () => {
     using folder = new TempFolder();
-    const settings = { KEYSTILE_DATA: folder.path };
     const path = folder.join('analytics.db');
     writeFileSync(path, 'this is no database, whatever its name says; it is long enough to be looked at');
-    const damaged = await runToEnd({ settings });
+    const damaged = await runToEnd({ settings: { KEYSTILE_DATA: folder.path } });
     expect([damaged.code, damaged.stdout]).toEqual([78, '']);
     expect(damaged.stderr).toBe(
       `The analytics in ${path} cannot be opened (SQLITE_NOTADB: file is not a database). Move the file away to begin without counts.\n`,
@@ -118,28 +116,26 @@ describe('the file of the analytics', () => {
       using newer = new Database(path, { create: true });
       newer.run('PRAGMA user_version = 99');
     }
-    const refused = await runToEnd({ settings });
-    expect([refused.code, refused.stdout]).toEqual([78, '']);
-    expect(refused.stderr).toContain(
-      `The analytics in ${path} have schema version 99, and this program knows up to 1.`,
-    );
+    const refused = await offline(folder.path, ['root-key', 'list']);
+    expect([refused.code, refused.out]).toEqual([1, '']);
+    expect(refused.err).toContain(`The analytics in ${path} have schema version 99, and this program knows up to 1.`);
   });
 
   test('a killed process loses nothing that was written down', async () => {
     using folder = new TempFolder();
-    let apiId: string;
-    {
-      await using server = await Server.start(folder);
-      ({ apiId } = await server.ok('/v1/apis.createApi', { name: 'crash' }));
-      const { key } = await server.createKey({ apiId });
-      for (let n = 0; n < 7; n++) await server.verify(key);
-      // A node that is asked writes down what it has counted before it answers.
-      expect((await server.ok('/v1/analytics.getVerifications', { apiId }))[0].total).toBe(7);
-      server.child.signal('SIGKILL');
-      await server.child.exited();
+    await using server = await Server.start(folder);
+    const { apiId } = (await server.ok('/v1/apis.createApi', { name: 'crash' })) as { apiId: string };
+    const { key } = await server.createKey({ apiId });
+    for (let n = 0; n < 7; n++) await server.verify(key);
+    // A node that is asked writes down what it has counted before it answers.
+    expect((await server.ok('/v1/analytics.getVerifications', { apiId }))[0].total).toBe(7);
+    await server.child.kill9();
+    const after = await TestService.start({ folder: folder.join('data'), startsAt: new Date().toISOString() });
+    try {
+      expect(await totalOf(after, apiId)).toBe(7);
+    } finally {
+      await after.close();
     }
-    await using after = await Server.start(folder);
-    expect((await after.ok('/v1/analytics.getVerifications', { apiId }))[0].total).toBe(7);
   });
 
   test('is written by itself: counts stand in the log, then in the sums, and the key has a last use', async () => {

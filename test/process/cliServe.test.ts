@@ -2,8 +2,8 @@ import { describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { writeFileSync } from 'node:fs';
 
 import { keystile } from './cliRun.ts';
-import { runToEnd, TempFolder } from './process.ts';
-import { ROOT_KEY, Server } from './server.ts';
+import { TempFolder } from './process.ts';
+import { ROOT_KEY } from './server.ts';
 
 // Each command opens the database, which waits for the disk of a busy machine.
 setDefaultTimeout(20_000);
@@ -73,39 +73,5 @@ describe('keystile serve', () => {
     const { code, out, err } = await keystile(['serve', '--show-config'], { environment });
     expect([code, err.split('\n').length]).toEqual([0, 3]);
     expect(out).toMatch(/^KEYSTILE_PORT +7878$/m);
-  });
-
-  test('a second server on the port of a running one is refused in one sentence', async () => {
-    using folder = new TempFolder();
-    await using first = await Server.start(folder);
-    const settings = { KEYSTILE_DATA: folder.join('second'), KEYSTILE_PORT: String(first.port) };
-    const { code, stdout, stderr } = await runToEnd({ settings });
-    expect([code, stdout]).toEqual([78, '']);
-    expect(stderr).toMatch(new RegExp(`^Port ${first.port} is in use\\. Try: KEYSTILE_PORT=\\d+ npm start\\n$`));
-  });
-
-  test('a second server on the data folder of a running one is refused with the owner named', async () => {
-    using folder = new TempFolder();
-    await using first = await Server.start(folder);
-    const { code, stderr } = await runToEnd({ settings: { KEYSTILE_DATA: folder.join('data') } });
-    expect(code).toBe(78);
-    expect(stderr).toStartWith(`The data folder ${folder.join('data')} is in use by process ${first.child.pid} on `);
-  });
-
-  test('a configured root key that was revoked stays revoked, and the start says so', async () => {
-    using folder = new TempFolder();
-    const settings = { KEYSTILE_DATA: folder.join('data'), KEYSTILE_ROOT_KEY: ROOT_KEY };
-    const first = await Server.start(folder);
-    await first.stop();
-    const listed = await keystile(['root-key', 'list', '--json'], { environment: settings });
-    const [rootKey] = (JSON.parse(listed.out) as { rootKeys: { id: string }[] }).rootKeys;
-    const id = rootKey?.id ?? '';
-    expect((await keystile(['root-key', 'revoke', id], { environment: settings })).code).toBe(0);
-    const { code, stdout, stderr } = await runToEnd({ settings });
-    expect([code, stdout, stderr]).toEqual([
-      78,
-      '',
-      `The configured root key (${id}) was revoked. Configure another one.\n`,
-    ]);
   });
 });

@@ -2,100 +2,20 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 
 import { and, or, Unkey } from '@unkey/api';
 
-import { KeystileNode } from '../../tools/cluster/node.ts';
-import { PostgresServer } from '../../tools/cluster/postgres.ts';
-import { TempFolder } from './process.ts';
-import { ROOT_KEY, Server } from './server.ts';
+import { allMethods, called, connect, ENGINES, ok, type Running } from './clientLibrary.ts';
 
-/** A running service, on one of the engines. */
-interface Running {
-  readonly url: string;
-  readonly rootKey: string;
-  stop(): Promise<void>;
-}
-
-async function onSqlite(): Promise<Running> {
-  const folder = new TempFolder();
-  const server = await Server.start(folder);
-  return {
-    url: server.url,
-    rootKey: server.rootKey,
-    async stop() {
-      await server[Symbol.asyncDispose]();
-      folder[Symbol.dispose]();
-    },
-  };
-}
-
-async function onPostgres(): Promise<Running> {
-  const postgres = await PostgresServer.start();
-  const node = await KeystileNode.start({
-    location: 'here',
-    settings: {},
-    databaseUrl: await postgres.createDatabase(),
-  });
-  return {
-    url: node.url,
-    rootKey: ROOT_KEY,
-    async stop() {
-      await node[Symbol.asyncDispose]();
-      await postgres.remove();
-    },
-  };
-}
-
-type Method = (request?: unknown) => Promise<unknown>;
-
-/** The methods of the library that were called. At the end these must be all of them. */
-const called = new Set<string>();
-
-function recording(unkey: Unkey): Unkey {
-  return new Proxy(unkey, {
-    get(target, group: string) {
-      const methods = Reflect.get(target, group) as Record<string, Method>;
-      return new Proxy(methods, {
-        get(inner, name: string) {
-          called.add(`${group}.${name}`);
-          return inner[name];
-        },
-      });
-    },
-  });
-}
-
-function allMethods(unkey: Unkey): string[] {
-  const groups = Object.entries(Object.getOwnPropertyDescriptors(Unkey.prototype)).filter(
-    ([, descriptor]) => 'get' in descriptor && descriptor.get !== undefined,
-  );
-  return groups.flatMap(([group]) =>
-    Object.keys(Reflect.get(unkey, group) as object).map((name) => `${group}.${name}`),
-  );
-}
-
-/** The result of a call that must succeed. The library returns errors as values. */
-function ok<T>(answer: { result?: T; error?: unknown }): T {
-  expect(answer.error).toBeUndefined();
-  return answer.result as T;
-}
-
-describe.each([
-  ['sqlite', onSqlite],
-  ['postgres', onPostgres],
-])('@unkey/api 0.38.0 on %s', (_engine, start) => {
+describe.each(Object.entries(ENGINES))('@unkey/api 0.38.0 on %s', (_engine, start) => {
   let running: Running;
   let unkey: Unkey;
   let apiId = '';
 
   beforeAll(async () => {
     running = await start();
-    called.clear();
-    unkey = recording(new Unkey({ rootKey: running.rootKey, baseUrl: running.url, retry: { attempts: 0 } }));
+    unkey = connect(running);
     apiId = ok(await unkey.apis.create({ name: 'client library' })).apiId;
   }, 60_000);
 
-  afterAll(async () => {
-    await running.stop();
-  }, 60_000);
+  afterAll(() => running.stop(), 60_000);
 
   const createKey = async (fields: Omit<Parameters<Unkey['keys']['create']>[0], 'apiId'> = {}) =>
     ok(await unkey.keys.create({ apiId, ...fields }));

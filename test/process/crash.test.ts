@@ -3,8 +3,10 @@ import { describe, expect, test } from 'bun:test';
 import { cpSync } from 'node:fs';
 
 import { until } from '../../tools/cluster/wait.ts';
+import { TestService } from '../support/service.ts';
 import { Connection, verifyHead } from './connection.ts';
 import { type KeyLoad, verifyUnderLoad } from './load.ts';
+import { remainingIn } from './offline.ts';
 import { TempFolder } from './process.ts';
 import { Server } from './server.ts';
 
@@ -20,12 +22,22 @@ interface Counters {
 }
 
 /** What the ledger says was spent and counted, asked without spending. */
-async function readCounters(server: Server, key: string): Promise<Counters> {
-  const verdict = (await server.verify(key, { remaining: { cost: 0 }, ratelimit: { cost: 0 } })) as {
+async function readCounters(service: TestService, key: string): Promise<Counters> {
+  const verdict = (await service.verify(key, { remaining: { cost: 0 }, ratelimit: { cost: 0 } })) as {
     remaining: number;
     ratelimit: { remaining: number };
   };
   return { spent: CREDITS - verdict.remaining, counted: LIMIT - verdict.ratelimit.remaining };
+}
+
+/** Opens what a crash left in this process, as a start does. */
+async function survive(folder: TempFolder, look: (survivor: TestService) => Promise<void>): Promise<void> {
+  const survivor = await TestService.start({ folder: folder.join('data'), startsAt: new Date().toISOString() });
+  try {
+    await look(survivor);
+  } finally {
+    await survivor.close();
+  }
 }
 
 /** What a crash left on disk, looked at in a copy: opening the database would tidy it up. */
@@ -55,7 +67,7 @@ describe('kill -9 under load', () => {
   test('no answered spend is lost and none counted twice, over several crashes of the same data', async () => {
     using folder = new TempFolder();
     const loads: KeyLoad[] = [];
-    for (const [round, killAfter] of [700, 1500, 1, 3000, 64].entries()) {
+    for (const [round, killAfter] of [700, 1, 1500].entries()) {
       await using server = await Server.start(folder);
       if (round === 0) {
         const keys = await server.createKeys(20, {
@@ -69,14 +81,15 @@ describe('kill -9 under load', () => {
       expect(integrity).toEqual([{ integrity_check: 'ok' }]);
       expect(unapplied).toBeGreaterThan(0);
     }
-    await using survivor = await Server.start(folder);
-    for (const { key, valid, unanswered } of loads) {
-      const { spent, counted } = await readCounters(survivor, key);
-      expect(spent).toBeGreaterThanOrEqual(valid);
-      expect(spent).toBeLessThanOrEqual(valid + unanswered);
-      // Credits and the strict limit are taken together or not at all.
-      expect(counted).toBe(spent);
-    }
+    await survive(folder, async (survivor) => {
+      for (const { key, valid, unanswered } of loads) {
+        const { spent, counted } = await readCounters(survivor, key);
+        expect(spent).toBeGreaterThanOrEqual(valid);
+        expect(spent).toBeLessThanOrEqual(valid + unanswered);
+        // Credits and the strict limit are taken together or not at all.
+        expect(counted).toBe(spent);
+      }
+    });
   });
 
   test('while it is stopping: the same', async () => {
@@ -95,15 +108,14 @@ describe('kill -9 under load', () => {
     });
     await killed;
     await server.child.kill9();
-    await using survivor = await Server.start(folder);
-    const spent = CREDITS - (await survivor.remaining(keyId));
+    const spent = CREDITS - (await remainingIn(folder.join('data'), keyId));
     expect(spent).toBeGreaterThanOrEqual(each.valid);
     expect(spent).toBeLessThanOrEqual(each.valid + each.unanswered);
   });
 
   test('at the very instant an answer arrives: its spend is on disk, every time', async () => {
     using folder = new TempFolder();
-    const ROUNDS = 10;
+    const ROUNDS = 4;
     let made = { key: '', keyId: '' };
     for (let round = 0; round < ROUNDS; round++) {
       await using server = await Server.start(folder);
@@ -115,8 +127,7 @@ describe('kill -9 under load', () => {
       expect(await connection.answer()).toContain(`"code":"VALID"`);
       await server.child.exited();
     }
-    await using survivor = await Server.start(folder);
-    expect(await survivor.remaining(made.keyId)).toBe(CREDITS - ROUNDS);
+    expect(await remainingIn(folder.join('data'), made.keyId)).toBe(CREDITS - ROUNDS);
   });
 
   test('every commit that was not yet folded is replayed: 100 keys, each spent in a commit of its own', async () => {
@@ -125,9 +136,10 @@ describe('kill -9 under load', () => {
     const keys = await server.createKeys(100, { remaining: 10 });
     for (const { key } of keys) expect(await server.verify(key)).toMatchObject({ valid: true, remaining: 9 });
     await server.child.kill9();
-    await using survivor = await Server.start(folder);
-    const left = await Promise.all(keys.map(({ keyId }) => survivor.remaining(keyId)));
-    expect(left).toEqual(keys.map(() => 9));
+    await survive(folder, async (survivor) => {
+      const left = await Promise.all(keys.map(({ key }) => survivor.verify(key)));
+      expect(left.map(({ remaining }: { remaining: number }) => remaining)).toEqual(keys.map(() => 8));
+    });
   });
 
   test('retries after the crash with the same idempotency keys are charged once, to the unit', async () => {
@@ -153,12 +165,13 @@ describe('kill -9 under load', () => {
       },
     });
     await killed;
-    await using survivor = await Server.start(folder);
-    const retried = await Promise.all(sent.map(({ key, ...fields }) => survivor.verify(key, fields)));
-    expect(retried.filter((verdict: { valid: boolean }) => !verdict.valid)).toEqual([]);
+    await survive(folder, async (survivor) => {
+      const retried = await Promise.all(sent.map(({ key, ...fields }) => survivor.verify(key, fields)));
+      expect(retried.filter((verdict: { valid: boolean }) => !verdict.valid)).toEqual([]);
+    });
     for (const { key, keyId } of loads) {
       const charged = sent.filter((request) => request.key === key).length;
-      expect(await survivor.remaining(keyId)).toBe(CREDITS - charged);
+      expect(await remainingIn(folder.join('data'), keyId)).toBe(CREDITS - charged);
     }
   });
 });
@@ -172,17 +185,15 @@ describe('kill -9 while local limits are counted', () => {
 
   test('what was counted is saved behind the requests, also after a while in which nothing was', async () => {
     using folder = new TempFolder();
-    let key = '';
-    {
-      await using server = await Server.start(folder);
-      ({ key } = await server.createKey({ ratelimit: { async: true, limit: 10, duration: DURATION } }));
-      for (const count of [1, 2, 3]) {
-        await server.verify(key);
-        await until(`${count} are saved`, () => savedCount(folder) === count);
-      }
-      await server.child.kill9();
+    await using server = await Server.start(folder);
+    const { key } = await server.createKey({ ratelimit: { async: true, limit: 10, duration: DURATION } });
+    for (const count of [1, 2, 3]) {
+      await server.verify(key);
+      await until(`${count} are saved`, () => savedCount(folder) === count);
     }
-    await using again = await Server.start(folder);
-    expect(await again.verify(key)).toMatchObject({ ratelimit: { remaining: 6 } });
+    await server.child.kill9();
+    await survive(folder, async (survivor) => {
+      expect(await survivor.verify(key)).toMatchObject({ ratelimit: { remaining: 6 } });
+    });
   });
 });

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'bun:test';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -65,11 +65,35 @@ function script(blocks: readonly Block[], server: Server, api: string): { text: 
   return { text: preamble + steps.map((step) => `${step}\nstatus=$?; echo; echo "${END} $status"\n`).join(''), files };
 }
 
+let folder: TempFolder;
+let server: Server;
+
+beforeAll(async () => {
+  folder = new TempFolder();
+  server = await Server.start(folder);
+});
+
+afterAll(async () => {
+  await server[Symbol.asyncDispose]();
+  folder[Symbol.dispose]();
+});
+
+/** The names that all apis share are free again: nothing on a page works only because another page made it. */
+afterEach(async () => {
+  const { identities } = (await server.ok('/v1/identities.listIdentities', {})) as { identities: { id: string }[] };
+  for (const { id } of identities) await server.ok('/v1/identities.deleteIdentity', { identityId: id });
+  for (const [noun, list] of [
+    ['Role', 'listRoles'],
+    ['Permission', 'listPermissions'],
+  ] as const) {
+    const made = (await server.ok(`/v1/permissions.${list}`, {})) as { id: string }[];
+    for (const { id } of made) await server.ok(`/v1/permissions.delete${noun}`, { [`${noun.toLowerCase()}Id`]: id });
+  }
+});
+
 describe.each(PAGES.map((page) => [page]))('docs/%s', (page) => {
   test('everything that it shows works, and answers in the shape that it shows', async () => {
-    using folder = new TempFolder();
-    await using server = await Server.start(folder);
-    const { apiId } = (await server.ok('/v1/apis.createApi', { name: 'from the docs' })) as { apiId: string };
+    const { apiId } = (await server.ok('/v1/apis.createApi', { name: page })) as { apiId: string };
     const blocks = blocksOf(page).filter(isRun);
     const { text: lines, files } = script(blocks, server, apiId);
     const outputs = (await paste(lines, folder)).split(END);

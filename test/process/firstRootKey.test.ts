@@ -15,7 +15,7 @@ const KEPT = 'root_that_was_kept_before_the_crash';
 const rootKeyLine = (text: string): string => /^ {2}Root key +(.*)$/m.exec(text)?.[1] ?? '';
 
 describe('the first start without a terminal', () => {
-  test.concurrent('saves the root key in the data folder, for its owner alone, and prints it nowhere', async () => {
+  test.concurrent('saves the root key in the data folder, for its owner alone, and prints it nowhere; a later start leaves it as it is', async () => {
     using folder = new TempFolder();
     await using server = await Server.start(folder, { settings: FIRST });
     const path = folder.join('data/root-key');
@@ -30,6 +30,9 @@ describe('the first start without a terminal', () => {
     // Nothing follows the banner: no line for machines.
     expect(server.child.stdout).toEndWith('Ctrl-C stops it; nothing is lost.\n');
     expect(server.child.stderr).toBe('');
+    await using later = await Server.start(folder, { settings: FIRST });
+    expect(rootKeyLine(later.child.stdout)).toStartWith('1 root key; ');
+    expect(readFileSync(path, 'utf8')).toBe(secret);
   });
 
   test.concurrent('its lines work as printed, from any folder, also where the path has a space and a quote', async () => {
@@ -62,25 +65,6 @@ describe('the first start without a terminal', () => {
       await Bun.sleep(5);
     const secret = readFileSync(folder.join('data/root-key'), 'utf8').trim();
     expect(readFileSync(folder.join('out'), 'utf8') + child.stdout).not.toContain(secret);
-  });
-
-  test.concurrent('a later start says how many there are, and leaves the file as it is', async () => {
-    using folder = new TempFolder();
-    {
-      await using server = await Server.start(folder, { settings: FIRST });
-      expect(await server.stop()).toBe(0);
-    }
-    const before = readFileSync(folder.join('data/root-key'), 'utf8');
-    await using server = await Server.start(folder, { settings: FIRST });
-    expect(rootKeyLine(server.child.stdout)).toStartWith('1 root key; ');
-    expect(readFileSync(folder.join('data/root-key'), 'utf8')).toBe(before);
-  });
-
-  test.concurrent('a given root key needs no file', async () => {
-    using folder = new TempFolder();
-    await using server = await Server.start(folder);
-    expect(rootKeyLine(server.child.stdout)).toStartWith('1 root key; ');
-    expect(existsSync(folder.join('data/root-key'))).toBe(false);
   });
 
   test.concurrent('after a crash between the file and the database the saved root key is the one that works', async () => {

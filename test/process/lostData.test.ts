@@ -1,9 +1,10 @@
 import { Database } from 'bun:sqlite';
-import { describe, expect, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 
 import { readNote } from '../../src/storage/sqlite/file/folderNote.ts';
 import { SCHEMA_VERSION } from '../../src/storage/sqlite/file/migrate.ts';
+import { offline, remainingIn } from './offline.ts';
 import { runToEnd, TempFolder } from './process.ts';
 import { ROOT_KEY, Server } from './server.ts';
 
@@ -18,43 +19,59 @@ function copyDatabase(from: string, to: string): void {
   }
 }
 
-function start(folder: TempFolder, settings: Record<string, string> = {}) {
-  return runToEnd({ settings: { KEYSTILE_DATA: folder.join('data'), KEYSTILE_ROOT_KEY: ROOT_KEY, ...settings } });
+const LOST =
+  /^The database in \S+ has lost commits: its last commit is number \d+, but commit number \d+ was already confirmed to a client\. .*KEYSTILE_ACCEPT_LOST_COMMITS=true\.\n$/;
+
+function start(folder: TempFolder) {
+  return runToEnd({ settings: { KEYSTILE_DATA: folder.join('data'), KEYSTILE_ROOT_KEY: ROOT_KEY } });
 }
 
 async function expectRefused(folder: TempFolder): Promise<void> {
-  const { code, stdout, stderr } = await start(folder);
-  expect([code, stdout]).toEqual([78, '']);
-  expect(stderr).toMatch(
-    /^The database in \S+ has lost commits: its last commit is number \d+, but commit number \d+ was already confirmed to a client\. .*KEYSTILE_ACCEPT_LOST_COMMITS=true\.\n$/,
-  );
+  const { code, out, err } = await offline(folder.join('data'), ['root-key', 'list']);
+  expect([code, out]).toEqual([1, '']);
+  expect(err).toMatch(LOST);
 }
 
-/** A key with 10 credits in an older copy of the database, of which 3 were spent since in the newer one. */
+/** A stopped service: a key with 10 credits in the folder `older`, of which 3 were spent since in `data`. */
+let stopped: TempFolder;
+/** A crashed service: 3 credits of a key with 10 were spent, and stand in the WAL only. */
+let crashed: TempFolder;
+let keyIds: { stopped: string; crashed: string };
+
+beforeAll(async () => {
+  [stopped, crashed] = [new TempFolder(), new TempFolder()];
+  keyIds = { stopped: await spendAfterCopy(stopped), crashed: await spendAndCrash(crashed) };
+});
+
+afterAll(() => {
+  stopped[Symbol.dispose]();
+  crashed[Symbol.dispose]();
+});
+
 async function spendAfterCopy(folder: TempFolder): Promise<string> {
-  let made: { key: string; keyId: string };
-  {
-    await using server = await Server.start(folder);
-    made = await server.createKey({ remaining: 10 });
-    expect(await server.stop()).toBe(0);
-  }
-  copyDatabase(folder.join('data'), folder.join('older'));
   await using server = await Server.start(folder);
-  for (let i = 0; i < 3; i++) await server.verify(made.key);
+  const { key, keyId } = await server.createKey({ remaining: 10 });
   expect(await server.stop()).toBe(0);
-  copyDatabase(folder.join('data'), folder.join('newer'));
-  return made.keyId;
+  copyDatabase(folder.join('data'), folder.join('older'));
+  for (let i = 0; i < 3; i++) expect((await offline(folder.join('data'), ['key', 'verify', key])).code).toBe(0);
+  return keyId;
 }
 
-/** Three spends of a key with 10, noted beside the database, and then a crash: they are in the WAL only. */
+/** The number of the last commit is noted beside the database before the crash. */
 async function spendAndCrash(folder: TempFolder): Promise<string> {
   await using server = await Server.start(folder);
   const { key, keyId } = await server.createKey({ remaining: 10 });
   for (let i = 0; i < 3; i++) await server.verify(key);
   await noted(folder, lastCommit(folder));
   await server.child.kill9();
-  copyDatabase(folder.join('data'), folder.join('newer'));
   return keyId;
+}
+
+/** The same for one test. A folder that is copied as a whole is the original as before. */
+function copyOf(original: TempFolder): TempFolder {
+  const folder = new TempFolder();
+  cpSync(original.path, folder.path, { recursive: true, filter: (path) => !path.endsWith('.sock') });
+  return folder;
 }
 
 function lastCommit(folder: TempFolder): number {
@@ -68,53 +85,46 @@ async function noted(folder: TempFolder, number: number): Promise<void> {
 }
 
 describe('a database that has lost commits is not served until an operator accepts it', () => {
-  test.concurrent('an older copy put back', async () => {
-    using folder = new TempFolder();
-    const keyId = await spendAfterCopy(folder);
+  test('an older copy put back', async () => {
+    using folder = copyOf(stopped);
     copyDatabase(folder.join('older'), folder.join('data'));
+    const refused = await start(folder);
+    expect([refused.code, refused.stdout]).toEqual([78, '']);
+    expect(refused.stderr).toMatch(LOST);
+    // A refused start changes nothing: the command line is refused, too.
     await expectRefused(folder);
-    // A refused start changes nothing: it is refused again.
-    await expectRefused(folder);
-    {
-      await using accepted = await Server.start(folder, { settings: { KEYSTILE_ACCEPT_LOST_COMMITS: 'true' } });
-      expect(await accepted.remaining(keyId)).toBe(10);
-      expect(await accepted.stop()).toBe(0);
-    }
+    const accepted = { KEYSTILE_ACCEPT_LOST_COMMITS: 'true' };
+    expect(await remainingIn(folder.join('data'), keyIds.stopped, accepted)).toBe(10);
     // Accepted once is enough.
-    await using later = await Server.start(folder);
-    expect(await later.remaining(keyId)).toBe(10);
+    expect(await remainingIn(folder.join('data'), keyIds.stopped)).toBe(10);
   });
 
-  test.concurrent('an older copy put back, refused, and replaced by the newer files again: nothing is lost', async () => {
-    using folder = new TempFolder();
-    const keyId = await spendAfterCopy(folder);
+  test('an older copy put back, refused, and replaced by the newer files again: nothing is lost', async () => {
+    using folder = copyOf(stopped);
     copyDatabase(folder.join('older'), folder.join('data'));
     await expectRefused(folder);
-    copyDatabase(folder.join('newer'), folder.join('data'));
-    await using server = await Server.start(folder);
-    expect(await server.remaining(keyId)).toBe(7);
+    copyDatabase(stopped.join('data'), folder.join('data'));
+    expect(await remainingIn(folder.join('data'), keyIds.stopped)).toBe(7);
   });
 
-  test.concurrent('the database removed altogether', async () => {
-    using folder = new TempFolder();
-    await spendAfterCopy(folder);
+  test('the database removed altogether', async () => {
+    using folder = copyOf(stopped);
     copyDatabase(folder.join('nothing'), folder.join('data'));
-    await expectRefused(folder);
+    const { code, stdout, stderr } = await start(folder);
+    expect([code, stdout]).toEqual([78, '']);
+    expect(stderr).toMatch(LOST);
   });
 
-  test.concurrent('the WAL deleted after a crash; with the WAL put back, nothing is lost', async () => {
-    using folder = new TempFolder();
-    const keyId = await spendAndCrash(folder);
+  test('the WAL deleted after a crash; with the WAL put back, nothing is lost', async () => {
+    using folder = copyOf(crashed);
     for (const name of ['keystile.db-wal', 'keystile.db-shm']) rmSync(folder.join('data', name));
     await expectRefused(folder);
-    copyDatabase(folder.join('newer'), folder.join('data'));
-    await using server = await Server.start(folder);
-    expect(await server.remaining(keyId)).toBe(7);
+    copyDatabase(crashed.join('data'), folder.join('data'));
+    expect(await remainingIn(folder.join('data'), keyIds.crashed)).toBe(7);
   });
 
-  test.concurrent('the WAL damaged after a crash', async () => {
-    using folder = new TempFolder();
-    await spendAndCrash(folder);
+  test('the WAL damaged after a crash', async () => {
+    using folder = copyOf(crashed);
     const path = folder.join('data/keystile.db-wal');
     const bytes = readFileSync(path);
     const middle = Math.floor(bytes.length / 2);
@@ -135,19 +145,16 @@ describe('a database that this program cannot read is left as it is', () => {
     expect(readdirSync(folder.join('data')).filter((name) => name.startsWith('keystile.db'))).toEqual(['keystile.db']);
   };
 
-  test.concurrent('a file that is no database: one sentence', async () => {
+  test('a file that is no database: one sentence', async () => {
     using folder = new TempFolder();
     mkdirSync(folder.join('data'));
     writeFileSync(folder.join('data/keystile.db'), 'not a database at all\n'.repeat(1000));
     await expectUntouched(folder, /^The database \S+\/keystile\.db cannot be opened \(SQLITE_NOTADB: [^\n]+\)\.\n$/);
   });
 
-  test.concurrent('a database of a newer program: one sentence with both versions', async () => {
+  test('a database of a newer program: one sentence with both versions', async () => {
     using folder = new TempFolder();
-    {
-      await using server = await Server.start(folder);
-      expect(await server.stop()).toBe(0);
-    }
+    expect((await offline(folder.join('data'), ['root-key', 'create'])).code).toBe(0);
     {
       using db = new Database(folder.join('data/keystile.db'), { readwrite: true });
       db.run(`PRAGMA user_version = ${SCHEMA_VERSION + 1}`);

@@ -1,6 +1,7 @@
 import { Database } from 'bun:sqlite';
-import { describe, expect, test } from 'bun:test';
-import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 
 import { readSchemaVersion, SCHEMA_VERSION } from '../../src/storage/sqlite/file/migrate.ts';
 import { until } from '../../tools/cluster/wait.ts';
@@ -8,7 +9,8 @@ import { checkAdditions } from '../support/fixtures/additions.ts';
 import { copyFixture, fixtureVersions, type MadeKey } from '../support/fixtures/databases.ts';
 import { TestService } from '../support/service.ts';
 import { copyCheckout } from './checkout.ts';
-import { Child, type Launch, runToEnd, serveFrom, TempFolder } from './process.ts';
+import { offline, remainingIn } from './offline.ts';
+import { Child, type Launch, PROJECT, runToEnd, serveFrom, TempFolder } from './process.ts';
 import { Server } from './server.ts';
 
 const NEXT_VERSION = SCHEMA_VERSION + 1;
@@ -122,15 +124,23 @@ describe('databases of every schema version', () => {
   }
 });
 
+const MIGRATE = 'src/storage/sqlite/file/migrate.ts';
+let checkouts: TempFolder;
+let checkout: string;
+
+beforeAll(() => {
+  checkouts = new TempFolder();
+  checkout = copyCheckout(checkouts);
+});
+
+afterAll(() => checkouts[Symbol.dispose]());
+
 /** This program with one more migration at the end of its list. */
-function nextProgram(folder: TempFolder, migration: string): Launch {
-  rmSync(folder.join('checkout'), { recursive: true, force: true });
-  const checkout = copyCheckout(folder);
-  const path = `${checkout}/src/storage/sqlite/file/migrate.ts`;
-  const source = readFileSync(path, 'utf8');
+function nextProgram(migration: string): Launch {
+  const source = readFileSync(join(PROJECT, MIGRATE), 'utf8');
   const end = source.indexOf('];', source.indexOf('MIGRATIONS: readonly string[] = ['));
   if (end < 0) throw new Error('migrate.ts has no list of migrations');
-  writeFileSync(path, `${source.slice(0, end)}, ${JSON.stringify(migration)}${source.slice(end)}`);
+  writeFileSync(join(checkout, MIGRATE), `${source.slice(0, end)}, ${JSON.stringify(migration)}${source.slice(end)}`);
   return { command: serveFrom(checkout) };
 }
 
@@ -162,51 +172,40 @@ describe('a start that has to migrate', () => {
   test('puts a whole copy aside first, migrates once, and keeps every counter', async () => {
     using folder = new TempFolder();
     const { keys, rootKey } = copyFixture(PRESENT, folder.join('data'));
-    const next = { ...nextProgram(folder, ADD_A_COLUMN), settings: { KEYSTILE_ROOT_KEY: rootKey } };
+    const settings = { KEYSTILE_ROOT_KEY: rootKey };
+    const next = { ...nextProgram(ADD_A_COLUMN), settings };
     for (const remaining of [95, 94]) {
       await using server = await Server.start(folder, next);
       expect(await server.verify(keys.credits.key)).toMatchObject({ valid: true, remaining });
       expect(await server.stop()).toBe(0);
     }
     expect(versionOf(folder.join('data/keystile.db'))).toBe(NEXT_VERSION);
-    const [copy, ...more] = backups(folder);
+    const [copy = '', ...more] = backups(folder);
     expect(copy).toMatch(new RegExp(`^keystile\\.db\\.${PRESENT}\\.\\d{4}-\\d\\d-\\d\\dT[\\d-]+Z\\.backup$`));
     expect(more).toEqual([]);
-    expect(versionOf(folder.join('data', copy ?? ''))).toBe(SCHEMA_VERSION);
-  });
+    expect(versionOf(folder.join('data', copy))).toBe(SCHEMA_VERSION);
 
-  test('the copy is a database that the older program serves, with the counters from before', async () => {
-    using folder = new TempFolder();
-    const { keys, rootKey } = copyFixture(PRESENT, folder.join('data'));
-    const settings = { KEYSTILE_ROOT_KEY: rootKey };
-    {
-      await using next = await Server.start(folder, { ...nextProgram(folder, ADD_A_COLUMN), settings });
-      expect(await next.verify(keys.credits.key)).toMatchObject({ remaining: 95 });
-      expect(await next.stop()).toBe(0);
-    }
-    const refused = await runToEnd({ settings: { ...settings, KEYSTILE_DATA: folder.join('data') } });
-    expect([refused.code, refused.stdout]).toEqual([78, '']);
-    expect(refused.stderr).toContain(`has schema version ${NEXT_VERSION}`);
-    using older = new TempFolder();
-    mkdirSync(older.join('data'));
-    copyFileSync(folder.join('data', backups(folder)[0] ?? ''), older.join('data/keystile.db'));
+    // The older program refuses the database, and serves the copy with the counters from before.
+    const refused = await offline(folder.join('data'), ['key', 'get', keys.credits.keyId], settings);
+    expect([refused.code, refused.out]).toEqual([1, '']);
+    expect(refused.err).toContain(`has schema version ${NEXT_VERSION}`);
+    mkdirSync(folder.join('older'));
+    copyFileSync(folder.join('data', copy), folder.join('older/keystile.db'));
     // What was answered since is lost with it, and has to be accepted.
     const accepting = { ...settings, KEYSTILE_ACCEPT_LOST_COMMITS: 'true' };
-    await using server = await Server.start(older, { settings: accepting });
-    expect(await server.remaining(keys.credits.keyId)).toBe(96);
+    expect(await remainingIn(folder.join('older'), keys.credits.keyId, accepting)).toBe(96);
   });
 
   test('a migration that fails changes nothing: the older program serves the database as before', async () => {
     using folder = new TempFolder();
     const { keys, rootKey } = copyFixture(PRESENT, folder.join('data'));
     const settings = { KEYSTILE_ROOT_KEY: rootKey, KEYSTILE_DATA: folder.join('data') };
-    const broken = nextProgram(folder, `${ADD_A_COLUMN} ALTER TABLE no_such_table ADD COLUMN note TEXT;`);
+    const broken = nextProgram(`${ADD_A_COLUMN} ALTER TABLE no_such_table ADD COLUMN note TEXT;`);
     const refused = await runToEnd({ ...broken, settings });
     expect([refused.code, refused.stdout]).toEqual([78, '']);
     expect(refused.stderr).toMatch(/^The database \S+ cannot be opened \([^\n]*no such table: no_such_table\)\.\n$/);
     expect(versionOf(folder.join('data/keystile.db'))).toBe(SCHEMA_VERSION);
-    await using server = await Server.start(folder, { settings });
-    expect(await server.verify(keys.credits.key)).toMatchObject({ valid: true, remaining: 95 });
+    expect(await remainingIn(folder.join('data'), keys.credits.keyId, settings)).toBe(96);
   });
 
   test('a crash in the middle of a migration leaves the version before it: both programs serve the database', async () => {
@@ -214,20 +213,16 @@ describe('a start that has to migrate', () => {
     const { keys, rootKey } = copyFixture(PRESENT, folder.join('data'));
     const settings = { KEYSTILE_ROOT_KEY: rootKey, KEYSTILE_DATA: folder.join('data') };
     const endless = 'WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n';
-    const slow = nextProgram(folder, `${ADD_A_COLUMN} CREATE TABLE slow AS ${endless};`);
+    const slow = nextProgram(`${ADD_A_COLUMN} CREATE TABLE slow AS ${endless};`);
     {
       await using migrating = new Child({ ...slow, settings });
       await until('the migration is under way', () => backups(folder).length === 1 && isLocked(folder));
       await migrating.kill9();
     }
     expect(versionOf(folder.join('data/keystile.db'))).toBe(SCHEMA_VERSION);
-    {
-      await using server = await Server.start(folder, { settings });
-      expect(await server.verify(keys.credits.key)).toMatchObject({ valid: true, remaining: 95 });
-      expect(await server.stop()).toBe(0);
-    }
-    await using next = await Server.start(folder, { ...nextProgram(folder, ADD_A_COLUMN), settings });
-    expect(await next.verify(keys.credits.key)).toMatchObject({ valid: true, remaining: 94 });
+    expect(await remainingIn(folder.join('data'), keys.credits.keyId, settings)).toBe(96);
+    await using next = await Server.start(folder, { ...nextProgram(ADD_A_COLUMN), settings });
+    expect(await next.verify(keys.credits.key)).toMatchObject({ valid: true, remaining: 95 });
     expect(versionOf(folder.join('data/keystile.db'))).toBe(NEXT_VERSION);
     expect(backups(folder).length).toBe(2);
   });

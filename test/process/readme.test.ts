@@ -1,4 +1,4 @@
-import { expect, test } from 'bun:test';
+import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -15,17 +15,26 @@ function shown(pattern: RegExp): string {
   return found;
 }
 
+let folder: TempFolder;
+let server: Server;
+
+beforeAll(async () => {
+  folder = new TempFolder();
+  server = await Server.start(folder, { settings: { KEYSTILE_ROOT_KEY: '' }, onTerminal: true });
+});
+
+afterAll(async () => {
+  await server[Symbol.asyncDispose]();
+  folder[Symbol.dispose]();
+});
+
 test('the pasted lines print what the README shows', async () => {
-  using folder = new TempFolder();
-  await using server = await Server.start(folder, { settings: { KEYSTILE_ROOT_KEY: '' }, onTerminal: true });
   const lines = /another terminal:\n(.*)\nCtrl-C/s.exec(server.child.stdout)?.[1] ?? '';
   const printed = (await paste(lines, folder)).replaceAll(/"requestId":.*?(?="remaining")/g, '...,');
   expect(printed.trim()).toBe(shown(/```\n(\{"valid"[\s\S]*?)\n```/));
 });
 
 test('the curl line of the README verifies a key', async () => {
-  using folder = new TempFolder();
-  await using server = await Server.start(folder);
   const { key } = await server.createKey({ prefix: 'demo' });
   const line = shown(/^(curl .*verifyKey.*)$/m)
     .replace('http://127.0.0.1:7878', server.url)
@@ -34,8 +43,6 @@ test('the curl line of the README verifies a key', async () => {
 });
 
 test('the fields that the README shows make the keys that it describes', async () => {
-  using folder = new TempFolder();
-  await using server = await Server.start(folder);
   const credits = JSON.parse(shown(/`(\{"remaining"[^`]*)`/)) as Record<string, unknown>;
   const ratelimit = JSON.parse(`{${shown(/`("ratelimit"[^`]*)`/)}}`) as { ratelimit: object };
   const { keyId } = await server.createKey(credits);
@@ -63,8 +70,6 @@ test('the README shows a program with fetch and one with the client library', ()
 test.each(PROGRAMS.map((program, i) => [i + 1, program]))(
   'program %d of the README verifies a key',
   async (_, shownProgram) => {
-    using folder = new TempFolder();
-    await using server = await Server.start(folder);
     const { key } = await server.createKey({ prefix: 'demo' });
     const program = shownProgram.replace('http://127.0.0.1:7878', server.url).replace('demo_...', key);
     // Beside the sources, so that packages are found.

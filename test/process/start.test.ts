@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import { chmodSync, existsSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 
+import { offline } from './offline.ts';
 import { runToEnd, TempFolder } from './process.ts';
 import { ROOT_KEY, Server } from './server.ts';
 import { paste } from './shell.ts';
@@ -52,21 +53,6 @@ describe('the first start', () => {
     expect(existsSync(folder.join('data/root-key'))).toBe(false);
   });
 
-  test.concurrent('its lines, pasted into sh as printed, show remaining 2, 1, 0 and then USAGE_EXCEEDED', async () => {
-    using folder = new TempFolder();
-    await using server = await Server.start(folder, { settings: GENERATED, onTerminal: true });
-    const verdicts = (await paste(pastedLines(server), folder))
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line) as Record<string, unknown>);
-    expect(verdicts.map(({ valid, code, remaining }) => [valid, code, remaining])).toEqual([
-      [true, 'VALID', 2],
-      [true, 'VALID', 1],
-      [true, 'VALID', 0],
-      [false, 'USAGE_EXCEEDED', 0],
-    ]);
-  });
-
   test.concurrent('its lines work as printed where verifying needs a root key, too', async () => {
     using folder = new TempFolder();
     await using server = await Server.start(folder, {
@@ -81,11 +67,15 @@ describe('the first start', () => {
     ]);
   });
 
-  test.concurrent('a first start that failed at a taken port does not swallow the root key: the next one shows it', async () => {
+  test.concurrent('a taken port is one sentence with the command to use instead; the next start still shows the root key', async () => {
     using folder = new TempFolder();
     using taken = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } });
     const settings = { KEYSTILE_DATA: folder.join('data'), KEYSTILE_PORT: String(taken.port) };
-    expect((await runToEnd({ settings })).code).toBe(78);
+    const { code, stdout, stderr } = await runToEnd({ settings });
+    expect([code, stdout]).toEqual([78, '']);
+    const ports = /^Port (\d+) is in use\. Try: KEYSTILE_PORT=(\d+) npm start\n$/.exec(stderr) ?? [];
+    expect(ports[1]).toBe(String(taken.port));
+    expect(ports[2]).not.toBe(ports[1]);
     await using server = await Server.start(folder, { settings: GENERATED, onTerminal: true });
     expect(rootKeyLine(server)).toMatch(/^root_\S{30,} shown this once$/);
   });
@@ -127,42 +117,27 @@ describe('the first start', () => {
     expect(statSync(folder.join('data/keystile.db')).mode & 0o777).toBe(0o600);
     expect(await server.stop()).toBe(0);
   });
-
-  test.concurrent('the data folder is for its owner alone, and so is the control socket', async () => {
-    using folder = new TempFolder();
-    await using server = await Server.start(folder);
-    expect(statSync(folder.join('data')).mode & 0o777).toBe(0o700);
-    expect(statSync(folder.join('data/control.sock')).mode & 0o777).toBe(0o600);
-    expect(await server.stop()).toBe(0);
-  });
 });
 
 describe('root keys at the start', () => {
   test.concurrent('a later start says how many there are and how to make another', async () => {
     using folder = new TempFolder();
-    {
-      await using first = await Server.start(folder, { settings: GENERATED });
-      expect(await first.stop()).toBe(0);
-    }
-    {
-      await using second = await Server.start(folder, { settings: GENERATED });
-      expect(rootKeyLine(second)).toBe(`1 root key; ${ANOTHER_ONE}`);
-      await control(folder, { command: 'create', input: { name: 'more', rights: ['*'], expiresAtMs: null } });
-      expect(await second.stop()).toBe(0);
-    }
-    await using third = await Server.start(folder, { settings: GENERATED });
-    expect(rootKeyLine(third)).toBe(`2 root keys; ${ANOTHER_ONE}`);
-    expect(third.child.stdout).not.toContain('Paste');
-    expect(third.child.stdout).not.toContain('(new)');
+    for (let made = 0; made < 2; made++)
+      expect((await offline(folder.join('data'), ['root-key', 'create'])).code).toBe(0);
+    await using server = await Server.start(folder, { settings: GENERATED });
+    expect(rootKeyLine(server)).toBe(`2 root keys; ${ANOTHER_ONE}`);
+    expect(server.child.stdout).not.toContain('Paste');
+    expect(server.child.stdout).not.toContain('(new)');
   });
 
-  test.concurrent('KEYSTILE_ROOT_KEY works, is not printed, and is not added twice', async () => {
+  test.concurrent('KEYSTILE_ROOT_KEY works, is not printed or saved, and is not added twice', async () => {
     using folder = new TempFolder();
     for (let start = 0; start < 2; start++) {
       await using server = await Server.start(folder);
       expect(rootKeyLine(server)).toBe(`1 root key; ${ANOTHER_ONE}`);
       await server.ok('/v1/apis.createApi', { name: 'made with it' });
       expect(await server.stop()).toBe(0);
+      expect(existsSync(folder.join('data/root-key'))).toBe(false);
       expect(server.child.stdout + server.child.stderr).not.toContain(ROOT_KEY);
     }
   });
@@ -204,17 +179,6 @@ async function revokeConfigured(folder: TempFolder): Promise<{ id: string }> {
 }
 
 describe('what stands in the way', () => {
-  test.concurrent('a taken port is one sentence with the command to use instead', async () => {
-    using folder = new TempFolder();
-    using taken = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } });
-    const settings = { KEYSTILE_DATA: folder.join('data'), KEYSTILE_PORT: String(taken.port) };
-    const { code, stdout, stderr } = await runToEnd({ settings });
-    expect([code, stdout]).toEqual([78, '']);
-    const ports = /^Port (\d+) is in use\. Try: KEYSTILE_PORT=(\d+) npm start\n$/.exec(stderr) ?? [];
-    expect(ports[1]).toBe(String(taken.port));
-    expect(ports[2]).not.toBe(ports[1]);
-  });
-
   test.concurrent('a taken metrics port is a warning; the service runs', async () => {
     using folder = new TempFolder();
     using taken = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } });
@@ -240,9 +204,12 @@ describe('what stands in the way', () => {
     expect(await runToEnd({ settings: { KEYSTILE_DATA: data } })).toEqual({ code: 78, stdout: '', stderr: refused });
   });
 
-  test.concurrent('a second process on the same folder is refused with the owner named; the first goes on', async () => {
+  test.concurrent('the data folder is for its owner alone: other users have no rights, and a second process is refused with the owner named; the first goes on', async () => {
     using folder = new TempFolder();
     await using server = await Server.start(folder);
+    // The folder is for its owner alone, and so is the control socket.
+    expect(statSync(folder.join('data')).mode & 0o777).toBe(0o700);
+    expect(statSync(folder.join('data/control.sock')).mode & 0o777).toBe(0o600);
     const second = await runToEnd({ settings: { KEYSTILE_DATA: folder.join('data') } });
     expect([second.code, second.stdout]).toEqual([78, '']);
     expect(second.stderr).toStartWith(

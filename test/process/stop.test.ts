@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { existsSync, readFileSync } from 'node:fs';
 
+import { until } from '../../tools/cluster/wait.ts';
 import { type Reply, Wire } from '../support/cluster/clients.ts';
 import { copyCheckout } from './checkout.ts';
 import { Connection, refused, verifyHead } from './connection.ts';
-import { type Launch, TempFolder } from './process.ts';
+import { remainingIn } from './offline.ts';
+import { Child, type Launch, TempFolder } from './process.ts';
 import { Server } from './server.ts';
 
 const HALF = 5;
@@ -63,8 +65,7 @@ async function expectCleanStop(tell: (server: Server) => void | Promise<void>): 
   expect(server.child.stderr).toBe('');
   expect(() => process.kill(owner, 0)).toThrow('ESRCH');
   Bun.listen({ hostname: '127.0.0.1', port: server.port, socket: { data() {} } }).stop(true);
-  await using again = await Server.start(folder);
-  expect(await again.remaining(keyId)).toBe(3);
+  expect(await remainingIn(folder.join('data'), keyId)).toBe(3);
 }
 
 describe('npm start: requests in flight are answered, exit code 0, no process left, port free, data there', () => {
@@ -106,8 +107,7 @@ test.concurrent('npm killed with SIGKILL takes the service with it; nothing that
   await server.child.kill9();
   await server.child.exited();
   expect(() => process.kill(owner, 0)).toThrow('ESRCH');
-  await using again = await Server.start(folder);
-  expect(await again.remaining(keyId)).toBe(4);
+  expect(await remainingIn(folder.join('data'), keyId)).toBe(4);
 });
 
 describe('the process itself', () => {
@@ -124,13 +124,14 @@ describe('the process itself', () => {
     });
   }
 
-  test.concurrent('a signal as soon as the banner is out is followed like any other', async () => {
-    for (let start = 0; start < 5; start++) {
-      using folder = new TempFolder();
-      await using server = await Server.start(folder);
-      expect(await server.stop()).toBe(0);
-      expect(existsSync(folder.join('data/keystile.db-wal'))).toBe(false);
-    }
+  test('a signal during the start is followed when the start is done', async () => {
+    using folder = new TempFolder();
+    await using child = new Child({ settings: { KEYSTILE_DATA: folder.join('data') } });
+    await until('it owns its folder', () => existsSync(folder.join('data/owner.json')));
+    child.signal('SIGTERM');
+    expect(await child.exited()).toBe(0);
+    expect(child.stdout).toEndWith('Ctrl-C stops it; nothing is lost.\n');
+    expect(existsSync(folder.join('data/keystile.db-wal'))).toBe(false);
   });
 
   test.concurrent('under load: each request that was taken is answered and spent once, no other is; exit code 0, port free', async () => {
@@ -154,8 +155,8 @@ describe('the process itself', () => {
     expect(await server.child.exited()).toBe(0);
     expect(performance.now() - stoppedAtMs).toBeLessThan(DRAIN_MAX_MS);
     expect(server.child.stderr).toBe('');
-    await using again = await Server.start(folder, { settings: { KEYSTILE_PORT: String(server.port) } });
-    expect(await again.remaining(keyId)).toBe(CREDITS - valid);
+    Bun.listen({ hostname: '127.0.0.1', port: server.port, socket: { data() {} } }).stop(true);
+    expect(await remainingIn(folder.join('data'), keyId)).toBe(CREDITS - valid);
   });
 
   test.concurrent('a request that never ends does not keep the process from stopping', async () => {

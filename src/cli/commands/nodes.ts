@@ -1,7 +1,7 @@
 import { EXIT } from '../../serve/exitCodes.ts';
-import { GONE_AFTER_MS, type NodeRecord } from '../../storage/postgres/freshness/nodes.ts';
 import type { Command } from '../command.ts';
-import { openNode } from '../openDatabase.ts';
+import type { ListedNode } from '../inProcess.ts';
+import { LOAD } from '../load.ts';
 import { readSettings } from '../settings.ts';
 import { jsonLine, table } from '../output/show.ts';
 
@@ -18,19 +18,14 @@ export const nodes: Command = {
       io.out(isJson ? jsonLine({ nodes: [] }) : embedded);
       return EXIT.OK;
     }
-    const node = await openNode(config, config.databaseUrl);
-    try {
-      const { nowMs, nodes: found } = await node.storage.listNodes();
-      const shown = found.map((each) => ({ ...each, isGone: nowMs - each.seenAtMs > GONE_AFTER_MS }));
-      io.out(isJson ? jsonLine({ nodes: shown }) : nodeTable(shown, nowMs));
-      return EXIT.OK;
-    } finally {
-      await node.close();
-    }
+    const { listNodes } = await LOAD.inProcess();
+    const listed = await listNodes(config, config.databaseUrl);
+    io.out(isJson ? jsonLine({ nodes: listed.nodes }) : nodeTable(listed.nodes, listed.nowMs));
+    return EXIT.OK;
   },
 };
 
-function nodeTable(found: readonly (NodeRecord & { isGone: boolean })[], nowMs: number): string {
+function nodeTable(found: readonly ListedNode[], nowMs: number): string {
   const rows = found.map((node) => [
     node.location,
     node.id,

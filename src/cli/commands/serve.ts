@@ -1,9 +1,9 @@
 import { showConfig } from '../../config/show.ts';
 import { EXIT } from '../../serve/exitCodes.ts';
 import { CannotStart } from '../../serve/cannotStart.ts';
-import { serve as serveUntilStopped } from '../../serve/serve.ts';
 import type { Command } from '../command.ts';
 import { Failure, misused } from '../cliError.ts';
+import { LOAD } from '../load.ts';
 import { readSettings } from '../settings.ts';
 import { jsonLine, record } from '../output/show.ts';
 
@@ -26,6 +26,7 @@ export const serve: Command = {
       return EXIT.OK;
     }
     try {
+      const { serve: serveUntilStopped } = await LOAD.serve();
       return await serveUntilStopped(config, {
         print: (text) => io.out(`${text}\n`),
         logLine: (line) => io.err(`${line}\n`),

@@ -5,6 +5,7 @@ import { Client, type ClientConfig, types } from 'pg';
 import { StorageUnavailable } from '../../port/storage.ts';
 import { AddressError, type DatabaseAddress } from './databaseUrl.ts';
 import { ConnectionLost, reasonOf } from './databaseError.ts';
+import { WrongServer } from './wrongServer.ts';
 
 /** Oldest PostgreSQL that is supported by its makers. */
 const OLDEST_VERSION = 140_000;
@@ -19,11 +20,6 @@ const TYPES: ClientConfig['types'] = {
 
 /** Settings of a session, as the server names them. */
 export type Settings = Readonly<Record<string, string>>;
-
-/** The server or its schema cannot be used. Reported at the start, where someone can act on it. */
-export class WrongServer extends Error {
-  override readonly name = 'WrongServer';
-}
 
 interface ServerFacts {
   readonly is_standby: boolean;

@@ -1,6 +1,6 @@
 import type { Client } from 'pg';
 
-import { WrongServer } from './connector.ts';
+import { WrongServer } from './wrongServer.ts';
 
 /** What of the server decides whether a commit that it has reported survives a crash. All three can change while it runs. */
 export interface DurabilityFacts {

@@ -1,7 +1,7 @@
 import type { Client } from 'pg';
 
 import { StorageUnavailable } from '../../port/storage.ts';
-import { WrongServer } from '../connection/connector.ts';
+import { WrongServer } from '../connection/wrongServer.ts';
 import { kindOf } from '../connection/databaseError.ts';
 import { TEXT } from './textType.ts';
 
