@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { expect, test } from 'bun:test';
 
+import { KeystileNode } from '../../tools/cluster/node.ts';
 import { until } from '../../tools/cluster/wait.ts';
 import { keystile } from '../process/cliRun.ts';
-import { LOCATIONS, Setup } from '../support/cluster/clusterSetup.ts';
+import { LOCATIONS, type Setup, sharedSetup } from '../support/cluster/clusterSetup.ts';
 
 interface Listed {
   readonly id: string;
@@ -11,17 +12,7 @@ interface Listed {
   readonly isGone: boolean;
 }
 
-let setup: Setup;
-
-beforeAll(async () => {
-  setup = await Setup.start();
-});
-
-afterAll(async () => {
-  await setup[Symbol.asyncDispose]();
-});
-
-async function run(...words: string[]): Promise<string> {
+async function run(setup: Setup, ...words: string[]): Promise<string> {
   const { code, out, err } = await keystile(words, {
     environment: { KEYSTILE_DATABASE_URL: setup.postgres.url(), KEYSTILE_ALLOW_FSYNC_OFF: 'on' },
   });
@@ -30,42 +21,42 @@ async function run(...words: string[]): Promise<string> {
 }
 
 /** By location: here each has one node. */
-async function listed(): Promise<Map<string, Listed>> {
-  const { nodes } = JSON.parse(await run('nodes', '--json')) as { nodes: Listed[] };
+async function listed(setup: Setup): Promise<Map<string, Listed>> {
+  const { nodes } = JSON.parse(await run(setup, 'nodes', '--json')) as { nodes: Listed[] };
   return new Map(nodes.map((node) => [node.location, node]));
 }
 
-async function seenAtMs(location: string): Promise<number> {
-  return (await listed()).get(location)?.seenAtMs ?? NaN;
-}
+const isSeen = async (setup: Setup, location: string, sinceMs: number): Promise<boolean> => {
+  const [row] = await setup.postgres.query(`SELECT seen_at_ms FROM nodes WHERE location = '${location}'`);
+  return Number(row?.['seen_at_ms']) >= sinceMs;
+};
 
-describe('keystile nodes', () => {
-  test('shows the three locations; a stopped node leaves the list, a killed one is not seen any more', async () => {
-    expect([...(await listed()).keys()]).toEqual([...LOCATIONS].sort());
-    const [eu, us, ap] = LOCATIONS;
-    expect(await setup.node(2).stop()).toBe(0);
-    expect([...(await listed()).keys()]).toEqual([eu, us]);
-    expect((await listed()).has(ap)).toBe(false);
-    // It is there for the others before it answers anyone: who was alone tells it the local counts.
-    await setup.startAgain(2);
-    expect(await setup.postgres.query(`SELECT 1 AS found FROM nodes WHERE location = '${ap}'`)).toEqual([{ found: 1 }]);
-    expect(await setup.node(2).stop()).toBe(0);
+test('keystile nodes shows every location; a stopped node leaves the list, a killed one is not seen any more', async () => {
+  const setup = await sharedSetup();
+  const startIn = (location: string) => KeystileNode.start({ databaseUrl: setup.postgres.url(), location });
+  const [stopped, killed] = await Promise.all([startIn('stopped'), startIn('killed')]);
+  await using _ = stopped;
+  await using __ = killed;
+  // A node is there for the others before it answers anyone: who was alone tells it the local counts.
+  expect(await setup.postgres.query(`SELECT 1 AS found FROM nodes WHERE location = 'stopped'`)).toEqual([{ found: 1 }]);
+  expect([...(await listed(setup)).keys()]).toEqual([...LOCATIONS, 'killed', 'stopped'].sort());
 
-    await setup.node(1).kill();
-    const lastSeenMs = await seenAtMs(us);
-    const fromMs = await seenAtMs(eu);
-    // It was last seen up to 1.1 s ago: after this the killed one would have been seen once more.
-    await until('the other node is seen again', async () => (await seenAtMs(eu)) >= fromMs + 2_500);
-    expect(await seenAtMs(us)).toBe(lastSeenMs);
-    expect((await listed()).get(us)?.isGone).toBe(false);
+  expect(await stopped.stop()).toBe(0);
+  expect([...(await listed(setup)).keys()]).toEqual([...LOCATIONS, 'killed'].sort());
 
-    // Ten seconds of silence, without waiting for them.
-    await setup.postgres.query(`UPDATE nodes SET seen_at_ms = seen_at_ms - 10000 WHERE location = '${us}'`);
-    const gone = [...(await listed()).values()].map(({ location, isGone }) => ({ location, isGone }));
-    expect(gone).toEqual([
-      { location: eu, isGone: false },
-      { location: us, isGone: true },
-    ]);
-    expect(await run('nodes')).toMatch(/^us .* \d+ s ago, gone /m);
-  });
+  await killed.kill();
+  const before = await listed(setup);
+  // The other node was last seen up to 1.1 s ago: after this the killed one would have been seen once more.
+  const sinceMs = (before.get('eu')?.seenAtMs ?? NaN) + 2_500;
+  await until('the other node is seen again', () => isSeen(setup, 'eu', sinceMs));
+  expect((await listed(setup)).get('killed')).toEqual({ ...(before.get('killed') as Listed), isGone: false });
+
+  // Ten seconds of silence, without waiting for them.
+  await setup.postgres.query(`UPDATE nodes SET seen_at_ms = seen_at_ms - 10000 WHERE location = 'killed'`);
+  const gone = [...(await listed(setup)).values()].map(({ location, isGone }) => ({ location, isGone }));
+  expect(gone).toEqual(
+    [...LOCATIONS, 'killed'].sort().map((location) => ({ location, isGone: location === 'killed' })),
+  );
+  expect(await run(setup, 'nodes')).toMatch(/^killed .* \d+ s ago, gone /m);
+  await setup.postgres.query(`DELETE FROM nodes WHERE location = 'killed'`);
 });

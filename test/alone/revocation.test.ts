@@ -5,7 +5,7 @@ import { Client } from 'pg';
 
 import { until } from '../../tools/cluster/wait.ts';
 import { type Reply, untilValid, Wire } from '../support/cluster/clients.ts';
-import { Setup } from '../support/cluster/clusterSetup.ts';
+import { type Setup, sharedSetup } from '../support/cluster/clusterSetup.ts';
 
 /** KEYSTILE_STALE_MAX as it comes: no request that arrives later is decided on the old state. */
 const BOUND_MS = 1000;
@@ -18,13 +18,12 @@ let setup: Setup;
 let others: readonly Wire[];
 
 beforeAll(async () => {
-  setup = await Setup.start();
+  setup = await sharedSetup();
   others = await Promise.all(setup.nodes.slice(1).map(({ port }) => Wire.open(port)));
 });
 
-afterAll(async () => {
+afterAll(() => {
   for (const wire of others) wire[Symbol.dispose]();
-  await setup[Symbol.asyncDispose]();
 });
 
 /** The verdict in one word; an error is none. */
@@ -168,7 +167,8 @@ async function reconnectWith(setting: string): Promise<void> {
 
 describe('what was changed counts in time, whatever is broken', () => {
   test('a node was paused while a key was deleted: no request sent after that is answered valid', async () => {
-    const PAUSE_MS = 3000;
+    // Longer than it may use what it has in memory.
+    const PAUSE_MS = 1.5 * BOUND_MS;
     const paused = setup.node(1);
     const { key, keyId } = await setup.createKey();
     const wires = await Promise.all(Array.from({ length: 8 }, () => Wire.open(paused.port)));

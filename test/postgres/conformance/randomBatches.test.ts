@@ -4,15 +4,16 @@ import * as fc from 'fast-check';
 
 import { MAX_LIVE_IDEMPOTENCY_KEYS } from '../../../src/core/bounds.ts';
 import type { AccountState } from '../../../src/core/account.ts';
+import { windowEnd } from '../../../src/core/window.ts';
 import type { Storage } from '../../../src/storage/port/storage.ts';
 import { ADAPTERS, Setup } from './adapters.ts';
 import { ReferenceLedger } from './reference.ts';
 import { KINDS, type Round, rounds, Scenario } from './scenario.ts';
 
 const seed = Number(process.env['KEYSTILE_TEST_SEED'] ?? 1);
-const SCENARIOS = 600;
+const SCENARIOS = 240;
 /** Scenarios between two restarts: a clean one and an unclean one in turn. */
-const RESTART_EVERY = 50;
+const RESTART_EVERY = 20;
 const TIMEOUT_MS = 120_000;
 
 type States = readonly (AccountState | undefined)[];
@@ -35,8 +36,9 @@ for (const adapter of ADAPTERS) {
       const accounts = await storage.ledger.reserveAccounts(KINDS.length);
       const scenario = new Scenario(`s${count++}`, accounts, reference);
       let states: States = [];
-      for (const { moveMs, items } of played) {
-        clock.advance(moveMs);
+      for (const { moveMs, toEndOfMs, items } of played) {
+        const nowMs = clock.nowMs();
+        clock.advance(toEndOfMs === null ? moveMs : windowEnd(nowMs, toEndOfMs) - nowMs);
         scenario.beginRound();
         const expected: unknown[] = [];
         const answers: Promise<unknown>[] = [];

@@ -14,6 +14,7 @@ export const KINDS = ['credits', 'credits', 'credits', 'window', 'window'] as co
 /** Short enough that a few moves of the clock cross many boundaries. */
 const EPOCH_MS = 1_000;
 
+const anyDurationMs = fc.constantFrom(700, 1_000, 5_000);
 const anyPlace = fc.nat({ max: KINDS.length - 1 });
 /** Seldom true: most of what a ledger is asked is in order, and one wrong charge hides all the others. */
 const seldom = fc.nat({ max: 39 }).map((n) => n === 0);
@@ -31,7 +32,7 @@ const charge = fc.record({
   place: anyPlace,
   amount: fc.constantFrom(0, 1, 1, 1, 2, 3, 7),
   limit: fc.constantFrom(1, 3, 10),
-  durationMs: fc.constantFrom(700, 1_000, 5_000),
+  durationMs: anyDurationMs,
   refill,
   isOfAnotherRevision: seldom,
   isOfAnotherKind: seldom,
@@ -71,6 +72,8 @@ const call = fc.oneof(
 export const rounds = fc.array(
   fc.record({
     moveMs: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 5_000 }), fc.integer({ min: -4_000, max: 0 })),
+    /** Given: to the instant at which a window of this duration ends, instead of moving. */
+    toEndOfMs: fc.option(anyDurationMs, { freq: 1 }),
     items: fc.array(call, { minLength: 1, maxLength: 8 }),
   }),
   { minLength: 1, maxLength: 5 },

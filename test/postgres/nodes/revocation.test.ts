@@ -187,14 +187,14 @@ async function verify(node: SilentNode, kind: SpendKind, holder: Holder): Promis
 describe.each(Object.entries(SPENDS))('a node that hears nothing and spends %s', (_spend, kind) => {
   const fitting = Object.entries(CHANGES).filter(([, [, , concerns]]) => concerns?.(kind) !== false);
 
-  test.each(fitting)('sees at once that %s', async (_change, [code, change]) => {
+  test.concurrent.each(fitting)('sees at once that %s', async (_change, [code, change]) => {
     const holder = await make(kind);
     expect(await verify(silent, kind, holder)).toMatchObject({ valid: true });
     await change(holder);
     expect(await verify(silent, kind, holder)).toMatchObject({ valid: false, code });
   });
 
-  test('sees at once that the overlap of its former secret is ended', async () => {
+  test.concurrent('sees at once that the overlap of its former secret is ended', async () => {
     const holder = await make(kind);
     const { keyId } = holder;
     await changing.ok('keys.rotateKey', { keyId, overlapMs: 3_600_000 });
@@ -207,7 +207,7 @@ describe.each(Object.entries(SPENDS))('a node that hears nothing and spends %s',
 describe('a node that hears nothing and repeats an answer under its idempotency key', () => {
   const KIND: SpendKind = { key: { remaining: 100, ratelimits: [{ ...STRICT, limit: 1, async: true }] } };
 
-  test.each(Object.entries(CHANGES).filter(([, [, , concerns]]) => concerns?.(KIND) !== false))(
+  test.concurrent.each(Object.entries(CHANGES).filter(([, [, , concerns]]) => concerns?.(KIND) !== false))(
     'sees at once that %s, although its local limit is used up',
     async (_change, [code, change]) => {
       const holder = await make(KIND);
@@ -273,7 +273,7 @@ describe('a node that hears nothing and spends a strict standalone limit', () =>
     },
   };
 
-  test.each(Object.entries(OVERRIDES))('sees at once that %s', async (_name, { before, change, limit }) => {
+  test.concurrent.each(Object.entries(OVERRIDES))('sees at once that %s', async (_name, { before, change, limit }) => {
     const namespace = `ns_${made++}`;
     const asked = { namespace, identifier: 'user-1', async: false, ...NUMBERS };
     await changing.ok('ratelimits.limit', { ...asked, identifier: 'other' });
@@ -286,7 +286,7 @@ describe('a node that hears nothing and spends a strict standalone limit', () =>
     expect(await silent.ok('ratelimits.limit', asked)).toMatchObject({ success: limit > 0, limit });
   });
 
-  test('with others in one call: all are decided anew, and nothing is taken of the first', async () => {
+  test.concurrent('with others in one call: all are decided anew, and nothing is taken of the first', async () => {
     const namespace = `ns_${made++}`;
     const one = (identifier: string) => ({ namespace, identifier, async: false, ...NUMBERS });
     const limits = [one('user-1'), one('user-2'), { ...one('local'), async: true }];

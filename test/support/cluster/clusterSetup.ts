@@ -17,6 +17,13 @@ export interface MadeKey {
   readonly keyId: string;
 }
 
+/** One setup for all tests of this process that leave it as it was; it goes with the process. */
+let shared: Promise<Setup> | null = null;
+
+export function sharedSetup(): Promise<Setup> {
+  return (shared ??= Setup.start());
+}
+
 /** One PostgreSQL and a node in each of three places, all of them real processes. */
 export class Setup implements AsyncDisposable {
   readonly postgres: PostgresServer;
