@@ -9,7 +9,7 @@ import { EXIT } from '../serve/exitCodes.ts';
 import { locationOf } from '../serve/openStorage.ts';
 import { GONE_AFTER_MS, type NodeRecord } from '../storage/postgres/freshness/nodes.ts';
 import type { PostgresStorage } from '../storage/postgres/storage.ts';
-import { DataFolder, FolderOwned, type Owner } from '../storage/sqlite/file/dataFolder.ts';
+import { DataFolder, findOwner, FolderOwned, type Owner } from '../storage/sqlite/file/dataFolder.ts';
 import { Digester, monotonicMs, realSystem, wallClockMs } from '../system.ts';
 import { Failure } from './cliError.ts';
 
@@ -27,6 +27,9 @@ const OWN_ADDRESS = '127.0.0.1';
 /** Opens the database. Returns the owner of the data folder when another process has just taken it. */
 export async function openInProcess(config: Config): Promise<InProcessService | Owner> {
   if (config.databaseUrl !== null) return toInProcess(await openNode(config, config.databaseUrl));
+  // Another command may have taken the folder while this module was loaded. `own` would wait for it.
+  const owner = findOwner(config.data);
+  if (owner !== null) return owner;
   const startedAt = new Date(wallClockMs()).toISOString();
   const self = { pid: process.pid, host: hostname(), startedAt, control: null, url: null };
   try {
