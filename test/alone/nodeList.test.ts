@@ -35,8 +35,8 @@ test('keystile nodes shows every location; a stopped node leaves the list, a kil
   const setup = await sharedSetup();
   const startIn = (location: string) => KeystileNode.start({ databaseUrl: setup.postgres.url(), location });
   const [stopped, killed] = await Promise.all([startIn('stopped'), startIn('killed')]);
-  await using _ = stopped;
-  await using __ = killed;
+  await using started = new AsyncDisposableStack();
+  for (const node of [stopped, killed]) started.use(node);
   // A node is there for the others before it answers anyone: who was alone tells it the local counts.
   expect(await setup.postgres.query(`SELECT 1 AS found FROM nodes WHERE location = 'stopped'`)).toEqual([{ found: 1 }]);
   expect([...(await listed(setup)).keys()]).toEqual([...LOCATIONS, 'killed', 'stopped'].sort());

@@ -2,10 +2,10 @@ import { describe, expect, test } from 'bun:test';
 
 import type { Client } from 'pg';
 
-import type { SpendOutcome } from '../../../src/core/spend.ts';
-import { StorageUnavailable } from '../../../src/storage/port/storage.ts';
-import { credits, spendOf } from '../../postgres/conformance/samples.ts';
-import { FaultLab, openCounters, untilBackend } from '../../support/cluster/faultLab.ts';
+import type { SpendOutcome } from '../../src/core/spend.ts';
+import { StorageUnavailable } from '../../src/storage/port/storage.ts';
+import { credits, spendOf } from '../postgres/conformance/samples.ts';
+import { FaultLab, openCounters, untilBackend } from '../support/cluster/faultLab.ts';
 
 const START = 100;
 

@@ -2,10 +2,10 @@ import { describe, expect, test } from 'bun:test';
 
 import type { Client } from 'pg';
 
-import { until } from '../../../tools/cluster/wait.ts';
-import { FaultLab } from '../../support/cluster/faultLab.ts';
-import { FaultNode, type NodeAnswer } from '../../support/cluster/faultNode.ts';
-import { VirtualClock } from '../../support/clock.ts';
+import { until } from '../../tools/cluster/wait.ts';
+import { FaultLab } from '../support/cluster/faultLab.ts';
+import { FaultNode, type NodeAnswer } from '../support/cluster/faultNode.ts';
+import { VirtualClock } from '../support/clock.ts';
 
 /** Lookups that may wait, and the connections that they have. */
 const MAX_LOOKUPS = 10_000;

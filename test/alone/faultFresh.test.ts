@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test';
 
-import { until } from '../../../tools/cluster/wait.ts';
-import { FaultLab } from '../../support/cluster/faultLab.ts';
-import { FaultNode } from '../../support/cluster/faultNode.ts';
+import { until } from '../../tools/cluster/wait.ts';
+import { FaultLab } from '../support/cluster/faultLab.ts';
+import { FaultNode } from '../support/cluster/faultNode.ts';
 
 const STALE_MAX_MS = 1_000;
 /** A stale node waits so long for news; a little more for the work around it. */
