@@ -131,7 +131,7 @@ describe.each(READERS)('%s', (_name, read) => {
 describe('texts', () => {
   test('both read every text as JSON.parse does, escaped or not', () => {
     const piece = fc.oneof(
-      fc.string({ unit: 'binary' }),
+      fc.string({ unit: 'binary' }).map((text) => JSON.stringify(text).slice(1, -1)),
       fc.constantFrom(
         '\\n',
         '\\"',
@@ -149,9 +149,7 @@ describe('texts', () => {
     );
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 8 }), (pieces) => {
-        const inside = pieces
-          .map((each) => (each.startsWith('\\') ? each : JSON.stringify(each).slice(1, -1)))
-          .join('');
+        const inside = pieces.join('');
         for (const text of [`"${inside}"`, `{"${inside}":["${inside}"]}`]) {
           for (const [, read] of READERS) expect(read(text)).toEqual(JSON.parse(text) as never);
         }

@@ -13,7 +13,7 @@ const TEST_TIMEOUT_MS = 60_000;
 /** One more than there are cores: tests often wait for a process, a database or the disk. */
 const WORKERS = availableParallelism() + 1;
 /** Bun starts the longest files first, which leaves none for the end. The other files are guessed by their folder. */
-const LONGEST = /(?:randomBatches|analyticsSums|tagBytes|crash|stop|lostData)\.test\.ts$/;
+const LONGEST = /(?:randomBatches|analyticsSums|tagBytes|faultStandby|credits|crash|stop)\.test\.ts$/;
 
 /**
  * @param {string[]} files
