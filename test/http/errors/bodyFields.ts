@@ -20,14 +20,14 @@ const KEPT: Readonly<Record<string, readonly string[]>> = {
   '/v1/ratelimits.setOverride': ['namespaceName', 'identifier'],
 };
 
-/** Requests to every endpoint that hold a secret in every place where a mistake could put it: `isNested`, also inside of a field. */
-export function* placesFor(secret: string, isNested: boolean): Generator<Asked> {
+/** Requests to every endpoint that hold a secret in every place where a mistake could put it. */
+export function* placesFor(secret: string): Generator<Asked> {
   for (const endpoint of ENDPOINTS) {
-    yield* placesOf(endpoint, secret, isNested);
+    yield* placesOf(endpoint, secret);
   }
 }
 
-function* placesOf(endpoint: Endpoint, secret: string, isNested: boolean): Generator<Asked> {
+function* placesOf(endpoint: Endpoint, secret: string): Generator<Asked> {
   const { path, request } = endpoint;
   const { items, properties = items?.properties ?? {} } = request as Node;
   const base = (): unknown => realRequest(endpoint, ABSENT);
@@ -39,8 +39,8 @@ function* placesOf(endpoint: Endpoint, secret: string, isNested: boolean): Gener
   yield { path, body: base(), options: { rootKey: secret } };
   yield { path, body: base(), options: { rootKey: null, headers: { authorization: secret } } };
   for (const name of Object.keys(properties).filter((each) => !KEPT[path]?.includes(each))) {
-    const nested = [[secret], [{ [secret]: secret }], { [secret]: secret }, { name: secret }];
-    for (const value of [secret, ...(isNested ? nested : [])]) yield { path, body: withField(name, value) };
+    const values = [secret, [secret], [{ [secret]: secret }], { [secret]: secret }, { name: secret }];
+    for (const value of values) yield { path, body: withField(name, value) };
   }
   yield { path, body: withField(secret, 1) };
   yield { path, options: { raw: `{"a":"${secret}` } };

@@ -54,12 +54,9 @@ async function ask(path: string, body?: unknown, options: CallOptions = {}): Pro
   return answer;
 }
 
-/** One for each look that a secret can have: inside of a field, nothing but its look counts. */
-const LOOKS = ['unknown api key', 'valid api key', 'root key', 'malformed key', 'pepper'];
-
-async function plantEverywhere(what: string, secret: string): Promise<void> {
+async function plantEverywhere(secret: string): Promise<void> {
   sent = secret;
-  for (const { path, body, options } of placesFor(secret, LOOKS.includes(what))) await ask(path, body, options);
+  for (const { path, body, options } of placesFor(secret)) await ask(path, body, options);
   const key = planted['valid api key'];
   const limit = { name: secret, limit: 5 };
   await ask('/v1/keys.verifyKey', { key, ratelimits: [limit] });
@@ -107,7 +104,7 @@ beforeAll(async () => {
 
   await plantByManagement(await service.createKey({ apiId: valid.apiId }));
 
-  for (const [what, secret] of Object.entries(planted)) await plantEverywhere(what, secret);
+  for (const secret of Object.values(planted)) await plantEverywhere(secret);
   for (const fields of [{}, { remaining: { cost: 99 } }, { remaining: { cost: 2 } }]) {
     await ask('/v1/keys.verifyKey', { key: valid.key, idempotencyKey: IDEMPOTENCY_KEY, ...fields });
   }

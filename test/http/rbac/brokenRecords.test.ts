@@ -58,6 +58,12 @@ describe('a key with a role that cannot be read', () => {
     await expectVerificationFails();
   });
 
+  test('is the same after a start', async () => {
+    await service.restart();
+    expect(await shown()).toMatchObject({ id: keyId, ...seen });
+    await expectVerificationFails();
+  });
+
   test('is updated and rotated, and keeps the role', async () => {
     await service.ok('/v1/keys.updateKey', { keyId, name: 'renamed' });
     expect(await shown()).toMatchObject({ name: 'renamed', ...seen });

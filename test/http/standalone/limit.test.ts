@@ -36,11 +36,12 @@ const successes = async (count: number, fields: Record<string, unknown>): Promis
   return answers.filter(({ success }) => success as boolean).length;
 };
 
-/** Those about the test's namespace. */
+/** Those about the test's namespace, and about any other one of its name. */
 const eventsOf = async (action: string) => {
-  const target = (await service.storage.records.findNamespace(namespace))?.id ?? expect.unreachable();
-  const query = { limit: 100, before: null, actor: null, fromMs: null, untilMs: null };
-  return (await service.storage.records.listEvents({ ...query, action, target })).events;
+  const id = (await service.storage.records.findNamespace(namespace))?.id ?? expect.unreachable();
+  const query = { limit: 1_000, before: null, actor: null, target: null, fromMs: null, untilMs: null };
+  const { events } = await service.storage.records.listEvents({ ...query, action });
+  return events.filter(({ target, after }) => target === id || after === JSON.stringify({ name: namespace }));
 };
 
 describe.each(MODES)('a %s standalone limit', (_mode, async) => {
