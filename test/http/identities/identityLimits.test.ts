@@ -1,0 +1,119 @@
+import { beforeEach, describe, expect, test } from 'bun:test';
+
+import { reuseService } from '../../support/reusedService.ts';
+import type { TestService } from '../../support/service.ts';
+
+let service: TestService;
+
+const started = reuseService({ startsAt: '2026-03-15T12:00:00Z' });
+
+beforeEach(() => {
+  service = started();
+});
+
+const create = async (fields: Record<string, unknown> = {}) =>
+  (await service.ok('/v1/identities.createIdentity', { externalId: 'user_1', ...fields })).identityId as string;
+
+const get = (identityId: string) => service.ok('/v1/identities.getIdentity', { identityId });
+
+const update = (identityId: string, fields: Record<string, unknown>) =>
+  service.ok('/v1/identities.updateIdentity', { identityId, ...fields });
+
+describe('limits of an identity', () => {
+  const limit = { name: 'requests', limit: 3, duration: 60_000 };
+
+  test.each([[true], [false]])('count for all its keys, when a verification names them (async: %p)', async (async) => {
+    await create({ ratelimits: [{ ...limit, async }] });
+    const [a, b] = [
+      await service.createKey({ externalId: 'user_1' }),
+      await service.createKey({ externalId: 'user_1' }),
+    ];
+    const ask = (key: string) => service.verify(key, { ratelimits: [{ name: 'requests' }] });
+    expect(await ask(a.key)).toMatchObject({ valid: true, ratelimits: [{ name: 'requests', remaining: 2, async }] });
+    expect(await ask(b.key)).toMatchObject({ valid: true, ratelimits: [{ remaining: 1 }] });
+    expect(await ask(a.key)).toMatchObject({ valid: true, ratelimits: [{ remaining: 0 }] });
+    expect(await ask(b.key)).toMatchObject({ code: 'RATE_LIMITED', ratelimits: [{ remaining: 0, exceeded: true }] });
+    expect(await service.verify(b.key)).toMatchObject({ valid: true });
+    service.clock.advance(60_000);
+    expect(await ask(b.key)).toMatchObject({ valid: true, ratelimits: [{ remaining: 2 }] });
+  });
+
+  test("a key's own limit of the same name goes before, and counts for the key", async () => {
+    await create({ ratelimits: [limit] });
+    const { key } = await service.createKey({ externalId: 'user_1', ratelimits: [{ ...limit, limit: 50 }] });
+    const other = await service.createKey({ externalId: 'user_1' });
+    const ask = (secret: string) => service.verify(secret, { ratelimits: [{ name: 'requests' }] });
+    expect(await ask(key)).toMatchObject({ ratelimits: [{ limit: 50, remaining: 49 }] });
+    expect(await ask(other.key)).toMatchObject({ ratelimits: [{ limit: 3, remaining: 2 }] });
+  });
+
+  test('numbers of the request count on the same counter when name, duration and mode are the same', async () => {
+    await create({ ratelimits: [{ ...limit, async: false }] });
+    const { key } = await service.createKey({ externalId: 'user_1' });
+    const ask = (fields: object) => service.verify(key, { ratelimits: [{ name: 'requests', ...fields }] });
+    expect(await ask({})).toMatchObject({ ratelimits: [{ limit: 3, remaining: 2 }] });
+    expect(await ask({ limit: 10 })).toMatchObject({ ratelimits: [{ limit: 10, remaining: 8 }] });
+    expect(await ask({ limit: 20, duration: 60_000 })).toMatchObject({ ratelimits: [{ limit: 20, remaining: 17 }] });
+    expect(await ask({ duration: 120_000 })).toMatchObject({ ratelimits: [{ limit: 3, remaining: 2 }] });
+    expect(
+      (await service.call('/v1/keys.verifyKey', { key, ratelimits: [{ name: 'requests', async: true }] })).status,
+    ).toBe(400);
+  });
+
+  test('credits and limits of key and identity are taken together or not at all', async () => {
+    const identityId = await create({ remaining: 10, ratelimits: [{ ...limit, async: false }] });
+    const { key, keyId } = await service.createKey({
+      externalId: 'user_1',
+      remaining: 1,
+      ratelimit: { async: true, limit: 10, duration: 60_000 },
+      ratelimits: [{ name: 'own', limit: 10, duration: 60_000, async: false }],
+    });
+    const ask = () => service.verify(key, { ratelimits: [{ name: 'requests' }] });
+    expect((await ask()).valid).toBe(true);
+    const refused = await ask();
+    expect(refused).toMatchObject({ code: 'USAGE_EXCEEDED', remaining: 0 });
+    expect(refused.ratelimits.map(({ remaining }: { remaining: number }) => remaining)).toEqual([9, 9, 2]);
+    expect((await get(identityId)).remaining).toBe(9);
+    expect((await service.ok('/v1/keys.getKey', { keyId })).remaining).toBe(0);
+  });
+
+  test('a change is seen by the very next verification of every cached key', async () => {
+    const identityId = await create({ ratelimits: [limit] });
+    const keys = await Promise.all(Array.from({ length: 3 }, () => service.createKey({ externalId: 'user_1' })));
+    for (const { key } of keys) await service.verify(key, { ratelimits: [{ name: 'requests', cost: 0 }] });
+    await update(identityId, { meta: { new: true }, ratelimits: [{ ...limit, limit: 7 }], remaining: 50 });
+    for (const [i, { key }] of keys.entries()) {
+      expect(await service.verify(key, { ratelimits: [{ name: 'requests', cost: 0 }] })).toMatchObject({
+        identity: { meta: { new: true } },
+        remaining: 49 - i,
+        ratelimits: [{ limit: 7 }],
+      });
+    }
+    await service.ok('/v1/identities.deleteIdentity', { identityId });
+    for (const { key } of keys) {
+      const verdict = await service.verify(key);
+      expect([verdict.valid, verdict.identity, verdict.ownerId, verdict.remaining]).toEqual([
+        true,
+        undefined,
+        undefined,
+        undefined,
+      ]);
+    }
+  });
+
+  test('a changed limit keeps its count, another duration or mode begins a new one', async () => {
+    const identityId = await create({ ratelimits: [{ ...limit, async: false }] });
+    const { key } = await service.createKey({ externalId: 'user_1' });
+    const ask = async () => {
+      const verdict = await service.verify(key, { ratelimits: [{ name: 'requests' }] });
+      return verdict.ratelimits[0].remaining as number;
+    };
+    expect(await ask()).toBe(2);
+    await update(identityId, { ratelimits: [{ ...limit, limit: 10 }] });
+    expect(await ask()).toBe(8);
+    await update(identityId, { ratelimits: [{ ...limit, duration: 120_000 }] });
+    expect(await ask()).toBe(2);
+    await update(identityId, { ratelimits: [{ ...limit, async: true }] });
+    expect(await ask()).toBe(2);
+  });
+});
