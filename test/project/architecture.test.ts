@@ -234,6 +234,17 @@ describe('architecture', () => {
     expect(long.sort()).toEqual(Object.keys(LONG).sort());
   });
 
+  test('a file of the tests or tools has at most 300 lines', () => {
+    const folders = ['test', 'tools'].map((folder) => join(ROOT, '..', folder));
+    const files = folders.flatMap((folder) =>
+      readdirSync(folder, { recursive: true, encoding: 'utf8' })
+        .filter((path) => /\.(?:ts|mjs)$/.test(path))
+        .map((path) => join(folder, path)),
+    );
+    expect(files.length).toBeGreaterThan(300);
+    expect(files.filter((path) => readFileSync(path, 'utf8').split('\n').length - 1 > 300)).toEqual([]);
+  });
+
   test('no test is left to run alone or passed over: it would hide all the others', () => {
     const tests = readdirSync(join(import.meta.dir, '..'), { recursive: true, encoding: 'utf8' }).filter((path) =>
       path.endsWith('.test.ts'),
