@@ -28,7 +28,9 @@ describe.each(GROUPS)('refused: %s', (_group, cases) => {
     const { path, body, options } = await ask(world);
     const before = storedIn(service.folder);
     const answer = await service.call(path, body, options);
-    expect(storedIn(service.folder)).toEqual(before);
+    const after = storedIn(service.folder);
     expect(shownRefusal(answer, body)).toMatchSnapshot();
+    expect(answer.status).toBeGreaterThanOrEqual(400);
+    expect(after).toEqual(before);
   });
 });

@@ -33,7 +33,8 @@ interface Refusal {
  */
 export function shownRefusal(answer: Answer, sent: unknown): string {
   const text = idsOf(sent).reduce((shown, [field, id]) => shown.replaceAll(id, `<${field}>`), answer.text);
-  const { error, ...others } = JSON.parse(withoutIds(text)) as { error: Refusal };
+  const { error, ...others } = JSON.parse(withoutIds(text)) as { error?: Refusal };
+  if (error === undefined) return `${answer.status}, not refused`;
   const { code, message, issues, ...rest } = error;
   expect([others, rest]).toEqual([{}, { docs: `/docs/errors#${code}`, requestId: 'req_***' }]);
   return [

@@ -6,7 +6,7 @@ import { KEYS, PERMISSION_QUERIES, VERIFYING } from './keys.ts';
 import { ANALYTICS, APIS, IDENTITIES, IMPORTS, RATELIMITS, RBAC, ROOT_KEYS } from './management.ts';
 import { ACCESS, BODIES, PARAMETERS, ROUTING } from './requests.ts';
 
-/** Every request that is refused, group by group. The last two groups fill the tables up. */
+/** Every request that is refused, group by group. The last two groups store thousands of rows, so they come last. */
 export const GROUPS: readonly (readonly [name: string, cases: readonly Case[]])[] = [
   ['bodies', BODIES],
   ['routing', ROUTING],

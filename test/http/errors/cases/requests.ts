@@ -50,13 +50,14 @@ export const ROUTING: readonly Case[] = [
   ['a route of 5001 characters', () => ({ path: `/${'x'.repeat(5000)}`, body: {} })],
 ];
 
-const OF_LISTING = [
-  ...['limit=0', 'limit=101', 'limit=-1', 'limit=1.5', 'limit=1e1', 'limit=0x10', 'limit=%2010', 'limit='],
-  ...['limit=1&limit=2', 'decrypt=True', 'decrypt=1', 'decrypt', 'decrypt=no', 'apiID=x', '__proto__=x'],
-];
+const LIMITS = ['0', '101', '-1', '1.5', '1e1', '0x10', '%2010', '', '1&limit=2'].map((limit) => `limit=${limit}`);
+const OTHERS = ['decrypt=True', 'decrypt=1', 'decrypt', 'decrypt=no', 'apiID=x', '__proto__=x'];
 
 export const PARAMETERS: readonly Case[] = [
-  ...OF_LISTING.map((query): Case => [query, ({ apiId }) => get(`/v1/apis.listKeys?apiId=${apiId}&${query}`)]),
+  ...[...LIMITS, ...OTHERS].map((query): Case => [
+    query,
+    ({ apiId }) => get(`/v1/apis.listKeys?apiId=${apiId}&${query}`),
+  ]),
   ['apiId twice', () => get('/v1/apis.getApi?apiId=a&apiId=b')],
   ['keyId twice', ({ keyId }) => get(`/v1/keys.getKey?keyId=${keyId}&keyId=${keyId}`)],
   ['decrypt=true', ({ keyId }) => get(`/v1/keys.getKey?keyId=${keyId}&decrypt=true`)],
