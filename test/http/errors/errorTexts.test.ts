@@ -3,15 +3,15 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join, parse } from 'node:path';
 
 import { ERRORS } from '../../../src/core/errors.ts';
+import { GROUPS } from './cases/groups.ts';
 
 const SRC = join(import.meta.dir, '../../../src');
 const HTTP_TESTS = join(import.meta.dir, '..');
-const SNAPSHOTS = ['errors/errors', 'errors/managementErrors', 'errors/databaseErrors', 'front/wireRefusals'].map(
-  (path) => {
-    const { dir, base } = parse(path);
-    return readFileSync(join(HTTP_TESTS, dir, '__snapshots__', `${base}.test.ts.snap`), 'utf8');
-  },
-);
+const [REFUSED, ...OTHERS] = ['errors/refused', 'errors/databaseErrors', 'front/wireRefusals'].map((path) => {
+  const { dir, base } = parse(path);
+  return readFileSync(join(HTTP_TESTS, dir, '__snapshots__', `${base}.test.ts.snap`), 'utf8');
+}) as [string, ...string[]];
+const SNAPSHOTS = [REFUSED, ...OTHERS];
 
 /** Tests of one group of endpoints may hold the words of its errors themselves. */
 const TESTS = readdirSync(HTTP_TESTS, { recursive: true, encoding: 'utf8' })
@@ -74,7 +74,16 @@ test('the words of every error in the source are held by a snapshot or stand in 
 
 test('every code of the table of errors has an example in a snapshot', () => {
   const held = SNAPSHOTS.join('\n');
-  expect(Object.keys(ERRORS).filter((code) => !held.includes(`"code": "${code}"`))).toEqual([]);
+  const isShown = (code: string): boolean =>
+    held.includes(`"code": "${code}"`) || RegExp(`^"\\d{3} ${code}$`, 'm').test(held);
+  expect(Object.keys(ERRORS).filter((code) => !isShown(code))).toEqual([]);
+});
+
+test('the snapshot of refused requests holds all cases and no others, each under a title of its own', () => {
+  const held = REFUSED.split('\n').filter((line) => line.startsWith('exports['));
+  const titles = GROUPS.flatMap(([group, cases]) => cases.map(([title]) => `refused: ${group} ${title} 1`));
+  const escaped = titles.map((title) => title.replaceAll(/[`\\]|\$\{/g, '\\$&'));
+  expect(held.toSorted()).toEqual(escaped.map((title) => `exports[\`${title}\`] = \``).toSorted());
 });
 
 /** They are brought about by test/cluster, where what is put in differs from run to run. */

@@ -33,6 +33,7 @@ export async function runBunTest(files, { titlePattern, seed, temporary, workers
     `--timeout=${TEST_TIMEOUT_MS}`,
     '--reporter=junit',
     `--reporter-outfile=${junit}`,
+    ...(process.env.KEYSTILE_TEST_SNAPSHOTS === 'write' ? ['--update-snapshots'] : []),
     ...(titlePattern === undefined ? [] : [`--test-name-pattern=${titlePattern}`]),
     // The files that one worker runs share their modules, and with them one PostgreSQL.
     ...(workers === 1 ? [] : [`--parallel=${workers}`, '--no-isolate', `--timings=${timings}`]),
@@ -54,12 +55,15 @@ function guessMs(file) {
   return [file, LONGEST.test(file) ? 60_000 : 1_000 * (FOLDERS.length - FOLDERS.indexOf(groupOf(file)))];
 }
 
-/** Settings of the shell must not leak into the tests, nor colours into what they compare. */
+/**
+ * Settings of the shell must not leak into the tests, nor colours into what they compare. With `CI`, a snapshot that is
+ * missing fails instead of being written.
+ */
 function testEnvironment(seed) {
   const isKept = (name) => !/^KEYSTILE_(?!TEST_)|^FORCE_COLOR$/.test(name);
   const own = { KEYSTILE_TEST_SEED: String(seed), KEYSTILE_TEST_LAUNCHER: String(process.pid) };
   const kept = Object.entries(process.env).filter(([name]) => isKept(name));
-  return { ...Object.fromEntries(kept), NODE_ENV: 'test', NO_COLOR: '1', TZ: 'Etc/UTC', ...own };
+  return { ...Object.fromEntries(kept), NODE_ENV: 'test', CI: '1', NO_COLOR: '1', TZ: 'Etc/UTC', ...own };
 }
 
 /**

@@ -1,0 +1,34 @@
+import { type Case, post, type World } from './case.ts';
+
+const ID = '1Jm8ZtYh4mRr6GjK8uTx3S';
+
+/** Each with the fields that it needs, and an id of another kind. */
+const LISTINGS: readonly (readonly [
+  method: string,
+  prefix: string,
+  fieldsOf: (world: World) => object,
+  other: 'apiId' | 'keyId',
+])[] = [
+  ['apis.listKeys', 'key', ({ apiId }) => ({ apiId }), 'apiId'],
+  ['apis.listApis', 'api', () => ({}), 'keyId'],
+  ['identities.listIdentities', 'id', () => ({}), 'keyId'],
+  ['ratelimits.listOverrides', 'ovr', ({ namespaceId }) => ({ namespaceId }), 'keyId'],
+];
+
+/** A cursor that no page ends with. */
+const OF_LISTINGS = LISTINGS.flatMap(([method, prefix, fieldsOf, other]): Case[] => [
+  ...['zzz', prefix, `${prefix}_`, `${prefix}_zzz`, `${prefix}_${ID}x`, ` ${prefix}_${ID}`, `rk_${ID}`].map(
+    (cursor): Case => [`${method} after "${cursor}"`, (world) => post(method, { ...fieldsOf(world), cursor })],
+  ),
+  [`${method} after an ${other}`, (world) => post(method, { ...fieldsOf(world), cursor: world[other] })],
+]);
+
+const OF_EVENTS = [{ cursor: 'x' }, { start: 5, end: 5 }, { start: 6, end: 5 }, { start: 6, end: 5, cursor: 'zzz' }];
+
+export const CURSORS: readonly Case[] = [
+  ...OF_LISTINGS,
+  ...OF_EVENTS.map((query): Case => [
+    `audit.listEvents ${JSON.stringify(query)}`,
+    () => post('audit.listEvents', query),
+  ]),
+];

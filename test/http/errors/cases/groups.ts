@@ -1,0 +1,30 @@
+import { DELETED, NEVER_THERE } from './absent.ts';
+import type { Case } from './case.ts';
+import { CURSORS } from './cursors.ts';
+import { CREATE_KEY, UPDATE_KEY } from './keyFields.ts';
+import { KEYS, PERMISSION_QUERIES, VERIFYING } from './keys.ts';
+import { ANALYTICS, APIS, IDENTITIES, IMPORTS, RATELIMITS, RBAC, ROOT_KEYS } from './management.ts';
+import { ACCESS, BODIES, PARAMETERS, ROUTING } from './requests.ts';
+
+/** Every request that is refused, group by group. The last two groups store thousands of rows, so they come last. */
+export const GROUPS: readonly (readonly [name: string, cases: readonly Case[]])[] = [
+  ['bodies', BODIES],
+  ['routing', ROUTING],
+  ['parameters', PARAMETERS],
+  ['access', ACCESS],
+  ['createKey', CREATE_KEY],
+  ['updateKey', UPDATE_KEY],
+  ['keys', KEYS],
+  ['verifying', VERIFYING],
+  ['permission queries', PERMISSION_QUERIES],
+  ['apis', APIS],
+  ['identities', IDENTITIES],
+  ['standalone limits', RATELIMITS],
+  ['imports', IMPORTS],
+  ['root keys', ROOT_KEYS],
+  ['cursors', CURSORS],
+  ['what never was', NEVER_THERE],
+  ['what was deleted', DELETED],
+  ['permissions and roles', RBAC],
+  ['analytics', ANALYTICS],
+];
