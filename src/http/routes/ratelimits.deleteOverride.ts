@@ -1,5 +1,5 @@
-import { Identifier, NamespaceFields, toNamespaceReference } from '../shapes/limitFields.ts';
 import { defineRoute } from './route.ts';
+import { Identifier, NamespaceFields, toNamespaceReference } from '../shapes/limitFields.ts';
 import { strict } from '../shapes/schemas.ts';
 
 export const deleteOverride = defineRoute({
