@@ -45,7 +45,7 @@ const ROOT_KEY_SCHEME = {
   type: 'http',
   scheme: 'bearer',
   description:
-    'A root key, which begins with `root_`. It needs the rights in `x-rights` of the operation. The first start of the service prints the first root key; `rootKeys.createRootKey` creates more.',
+    'A root key, which begins with `root_`. It needs the rights in `x-rights` of the operation. The first start of the service makes the first root key; `rootKeys.createRootKey` creates more.',
 };
 
 const DEFAULT_SERVER = {

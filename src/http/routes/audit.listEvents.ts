@@ -49,7 +49,7 @@ export const EventObject = component(
     ),
     after: optional(
       ChangedFields,
-      'The fields that differ, as they are after the change. Absent for a record that was removed.',
+      'The fields that differ, as they are after the change. Absent for a record that was deleted; a deleted key has `permanent` here.',
       EVENT_EXAMPLE.after,
     ),
     origin: optional(

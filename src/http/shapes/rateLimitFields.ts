@@ -13,8 +13,7 @@ export const DURATION_WORDS =
 export const DURATION_BOUNDS = 'From 1000 (a second) to 31622400000 (366 days).';
 export const ASYNC_WORDS =
   'true: the limit is local, counted in the memory of each node, and never waits. false: the limit is strict, counted in the database, and never exceeded anywhere.';
-const KEPT_MODE =
-  'When absent, a limit that exists keeps its mode and a new one is local; an imported `ratelimit` is strict.';
+const KEPT_MODE = 'When absent, a limit that exists keeps its mode, and a new one is local.';
 
 const LimitOfRequest = field(Positive, `${LIMIT_WORDS} At least 1.`, 100);
 const DurationOfRequest = field(DurationMs, `${DURATION_WORDS} ${DURATION_BOUNDS}`, 60000);
@@ -23,7 +22,7 @@ const DurationOfRequest = field(DurationMs, `${DURATION_WORDS} ${DURATION_BOUNDS
 export const Ratelimit = component(
   'Ratelimit',
   strict({
-    async: optional(Flag, `${ASYNC_WORDS} ${KEPT_MODE}`, true),
+    async: optional(Flag, `${ASYNC_WORDS} ${KEPT_MODE} In an import, it is strict.`, true),
     limit: optional(Positive, `${LIMIT_WORDS} At least 1. Required, unless \`refillRate\` is given.`, 10),
     duration: optional(
       DurationMs,
@@ -110,18 +109,16 @@ export const NamedRatelimitObject = component(
 
 export const ShownRatelimits = listOf(NamedRatelimitObject, 'The rate limits with names of your choice.');
 
-const RESULT = {
+/** What a call left of a limit. */
+export const LIMIT_RESULT = {
   limit: field(Whole, 'How much may pass in the window.', 10),
   remaining: field(Whole, 'How much may still pass in the window, after this call.', 9),
   reset: field(Whole, 'When the window ends and the next one begins, in unix milliseconds.', 1783036801000),
 };
 
-/** What a call left of a limit. */
-export const LIMIT_RESULT = RESULT;
-
 export const RatelimitResult = component(
   'RatelimitResult',
-  strict(RESULT),
+  strict(LIMIT_RESULT),
   'What a verification left of a rate limit.',
   { limit: 10, remaining: 9, reset: EXAMPLE.midnight + 1000 },
 );
@@ -130,7 +127,7 @@ export const NamedRatelimitResult = component(
   'NamedRatelimitResult',
   strict({
     name: field(Text, 'The name of the limit. `default` is the `ratelimit` of the key.', 'default'),
-    ...RESULT,
+    ...LIMIT_RESULT,
     async: ShownMode,
     exceeded: field(Flag, 'true: this limit refused the verification.', false),
   }),
