@@ -9,7 +9,7 @@ const INSTALL = ['npm', 'install', '--silent', '--no-audit', '--no-fund', '--ign
 const redocly: Check = {
   name: 'redocly',
   needs: [NPM],
-  async check(document, folder) {
+  async run(document, folder) {
     writeFileSync(join(folder, 'package.json'), '{"private": true}');
     await step(folder, [...INSTALL, '@redocly/cli@2.73.0']);
     const lint = ['npx', 'redocly', 'lint', document, '--extends', 'recommended', '--format', 'json'];
@@ -43,7 +43,7 @@ console.log(code, failure, remaining, request);
 const typescript: Check = {
   name: 'typescript',
   needs: [NPM],
-  async check(document, folder) {
+  async run(document, folder) {
     writeFileSync(join(folder, 'package.json'), '{"private": true, "type": "module"}');
     await step(folder, [...INSTALL, 'openapi-typescript@7.13.0', 'openapi-fetch@0.17.0', 'typescript@5.9.3']);
     await step(folder, ['npx', 'openapi-typescript', document, '--output', 'schema.ts']);
@@ -68,7 +68,7 @@ print(len(names))
 const python: Check = {
   name: 'python',
   needs: [{ command: 'python3', install: 'apt-get install python3 python3-venv' }],
-  async check(document, folder) {
+  async run(document, folder) {
     await step(folder, ['python3', '-m', 'venv', 'venv']);
     const inVenv = (program: string): string => join(folder, 'venv', 'bin', program);
     await step(folder, [inVenv('pip'), 'install', '--quiet', 'openapi-python-client==0.29.1', 'ruff==0.17.4']);
@@ -92,7 +92,7 @@ var remaining *int64 = Key{}.Remaining
 const go: Check = {
   name: 'go',
   needs: [{ command: 'go', install: 'https://go.dev/dl' }],
-  async check(document, folder) {
+  async run(document, folder) {
     writeFileSync(join(folder, 'go.mod'), 'module keystile.example/client\n\ngo 1.24.0\n');
     const generator = 'github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2';
     await step(folder, [

@@ -26,7 +26,7 @@ async function main(folder: string): Promise<number> {
   writeFileSync(document, JSON.stringify(openApi(null), null, 2));
   const outcomes: Outcome[] = [];
   for (const check of CHECKS.filter(({ name }) => asked.length === 0 || asked.includes(name))) {
-    outcomes.push(await run(check, document, join(folder, check.name)));
+    outcomes.push(await outcomeOf(check, document, join(folder, check.name)));
   }
   const count = (outcome: Outcome): number => outcomes.filter((each) => each === outcome).length;
   console.log(`\n${count('ok')} passed, ${count('FAIL')} failed, ${count('NOT RUN')} not run`);
@@ -35,7 +35,8 @@ async function main(folder: string): Promise<number> {
 
 type Outcome = 'ok' | 'FAIL' | 'NOT RUN';
 
-async function run({ name, needs, check }: Check, document: string, folder: string): Promise<Outcome> {
+async function outcomeOf(check: Check, document: string, folder: string): Promise<Outcome> {
+  const { name, needs } = check;
   const missing = needs.filter(({ command }) => Bun.which(command) === null);
   for (const { command, install } of missing) {
     console.log(`NOT RUN  ${name}: ${command} is not installed. To install it: ${install}`);
@@ -43,7 +44,7 @@ async function run({ name, needs, check }: Check, document: string, folder: stri
   if (missing.length > 0) return 'NOT RUN';
   mkdirSync(folder);
   try {
-    console.log(`ok       ${name}: ${await check(document, folder)}`);
+    console.log(`ok       ${name}: ${await check.run(document, folder)}`);
     return 'ok';
   } catch (error) {
     if (!(error instanceof Failure)) throw error;

@@ -3,7 +3,7 @@ export interface Check {
   readonly name: string;
   readonly needs: readonly Toolchain[];
   /** Works in an empty folder of its own, and returns what it found in words. */
-  check(document: string, folder: string): Promise<string>;
+  run(document: string, folder: string): Promise<string>;
 }
 
 export interface Toolchain {
