@@ -25,6 +25,15 @@ export function gateways(gatewaysArguments) {
   return afterInstalling(() => runBun([fromProjectRoot('tools/gateways/main.ts'), ...gatewaysArguments]));
 }
 
+/**
+ * Lints the OpenAPI document and compiles the clients that generators make from it.
+ *
+ * @param {string[]} openapiArguments
+ */
+export function openapi(openapiArguments) {
+  return afterInstalling(() => runBun([fromProjectRoot('tools/openapi/main.ts'), ...openapiArguments]));
+}
+
 /** Sends the slowest input of every kind and measures each. */
 export function bounds() {
   return afterInstalling(() => runBun([fromProjectRoot('tools/bounds/main.ts')]));

@@ -1,167 +1,84 @@
-import { type ErrorCode, ERRORS } from '../../core/errors.ts';
 import { VERSION } from '../../version.ts';
-import type { FieldRights } from '../shapes/fieldRights.ts';
-import type { Route } from '../routes/route.ts';
 import { liveness, readiness } from '../routes/health.ts';
 import { verifyKey } from '../routes/keys.verifyKey.ts';
 import { verifyKeys } from '../routes/keys.verifyKeys.ts';
 import { ROUTES } from '../routes/routeTable.ts';
+import { Components } from './components.ts';
+import { healthOperation, managementOperations, type Operation, verifyOperation } from './operations.ts';
 
 /** The OpenAPI 3.1 document of all routes, built from the schemas that validate requests. */
 export interface OpenApiDocument {
   readonly openapi: string;
   readonly info: object;
-  readonly servers?: readonly object[];
+  readonly servers: readonly object[];
+  readonly tags: readonly { readonly name: string; readonly description: string }[];
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
-  readonly components: object;
+  readonly components: {
+    readonly securitySchemes: object;
+    readonly schemas: Readonly<Record<string, object>>;
+    readonly responses: Readonly<Record<string, object>>;
+  };
 }
 
-export interface Operation {
-  readonly operationId: string;
-  readonly summary: string;
-  readonly tags: readonly string[];
-  readonly security?: readonly object[];
-  readonly 'x-rights'?: readonly string[];
-  /** One of the rights is enough. Absent: all are needed. */
-  readonly 'x-one-right-is-enough'?: true;
-  readonly 'x-field-rights'?: readonly FieldRights[];
-  readonly parameters?: readonly object[];
-  readonly requestBody?: { readonly content: { 'application/json': { schema: object; example: object } } };
-  readonly responses: Readonly<Record<string, object>>;
-}
+const DESCRIPTION = `API keys with exact credits, scheduled refill and rate limits.
 
-/** Errors that every management call can answer. */
-const COMMON_ERRORS: readonly ErrorCode[] = [
-  'BAD_REQUEST',
-  'UNAUTHORIZED',
-  'INSUFFICIENT_PERMISSIONS',
-  'METHOD_NOT_ALLOWED',
-  'PAYLOAD_TOO_LARGE',
-  'UNSUPPORTED_MEDIA_TYPE',
-  'INTERNAL_SERVER_ERROR',
-  'UNAVAILABLE',
-  'OUTCOME_UNKNOWN',
-];
+JSON in and out. Management calls need a root key as \`Authorization: Bearer root_...\`. Verifying needs only the key, unless \
+KEYSTILE_VERIFY_AUTH is \`required\`. Every GET endpoint also answers POST with the same fields as JSON. An unknown field is a 400 that names \
+the nearest known one. Times are unix milliseconds (UTC), and durations are milliseconds. Fields that are not set are absent from answers. \
+\`?pretty\` indents an answer. Every failure is an \`Error\` with a code, a message that says what to do, and the id of the request.`;
 
-const VERIFY_ERRORS: readonly ErrorCode[] = [...COMMON_ERRORS, 'CONFLICT', 'RATE_LIMITED'];
+/** What the groups of endpoints are for. */
+const TAGS: Readonly<Record<string, string>> = {
+  keys: 'Verify, create, read, change, rotate and delete keys, and give them roles and permissions.',
+  apis: 'Apis: groups of keys that belong to one of your services, with the defaults for their new keys.',
+  identities: 'Identities: your users or organisations, with limits and credits that all their keys share.',
+  permissions: 'Permissions, which verifications ask for, and roles, which are named sets of them.',
+  ratelimits: 'Standalone limits: limit anything by an identifier of your own, without a key.',
+  analytics: 'How often keys were verified, with which verdict, by key, owner, tag and time.',
+  migrations: 'Import keys that were created elsewhere. Their owners keep using them.',
+  rootKeys: 'Root keys: the secrets that management calls need, each with its rights.',
+  audit: 'The audit log: who changed what, when and from where.',
+  health: 'Whether the process runs, and whether it can answer. For load balancers and monitors.',
+};
+
+const ROOT_KEY_SCHEME = {
+  type: 'http',
+  scheme: 'bearer',
+  description:
+    'A root key, which begins with `root_`. It needs the rights in `x-rights` of the operation. The first start of the service makes the first root key; `rootKeys.createRootKey` creates more.',
+};
+
+const DEFAULT_SERVER = {
+  url: 'http://127.0.0.1:7878',
+  description: 'A service on this machine with the default port. KEYSTILE_PUBLIC_URL sets another address.',
+};
 
 export function openApi(publicUrl: string | null): OpenApiDocument {
+  const components = new Components();
   const paths: Record<string, Record<string, Operation>> = {};
-  for (const route of ROUTES) paths[route.path] = managementOperations(route);
-  for (const open of [verifyKey, verifyKeys]) paths[open.path] = { post: postOperation(open, VERIFY_ERRORS) };
-  for (const health of [liveness, readiness]) paths[health.path] = { get: healthOperation(health) };
+  for (const route of ROUTES) paths[route.path] = managementOperations(route, components);
+  for (const open of [verifyKey, verifyKeys]) paths[open.path] = { post: verifyOperation(open, components) };
+  for (const health of [liveness, readiness]) paths[health.path] = { get: healthOperation(health, components) };
+  const { schemas, responses } = components;
   return {
     openapi: '3.1.0',
-    info: { title: 'Keystile', version: VERSION, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
-    ...(publicUrl === null ? {} : { servers: [{ url: publicUrl }] }),
+    info: {
+      title: 'Keystile',
+      version: VERSION,
+      description: DESCRIPTION,
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [publicUrl === null ? DEFAULT_SERVER : { url: publicUrl, description: 'This installation.' }],
+    tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
     paths,
     components: {
-      securitySchemes: { rootKey: { type: 'http', scheme: 'bearer', description: 'A root key.' } },
-      schemas: { Error: errorSchema() },
+      securitySchemes: { rootKey: ROOT_KEY_SCHEME },
+      schemas: sorted(schemas),
+      responses: sorted(responses),
     },
   };
 }
 
-function managementOperations(route: Route): Record<string, Operation> {
-  const secured = {
-    security: [{ rootKey: [] }],
-    'x-rights': route.rights,
-    ...(route.isOneRightEnough === undefined ? {} : { 'x-one-right-is-enough': route.isOneRightEnough }),
-    ...(route.fieldRights === undefined ? {} : { 'x-field-rights': route.fieldRights }),
-  };
-  const errors = [...COMMON_ERRORS, ...route.errors];
-  const post = { ...postOperation(route, errors), ...secured };
-  if (route.method === 'POST') return { post };
-  const { requestBody: _body, ...rest } = post;
-  return {
-    get: { ...rest, parameters: queryParameters(route) },
-    post: { ...post, operationId: `${post.operationId}.post` },
-  };
-}
-
-type Described = Pick<Route, 'path' | 'summary' | 'request' | 'response' | 'example' | 'status'>;
-
-function postOperation(route: Described, errors: readonly ErrorCode[]): Operation {
-  return {
-    ...named(route.path, route.summary),
-    requestBody: { content: { 'application/json': { schema: route.request, example: route.example.request } } },
-    responses: {
-      [String(route.status ?? 200)]: success(route.response, route.example.response),
-      ...errorResponses(errors),
-    },
-  };
-}
-
-function healthOperation(health: typeof liveness | typeof readiness): Operation {
-  const example = health.path === liveness.path ? liveness.handle() : { ready: true, reasons: [], warnings: [] };
-  const responses: Record<string, object> = { '200': success(health.response, example) };
-  if (health.path === readiness.path) {
-    responses['503'] = {
-      ...success(health.response, { ready: false, reasons: ['The database has failed.'], warnings: [] }),
-      description: 'Not ready.',
-    };
-  }
-  return { ...named(health.path, health.summary), responses };
-}
-
-function named(path: string, summary: string): Pick<Operation, 'operationId' | 'summary' | 'tags'> {
-  const operationId = path.replace('/v1/', '');
-  return { operationId, summary, tags: [operationId.includes('.') ? (operationId.split('.')[0] ?? '') : 'health'] };
-}
-
-function success(schema: object, example: object): object {
-  return { description: 'Done.', content: { 'application/json': { schema, example } } };
-}
-
-function queryParameters(route: Route): object[] {
-  const { properties, required = [] } = route.request as { properties?: Record<string, object>; required?: string[] };
-  const example = route.example.request as Record<string, unknown>;
-  return Object.entries(properties ?? {}).map(([name, schema]) => ({
-    name,
-    in: 'query',
-    required: required.includes(name),
-    schema,
-    ...(example[name] === undefined ? {} : { example: example[name] }),
-  }));
-}
-
-/** Codes that share a status become examples of one response. */
-function errorResponses(codes: readonly ErrorCode[]): Record<string, object> {
-  const responses: Record<string, object> = {};
-  for (const { status } of codes.map((code) => ERRORS[code])) {
-    const same = codes.filter((code) => ERRORS[code].status === status);
-    const examples = Object.fromEntries(same.map((code) => [code, { value: errorExample(code) }]));
-    responses[String(status)] = {
-      description: same.map((code) => ERRORS[code].when).join(' '),
-      content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' }, examples } },
-    };
-  }
-  return responses;
-}
-
-function errorExample(code: ErrorCode): object {
-  const requestId = 'req_1Jm8ZuAk6pTt8HlM9vVz4T1112';
-  return { error: { code, message: ERRORS[code].when, docs: `/docs/errors#${code}`, requestId } };
-}
-
-function errorSchema(): object {
-  const text = { type: 'string' };
-  const issue = { type: 'object', properties: { path: text, message: text }, required: ['path', 'message'] };
-  return {
-    type: 'object',
-    properties: {
-      error: {
-        type: 'object',
-        properties: {
-          code: { enum: Object.keys(ERRORS) },
-          message: text,
-          docs: text,
-          requestId: text,
-          issues: { type: 'array', items: issue },
-        },
-        required: ['code', 'message', 'docs', 'requestId'],
-      },
-    },
-    required: ['error'],
-  };
+function sorted<T>(named: Readonly<Record<string, T>>): Record<string, T> {
+  return Object.fromEntries(Object.entries(named).sort(([a], [b]) => (a < b ? -1 : 1)));
 }

@@ -1,7 +1,10 @@
 import { ERRORS } from '../../core/errors.ts';
 import { VERSION } from '../../version.ts';
 import type { FieldRights } from '../shapes/fieldRights.ts';
-import type { OpenApiDocument, Operation } from './openApi.ts';
+import { FieldTables } from './fieldTables.ts';
+import { escape, words } from './html.ts';
+import type { OpenApiDocument } from './openApi.ts';
+import type { Operation } from './operations.ts';
 
 /** Plain HTML pages without scripts or external files. */
 
@@ -10,15 +13,6 @@ pre{background:#f4f4f2;padding:.75rem;overflow-x:auto;border-radius:4px}code{fon
 h2{border-top:1px solid #ddd;padding-top:1rem;margin-top:2rem}a{color:#0b57d0}table{border-collapse:collapse}
 td,th{border-bottom:1px solid #ddd;padding:.25rem .75rem .25rem 0;text-align:left;vertical-align:top}
 @media(prefers-color-scheme:dark){body{background:#161616;color:#e6e6e6}pre{background:#242424}a{color:#8ab4f8}h2,td,th{border-color:#444}}`;
-
-function escape(text: string): string {
-  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
-}
-
-/** Turns text with `code` into HTML. */
-function words(text: string): string {
-  return escape(text).replaceAll(/`([^`]+)`/g, '<code>$1</code>');
-}
 
 function page(title: string, body: string): string {
   return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
@@ -60,6 +54,7 @@ function grouped(document: OpenApiDocument): [string, Shown[]][] {
 
 export function docsPage(document: OpenApiDocument): string {
   const groups = grouped(document);
+  const fields = new FieldTables(document.components.schemas);
   const line = ({ operation: { operationId, summary } }: Shown): string =>
     `<li><a href="#${operationId}">${operationId}</a>: ${words(summary)}</li>`;
   const contents = groups.map(([name, shown]) => `<h3>${escape(name)}</h3><ul>${shown.map(line).join('')}</ul>`);
@@ -69,14 +64,15 @@ export function docsPage(document: OpenApiDocument): string {
 <code>Authorization: Bearer root_...</code>; verifying needs only the key, unless KEYSTILE_VERIFY_AUTH is <code>required</code>.
 Every GET endpoint also answers POST with the same fields. <code>?pretty</code> indents an answer.
 <a href="/docs/errors">Errors</a> · <a href="/openapi.json">OpenAPI</a></p>${contents.join('')}
-${groups.flatMap(([, shown]) => shown.map(operationSection)).join('\n')}`,
+${groups.flatMap(([, shown]) => shown.map((each) => operationSection(each, fields))).join('\n')}`,
   );
 }
 
-function operationSection({ path, method, operation }: Shown): string {
+function operationSection({ path, method, operation }: Shown, fields: FieldTables): string {
+  const { summary, description = '' } = operation;
   return `<h2 id="${operation.operationId}"><code>${method.toUpperCase()} ${path}</code></h2>
-<p>${words(operation.summary)}</p>${neededRights(operation)}
-${fieldTable(operation)}${exampleBlocks(operation)}`;
+<p>${words(`${summary} ${description}`.trim())}</p>${neededRights(operation)}
+${fields.table(operation)}${exampleBlocks(operation)}`;
 }
 
 function neededRights(operation: Operation): string {
@@ -93,65 +89,6 @@ function fieldRights({ fields, rights, unless }: FieldRights): string {
 
 function inCode(text: string): string {
   return `<code>${escape(text)}</code>`;
-}
-
-interface FieldSchema {
-  readonly type?: string;
-  readonly properties?: Readonly<Record<string, FieldSchema>>;
-  readonly required?: readonly string[];
-  readonly anyOf?: readonly FieldSchema[];
-  readonly const?: unknown;
-  readonly enum?: readonly unknown[];
-  readonly items?: FieldSchema;
-  readonly minItems?: number;
-  readonly maxItems?: number;
-  readonly minimum?: number;
-  readonly maximum?: number;
-  readonly minLength?: number;
-  readonly maxLength?: number;
-  readonly description?: string;
-}
-
-function fieldTable(operation: Operation): string {
-  const body: FieldSchema | undefined = operation.requestBody?.content['application/json'].schema;
-  const schema = body?.items ?? body;
-  const parameters = operation.parameters as { name: string; required: boolean; schema: FieldSchema }[] | undefined;
-  const fields =
-    parameters?.map(({ name, required, schema: type }) => ({ name, required, type })) ??
-    Object.entries(schema?.properties ?? {}).map(([name, type]) => ({
-      name,
-      required: schema?.required?.includes(name) ?? false,
-      type,
-    }));
-  if (fields.length === 0) return '';
-  const rows = fields.map(({ name, required, type }) => {
-    return `<tr><td><code>${escape(name)}</code></td><td>${escape(typeName(type))}</td><td>${required ? 'required' : ''}</td></tr>`;
-  });
-  const count = body?.items === undefined ? '' : `<p>A list of ${body.minItems} to ${body.maxItems} of these:</p>`;
-  return `${count}<table><tr><th>Field</th><th>Type</th><th></th></tr>${rows.join('')}</table>`;
-}
-
-function typeName(schema: FieldSchema): string {
-  if (schema.const !== undefined) return JSON.stringify(schema.const);
-  if (schema.enum !== undefined) return schema.enum.map((value) => JSON.stringify(value)).join(' or ');
-  if (schema.anyOf !== undefined) return schema.description ?? choiceName(schema.anyOf);
-  if (schema.type === 'object' && schema.properties !== undefined && Object.keys(schema.properties).length > 0) {
-    const members = Object.entries(schema.properties).map(([name, type]) => {
-      return `${name}${schema.required?.includes(name) ? '' : '?'}: ${typeName(type)}`;
-    });
-    return `{${members.join(', ')}}`;
-  }
-  if (schema.type === 'array') return `list of ${typeName(schema.items ?? {})}`;
-  if (schema.minimum !== undefined && schema.maximum !== undefined)
-    return `integer ${schema.minimum}..${schema.maximum}`;
-  if (schema.maxLength !== undefined) return `string ${schema.minLength ?? 0}..${schema.maxLength}`;
-  return schema.description ?? schema.type ?? 'any';
-}
-
-function choiceName(choices: readonly FieldSchema[]): string {
-  const [one, list] = choices.map(typeName);
-  // A value or a list of such values: the type is shown once.
-  return choices.length === 2 && list === `list of ${one}` ? `${one}, or a list` : choices.map(typeName).join(' or ');
 }
 
 function exampleBlocks(operation: Operation): string {

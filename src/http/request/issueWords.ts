@@ -20,8 +20,8 @@ export interface SchemaNode {
   readonly maximum?: number;
   readonly pattern?: string;
   readonly format?: string;
-  /** What a pattern or a choice means, in words. */
-  readonly description?: string;
+  /** What a pattern or a choice means, in the words of a message. */
+  readonly 'x-expected'?: string;
 }
 
 export function missing(path: string): Issue {
@@ -60,7 +60,7 @@ function faultOf(schema: SchemaNode, value: unknown): string | null {
 function expected(schema: SchemaNode): string {
   if (schema.const !== undefined) return JSON.stringify(schema.const);
   if (schema.enum !== undefined) return `one of ${schema.enum.map((value) => JSON.stringify(value)).join(', ')}`;
-  if ((schema.pattern ?? schema.anyOf) !== undefined && schema.description !== undefined) return schema.description;
+  if (schema['x-expected'] !== undefined) return schema['x-expected'];
   if (schema.anyOf !== undefined) return expectedOneOf(schema.anyOf);
   return EXPECTED[schema.type ?? '']?.(schema) ?? 'an object';
 }

@@ -6,10 +6,13 @@ import type { Issue } from '../../core/errors.ts';
 import { GROUPS, type VerificationsQuery } from '../../engine/admin/analytics/analyticsAdmin.ts';
 import type { VerificationRow } from '../../engine/admin/analytics/groupRows.ts';
 import { MAX_ROWS, TIME_GROUPS } from '../../engine/admin/analytics/timeRange.ts';
-import { asList, oneOrMany, PeriodFields, periodIssues, toPeriod } from '../shapes/analyticsFields.ts';
-import { badFields } from '../shapes/keyFields.ts';
 import { defineRoute } from './route.ts';
-import { ExternalId, Id, strict, words } from '../shapes/schemas.ts';
+import { asList, countOf, oneOrMany, PeriodFields, periodIssues, toPeriod } from '../shapes/analyticsFields.ts';
+import { component, field, listOf, optional } from '../shapes/described.ts';
+import { EXAMPLE } from '../shapes/examples.ts';
+import { ApiId, IdentityId } from '../shapes/idFields.ts';
+import { badFields } from '../shapes/keyFields.ts';
+import { ExternalId, Id, strict, Text, Whole, words } from '../shapes/schemas.ts';
 
 /** The largest number of keys, and of tags, in one request. */
 const MAX_FILTERED = 100;
@@ -30,20 +33,111 @@ type Column = keyof typeof COLUMNS;
 /** The client library knows the code `unauthorized`. No verification has it here. */
 const ORDERS = ['time', ...(Object.keys(COLUMNS) as Column[]), 'unauthorized', 'total'] as const;
 
-const Whole = Type.Integer();
 const Tag = words(1, MAX_TAG_LENGTH);
+const Group = component(
+  'VerificationGroup',
+  Type.Enum(GROUPS),
+  'What a row of counts can stand for. `tag` counts a verification under each of its tags, `tags` once, under all its tags together.',
+  'day',
+);
+const TAG_WORDS = 'Count only verifications with any of these tags: one, or up to 100. All when absent.';
 const Request = strict({
-  apiId: Id,
-  externalId: Type.Optional(ExternalId),
-  keyId: Type.Optional(oneOrMany(Id, MAX_FILTERED)),
-  tag: Type.Optional(oneOrMany(Tag, MAX_FILTERED)),
-  tags: Type.Optional(oneOrMany(Tag, MAX_FILTERED)),
+  apiId: ApiId,
+  externalId: optional(
+    ExternalId,
+    'Count only verifications of keys that belonged to this owner at that time, by your own id of 1 to 256 characters. All owners when absent.',
+    EXAMPLE.externalId,
+  ),
+  keyId: optional(
+    oneOrMany(Id, MAX_FILTERED),
+    'Count only verifications of these keys, by id: one, or up to 100. All keys of the api when absent.',
+    EXAMPLE.keyId,
+  ),
+  tag: optional(oneOrMany(Tag, MAX_FILTERED), TAG_WORDS, 'path=/v1/charge'),
+  tags: optional(oneOrMany(Tag, MAX_FILTERED), `${TAG_WORDS} The same as \`tag\`; both are added together.`, [
+    'eu',
+    'us',
+  ]),
   ...PeriodFields,
-  groupBy: Type.Optional(oneOrMany(Type.Enum(GROUPS), GROUPS.length)),
-  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_ROWS })),
-  orderBy: Type.Optional(Type.Enum(ORDERS)),
-  order: Type.Optional(Type.Enum(['asc', 'desc'])),
+  groupBy: optional(
+    oneOrMany(Group, GROUPS.length),
+    'What each row stands for: one or several of these, but only one of `hour`, `day` and `month`. One row for everything when absent.',
+    ['day'],
+  ),
+  limit: optional(
+    Type.Integer({ minimum: 1, maximum: MAX_ROWS }),
+    'The largest number of rows, from 1 to 10000. When absent, more than 10000 rows are a 400.',
+    100,
+  ),
+  orderBy: optional(
+    Type.Enum(ORDERS),
+    'What the rows are sorted by. `time` needs a time in `groupBy`. When absent: `time` if there is one, else `total`.',
+    'total',
+  ),
+  order: optional(
+    Type.Enum(['asc', 'desc']),
+    '`asc`: the earliest or smallest row first. `desc`: the latest or largest first. When absent: `asc` by time, else `desc`.',
+    'desc',
+  ),
 });
+
+const RowObject = component(
+  'VerificationCounts',
+  strict({
+    time: optional(
+      Whole,
+      'When the hour, day or month (UTC) begins, in unix milliseconds. Absent when the rows are not grouped by time.',
+      EXAMPLE.midnight,
+    ),
+    valid: countOf('VALID', 4200),
+    notFound: countOf('NOT_FOUND', 1),
+    forbidden: countOf('FORBIDDEN', 0),
+    usageExceeded: countOf('USAGE_EXCEEDED', 3),
+    rateLimited: countOf('RATE_LIMITED', 17),
+    disabled: countOf('DISABLED', 0),
+    insufficientPermissions: countOf('INSUFFICIENT_PERMISSIONS', 0),
+    expired: countOf('EXPIRED', 2),
+    unauthorized: field(Whole, 'Always 0. Older programs read it.', 0),
+    total: field(Whole, 'How many verifications there were, whatever their verdict.', 4223),
+    keyId: optional(
+      Text,
+      'The key that the row stands for, grouped by `key`. Absent in the row of unknown keys.',
+      EXAMPLE.keyId,
+    ),
+    identity: optional(
+      strict({
+        id: IdentityId,
+        externalId: field(Text, 'Your own id of the owner. Empty when the identity was deleted.', EXAMPLE.externalId),
+      }),
+      'The owner that the row stands for, grouped by `identity`. Absent in the row of keys without an owner.',
+      { id: EXAMPLE.identityId, externalId: EXAMPLE.externalId },
+    ),
+    tag: optional(
+      Text,
+      'The tag that the row stands for, grouped by `tag`. Absent in the row of verifications without tags.',
+      'eu',
+    ),
+    tags: optional(
+      Type.Array(Text),
+      'The whole list of tags that the row stands for, sorted, grouped by `tags`. `[]` for verifications without tags.',
+      ['eu', 'path=/v1/charge'],
+    ),
+  }),
+  'How many verifications there were with each verdict.',
+  {
+    time: EXAMPLE.midnight,
+    valid: 4200,
+    notFound: 1,
+    forbidden: 0,
+    usageExceeded: 3,
+    rateLimited: 17,
+    unauthorized: 0,
+    disabled: 0,
+    insufficientPermissions: 0,
+    expired: 2,
+    total: 4223,
+  },
+);
 
 export const getVerifications = defineRoute({
   path: '/v1/analytics.getVerifications',
@@ -53,16 +147,7 @@ export const getVerifications = defineRoute({
   rights: ['api.<apiId>.read_analytics', 'api.<apiId>.read_api'],
   isOneRightEnough: true,
   request: Request,
-  response: Type.Array(
-    strict({
-      time: Type.Optional(Whole),
-      ...Object.fromEntries([...Object.keys(COLUMNS), 'unauthorized', 'total'].map((name) => [name, Whole])),
-      keyId: Type.Optional(Type.String()),
-      identity: Type.Optional(strict({ id: Type.String(), externalId: Type.String() })),
-      tag: Type.Optional(Type.String()),
-      tags: Type.Optional(Type.Array(Type.String())),
-    }),
-  ),
+  response: listOf(RowObject, 'One row for each group.'),
   example: {
     request: { apiId: 'api_1Jm8ZtXg3kPp5FhJ9sQw2R', groupBy: ['day'], start: 1783036800000, end: 1783123200000 },
     response: [

@@ -1,15 +1,16 @@
-import { Type } from 'typebox';
-
 import { defineRoute } from './route.ts';
-import { ApiName, strict } from '../shapes/schemas.ts';
+import { ApiNameField } from '../shapes/apiObject.ts';
+import { field } from '../shapes/described.ts';
+import { ApiId } from '../shapes/idFields.ts';
+import { strict, Text } from '../shapes/schemas.ts';
 
 export const createApi = defineRoute({
   path: '/v1/apis.createApi',
   method: 'POST',
   summary: 'Create an api: a group of keys that belong to one of your services.',
   rights: ['api.*.create_api'],
-  request: strict({ name: ApiName }),
-  response: strict({ apiId: Type.String(), name: Type.String() }),
+  request: strict({ name: ApiNameField }),
+  response: strict({ apiId: ApiId, name: field(Text, 'The name of the api, as it was sent.', 'payments') }),
   example: { request: { name: 'payments' }, response: { apiId: 'api_1Jm8ZtXg3kPp5FhJ9sQw2R', name: 'payments' } },
   errors: ['PRECONDITION_FAILED'],
   async handle(engine, actor, { name }) {

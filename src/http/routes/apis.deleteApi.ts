@@ -1,13 +1,15 @@
 import { defineRoute } from './route.ts';
-import { Id, strict } from '../shapes/schemas.ts';
+import { ApiId } from '../shapes/idFields.ts';
+import { Empty, strict } from '../shapes/schemas.ts';
 
 export const deleteApi = defineRoute({
   path: '/v1/apis.deleteApi',
   method: 'POST',
-  summary: 'Delete an api with all its keys. From then on, verifying one of them answers NOT_FOUND.',
+  summary: 'Delete an api with all its keys.',
+  description: 'From then on, verifying one of them answers NOT_FOUND.',
   rights: ['api.<apiId>.delete_api'],
-  request: strict({ apiId: Id }),
-  response: strict({}),
+  request: strict({ apiId: ApiId }),
+  response: Empty,
   example: { request: { apiId: 'api_1Jm8ZtXg3kPp5FhJ9sQw2R' }, response: {} },
   errors: ['NOT_FOUND', 'DELETE_PROTECTED'],
   async handle(engine, actor, { apiId }) {

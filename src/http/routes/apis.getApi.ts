@@ -1,13 +1,14 @@
-import { ApiObject, toApiObject } from '../shapes/apiObject.ts';
 import { defineRoute } from './route.ts';
-import { Id, strict } from '../shapes/schemas.ts';
+import { ApiObject, toApiObject } from '../shapes/apiObject.ts';
+import { ApiId } from '../shapes/idFields.ts';
+import { strict } from '../shapes/schemas.ts';
 
 export const getApi = defineRoute({
   path: '/v1/apis.getApi',
   method: 'GET',
   summary: 'Read one api, with the defaults for its new keys.',
   rights: ['api.<apiId>.read_api'],
-  request: strict({ apiId: Id }),
+  request: strict({ apiId: ApiId }),
   response: ApiObject,
   example: {
     request: { apiId: 'api_1Jm8ZtXg3kPp5FhJ9sQw2R' },

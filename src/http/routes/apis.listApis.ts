@@ -1,17 +1,22 @@
-import { Type } from 'typebox';
-
 import { MAX_PAGE_SIZE } from '../../core/bounds.ts';
-import { ApiObject, toApiObject } from '../shapes/apiObject.ts';
 import { defineRoute } from './route.ts';
-import { cursorAt, PageLimit, strict } from '../shapes/schemas.ts';
+import { ApiObject, toApiObject } from '../shapes/apiObject.ts';
+import { listOf } from '../shapes/described.ts';
+import { EXAMPLE } from '../shapes/examples.ts';
+import { nextCursor, pageCursor, PageLimit, Total } from '../shapes/pageFields.ts';
+import { cursorAt, strict } from '../shapes/schemas.ts';
 
 export const listApis = defineRoute({
   path: '/v1/apis.listApis',
   method: 'GET',
   summary: 'List the apis that the root key may read, oldest first.',
   rights: ['api.<apiId>.read_api'],
-  request: strict({ limit: Type.Optional(PageLimit), cursor: Type.Optional(cursorAt('api')) }),
-  response: strict({ apis: Type.Array(ApiObject), total: Type.Integer(), cursor: Type.Optional(Type.String()) }),
+  request: strict({ limit: PageLimit, cursor: pageCursor(cursorAt('api'), EXAMPLE.apiId) }),
+  response: strict({
+    apis: listOf(ApiObject, 'The apis of this page.'),
+    total: Total,
+    cursor: nextCursor(EXAMPLE.apiId),
+  }),
   example: {
     request: { limit: 10 },
     response: {

@@ -1,28 +1,43 @@
-import { Type } from 'typebox';
-
 import { MAX_PAGE_SIZE, MAX_SEARCH_LENGTH } from '../../core/bounds.ts';
-import { KeyObject, toKeyObject } from '../shapes/keyObject.ts';
 import { defineRoute } from './route.ts';
-import { cursorAt, ExternalId, Id, PageLimit, strict, words } from '../shapes/schemas.ts';
-import { refuseDecrypt } from './keys.getKey.ts';
+import { Decrypt, refuseDecrypt } from './keys.getKey.ts';
+import { listOf, optional } from '../shapes/described.ts';
+import { EXAMPLE } from '../shapes/examples.ts';
+import { ApiId } from '../shapes/idFields.ts';
+import { KeyObject, toKeyObject } from '../shapes/keyObject.ts';
+import { nextCursor, pageCursor, PageLimit, Total } from '../shapes/pageFields.ts';
+import { cursorAt, ExternalId, Flag, strict, words } from '../shapes/schemas.ts';
 
 export const listKeys = defineRoute({
   path: '/v1/apis.listKeys',
   method: 'GET',
-  summary:
-    'List the keys of an api, oldest first. `search` finds keys whose `start` begins with the text, or whose name or metadata contains words that begin with it.',
+  summary: 'List the keys of an api, oldest first.',
+  description:
+    '`search` finds keys whose `start` begins with the text, or whose name or metadata contains words that begin with it.',
   rights: ['api.<apiId>.read_key', 'api.<apiId>.read_api'],
   request: strict({
-    apiId: Id,
-    limit: Type.Optional(PageLimit),
-    cursor: Type.Optional(cursorAt('key')),
-    externalId: Type.Optional(ExternalId),
-    ownerId: Type.Optional(ExternalId),
-    search: Type.Optional(words(1, MAX_SEARCH_LENGTH)),
-    decrypt: Type.Optional(Type.Boolean()),
-    revalidateKeysCache: Type.Optional(Type.Boolean()),
+    apiId: ApiId,
+    limit: PageLimit,
+    cursor: pageCursor(cursorAt('key'), EXAMPLE.keyId),
+    externalId: optional(
+      ExternalId,
+      'List only the keys of this owner, by your own id of 1 to 256 characters. All owners when absent.',
+      EXAMPLE.externalId,
+    ),
+    ownerId: optional(ExternalId, 'Older name of `externalId`, which takes precedence.', EXAMPLE.externalId),
+    search: optional(
+      words(1, MAX_SEARCH_LENGTH),
+      'List only keys whose `start` begins with this text in its exact spelling, or whose name and metadata have words that begin with each of its words, in upper or lower case. 1 to 256 characters.',
+      'ann',
+    ),
+    decrypt: Decrypt,
+    revalidateKeysCache: optional(Flag, 'Accepted for older programs. It has no effect.', false),
   }),
-  response: strict({ keys: Type.Array(KeyObject), total: Type.Integer(), cursor: Type.Optional(Type.String()) }),
+  response: strict({
+    keys: listOf(KeyObject, 'The keys of this page.'),
+    total: Total,
+    cursor: nextCursor(EXAMPLE.keyId),
+  }),
   example: {
     request: { apiId: 'api_1Jm8ZtXg3kPp5FhJ9sQw2R', limit: 1 },
     response: {

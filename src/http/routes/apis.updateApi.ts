@@ -1,25 +1,37 @@
-import { Type } from 'typebox';
-
 import { defineRoute } from './route.ts';
-import { ApiName, ByteLength, DurationMs, Id, orNull, Positive, Prefix, strict } from '../shapes/schemas.ts';
+import { ApiNameField } from '../shapes/apiObject.ts';
+import { optional } from '../shapes/described.ts';
+import { ApiId } from '../shapes/idFields.ts';
+import { DefaultRatelimit } from '../shapes/rateLimitFields.ts';
+import { ByteLength, Empty, Flag, orNull, Prefix, strict } from '../shapes/schemas.ts';
 
 export const updateApi = defineRoute({
   path: '/v1/apis.updateApi',
   method: 'POST',
-  summary:
-    'Change an api: its name, the defaults for its new keys, and its protection from deletion. null clears a field; a field that is left out stays as it is.',
+  summary: 'Change an api: its name, the defaults for its new keys, and its protection from deletion.',
+  description: 'null clears a field; a field that is left out stays as it is.',
   rights: ['api.<apiId>.update_api'],
   request: strict({
-    apiId: Id,
-    name: Type.Optional(ApiName),
-    defaultPrefix: Type.Optional(orNull(Prefix)),
-    defaultByteLength: Type.Optional(orNull(ByteLength)),
-    defaultRatelimit: Type.Optional(
-      orNull(strict({ limit: Positive, duration: DurationMs, async: Type.Optional(Type.Boolean()) })),
+    apiId: ApiId,
+    name: optional(ApiNameField),
+    defaultPrefix: optional(
+      orNull(Prefix),
+      'The prefix of new keys that bring none of their own: 1 to 16 of the characters A-Z a-z 0-9 _ . -. null: no prefix.',
+      'pay',
     ),
-    deleteProtection: Type.Optional(Type.Boolean()),
+    defaultByteLength: optional(
+      orNull(ByteLength),
+      'The number of random bytes in the secret of new keys that bring none of their own, from 16 to 255. null: 16.',
+      24,
+    ),
+    defaultRatelimit: optional(
+      orNull(DefaultRatelimit),
+      'The rate limit of new keys that bring none of their own. null: no limit. Existing keys keep theirs.',
+      { limit: 100, duration: 60000 },
+    ),
+    deleteProtection: optional(Flag, 'true: `apis.deleteApi` is refused with DELETE_PROTECTED.', true),
   }),
-  response: strict({}),
+  response: Empty,
   example: {
     request: {
       apiId: 'api_1Jm8ZtXg3kPp5FhJ9sQw2R',

@@ -3,57 +3,95 @@ import { Type } from 'typebox';
 import { MAX_COUNT, MAX_PAGE_SIZE } from '../../core/bounds.ts';
 import { type Issue, repeatable } from '../../core/errors.ts';
 import type { AuditLog } from '../../engine/admin/audit/auditLog.ts';
-import { periodIssues } from '../shapes/analyticsFields.ts';
-import { badFields } from '../shapes/keyFields.ts';
 import { defineRoute } from './route.ts';
-import { Id, PageLimit, strict, UnixMs } from '../shapes/schemas.ts';
+import { periodIssues } from '../shapes/analyticsFields.ts';
+import { component, field, listOf, optional } from '../shapes/described.ts';
+import { EXAMPLE } from '../shapes/examples.ts';
+import { badFields } from '../shapes/keyFields.ts';
+import { nextCursor, pageCursor, PageLimit } from '../shapes/pageFields.ts';
+import { Id, strict, Text, UnixMs, Whole } from '../shapes/schemas.ts';
+
+const ChangedFields = component(
+  'ChangedFields',
+  Type.Object({}, { additionalProperties: true }),
+  'Fields of a record under their names in the API. Which ones depends on the record.',
+  { enabled: true },
+);
 
 type Event = Awaited<ReturnType<AuditLog['list']>>['events'][number];
 
-export const EventObject = strict({
-  id: Type.String(),
-  time: Type.Integer(),
-  actor: Type.String(),
-  action: Type.String(),
-  target: Type.String(),
-  before: Type.Optional(Type.Object({})),
-  after: Type.Optional(Type.Object({})),
-  origin: Type.Optional(Type.String()),
-  requestId: Type.Optional(Type.String()),
-});
+const EVENT_EXAMPLE = {
+  id: '1042',
+  time: 1773576000000,
+  actor: EXAMPLE.rootKeyId,
+  action: 'key.update',
+  target: EXAMPLE.keyId,
+  before: { enabled: true },
+  after: { enabled: false },
+  origin: '203.0.113.7',
+  requestId: EXAMPLE.requestId,
+};
+
+const ACTOR_WORDS = 'the id of a root key, `cli` for the command line, or `system` for the service itself';
+
+export const EventObject = component(
+  'Event',
+  strict({
+    id: field(Text, 'The number of the event, as a string. Later events have higher numbers.', EVENT_EXAMPLE.id),
+    time: field(Whole, 'When the change was made, in unix milliseconds.', EVENT_EXAMPLE.time),
+    actor: field(Text, `Who made the change: ${ACTOR_WORDS}.`, EVENT_EXAMPLE.actor),
+    action: field(Text, 'What was done: a kind of record and a verb.', EVENT_EXAMPLE.action),
+    target: field(Text, 'The id of the record that was changed.', EVENT_EXAMPLE.target),
+    before: optional(
+      ChangedFields,
+      'The fields that differ, as they were before. Absent for a new record.',
+      EVENT_EXAMPLE.before,
+    ),
+    after: optional(
+      ChangedFields,
+      'The fields that differ, as they are after the change. Absent for a record that was deleted; a deleted key has `permanent` here.',
+      EVENT_EXAMPLE.after,
+    ),
+    origin: optional(
+      Text,
+      'The address of the caller. Absent when the change did not come over the network.',
+      EVENT_EXAMPLE.origin,
+    ),
+    requestId: optional(
+      Text,
+      'The `Keystile-Request-Id` of the call. One call can leave several events. Absent when there was no request.',
+      EVENT_EXAMPLE.requestId,
+    ),
+  }),
+  'One change, as the audit log keeps it. It never contains a secret.',
+  EVENT_EXAMPLE,
+);
 
 export const listEvents = defineRoute({
   path: '/v1/audit.listEvents',
   method: 'GET',
-  summary:
-    'List the changes, newest first: who (`actor`, the id of a root key), what (`action`, `target`, `before`, `after`), when, from where (`origin`) and by which request. `start` is included, `end` is not.',
+  summary: 'List the changes, newest first: who changed what, when, from where, and by which request.',
+  description:
+    'All filters that are given must fit. `start` is included, `end` is not. Verifications are not in the audit log.',
   rights: ['root.*.read_audit'],
   request: strict({
-    limit: Type.Optional(PageLimit),
-    cursor: Type.Optional(Id),
-    actor: Type.Optional(Id),
-    action: Type.Optional(Id),
-    target: Type.Optional(Id),
-    start: Type.Optional(UnixMs),
-    end: Type.Optional(UnixMs),
+    limit: PageLimit,
+    cursor: pageCursor(Id, '1042'),
+    actor: optional(Id, `List only changes by this actor: ${ACTOR_WORDS}.`, EXAMPLE.rootKeyId),
+    action: optional(Id, 'List only changes of this kind.', 'key.update'),
+    target: optional(Id, 'List only changes of the record with this id.', EXAMPLE.keyId),
+    start: optional(UnixMs, 'List only changes from this time on, in unix milliseconds.', EXAMPLE.midnight),
+    end: optional(
+      UnixMs,
+      'List only changes before this time, in unix milliseconds. It must be after `start`.',
+      EXAMPLE.nextMidnight,
+    ),
   }),
-  response: strict({ events: Type.Array(EventObject), cursor: Type.Optional(Type.String()) }),
+  response: strict({ events: listOf(EventObject, 'The events of this page.'), cursor: nextCursor('1042') }),
   example: {
     request: { limit: 1, target: 'key_1Jm8ZtYh4mRr6GjK8uTx3S' },
     response: {
-      events: [
-        {
-          id: '1042',
-          time: 1773576000000,
-          actor: 'rk_1Jm8ZtXg3kPp5FhJ9sQw2R',
-          action: 'key.update',
-          target: 'key_1Jm8ZtYh4mRr6GjK8uTx3S',
-          before: { enabled: true },
-          after: { enabled: false },
-          origin: '203.0.113.7',
-          requestId: 'req_1Jm8ZuAk6pTt8HlM9vVz4T1111',
-        },
-      ],
+      events: [EVENT_EXAMPLE],
       cursor: '1042',
     },
   },

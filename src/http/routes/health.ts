@@ -2,17 +2,23 @@ import { Type } from 'typebox';
 
 import type { Engine } from '../../engine/engine.ts';
 import { type AnswerContext, jsonAnswer } from '../answer/answer.ts';
-import { strict } from '../shapes/schemas.ts';
+import { field } from '../shapes/described.ts';
+import { Flag, strict, Text } from '../shapes/schemas.ts';
 
-const Text = Type.String();
+const Reasons = Type.Array(Text);
+const ServiceState = field(Text, 'Always `on`. Older programs read it.', 'on');
 
 /** Answers while the process runs. Existing clients read these names of services. */
 export const liveness = {
   path: '/v1/liveness',
   summary: 'Answer as long as the process runs.',
   response: strict({
-    status: Text,
-    services: strict({ metrics: Text, logger: Text, ratelimit: Text, usagelimit: Text }),
+    status: field(Text, 'Always `ok`: a process that does not run does not answer.', 'ok'),
+    services: field(
+      strict({ metrics: ServiceState, logger: ServiceState, ratelimit: ServiceState, usagelimit: ServiceState }),
+      'The parts of the service, under the names that older programs read.',
+      { metrics: 'on', logger: 'on', ratelimit: 'on', usagelimit: 'on' },
+    ),
   }),
   handle: () => ({
     status: 'ok',
@@ -23,8 +29,17 @@ export const liveness = {
 /** Tells load balancers whether this node can answer verifications. */
 export const readiness = {
   path: '/v1/readiness',
-  summary: 'Tell whether the service can answer requests. If it cannot, the status is 503 and `reasons` says why.',
-  response: strict({ ready: Type.Boolean(), reasons: Type.Array(Text), warnings: Type.Array(Text) }),
+  summary: 'Tell whether the service can answer requests.',
+  description: 'If it cannot, the status is 503 and `reasons` says why.',
+  response: strict({
+    ready: field(Flag, 'true: this node can answer verifications.', true),
+    reasons: field(Reasons, 'Why the node is not ready. `[]` when it is.', ['The database has failed.']),
+    warnings: field(
+      Reasons,
+      'What an operator should look at, although the node answers. `[]` when there is nothing.',
+      [],
+    ),
+  }),
   handle(engine: Engine, context: AnswerContext): Response {
     const reasons = [engine.verifier.stoppedBecause, engine.storage.ledger.commitFailure].filter(
       (reason) => reason !== null,

@@ -1,25 +1,43 @@
-import { Type } from 'typebox';
-
 import { MAX_EXTERNAL_ID_LENGTH, MIN_EXTERNAL_ID_LENGTH } from '../../core/bounds.ts';
 import type { Issue } from '../../core/errors.ts';
-import { toIdentityPatch } from '../shapes/identityObject.ts';
 import { defineRoute } from './route.ts';
-import { Count, Meta, NamedRatelimits, Refill, strict, words } from '../shapes/schemas.ts';
+import { Refill } from '../shapes/creditFields.ts';
+import { field, optional } from '../shapes/described.ts';
+import { EXAMPLE } from '../shapes/examples.ts';
+import { IdentityId } from '../shapes/idFields.ts';
+import { toIdentityPatch } from '../shapes/identityObject.ts';
+import { NamedRatelimits } from '../shapes/rateLimitFields.ts';
+import { Count, Meta, strict, words } from '../shapes/schemas.ts';
 
 export const createIdentity = defineRoute({
   path: '/v1/identities.createIdentity',
   method: 'POST',
-  summary:
-    'Create an identity: one of your users or organisations, with limits and credits that all its keys share. A limit of the identity applies when a verification names it.',
+  summary: 'Create an identity: one of your users or organisations, with limits and credits that all its keys share.',
+  description: 'A limit of the identity applies when a verification names it.',
   rights: ['identity.*.create_identity'],
   request: strict({
-    externalId: words(MIN_EXTERNAL_ID_LENGTH, MAX_EXTERNAL_ID_LENGTH),
-    meta: Type.Optional(Meta),
-    ratelimits: Type.Optional(NamedRatelimits),
-    remaining: Type.Optional(Count),
-    refill: Type.Optional(Refill),
+    externalId: field(
+      words(MIN_EXTERNAL_ID_LENGTH, MAX_EXTERNAL_ID_LENGTH),
+      'Your own id of the owner, 3 to 256 characters. It is unique: one that exists is a 409.',
+      EXAMPLE.externalId,
+    ),
+    meta: optional(
+      Meta,
+      'Metadata of the identity, which verdicts of its keys repeat. At most 16 KiB of JSON, 256 members at all depths together, and 32 levels.',
+    ),
+    ratelimits: optional(
+      NamedRatelimits,
+      'The rate limits that the keys of the identity share, at most 50. One of them counts when a verification names it.',
+      [{ name: 'requests', limit: 100, duration: 60000 }],
+    ),
+    remaining: optional(
+      Count,
+      'The credits that the keys of the identity share. A verification takes them together with those of the key. No counter when absent.',
+      1000,
+    ),
+    refill: optional(Refill),
   }),
-  response: strict({ identityId: Type.String() }),
+  response: strict({ identityId: IdentityId }),
   example: {
     request: {
       externalId: 'user_1234',

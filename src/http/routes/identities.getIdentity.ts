@@ -1,15 +1,18 @@
-import { Type } from 'typebox';
-
-import { FullIdentityObject, toFullIdentity, toIdentityReference } from '../shapes/identityObject.ts';
 import { defineRoute } from './route.ts';
-import { ExternalId, Id, strict } from '../shapes/schemas.ts';
+import {
+  FullIdentityObject,
+  IDENTITY_REFERENCE,
+  toFullIdentity,
+  toIdentityReference,
+} from '../shapes/identityObject.ts';
+import { strict } from '../shapes/schemas.ts';
 
 export const getIdentity = defineRoute({
   path: '/v1/identities.getIdentity',
   method: 'GET',
   summary: 'Read one identity, by `identityId` or by your own `externalId`.',
   rights: ['identity.<identityId>.read_identity'],
-  request: strict({ identityId: Type.Optional(Id), externalId: Type.Optional(ExternalId) }),
+  request: strict(IDENTITY_REFERENCE),
   response: FullIdentityObject,
   example: {
     request: { identityId: 'id_1Jm8ZtXh5nQq7GiK2tRv6W' },

@@ -1,24 +1,25 @@
-import { Type } from 'typebox';
-
 import { MAX_PAGE_SIZE } from '../../core/bounds.ts';
-import { FullIdentityObject, toFullIdentity } from '../shapes/identityObject.ts';
 import { defineRoute } from './route.ts';
-import { cursorAt, Environment, PageLimit, strict } from '../shapes/schemas.ts';
+import { listOf, optional } from '../shapes/described.ts';
+import { EXAMPLE } from '../shapes/examples.ts';
+import { FullIdentityObject, toFullIdentity } from '../shapes/identityObject.ts';
+import { nextCursor, pageCursor, PageLimit, Total } from '../shapes/pageFields.ts';
+import { cursorAt, Environment, strict } from '../shapes/schemas.ts';
 
 export const listIdentities = defineRoute({
   path: '/v1/identities.listIdentities',
   method: 'GET',
-  summary: 'List all identities, oldest first. `environment` is accepted and has no effect.',
+  summary: 'List all identities, oldest first.',
   rights: ['identity.*.read_identity'],
   request: strict({
-    limit: Type.Optional(PageLimit),
-    cursor: Type.Optional(cursorAt('id')),
-    environment: Type.Optional(Environment),
+    limit: PageLimit,
+    cursor: pageCursor(cursorAt('id'), EXAMPLE.identityId),
+    environment: optional(Environment, 'Accepted for older programs. It has no effect.', 'production'),
   }),
   response: strict({
-    identities: Type.Array(FullIdentityObject),
-    total: Type.Integer(),
-    cursor: Type.Optional(Type.String()),
+    identities: listOf(FullIdentityObject, 'The identities of this page.'),
+    total: Total,
+    cursor: nextCursor(EXAMPLE.identityId),
   }),
   example: {
     request: { limit: 10 },

@@ -1,33 +1,46 @@
-import { Type } from 'typebox';
-
-import { FullIdentityObject, toFullIdentity, toIdentityPatch, toIdentityReference } from '../shapes/identityObject.ts';
 import { defineRoute } from './route.ts';
+import { Refill } from '../shapes/creditFields.ts';
+import { optional } from '../shapes/described.ts';
 import {
-  Count,
-  EnvironmentOrNone,
-  ExternalId,
-  Id,
-  Meta,
-  NamedRatelimits,
-  orNull,
-  Refill,
-  strict,
-} from '../shapes/schemas.ts';
+  FullIdentityObject,
+  IDENTITY_REFERENCE,
+  toFullIdentity,
+  toIdentityPatch,
+  toIdentityReference,
+} from '../shapes/identityObject.ts';
+import { NamedRatelimits } from '../shapes/rateLimitFields.ts';
+import { Count, EnvironmentOrNone, Meta, orNull, strict } from '../shapes/schemas.ts';
 
 export const updateIdentity = defineRoute({
   path: '/v1/identities.updateIdentity',
   method: 'POST',
-  summary:
-    'Change an identity. null clears a field; a field that is left out stays as it is. `ratelimits` replaces all limits; a limit with the same name, duration and mode keeps its count.',
+  summary: 'Change an identity.',
+  description:
+    'null clears a field; a field that is left out stays as it is. `ratelimits` replaces all limits; a limit with the same name, duration and mode keeps its count.',
   rights: ['identity.<identityId>.update_identity'],
   request: strict({
-    identityId: Type.Optional(Id),
-    externalId: Type.Optional(ExternalId),
-    environment: Type.Optional(EnvironmentOrNone),
-    meta: Type.Optional(orNull(Meta)),
-    ratelimits: Type.Optional(orNull(NamedRatelimits)),
-    remaining: Type.Optional(orNull(Count)),
-    refill: Type.Optional(orNull(Refill)),
+    ...IDENTITY_REFERENCE,
+    environment: optional(EnvironmentOrNone, 'Accepted for older programs. It has no effect.', 'production'),
+    meta: optional(
+      orNull(Meta),
+      'New metadata, which replaces the old as a whole. null removes it. It stays when absent.',
+      { plan: 'free' },
+    ),
+    ratelimits: optional(
+      orNull(NamedRatelimits),
+      'The new rate limits, at most 50, which replace all old ones. null or `[]` removes them. They stay when absent.',
+      [{ name: 'requests', limit: 200, duration: 60000 }],
+    ),
+    remaining: optional(
+      orNull(Count),
+      'The new number of credits. null removes the counter and its refill. The counter stays as it is when absent.',
+      500,
+    ),
+    refill: optional(
+      orNull(Refill),
+      'The new refill, which begins at its next boundary. null removes it. It stays when absent.',
+      { interval: 'monthly', amount: 500 },
+    ),
   }),
   response: FullIdentityObject,
   example: {

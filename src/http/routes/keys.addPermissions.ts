@@ -1,15 +1,20 @@
-import { NamedObjects, toReferences } from '../shapes/permissionObject.ts';
 import { defineRoute } from './route.ts';
-import { Id, PermissionReferences, strict } from '../shapes/schemas.ts';
+import { field } from '../shapes/described.ts';
+import { KeyId } from '../shapes/idFields.ts';
+import { HeldPermissions, PermissionReferences, toReferences } from '../shapes/permissionObject.ts';
+import { strict } from '../shapes/schemas.ts';
 
 export const addPermissions = defineRoute({
   path: '/v1/keys.addPermissions',
   method: 'POST',
-  summary:
-    'Add permissions to a key, and return all that it has directly. `create` creates a permission that does not exist, and then needs `rbac.*.create_permission`.',
+  summary: 'Add permissions to a key, and return all that it has directly.',
+  description: '`create` creates a permission that does not exist, and then needs `rbac.*.create_permission`.',
   rights: ['api.<apiId>.update_key', 'rbac.*.add_permission_to_key'],
-  request: strict({ keyId: Id, permissions: PermissionReferences }),
-  response: NamedObjects,
+  request: strict({
+    keyId: KeyId,
+    permissions: field(PermissionReferences, 'The permissions that the key gets in addition, at most 1000.'),
+  }),
+  response: HeldPermissions,
   example: {
     request: { keyId: 'key_1Jm8ZtYh4mRr6GjK8uTx3S', permissions: [{ name: 'documents.read' }] },
     response: [{ id: 'perm_1Jm8ZtZk5nSs7HkL9vUy4T', name: 'Read documents' }],

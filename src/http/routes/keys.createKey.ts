@@ -1,26 +1,33 @@
-import { Type } from 'typebox';
-
 import type { Issue } from '../../core/errors.ts';
-import { NEW_KEY_RIGHTS } from '../shapes/fieldRights.ts';
-import { refuseRecoverable, toKeyPatch, withoutEmpty } from '../shapes/keyFields.ts';
 import { defineRoute } from './route.ts';
-import { CREATION_FIELDS, ByteLength, Id, Prefix, strict } from '../shapes/schemas.ts';
+import { CREATION_FIELDS, KeyPrefix, Recoverable } from '../shapes/creationFields.ts';
+import { optional } from '../shapes/described.ts';
+import { NEW_KEY_RIGHTS } from '../shapes/fieldRights.ts';
+import { ApiId } from '../shapes/idFields.ts';
+import { refuseRecoverable, toKeyPatch, withoutEmpty } from '../shapes/keyFields.ts';
+import { ByteLength, strict } from '../shapes/schemas.ts';
+import { NewSecret } from '../shapes/secretFields.ts';
 
 export const createKey = defineRoute({
   path: '/v1/keys.createKey',
   method: 'POST',
-  summary:
-    'Create a key. Its secret is shown only in this answer. Roles and permissions that do not exist are created if the root key has `rbac.*.create_role` and `rbac.*.create_permission`.',
+  summary: 'Create a key.',
+  description:
+    'Its secret is shown only in this answer. Roles and permissions that do not exist are created if the root key has `rbac.*.create_role` and `rbac.*.create_permission`.',
   rights: ['api.<apiId>.create_key'],
   fieldRights: NEW_KEY_RIGHTS,
   request: strict({
-    apiId: Id,
-    prefix: Type.Optional(Prefix),
-    byteLength: Type.Optional(ByteLength),
+    apiId: ApiId,
+    prefix: KeyPrefix,
+    byteLength: optional(
+      ByteLength,
+      'The number of random bytes in the secret, from 16 to 255. The `defaultByteLength` of the api when absent, or 16.',
+      16,
+    ),
     ...CREATION_FIELDS,
-    recoverable: Type.Optional(Type.Boolean()),
+    recoverable: Recoverable,
   }),
-  response: strict({ keyId: Type.String(), key: Type.String() }),
+  response: NewSecret,
   example: {
     request: {
       apiId: 'api_1Jm8ZtXg3kPp5FhJ9sQw2R',

@@ -1,16 +1,24 @@
-import { Type } from 'typebox';
-
 import { defineRoute } from './route.ts';
-import { Id, strict } from '../shapes/schemas.ts';
+import { optional } from '../shapes/described.ts';
+import { KeyId } from '../shapes/idFields.ts';
+import { Empty, Flag, strict } from '../shapes/schemas.ts';
 
 export const deleteKey = defineRoute({
   path: '/v1/keys.deleteKey',
   method: 'POST',
-  summary:
-    'Delete a key. From then on, verifying it answers NOT_FOUND. `permanent` also removes its record; otherwise the key can be restored.',
+  summary: 'Delete a key.',
+  description:
+    'From then on, verifying it answers NOT_FOUND. `permanent` also removes its record; otherwise the key can be restored.',
   rights: ['api.<apiId>.delete_key'],
-  request: strict({ keyId: Id, permanent: Type.Optional(Type.Boolean()) }),
-  response: strict({}),
+  request: strict({
+    keyId: KeyId,
+    permanent: optional(
+      Flag,
+      'true: the record of the key is removed too, and the key cannot be restored. false when absent.',
+      false,
+    ),
+  }),
+  response: Empty,
   example: { request: { keyId: 'key_1Jm8ZtYh4mRr6GjK8uTx3S' }, response: {} },
   errors: ['NOT_FOUND'],
   async handle(engine, actor, { keyId, permanent = false }) {

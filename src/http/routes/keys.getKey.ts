@@ -1,9 +1,15 @@
-import { Type } from 'typebox';
-
 import { AppError } from '../../core/errors.ts';
-import { KeyObject, toKeyObject } from '../shapes/keyObject.ts';
 import { defineRoute } from './route.ts';
-import { Id, strict } from '../shapes/schemas.ts';
+import { optional } from '../shapes/described.ts';
+import { KeyId } from '../shapes/idFields.ts';
+import { KeyObject, toKeyObject } from '../shapes/keyObject.ts';
+import { Flag, strict } from '../shapes/schemas.ts';
+
+export const Decrypt = optional(
+  Flag,
+  'Secrets are not stored, so they cannot be decrypted: true is refused with 412. false is accepted and changes nothing.',
+  false,
+);
 
 /** Only a digest is stored, so nothing can be decrypted. */
 export function refuseDecrypt(decrypt: boolean | undefined): void {
@@ -14,9 +20,10 @@ export function refuseDecrypt(decrypt: boolean | undefined): void {
 export const getKey = defineRoute({
   path: '/v1/keys.getKey',
   method: 'GET',
-  summary: 'Read one key. Its secret is not stored and cannot be read.',
+  summary: 'Read one key.',
+  description: 'Its secret is not stored and cannot be read.',
   rights: ['api.<apiId>.read_key'],
-  request: strict({ keyId: Id, decrypt: Type.Optional(Type.Boolean()) }),
+  request: strict({ keyId: KeyId, decrypt: Decrypt }),
   response: KeyObject,
   example: {
     request: { keyId: 'key_1Jm8ZtYh4mRr6GjK8uTx3S' },

@@ -2,19 +2,51 @@ import { type Static, Type } from 'typebox';
 
 import type { Subject } from '../../engine/admin/analytics/analyticsAdmin.ts';
 import type { VerificationRow } from '../../engine/admin/analytics/groupRows.ts';
-import { PeriodFields, periodIssues, toPeriod } from '../shapes/analyticsFields.ts';
-import { badFields } from '../shapes/keyFields.ts';
 import { defineRoute } from './route.ts';
-import { ExternalId, Id, strict } from '../shapes/schemas.ts';
-
-const Whole = Type.Integer();
+import { countOf, PeriodFields, periodIssues, toPeriod } from '../shapes/analyticsFields.ts';
+import { component, field, listOf, optional } from '../shapes/described.ts';
+import { EXAMPLE } from '../shapes/examples.ts';
+import { KeyId } from '../shapes/idFields.ts';
+import { badFields } from '../shapes/keyFields.ts';
+import { ExternalId, strict, Whole } from '../shapes/schemas.ts';
 
 const Request = strict({
-  keyId: Type.Optional(Id),
-  ownerId: Type.Optional(ExternalId),
+  keyId: optional(KeyId, 'The id of the key. Give either `keyId` or `ownerId`.'),
+  ownerId: optional(
+    ExternalId,
+    'Your own id of the owner, 1 to 256 characters: count all its keys that the root key may read. Give either `keyId` or `ownerId`.',
+    EXAMPLE.externalId,
+  ),
   ...PeriodFields,
-  granularity: Type.Optional(Type.Enum(['day', 'hour'])),
+  granularity: optional(Type.Enum(['day', 'hour']), 'What each row stands for. `day` when absent.', 'hour'),
 });
+
+const ROW_EXAMPLE = {
+  time: EXAMPLE.midnight,
+  success: 120,
+  rateLimited: 4,
+  usageExceeded: 0,
+  forbidden: 0,
+  disabled: 0,
+  expired: 0,
+  insufficientPermissions: 0,
+};
+
+const RowObject = component(
+  'KeyVerificationCounts',
+  strict({
+    time: field(Whole, 'When the day or hour (UTC) begins, in unix milliseconds.', ROW_EXAMPLE.time),
+    success: countOf('VALID', ROW_EXAMPLE.success),
+    rateLimited: countOf('RATE_LIMITED', ROW_EXAMPLE.rateLimited),
+    usageExceeded: countOf('USAGE_EXCEEDED', 0),
+    forbidden: countOf('FORBIDDEN', 0),
+    disabled: countOf('DISABLED', 0),
+    expired: countOf('EXPIRED', 0),
+    insufficientPermissions: countOf('INSUFFICIENT_PERMISSIONS', 0),
+  }),
+  'How many verifications of a key there were with each verdict.',
+  ROW_EXAMPLE,
+);
 
 export const getKeyVerifications = defineRoute({
   path: '/v1/keys.getVerifications',
@@ -23,34 +55,15 @@ export const getKeyVerifications = defineRoute({
   rights: ['api.<apiId>.read_key'],
   request: Request,
   response: strict({
-    verifications: Type.Array(
-      strict({
-        time: Whole,
-        success: Whole,
-        rateLimited: Whole,
-        usageExceeded: Whole,
-        forbidden: Whole,
-        disabled: Whole,
-        expired: Whole,
-        insufficientPermissions: Whole,
-      }),
+    verifications: listOf(
+      RowObject,
+      'One row for each day or hour (UTC) of the period, earliest first, also where nothing happened.',
     ),
   }),
   example: {
     request: { keyId: 'key_1Jm8ZtYh4mRr6GjK8uTx3S', start: 1783036800000, end: 1783123200000 },
     response: {
-      verifications: [
-        {
-          time: 1783036800000,
-          success: 120,
-          rateLimited: 4,
-          usageExceeded: 0,
-          forbidden: 0,
-          disabled: 0,
-          expired: 0,
-          insufficientPermissions: 0,
-        },
-      ],
+      verifications: [ROW_EXAMPLE],
     },
   },
   errors: ['NOT_FOUND'],

@@ -1,15 +1,16 @@
-import { toReferences } from '../shapes/permissionObject.ts';
 import { defineRoute } from './route.ts';
-import { Id, PermissionReferencesToRemove, strict } from '../shapes/schemas.ts';
+import { KeyId } from '../shapes/idFields.ts';
+import { PermissionReferencesToRemove, toReferences } from '../shapes/permissionObject.ts';
+import { Empty, strict } from '../shapes/schemas.ts';
 
 export const removePermissions = defineRoute({
   path: '/v1/keys.removePermissions',
   method: 'POST',
-  summary:
-    'Remove permissions from a key. A permission that the key does not have is ignored; one that does not exist answers 404.',
+  summary: 'Remove permissions from a key.',
+  description: 'A permission that the key does not have is ignored; one that does not exist answers 404.',
   rights: ['api.<apiId>.update_key', 'rbac.*.remove_permission_from_key'],
-  request: strict({ keyId: Id, permissions: PermissionReferencesToRemove }),
-  response: strict({}),
+  request: strict({ keyId: KeyId, permissions: PermissionReferencesToRemove }),
+  response: Empty,
   example: {
     request: { keyId: 'key_1Jm8ZtYh4mRr6GjK8uTx3S', permissions: [{ name: 'documents.read' }] },
     response: {},

@@ -1,15 +1,16 @@
-import { toReferences } from '../shapes/permissionObject.ts';
 import { defineRoute } from './route.ts';
-import { Id, RoleReferencesToRemove, strict } from '../shapes/schemas.ts';
+import { KeyId } from '../shapes/idFields.ts';
+import { RoleReferencesToRemove, toReferences } from '../shapes/permissionObject.ts';
+import { Empty, strict } from '../shapes/schemas.ts';
 
 export const removeRoles = defineRoute({
   path: '/v1/keys.removeRoles',
   method: 'POST',
-  summary:
-    'Remove roles from a key. A role that the key does not have is ignored; one that does not exist answers 404.',
+  summary: 'Remove roles from a key.',
+  description: 'A role that the key does not have is ignored; one that does not exist answers 404.',
   rights: ['api.<apiId>.update_key', 'rbac.*.remove_role_from_key'],
-  request: strict({ keyId: Id, roles: RoleReferencesToRemove }),
-  response: strict({}),
+  request: strict({ keyId: KeyId, roles: RoleReferencesToRemove }),
+  response: Empty,
   example: {
     request: { keyId: 'key_1Jm8ZtYh4mRr6GjK8uTx3S', roles: [{ name: 'editor' }] },
     response: {},

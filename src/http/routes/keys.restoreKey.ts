@@ -1,13 +1,15 @@
 import { defineRoute } from './route.ts';
-import { Id, strict } from '../shapes/schemas.ts';
+import { KeyId } from '../shapes/idFields.ts';
+import { Empty, strict } from '../shapes/schemas.ts';
 
 export const restoreKey = defineRoute({
   path: '/v1/keys.restoreKey',
   method: 'POST',
-  summary: 'Restore a key that was deleted without `permanent`. Refills that came due in the meantime are applied.',
+  summary: 'Restore a key that was deleted without `permanent`.',
+  description: 'Refills that came due in the meantime are applied.',
   rights: ['api.<apiId>.update_key'],
-  request: strict({ keyId: Id }),
-  response: strict({}),
+  request: strict({ keyId: KeyId }),
+  response: Empty,
   example: { request: { keyId: 'key_1Jm8ZtYh4mRr6GjK8uTx3S' }, response: {} },
   errors: ['NOT_FOUND', 'PRECONDITION_FAILED'],
   async handle(engine, actor, { keyId }) {

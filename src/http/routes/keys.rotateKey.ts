@@ -1,17 +1,16 @@
-import { Type } from 'typebox';
-
-import { MAX_OVERLAP_MS } from '../../core/bounds.ts';
 import { defineRoute } from './route.ts';
-import { Id, strict } from '../shapes/schemas.ts';
+import { KeyId } from '../shapes/idFields.ts';
+import { strict } from '../shapes/schemas.ts';
+import { NewSecret, OverlapMs } from '../shapes/secretFields.ts';
 
 export const rotateKey = defineRoute({
   path: '/v1/keys.rotateKey',
   method: 'POST',
-  summary:
-    'Give a key a new secret. Its id, counters and history stay. The old secret stays valid for `overlapMs`, then it is rejected.',
+  summary: 'Give a key a new secret.',
+  description: 'Its id, counters and history stay. The old secret stays valid for `overlapMs`, then it is rejected.',
   rights: ['api.<apiId>.create_key', 'api.<apiId>.update_key'],
-  request: strict({ keyId: Id, overlapMs: Type.Integer({ minimum: 0, maximum: MAX_OVERLAP_MS }) }),
-  response: strict({ keyId: Type.String(), key: Type.String() }),
+  request: strict({ keyId: KeyId, overlapMs: OverlapMs }),
+  response: NewSecret,
   example: {
     request: { keyId: 'key_1Jm8ZtYh4mRr6GjK8uTx3S', overlapMs: 86400000 },
     response: { keyId: 'key_1Jm8ZtYh4mRr6GjK8uTx3S', key: 'demo_9Wd4XbZe2RpVcT7uNqKs5F6hJg3M' },

@@ -1,15 +1,20 @@
-import { NamedObjects, toReferences } from '../shapes/permissionObject.ts';
 import { defineRoute } from './route.ts';
-import { Id, RoleReferences, strict } from '../shapes/schemas.ts';
+import { field } from '../shapes/described.ts';
+import { KeyId } from '../shapes/idFields.ts';
+import { HeldRoles, RoleReferences, toReferences } from '../shapes/permissionObject.ts';
+import { strict } from '../shapes/schemas.ts';
 
 export const setRoles = defineRoute({
   path: '/v1/keys.setRoles',
   method: 'POST',
-  summary:
-    'Replace the roles of a key, and return them. `create` creates a role that does not exist, and then needs `rbac.*.create_role`.',
+  summary: 'Replace the roles of a key, and return them.',
+  description: '`create` creates a role that does not exist, and then needs `rbac.*.create_role`.',
   rights: ['api.<apiId>.update_key', 'rbac.*.add_role_to_key', 'rbac.*.remove_role_from_key'],
-  request: strict({ keyId: Id, roles: RoleReferences }),
-  response: NamedObjects,
+  request: strict({
+    keyId: KeyId,
+    roles: field(RoleReferences, 'The roles that the key has from now on, at most 100. `[]` takes all away.'),
+  }),
+  response: HeldRoles,
   example: {
     request: { keyId: 'key_1Jm8ZtYh4mRr6GjK8uTx3S', roles: [{ name: 'editor' }] },
     response: [{ id: 'role_1Jm8Zta6oTt8JmM2wVz5Ux', name: 'editor' }],

@@ -1,21 +1,33 @@
 import { Type } from 'typebox';
 
-import { badFields } from '../shapes/keyFields.ts';
 import { defineRoute } from './route.ts';
-import { Count, Id, orNull, strict } from '../shapes/schemas.ts';
+import { field } from '../shapes/described.ts';
+import { KeyId } from '../shapes/idFields.ts';
+import { badFields } from '../shapes/keyFields.ts';
+import { Count, orNull, strict, Whole } from '../shapes/schemas.ts';
 
 export const updateRemaining = defineRoute({
   path: '/v1/keys.updateRemaining',
   method: 'POST',
-  summary:
-    'Set, increase or decrease the credits of a key, exactly, also while the key is in use. null means unlimited.',
+  summary: 'Set, increase or decrease the credits of a key, exactly, also while the key is in use.',
+  description: 'null means unlimited.',
   rights: ['api.<apiId>.update_key'],
   request: strict({
-    keyId: Id,
-    op: Type.Union([Type.Literal('increment'), Type.Literal('decrement'), Type.Literal('set')]),
-    value: orNull(Count),
+    keyId: KeyId,
+    op: field(
+      Type.Enum(['increment', 'decrement', 'set']),
+      'What to do with `value`: add it, subtract it (never below 0), or make it the new number.',
+      'increment',
+    ),
+    value: field(
+      orNull(Count),
+      'The number of credits, at least 0. null makes the key unlimited, only with `set`.',
+      50,
+    ),
   }),
-  response: strict({ remaining: orNull(Type.Integer()) }),
+  response: strict({
+    remaining: field(orNull(Whole), 'The credits that the key has after the change. null: the key is unlimited.', 147),
+  }),
   example: {
     request: { keyId: 'key_1Jm8ZtYh4mRr6GjK8uTx3S', op: 'increment', value: 50 },
     response: { remaining: 147 },

@@ -1,9 +1,7 @@
-import { Type } from 'typebox';
-
 import { MAX_VERIFY_BODY_BYTES } from '../../core/bounds.ts';
 import { readBody } from '../request/body.ts';
-import { IdentityObject } from '../shapes/keyObject.ts';
-import { strict } from '../shapes/schemas.ts';
+import { EXAMPLE } from '../shapes/examples.ts';
+import { VERDICT_EXAMPLE, VerdictObject } from '../shapes/verdictObject.ts';
 import type { Peer, Service } from '../service.ts';
 import type { HeaderPair } from '../verify/verdictHeaders.ts';
 import type { GeneralVerdictWriter } from '../verify/verdictWriter.ts';
@@ -12,49 +10,18 @@ import { VerifyBody } from '../verify/verifyBody.ts';
 
 const JSON_HEADER: HeaderPair = ['content-type', 'application/json'];
 
-const LimitAnswer = { limit: Type.Integer(), remaining: Type.Integer(), reset: Type.Integer() };
-
-export const VerdictObject = strict({
-  valid: Type.Boolean(),
-  code: Type.String(),
-  requestId: Type.String(),
-  keyId: Type.Optional(Type.String()),
-  name: Type.Optional(Type.String()),
-  ownerId: Type.Optional(Type.String()),
-  meta: Type.Object({}),
-  expires: Type.Optional(Type.Integer()),
-  enabled: Type.Optional(Type.Boolean()),
-  environment: Type.Optional(Type.String()),
-  permissions: Type.Optional(Type.Array(Type.String())),
-  roles: Type.Optional(Type.Array(Type.String())),
-  identity: Type.Optional(IdentityObject),
-  remaining: Type.Optional(Type.Integer()),
-  ratelimit: Type.Optional(strict(LimitAnswer)),
-  ratelimits: Type.Optional(
-    Type.Array(strict({ name: Type.String(), ...LimitAnswer, async: Type.Boolean(), exceeded: Type.Boolean() })),
-  ),
-});
-
 /** Describes this route for the documentation. It is not in the table of routes, because the front answers it directly. */
 export const verifyKey = {
   path: '/v1/keys.verifyKey',
   method: 'POST',
-  summary: 'Verify a key: may this request pass? Every verdict is HTTP 200; `valid` and `code` contain it.',
+  summary: 'Verify a key: may this request pass?',
+  description:
+    'Every verdict is HTTP 200; `valid` and `code` contain it. The checks run in this order, and the first that fails decides the code: the key exists, its api, enabled, expiry, address, permissions, rate limits, credits. Credits and limits are taken together, or not at all. It needs no root key, unless KEYSTILE_VERIFY_AUTH is `required`: then the root key needs the right `api.<apiId>.verify_key`.',
   request: VerifyBody,
   response: VerdictObject,
   example: {
-    request: { key: 'demo_7Kq2YvWc9XnTbR4sLmZp6D3fGh8J' },
-    response: {
-      valid: true,
-      code: 'VALID',
-      requestId: 'req_1Jm8ZuAk6pTt8HlM9vVz4T1111',
-      keyId: 'key_1Jm8ZtYh4mRr6GjK8uTx3S',
-      meta: {},
-      enabled: true,
-      permissions: [],
-      roles: [],
-      remaining: 2,
-    },
+    request: { key: EXAMPLE.secret },
+    response: VERDICT_EXAMPLE,
   },
 } as const;
 

@@ -7,24 +7,38 @@ import { readBodyStrictly } from '../request/body.ts';
 import { explain } from '../request/explain.ts';
 import { failedRequest, reportFailure } from '../answer/reportFailure.ts';
 import { badFields } from '../shapes/keyFields.ts';
+import { field, listOf } from '../shapes/described.ts';
+import { ErrorObject } from '../shapes/errorObject.ts';
 import { strict } from '../shapes/schemas.ts';
+import { VERDICT_EXAMPLE, VerdictObject } from '../shapes/verdictObject.ts';
 import type { Peer, Service } from '../service.ts';
 import type { VerdictWriter } from '../verify/verdictWriter.ts';
 import { verifyEach } from '../verify/verify.ts';
 import { VerifyBody } from '../verify/verifyBody.ts';
-import { VerdictObject, verifyKey } from './keys.verifyKey.ts';
+import { verifyKey } from './keys.verifyKey.ts';
 
-const Body = strict({ keys: Type.Array(VerifyBody, { minItems: 1, maxItems: MAX_BATCH_ITEMS }) });
-const ErrorObject = Type.Object({ error: Type.Object({ code: Type.String(), message: Type.String() }) });
+const Body = strict({
+  keys: listOf(VerifyBody, 'The verifications, 1 to 100. They are decided in order.', {
+    minItems: 1,
+    maxItems: MAX_BATCH_ITEMS,
+  }),
+});
 const compiled = Compile(Body);
 
 export const verifyKeys = {
   path: '/v1/keys.verifyKeys',
   method: 'POST',
-  summary:
-    'Verify up to 100 keys in one call, in order, each as with keys.verifyKey. A key that cannot be decided gets an `error` instead of a verdict; the other verdicts are valid.',
+  summary: 'Verify up to 100 keys in one call, in order, each as with keys.verifyKey.',
+  description:
+    'A key that cannot be decided gets an `error` instead of a verdict; the other verdicts are valid. It needs no root key, unless KEYSTILE_VERIFY_AUTH is `required`: then the root key needs the right `api.<apiId>.verify_key`.',
   request: Body,
-  response: strict({ results: Type.Array(Type.Union([VerdictObject, ErrorObject])) }),
+  response: strict({
+    results: field(
+      Type.Array(Type.Union([VerdictObject, ErrorObject])),
+      'A verdict for each key, in the order of the request, or an error for a key that could not be decided.',
+      [VERDICT_EXAMPLE],
+    ),
+  }),
   example: {
     request: { keys: [verifyKey.example.request] },
     response: { results: [verifyKey.example.response] },

@@ -1,25 +1,38 @@
 import { Type } from 'typebox';
 
 import { isSecretShaped } from '../../core/secret.ts';
-import { toIdentityObject, toMeta, IdentityObject } from '../shapes/keyObject.ts';
 import { defineRoute } from './route.ts';
-import { strict } from '../shapes/schemas.ts';
+import { field, optional } from '../shapes/described.ts';
+import { EXAMPLE } from '../shapes/examples.ts';
+import { KeyId } from '../shapes/idFields.ts';
+import { SHOWN_KEY_FIELDS, toIdentityObject, toMeta } from '../shapes/keyObject.ts';
+import { Flag, strict, Whole } from '../shapes/schemas.ts';
 
 export const whoami = defineRoute({
   path: '/v1/keys.whoami',
   method: 'POST',
   summary: 'Find the key that a secret belongs to, without verifying it and without counting anything.',
   rights: ['api.<apiId>.read_key'],
-  request: strict({ key: Type.String({ minLength: 1 }) }),
+  request: strict({
+    key: field(
+      Type.String({ minLength: 1 }),
+      'The secret of the key. A text that cannot be a secret is a 404.',
+      EXAMPLE.secret,
+    ),
+  }),
   response: strict({
-    id: Type.String(),
-    name: Type.Optional(Type.String()),
-    remaining: Type.Optional(Type.Integer()),
-    identity: Type.Optional(IdentityObject),
-    meta: Type.Object({}),
-    createdAt: Type.Integer(),
-    enabled: Type.Boolean(),
-    environment: Type.Optional(Type.String()),
+    id: KeyId,
+    name: SHOWN_KEY_FIELDS.name,
+    remaining: optional(
+      Whole,
+      'The credits that the key has left. Refills that are due are included. Absent when the key is unlimited.',
+      97,
+    ),
+    identity: SHOWN_KEY_FIELDS.identity,
+    meta: SHOWN_KEY_FIELDS.meta,
+    createdAt: field(Whole, 'When the key was created, in unix milliseconds.', EXAMPLE.midnight),
+    enabled: field(Flag, 'false: verifications of the key answer DISABLED.', true),
+    environment: SHOWN_KEY_FIELDS.environment,
   }),
   example: {
     request: { key: 'demo_7Kq2YvWc9XnTbR4sLmZp6D3fGh8J' },

@@ -1,30 +1,35 @@
 import { Type } from 'typebox';
 
 import { MAX_BATCH_ITEMS, MAX_IMPORT_BODY_BYTES } from '../../core/bounds.ts';
-import { NEW_KEY_RIGHTS } from '../shapes/fieldRights.ts';
-import { IMPORTED_FIELDS, toImportedKeys } from '../shapes/importFields.ts';
 import { defineRoute } from './route.ts';
-import { Id, strict } from '../shapes/schemas.ts';
+import { component, field, listOf } from '../shapes/described.ts';
+import { EXAMPLE } from '../shapes/examples.ts';
+import { NEW_KEY_RIGHTS } from '../shapes/fieldRights.ts';
+import { ApiId } from '../shapes/idFields.ts';
+import { IMPORTED_EXAMPLE, IMPORTED_FIELDS, toImportedKeys } from '../shapes/importFields.ts';
+import { strict, Text } from '../shapes/schemas.ts';
+
+const KeyToImport = component(
+  'KeyToImport',
+  strict({ apiId: ApiId, ...IMPORTED_FIELDS }),
+  'A key that was created elsewhere.',
+  { apiId: EXAMPLE.apiId, ...IMPORTED_EXAMPLE },
+);
 
 export const createImportedKeys = defineRoute({
   path: '/v1/migrations.createKeys',
   method: 'POST',
-  summary:
-    'Import up to 100 keys that were created elsewhere, by `plaintext` or by its SHA-256 (`hash`): all of them, or none. The body is a list. A limit without `async` is strict here.',
+  summary: 'Import up to 100 keys that were created elsewhere: all of them, or none.',
+  description:
+    'A key is given by its `plaintext` or by its SHA-256 (`hash`). The body is a list. A limit without `async` is strict here.',
   rights: ['api.<apiId>.create_key'],
   fieldRights: NEW_KEY_RIGHTS,
-  request: Type.Array(strict({ apiId: Id, ...IMPORTED_FIELDS }), { minItems: 1, maxItems: MAX_BATCH_ITEMS }),
-  response: strict({ keyIds: Type.Array(Type.String()) }),
+  request: listOf(KeyToImport, 'The keys to import, 1 to 100.', { minItems: 1, maxItems: MAX_BATCH_ITEMS }),
+  response: strict({
+    keyIds: field(Type.Array(Text), 'The ids of the new keys, in the order of the list.', [EXAMPLE.keyId]),
+  }),
   example: {
-    request: [
-      {
-        apiId: 'api_1Jm8ZtXg3kPp5FhJ9sQw2R',
-        hash: { value: 'LPJNul+wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ=', variant: 'sha256_base64' },
-        start: 'demo_2cf2',
-        ownerId: 'user_1234',
-        remaining: 100,
-      },
-    ],
+    request: [{ apiId: EXAMPLE.apiId, ...IMPORTED_EXAMPLE }],
     response: { keyIds: ['key_1Jm8ZtYh4mRr6GjK8uTx3S'] },
   },
   errors: ['NOT_FOUND', 'CONFLICT', 'PRECONDITION_FAILED'],

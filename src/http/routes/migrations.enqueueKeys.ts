@@ -1,24 +1,32 @@
-import { Type } from 'typebox';
-
 import { MAX_BATCH_ITEMS, MAX_IMPORT_BODY_BYTES } from '../../core/bounds.ts';
-import { NEW_KEY_RIGHTS } from '../shapes/fieldRights.ts';
-import { IMPORTED_FIELDS, toImportedKeys } from '../shapes/importFields.ts';
 import { defineRoute } from './route.ts';
-import { Id, strict } from '../shapes/schemas.ts';
+import { component, listOf } from '../shapes/described.ts';
+import { NEW_KEY_RIGHTS } from '../shapes/fieldRights.ts';
+import { ApiId, MigrationId } from '../shapes/idFields.ts';
+import { IMPORTED_EXAMPLE, IMPORTED_FIELDS, toImportedKeys } from '../shapes/importFields.ts';
+import { Empty, strict } from '../shapes/schemas.ts';
+
+const QueuedKey = component(
+  'QueuedKey',
+  strict(IMPORTED_FIELDS),
+  'A key that was created elsewhere. Its api is that of the call.',
+  IMPORTED_EXAMPLE,
+);
 
 export const enqueueKeys = defineRoute({
   path: '/v1/migrations.enqueueKeys',
   method: 'POST',
-  summary:
-    'Import up to 100 keys in the background. They are stored safely when this answers, and created soon after; a key that cannot be created does not stop the others. `migrations.getProgress` shows the progress.',
+  summary: 'Import up to 100 keys in the background.',
+  description:
+    'They are stored safely when this answers, and created soon after; a key that cannot be created does not stop the others. `migrations.getProgress` shows the progress.',
   rights: ['api.<apiId>.create_key'],
   fieldRights: NEW_KEY_RIGHTS,
   request: strict({
-    migrationId: Id,
-    apiId: Id,
-    keys: Type.Array(strict(IMPORTED_FIELDS), { minItems: 1, maxItems: MAX_BATCH_ITEMS }),
+    migrationId: MigrationId,
+    apiId: ApiId,
+    keys: listOf(QueuedKey, 'The keys to import, 1 to 100.', { minItems: 1, maxItems: MAX_BATCH_ITEMS }),
   }),
-  response: strict({}),
+  response: Empty,
   example: {
     request: {
       migrationId: 'from-the-old-service',

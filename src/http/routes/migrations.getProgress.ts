@@ -1,21 +1,35 @@
-import { Type } from 'typebox';
-
 import { defineRoute } from './route.ts';
-import { Id, strict } from '../shapes/schemas.ts';
+import { component, field, listOf } from '../shapes/described.ts';
+import { MigrationId } from '../shapes/idFields.ts';
+import { strict, Text, Whole } from '../shapes/schemas.ts';
+
+const ImportFailure = component(
+  'ImportFailure',
+  strict({
+    index: field(Whole, 'The position of the key among all queued keys of the migration, from 0.', 17),
+    message: field(Text, 'Why the key could not be created.', 'This key exists already.'),
+  }),
+  'A queued key that could not be created.',
+  { index: 17, message: 'This key exists already.' },
+);
 
 export const getProgress = defineRoute({
   path: '/v1/migrations.getProgress',
   method: 'GET',
   summary:
-    'Read the progress of a migration: how many keys were `queued`, how many are `done` and how many have `failed`. `errors` contains the first 1,000 failures; `index` is the position of the key among all queued keys.',
+    'Read the progress of a migration: how many keys were `queued`, how many are `done` and how many have `failed`.',
   rights: ['api.<apiId>.create_key'],
-  request: strict({ migrationId: Id }),
+  request: strict({ migrationId: MigrationId }),
   response: strict({
-    migrationId: Type.String(),
-    queued: Type.Integer(),
-    done: Type.Integer(),
-    failed: Type.Integer(),
-    errors: Type.Array(strict({ index: Type.Integer(), message: Type.String() })),
+    migrationId: MigrationId,
+    queued: field(Whole, 'How many keys were queued in all calls together.', 300),
+    done: field(
+      Whole,
+      'How many keys are created. The migration is finished when `done` and `failed` equal `queued`.',
+      199,
+    ),
+    failed: field(Whole, 'How many keys could not be created.', 1),
+    errors: listOf(ImportFailure, 'The first 1,000 failures. `[]` when there are none.'),
   }),
   example: {
     request: { migrationId: 'from-the-old-service' },

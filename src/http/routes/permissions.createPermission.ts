@@ -1,21 +1,26 @@
-import { Type } from 'typebox';
-
-import { Description, toDescription } from '../shapes/permissionObject.ts';
 import { defineRoute } from './route.ts';
+import { field, optional } from '../shapes/described.ts';
+import { PermissionId } from '../shapes/idFields.ts';
+import { Description, toDescription } from '../shapes/permissionObject.ts';
 import { PermissionName, strict } from '../shapes/schemas.ts';
 
 export const createPermission = defineRoute({
   path: '/v1/permissions.createPermission',
   method: 'POST',
-  summary:
-    'Create a permission. Verifications ask for its `slug`, which is its `name` if none is given. A name or slug that another permission uses as its name or slug is a conflict.',
+  summary: 'Create a permission.',
+  description:
+    'Verifications ask for its `slug`, which is its `name` if none is given. A name or slug that another permission uses as its name or slug is a conflict.',
   rights: ['rbac.*.create_permission'],
   request: strict({
-    name: PermissionName,
-    slug: Type.Optional(PermissionName),
-    description: Type.Optional(Description),
+    name: field(PermissionName, 'The name of the permission, for people: 1 to 512 characters.', 'Read documents'),
+    slug: optional(
+      PermissionName,
+      'What verifications ask for, 1 to 512 characters. In it, `*` as a whole word between dots is a wildcard. The `name` when absent.',
+      'documents.read',
+    ),
+    description: Description,
   }),
-  response: strict({ permissionId: Type.String() }),
+  response: strict({ permissionId: PermissionId }),
   example: {
     request: { name: 'Read documents', slug: 'documents.read', description: 'Every document of the account' },
     response: { permissionId: 'perm_1Jm8ZtZk5nSs7HkL9vUy4T' },

@@ -1,16 +1,16 @@
-import { Type } from 'typebox';
-
-import { Description, toDescription } from '../shapes/permissionObject.ts';
 import { defineRoute } from './route.ts';
-import { PermissionName, strict } from '../shapes/schemas.ts';
+import { RoleId } from '../shapes/idFields.ts';
+import { Description, RoleName, toDescription } from '../shapes/permissionObject.ts';
+import { strict } from '../shapes/schemas.ts';
 
 export const createRole = defineRoute({
   path: '/v1/permissions.createRole',
   method: 'POST',
-  summary: 'Create a role: a group of permissions that keys get and lose together. A new role has no permissions.',
+  summary: 'Create a role: a group of permissions that keys get and lose together.',
+  description: 'A new role has no permissions.',
   rights: ['rbac.*.create_role'],
-  request: strict({ name: PermissionName, description: Type.Optional(Description) }),
-  response: strict({ roleId: Type.String() }),
+  request: strict({ name: RoleName, description: Description }),
+  response: strict({ roleId: RoleId }),
   example: {
     request: { name: 'editor', description: 'May read and write documents' },
     response: { roleId: 'role_1Jm8Zta6oTt8JmM2wVz5Ux' },

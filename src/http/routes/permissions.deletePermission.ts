@@ -1,14 +1,15 @@
 import { defineRoute } from './route.ts';
-import { Id, strict } from '../shapes/schemas.ts';
+import { PermissionId } from '../shapes/idFields.ts';
+import { Empty, strict } from '../shapes/schemas.ts';
 
 export const deletePermission = defineRoute({
   path: '/v1/permissions.deletePermission',
   method: 'POST',
-  summary:
-    'Delete a permission. Every key and role loses it at once. A permission created later with the same name is a different one.',
+  summary: 'Delete a permission.',
+  description: 'Every key and role loses it at once. A permission created later with the same name is a different one.',
   rights: ['rbac.*.delete_permission'],
-  request: strict({ permissionId: Id }),
-  response: strict({}),
+  request: strict({ permissionId: PermissionId }),
+  response: Empty,
   example: { request: { permissionId: 'perm_1Jm8ZtZk5nSs7HkL9vUy4T' }, response: {} },
   errors: ['NOT_FOUND'],
   async handle(engine, actor, { permissionId }) {

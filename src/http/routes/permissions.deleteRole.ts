@@ -1,13 +1,15 @@
 import { defineRoute } from './route.ts';
-import { Id, strict } from '../shapes/schemas.ts';
+import { RoleId } from '../shapes/idFields.ts';
+import { Empty, strict } from '../shapes/schemas.ts';
 
 export const deleteRole = defineRoute({
   path: '/v1/permissions.deleteRole',
   method: 'POST',
-  summary: 'Delete a role. Every key loses the role and its permissions at once. The permissions themselves stay.',
+  summary: 'Delete a role.',
+  description: 'Every key loses the role and its permissions at once. The permissions themselves stay.',
   rights: ['rbac.*.delete_role'],
-  request: strict({ roleId: Id }),
-  response: strict({}),
+  request: strict({ roleId: RoleId }),
+  response: Empty,
   example: { request: { roleId: 'role_1Jm8Zta6oTt8JmM2wVz5Ux' }, response: {} },
   errors: ['NOT_FOUND'],
   async handle(engine, actor, { roleId }) {

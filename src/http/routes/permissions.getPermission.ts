@@ -1,13 +1,14 @@
-import { PermissionObject, toPermissionObject } from '../shapes/permissionObject.ts';
 import { defineRoute } from './route.ts';
-import { Id, strict } from '../shapes/schemas.ts';
+import { PermissionId } from '../shapes/idFields.ts';
+import { PermissionObject, toPermissionObject } from '../shapes/permissionObject.ts';
+import { strict } from '../shapes/schemas.ts';
 
 export const getPermission = defineRoute({
   path: '/v1/permissions.getPermission',
   method: 'GET',
   summary: 'Read one permission.',
   rights: ['rbac.*.read_permission'],
-  request: strict({ permissionId: Id }),
+  request: strict({ permissionId: PermissionId }),
   response: PermissionObject,
   example: {
     request: { permissionId: 'perm_1Jm8ZtZk5nSs7HkL9vUy4T' },

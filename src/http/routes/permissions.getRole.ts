@@ -1,14 +1,19 @@
-import { NamedObjects, RoleObject, toRoleObject } from '../shapes/permissionObject.ts';
 import { defineRoute } from './route.ts';
-import { Id, strict } from '../shapes/schemas.ts';
+import { field } from '../shapes/described.ts';
+import { RoleId } from '../shapes/idFields.ts';
+import { HeldPermissions, RoleObject, toRoleObject } from '../shapes/permissionObject.ts';
+import { strict } from '../shapes/schemas.ts';
 
 export const getRole = defineRoute({
   path: '/v1/permissions.getRole',
   method: 'GET',
   summary: 'Read one role and its permissions.',
   rights: ['rbac.*.read_role'],
-  request: strict({ roleId: Id }),
-  response: strict({ ...RoleObject.properties, permissions: NamedObjects }),
+  request: strict({ roleId: RoleId }),
+  response: strict({
+    ...RoleObject.properties,
+    permissions: field(HeldPermissions, 'The permissions of the role, sorted by name.'),
+  }),
   example: {
     request: { roleId: 'role_1Jm8Zta6oTt8JmM2wVz5Ux' },
     response: {

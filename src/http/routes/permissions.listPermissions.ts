@@ -1,7 +1,6 @@
-import { Type } from 'typebox';
-
-import { PermissionObject, toPermissionObject } from '../shapes/permissionObject.ts';
 import { defineRoute } from './route.ts';
+import { listOf } from '../shapes/described.ts';
+import { PermissionObject, toPermissionObject } from '../shapes/permissionObject.ts';
 import { strict } from '../shapes/schemas.ts';
 
 export const listPermissions = defineRoute({
@@ -10,7 +9,7 @@ export const listPermissions = defineRoute({
   summary: 'List all permissions, sorted by name.',
   rights: ['rbac.*.read_permission'],
   request: strict({}),
-  response: Type.Array(PermissionObject),
+  response: listOf(PermissionObject, 'All permissions, sorted by name.'),
   example: {
     request: {},
     response: [{ id: 'perm_1Jm8ZtZk5nSs7HkL9vUy4T', name: 'Read documents', slug: 'documents.read' }],

@@ -1,7 +1,6 @@
-import { Type } from 'typebox';
-
-import { RoleObject, toRoleObject } from '../shapes/permissionObject.ts';
 import { defineRoute } from './route.ts';
+import { listOf } from '../shapes/described.ts';
+import { RoleObject, toRoleObject } from '../shapes/permissionObject.ts';
 import { strict } from '../shapes/schemas.ts';
 
 export const listRoles = defineRoute({
@@ -10,7 +9,7 @@ export const listRoles = defineRoute({
   summary: 'List all roles, sorted by name.',
   rights: ['rbac.*.read_role'],
   request: strict({}),
-  response: Type.Array(RoleObject),
+  response: listOf(RoleObject, 'All roles, sorted by name.'),
   example: { request: {}, response: [{ id: 'role_1Jm8Zta6oTt8JmM2wVz5Ux', name: 'editor' }] },
   errors: [],
   async handle(engine, actor) {

@@ -1,23 +1,27 @@
-import { Type } from 'typebox';
-
 import type { Issue } from '../../core/errors.ts';
 import type { RoleReference } from '../../engine/admin/rbac/permissionAdmin.ts';
-import { NamedObjects, toReferences } from '../shapes/permissionObject.ts';
 import { defineRoute } from './route.ts';
-import { Id, PermissionName, PermissionReferences, strict } from '../shapes/schemas.ts';
+import { field, optional } from '../shapes/described.ts';
+import { RoleId } from '../shapes/idFields.ts';
+import { HeldPermissions, PermissionReferences, RoleName, toReferences } from '../shapes/permissionObject.ts';
+import { strict } from '../shapes/schemas.ts';
 
 export const setRolePermissions = defineRoute({
   path: '/v1/permissions.setRolePermissions',
   method: 'POST',
-  summary:
-    'Replace the permissions of a role, and return them. Every key with the role has them from then on. `create` creates a permission that does not exist, and then needs `rbac.*.create_permission`.',
+  summary: 'Replace the permissions of a role, and return them.',
+  description:
+    'Every key with the role has them from then on. `create` creates a permission that does not exist, and then needs `rbac.*.create_permission`.',
   rights: ['rbac.*.add_permission_to_role', 'rbac.*.remove_permission_from_role'],
   request: strict({
-    roleId: Type.Optional(Id),
-    name: Type.Optional(PermissionName),
-    permissions: PermissionReferences,
+    roleId: optional(RoleId, 'The id of the role. Give either `roleId` or `name`.'),
+    name: optional(RoleName, 'The name of the role, 1 to 512 characters. Give either `roleId` or `name`.'),
+    permissions: field(
+      PermissionReferences,
+      'The permissions that the role has from now on, at most 1000. `[]` takes all away.',
+    ),
   }),
-  response: NamedObjects,
+  response: HeldPermissions,
   example: {
     request: { roleId: 'role_1Jm8Zta6oTt8JmM2wVz5Ux', permissions: [{ id: 'perm_1Jm8ZtZk5nSs7HkL9vUy4T' }] },
     response: [{ id: 'perm_1Jm8ZtZk5nSs7HkL9vUy4T', name: 'Read documents' }],

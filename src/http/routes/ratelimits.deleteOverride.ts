@@ -1,6 +1,6 @@
-import { Identifier, NamespaceFields, toNamespaceReference } from '../shapes/limitFields.ts';
 import { defineRoute } from './route.ts';
-import { strict } from '../shapes/schemas.ts';
+import { Identifier, NamespaceFields, toNamespaceReference } from '../shapes/limitFields.ts';
+import { Empty, strict } from '../shapes/schemas.ts';
 
 export const deleteOverride = defineRoute({
   path: '/v1/ratelimits.deleteOverride',
@@ -8,7 +8,7 @@ export const deleteOverride = defineRoute({
   summary: 'Remove the override that was set for this identifier or pattern.',
   rights: ['ratelimit.<namespaceId>.delete_override'],
   request: strict({ ...NamespaceFields, identifier: Identifier }),
-  response: strict({}),
+  response: Empty,
   example: { request: { namespaceName: 'email.outbound', identifier: '*@example.com' }, response: {} },
   errors: ['NOT_FOUND'],
   async handle(engine, actor, { identifier, ...body }) {

@@ -1,3 +1,4 @@
+import { defineRoute } from './route.ts';
 import {
   Identifier,
   NamespaceFields,
@@ -5,7 +6,6 @@ import {
   toNamespaceReference,
   toOverrideObject,
 } from '../shapes/limitFields.ts';
-import { defineRoute } from './route.ts';
 import { strict } from '../shapes/schemas.ts';
 
 export const getOverride = defineRoute({

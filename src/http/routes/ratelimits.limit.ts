@@ -1,13 +1,14 @@
 import type { Issue } from '../../core/errors.ts';
+import { defineRoute } from './route.ts';
 import { badFields } from '../shapes/keyFields.ts';
 import { LimitAnswer, LimitRequest, toLimitAnswer, toStandaloneRequest } from '../shapes/limitFields.ts';
-import { defineRoute } from './route.ts';
 
 export const limit = defineRoute({
   path: '/v1/ratelimits.limit',
   method: 'POST',
-  summary:
-    'Limit anything by your own identifier, without a key. The limit is exact unless `async` is true. `success` says whether the request may pass; a refusal costs nothing.',
+  summary: 'Limit anything by your own identifier, without a key.',
+  description:
+    'The limit is exact unless `async` is true. `success` says whether the request may pass; a refusal costs nothing.',
   rights: ['ratelimit.<namespaceId>.limit', 'ratelimit.*.create_namespace'],
   request: LimitRequest,
   response: LimitAnswer,

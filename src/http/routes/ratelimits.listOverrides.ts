@@ -1,21 +1,27 @@
-import { Type } from 'typebox';
-
 import { MAX_PAGE_SIZE } from '../../core/bounds.ts';
-import { NamespaceFields, OverrideObject, toNamespaceReference, toOverrideObject } from '../shapes/limitFields.ts';
 import { defineRoute } from './route.ts';
-import { cursorAt, PageLimit, strict } from '../shapes/schemas.ts';
+import { listOf } from '../shapes/described.ts';
+import { EXAMPLE } from '../shapes/examples.ts';
+import { NamespaceId } from '../shapes/idFields.ts';
+import { NamespaceFields, OverrideObject, toNamespaceReference, toOverrideObject } from '../shapes/limitFields.ts';
+import { nextCursor, pageCursor, PageLimit, Total } from '../shapes/pageFields.ts';
+import { cursorAt, strict } from '../shapes/schemas.ts';
 
 export const listOverrides = defineRoute({
   path: '/v1/ratelimits.listOverrides',
   method: 'GET',
   summary: 'List the overrides of a namespace, oldest first.',
   rights: ['ratelimit.<namespaceId>.read_override'],
-  request: strict({ ...NamespaceFields, limit: Type.Optional(PageLimit), cursor: Type.Optional(cursorAt('ovr')) }),
+  request: strict({
+    ...NamespaceFields,
+    limit: PageLimit,
+    cursor: pageCursor(cursorAt('ovr'), EXAMPLE.overrideId),
+  }),
   response: strict({
-    namespaceId: Type.String(),
-    overrides: Type.Array(OverrideObject),
-    total: Type.Integer(),
-    cursor: Type.Optional(Type.String()),
+    namespaceId: NamespaceId,
+    overrides: listOf(OverrideObject, 'The overrides of this page.'),
+    total: Total,
+    cursor: nextCursor(EXAMPLE.overrideId),
   }),
   example: {
     request: { namespaceName: 'email.outbound', limit: 10 },

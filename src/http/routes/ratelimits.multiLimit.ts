@@ -1,19 +1,27 @@
-import { Type } from 'typebox';
-
 import { MAX_BATCH_ITEMS, MAX_IMPORT_BODY_BYTES } from '../../core/bounds.ts';
 import type { Issue } from '../../core/errors.ts';
+import { defineRoute } from './route.ts';
+import { field, listOf } from '../shapes/described.ts';
 import { badFields } from '../shapes/keyFields.ts';
 import { LimitAnswer, LimitRequest, toLimitAnswer, toStandaloneRequest } from '../shapes/limitFields.ts';
-import { defineRoute } from './route.ts';
-import { strict } from '../shapes/schemas.ts';
+import { Flag, strict } from '../shapes/schemas.ts';
 
 export const multiLimit = defineRoute({
   path: '/v1/ratelimits.multiLimit',
   method: 'POST',
-  summary: 'Take up to 100 limits together, all or nothing. The results say which limits refused.',
+  summary: 'Take up to 100 limits together, all or nothing.',
+  description: 'The results say which limits refused.',
   rights: ['ratelimit.<namespaceId>.limit', 'ratelimit.*.create_namespace'],
-  request: strict({ limits: Type.Array(LimitRequest, { minItems: 1, maxItems: MAX_BATCH_ITEMS }) }),
-  response: strict({ success: Type.Boolean(), results: Type.Array(LimitAnswer) }),
+  request: strict({
+    limits: listOf(LimitRequest, 'The limits to take, 1 to 100, over any namespaces and in both modes.', {
+      minItems: 1,
+      maxItems: MAX_BATCH_ITEMS,
+    }),
+  }),
+  response: strict({
+    success: field(Flag, 'true: all limits were taken. false: at least one refused, and nothing was taken.', false),
+    results: listOf(LimitAnswer, 'What became of each limit, in the order of the request.'),
+  }),
   example: {
     request: {
       limits: [

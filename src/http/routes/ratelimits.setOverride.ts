@@ -1,26 +1,32 @@
-import { Type } from 'typebox';
-
 import { MAX_STARS_PER_PATTERN } from '../../core/bounds.ts';
 import { hasTooManyStars } from '../../core/identifierPattern.ts';
+import { defineRoute } from './route.ts';
+import { field, optional } from '../shapes/described.ts';
+import { NamespaceId, OverrideId } from '../shapes/idFields.ts';
 import { badFields } from '../shapes/keyFields.ts';
 import { Identifier, NamespaceFields, toNamespaceReference } from '../shapes/limitFields.ts';
-import { defineRoute } from './route.ts';
-import { Count, DurationMs, strict } from '../shapes/schemas.ts';
+import { ASYNC_WORDS, DURATION_BOUNDS, DURATION_WORDS } from '../shapes/rateLimitFields.ts';
+import { Count, DurationMs, Flag, strict } from '../shapes/schemas.ts';
 
 export const setOverride = defineRoute({
   path: '/v1/ratelimits.setOverride',
   method: 'POST',
   summary:
-    'Override the limit of an identifier, or of all identifiers that match a pattern with `*`: these numbers replace those of a request. A limit of 0 blocks. The namespace must exist: `ratelimits.limit` creates it on first use.',
+    'Override the limit of an identifier, or of all identifiers that match a pattern with `*`: these numbers replace those of a request.',
+  description: 'A limit of 0 blocks. The namespace must exist: `ratelimits.limit` creates it on first use.',
   rights: ['ratelimit.<namespaceId>.set_override'],
   request: strict({
     ...NamespaceFields,
     identifier: Identifier,
-    limit: Count,
-    duration: DurationMs,
-    async: Type.Optional(Type.Boolean()),
+    limit: field(
+      Count,
+      'How much may pass in a window, instead of the limit of the request. 0 blocks every call.',
+      100,
+    ),
+    duration: field(DurationMs, `${DURATION_WORDS} ${DURATION_BOUNDS}`, 60000),
+    async: optional(Flag, `${ASYNC_WORDS} false when absent.`, false),
   }),
-  response: strict({ overrideId: Type.String(), namespaceId: Type.String() }),
+  response: strict({ overrideId: OverrideId, namespaceId: NamespaceId }),
   example: {
     request: { namespaceName: 'email.outbound', identifier: '*@example.com', limit: 100, duration: 60000 },
     response: { overrideId: 'ovr_1Jm8ZtYk7pTt8HmN5wVz4X', namespaceId: 'ns_1Jm8ZtXg3kPp5FhJ9sQw2R' },

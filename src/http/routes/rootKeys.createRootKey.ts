@@ -5,24 +5,34 @@ import { type Issue, repeatable } from '../../core/errors.ts';
 import { nearestName } from '../../core/nearest.ts';
 import { ALL_RIGHTS, OPERATIONS, isRight, rightTo } from '../../core/rights.ts';
 import { MAX_ISSUES } from '../request/explain.ts';
-import { badFields } from '../shapes/keyFields.ts';
 import { defineRoute } from './route.ts';
+import { field, optional } from '../shapes/described.ts';
+import { badFields } from '../shapes/keyFields.ts';
 import { Name, strict, UnixMs, words } from '../shapes/schemas.ts';
+import { NewRootSecret } from '../shapes/secretFields.ts';
 
 const MAX_RIGHT_LENGTH = 256;
 
 export const createRootKey = defineRoute({
   path: '/v1/rootKeys.createRootKey',
   method: 'POST',
-  summary:
-    'Create a root key with the rights in `permissions`. The calling root key can give only rights that it has. The secret is shown only in this answer.',
+  summary: 'Create a root key with the rights in `permissions`.',
+  description: 'The calling root key can give only rights that it has. The secret is shown only in this answer.',
   rights: ['root.*.create_root_key'],
   request: strict({
-    name: Name,
-    permissions: Type.Array(words(1, MAX_RIGHT_LENGTH), { minItems: 1, maxItems: MAX_RIGHTS }),
-    expires: Type.Optional(UnixMs),
+    name: field(Name, 'A name for people, 1 to 256 characters, such as the program that uses the root key.', 'deploy'),
+    permissions: field(
+      Type.Array(words(1, MAX_RIGHT_LENGTH), { minItems: 1, maxItems: MAX_RIGHTS }),
+      'The rights of the root key, 1 to 1000, each as `resource.id.action`. The id may be `*`, and a single `*` is every right. Nothing is added to them.',
+      ['api.*.create_key', 'api.*.read_key'],
+    ),
+    expires: optional(
+      UnixMs,
+      'When the root key ends, in unix milliseconds, in the future. It does not expire when absent. A calling root key that expires can create only root keys that expire no later.',
+      1798761600000,
+    ),
   }),
-  response: strict({ rootKeyId: Type.String(), key: Type.String() }),
+  response: NewRootSecret,
   example: {
     request: { name: 'deploy', permissions: ['root.*.create_root_key'] },
     response: { rootKeyId: 'rk_1Jm8ZtXg3kPp5FhJ9sQw2R', key: 'root_4Wd4XbZe2RpVcT7uNqKs5F6hJg3M' },

@@ -1,16 +1,16 @@
-import { Type } from 'typebox';
-
-import { RootKeyObject, toRootKeyObject } from '../shapes/rootKeyObject.ts';
 import { defineRoute } from './route.ts';
+import { listOf } from '../shapes/described.ts';
+import { RootKeyObject, toRootKeyObject } from '../shapes/rootKeyObject.ts';
 import { strict } from '../shapes/schemas.ts';
 
 export const listRootKeys = defineRoute({
   path: '/v1/rootKeys.listRootKeys',
   method: 'GET',
-  summary: 'List the root keys, oldest first, including revoked and expired ones. Secrets are not shown.',
+  summary: 'List the root keys, oldest first, including revoked and expired ones.',
+  description: 'Secrets are not shown.',
   rights: ['root.*.read_root_key'],
   request: strict({}),
-  response: strict({ rootKeys: Type.Array(RootKeyObject) }),
+  response: strict({ rootKeys: listOf(RootKeyObject, 'All root keys, oldest first.') }),
   example: {
     request: {},
     response: {

@@ -1,13 +1,15 @@
 import { defineRoute } from './route.ts';
-import { Id, strict } from '../shapes/schemas.ts';
+import { RootKeyId } from '../shapes/idFields.ts';
+import { Empty, strict } from '../shapes/schemas.ts';
 
 export const revokeRootKey = defineRoute({
   path: '/v1/rootKeys.revokeRootKey',
   method: 'POST',
-  summary: 'Revoke a root key permanently, with all its secrets. Revoking it again changes nothing.',
+  summary: 'Revoke a root key permanently, with all its secrets.',
+  description: 'Revoking it again changes nothing.',
   rights: ['root.*.revoke_root_key'],
-  request: strict({ rootKeyId: Id }),
-  response: strict({}),
+  request: strict({ rootKeyId: RootKeyId }),
+  response: Empty,
   example: { request: { rootKeyId: 'rk_1Jm8ZtXg3kPp5FhJ9sQw2R' }, response: {} },
   errors: ['NOT_FOUND'],
   async handle(engine, actor, { rootKeyId }) {

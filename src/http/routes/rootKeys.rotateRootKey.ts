@@ -1,17 +1,17 @@
-import { Type } from 'typebox';
-
-import { MAX_OVERLAP_MS } from '../../core/bounds.ts';
 import { defineRoute } from './route.ts';
-import { Id, strict } from '../shapes/schemas.ts';
+import { RootKeyId } from '../shapes/idFields.ts';
+import { strict } from '../shapes/schemas.ts';
+import { NewRootSecret, OverlapMs } from '../shapes/secretFields.ts';
 
 export const rotateRootKey = defineRoute({
   path: '/v1/rootKeys.rotateRootKey',
   method: 'POST',
-  summary:
-    'Give a root key a new secret. Its id and rights stay. The old secret stays valid for `overlapMs`, then it is rejected. A root key cannot rotate one that has more rights than itself.',
+  summary: 'Give a root key a new secret.',
+  description:
+    'Its id and rights stay. The old secret stays valid for `overlapMs`, then it is rejected. A root key cannot rotate one that has more rights than itself.',
   rights: ['root.*.create_root_key'],
-  request: strict({ rootKeyId: Id, overlapMs: Type.Integer({ minimum: 0, maximum: MAX_OVERLAP_MS }) }),
-  response: strict({ rootKeyId: Type.String(), key: Type.String() }),
+  request: strict({ rootKeyId: RootKeyId, overlapMs: OverlapMs }),
+  response: NewRootSecret,
   example: {
     request: { rootKeyId: 'rk_1Jm8ZtXg3kPp5FhJ9sQw2R', overlapMs: 86400000 },
     response: { rootKeyId: 'rk_1Jm8ZtXg3kPp5FhJ9sQw2R', key: 'root_9Wd4XbZe2RpVcT7uNqKs5F6hJg3M' },

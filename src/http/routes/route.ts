@@ -9,7 +9,10 @@ import type { FieldRights } from '../shapes/fieldRights.ts';
 export interface Route {
   readonly path: string;
   readonly method: 'GET' | 'POST';
+  /** What the endpoint does, in one sentence. */
   readonly summary: string;
+  /** What the summary does not say. */
+  readonly description?: string;
   /** The rights that a root key needs, for the documentation. The engine checks them, because it knows the records. */
   readonly rights: readonly string[];
   /** One of the rights is enough; otherwise all of them are needed. */

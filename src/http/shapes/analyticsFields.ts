@@ -1,13 +1,43 @@
 import { Type } from 'typebox';
 
 import type { Issue } from '../../core/errors.ts';
+import type { VerdictCode } from '../../core/verdictCodes.ts';
 import { type Period, MAX_INSTANT_MS } from '../../engine/admin/analytics/timeRange.ts';
-import { orNull } from './schemas.ts';
+import { field, optional } from './described.ts';
+import { EXAMPLE } from './examples.ts';
+import { orNull, Whole } from './schemas.ts';
 
 const Instant = orNull(Type.Integer({ minimum: 0, maximum: MAX_INSTANT_MS }));
 
 /** `start` is included, `end` is not. */
-export const PeriodFields = { start: Type.Optional(Instant), end: Type.Optional(Instant) };
+export const PeriodFields = {
+  start: optional(
+    Instant,
+    'Count from this time on, in unix milliseconds, extended to whole hours, days or months. When null or absent: the last 24 hours for `hour`, else the last 30 days.',
+    EXAMPLE.midnight,
+  ),
+  end: optional(
+    Instant,
+    'Count up to this time, without it, in unix milliseconds, extended to whole hours, days or months. It must be after `start`. Now when null or absent.',
+    EXAMPLE.nextMidnight,
+  ),
+};
+
+const COUNT_WORDS = {
+  VALID: 'were valid',
+  NOT_FOUND: 'answered NOT_FOUND, because there is no such key',
+  FORBIDDEN: 'answered FORBIDDEN, because of the api or the address',
+  DISABLED: 'answered DISABLED',
+  EXPIRED: 'answered EXPIRED',
+  INSUFFICIENT_PERMISSIONS: 'answered INSUFFICIENT_PERMISSIONS',
+  RATE_LIMITED: 'answered RATE_LIMITED',
+  USAGE_EXCEEDED: 'answered USAGE_EXCEEDED, because the credits did not suffice',
+} as const satisfies Record<VerdictCode, string>;
+
+/** How many verifications had this verdict. */
+export function countOf(code: VerdictCode, example: number) {
+  return field(Whole, `How many verifications ${COUNT_WORDS[code]}.`, example);
+}
 
 interface PeriodBody {
   readonly start?: number | null;

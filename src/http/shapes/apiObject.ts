@@ -1,24 +1,42 @@
-import { Type } from 'typebox';
-
 import type { ApiRecord } from '../../core/records.ts';
-import { strict } from './schemas.ts';
+import { component, field, optional } from './described.ts';
+import { EXAMPLE } from './examples.ts';
+import { ApiId, WorkspaceId } from './idFields.ts';
+import { DefaultRatelimitObject } from './rateLimitFields.ts';
+import { ApiName, Flag, strict, Text, Whole } from './schemas.ts';
 
-export const DefaultRatelimitObject = strict({
-  limit: Type.Integer(),
-  duration: Type.Integer(),
-  async: Type.Boolean(),
-});
+export const ApiNameField = field(
+  ApiName,
+  'The name of the api, for people: 3 to 256 characters, not blank. It need not be unique.',
+  'payments',
+);
 
 /** An api as getApi and listApis show it. Fields that are not set are left out. */
-export const ApiObject = strict({
-  id: Type.String(),
-  workspaceId: Type.String(),
-  name: Type.String(),
-  defaultPrefix: Type.Optional(Type.String()),
-  defaultByteLength: Type.Optional(Type.Integer()),
-  defaultRatelimit: Type.Optional(DefaultRatelimitObject),
-  deleteProtection: Type.Boolean(),
-});
+export const ApiObject = component(
+  'Api',
+  strict({
+    id: ApiId,
+    workspaceId: WorkspaceId,
+    name: field(Text, 'The name of the api, for people.', 'payments'),
+    defaultPrefix: optional(
+      Text,
+      'The prefix of new keys that bring none of their own. Absent when none is set.',
+      'pay',
+    ),
+    defaultByteLength: optional(
+      Whole,
+      'The number of random bytes in the secret of new keys that bring none of their own. Absent when none is set: 16.',
+      24,
+    ),
+    defaultRatelimit: optional(
+      DefaultRatelimitObject,
+      'The rate limit of new keys that bring none of their own. Absent when none is set.',
+    ),
+    deleteProtection: field(Flag, 'true: `apis.deleteApi` is refused with DELETE_PROTECTED.', false),
+  }),
+  'An api: a group of keys that belong to one of your services. Fields that are not set are absent.',
+  { id: EXAMPLE.apiId, workspaceId: EXAMPLE.workspaceId, name: 'payments', deleteProtection: false },
+);
 
 export function toApiObject(api: ApiRecord, workspaceId: string): object {
   const { id, name, defaultPrefix, defaultByteLength, defaultLimit, isDeleteProtected } = api;

@@ -7,25 +7,55 @@ import type { KeyPatch } from '../../engine/admin/keys/keyInput.ts';
 import type { Engine } from '../../engine/engine.ts';
 import { MAX_ISSUES } from '../request/explain.ts';
 import { badFields, toKeyPatch, withoutEmpty } from './keyFields.ts';
-import { CREATION_FIELDS, Prefix, Ratelimit, strict, words } from './schemas.ts';
+import { CREATION_FIELDS } from './creationFields.ts';
+import { component, EXPECTED, field, optional } from './described.ts';
+import { EXAMPLE } from './examples.ts';
+import type { Ratelimit } from './rateLimitFields.ts';
+import { Prefix, strict, words } from './schemas.ts';
 
 const MAX_START_LENGTH = 64;
 
+const DIGEST = { value: 'LPJNul+wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ=', variant: 'sha256_base64' } as const;
+
 /** The fields of an imported key, without its api. */
 export const IMPORTED_FIELDS = {
-  plaintext: Type.Optional(
+  plaintext: optional(
     Type.String({
       minLength: MIN_IMPORTED_SECRET_LENGTH,
       maxLength: MAX_SECRET_LENGTH,
       pattern: '^[ -~]*$',
-      description: `${MIN_IMPORTED_SECRET_LENGTH} to ${MAX_SECRET_LENGTH} characters of printable ASCII`,
+      [EXPECTED]: `${MIN_IMPORTED_SECRET_LENGTH} to ${MAX_SECRET_LENGTH} characters of printable ASCII`,
     }),
+    'The secret of the key: 16 to 512 characters of printable ASCII. It is digested at once and stored nowhere. Give either `plaintext` or `hash`.',
+    'demo_key-that-was-made-elsewhere',
   ),
-  hash: Type.Optional(strict({ value: words(1, 64), variant: Type.Literal('sha256_base64') })),
-  prefix: Type.Optional(Prefix),
-  start: Type.Optional(words(1, MAX_START_LENGTH)),
+  hash: optional(
+    component(
+      'KeyDigest',
+      strict({
+        value: field(words(1, 64), 'The 32 bytes of the SHA-256 in base64, 44 characters.', DIGEST.value),
+        variant: field(Type.Literal('sha256_base64'), 'The only kind of digest that is accepted.', DIGEST.variant),
+      }),
+      'The digest of a secret that you do not have in plain text.',
+      DIGEST,
+    ),
+    'The SHA-256 of the secret. Give either `plaintext` or `hash`.',
+  ),
+  prefix: optional(
+    Prefix,
+    'The prefix that is shown to people: 1 to 16 of the characters A-Z a-z 0-9 _ . -. It does not change the secret.',
+    'demo',
+  ),
+  start: optional(
+    words(1, MAX_START_LENGTH),
+    'The beginning of the secret that is shown to people, 1 to 64 characters and at most half of the secret. When absent, a plaintext shows its prefix and four characters, and a digest shows its prefix.',
+    'demo_2cf2',
+  ),
   ...CREATION_FIELDS,
 };
+
+/** The example of an imported key, without its api. */
+export const IMPORTED_EXAMPLE = { hash: DIGEST, start: 'demo_2cf2', ownerId: EXAMPLE.externalId, remaining: 100 };
 
 type Imported = Static<ReturnType<typeof strict<typeof IMPORTED_FIELDS>>>;
 

@@ -7,7 +7,9 @@ import type { KeyPatch } from '../../engine/admin/keys/keyInput.ts';
 import type { RbacReference } from '../../engine/admin/rbac/rbacNames.ts';
 import type { LimitInput, RefillInput } from '../../engine/admin/change/counterPatch.ts';
 import { MAX_ISSUES } from '../request/explain.ts';
-import type { IpAllowlist, NamedRatelimits, Ratelimit, Refill } from './schemas.ts';
+import type { IpAllowlist } from './creationFields.ts';
+import type { Refill } from './creditFields.ts';
+import type { NamedRatelimits, Ratelimit } from './rateLimitFields.ts';
 import { formatFault } from '../request/textRules.ts';
 
 /** The fields that createKey and updateKey share, from the wire to the engine. */

@@ -2,52 +2,116 @@ import { Type } from 'typebox';
 
 import { type CreditsRecord, DEFAULT_LIMIT_NAME, type IdentityRecord, type LimitRecord } from '../../core/records.ts';
 import type { CreditsView, KeyView } from '../../engine/admin/keys/keyView.ts';
-import { strict } from './schemas.ts';
+import { RefillObject } from './creditFields.ts';
+import { component, field, optional } from './described.ts';
+import { EXAMPLE } from './examples.ts';
+import { ApiId, IdentityId, KeyId, WorkspaceId } from './idFields.ts';
+import { RatelimitObject, ShownRatelimits } from './rateLimitFields.ts';
+import { Flag, Meta, strict, Text, Whole } from './schemas.ts';
 
-const Text = Type.String();
-const Whole = Type.Integer();
+const Texts = Type.Array(Text);
 
-export const IdentityObject = strict({ id: Text, externalId: Text, meta: Type.Object({}) });
+export const ExternalIdObject = field(Text, 'Your own id of the owner.', EXAMPLE.externalId);
 
-export const RefillObject = strict({
-  interval: Text,
-  amount: Whole,
-  refillDay: Type.Union([Whole, Type.Null()]),
-  timezone: Text,
-  mode: Text,
-  max: Type.Optional(Whole),
-  lastRefillAt: Type.Optional(Whole),
-  nextRefillAt: Type.Optional(Whole),
-});
+export const IdentityObject = component(
+  'IdentityReference',
+  strict({
+    id: IdentityId,
+    externalId: ExternalIdObject,
+    meta: field(Meta, 'Metadata of the identity. `{}` when none is set.'),
+  }),
+  'The identity that a key belongs to.',
+  { id: EXAMPLE.identityId, externalId: EXAMPLE.externalId, meta: { plan: 'pro' } },
+);
 
-export const NamedRatelimitObject = strict({ name: Text, limit: Whole, duration: Whole, async: Type.Boolean() });
+/** The fields of a key that getKey and a verdict show alike. */
+export const SHOWN_KEY_FIELDS = {
+  name: optional(Text, 'The name of the key, for people. Absent when none is set.', 'Ann, production'),
+  ownerId: optional(
+    Text,
+    'The `externalId` of the identity that the key belongs to. Absent when the key has no owner.',
+    EXAMPLE.externalId,
+  ),
+  meta: field(Meta, 'Metadata of the key. `{}` when none is set.', { plan: 'free' }),
+  expires: optional(
+    Whole,
+    'When the key stops being valid, in unix milliseconds. Absent when it does not expire.',
+    1798761600000,
+  ),
+  environment: optional(
+    Text,
+    'The text that was set as the environment of the key. Absent when none is set.',
+    'production',
+  ),
+  identity: optional(IdentityObject, 'The identity that the key belongs to. Absent when the key has no owner.'),
+};
+
+export const KeyStart = field(
+  Text,
+  'The beginning of the secret: the prefix and four characters. A person recognises the key by it; nobody can use it as a key.',
+  'demo_7Kq2',
+);
 
 /** A key as getKey and listKeys show it. Fields that are not set are left out. */
-export const KeyObject = strict({
-  id: Text,
-  start: Text,
-  apiId: Text,
-  workspaceId: Text,
-  name: Type.Optional(Text),
-  ownerId: Type.Optional(Text),
-  meta: Type.Object({}),
-  createdAt: Whole,
-  updatedAt: Type.Optional(Whole),
-  expires: Type.Optional(Whole),
-  remaining: Type.Optional(Whole),
-  refill: Type.Optional(RefillObject),
-  ratelimit: Type.Optional(
-    strict({ async: Type.Boolean(), limit: Whole, duration: Whole, refillRate: Whole, refillInterval: Whole }),
-  ),
-  ratelimits: Type.Optional(Type.Array(NamedRatelimitObject)),
-  roles: Type.Array(Text),
-  permissions: Type.Array(Text),
-  enabled: Type.Boolean(),
-  environment: Type.Optional(Text),
-  ipAllowlist: Type.Optional(Type.Array(Text)),
-  lastUsedAt: Type.Optional(Whole),
-  identity: Type.Optional(IdentityObject),
-});
+export const KeyObject = component(
+  'Key',
+  strict({
+    id: KeyId,
+    start: KeyStart,
+    apiId: ApiId,
+    workspaceId: WorkspaceId,
+    name: SHOWN_KEY_FIELDS.name,
+    ownerId: SHOWN_KEY_FIELDS.ownerId,
+    meta: SHOWN_KEY_FIELDS.meta,
+    createdAt: field(Whole, 'When the key was created, in unix milliseconds.', EXAMPLE.midnight),
+    updatedAt: optional(
+      Whole,
+      'When the key was last changed, in unix milliseconds. Absent when it was never changed.',
+      EXAMPLE.nextMidnight,
+    ),
+    expires: SHOWN_KEY_FIELDS.expires,
+    remaining: optional(
+      Whole,
+      'The credits that the key has left. Refills that are due are included. Absent when the key is unlimited.',
+      97,
+    ),
+    refill: optional(RefillObject, 'The refill of the credits. Absent when there is none.'),
+    ratelimit: optional(RatelimitObject, 'The rate limit with the name `default`. Absent when there is none.'),
+    ratelimits: optional(ShownRatelimits, 'The further rate limits of the key. Absent when there are none.'),
+    roles: field(Texts, 'The names of the roles of the key. `[]` when it has none.', ['editor']),
+    permissions: field(
+      Texts,
+      'The slugs of all permissions of the key, its own and those of its roles, sorted. `[]` when it has none.',
+      ['documents.read'],
+    ),
+    enabled: field(Flag, 'false: verifications of the key answer DISABLED.', true),
+    environment: SHOWN_KEY_FIELDS.environment,
+    ipAllowlist: optional(
+      Texts,
+      'The addresses and CIDR blocks that the key may be used from. Absent when every address is allowed.',
+      ['203.0.113.0/24'],
+    ),
+    lastUsedAt: optional(
+      Whole,
+      'When the key was last verified, with any verdict, in unix milliseconds. Written some seconds later, at most once a minute. Absent when the key was never used or analytics are off.',
+      1783080000000,
+    ),
+    identity: SHOWN_KEY_FIELDS.identity,
+  }),
+  'A key, without its secret. Fields that are not set are absent.',
+  {
+    id: EXAMPLE.keyId,
+    start: 'demo_7Kq2',
+    apiId: EXAMPLE.apiId,
+    workspaceId: EXAMPLE.workspaceId,
+    meta: {},
+    createdAt: EXAMPLE.midnight,
+    remaining: 3,
+    roles: [],
+    permissions: [],
+    enabled: true,
+  },
+);
 
 export function toKeyObject(view: KeyView, workspaceId: string): object {
   const { key, identity, permissions, remaining, lastUsedAtMs } = view;

@@ -7,43 +7,104 @@ import type { NamespaceReference } from '../../engine/standalone/overrideAdmin.t
 import type { StandaloneRequest } from '../../engine/standalone/standaloneLimits.ts';
 import type { LimitResult } from '../../engine/standalone/limitDecider.ts';
 import { badFields, toMetaText } from './keyFields.ts';
-import { Count, DurationMs, Id, Meta, Name, Positive, strict, words } from './schemas.ts';
+import { component, field, optional } from './described.ts';
+import { EXAMPLE } from './examples.ts';
+import { NamespaceId, OverrideId } from './idFields.ts';
+import { ASYNC_WORDS, DURATION_BOUNDS, DURATION_WORDS, LIMIT_RESULT, LIMIT_WORDS } from './rateLimitFields.ts';
+import { Count, DurationMs, Flag, Meta, Name, Positive, strict, Text, Whole, words } from './schemas.ts';
 
-export const Identifier = words(1, MAX_IDENTIFIER_LENGTH);
+const IdentifierText = words(1, MAX_IDENTIFIER_LENGTH);
 const NamespaceName = words(1, MAX_NAMESPACE_LENGTH);
 const DEFAULT_NAMESPACE = 'default';
 
-const Resource = strict({ type: Name, id: Name, name: Type.Optional(Name), meta: Type.Optional(Meta) });
+/** The identifier or pattern of an override. */
+export const Identifier = field(
+  IdentifierText,
+  'The identifier that the override is for, 1 to 256 characters. `*` stands for any characters, at most 10 times. An exact identifier wins over a pattern, a longer pattern over a shorter one.',
+  '*@example.com',
+);
+
+const Resource = component(
+  'LimitedResource',
+  strict({
+    type: field(Name, 'What kind of thing it is, 1 to 256 characters.', 'mailbox'),
+    id: field(Name, 'Your own id of it, 1 to 256 characters.', 'mailbox_77'),
+    name: optional(Name, 'A name for people, 1 to 256 characters.', 'Support'),
+    meta: optional(Meta),
+  }),
+  'A thing that a limited call is about. It is written to the audit log with the decision.',
+  { type: 'mailbox', id: 'mailbox_77' },
+);
 
 /** One limit to take. `meta` is accepted and has no effect. */
-export const LimitRequest = strict({
-  namespace: Type.Optional(NamespaceName),
-  identifier: Identifier,
-  limit: Positive,
-  duration: DurationMs,
-  cost: Type.Optional(Count),
-  async: Type.Optional(Type.Boolean()),
-  meta: Type.Optional(Meta),
-  resources: Type.Optional(Type.Array(Resource, { maxItems: MAX_RESOURCES })),
-});
+export const LimitRequest = component(
+  'LimitRequest',
+  strict({
+    namespace: optional(
+      NamespaceName,
+      'The name of the namespace that the identifier lives in, 1 to 128 characters. The first use creates it, if the root key may. `default` when absent.',
+      'email.outbound',
+    ),
+    identifier: field(
+      IdentifierText,
+      'What is limited, by your own id: a user, an address, an organisation. 1 to 256 characters.',
+      'user_1234',
+    ),
+    limit: field(Positive, `${LIMIT_WORDS} At least 1. An override replaces it.`, 10),
+    duration: field(DurationMs, `${DURATION_WORDS} ${DURATION_BOUNDS} An override replaces it.`, 60000),
+    cost: optional(Count, 'How much this call takes. 0 asks without taking anything. 1 when absent.', 1),
+    async: optional(Flag, `${ASYNC_WORDS} false when absent. An override replaces it.`, false),
+    meta: optional(Meta, 'Accepted for older programs. It has no effect.'),
+    resources: optional(
+      Type.Array(Resource, { maxItems: MAX_RESOURCES }),
+      'What the call is about, at most 10 things. They are written to the audit log with the decision, before the answer.',
+      [{ type: 'mailbox', id: 'mailbox_77' }],
+    ),
+  }),
+  'A standalone limit to take: so much for one identifier in one namespace.',
+  { namespace: 'email.outbound', identifier: 'user_1234', limit: 10, duration: 60000 },
+);
 
-export const LimitAnswer = strict({
-  success: Type.Boolean(),
-  limit: Type.Integer(),
-  remaining: Type.Integer(),
-  reset: Type.Integer(),
-});
+export const LimitAnswer = component(
+  'LimitResult',
+  strict({
+    success: field(Flag, 'true: the call may pass. false: it may not, and nothing was taken.', true),
+    ...LIMIT_RESULT,
+  }),
+  'Whether a limited call may pass, and what is left.',
+  { success: true, limit: 10, remaining: 9, reset: 1767225660000 },
+);
 
-export const NamespaceFields = { namespaceId: Type.Optional(Id), namespaceName: Type.Optional(NamespaceName) };
+/** A namespace is named by one of these two. */
+export const NamespaceFields = {
+  namespaceId: optional(NamespaceId, 'The id of the namespace. Give either `namespaceId` or `namespaceName`.'),
+  namespaceName: optional(
+    NamespaceName,
+    'The name of the namespace, 1 to 128 characters. Give either `namespaceId` or `namespaceName`.',
+    'email.outbound',
+  ),
+};
 
-export const OverrideObject = strict({
-  id: Type.String(),
-  namespaceId: Type.String(),
-  identifier: Type.String(),
-  limit: Type.Integer(),
-  duration: Type.Integer(),
-  async: Type.Boolean(),
-});
+export const OverrideObject = component(
+  'Override',
+  strict({
+    id: OverrideId,
+    namespaceId: NamespaceId,
+    identifier: field(Text, 'The identifier or pattern that the override is for.', '*@example.com'),
+    limit: field(Whole, 'How much may pass in a window. 0 blocks every call.', 100),
+    duration: field(Whole, DURATION_WORDS, 60000),
+    async: field(Flag, ASYNC_WORDS, false),
+  }),
+  'Other numbers for some identifiers of a namespace than their requests name.',
+  {
+    id: EXAMPLE.overrideId,
+    namespaceId: EXAMPLE.namespaceId,
+    identifier: '*@example.com',
+    limit: 100,
+    duration: 60000,
+    async: false,
+  },
+);
 
 /** `path`: the path of the limit in the body, with a dot at its end; empty when the limit is the body. */
 export function toStandaloneRequest(

@@ -1,17 +1,39 @@
 import { Type } from 'typebox';
 
 import type { RootKeyRecord } from '../../core/records.ts';
-import { strict } from './schemas.ts';
+import { component, field, optional } from './described.ts';
+import { EXAMPLE } from './examples.ts';
+import { RootKeyId } from './idFields.ts';
+import { strict, Text, Whole } from './schemas.ts';
 
-export const RootKeyObject = strict({
-  id: Type.String(),
-  start: Type.String(),
-  name: Type.Optional(Type.String()),
-  permissions: Type.Array(Type.String()),
-  createdAt: Type.Integer(),
-  expires: Type.Optional(Type.Integer()),
-  revokedAt: Type.Optional(Type.Integer()),
-});
+export const RootKeyObject = component(
+  'RootKey',
+  strict({
+    id: RootKeyId,
+    start: field(Text, 'The beginning of the secret, by which a person recognises the root key.', 'root_4Wd4'),
+    name: optional(Text, 'The name of the root key, for people. Absent when it has none.', 'deploy'),
+    permissions: field(Type.Array(Text), 'The rights of the root key. `*` is every right.', ['api.*.create_key']),
+    createdAt: field(Whole, 'When the root key was created, in unix milliseconds.', 1773576000000),
+    expires: optional(
+      Whole,
+      'When the root key ends, in unix milliseconds. Absent when it does not expire.',
+      1798761600000,
+    ),
+    revokedAt: optional(
+      Whole,
+      'When the root key was revoked, in unix milliseconds. Absent when it is not revoked.',
+      1783036800000,
+    ),
+  }),
+  'A root key, without its secret. Fields that are not set are absent.',
+  {
+    id: EXAMPLE.rootKeyId,
+    start: 'root_4Wd4',
+    name: 'deploy',
+    permissions: ['api.*.create_key'],
+    createdAt: 1773576000000,
+  },
+);
 
 /** A root key as it is shown: never its secret, and nothing made from it. */
 export function toRootKeyObject({ id, start, name, rights, createdAtMs, expiresAtMs, revokedAtMs }: RootKeyRecord) {

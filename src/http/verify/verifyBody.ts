@@ -14,45 +14,139 @@ import { explain } from '../request/explain.ts';
 import { parseJson } from '../request/json.ts';
 import { badFields } from '../shapes/keyFields.ts';
 import { QUERY_WORDS } from './permissionQuery.ts';
-import { Count, DurationMs, Id, LimitName, Positive, strict, words } from '../shapes/schemas.ts';
+import { again, component, EXPECTED, field, optional, recursive } from '../shapes/described.ts';
+import { EXAMPLE } from '../shapes/examples.ts';
+import { ApiId } from '../shapes/idFields.ts';
+import { Count, DurationMs, LimitName, Positive, strict, words } from '../shapes/schemas.ts';
 
 const IDEMPOTENCY_PATTERN = `^[A-Za-z0-9_-]{${MIN_IDEMPOTENCY_KEY_LENGTH},${MAX_IDEMPOTENCY_KEY_LENGTH}}$`;
 export const IDEMPOTENCY_WORDS = `${MIN_IDEMPOTENCY_KEY_LENGTH} to ${MAX_IDEMPOTENCY_KEY_LENGTH} of the characters A-Z a-z 0-9 _ -`;
 export const isIdempotencyKey = new RegExp(IDEMPOTENCY_PATTERN);
 
+const PARTS_WORDS =
+  'Each is a permission, `{"and": [...]}` or `{"or": [...]}`. null entries are skipped; a list with nothing left in it is a 400.';
+const Parts = Type.Array(again('PermissionQuery'));
+
 /** Any JSON value. `toPermissionQuery` reads and checks it. */
-const PermissionQuerySchema = Type.Union(
-  [
-    words(1, MAX_PERMISSION_LENGTH),
-    Type.Object({ and: Type.Array(Type.Unknown()) }, { additionalProperties: false }),
-    Type.Object({ or: Type.Array(Type.Unknown()) }, { additionalProperties: false }),
-    Type.Null(),
-  ],
-  { description: QUERY_WORDS },
+const PermissionQuery = recursive(
+  'PermissionQuery',
+  Type.Union(
+    [
+      words(1, MAX_PERMISSION_LENGTH),
+      component(
+        'AllPermissions',
+        strict({
+          and: field(Parts, `The parts of a query that the key must satisfy, all of them. ${PARTS_WORDS}`, [
+            'documents.read',
+            'documents.write',
+          ]),
+        }),
+        'The key must satisfy all parts.',
+        { and: ['documents.read', 'documents.write'] },
+      ),
+      component(
+        'AnyPermission',
+        strict({
+          or: field(Parts, `The parts of a query that the key must satisfy, at least one of them. ${PARTS_WORDS}`, [
+            'documents.read',
+            'admin',
+          ]),
+        }),
+        'The key must satisfy at least one part.',
+        { or: ['documents.read', 'admin'] },
+      ),
+      Type.Null(),
+    ],
+    { [EXPECTED]: QUERY_WORDS },
+  ),
 );
 
-export const VerifyBody = strict({
-  key: Type.String({ minLength: 1 }),
-  apiId: Type.Optional(Id),
-  tags: Type.Optional(Type.Array(words(1, MAX_TAG_LENGTH), { maxItems: MAX_TAGS })),
-  authorization: Type.Optional(strict({ permissions: Type.Optional(PermissionQuerySchema) })),
-  remaining: Type.Optional(strict({ cost: Type.Optional(Count) })),
-  ratelimit: Type.Optional(strict({ cost: Type.Optional(Count) })),
-  ratelimits: Type.Optional(
-    Type.Array(
-      strict({
-        name: LimitName,
-        cost: Type.Optional(Count),
-        limit: Type.Optional(Positive),
-        duration: Type.Optional(DurationMs),
-        async: Type.Optional(Type.Boolean()),
-      }),
-      { maxItems: MAX_LIMITS_PER_KEY },
+const COST_WORDS = 'What the verification takes. 0 only asks. 1 when absent.';
+
+const Cost = component(
+  'Cost',
+  strict({ cost: optional(Count, COST_WORDS, 1) }),
+  'How much a verification takes of a counter.',
+  { cost: 5 },
+);
+
+const RequestedLimit = component(
+  'RequestedRatelimit',
+  strict({
+    name: field(
+      LimitName,
+      'The name of a limit of the key or its identity, or of a new one, 1 to 128 characters.',
+      'exports',
     ),
-  ),
-  idempotencyKey: Type.Optional(Type.String({ pattern: IDEMPOTENCY_PATTERN, description: IDEMPOTENCY_WORDS })),
-  clientIp: Type.Optional(words(1, 64)),
-});
+    cost: optional(Count, COST_WORDS, 5),
+    limit: optional(
+      Positive,
+      'Replaces the number of a configured limit for this verification. Together with `duration` it makes an ad-hoc limit. The configured number when absent.',
+      100,
+    ),
+    duration: optional(
+      DurationMs,
+      'Replaces the window of a configured limit, in milliseconds from 1000 to 31622400000 (366 days). The configured one when absent.',
+      60000,
+    ),
+    async: optional(
+      Type.Boolean(),
+      'The mode of an ad-hoc limit: true is local, false is strict. true when absent. It cannot be set for a configured limit.',
+      true,
+    ),
+  }),
+  'A rate limit that a verification names: to set its cost or other numbers, or to bring a limit along.',
+  { name: 'exports', cost: 5 },
+);
+
+export const VerifyBody = component(
+  'VerifyRequest',
+  strict({
+    key: field(
+      Type.String({ minLength: 1 }),
+      'The secret that your customer sent. A text that cannot be a key answers NOT_FOUND.',
+      EXAMPLE.secret,
+    ),
+    apiId: optional(ApiId, 'The api that the key must belong to; any other key is FORBIDDEN. Any api when absent.'),
+    tags: optional(
+      Type.Array(words(1, MAX_TAG_LENGTH), { maxItems: MAX_TAGS }),
+      'Tags that analytics count the verification by: at most 10, each of 1 to 128 characters. Use values of which there are few, such as a route or a region.',
+      ['path=/v1/charge', 'eu'],
+    ),
+    authorization: optional(
+      strict({
+        permissions: optional(
+          PermissionQuery,
+          'The permissions that the key must have: one of 1 to 512 characters, `{"and": [...]}` or `{"or": [...]}`, nested as deep as you like, with at most 100 parts together. null asks for nothing.',
+          { and: ['documents.read', { or: ['billing.pay', 'admin'] }] },
+        ),
+      }),
+      'What the key must be allowed to do. Nothing is asked for when absent.',
+      { permissions: 'documents.read' },
+    ),
+    remaining: optional(Cost, 'How many credits the verification takes.', {
+      cost: 5,
+    }),
+    ratelimit: optional(Cost, 'Older form of `ratelimits` for the limit with the name `default`.', { cost: 1 }),
+    ratelimits: optional(
+      Type.Array(RequestedLimit, { maxItems: MAX_LIMITS_PER_KEY }),
+      'Limits with another cost or other numbers than configured, and limits of the identity that are to count: at most 50. The other limits of the key apply with a cost of 1.',
+      [{ name: 'exports', cost: 5 }],
+    ),
+    idempotencyKey: optional(
+      Type.String({ pattern: IDEMPOTENCY_PATTERN, [EXPECTED]: IDEMPOTENCY_WORDS }),
+      `A text of your own that makes a retry safe: ${IDEMPOTENCY_WORDS}. A repeated verification gets the same verdict and is charged once. The header Idempotency-Key is the same; both given must be equal.`,
+      'order-4711',
+    ),
+    clientIp: optional(
+      words(1, 64),
+      "The address of your customer, which is checked against the key's `ipAllowlist`. The address of the caller when absent.",
+      '203.0.113.7',
+    ),
+  }),
+  'A verification: the key, and what the request needs.',
+  { key: EXAMPLE.secret },
+);
 
 export type VerifyBody = Static<typeof VerifyBody>;
 

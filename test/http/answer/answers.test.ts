@@ -1,22 +1,16 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { type TSchema } from 'typebox';
 import { Value } from 'typebox/value';
 
 import { openApi } from '../../../src/http/docs/openApi.ts';
 import { type Answer, type CallOptions, TestService } from '../../support/service.ts';
+import { type Document, inlined, responsesOf } from '../docs/document.ts';
 import { ENDPOINTS, OPEN } from '../docs/endpoints.ts';
 import { realRequest, recordsFor, spellings } from '../errors/records.ts';
 
 /** A tour of all endpoints: what is really answered fits what /openapi.json says of it. */
 
 let service: TestService;
-const document = openApi(null) as unknown as {
-  paths: Record<
-    string,
-    Record<string, { responses: Record<string, { content: Record<string, { schema: TSchema }> }> }>
-  >;
-  components: { schemas: { Error: TSchema } };
-};
+const document = openApi(null) as unknown as Document;
 const visited = new Set<string>();
 
 beforeAll(async () => {
@@ -35,10 +29,14 @@ async function visit(path: string, body?: object, options: CallOptions = {}): Pr
   const isDone = answer.status < 300;
   const schema =
     isDone || plain === '/v1/readiness'
-      ? operation?.responses[String(answer.status)]?.content['application/json']?.schema
+      ? responsesOf(document, operation)[String(answer.status)]?.content['application/json']?.schema
       : document.components.schemas.Error;
   if (schema === undefined) throw new Error(`${method} ${plain} is documented with no ${answer.status}`);
-  expect([plain, answer.status, Value.Errors(schema, answer.body)]).toEqual([plain, answer.status, []]);
+  expect([plain, answer.status, Value.Errors(inlined(document, schema), answer.body)]).toEqual([
+    plain,
+    answer.status,
+    [],
+  ]);
   expect(operation?.responses).toHaveProperty(String(answer.status));
   if (isDone) visited.add(plain);
   return answer;

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test';
-import { type TSchema } from 'typebox';
 import { Value } from 'typebox/value';
 
 import { ERRORS } from '../../../src/core/errors.ts';
@@ -7,31 +6,8 @@ import { liveness, readiness } from '../../../src/http/routes/health.ts';
 import { ROUTES } from '../../../src/http/routes/routeTable.ts';
 import { VERSION } from '../../../src/version.ts';
 import { TestService } from '../../support/service.ts';
-import { ENDPOINTS } from './endpoints.ts';
-
-interface Media {
-  readonly schema: TSchema & { $ref?: string };
-  readonly example?: unknown;
-  readonly examples?: Readonly<Record<string, { readonly value: unknown }>>;
-}
-
-interface Operation {
-  readonly operationId: string;
-  readonly security?: readonly object[];
-  readonly parameters?: readonly { name: string; in: string; required: boolean; schema: TSchema; example?: unknown }[];
-  readonly requestBody?: { readonly content: Readonly<Record<string, Media>> };
-  readonly responses: Readonly<
-    Record<string, { readonly description: string; readonly content: Readonly<Record<string, Media>> }>
-  >;
-}
-
-interface Document {
-  readonly openapi: string;
-  readonly info: { readonly title: string; readonly version: string };
-  readonly servers?: readonly { readonly url: string }[];
-  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
-  readonly components: { readonly schemas: Readonly<Record<string, TSchema>> };
-}
+import { type Document, inlined, operationsOf, responsesOf, type Schema } from './document.ts';
+import { ENDPOINTS, OPEN } from './endpoints.ts';
 
 /** A list of objects. */
 type Listed = { readonly properties: object };
@@ -50,38 +26,28 @@ afterAll(async () => {
 
 const PATHS = [...ENDPOINTS.map(({ path }) => path), liveness.path, readiness.path];
 
-const operations = (): (Operation & { path: string; method: string })[] =>
-  Object.entries(document.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => ({ path, method, ...operation })),
-  );
+const operations = () => operationsOf(document);
 
-/** The schema itself, where a reference stands for it. */
-function resolved(schema: Media['schema']): TSchema {
-  if (schema.$ref === undefined) return schema;
-  const found = schema.$ref
-    .split('/')
-    .slice(1)
-    .reduce<unknown>((node, name) => (node as Record<string, unknown> | undefined)?.[name], document);
-  expect([schema.$ref, typeof found]).toEqual([schema.$ref, 'object']);
-  return found as TSchema;
-}
-
-const fits = (schema: Media['schema'], value: unknown): [boolean, unknown] => [
-  Value.Check(resolved(schema), value),
-  Value.Errors(resolved(schema), value)[0]?.message,
-];
+const fits = (schema: Schema, value: unknown): [boolean, unknown] => {
+  const whole = inlined(document, schema);
+  return [Value.Check(whole, value), Value.Errors(whole, value)[0]?.message];
+};
 
 describe('/openapi.json', () => {
   test('is OpenAPI 3.1 of this version', () => {
     expect([document.openapi, document.info.title, document.info.version]).toEqual(['3.1.0', 'Keystile', VERSION]);
-    expect(document).not.toHaveProperty('servers');
+    expect(document.info).toMatchObject({ license: { identifier: 'Apache-2.0' } });
+    expect(document.info.description).toStartWith('API keys with exact credits');
+    expect(document.servers).toEqual([{ url: 'http://127.0.0.1:7878', description: expect.stringMatching(/\.$/) }]);
   });
 
   test('names the public URL as its server where one is configured', async () => {
     const known = await TestService.start({ settings: { KEYSTILE_PUBLIC_URL: 'https://keys.example.com/' } });
     try {
       const { body } = await known.call('/openapi.json', undefined, { method: 'GET' });
-      expect((body as Document).servers).toEqual([{ url: 'https://keys.example.com' }]);
+      expect((body as Document).servers).toEqual([
+        { url: 'https://keys.example.com', description: 'This installation.' },
+      ]);
       const { body: error } = await known.call('/v1/keys.getKey', {});
       expect(error.error.docs).toBe('https://keys.example.com/docs/errors#BAD_REQUEST');
     } finally {
@@ -101,19 +67,22 @@ describe('/openapi.json', () => {
     expect(new Set(ids).size).toBe(ids.length);
   });
 
-  test('every reference resolves', () => {
-    const references = JSON.stringify(document).match(/"\$ref":"[^"]+"/g) ?? [];
-    expect(references.length).toBeGreaterThan(0);
-    for (const reference of new Set(references)) {
-      resolved({ $ref: reference.slice('"$ref":"'.length, -1) });
-    }
+  test('every reference resolves, and every component is referenced', () => {
+    const references = new Set(JSON.stringify(document).match(/(?<="\$ref":")[^"]+/g));
+    const { schemas, responses } = document.components;
+    const known = [
+      ...Object.keys(schemas).map((name) => `#/components/schemas/${name}`),
+      ...Object.keys(responses).map((name) => `#/components/responses/${name}`),
+    ];
+    expect([...references].sort()).toEqual(known.sort());
   });
 
   test('every example fits its own schema, and every request and answer has one', () => {
-    for (const { path, requestBody, parameters = [], responses } of operations()) {
+    for (const operation of operations()) {
+      const { path, requestBody, parameters = [] } = operation;
       const media = [
         ...Object.values(requestBody?.content ?? {}),
-        ...Object.values(responses).flatMap(({ content }) => Object.values(content)),
+        ...Object.values(responsesOf(document, operation)).flatMap(({ content }) => Object.values(content)),
       ];
       for (const { schema, example, examples = {} } of media) {
         const values = [
@@ -123,25 +92,30 @@ describe('/openapi.json', () => {
         expect([path, values.length > 0]).toEqual([path, true]);
         for (const value of values) expect([path, ...fits(schema, value)]).toEqual([path, true, undefined]);
       }
-      for (const { name, schema, example } of parameters.filter(({ example: given }) => given !== undefined)) {
+      for (const { name, schema, example } of parameters) {
         expect([path, name, ...fits(schema, example)]).toEqual([path, name, true, undefined]);
       }
     }
   });
 
   test('every documented status is that of its codes', () => {
-    for (const { responses } of operations()) {
-      for (const [status, { content }] of Object.entries(responses)) {
+    for (const operation of operations()) {
+      for (const [status, { content }] of Object.entries(responsesOf(document, operation))) {
         const codes = Object.keys(content['application/json']?.examples ?? {}) as (keyof typeof ERRORS)[];
         expect(codes.map((code) => String(ERRORS[code].status))).toEqual(codes.map(() => status));
       }
     }
   });
 
-  test('management needs a root key, the rest does not', () => {
+  test('management needs a root key, verifying may need one, and health needs none', () => {
     for (const { path, security } of operations()) {
       const isManaged = ROUTES.some((route) => route.path === path);
-      expect([path, security]).toEqual([path, isManaged ? [{ rootKey: [] }] : undefined]);
+      const isOpen = OPEN.some((route) => route.path === path);
+      const needed = isManaged ? [{ rootKey: [] }] : isOpen ? [{}, { rootKey: [] }] : [];
+      expect([path, security]).toEqual([path, needed]);
+    }
+    for (const { path } of OPEN) {
+      expect(document.paths[path]?.['post']?.description).toContain('unless KEYSTILE_VERIFY_AUTH is `required`');
     }
   });
 });
