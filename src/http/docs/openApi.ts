@@ -2,10 +2,12 @@ import { type ErrorCode, ERRORS } from '../../core/errors.ts';
 import { VERSION } from '../../version.ts';
 import type { FieldRights } from '../shapes/fieldRights.ts';
 import type { Route } from '../routes/route.ts';
+import { forwardAuth } from '../routes/keys.forwardAuth.ts';
 import { liveness, readiness } from '../routes/health.ts';
 import { verifyKey } from '../routes/keys.verifyKey.ts';
 import { verifyKeys } from '../routes/keys.verifyKeys.ts';
 import { ROUTES } from '../routes/routeTable.ts';
+import { VERDICT_STATUS } from '../verify/verdictStatus.ts';
 
 /** The OpenAPI 3.1 document of all routes, built from the schemas that validate requests. */
 export interface OpenApiDocument {
@@ -49,6 +51,7 @@ export function openApi(publicUrl: string | null): OpenApiDocument {
   const paths: Record<string, Record<string, Operation>> = {};
   for (const route of ROUTES) paths[route.path] = managementOperations(route);
   for (const open of [verifyKey, verifyKeys]) paths[open.path] = { post: postOperation(open, VERIFY_ERRORS) };
+  paths[forwardAuth.path] = { get: forwardOperation() };
   for (const health of [liveness, readiness]) paths[health.path] = { get: healthOperation(health) };
   return {
     openapi: '3.1.0',
@@ -104,6 +107,39 @@ function healthOperation(health: typeof liveness | typeof readiness): Operation 
   return { ...named(health.path, health.summary), responses };
 }
 
+/** Every method is answered in the same way. The document names GET, which most gateways send. */
+function forwardOperation(): Operation {
+  const { path, summary, response, example } = forwardAuth;
+  const responses: Record<string, object> = {
+    ...errorResponses(['BAD_REQUEST', 'INTERNAL_SERVER_ERROR', 'UNAVAILABLE', 'OUTCOME_UNKNOWN']),
+    '200': { ...success(response, example.response), description: 'The request may pass.', headers: FORWARD_HEADERS },
+  };
+  for (const code of ['EXPIRED', 'INSUFFICIENT_PERMISSIONS', 'RATE_LIMITED'] as const) {
+    const status = VERDICT_STATUS[code];
+    const codes = Object.entries(VERDICT_STATUS).flatMap(([each, its]) => (its === status ? [each] : []));
+    responses[String(status)] = {
+      description: `${codes.join(', ')}, or an error. With \`deny=403\`, every refusal but 401 is a 403.`,
+      headers: FORWARD_HEADERS,
+      content: {
+        'application/json': {
+          schema: { anyOf: [response, errorSchema()] },
+          example: { ...example.response, valid: false, code },
+        },
+      },
+    };
+  }
+  return { ...named(path, summary), parameters: queryParameters(forwardAuth), responses };
+}
+
+const headerOf = (description: string): object => ({ description, schema: { type: 'string' } });
+
+const FORWARD_HEADERS: Readonly<Record<string, object>> = {
+  'Keystile-Code': headerOf('The code of the verdict or of the error.'),
+  'Keystile-Key-Id': headerOf('The id of the key. Absent when the key is unknown.'),
+  'Keystile-External-Id': headerOf('The external id of the owner, percent-encoded. Absent without an owner.'),
+  'Keystile-Remaining': headerOf('The credits that are left. Absent for a key without credits.'),
+};
+
 function named(path: string, summary: string): Pick<Operation, 'operationId' | 'summary' | 'tags'> {
   const operationId = path.replace('/v1/', '');
   return { operationId, summary, tags: [operationId.includes('.') ? (operationId.split('.')[0] ?? '') : 'health'] };
@@ -113,7 +149,7 @@ function success(schema: object, example: object): object {
   return { description: 'Done.', content: { 'application/json': { schema, example } } };
 }
 
-function queryParameters(route: Route): object[] {
+function queryParameters(route: Pick<Route, 'request' | 'example'>): object[] {
   const { properties, required = [] } = route.request as { properties?: Record<string, object>; required?: string[] };
   const example = route.example.request as Record<string, unknown>;
   return Object.entries(properties ?? {}).map(([name, schema]) => ({

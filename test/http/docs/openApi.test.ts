@@ -3,6 +3,7 @@ import { type TSchema } from 'typebox';
 import { Value } from 'typebox/value';
 
 import { ERRORS } from '../../../src/core/errors.ts';
+import { forwardAuth } from '../../../src/http/routes/keys.forwardAuth.ts';
 import { liveness, readiness } from '../../../src/http/routes/health.ts';
 import { ROUTES } from '../../../src/http/routes/routeTable.ts';
 import { VERSION } from '../../../src/version.ts';
@@ -48,7 +49,7 @@ afterAll(async () => {
   await service.close();
 });
 
-const PATHS = [...ENDPOINTS.map(({ path }) => path), liveness.path, readiness.path];
+const PATHS = [...ENDPOINTS.map(({ path }) => path), forwardAuth.path, liveness.path, readiness.path];
 
 const operations = (): (Operation & { path: string; method: string })[] =>
   Object.entries(document.paths).flatMap(([path, methods]) =>

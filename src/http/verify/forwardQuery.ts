@@ -1,0 +1,53 @@
+import { Compile } from 'typebox/compile';
+import { type Static, Type } from 'typebox';
+
+import { MAX_QUERY_PARTS, MAX_TAG_LENGTH, MAX_TAGS } from '../../core/bounds.ts';
+import { AppError } from '../../core/errors.ts';
+import { explain } from '../request/explain.ts';
+import { badFields } from '../shapes/keyFields.ts';
+import { Count, Id, PermissionName, strict, words } from '../shapes/schemas.ts';
+
+/** The whole list is one more part of a permission query. */
+const MAX_PERMISSIONS_ASKED = MAX_QUERY_PARTS - 1;
+
+/** What a gateway asks for, in the query of its own configuration. */
+export const ForwardQuery = strict({
+  permission: Type.Optional(Type.Array(PermissionName, { maxItems: MAX_PERMISSIONS_ASKED })),
+  cost: Type.Optional(Count),
+  apiId: Type.Optional(Id),
+  tag: Type.Optional(Type.Array(words(1, MAX_TAG_LENGTH), { maxItems: MAX_TAGS })),
+  deny: Type.Optional(Type.Literal('403')),
+});
+
+export type ForwardQuery = Static<typeof ForwardQuery>;
+
+const LISTS: readonly string[] = ['permission', 'tag'];
+const REPEATED = 'A parameter of the query was sent twice. Only permission and tag may be repeated.';
+const compiled = Compile(ForwardQuery);
+
+/** Reads the query of a gateway strictly: what it does not know, or not understand, could be what should have refused a request. */
+export function readForwardQuery({ search, searchParams }: URL): ForwardQuery {
+  checkEscapes(search);
+  const query: Record<string, string | number | string[]> = Object.create(null) as Record<string, never>;
+  for (const [name, value] of searchParams) {
+    const before = query[name];
+    if (Array.isArray(before)) before.push(value);
+    else if (before !== undefined) throw new AppError('BAD_REQUEST', REPEATED);
+    else query[name] = LISTS.includes(name) ? [value] : toValue(name, value);
+  }
+  if (compiled.Check(query)) return query;
+  throw badFields(explain(ForwardQuery, query));
+}
+
+function toValue(name: string, text: string): string | number {
+  return name === 'cost' && /^\d{1,16}$/.test(text) ? Number(text) : text;
+}
+
+/** `URLSearchParams` would read a wrong escape as another text. */
+function checkEscapes(search: string): void {
+  try {
+    decodeURIComponent(search);
+  } catch {
+    throw new AppError('BAD_REQUEST', 'The query has a "%" that does not begin an escaped character of UTF-8.');
+  }
+}
