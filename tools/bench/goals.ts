@@ -82,13 +82,7 @@ export function goalsOf(results: Results): Goal[] {
     hold('idle: processor', idle.processorPercent, 'under', 0.5, '%');
   }
   if (postgres !== null) {
-    hold(
-      'PostgreSQL, one node, local limit: requests',
-      postgres.oneNode.local.ratio.median,
-      'at least',
-      0.6,
-      'x bare',
-    );
+    hold('PostgreSQL, one node, local limit: requests', postgres.oneNode.local.ratio.median, 'at least', 0.6, 'x bare');
     hold(
       'PostgreSQL, one node, strict limit: requests',
       postgres.oneNode.strict.ratio.median,
