@@ -54,11 +54,12 @@ const nothing: ForwardCase = {
 };
 
 const longest: ForwardCase = {
-  name: 'the longest external id',
+  name: 'the longest headers of an answer: an external id, a limit, credits',
   async run({ gateway, node, app }) {
     const externalId = '😀'.repeat(256);
-    const limit = { name: '"'.repeat(128), limit: 1000, duration: WINDOW_MS };
-    const { key } = await createKey(node, { externalId, ratelimits: [limit] });
+    const limit = { name: '"'.repeat(128), limit: Number.MAX_SAFE_INTEGER, duration: WINDOW_MS };
+    const remaining = Number.MAX_SAFE_INTEGER;
+    const { key } = await createKey(node, { externalId, remaining, ratelimits: [limit] });
     app.take();
     expectEqual('status', (await ask(gateway.port, key)).status, 200);
     const [reached] = app.take();
