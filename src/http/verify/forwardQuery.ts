@@ -22,6 +22,8 @@ export const ForwardQuery = strict({
 export type ForwardQuery = Static<typeof ForwardQuery>;
 
 const LISTS: readonly string[] = ['permission', 'tag'];
+/** All permissions and tags, and one of each other parameter. */
+const MAX_PARAMETERS = MAX_PERMISSIONS_ASKED + MAX_TAGS + 3;
 const REPEATED = 'A parameter of the query was sent twice. Only permission and tag may be repeated.';
 const compiled = Compile(ForwardQuery);
 
@@ -29,6 +31,12 @@ const compiled = Compile(ForwardQuery);
 export function readForwardQuery({ search, searchParams }: URL): ForwardQuery {
   checkEscapes(search);
   const query: Record<string, string | number | string[]> = Object.create(null) as Record<string, never>;
+  if (searchParams.size > MAX_PARAMETERS) {
+    throw new AppError(
+      'BAD_REQUEST',
+      `The query must have at most ${MAX_PARAMETERS} parameters, got ${searchParams.size}.`,
+    );
+  }
   for (const [name, value] of searchParams) {
     const before = query[name];
     if (Array.isArray(before)) before.push(value);

@@ -32,6 +32,7 @@ describe('the query of the gateway', () => {
     ['?permission=%ff', 'The query has a "%" that does not begin an escaped character of UTF-8.'],
     ['?__proto__=1', 'unknown field `__proto__`'],
     [`?${'permission=a&'.repeat(100)}`, 'permission must be a list of 0 to 99 items, got a list of 100 items'],
+    [`?${'tag=a&'.repeat(113)}`, 'The query must have at most 112 parameters, got 113.'],
     [`?${'tag=a&'.repeat(11)}`, 'tag must be a list of 0 to 10 items, got a list of 11 items'],
   ])('%s is a 400 that says what is wrong, and nothing is taken', async (query, message) => {
     const { key, keyId } = await service().createKey({ remaining: 5 });
