@@ -10,7 +10,7 @@ export const ERRORS = {
   },
   UNAUTHORIZED: {
     status: 401,
-    when: 'The root key is missing, unknown, revoked or expired; the message says which. An API key sent as a root key is unknown.',
+    when: 'The root key is missing, unknown, revoked or expired; the message says which. An API key sent as a root key is unknown. For keys.forwardAuth: the client sent no key, or more than one.',
   },
   INSUFFICIENT_PERMISSIONS: {
     status: 403,

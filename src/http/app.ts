@@ -15,6 +15,7 @@ import { openApi } from './docs/openApi.ts';
 import { docsPage, errorsPage, homePage } from './docs/pages.ts';
 import { queryToBody } from './request/queryString.ts';
 import type { Route } from './routes/route.ts';
+import { answerForwardAuth, forwardAuth } from './routes/keys.forwardAuth.ts';
 import { answerVerification, verifyKey } from './routes/keys.verifyKey.ts';
 import { answerVerifications, verifyKeys } from './routes/keys.verifyKeys.ts';
 import { liveness, readiness } from './routes/health.ts';
@@ -26,7 +27,8 @@ import { makeVerdictWriter } from './verify/verdictWriter.ts';
 export type Handler = (request: Request, peer: Peer) => Promise<Response>;
 
 interface Endpoint {
-  readonly methods: readonly string[];
+  /** 'any': all of them, also OPTIONS, are answered in the same way. */
+  readonly methods: readonly string[] | 'any';
   answer(request: Request, peer: Peer, context: AnswerContext): Promise<Response>;
 }
 
@@ -41,15 +43,12 @@ export function makeHandler(service: Service): Handler {
       linkBase: service.config.publicUrl ?? '',
     };
     const path = pathOf(url);
+    // The pages that a gateway serves do not call this service. What they may read, the gateway says.
+    const origins = path === forwardAuth.path ? null : service.config.corsOrigins;
     try {
-      const response = await route(endpoints, path, request, peer, context);
-      return withCors(response, request, service.config.corsOrigins);
+      return withCors(await route(endpoints, path, request, peer, context), request, origins);
     } catch (failure) {
-      return withCors(
-        answerFailure(service, failure, failedRequest(request), context),
-        request,
-        service.config.corsOrigins,
-      );
+      return withCors(answerFailure(service, failure, failedRequest(request), context), request, origins);
     }
   };
 }
@@ -65,6 +64,10 @@ function endpointTable(service: Service): Map<string, Endpoint> {
   table.set(verifyKeys.path, {
     methods: ['POST'],
     answer: (request, peer, context) => answerVerifications(service, verdicts, request, peer, context),
+  });
+  table.set(forwardAuth.path, {
+    methods: 'any',
+    answer: (request, peer, answer) => answerForwardAuth(service, request, { verdicts, peer, answer }),
   });
   const health = { methods: ['GET', 'POST'] };
   table.set(liveness.path, {
@@ -105,6 +108,7 @@ async function route(
 ): Promise<Response> {
   const endpoint = endpoints.get(path);
   if (endpoint === undefined) throw unknownRoute(path, [...endpoints.keys()]);
+  if (endpoint.methods === 'any') return endpoint.answer(request, peer, context);
   const allow = endpoint.methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : method)).join(', ');
   if (request.method === 'OPTIONS') {
     return new Response(null, { status: 204, headers: { allow, 'keystile-request-id': context.requestId } });

@@ -5,17 +5,30 @@ import { readOptions as readGatewayOptions } from '../../tools/gateways/options.
 import { readOptions as readFuzzOptions } from '../../tools/fuzz/options.ts';
 
 test('the gateways run the configuration of docs/http.md, with other ports', () => {
-  const nginx = documented('nginx', [
+  const nginx = documented('http.md', 'nginx', [
     ['server 127.0.0.1:7878;', 'server 127.0.0.1:1;'],
     ['listen 80;', 'listen 127.0.0.1:2;'],
   ]);
   expect(nginx.split('\n')).toContain('  server 127.0.0.1:1;');
   expect(nginx.split('\n')).toContain('  listen 127.0.0.1:2;');
-  expect(documented('haproxy', [['bind :80', 'bind :1']]).split('\n')).toContain('  bind :1');
+  expect(documented('http.md', 'haproxy', [['bind :80', 'bind :1']]).split('\n')).toContain('  bind :1');
+});
+
+test('forward authentication runs the configurations of docs/gateways.md', () => {
+  for (const [language, line] of [
+    ['nginx', 'auth_request /_keystile;'],
+    ['haproxy', 'http-request lua.keystile permission=orders.read&cost=2'],
+    ['lua', 'timeout = 2000,'],
+    ['caddyfile', 'uri /v1/keys.forwardAuth?permission=orders.read&cost=2'],
+  ] as const) {
+    expect(documented('gateways.md', language, [[line, 'replaced']])).toContain('replaced');
+  }
 });
 
 test('a replacement of a line that is not on the page fails', () => {
-  expect(() => documented('nginx', [['listen 81;', '']])).toThrow('the nginx block must contain "listen 81;" once');
+  expect(() => documented('http.md', 'nginx', [['listen 81;', '']])).toThrow(
+    'the nginx block must contain "listen 81;" once',
+  );
 });
 
 test('an error shows the wrong argument and its value', () => {
@@ -28,6 +41,6 @@ test('an error shows the wrong argument and its value', () => {
   expect(readGatewayOptions([])).toEqual({
     isHelp: false,
     servers: ['front', 'runtime'],
-    gateways: ['nginx', 'haproxy'],
+    gateways: ['nginx', 'haproxy', 'caddy'],
   });
 });

@@ -20,6 +20,7 @@ export const USUAL: Readonly<Record<string, number>> = {
   'keys.verifyKeys: nested lists': 3,
   'keys.verifyKeys: permission queries': 3.6,
   'keys.verifyKeys: limits': 6,
+  'keys.forwardAuth: parameters': 0.1,
   'any: an unknown route': 0.008,
   'migrations.createKeys: unknown fields': 5.5,
   'migrations.createKeys: member names with the same hash': 23,

@@ -12,12 +12,19 @@ import { collidingMembers, filled, times, wholeObjects } from './bodies.ts';
 import { bytes, type Input, to } from './input.ts';
 import type { Targets } from './setup.ts';
 
+/** As many short parameters as fit into the head of a request. */
+const PARAMETERS = times(3_700, (i) => i.toString(36).padStart(3, '0')).join('&');
 const SAME_HASH = 'texts with the same hash';
 
 /** Inputs that anyone can send, without a root key. */
 export function openInputs(targets: Targets): Input[] {
-  const unknownRoute = { what: 'an unknown route', bound: '16 KiB', body: null, isOpen: true, status: 404 };
-  return [...singleInputs(targets), ...batchInputs(targets), { path: `/v1/${'x'.repeat(8_000)}`, ...unknownRoute }];
+  const get = { bound: '16 KiB', body: null, isOpen: true };
+  return [
+    ...singleInputs(targets),
+    ...batchInputs(targets),
+    { path: `/v1/keys.forwardAuth?${PARAMETERS}`, what: 'parameters', ...get, status: 400 },
+    { path: `/v1/${'x'.repeat(8_000)}`, what: 'an unknown route', ...get, status: 404 },
+  ];
 }
 
 function singleInputs({ key }: Targets): Input[] {

@@ -24,7 +24,7 @@ async function start({ nodePort, folder, changes = [] }: GatewayOptions): Promis
   const port = freePort();
   mkdirSync(folder, { recursive: true });
   const [file, socket] = [join(folder, 'haproxy.cfg'), join(folder, 'stats')];
-  const site = documented('haproxy', [
+  const site = documented('http.md', 'haproxy', [
     ['bind :80', `bind 127.0.0.1:${port}`],
     ['server keystile1 127.0.0.1:7878', `server keystile1 127.0.0.1:${nodePort}`],
     ...changes,

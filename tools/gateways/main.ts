@@ -1,11 +1,19 @@
 import { join } from 'node:path';
 
 import { TempFolder } from '../../test/process/process.ts';
-import { BrokenPromise, type Case, type CaseContext } from './case.ts';
+import { BrokenPromise, type Case } from './case.ts';
 import { CONNECTION_CASES } from './cases/connections.ts';
 import { KEY_CASES } from './cases/keys.ts';
 import { MESSAGE_CASES } from './cases/messages.ts';
 import { smuggling } from './cases/smuggling.ts';
+import { App } from './forward/app.ts';
+import { forwardCaddy } from './forward/caddy.ts';
+import type { ForwardCase } from './forward/case.ts';
+import { CLIENT_CASES } from './forward/clientCases.ts';
+import { forwardHaproxy } from './forward/haproxy.ts';
+import type { ForwardKind } from './forward/kind.ts';
+import { forwardNginx } from './forward/nginx.ts';
+import { VERDICT_CASES } from './forward/verdictCases.ts';
 import type { GatewayKind } from './gateway.ts';
 import { haproxy } from './haproxy.ts';
 import { nginx } from './nginx.ts';
@@ -14,6 +22,8 @@ import { readOptions, type ServerName, USAGE, UsageError } from './options.ts';
 
 const KINDS: readonly GatewayKind[] = [nginx, haproxy];
 const CASES: readonly Case[] = [...CONNECTION_CASES, ...MESSAGE_CASES, smuggling, ...KEY_CASES];
+const FORWARD_KINDS: readonly ForwardKind[] = [forwardNginx, forwardHaproxy, forwardCaddy];
+const FORWARD_CASES: readonly ForwardCase[] = [...VERDICT_CASES, ...CLIENT_CASES];
 const INTERRUPTED = 130;
 
 /** All started processes. They are stopped in reverse order. */
@@ -26,11 +36,13 @@ async function main(): Promise<number> {
     console.log(USAGE);
     return 0;
   }
-  const wanted = KINDS.filter(({ name }) => gateways.includes(name));
+  const wanted = FORWARD_KINDS.filter(({ name }) => gateways.includes(name));
   const missing = wanted.filter(({ binary }) => binary === null);
+  const isWanted = ({ name, binary }: Installed): boolean => binary !== null && gateways.includes(name);
   const verdicts: Judged['verdict'][] = [];
   for (const server of servers) {
-    for (const kind of wanted.filter(({ binary }) => binary !== null)) verdicts.push(...(await runCases(kind, server)));
+    for (const kind of KINDS.filter(isWanted)) verdicts.push(...(await runCases(kind, server)));
+    for (const kind of FORWARD_KINDS.filter(isWanted)) verdicts.push(...(await runForwardCases(kind, server)));
   }
   for (const { name, install } of missing) console.log(`NOT RUN: ${name} is not installed. To install it: ${install}`);
   const count = (verdict: Judged['verdict']): number => verdicts.filter((each) => each === verdict).length;
@@ -41,21 +53,54 @@ async function main(): Promise<number> {
   return count('FAIL') === 0 && count('ok') > 0 ? 0 : 1;
 }
 
-/** Runs all cases behind one gateway. Prints a line after each case. */
+/** Runs all cases behind one gateway. */
 async function runCases(kind: GatewayKind, server: ServerName): Promise<Judged['verdict'][]> {
   await using own = started.use(new AsyncDisposableStack());
-  const folder = own.use(new TempFolder());
   const node = own.use(await Node.start({ KEYSTILE_HTTP_SERVER: server }));
-  let folders = 0;
-  const newFolder = (): string => join(folder.path, String(folders++));
+  const newFolder = folders(own);
   const gateway = own.use(await kind.start({ nodePort: node.server.port, folder: newFolder() }));
   console.log(`\nKeystile with KEYSTILE_HTTP_SERVER=${server} behind ${versionOf(kind)}`);
-  const width = Math.max(...CASES.map(({ name }) => name.length));
+  return await judgeAll(CASES, { kind, gateway, node, newFolder }, server);
+}
+
+/** Runs all cases of forward authentication with one gateway. */
+async function runForwardCases(kind: ForwardKind, server: ServerName): Promise<Judged['verdict'][]> {
+  await using own = started.use(new AsyncDisposableStack());
+  const settings = { KEYSTILE_HTTP_SERVER: server };
+  const node = own.use(await Node.start(settings));
+  const app = own.use(new App());
+  const newFolder = folders(own);
+  const gateway = own.use(await kind.start({ nodePort: node.server.port, appPort: app.port, folder: newFolder() }));
+  console.log(`\nForward authentication by ${versionOf(kind)} with KEYSTILE_HTTP_SERVER=${server}`);
+  return await judgeAll(FORWARD_CASES, { kind, gateway, node, settings, app, newFolder }, server);
+}
+
+/** Names of folders that do not exist yet. */
+function folders(own: AsyncDisposableStack): () => string {
+  const folder = own.use(new TempFolder());
+  let count = 0;
+  return () => join(folder.path, String(count++));
+}
+
+/** A case of any kind. */
+interface Judgeable<C> {
+  readonly name: string;
+  readonly limitOfRuntime?: string;
+  readonly run: (context: C) => Promise<string>;
+}
+
+/** Prints a line after each case. */
+async function judgeAll<C extends { readonly kind: Installed }>(
+  cases: readonly Judgeable<C>[],
+  context: C,
+  server: ServerName,
+): Promise<Judged['verdict'][]> {
+  const width = Math.max(...cases.map(({ name }) => name.length));
   const verdicts: Judged['verdict'][] = [];
-  for (const each of CASES) {
-    const { verdict, text } = await judge(each, server, { kind, gateway, node, newFolder });
+  for (const each of cases) {
+    const { verdict, text } = await judge(each, context, server);
     verdicts.push(verdict);
-    console.log(`  ${verdict.padEnd(5)}  ${kind.name.padEnd(7)}  ${each.name.padEnd(width)}  ${text}`);
+    console.log(`  ${verdict.padEnd(5)}  ${context.kind.name.padEnd(7)}  ${each.name.padEnd(width)}  ${text}`);
   }
   return verdicts;
 }
@@ -65,7 +110,7 @@ interface Judged {
   readonly text: string;
 }
 
-async function judge({ run, limitOfRuntime }: Case, server: ServerName, context: CaseContext): Promise<Judged> {
+async function judge<C>({ run, limitOfRuntime }: Judgeable<C>, context: C, server: ServerName): Promise<Judged> {
   try {
     return { verdict: 'ok', text: await run(context) };
   } catch (error) {
@@ -75,9 +120,14 @@ async function judge({ run, limitOfRuntime }: Case, server: ServerName, context:
   }
 }
 
-function versionOf({ binary, name }: GatewayKind): string {
-  const { stdout, stderr } = Bun.spawnSync([binary ?? name, '-v'], { env: { ...process.env } });
-  return `${stdout.toString()}${stderr.toString()}`.trim().split('\n')[0] ?? name;
+type Installed = Pick<ForwardKind, 'name' | 'binary'>;
+
+function versionOf({ binary, name }: Installed): string {
+  const { stdout, stderr } = Bun.spawnSync([binary ?? name, name === 'caddy' ? 'version' : '-v'], {
+    env: { ...process.env },
+  });
+  const [first = ''] = `${stdout.toString()}${stderr.toString()}`.trim().split('\n');
+  return name === 'caddy' ? `Caddy ${first}` : first;
 }
 
 async function stop(code: number): Promise<never> {

@@ -14,7 +14,7 @@ async function start({ nodePort, folder, changes = [] }: GatewayOptions): Promis
   mkdirSync(folder, { recursive: true });
   const file = join(folder, 'nginx.conf');
   const log = join(folder, 'access.log');
-  const site = documented('nginx', [
+  const site = documented('http.md', 'nginx', [
     ['server 127.0.0.1:7878;', `server 127.0.0.1:${nodePort};`],
     ['listen 80;', `listen 127.0.0.1:${port};`],
     ...changes,
@@ -30,7 +30,7 @@ async function start({ nodePort, folder, changes = [] }: GatewayOptions): Promis
 }
 
 /** The configuration around the documented block, with all files in one folder. The log has one status for each answer of the node. */
-function fullConfiguration(site: string, folder: string, log: string): string {
+export function fullConfiguration(site: string, folder: string, log: string): string {
   // Only root may set a user. Without this line, the workers of root could not write into the folder.
   const user = process.getuid?.() === 0 ? 'user root;' : '';
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];

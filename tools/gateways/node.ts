@@ -8,11 +8,14 @@ import { Server } from '../../test/process/server.ts';
 /** The service, started as users start it, with its own database. It trusts the gateways on this machine. */
 export class Node implements AsyncDisposable {
   readonly server: Server;
+  /** Where its database is. */
+  readonly dataFolder: string;
   readonly #metricsPort: number;
   readonly #started: AsyncDisposableStack;
 
-  private constructor(server: Server, metricsPort: number, started: AsyncDisposableStack) {
+  private constructor(server: Server, dataFolder: string, metricsPort: number, started: AsyncDisposableStack) {
     this.server = server;
+    this.dataFolder = dataFolder;
     this.#metricsPort = metricsPort;
     this.#started = started;
   }
@@ -39,7 +42,7 @@ export class Node implements AsyncDisposable {
       watchdog.forget();
       await watchdog.end();
     });
-    return new Node(server, metricsPort, started.move());
+    return new Node(server, folder.join('data'), metricsPort, started.move());
   }
 
   /** The number of verdicts and errors that the node has answered, according to its metrics. */

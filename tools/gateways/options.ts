@@ -1,12 +1,13 @@
 import { parseArgs } from 'node:util';
 
 const SERVERS = ['front', 'runtime'] as const;
-const GATEWAYS = ['nginx', 'haproxy'] as const;
+const GATEWAYS = ['nginx', 'haproxy', 'caddy'] as const;
 
 export const USAGE = `npm run test:gateways -- [--server ${SERVERS.join('|')}] [--gateway ${GATEWAYS.join('|')}]
-  Starts the service behind a real nginx and a real HAProxy (Debian's packages) and tests what works through them.
+  Starts the service behind a real nginx and a real HAProxy (Debian's packages) and tests what works through them. Then lets nginx, HAProxy
+  and Caddy ask the service before they forward a request (forward authentication).
   --server S    the HTTP server of the service (KEYSTILE_HTTP_SERVER); default: both, one after the other
-  --gateway G   only this gateway; default: both
+  --gateway G   only this gateway; default: all
   --help        show this help`;
 
 export type ServerName = (typeof SERVERS)[number];

@@ -10,8 +10,13 @@ export interface AnswerContext {
   readonly linkBase: string;
 }
 
-export function jsonAnswer(body: object, context: AnswerContext, status = 200): Response {
-  return answer(JSON.stringify(body, null, context.isPretty ? 2 : 0), status, context, {});
+export function jsonAnswer(
+  body: object,
+  context: AnswerContext,
+  status = 200,
+  more: Record<string, string> = {},
+): Response {
+  return answer(JSON.stringify(body, null, context.isPretty ? 2 : 0), status, context, more);
 }
 
 /** An answer from a text that exists already, indented or not. */
@@ -36,6 +41,8 @@ function answer(
   });
 }
 
+/** WWW-Authenticate of every 401 (RFC 6750, 3). */
+export const CHALLENGE = 'Bearer realm="keystile"';
 /** Retry-After, in seconds. */
 const RETRY_AFTER_SECONDS = '1';
 
@@ -44,7 +51,7 @@ export function errorAnswer(failure: unknown, context: AnswerContext, more: Reco
   const body = errorBody(failure, context);
   const { status } = ERRORS[body.error.code];
   const headers: Record<string, string> = { ...more };
-  if (status === 401) headers['www-authenticate'] = 'Bearer realm="keystile"';
+  if (status === 401) headers['www-authenticate'] = CHALLENGE;
   if (status === 503 || status === 429) headers['retry-after'] = RETRY_AFTER_SECONDS;
   // The rest of the body is not read, so the connection cannot serve another request.
   if (status === 413) headers['connection'] = 'close';

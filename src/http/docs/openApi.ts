@@ -1,9 +1,11 @@
 import { VERSION } from '../../version.ts';
 import { liveness, readiness } from '../routes/health.ts';
+import { forwardAuth } from '../routes/keys.forwardAuth.ts';
 import { verifyKey } from '../routes/keys.verifyKey.ts';
 import { verifyKeys } from '../routes/keys.verifyKeys.ts';
 import { ROUTES } from '../routes/routeTable.ts';
 import { Components } from './components.ts';
+import { forwardOperation } from './forwardOperation.ts';
 import { healthOperation, managementOperations, type Operation, verifyOperation } from './operations.ts';
 
 /** The OpenAPI 3.1 document of all routes, built from the schemas that validate requests. */
@@ -58,6 +60,7 @@ export function openApi(publicUrl: string | null): OpenApiDocument {
   const paths: Record<string, Record<string, Operation>> = {};
   for (const route of ROUTES) paths[route.path] = managementOperations(route, components);
   for (const open of [verifyKey, verifyKeys]) paths[open.path] = { post: verifyOperation(open, components) };
+  paths[forwardAuth.path] = { get: forwardOperation(components) };
   for (const health of [liveness, readiness]) paths[health.path] = { get: healthOperation(health, components) };
   const { schemas, responses } = components;
   return {

@@ -122,7 +122,7 @@ export function healthOperation(health: typeof liveness | typeof readiness, comp
   };
 }
 
-function describedAs({ path, summary, description }: Pick<Route, 'path' | 'summary' | 'description'>) {
+export function describedAs({ path, summary, description }: Pick<Route, 'path' | 'summary' | 'description'>) {
   const operationId = path.replace('/v1/', '');
   return {
     operationId,
@@ -137,7 +137,7 @@ function success(schema: object, example: object, description: string): object {
 }
 
 /** A parameter has the words and the first example of its schema. */
-function queryParameters(route: Route, components: Components): Parameter[] {
+export function queryParameters(route: Pick<Route, 'request'>, components: Components): Parameter[] {
   const { properties, required = [] } = route.request as { properties?: Record<string, object>; required?: string[] };
   return Object.entries(properties ?? {}).map(([name, property]) => {
     const { description, examples, ...schema } = components.shown(property) as {

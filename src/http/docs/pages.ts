@@ -30,7 +30,7 @@ export function homePage(): string {
 
 /** The order of the groups, and the operations that come first. All others keep the order of the document. */
 const GROUPS = ['keys', 'apis', 'identities', 'permissions', 'ratelimits', 'analytics', 'migrations'];
-const FIRST = ['keys.verifyKey', 'keys.verifyKeys', 'keys.createKey'];
+const FIRST = ['keys.verifyKey', 'keys.verifyKeys', 'keys.forwardAuth', 'keys.createKey'];
 
 interface Shown {
   readonly path: string;

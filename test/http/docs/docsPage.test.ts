@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 
+import { forwardAuth } from '../../../src/http/routes/keys.forwardAuth.ts';
 import { liveness, readiness } from '../../../src/http/routes/health.ts';
 import { TestService } from '../../support/service.ts';
 import { ENDPOINTS } from './endpoints.ts';
@@ -72,12 +73,12 @@ test('createKey and updateKey name the rights that roles and permissions need', 
 
 test('the groups stand together, keys first, and verifyKey first of them', () => {
   const ids = [...sections.keys()].slice(1);
-  expect(ids.slice(0, 3)).toEqual(['keys.verifyKey', 'keys.verifyKeys', 'keys.createKey']);
+  expect(ids.slice(0, 4)).toEqual(['keys.verifyKey', 'keys.verifyKeys', 'keys.forwardAuth', 'keys.createKey']);
   const groups = ids.map((id) => (id.includes('.') ? id.split('.')[0] : 'health'));
   const changes = groups.filter((group, i) => group !== groups[i - 1]);
   const order = 'keys apis identities permissions ratelimits analytics migrations rootKeys audit health';
   expect(changes.join(' ')).toBe(order);
-  const paths = [...ENDPOINTS.map(({ path }) => path), liveness.path, readiness.path];
+  const paths = [...ENDPOINTS.map(({ path }) => path), forwardAuth.path, liveness.path, readiness.path];
   expect(ids.toSorted()).toEqual(paths.map(idOf).sort());
   const links = [...(sections.values().next().value ?? '').matchAll(/href="#([^"]+)"/g)].map(([, id]) => id ?? '');
   expect(links).toEqual(ids);

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test';
 import { Value } from 'typebox/value';
 
 import { ERRORS } from '../../../src/core/errors.ts';
+import { forwardAuth } from '../../../src/http/routes/keys.forwardAuth.ts';
 import { liveness, readiness } from '../../../src/http/routes/health.ts';
 import { ROUTES } from '../../../src/http/routes/routeTable.ts';
 import { VERSION } from '../../../src/version.ts';
@@ -24,7 +25,7 @@ afterAll(async () => {
   await service.close();
 });
 
-const PATHS = [...ENDPOINTS.map(({ path }) => path), liveness.path, readiness.path];
+const PATHS = [...ENDPOINTS.map(({ path }) => path), forwardAuth.path, liveness.path, readiness.path];
 
 const operations = () => operationsOf(document);
 

@@ -23,6 +23,13 @@ const WAYS: readonly (readonly [way: string, ask: (key: string, options?: CallOp
     (key, options) => service.call(KEY, undefined, { ...options, chunks: [JSON.stringify({ key })] }),
   ],
   ['a list of one key', (key, options) => service.call('/v1/keys.verifyKeys', { keys: [{ key }] }, options)],
+  [
+    'forward authentication',
+    (key, options) => {
+      const rootKey = options?.rootKey === null ? {} : { 'keystile-root-key': service.rootKey };
+      return service.call('/v1/keys.forwardAuth', undefined, { rootKey: key, headers: rootKey });
+    },
+  ],
 ];
 
 /** What the metrics tell of verdicts. */
@@ -66,11 +73,12 @@ test.each(WAYS)(
   },
 );
 
-test.each(WAYS)('%s: without a root key it is a 401, asks nothing and counts no verdict', async (_way, ask) => {
+test.each(WAYS)('%s: without a root key it is refused, asks nothing and counts no verdict', async (way, ask) => {
   const { key, keyId } = await service.createKey({ remaining: 5 });
   const before = counted();
   const { status } = await ask(key, { rootKey: null });
-  expect([status, counted()]).toEqual([401, before]);
+  // A 401 would tell the client of a gateway that its own key is wrong.
+  expect([status, counted()]).toEqual([way === 'forward authentication' ? 403 : 401, before]);
   expect((await service.ok('/v1/keys.getKey', { keyId })).remaining).toBe(5);
 });
 

@@ -1,0 +1,103 @@
+import type { Verdict } from '../../engine/verify/verdict.ts';
+import { answerFailure } from '../answer/answerFailure.ts';
+import { type AnswerContext, CHALLENGE, expected, jsonAnswer } from '../answer/answer.ts';
+import { failedRequest } from '../answer/reportFailure.ts';
+import type { Peer, Service } from '../service.ts';
+import { strict } from '../shapes/schemas.ts';
+import { VerdictObject } from '../shapes/verdictObject.ts';
+import { clientKey, forwardBody, gatewayAsking, gatewayFailure } from '../verify/forwardedRequest.ts';
+import { ForwardQuery, readForwardQuery } from '../verify/forwardQuery.ts';
+import { VERDICT_STATUS } from '../verify/verdictStatus.ts';
+import type { GeneralVerdictWriter } from '../verify/verdictWriter.ts';
+import { verify } from '../verify/verify.ts';
+
+const FORBIDDEN = 403;
+/** What nginx passes on. It turns every other status into 500. */
+const PASSED_ON: readonly number[] = [200, 401, FORBIDDEN];
+
+/** Describes this route for the documentation. It takes every method, so it is not in the table of routes. */
+export const forwardAuth = {
+  path: '/v1/keys.forwardAuth',
+  method: 'GET',
+  summary: 'Decide for a gateway whether the request of its client may pass.',
+  description:
+    'The key is in `Authorization: Bearer` or `X-API-Key`. The status contains the verdict. Every method is answered in the same way, and a body is ignored. The query comes from the configuration of the gateway, never from the client. It needs no root key, unless KEYSTILE_VERIFY_AUTH is `required`: then the gateway sends one in `Keystile-Root-Key`.',
+  request: ForwardQuery,
+  response: strict({
+    valid: VerdictObject.properties.valid,
+    code: VerdictObject.properties.code,
+    requestId: VerdictObject.properties.requestId,
+  }),
+  example: {
+    request: { permission: ['orders.read'], cost: 1 },
+    response: { valid: true, code: 'VALID', requestId: 'req_1Jm8ZuAk6pTt8HlM9vVz4T1111' },
+  },
+} as const;
+
+/** What it answers with, beside the service. */
+interface ForwardContext {
+  readonly verdicts: GeneralVerdictWriter;
+  readonly peer: Peer;
+  readonly answer: AnswerContext;
+}
+
+/** A query that is not understood is thrown: it is a fault of the gateway's configuration, and the answer is a 400. */
+export async function answerForwardAuth(
+  service: Service,
+  request: Request,
+  context: ForwardContext,
+): Promise<Response> {
+  const query = readForwardQuery(new URL(request.url));
+  const response = await decided(service, request, query, context);
+  return query.deny === undefined || PASSED_ON.includes(response.status) ? response : denied(response);
+}
+
+async function decided(
+  service: Service,
+  request: Request,
+  query: ForwardQuery,
+  { verdicts, peer, answer }: ForwardContext,
+): Promise<Response> {
+  try {
+    const verdict = await verified(service, request, query, peer);
+    const { code } = verdict;
+    const headers = { ...Object.fromEntries(verdicts.headerPairs(verdict)), ...verdictHeaders(verdict) };
+    return jsonAnswer(
+      { valid: code === 'VALID', code, requestId: answer.requestId },
+      answer,
+      VERDICT_STATUS[code],
+      headers,
+    );
+  } catch (failure) {
+    const response = answerFailure(service, failure, failedRequest(request), answer);
+    response.headers.set('keystile-code', expected(failure)?.code ?? 'INTERNAL_SERVER_ERROR');
+    return response;
+  }
+}
+
+async function verified(service: Service, { headers }: Request, query: ForwardQuery, peer: Peer): Promise<Verdict> {
+  const key = clientKey(headers);
+  const asking = gatewayAsking(headers, peer);
+  try {
+    return await verify(service, asking, JSON.stringify(forwardBody(key, query)));
+  } catch (failure) {
+    throw gatewayFailure(failure, asking);
+  }
+}
+
+function verdictHeaders({ code, key, remaining }: Verdict): Record<string, string> {
+  const externalId = key?.identity?.externalId;
+  return {
+    'keystile-code': code,
+    ...(key === null ? {} : { 'keystile-key-id': key.id }),
+    // Percent-encoded UTF-8: an external id is any text, also one with line ends.
+    ...(externalId === undefined ? {} : { 'keystile-external-id': encodeURIComponent(externalId.toWellFormed()) }),
+    ...(remaining === null ? {} : { 'keystile-remaining': String(remaining) }),
+    ...(VERDICT_STATUS[code] === VERDICT_STATUS.NOT_FOUND ? { 'www-authenticate': CHALLENGE } : {}),
+  };
+}
+
+/** The same answer as a 403. Keystile-Code and Retry-After still tell what happened. */
+function denied(response: Response): Response {
+  return new Response(response.body, { status: FORBIDDEN, headers: response.headers });
+}
