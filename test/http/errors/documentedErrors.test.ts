@@ -21,6 +21,7 @@ test('every call that a quota can refuse has a 412 in /openapi.json', async () =
   for (const method of methods) {
     const { responses } = body.paths[`/v1/${method}`].post;
     expect([method, Object.keys(responses)]).toEqual([method, expect.arrayContaining(['412'])]);
-    expect(responses['412'].description).toContain('a maximum or quota is reached');
+    const name = responses['412'].$ref.replace('#/components/responses/', '');
+    expect(body.components.responses[name].description).toContain('a maximum or quota is reached');
   }
 });
