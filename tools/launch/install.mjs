@@ -17,7 +17,7 @@ const WRITE_FAILURE = /\b(EACCES|EROFS|EPERM)\b/;
  * Installs the packages of package-lock.json. Runs npm only when packages are missing, so a second start needs neither npm
  * nor a network. Installed development packages are kept.
  *
- * @param {{ dev: boolean }} wanted
+ * @param {{ dev: boolean, sdk?: boolean }} wanted
  */
 export async function ensureInstalled(wanted) {
   if (!isCheckout() || isInstalled(wanted)) return;
@@ -26,13 +26,15 @@ export async function ensureInstalled(wanted) {
   });
 }
 
-/** @param {{ dev: boolean }} wanted */
-async function install({ dev }) {
+/** @param {{ dev: boolean, sdk?: boolean }} wanted */
+async function install({ dev, sdk = false }) {
   // Written to stderr, because the standard output of `keystile` belongs to the command.
   console.error('Installing the packages of Keystile (only once) ...');
   const [command, ...npmArguments] = npmCommand();
   // Install scripts are not needed (runtime.mjs finds Bun without them). Without them all npm versions behave the same.
   const flags = [dev ? '--include=dev' : '--omit=dev', '--include=optional', '--ignore-scripts', '--loglevel=error'];
+  // The frameworks that the SDK is tested with are large. Only its tests need them.
+  if (!sdk) flags.push('--workspaces=false');
   const npm = await runToEnd(command, [...npmArguments, 'ci', ...flags, ...RETRY_FLAGS], {
     cwd: projectRoot,
     stdio: ['ignore', 'ignore', 'pipe'],

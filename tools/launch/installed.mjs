@@ -4,8 +4,11 @@ import { fromProjectRoot } from './project.mjs';
 import { usesMusl } from './runtime.mjs';
 
 /**
- * @typedef {{ version: string, integrity?: string, dev?: boolean, optional?: boolean,
+ * @typedef {{ version?: string, integrity?: string, resolved?: string, link?: boolean, optional?: boolean,
+ *             dependencies?: Record<string, string>, devDependencies?: Record<string, string>,
+ *             optionalDependencies?: Record<string, string>, peerDependencies?: Record<string, string>,
  *             os?: string[], cpu?: string[], libc?: string[] }} LockedPackage
+ * @typedef {Record<string, LockedPackage>} Packages
  */
 
 /**
@@ -13,19 +16,64 @@ import { usesMusl } from './runtime.mjs';
  * node_modules/.package-lock.json what it has installed. Comparing the two also accepts an `npm ci` that was run by hand or in
  * an image build.
  *
- * @param {{ dev: boolean }} wanted
+ * @param {{ dev: boolean, sdk?: boolean }} wanted sdk: with what only the tests of sdk/ need
  */
-export function isInstalled({ dev }) {
+export function isInstalled({ dev, sdk = false }) {
   const installed = readPackages('node_modules/.package-lock.json');
-  if (installed === undefined) return false;
-  return Object.entries(readPackages('package-lock.json') ?? {})
-    .filter(([path, locked]) => path !== '' && (dev || !locked.dev) && runsHere(locked))
-    .every(([path, locked]) => isSamePackage(installed[path], locked));
+  const locked = readPackages('package-lock.json');
+  if (installed === undefined || locked === undefined) return false;
+  const starts = sdk ? ['', 'sdk'] : [''];
+  return [...neededPaths(locked, starts, dev)].every((path) => isSamePackage(installed[path], locked[path]));
+}
+
+/**
+ * The paths of all packages that those at `starts` need on this machine, directly or through others.
+ *
+ * @param {Packages} packages
+ * @param {string[]} starts
+ * @param {boolean} dev
+ */
+function neededPaths(packages, starts, dev) {
+  const needed = new Set();
+  const visit = (path, names) => {
+    for (const name of names) {
+      const found = resolve(packages, path, name);
+      if (found === undefined || needed.has(found) || !runsHere(packages[found])) continue;
+      needed.add(found);
+      visit(found, namesOf(packages[found]));
+    }
+  };
+  for (const start of starts) {
+    visit(start, namesOf(packages[start]));
+    if (dev) visit(start, Object.keys(packages[start].devDependencies ?? {}));
+  }
+  return needed;
+}
+
+/** @param {LockedPackage} locked */
+function namesOf({ dependencies, optionalDependencies, peerDependencies }) {
+  return Object.keys({ ...dependencies, ...optionalDependencies, ...peerDependencies });
+}
+
+/**
+ * Where Node finds a package: in the nearest node_modules. A package that is nowhere is an optional peer.
+ *
+ * @param {Packages} packages
+ * @param {string} from
+ * @param {string} name
+ * @returns {string | undefined}
+ */
+function resolve(packages, from, name) {
+  const path = `${from === '' ? '' : `${from}/`}node_modules/${name}`;
+  if (packages[path] !== undefined) return path;
+  return from === ''
+    ? undefined
+    : resolve(packages, from.slice(0, Math.max(0, from.lastIndexOf('/node_modules/'))), name);
 }
 
 /**
  * @param {string} lockfile
- * @returns {Record<string, LockedPackage> | undefined}
+ * @returns {Packages | undefined}
  */
 function readPackages(lockfile) {
   try {

@@ -1,3 +1,4 @@
+import { sdkTypes } from './sdkTypes.ts';
 import { DRAWN, GENERATED, regenerate } from './generatedDocs.ts';
 
 for (const [path, make] of Object.entries(GENERATED)) {
@@ -5,3 +6,8 @@ for (const [path, make] of Object.entries(GENERATED)) {
   await Bun.write(file, regenerate(await file.text(), make()));
 }
 for (const [path, make] of Object.entries(DRAWN)) await Bun.write(path, make());
+
+// The formatter of the project gives it its form.
+await Bun.write('sdk/src/generated/api.ts', sdkTypes());
+await Bun.spawn([process.execPath, 'node_modules/oxfmt/bin/oxfmt', 'sdk/src/generated/api.ts'], { stdout: 'ignore' })
+  .exited;

@@ -1,0 +1,130 @@
+import { errorOfBody, KeystileError } from './errors.ts';
+
+/** What is used of the standard's fetch. */
+export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
+
+export interface Attempt {
+  readonly fetch: Fetch;
+  readonly url: string;
+  readonly path: string;
+  readonly body: string;
+  readonly rootKey: string | undefined;
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** Sends a request once. Answers the parsed body of a success, and throws a KeystileError for all else. */
+export async function attempt({ fetch, url, path, body, rootKey, timeoutMs, signal }: Attempt): Promise<unknown> {
+  if (isAborted(signal)) throw aborted(signal, true);
+  const ending = new AbortController();
+  const timer = setTimeout(() => ending.abort(), timeoutMs);
+  const abort = (): void => ending.abort();
+  signal?.addEventListener('abort', abort);
+  try {
+    const response = await fetch(url + path, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        accept: 'application/json',
+        ...(rootKey === undefined ? {} : { authorization: `Bearer ${rootKey}` }),
+      },
+      body,
+      // A redirect would carry keys to another host.
+      redirect: 'manual',
+      signal: ending.signal,
+    });
+    return read(url, response, await response.text());
+  } catch (failure) {
+    if (failure instanceof KeystileError) throw failure;
+    if (isAborted(signal)) throw aborted(signal, false);
+    if (ending.signal.aborted) {
+      const words = `Keystile at ${shown(url)} did not answer within ${timeoutMs} ms. Check that it is reachable, or raise timeoutMs.`;
+      throw new KeystileError('TIMEOUT', words, { isCertainlyNotDone: false, cause: failure });
+    }
+    throw lostOnTheWay(url, failure);
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener('abort', abort);
+  }
+}
+
+function read(url: string, response: Response, text: string): unknown {
+  const body = parse(text);
+  if (response.ok && body !== undefined) return body;
+  const known = body === undefined ? null : errorOfBody(body, response.status, retryAfterMs(response));
+  throw known ?? badResponse(url, response);
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Seconds, or a date. The date is compared to the server's own, so that the clock of this machine does not matter. */
+function retryAfterMs({ headers }: Response): number | undefined {
+  const value = headers.get('retry-after');
+  if (value === null) return undefined;
+  const ms = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.parse(headers.get('date') ?? '');
+  return Number.isFinite(ms) ? Math.max(0, ms) : undefined;
+}
+
+function badResponse(url: string, { status, type }: Response): KeystileError {
+  const isRedirect = type === 'opaqueredirect' || (status >= 300 && status < 400);
+  const what = isRedirect ? 'a redirect' : `status ${status} and a body that is not Keystile's JSON`;
+  return new KeystileError(
+    'BAD_RESPONSE',
+    `The server at ${shown(url)} answered with ${what}. Check that the url is the address of Keystile itself, without a path.`,
+    { status, isCertainlyNotDone: isRedirect || status === 404 },
+  );
+}
+
+function isAborted(signal: AbortSignal | undefined): boolean {
+  return signal?.aborted === true;
+}
+
+function aborted(signal: AbortSignal | undefined, isCertainlyNotDone: boolean): KeystileError {
+  return new KeystileError('ABORTED', 'The call was ended by its AbortSignal.', {
+    isCertainlyNotDone,
+    cause: signal?.reason as unknown,
+  });
+}
+
+/** What runtimes call a request that was never sent. */
+const UNREACHABLE =
+  /ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|ConnectionRefused|FailedToOpenSocket|connection refused|dns error|Unable to connect/i;
+const TLS = /CERT|SELF_SIGNED|UNABLE_TO_VERIFY|ERR_TLS|ERR_SSL|EPROTO|certificate|tls/i;
+
+function lostOnTheWay(url: string, failure: unknown): KeystileError {
+  const reason = reasonOf(failure);
+  if (UNREACHABLE.test(reason)) {
+    const words = `Keystile cannot be reached at ${shown(url)}. Check the url, and that the service is running.`;
+    return new KeystileError('UNREACHABLE', words, { isCertainlyNotDone: true, cause: failure });
+  }
+  if (TLS.test(reason)) {
+    const words = `The TLS connection to ${shown(url)} failed. Check its certificate, and that the url begins with http:// or https:// as the service does.`;
+    return new KeystileError('TLS', words, { isCertainlyNotDone: true, cause: failure });
+  }
+  const words = `The connection to Keystile at ${shown(url)} ended before the answer. The call may have been carried out.`;
+  return new KeystileError('CONNECTION_LOST', words, { isCertainlyNotDone: false, cause: failure });
+}
+
+/** Codes and messages of a failure and of what caused it. */
+function reasonOf(failure: unknown): string {
+  const words: string[] = [];
+  let next = failure;
+  for (let depth = 0; depth < 5 && next instanceof Error; depth++) {
+    const { code } = next as { code?: unknown };
+    words.push(typeof code === 'string' ? code : '', next.message);
+    if (next instanceof AggregateError) words.push(...next.errors.map(String));
+    next = next.cause;
+  }
+  return words.join(' ');
+}
+
+/** Without a user name and password. */
+function shown(url: string): string {
+  return new URL(url).origin;
+}

@@ -1,0 +1,1731 @@
+// Made by 'npm run docs' from the schemas of the service. Do not edit.
+import type { Call, CallOptions } from '../call.ts';
+
+export const ERROR_CODES = [
+  'BAD_REQUEST',
+  'UNAUTHORIZED',
+  'INSUFFICIENT_PERMISSIONS',
+  'NOT_FOUND',
+  'METHOD_NOT_ALLOWED',
+  'CONFLICT',
+  'PRECONDITION_FAILED',
+  'DELETE_PROTECTED',
+  'PAYLOAD_TOO_LARGE',
+  'UNSUPPORTED_MEDIA_TYPE',
+  'RATE_LIMITED',
+  'HEADERS_TOO_LARGE',
+  'INTERNAL_SERVER_ERROR',
+  'NOT_IMPLEMENTED',
+  'UNAVAILABLE',
+  'OUTCOME_UNKNOWN',
+  'HTTP_VERSION_NOT_SUPPORTED',
+] as const;
+export const VERDICT_CODES = [
+  'VALID',
+  'NOT_FOUND',
+  'FORBIDDEN',
+  'DISABLED',
+  'EXPIRED',
+  'INSUFFICIENT_PERMISSIONS',
+  'RATE_LIMITED',
+  'USAGE_EXCEEDED',
+] as const;
+
+/** The key must satisfy all parts. */
+export type AllPermissions = {
+  /** The parts of a query that the key must satisfy, all of them. Each is a permission, `{"and": [...]}` or `{"or": [...]}`. null entries are skipped; a list with nothing left in it is a 400. */
+  readonly and: readonly (string | AllPermissions | AnyPermission | null)[];
+};
+
+/** The fields of `analytics.getVerifications`. */
+export type AnalyticsGetVerificationsRequest = {
+  /** The id of an api, as `apis.createApi` answers it. */
+  readonly apiId: string;
+  /** Count only verifications of keys that belonged to this owner at that time, by your own id of 1 to 256 characters. All owners when absent. */
+  readonly externalId?: string | undefined;
+  /** Count only verifications of these keys, by id: one, or up to 100. All keys of the api when absent. */
+  readonly keyId?: string | readonly string[] | undefined;
+  /** Count only verifications with any of these tags: one, or up to 100. All when absent. */
+  readonly tag?: string | readonly string[] | undefined;
+  /** Count only verifications with any of these tags: one, or up to 100. All when absent. The same as `tag`; both are added together. */
+  readonly tags?: string | readonly string[] | undefined;
+  /** Count from this time on, in unix milliseconds, extended to whole hours, days or months. When null or absent: the last 24 hours for `hour`, else the last 30 days. */
+  readonly start?: number | null | undefined;
+  /** Count up to this time, without it, in unix milliseconds, extended to whole hours, days or months. It must be after `start`. Now when null or absent. */
+  readonly end?: number | null | undefined;
+  /** What each row stands for: one or several of these, but only one of `hour`, `day` and `month`. One row for everything when absent. */
+  readonly groupBy?: VerificationGroup | readonly VerificationGroup[] | undefined;
+  /** The largest number of rows, from 1 to 10000. When absent, more than 10000 rows are a 400. */
+  readonly limit?: number | undefined;
+  /** What the rows are sorted by. `time` needs a time in `groupBy`. When absent: `time` if there is one, else `total`. */
+  readonly orderBy?:
+    | 'time'
+    | 'valid'
+    | 'notFound'
+    | 'forbidden'
+    | 'usageExceeded'
+    | 'rateLimited'
+    | 'disabled'
+    | 'insufficientPermissions'
+    | 'expired'
+    | 'unauthorized'
+    | 'total'
+    | undefined;
+  /** `asc`: the earliest or smallest row first. `desc`: the latest or largest first. When absent: `asc` by time, else `desc`. */
+  readonly order?: 'asc' | 'desc' | undefined;
+};
+
+/** The key must satisfy at least one part. */
+export type AnyPermission = {
+  /** The parts of a query that the key must satisfy, at least one of them. Each is a permission, `{"and": [...]}` or `{"or": [...]}`. null entries are skipped; a list with nothing left in it is a 400. */
+  readonly or: readonly (string | AllPermissions | AnyPermission | null)[];
+};
+
+/** An api: a group of keys that belong to one of your services. Fields that are not set are absent. */
+export type Api = {
+  /** The id of an api, as `apis.createApi` answers it. */
+  readonly id: string;
+  /** The id of this installation. It is the same in every answer. */
+  readonly workspaceId: string;
+  /** The name of the api, for people. */
+  readonly name: string;
+  /** The prefix of new keys that bring none of their own. Absent when none is set. */
+  readonly defaultPrefix?: string | undefined;
+  /** The number of random bytes in the secret of new keys that bring none of their own. Absent when none is set: 16. */
+  readonly defaultByteLength?: number | undefined;
+  /** The rate limit of new keys that bring none of their own. Absent when none is set. */
+  readonly defaultRatelimit?: DefaultRatelimitState | undefined;
+  /** true: `apis.deleteApi` is refused with DELETE_PROTECTED. */
+  readonly deleteProtection: boolean;
+};
+
+/** The answer of `apis.createApi`. */
+export type ApisCreateApiAnswer = {
+  /** The id of an api, as `apis.createApi` answers it. */
+  readonly apiId: string;
+  /** The name of the api, as it was sent. */
+  readonly name: string;
+};
+
+/** The fields of `apis.createApi`. */
+export type ApisCreateApiRequest = {
+  /** The name of the api, for people: 3 to 256 characters, not blank. It need not be unique. */
+  readonly name: string;
+};
+
+/** The fields of `apis.deleteApi`. */
+export type ApisDeleteApiRequest = {
+  /** The id of an api, as `apis.createApi` answers it. */
+  readonly apiId: string;
+};
+
+/** The answer of `apis.deleteKeys`. */
+export type ApisDeleteKeysAnswer = {
+  /** How many keys were deleted. */
+  readonly deletedKeys: number;
+};
+
+/** The fields of `apis.deleteKeys`. */
+export type ApisDeleteKeysRequest = {
+  /** The id of an api, as `apis.createApi` answers it. */
+  readonly apiId: string;
+  /** true: the records of the keys are removed too, and the keys cannot be restored. false when absent. */
+  readonly permanent?: boolean | undefined;
+};
+
+/** The fields of `apis.getApi`. */
+export type ApisGetApiRequest = {
+  /** The id of an api, as `apis.createApi` answers it. */
+  readonly apiId: string;
+};
+
+/** The answer of `apis.listApis`. */
+export type ApisListApisAnswer = {
+  /** The apis of this page. */
+  readonly apis: readonly Api[];
+  /** The exact number of records on all pages together, at the time of this call. */
+  readonly total: number;
+  /** Send it as `cursor` with the next call to get the next page. Absent on the last page. */
+  readonly cursor?: string | undefined;
+};
+
+/** The fields of `apis.listApis`. */
+export type ApisListApisRequest = {
+  /** The largest number of records in the answer, from 1 to 100. 100 when absent. */
+  readonly limit?: number | undefined;
+  /** The `cursor` of the previous page. The answer continues after that page. Without it, the answer is the first page. */
+  readonly cursor?: string | undefined;
+};
+
+/** The answer of `apis.listKeys`. */
+export type ApisListKeysAnswer = {
+  /** The keys of this page. */
+  readonly keys: readonly Key[];
+  /** The exact number of records on all pages together, at the time of this call. */
+  readonly total: number;
+  /** Send it as `cursor` with the next call to get the next page. Absent on the last page. */
+  readonly cursor?: string | undefined;
+};
+
+/** The fields of `apis.listKeys`. */
+export type ApisListKeysRequest = {
+  /** The id of an api, as `apis.createApi` answers it. */
+  readonly apiId: string;
+  /** The largest number of records in the answer, from 1 to 100. 100 when absent. */
+  readonly limit?: number | undefined;
+  /** The `cursor` of the previous page. The answer continues after that page. Without it, the answer is the first page. */
+  readonly cursor?: string | undefined;
+  /** List only the keys of this owner, by your own id of 1 to 256 characters. All owners when absent. */
+  readonly externalId?: string | undefined;
+  /** Older name of `externalId`, which takes precedence. */
+  readonly ownerId?: string | undefined;
+  /** List only keys whose `start` begins with this text in its exact spelling, or whose name and metadata have words that begin with each of its words, in upper or lower case. 1 to 256 characters. */
+  readonly search?: string | undefined;
+  /** Secrets are not stored, so they cannot be decrypted: true is refused with 412. false is accepted and changes nothing. */
+  readonly decrypt?: boolean | undefined;
+  /** Accepted for older programs. It has no effect. */
+  readonly revalidateKeysCache?: boolean | undefined;
+};
+
+/** The fields of `apis.updateApi`. */
+export type ApisUpdateApiRequest = {
+  /** The id of an api, as `apis.createApi` answers it. */
+  readonly apiId: string;
+  /** The name of the api, for people: 3 to 256 characters, not blank. It need not be unique. */
+  readonly name?: string | undefined;
+  /** The prefix of new keys that bring none of their own: 1 to 16 of the characters A-Z a-z 0-9 _ . -. null: no prefix. */
+  readonly defaultPrefix?: string | null | undefined;
+  /** The number of random bytes in the secret of new keys that bring none of their own, from 16 to 255. null: 16. */
+  readonly defaultByteLength?: number | null | undefined;
+  /** The rate limit of new keys that bring none of their own. null: no limit. Existing keys keep theirs. */
+  readonly defaultRatelimit?: DefaultRatelimit | null | undefined;
+  /** true: `apis.deleteApi` is refused with DELETE_PROTECTED. */
+  readonly deleteProtection?: boolean | undefined;
+};
+
+/** The answer of `audit.listEvents`. */
+export type AuditListEventsAnswer = {
+  /** The events of this page. */
+  readonly events: readonly Event[];
+  /** Send it as `cursor` with the next call to get the next page. Absent on the last page. */
+  readonly cursor?: string | undefined;
+};
+
+/** The fields of `audit.listEvents`. */
+export type AuditListEventsRequest = {
+  /** The largest number of records in the answer, from 1 to 100. 100 when absent. */
+  readonly limit?: number | undefined;
+  /** The `cursor` of the previous page. The answer continues after that page. Without it, the answer is the first page. */
+  readonly cursor?: string | undefined;
+  /** List only changes by this actor: the id of a root key, `cli` for the command line, or `system` for the service itself. */
+  readonly actor?: string | undefined;
+  /** List only changes of this kind. */
+  readonly action?: string | undefined;
+  /** List only changes of the record with this id. */
+  readonly target?: string | undefined;
+  /** List only changes from this time on, in unix milliseconds. */
+  readonly start?: number | undefined;
+  /** List only changes before this time, in unix milliseconds. It must be after `start`. */
+  readonly end?: number | undefined;
+};
+
+/** Fields of a record under their names in the API. Which ones depends on the record. */
+export type ChangedFields = Readonly<Record<string, unknown>>;
+
+/** How much a verification takes of a counter. */
+export type Cost = {
+  /** What the verification takes. 0 only asks. 1 when absent. */
+  readonly cost?: number | undefined;
+};
+
+/** The rate limit that a new key of the api gets when it brings none of its own. */
+export type DefaultRatelimit = {
+  /** How many requests may pass in a window, by their cost. At least 1. */
+  readonly limit: number;
+  /** The length of a window in milliseconds. Windows are fixed and aligned to the epoch: with 60000 they begin at every full minute UTC. From 1000 (a second) to 31622400000 (366 days). */
+  readonly duration: number;
+  /** true: the limit is local, counted in the memory of each node, and never waits. false: the limit is strict, counted in the database, and never exceeded anywhere. true when absent. */
+  readonly async?: boolean | undefined;
+};
+
+/** The rate limit that a new key of the api gets when it brings none of its own. */
+export type DefaultRatelimitState = {
+  /** How many requests may pass in a window, by their cost. */
+  readonly limit: number;
+  /** The length of a window in milliseconds. Windows are fixed and aligned to the epoch: with 60000 they begin at every full minute UTC. */
+  readonly duration: number;
+  /** true: the limit is local, counted in the memory of each node, and never waits. false: the limit is strict, counted in the database, and never exceeded anywhere. */
+  readonly async: boolean;
+};
+
+/** The call is done, and there is nothing to say. */
+export type Empty = Readonly<Record<string, unknown>>;
+
+/** What kind of failure it is. `BAD_REQUEST` (400): The request is not valid: malformed JSON, a wrong type or number, an unknown field or limit name, or a permission query that names no permission. The message says what to correct. `UNAUTHORIZED` (401): The root key is missing, unknown, revoked or expired; the message says which. An API key sent as a root key is unknown. For keys.forwardAuth: the client sent no key, or more than one. `INSUFFICIENT_PERMISSIONS` (403): The root key lacks a right that the call needs, or the call would give a root key a longer life than the calling one has. The message names the right or the time. `NOT_FOUND` (404): The record does not exist, or this root key may not see it; or the route does not exist. `METHOD_NOT_ALLOWED` (405): The route does not accept this HTTP method. The Allow header lists the methods that it accepts. `CONFLICT` (409): The record exists already, the secret belongs to another key, or the idempotency key was used with a different request. `PRECONDITION_FAILED` (412): The service cannot do this now: secrets are not stored, so a key cannot be recovered or decrypted; a role or permission named in an import does not exist; or a maximum or quota is reached. The message says which. `DELETE_PROTECTED` (412): The api is protected from deletion. Set deleteProtection to false with apis.updateApi first. `PAYLOAD_TOO_LARGE` (413): The body is larger than this route accepts. `UNSUPPORTED_MEDIA_TYPE` (415): The body is not declared as JSON; the message says which header to add. `RATE_LIMITED` (429): The key has too many live idempotency keys, or the root key has reached its quota of verifications. Wait, then try again. `HEADERS_TOO_LARGE` (431): The request line and the headers are too large. `INTERNAL_SERVER_ERROR` (500): The service has a bug, or a stored record cannot be read; the message names the record. The log has the details. `NOT_IMPLEMENTED` (501): This node does not support the HTTP method. `UNAVAILABLE` (503): Nothing was done: the database cannot be reached, or the node has too much to do. It is safe to try again. `OUTCOME_UNKNOWN` (503): The database did not confirm whether the request was carried out. Try again with the same idempotency key. `HTTP_VERSION_NOT_SUPPORTED` (505): The request is neither HTTP/1.0 nor HTTP/1.1. */
+export type ErrorCode =
+  | 'BAD_REQUEST'
+  | 'UNAUTHORIZED'
+  | 'INSUFFICIENT_PERMISSIONS'
+  | 'NOT_FOUND'
+  | 'METHOD_NOT_ALLOWED'
+  | 'CONFLICT'
+  | 'PRECONDITION_FAILED'
+  | 'DELETE_PROTECTED'
+  | 'PAYLOAD_TOO_LARGE'
+  | 'UNSUPPORTED_MEDIA_TYPE'
+  | 'RATE_LIMITED'
+  | 'HEADERS_TOO_LARGE'
+  | 'INTERNAL_SERVER_ERROR'
+  | 'NOT_IMPLEMENTED'
+  | 'UNAVAILABLE'
+  | 'OUTCOME_UNKNOWN'
+  | 'HTTP_VERSION_NOT_SUPPORTED';
+
+/** One change, as the audit log keeps it. It never contains a secret. */
+export type Event = {
+  /** The number of the event, as a string. Later events have higher numbers. */
+  readonly id: string;
+  /** When the change was made, in unix milliseconds. */
+  readonly time: number;
+  /** Who made the change: the id of a root key, `cli` for the command line, or `system` for the service itself. */
+  readonly actor: string;
+  /** What was done: a kind of record and a verb. */
+  readonly action: string;
+  /** The id of the record that was changed. */
+  readonly target: string;
+  /** The fields that differ, as they were before. Absent for a new record. */
+  readonly before?: ChangedFields | undefined;
+  /** The fields that differ, as they are after the change. Absent for a record that was deleted; a deleted key has `permanent` here. */
+  readonly after?: ChangedFields | undefined;
+  /** The address of the caller. Absent when the change did not come over the network. */
+  readonly origin?: string | undefined;
+  /** The `Keystile-Request-Id` of the call. One call can leave several events. Absent when there was no request. */
+  readonly requestId?: string | undefined;
+};
+
+/** The answer of `identities.createIdentity`. */
+export type IdentitiesCreateIdentityAnswer = {
+  /** The id of an identity, as `identities.createIdentity` answers it. */
+  readonly identityId: string;
+};
+
+/** The fields of `identities.createIdentity`. */
+export type IdentitiesCreateIdentityRequest = {
+  /** Your own id of the owner, 3 to 256 characters. It is unique: one that exists is a 409. */
+  readonly externalId: string;
+  /** Metadata of the identity, which verdicts of its keys repeat. At most 16 KiB of JSON, 256 members at all depths together, and 32 levels. */
+  readonly meta?: Meta | undefined;
+  /** The rate limits that the keys of the identity share, at most 50. One of them counts when a verification names it. */
+  readonly ratelimits?: readonly NamedRatelimit[] | undefined;
+  /** The credits that the keys of the identity share. A verification takes them together with those of the key. No counter when absent. */
+  readonly remaining?: number | undefined;
+  readonly refill?: Refill | undefined;
+};
+
+/** The fields of `identities.deleteIdentity`. */
+export type IdentitiesDeleteIdentityRequest = {
+  /** The id of an identity, as `identities.createIdentity` answers it. */
+  readonly identityId: string;
+};
+
+/** The fields of `identities.getIdentity`. */
+export type IdentitiesGetIdentityRequest = {
+  /** The id of the identity. Give either `identityId` or `externalId`. */
+  readonly identityId?: string | undefined;
+  /** Your own id of the owner, 1 to 256 characters. Give either `identityId` or `externalId`. */
+  readonly externalId?: string | undefined;
+};
+
+/** The answer of `identities.listIdentities`. */
+export type IdentitiesListIdentitiesAnswer = {
+  /** The identities of this page. */
+  readonly identities: readonly Identity[];
+  /** The exact number of records on all pages together, at the time of this call. */
+  readonly total: number;
+  /** Send it as `cursor` with the next call to get the next page. Absent on the last page. */
+  readonly cursor?: string | undefined;
+};
+
+/** The fields of `identities.listIdentities`. */
+export type IdentitiesListIdentitiesRequest = {
+  /** The largest number of records in the answer, from 1 to 100. 100 when absent. */
+  readonly limit?: number | undefined;
+  /** The `cursor` of the previous page. The answer continues after that page. Without it, the answer is the first page. */
+  readonly cursor?: string | undefined;
+  /** Accepted for older programs. It has no effect. */
+  readonly environment?: string | undefined;
+};
+
+/** The fields of `identities.updateIdentity`. */
+export type IdentitiesUpdateIdentityRequest = {
+  /** The id of the identity. Give either `identityId` or `externalId`. */
+  readonly identityId?: string | undefined;
+  /** Your own id of the owner, 1 to 256 characters. Give either `identityId` or `externalId`. */
+  readonly externalId?: string | undefined;
+  /** Accepted for older programs. It has no effect. */
+  readonly environment?: string | undefined;
+  /** New metadata, which replaces the old as a whole. null removes it. It stays when absent. */
+  readonly meta?: Meta | null | undefined;
+  /** The new rate limits, at most 50, which replace all old ones. null or `[]` removes them. They stay when absent. */
+  readonly ratelimits?: readonly NamedRatelimit[] | null | undefined;
+  /** The new number of credits. null removes the counter and its refill. The counter stays as it is when absent. */
+  readonly remaining?: number | null | undefined;
+  /** The new refill, which begins at its next boundary. null removes it. It stays when absent. */
+  readonly refill?: Refill | null | undefined;
+};
+
+/** An identity: one of your users or organisations, with limits and credits that all its keys share. Fields that are not set are absent. */
+export type Identity = {
+  /** The id of an identity, as `identities.createIdentity` answers it. */
+  readonly id: string;
+  /** Your own id of the owner. */
+  readonly externalId: string;
+  /** Metadata of the identity. `{}` when none is set. */
+  readonly meta: Meta;
+  /** The rate limits that the keys of the identity share. One of them counts when a verification names it. `[]` when there are none. */
+  readonly ratelimits: readonly NamedRatelimitState[];
+  /** The credits that the keys of the identity share, as many as are left. Absent when the identity has no counter. */
+  readonly remaining?: number | undefined;
+  /** The refill of the credits. Absent when there is none. */
+  readonly refill?: RefillState | undefined;
+};
+
+/** The identity that a key belongs to. */
+export type IdentityReference = {
+  /** The id of an identity, as `identities.createIdentity` answers it. */
+  readonly id: string;
+  /** Your own id of the owner. */
+  readonly externalId: string;
+  /** Metadata of the identity. `{}` when none is set. */
+  readonly meta: Meta;
+};
+
+/** A queued key that could not be created. */
+export type ImportFailure = {
+  /** The position of the key among all queued keys of the migration, from 0. */
+  readonly index: number;
+  /** Why the key could not be created. */
+  readonly message: string;
+};
+
+/** One problem of a request. */
+export type Issue = {
+  /** Where the problem is in the request. */
+  readonly path: string;
+  /** What is wrong, and what is expected. */
+  readonly message: string;
+};
+
+/** A key, without its secret. Fields that are not set are absent. */
+export type Key = {
+  /** The id of a key, as `keys.createKey` answers it. It is not the secret: it can be logged and shown. */
+  readonly id: string;
+  /** The beginning of the secret: the prefix and four characters. A person recognises the key by it; nobody can use it as a key. */
+  readonly start: string;
+  /** The id of an api, as `apis.createApi` answers it. */
+  readonly apiId: string;
+  /** The id of this installation. It is the same in every answer. */
+  readonly workspaceId: string;
+  /** The name of the key, for people. Absent when none is set. */
+  readonly name?: string | undefined;
+  /** The `externalId` of the identity that the key belongs to. Absent when the key has no owner. */
+  readonly ownerId?: string | undefined;
+  /** Metadata of the key. `{}` when none is set. */
+  readonly meta: Meta;
+  /** When the key was created, in unix milliseconds. */
+  readonly createdAt: number;
+  /** When the key was last changed, in unix milliseconds. Absent when it was never changed. */
+  readonly updatedAt?: number | undefined;
+  /** When the key stops being valid, in unix milliseconds. Absent when it does not expire. */
+  readonly expires?: number | undefined;
+  /** The credits that the key has left. Refills that are due are included. Absent when the key is unlimited. */
+  readonly remaining?: number | undefined;
+  /** The refill of the credits. Absent when there is none. */
+  readonly refill?: RefillState | undefined;
+  /** The rate limit with the name `default`. Absent when there is none. */
+  readonly ratelimit?: RatelimitState | undefined;
+  /** The further rate limits of the key. Absent when there are none. */
+  readonly ratelimits?: readonly NamedRatelimitState[] | undefined;
+  /** The names of the roles of the key. `[]` when it has none. */
+  readonly roles: readonly string[];
+  /** The slugs of all permissions of the key, its own and those of its roles, sorted. `[]` when it has none. */
+  readonly permissions: readonly string[];
+  /** false: verifications of the key answer DISABLED. */
+  readonly enabled: boolean;
+  /** The text that was set as the environment of the key. Absent when none is set. */
+  readonly environment?: string | undefined;
+  /** The addresses and CIDR blocks that the key may be used from. Absent when every address is allowed. */
+  readonly ipAllowlist?: readonly string[] | undefined;
+  /** When the key was last verified, with any verdict, in unix milliseconds. Written some seconds later, at most once a minute. Absent when the key was never used or analytics are off. */
+  readonly lastUsedAt?: number | undefined;
+  /** The identity that the key belongs to. Absent when the key has no owner. */
+  readonly identity?: IdentityReference | undefined;
+};
+
+/** The digest of a secret that you do not have in plain text. */
+export type KeyDigest = {
+  /** The 32 bytes of the SHA-256 in base64, 44 characters. */
+  readonly value: string;
+  /** The only kind of digest that is accepted. */
+  readonly variant: 'sha256_base64';
+};
+
+/** A key that was created elsewhere. */
+export type KeyToImport = {
+  /** The id of an api, as `apis.createApi` answers it. */
+  readonly apiId: string;
+  /** The secret of the key: 16 to 512 characters of printable ASCII. It is digested at once and stored nowhere. Give either `plaintext` or `hash`. */
+  readonly plaintext?: string | undefined;
+  /** The SHA-256 of the secret. Give either `plaintext` or `hash`. */
+  readonly hash?: KeyDigest | undefined;
+  /** The prefix that is shown to people: 1 to 16 of the characters A-Z a-z 0-9 _ . -. It does not change the secret. */
+  readonly prefix?: string | undefined;
+  /** The beginning of the secret that is shown to people, 1 to 64 characters and at most half of the secret. When absent, a plaintext shows its prefix and four characters, and a digest shows its prefix. */
+  readonly start?: string | undefined;
+  /** A name for people, at most 256 characters. It need not be unique. An empty text counts as absent. */
+  readonly name?: string | undefined;
+  /** The owner of the key, by your own id: at most 256 characters. An identity with this id is created if there is none. An empty text counts as absent. */
+  readonly externalId?: string | undefined;
+  /** Older name of `externalId`, which takes precedence. */
+  readonly ownerId?: string | undefined;
+  /** Metadata of the key, which every verdict repeats. At most 16 KiB of JSON, 256 members at all depths together, and 32 levels. */
+  readonly meta?: Meta | undefined;
+  /** The names of the roles that the key gets, at most 100. `keys.createKey` creates those that do not exist, if the root key may; an import refuses them with 412. */
+  readonly roles?: readonly string[] | undefined;
+  /** The names or slugs of the permissions that the key gets directly, at most 1000. `keys.createKey` creates those that do not exist, if the root key may; an import refuses them with 412. */
+  readonly permissions?: readonly string[] | undefined;
+  /** When the key stops being valid, in unix milliseconds. It must be in the future; only an import accepts a time in the past. The key does not expire when absent. */
+  readonly expires?: number | undefined;
+  /** The credits of the key. Each valid verification takes 1, or the cost that it names. 0 is allowed: the key then waits for its refill. The key is unlimited when absent. */
+  readonly remaining?: number | undefined;
+  readonly refill?: Refill | undefined;
+  /** The rate limit of the key with the name `default`. It applies to every verification. The `defaultRatelimit` of the api when absent. */
+  readonly ratelimit?: Ratelimit | undefined;
+  /** Further rate limits of the key, at most 50, each with its own name. All of them apply to every verification. `default` is not allowed here: it is `ratelimit`. */
+  readonly ratelimits?: readonly NamedRatelimit[] | undefined;
+  /** The addresses and CIDR blocks (IPv4 and IPv6) that the key may be used from, at most 100. Every other address is FORBIDDEN. Any address is allowed when absent or empty. */
+  readonly ipAllowlist?: readonly string[] | undefined;
+  /** false: the key is DISABLED until `keys.updateKey` enables it. true when absent. */
+  readonly enabled?: boolean | undefined;
+  /** A text of at most 256 characters that every verdict repeats, such as the stage that the key is for. An empty text counts as absent. */
+  readonly environment?: string | undefined;
+};
+
+/** How many verifications of a key there were with each verdict. */
+export type KeyVerificationCounts = {
+  /** When the day or hour (UTC) begins, in unix milliseconds. */
+  readonly time: number;
+  /** How many verifications were valid. */
+  readonly success: number;
+  /** How many verifications answered RATE_LIMITED. */
+  readonly rateLimited: number;
+  /** How many verifications answered USAGE_EXCEEDED, because the credits did not suffice. */
+  readonly usageExceeded: number;
+  /** How many verifications answered FORBIDDEN, because of the api or the address. */
+  readonly forbidden: number;
+  /** How many verifications answered DISABLED. */
+  readonly disabled: number;
+  /** How many verifications answered EXPIRED. */
+  readonly expired: number;
+  /** How many verifications answered INSUFFICIENT_PERMISSIONS. */
+  readonly insufficientPermissions: number;
+};
+
+/** The fields of `keys.addPermissions`. */
+export type KeysAddPermissionsRequest = {
+  /** The id of a key, as `keys.createKey` answers it. It is not the secret: it can be logged and shown. */
+  readonly keyId: string;
+  /** The permissions that the key gets in addition, at most 1000. */
+  readonly permissions: readonly PermissionToGive[];
+};
+
+/** The fields of `keys.addRoles`. */
+export type KeysAddRolesRequest = {
+  /** The id of a key, as `keys.createKey` answers it. It is not the secret: it can be logged and shown. */
+  readonly keyId: string;
+  /** The roles that the key gets in addition, at most 100. */
+  readonly roles: readonly RoleToGive[];
+};
+
+/** The fields of `keys.createKey`. */
+export type KeysCreateKeyRequest = {
+  /** The id of an api, as `apis.createApi` answers it. */
+  readonly apiId: string;
+  /** The text that the secret begins with, so that people recognise it: 1 to 16 of the characters A-Z a-z 0-9 _ . -, without the underscore that follows it. The `defaultPrefix` of the api when absent. */
+  readonly prefix?: string | undefined;
+  /** The number of random bytes in the secret, from 16 to 255. The `defaultByteLength` of the api when absent, or 16. */
+  readonly byteLength?: number | undefined;
+  /** A name for people, at most 256 characters. It need not be unique. An empty text counts as absent. */
+  readonly name?: string | undefined;
+  /** The owner of the key, by your own id: at most 256 characters. An identity with this id is created if there is none. An empty text counts as absent. */
+  readonly externalId?: string | undefined;
+  /** Older name of `externalId`, which takes precedence. */
+  readonly ownerId?: string | undefined;
+  /** Metadata of the key, which every verdict repeats. At most 16 KiB of JSON, 256 members at all depths together, and 32 levels. */
+  readonly meta?: Meta | undefined;
+  /** The names of the roles that the key gets, at most 100. `keys.createKey` creates those that do not exist, if the root key may; an import refuses them with 412. */
+  readonly roles?: readonly string[] | undefined;
+  /** The names or slugs of the permissions that the key gets directly, at most 1000. `keys.createKey` creates those that do not exist, if the root key may; an import refuses them with 412. */
+  readonly permissions?: readonly string[] | undefined;
+  /** When the key stops being valid, in unix milliseconds. It must be in the future; only an import accepts a time in the past. The key does not expire when absent. */
+  readonly expires?: number | undefined;
+  /** The credits of the key. Each valid verification takes 1, or the cost that it names. 0 is allowed: the key then waits for its refill. The key is unlimited when absent. */
+  readonly remaining?: number | undefined;
+  readonly refill?: Refill | undefined;
+  /** The rate limit of the key with the name `default`. It applies to every verification. The `defaultRatelimit` of the api when absent. */
+  readonly ratelimit?: Ratelimit | undefined;
+  /** Further rate limits of the key, at most 50, each with its own name. All of them apply to every verification. `default` is not allowed here: it is `ratelimit`. */
+  readonly ratelimits?: readonly NamedRatelimit[] | undefined;
+  /** The addresses and CIDR blocks (IPv4 and IPv6) that the key may be used from, at most 100. Every other address is FORBIDDEN. Any address is allowed when absent or empty. */
+  readonly ipAllowlist?: readonly string[] | undefined;
+  /** false: the key is DISABLED until `keys.updateKey` enables it. true when absent. */
+  readonly enabled?: boolean | undefined;
+  /** A text of at most 256 characters that every verdict repeats, such as the stage that the key is for. An empty text counts as absent. */
+  readonly environment?: string | undefined;
+  /** Secrets are not stored, so a key cannot be recovered: true is refused with 412. false is accepted and changes nothing. */
+  readonly recoverable?: boolean | undefined;
+};
+
+/** The fields of `keys.deleteKey`. */
+export type KeysDeleteKeyRequest = {
+  /** The id of a key, as `keys.createKey` answers it. It is not the secret: it can be logged and shown. */
+  readonly keyId: string;
+  /** true: the record of the key is removed too, and the key cannot be restored. false when absent. */
+  readonly permanent?: boolean | undefined;
+};
+
+/** The answer of `keys.forwardAuth`. */
+export type KeysForwardAuthAnswer = {
+  /** true: the request may pass. It is true with the code VALID only. */
+  readonly valid: boolean;
+  readonly code: VerdictCode;
+  /** The id of this request. The log and the audit log of the service name the request by it. */
+  readonly requestId: string;
+};
+
+/** The fields of `keys.getKey`. */
+export type KeysGetKeyRequest = {
+  /** The id of a key, as `keys.createKey` answers it. It is not the secret: it can be logged and shown. */
+  readonly keyId: string;
+  /** Secrets are not stored, so they cannot be decrypted: true is refused with 412. false is accepted and changes nothing. */
+  readonly decrypt?: boolean | undefined;
+};
+
+/** The answer of `keys.getVerifications`. */
+export type KeysGetVerificationsAnswer = {
+  /** One row for each day or hour (UTC) of the period, earliest first, also where nothing happened. */
+  readonly verifications: readonly KeyVerificationCounts[];
+};
+
+/** The fields of `keys.getVerifications`. */
+export type KeysGetVerificationsRequest = {
+  /** The id of the key. Give either `keyId` or `ownerId`. */
+  readonly keyId?: string | undefined;
+  /** Your own id of the owner, 1 to 256 characters: count all its keys that the root key may read. Give either `keyId` or `ownerId`. */
+  readonly ownerId?: string | undefined;
+  /** Count from this time on, in unix milliseconds, extended to whole hours, days or months. When null or absent: the last 24 hours for `hour`, else the last 30 days. */
+  readonly start?: number | null | undefined;
+  /** Count up to this time, without it, in unix milliseconds, extended to whole hours, days or months. It must be after `start`. Now when null or absent. */
+  readonly end?: number | null | undefined;
+  /** What each row stands for. `day` when absent. */
+  readonly granularity?: 'day' | 'hour' | undefined;
+};
+
+/** The fields of `keys.removePermissions`. */
+export type KeysRemovePermissionsRequest = {
+  /** The id of a key, as `keys.createKey` answers it. It is not the secret: it can be logged and shown. */
+  readonly keyId: string;
+  /** The permissions that the key loses, at most 1000. One that the key does not have is ignored. */
+  readonly permissions: readonly PermissionToRemove[];
+};
+
+/** The fields of `keys.removeRoles`. */
+export type KeysRemoveRolesRequest = {
+  /** The id of a key, as `keys.createKey` answers it. It is not the secret: it can be logged and shown. */
+  readonly keyId: string;
+  /** The roles that the key loses, at most 100. One that the key does not have is ignored. */
+  readonly roles: readonly RoleToRemove[];
+};
+
+/** The fields of `keys.restoreKey`. */
+export type KeysRestoreKeyRequest = {
+  /** The id of a key, as `keys.createKey` answers it. It is not the secret: it can be logged and shown. */
+  readonly keyId: string;
+};
+
+/** The fields of `keys.rotateKey`. */
+export type KeysRotateKeyRequest = {
+  /** The id of a key, as `keys.createKey` answers it. It is not the secret: it can be logged and shown. */
+  readonly keyId: string;
+  /** How long the old secret stays valid, in milliseconds: from 0 to 2592000000 (30 days). 0 ends every former secret at once. */
+  readonly overlapMs: number;
+};
+
+/** The fields of `keys.setPermissions`. */
+export type KeysSetPermissionsRequest = {
+  /** The id of a key, as `keys.createKey` answers it. It is not the secret: it can be logged and shown. */
+  readonly keyId: string;
+  /** The permissions that the key has from now on, at most 1000. `[]` takes all away. */
+  readonly permissions: readonly PermissionToGive[];
+};
+
+/** The fields of `keys.setRoles`. */
+export type KeysSetRolesRequest = {
+  /** The id of a key, as `keys.createKey` answers it. It is not the secret: it can be logged and shown. */
+  readonly keyId: string;
+  /** The roles that the key has from now on, at most 100. `[]` takes all away. */
+  readonly roles: readonly RoleToGive[];
+};
+
+/** The fields of `keys.updateKey`. */
+export type KeysUpdateKeyRequest = {
+  /** The id of a key, as `keys.createKey` answers it. It is not the secret: it can be logged and shown. */
+  readonly keyId: string;
+  /** A new name for people, at most 256 characters. null or an empty text removes it. It stays when absent. */
+  readonly name?: string | null | undefined;
+  /** The new owner, by your own id of at most 256 characters. An identity with this id is created if there is none. null or an empty text removes the owner. It stays when absent. */
+  readonly externalId?: string | null | undefined;
+  /** Older name of `externalId`, which takes precedence. */
+  readonly ownerId?: string | null | undefined;
+  /** New metadata, which replaces the old as a whole. null removes it. It stays when absent. */
+  readonly meta?: Meta | null | undefined;
+  /** The roles that the key has from now on, at most 100. null or `[]` takes all away. They stay when absent. */
+  readonly roles?: readonly RoleToGive[] | null | undefined;
+  /** The permissions that the key has directly from now on, at most 1000. null or `[]` takes all away. They stay when absent. */
+  readonly permissions?: readonly PermissionToGive[] | null | undefined;
+  /** When the key stops being valid, in unix milliseconds. A time in the past ends it at once. null: it does not expire. It stays when absent. */
+  readonly expires?: number | null | undefined;
+  /** The new number of credits. null makes the key unlimited and removes its refill. The counter stays as it is when absent. `keys.updateRemaining` adds or subtracts. */
+  readonly remaining?: number | null | undefined;
+  /** The new refill, which begins at its next boundary. It needs a counter. null removes it. It stays when absent. */
+  readonly refill?: Refill | null | undefined;
+  /** The new rate limit with the name `default`. Another `limit` keeps the running count; another `duration` or `async` begins a new one. null removes it. It stays when absent. */
+  readonly ratelimit?: Ratelimit | null | undefined;
+  /** The new further rate limits, at most 50, which replace all old ones. null or `[]` removes them. They stay when absent. */
+  readonly ratelimits?: readonly NamedRatelimit[] | null | undefined;
+  /** The addresses and CIDR blocks that the key may be used from, at most 100. null or `[]` allows every address. It stays when absent. */
+  readonly ipAllowlist?: readonly string[] | null | undefined;
+  /** false: verifications of the key answer DISABLED from now on. It stays when absent. */
+  readonly enabled?: boolean | undefined;
+  /** A text of at most 256 characters that every verdict repeats. null or an empty text removes it. It stays when absent. */
+  readonly environment?: string | null | undefined;
+  /** Secrets are not stored, so a key cannot be recovered: true is refused with 412. false is accepted and changes nothing. */
+  readonly recoverable?: boolean | undefined;
+};
+
+/** The answer of `keys.updateRemaining`. */
+export type KeysUpdateRemainingAnswer = {
+  /** The credits that the key has after the change. null: the key is unlimited. */
+  readonly remaining: number | null;
+};
+
+/** The fields of `keys.updateRemaining`. */
+export type KeysUpdateRemainingRequest = {
+  /** The id of a key, as `keys.createKey` answers it. It is not the secret: it can be logged and shown. */
+  readonly keyId: string;
+  /** What to do with `value`: add it, subtract it (never below 0), or make it the new number. */
+  readonly op: 'increment' | 'decrement' | 'set';
+  /** The number of credits, at least 0. null makes the key unlimited, only with `set`. */
+  readonly value: number | null;
+};
+
+/** The answer of `keys.verifyKeys`. */
+export type KeysVerifyKeysAnswer = {
+  /** A verdict for each key, in the order of the request, or an error for a key that could not be decided. */
+  readonly results: readonly (Verdict | Error)[];
+};
+
+/** The fields of `keys.verifyKeys`. */
+export type KeysVerifyKeysRequest = {
+  /** The verifications, 1 to 100. They are decided in order. */
+  readonly keys: readonly VerifyRequest[];
+};
+
+/** The answer of `keys.whoami`. */
+export type KeysWhoamiAnswer = {
+  /** The id of a key, as `keys.createKey` answers it. It is not the secret: it can be logged and shown. */
+  readonly id: string;
+  /** The name of the key, for people. Absent when none is set. */
+  readonly name?: string | undefined;
+  /** The credits that the key has left. Refills that are due are included. Absent when the key is unlimited. */
+  readonly remaining?: number | undefined;
+  /** The identity that the key belongs to. Absent when the key has no owner. */
+  readonly identity?: IdentityReference | undefined;
+  /** Metadata of the key. `{}` when none is set. */
+  readonly meta: Meta;
+  /** When the key was created, in unix milliseconds. */
+  readonly createdAt: number;
+  /** false: verifications of the key answer DISABLED. */
+  readonly enabled: boolean;
+  /** The text that was set as the environment of the key. Absent when none is set. */
+  readonly environment?: string | undefined;
+};
+
+/** The fields of `keys.whoami`. */
+export type KeysWhoamiRequest = {
+  /** The secret of the key. A text that cannot be a secret is a 404. */
+  readonly key: string;
+};
+
+/** A standalone limit to take: so much for one identifier in one namespace. */
+export type LimitRequest = {
+  /** The name of the namespace that the identifier lives in, 1 to 128 characters. The first use creates it, if the root key may. `default` when absent. */
+  readonly namespace?: string | undefined;
+  /** What is limited, by your own id: a user, an address, an organisation. 1 to 256 characters. */
+  readonly identifier: string;
+  /** How many requests may pass in a window, by their cost. At least 1. An override replaces it. */
+  readonly limit: number;
+  /** The length of a window in milliseconds. Windows are fixed and aligned to the epoch: with 60000 they begin at every full minute UTC. From 1000 (a second) to 31622400000 (366 days). An override replaces it. */
+  readonly duration: number;
+  /** How much this call takes. 0 asks without taking anything. 1 when absent. */
+  readonly cost?: number | undefined;
+  /** true: the limit is local, counted in the memory of each node, and never waits. false: the limit is strict, counted in the database, and never exceeded anywhere. false when absent. An override replaces it. */
+  readonly async?: boolean | undefined;
+  /** Accepted for older programs. It has no effect. */
+  readonly meta?: Meta | undefined;
+  /** What the call is about, at most 10 things. They are written to the audit log with the decision, before the answer. */
+  readonly resources?: readonly LimitedResource[] | undefined;
+};
+
+/** Whether a limited call may pass, and what is left. */
+export type LimitResult = {
+  /** true: the call may pass. false: it may not, and nothing was taken. */
+  readonly success: boolean;
+  /** How much may pass in the window. */
+  readonly limit: number;
+  /** How much may still pass in the window, after this call. */
+  readonly remaining: number;
+  /** When the window ends and the next one begins, in unix milliseconds. */
+  readonly reset: number;
+};
+
+/** A thing that a limited call is about. It is written to the audit log with the decision. */
+export type LimitedResource = {
+  /** What kind of thing it is, 1 to 256 characters. */
+  readonly type: string;
+  /** Your own id of it, 1 to 256 characters. */
+  readonly id: string;
+  /** A name for people, 1 to 256 characters. */
+  readonly name?: string | undefined;
+  readonly meta?: Meta | undefined;
+};
+
+/** The answer of `liveness`. */
+export type LivenessAnswer = {
+  /** Always `ok`: a process that does not run does not answer. */
+  readonly status: string;
+  /** The parts of the service, under the names that older programs read. */
+  readonly services: {
+    /** Always `on`. Older programs read it. */
+    readonly metrics: string;
+    /** Always `on`. Older programs read it. */
+    readonly logger: string;
+    /** Always `on`. Older programs read it. */
+    readonly ratelimit: string;
+    /** Always `on`. Older programs read it. */
+    readonly usagelimit: string;
+  };
+};
+
+/** Metadata: a JSON object of your own, which the service stores and gives back unchanged. At most 16 KiB of JSON, 256 members at all depths together, and 32 levels. */
+export type Meta = Readonly<Record<string, unknown>>;
+
+/** The answer of `migrations.createKeys`. */
+export type MigrationsCreateKeysAnswer = {
+  /** The ids of the new keys, in the order of the list. */
+  readonly keyIds: readonly string[];
+};
+
+/** The fields of `migrations.enqueueKeys`. */
+export type MigrationsEnqueueKeysRequest = {
+  /** An id of your choice, 1 to 128 characters. Calls of `migrations.enqueueKeys` with the same id are one migration, which belongs to one api. */
+  readonly migrationId: string;
+  /** The id of an api, as `apis.createApi` answers it. */
+  readonly apiId: string;
+  /** The keys to import, 1 to 100. */
+  readonly keys: readonly QueuedKey[];
+};
+
+/** The answer of `migrations.getProgress`. */
+export type MigrationsGetProgressAnswer = {
+  /** An id of your choice, 1 to 128 characters. Calls of `migrations.enqueueKeys` with the same id are one migration, which belongs to one api. */
+  readonly migrationId: string;
+  /** How many keys were queued in all calls together. */
+  readonly queued: number;
+  /** How many keys are created. The migration is finished when `done` and `failed` equal `queued`. */
+  readonly done: number;
+  /** How many keys could not be created. */
+  readonly failed: number;
+  /** The first 1,000 failures. `[]` when there are none. */
+  readonly errors: readonly ImportFailure[];
+};
+
+/** The fields of `migrations.getProgress`. */
+export type MigrationsGetProgressRequest = {
+  /** An id of your choice, 1 to 128 characters. Calls of `migrations.enqueueKeys` with the same id are one migration, which belongs to one api. */
+  readonly migrationId: string;
+};
+
+/** A rate limit with a name of your choice. */
+export type NamedRatelimit = {
+  /** The name of the limit, 1 to 128 characters, once in the list. A verification names the limit by it. */
+  readonly name: string;
+  /** How many requests may pass in a window, by their cost. At least 1. */
+  readonly limit: number;
+  /** The length of a window in milliseconds. Windows are fixed and aligned to the epoch: with 60000 they begin at every full minute UTC. From 1000 (a second) to 31622400000 (366 days). */
+  readonly duration: number;
+  /** true: the limit is local, counted in the memory of each node, and never waits. false: the limit is strict, counted in the database, and never exceeded anywhere. When absent, a limit that exists keeps its mode, and a new one is local. */
+  readonly async?: boolean | undefined;
+};
+
+/** What a verification left of a rate limit, by its name. */
+export type NamedRatelimitResult = {
+  /** The name of the limit. `default` is the `ratelimit` of the key. */
+  readonly name: string;
+  /** How much may pass in the window. */
+  readonly limit: number;
+  /** How much may still pass in the window, after this call. */
+  readonly remaining: number;
+  /** When the window ends and the next one begins, in unix milliseconds. */
+  readonly reset: number;
+  /** true: the limit is local, counted in the memory of each node, and never waits. false: the limit is strict, counted in the database, and never exceeded anywhere. */
+  readonly async: boolean;
+  /** true: this limit refused the verification. */
+  readonly exceeded: boolean;
+};
+
+/** A rate limit of a key or an identity, by its name. */
+export type NamedRatelimitState = {
+  /** The name of the limit. */
+  readonly name: string;
+  /** How many requests may pass in a window, by their cost. */
+  readonly limit: number;
+  /** The length of a window in milliseconds. Windows are fixed and aligned to the epoch: with 60000 they begin at every full minute UTC. */
+  readonly duration: number;
+  /** true: the limit is local, counted in the memory of each node, and never waits. false: the limit is strict, counted in the database, and never exceeded anywhere. */
+  readonly async: boolean;
+};
+
+/** A root key with its new secret. */
+export type NewRootSecret = {
+  /** The id of a root key, as `rootKeys.createRootKey` answers it. It is not the secret. */
+  readonly rootKeyId: string;
+  /** The secret of the root key. It is shown only in this answer: store it now, or hand it to its owner. */
+  readonly key: string;
+};
+
+/** A key with its new secret. */
+export type NewSecret = {
+  /** The id of a key, as `keys.createKey` answers it. It is not the secret: it can be logged and shown. */
+  readonly keyId: string;
+  /** The secret of the key. It is shown only in this answer: store it now, or hand it to its owner. */
+  readonly key: string;
+};
+
+/** Other numbers for some identifiers of a namespace than their requests name. */
+export type Override = {
+  /** The id of an override. */
+  readonly id: string;
+  /** The id of a namespace of standalone limits. `ratelimits.listOverrides` answers it for a name. */
+  readonly namespaceId: string;
+  /** The identifier or pattern that the override is for. */
+  readonly identifier: string;
+  /** How much may pass in a window. 0 blocks every call. */
+  readonly limit: number;
+  /** The length of a window in milliseconds. Windows are fixed and aligned to the epoch: with 60000 they begin at every full minute UTC. */
+  readonly duration: number;
+  /** true: the limit is local, counted in the memory of each node, and never waits. false: the limit is strict, counted in the database, and never exceeded anywhere. */
+  readonly async: boolean;
+};
+
+/** A permission: something that a key may do in your service. */
+export type Permission = {
+  /** The id of a permission, as `permissions.createPermission` answers it. */
+  readonly id: string;
+  /** The name of the permission, for people. */
+  readonly name: string;
+  /** What verifications ask for. It equals the name when none was given. */
+  readonly slug: string;
+  /** The description for people. Absent when none is set. */
+  readonly description?: string | undefined;
+};
+
+/** A permission that a key or a role has. */
+export type PermissionReference = {
+  /** The id of a permission, as `permissions.createPermission` answers it. */
+  readonly id: string;
+  /** The name of the permission. */
+  readonly name: string;
+};
+
+/** A permission, by its id, its slug or its name. */
+export type PermissionToGive = {
+  /** The id of the permission. If a reference has several of `id`, `slug` and `name`, the first of these counts. */
+  readonly id?: string | undefined;
+  /** The name or the slug of the permission, 1 to 512 characters. */
+  readonly name?: string | undefined;
+  /** The slug of the permission, 1 to 512 characters. */
+  readonly slug?: string | undefined;
+  /** true: create it under this name if it does not exist, which needs a right of its own. An unknown `id` is never created. false when absent: what does not exist is a 404. */
+  readonly create?: boolean | undefined;
+};
+
+/** A permission, by its id, its slug or its name. */
+export type PermissionToRemove = {
+  /** The id of the permission. If a reference has several of `id`, `slug` and `name`, the first of these counts. */
+  readonly id?: string | undefined;
+  /** The name or the slug of the permission, 1 to 512 characters. */
+  readonly name?: string | undefined;
+  /** The slug of the permission, 1 to 512 characters. */
+  readonly slug?: string | undefined;
+};
+
+/** The answer of `permissions.createPermission`. */
+export type PermissionsCreatePermissionAnswer = {
+  /** The id of a permission, as `permissions.createPermission` answers it. */
+  readonly permissionId: string;
+};
+
+/** The fields of `permissions.createPermission`. */
+export type PermissionsCreatePermissionRequest = {
+  /** The name of the permission, for people: 1 to 512 characters. */
+  readonly name: string;
+  /** What verifications ask for, 1 to 512 characters. In it, `*` as a whole word between dots is a wildcard. The `name` when absent. */
+  readonly slug?: string | undefined;
+  /** A description for people, at most 512 characters. An empty text counts as absent. */
+  readonly description?: string | undefined;
+};
+
+/** The answer of `permissions.createRole`. */
+export type PermissionsCreateRoleAnswer = {
+  /** The id of a role, as `permissions.createRole` answers it. */
+  readonly roleId: string;
+};
+
+/** The fields of `permissions.createRole`. */
+export type PermissionsCreateRoleRequest = {
+  /** The name of the role, 1 to 512 characters. It is unique. */
+  readonly name: string;
+  /** A description for people, at most 512 characters. An empty text counts as absent. */
+  readonly description?: string | undefined;
+};
+
+/** The fields of `permissions.deletePermission`. */
+export type PermissionsDeletePermissionRequest = {
+  /** The id of a permission, as `permissions.createPermission` answers it. */
+  readonly permissionId: string;
+};
+
+/** The fields of `permissions.deleteRole`. */
+export type PermissionsDeleteRoleRequest = {
+  /** The id of a role, as `permissions.createRole` answers it. */
+  readonly roleId: string;
+};
+
+/** The fields of `permissions.getPermission`. */
+export type PermissionsGetPermissionRequest = {
+  /** The id of a permission, as `permissions.createPermission` answers it. */
+  readonly permissionId: string;
+};
+
+/** The answer of `permissions.getRole`. */
+export type PermissionsGetRoleAnswer = {
+  /** The id of a role, as `permissions.createRole` answers it. */
+  readonly id: string;
+  /** The name of the role. */
+  readonly name: string;
+  /** The description for people. Absent when none is set. */
+  readonly description?: string | undefined;
+  /** The permissions of the role, sorted by name. */
+  readonly permissions: readonly PermissionReference[];
+};
+
+/** The fields of `permissions.getRole`. */
+export type PermissionsGetRoleRequest = {
+  /** The id of a role, as `permissions.createRole` answers it. */
+  readonly roleId: string;
+};
+
+/** The fields of `permissions.listPermissions`. */
+export type PermissionsListPermissionsRequest = Readonly<Record<string, unknown>>;
+
+/** The fields of `permissions.listRoles`. */
+export type PermissionsListRolesRequest = Readonly<Record<string, unknown>>;
+
+/** The fields of `permissions.setRolePermissions`. */
+export type PermissionsSetRolePermissionsRequest = {
+  /** The id of the role. Give either `roleId` or `name`. */
+  readonly roleId?: string | undefined;
+  /** The name of the role, 1 to 512 characters. Give either `roleId` or `name`. */
+  readonly name?: string | undefined;
+  /** The permissions that the role has from now on, at most 1000. `[]` takes all away. */
+  readonly permissions: readonly PermissionToGive[];
+};
+
+/** A key that was created elsewhere. Its api is that of the call. */
+export type QueuedKey = {
+  /** The secret of the key: 16 to 512 characters of printable ASCII. It is digested at once and stored nowhere. Give either `plaintext` or `hash`. */
+  readonly plaintext?: string | undefined;
+  /** The SHA-256 of the secret. Give either `plaintext` or `hash`. */
+  readonly hash?: KeyDigest | undefined;
+  /** The prefix that is shown to people: 1 to 16 of the characters A-Z a-z 0-9 _ . -. It does not change the secret. */
+  readonly prefix?: string | undefined;
+  /** The beginning of the secret that is shown to people, 1 to 64 characters and at most half of the secret. When absent, a plaintext shows its prefix and four characters, and a digest shows its prefix. */
+  readonly start?: string | undefined;
+  /** A name for people, at most 256 characters. It need not be unique. An empty text counts as absent. */
+  readonly name?: string | undefined;
+  /** The owner of the key, by your own id: at most 256 characters. An identity with this id is created if there is none. An empty text counts as absent. */
+  readonly externalId?: string | undefined;
+  /** Older name of `externalId`, which takes precedence. */
+  readonly ownerId?: string | undefined;
+  /** Metadata of the key, which every verdict repeats. At most 16 KiB of JSON, 256 members at all depths together, and 32 levels. */
+  readonly meta?: Meta | undefined;
+  /** The names of the roles that the key gets, at most 100. `keys.createKey` creates those that do not exist, if the root key may; an import refuses them with 412. */
+  readonly roles?: readonly string[] | undefined;
+  /** The names or slugs of the permissions that the key gets directly, at most 1000. `keys.createKey` creates those that do not exist, if the root key may; an import refuses them with 412. */
+  readonly permissions?: readonly string[] | undefined;
+  /** When the key stops being valid, in unix milliseconds. It must be in the future; only an import accepts a time in the past. The key does not expire when absent. */
+  readonly expires?: number | undefined;
+  /** The credits of the key. Each valid verification takes 1, or the cost that it names. 0 is allowed: the key then waits for its refill. The key is unlimited when absent. */
+  readonly remaining?: number | undefined;
+  readonly refill?: Refill | undefined;
+  /** The rate limit of the key with the name `default`. It applies to every verification. The `defaultRatelimit` of the api when absent. */
+  readonly ratelimit?: Ratelimit | undefined;
+  /** Further rate limits of the key, at most 50, each with its own name. All of them apply to every verification. `default` is not allowed here: it is `ratelimit`. */
+  readonly ratelimits?: readonly NamedRatelimit[] | undefined;
+  /** The addresses and CIDR blocks (IPv4 and IPv6) that the key may be used from, at most 100. Every other address is FORBIDDEN. Any address is allowed when absent or empty. */
+  readonly ipAllowlist?: readonly string[] | undefined;
+  /** false: the key is DISABLED until `keys.updateKey` enables it. true when absent. */
+  readonly enabled?: boolean | undefined;
+  /** A text of at most 256 characters that every verdict repeats, such as the stage that the key is for. An empty text counts as absent. */
+  readonly environment?: string | undefined;
+};
+
+/** The rate limit of a key, which has the name `default`. It applies to every verification. */
+export type Ratelimit = {
+  /** true: the limit is local, counted in the memory of each node, and never waits. false: the limit is strict, counted in the database, and never exceeded anywhere. When absent, a limit that exists keeps its mode, and a new one is local. In an import, it is strict. */
+  readonly async?: boolean | undefined;
+  /** How many requests may pass in a window, by their cost. At least 1. Required, unless `refillRate` is given. */
+  readonly limit?: number | undefined;
+  /** The length of a window in milliseconds. Windows are fixed and aligned to the epoch: with 60000 they begin at every full minute UTC. From 1000 (a second) to 31622400000 (366 days). Required, unless `refillInterval` is given. */
+  readonly duration?: number | undefined;
+  /** Older form of `async`: `fast` is `async: true`, `consistent` is `async: false`. `async` takes precedence. */
+  readonly type?: 'fast' | 'consistent' | undefined;
+  /** Older name of `limit`, which takes precedence. */
+  readonly refillRate?: number | undefined;
+  /** Older name of `duration`, which takes precedence. */
+  readonly refillInterval?: number | undefined;
+};
+
+/** What a verification left of a rate limit. */
+export type RatelimitResult = {
+  /** How much may pass in the window. */
+  readonly limit: number;
+  /** How much may still pass in the window, after this call. */
+  readonly remaining: number;
+  /** When the window ends and the next one begins, in unix milliseconds. */
+  readonly reset: number;
+};
+
+/** The rate limit of a key with the name `default`. */
+export type RatelimitState = {
+  /** true: the limit is local, counted in the memory of each node, and never waits. false: the limit is strict, counted in the database, and never exceeded anywhere. */
+  readonly async: boolean;
+  /** How many requests may pass in a window, by their cost. */
+  readonly limit: number;
+  /** The length of a window in milliseconds. Windows are fixed and aligned to the epoch: with 60000 they begin at every full minute UTC. */
+  readonly duration: number;
+  /** The same number as `limit`, for older programs. */
+  readonly refillRate: number;
+  /** The same number as `duration`, for older programs. */
+  readonly refillInterval: number;
+};
+
+/** The fields of `ratelimits.deleteOverride`. */
+export type RatelimitsDeleteOverrideRequest = {
+  /** The id of the namespace. Give either `namespaceId` or `namespaceName`. */
+  readonly namespaceId?: string | undefined;
+  /** The name of the namespace, 1 to 128 characters. Give either `namespaceId` or `namespaceName`. */
+  readonly namespaceName?: string | undefined;
+  /** The identifier that the override is for, 1 to 256 characters. `*` stands for any characters, at most 10 times. An exact identifier wins over a pattern, a longer pattern over a shorter one. */
+  readonly identifier: string;
+};
+
+/** The fields of `ratelimits.getOverride`. */
+export type RatelimitsGetOverrideRequest = {
+  /** The id of the namespace. Give either `namespaceId` or `namespaceName`. */
+  readonly namespaceId?: string | undefined;
+  /** The name of the namespace, 1 to 128 characters. Give either `namespaceId` or `namespaceName`. */
+  readonly namespaceName?: string | undefined;
+  /** The identifier that the override is for, 1 to 256 characters. `*` stands for any characters, at most 10 times. An exact identifier wins over a pattern, a longer pattern over a shorter one. */
+  readonly identifier: string;
+};
+
+/** The answer of `ratelimits.listOverrides`. */
+export type RatelimitsListOverridesAnswer = {
+  /** The id of a namespace of standalone limits. `ratelimits.listOverrides` answers it for a name. */
+  readonly namespaceId: string;
+  /** The overrides of this page. */
+  readonly overrides: readonly Override[];
+  /** The exact number of records on all pages together, at the time of this call. */
+  readonly total: number;
+  /** Send it as `cursor` with the next call to get the next page. Absent on the last page. */
+  readonly cursor?: string | undefined;
+};
+
+/** The fields of `ratelimits.listOverrides`. */
+export type RatelimitsListOverridesRequest = {
+  /** The id of the namespace. Give either `namespaceId` or `namespaceName`. */
+  readonly namespaceId?: string | undefined;
+  /** The name of the namespace, 1 to 128 characters. Give either `namespaceId` or `namespaceName`. */
+  readonly namespaceName?: string | undefined;
+  /** The largest number of records in the answer, from 1 to 100. 100 when absent. */
+  readonly limit?: number | undefined;
+  /** The `cursor` of the previous page. The answer continues after that page. Without it, the answer is the first page. */
+  readonly cursor?: string | undefined;
+};
+
+/** The answer of `ratelimits.multiLimit`. */
+export type RatelimitsMultiLimitAnswer = {
+  /** true: all limits were taken. false: at least one refused, and nothing was taken. */
+  readonly success: boolean;
+  /** What became of each limit, in the order of the request. */
+  readonly results: readonly LimitResult[];
+};
+
+/** The fields of `ratelimits.multiLimit`. */
+export type RatelimitsMultiLimitRequest = {
+  /** The limits to take, 1 to 100, over any namespaces and in both modes. */
+  readonly limits: readonly LimitRequest[];
+};
+
+/** The answer of `ratelimits.setOverride`. */
+export type RatelimitsSetOverrideAnswer = {
+  /** The id of an override. */
+  readonly overrideId: string;
+  /** The id of a namespace of standalone limits. `ratelimits.listOverrides` answers it for a name. */
+  readonly namespaceId: string;
+};
+
+/** The fields of `ratelimits.setOverride`. */
+export type RatelimitsSetOverrideRequest = {
+  /** The id of the namespace. Give either `namespaceId` or `namespaceName`. */
+  readonly namespaceId?: string | undefined;
+  /** The name of the namespace, 1 to 128 characters. Give either `namespaceId` or `namespaceName`. */
+  readonly namespaceName?: string | undefined;
+  /** The identifier that the override is for, 1 to 256 characters. `*` stands for any characters, at most 10 times. An exact identifier wins over a pattern, a longer pattern over a shorter one. */
+  readonly identifier: string;
+  /** How much may pass in a window, instead of the limit of the request. 0 blocks every call. */
+  readonly limit: number;
+  /** The length of a window in milliseconds. Windows are fixed and aligned to the epoch: with 60000 they begin at every full minute UTC. From 1000 (a second) to 31622400000 (366 days). */
+  readonly duration: number;
+  /** true: the limit is local, counted in the memory of each node, and never waits. false: the limit is strict, counted in the database, and never exceeded anywhere. false when absent. */
+  readonly async?: boolean | undefined;
+};
+
+/** The answer of `readiness`. */
+export type ReadinessAnswer = {
+  /** true: this node can answer verifications. */
+  readonly ready: boolean;
+  /** Why the node is not ready. `[]` when it is. */
+  readonly reasons: readonly string[];
+  /** What an operator should look at, although the node answers. `[]` when there is nothing. */
+  readonly warnings: readonly string[];
+};
+
+/** When credits are refilled, and with how many. A refill needs a counter, so `remaining` must be set. */
+export type Refill = {
+  /** `daily`: at midnight. `monthly`: at midnight on the first day of the month, or on `refillDay`. Midnight is that of `timezone`. */
+  readonly interval: 'daily' | 'monthly';
+  /** How many credits. `restore` raises the counter to this number and never lowers it; `add` adds this number. At least 1. */
+  readonly amount: number;
+  /** The day of the month, from 1 to 31, only with the interval `monthly`. A shorter month uses its last day. The first day when null or absent. */
+  readonly refillDay?: number | null | undefined;
+  /** The IANA time zone whose midnight counts. The setting KEYSTILE_TIMEZONE (UTC) when absent. */
+  readonly timezone?: string | undefined;
+  /** `restore`: each refill raises the counter to `amount` and never lowers it. `add`: each refill adds `amount`, up to `max`. `restore` when absent. */
+  readonly mode?: 'restore' | 'add' | undefined;
+  /** The most that the mode `add` fills the counter to, at least 1. Allowed only with `add`. No ceiling when absent. */
+  readonly max?: number | undefined;
+};
+
+/** The refill of a counter, with the times of the last and the next refill. */
+export type RefillState = {
+  /** `daily`: at midnight. `monthly`: at midnight on the first day of the month, or on `refillDay`. Midnight is that of `timezone`. */
+  readonly interval: 'daily' | 'monthly';
+  /** How many credits. `restore` raises the counter to this number and never lowers it; `add` adds this number. */
+  readonly amount: number;
+  /** The day of the month, from 1 to 31. null: the first day, or a daily refill. */
+  readonly refillDay: number | null;
+  /** The IANA time zone whose midnight counts. */
+  readonly timezone: string;
+  /** `restore`: each refill raises the counter to `amount` and never lowers it. `add`: each refill adds `amount`, up to `max`. */
+  readonly mode: 'restore' | 'add';
+  /** The most that the mode `add` fills the counter to. Absent when there is no ceiling. */
+  readonly max?: number | undefined;
+  /** The time of the last refill, in unix milliseconds. Absent before the first one. */
+  readonly lastRefillAt?: number | undefined;
+  /** The time of the next refill, in unix milliseconds. */
+  readonly nextRefillAt?: number | undefined;
+};
+
+/** A rate limit that a verification names: to set its cost or other numbers, or to bring a limit along. */
+export type RequestedRatelimit = {
+  /** The name of a limit of the key or its identity, or of a new one, 1 to 128 characters. */
+  readonly name: string;
+  /** What the verification takes. 0 only asks. 1 when absent. */
+  readonly cost?: number | undefined;
+  /** Replaces the number of a configured limit for this verification. Together with `duration` it makes an ad-hoc limit. The configured number when absent. */
+  readonly limit?: number | undefined;
+  /** Replaces the window of a configured limit, in milliseconds from 1000 to 31622400000 (366 days). The configured one when absent. */
+  readonly duration?: number | undefined;
+  /** The mode of an ad-hoc limit: true is local, false is strict. true when absent. It cannot be set for a configured limit. */
+  readonly async?: boolean | undefined;
+};
+
+/** A role: a named set of permissions that keys get and lose together. */
+export type Role = {
+  /** The id of a role, as `permissions.createRole` answers it. */
+  readonly id: string;
+  /** The name of the role. */
+  readonly name: string;
+  /** The description for people. Absent when none is set. */
+  readonly description?: string | undefined;
+};
+
+/** A role that a key has. */
+export type RoleReference = {
+  /** The id of a role, as `permissions.createRole` answers it. */
+  readonly id: string;
+  /** The name of the role. */
+  readonly name: string;
+};
+
+/** A role, by its id or its name. */
+export type RoleToGive = {
+  /** The id of the role. Give an `id` or a `name`; the `id` takes precedence. */
+  readonly id?: string | undefined;
+  /** The name of the role, 1 to 512 characters. */
+  readonly name?: string | undefined;
+  /** true: create it under this name if it does not exist, which needs a right of its own. An unknown `id` is never created. false when absent: what does not exist is a 404. */
+  readonly create?: boolean | undefined;
+};
+
+/** A role, by its id or its name. */
+export type RoleToRemove = {
+  /** The id of the role. Give an `id` or a `name`; the `id` takes precedence. */
+  readonly id?: string | undefined;
+  /** The name of the role, 1 to 512 characters. */
+  readonly name?: string | undefined;
+};
+
+/** A root key, without its secret. Fields that are not set are absent. */
+export type RootKey = {
+  /** The id of a root key, as `rootKeys.createRootKey` answers it. It is not the secret. */
+  readonly id: string;
+  /** The beginning of the secret, by which a person recognises the root key. */
+  readonly start: string;
+  /** The name of the root key, for people. Absent when it has none. */
+  readonly name?: string | undefined;
+  /** The rights of the root key. `*` is every right. */
+  readonly permissions: readonly string[];
+  /** When the root key was created, in unix milliseconds. */
+  readonly createdAt: number;
+  /** When the root key ends, in unix milliseconds. Absent when it does not expire. */
+  readonly expires?: number | undefined;
+  /** When the root key was revoked, in unix milliseconds. Absent when it is not revoked. */
+  readonly revokedAt?: number | undefined;
+};
+
+/** The fields of `rootKeys.createRootKey`. */
+export type RootKeysCreateRootKeyRequest = {
+  /** A name for people, 1 to 256 characters, such as the program that uses the root key. */
+  readonly name: string;
+  /** The rights of the root key, 1 to 1000, each as `resource.id.action`. The id may be `*`, and a single `*` is every right. Nothing is added to them. */
+  readonly permissions: readonly string[];
+  /** When the root key ends, in unix milliseconds, in the future. It does not expire when absent. A calling root key that expires can create only root keys that expire no later. */
+  readonly expires?: number | undefined;
+};
+
+/** The answer of `rootKeys.listRootKeys`. */
+export type RootKeysListRootKeysAnswer = {
+  /** All root keys, oldest first. */
+  readonly rootKeys: readonly RootKey[];
+};
+
+/** The fields of `rootKeys.listRootKeys`. */
+export type RootKeysListRootKeysRequest = Readonly<Record<string, unknown>>;
+
+/** The fields of `rootKeys.revokeRootKey`. */
+export type RootKeysRevokeRootKeyRequest = {
+  /** The id of a root key, as `rootKeys.createRootKey` answers it. It is not the secret. */
+  readonly rootKeyId: string;
+};
+
+/** The fields of `rootKeys.rotateRootKey`. */
+export type RootKeysRotateRootKeyRequest = {
+  /** The id of a root key, as `rootKeys.createRootKey` answers it. It is not the secret. */
+  readonly rootKeyId: string;
+  /** How long the old secret stays valid, in milliseconds: from 0 to 2592000000 (30 days). 0 ends every former secret at once. */
+  readonly overlapMs: number;
+};
+
+/** The verdict on a key. Fields that are not set are absent. */
+export type Verdict = {
+  /** true: the request may pass. It is true with the code VALID only. */
+  readonly valid: boolean;
+  readonly code: VerdictCode;
+  /** The id of this request. The log and the audit log of the service name the request by it. */
+  readonly requestId: string;
+  /** The id of the key. Absent with the code NOT_FOUND. */
+  readonly keyId?: string | undefined;
+  /** The name of the key, for people. Absent when none is set. */
+  readonly name?: string | undefined;
+  /** The `externalId` of the identity that the key belongs to. Absent when the key has no owner. */
+  readonly ownerId?: string | undefined;
+  /** Metadata of the key. `{}` when none is set. */
+  readonly meta: Meta;
+  /** When the key stops being valid, in unix milliseconds. Absent when it does not expire. */
+  readonly expires?: number | undefined;
+  /** false: the key is not enabled. Absent with the code NOT_FOUND. */
+  readonly enabled?: boolean | undefined;
+  /** The text that was set as the environment of the key. Absent when none is set. */
+  readonly environment?: string | undefined;
+  /** The slugs of all permissions of the key, its own and those of its roles. Absent with the code NOT_FOUND. */
+  readonly permissions?: readonly string[] | undefined;
+  /** The names of the roles of the key. Absent with the code NOT_FOUND. */
+  readonly roles?: readonly string[] | undefined;
+  /** The identity that the key belongs to. Absent when the key has no owner. */
+  readonly identity?: IdentityReference | undefined;
+  /** The credits that are left after this verification: those of the key or of its identity, whichever are fewer. Absent when neither has a counter. */
+  readonly remaining?: number | undefined;
+  /** The rate limit that refused, else the one with the name `default`. Absent when there is neither. */
+  readonly ratelimit?: RatelimitResult | undefined;
+  /** All rate limits that were checked. Absent when none was. */
+  readonly ratelimits?: readonly NamedRatelimitResult[] | undefined;
+};
+
+/** The outcome of a verification. `VALID`: the request may pass. `NOT_FOUND`: there is no such key. `FORBIDDEN`: the key belongs to another api, or the address is not allowed. `DISABLED`: the key is not enabled. `EXPIRED`: its time is over. `INSUFFICIENT_PERMISSIONS`: it lacks a permission that the request asks for. `RATE_LIMITED`: a rate limit is used up. `USAGE_EXCEEDED`: the credits do not suffice. Only `VALID` takes credits and counts against limits. */
+export type VerdictCode =
+  | 'VALID'
+  | 'NOT_FOUND'
+  | 'FORBIDDEN'
+  | 'DISABLED'
+  | 'EXPIRED'
+  | 'INSUFFICIENT_PERMISSIONS'
+  | 'RATE_LIMITED'
+  | 'USAGE_EXCEEDED';
+
+/** How many verifications there were with each verdict. */
+export type VerificationCounts = {
+  /** When the hour, day or month (UTC) begins, in unix milliseconds. Absent when the rows are not grouped by time. */
+  readonly time?: number | undefined;
+  /** How many verifications were valid. */
+  readonly valid: number;
+  /** How many verifications answered NOT_FOUND, because there is no such key. */
+  readonly notFound: number;
+  /** How many verifications answered FORBIDDEN, because of the api or the address. */
+  readonly forbidden: number;
+  /** How many verifications answered USAGE_EXCEEDED, because the credits did not suffice. */
+  readonly usageExceeded: number;
+  /** How many verifications answered RATE_LIMITED. */
+  readonly rateLimited: number;
+  /** How many verifications answered DISABLED. */
+  readonly disabled: number;
+  /** How many verifications answered INSUFFICIENT_PERMISSIONS. */
+  readonly insufficientPermissions: number;
+  /** How many verifications answered EXPIRED. */
+  readonly expired: number;
+  /** Always 0. Older programs read it. */
+  readonly unauthorized: number;
+  /** How many verifications there were, whatever their verdict. */
+  readonly total: number;
+  /** The key that the row stands for, grouped by `key`. Absent in the row of unknown keys. */
+  readonly keyId?: string | undefined;
+  /** The owner that the row stands for, grouped by `identity`. Absent in the row of keys without an owner. */
+  readonly identity?:
+    | {
+        /** The id of an identity, as `identities.createIdentity` answers it. */
+        readonly id: string;
+        /** Your own id of the owner. Empty when the identity was deleted. */
+        readonly externalId: string;
+      }
+    | undefined;
+  /** The tag that the row stands for, grouped by `tag`. Absent in the row of verifications without tags. */
+  readonly tag?: string | undefined;
+  /** The whole list of tags that the row stands for, sorted, grouped by `tags`. `[]` for verifications without tags. */
+  readonly tags?: readonly string[] | undefined;
+};
+
+/** What a row of counts can stand for. `tag` counts a verification under each of its tags, `tags` once, under all its tags together. */
+export type VerificationGroup = 'hour' | 'day' | 'month' | 'key' | 'identity' | 'tag' | 'tags';
+
+/** A verification: the key, and what the request needs. */
+export type VerifyRequest = {
+  /** The secret that your customer sent. A text that cannot be a key answers NOT_FOUND. */
+  readonly key: string;
+  /** The api that the key must belong to; any other key is FORBIDDEN. Any api when absent. */
+  readonly apiId?: string | undefined;
+  /** Tags that analytics count the verification by: at most 10, each of 1 to 128 characters. Use values of which there are few, such as a route or a region. */
+  readonly tags?: readonly string[] | undefined;
+  /** What the key must be allowed to do. Nothing is asked for when absent. */
+  readonly authorization?:
+    | {
+        /** The permissions that the key must have: one of 1 to 512 characters, `{"and": [...]}` or `{"or": [...]}`, nested as deep as you like, with at most 100 parts together. null asks for nothing. */
+        readonly permissions?: string | AllPermissions | AnyPermission | null | undefined;
+      }
+    | undefined;
+  /** How many credits the verification takes. */
+  readonly remaining?: Cost | undefined;
+  /** Older form of `ratelimits` for the limit with the name `default`. */
+  readonly ratelimit?: Cost | undefined;
+  /** Limits with another cost or other numbers than configured, and limits of the identity that are to count: at most 50. The other limits of the key apply with a cost of 1. */
+  readonly ratelimits?: readonly RequestedRatelimit[] | undefined;
+  /** A text of your own that makes a retry safe: 8 to 128 of the characters A-Z a-z 0-9 _ -. A repeated verification gets the same verdict and is charged once. The header Idempotency-Key is the same; both given must be equal. */
+  readonly idempotencyKey?: string | undefined;
+  /** The address of your customer, which is checked against the key's `ipAllowlist`. The address of the caller when absent. */
+  readonly clientIp?: string | undefined;
+};
+
+export interface Apis {
+  /** Create an api: a group of keys that belong to one of your services. */
+  readonly create: (request: ApisCreateApiRequest, options?: CallOptions) => Promise<ApisCreateApiAnswer>;
+  /** Read one api, with the defaults for its new keys, with the fields as JSON. */
+  readonly get: (request: ApisGetApiRequest, options?: CallOptions) => Promise<Api>;
+  /** List the apis that the root key may read, oldest first, with the fields as JSON. */
+  readonly list: (request?: ApisListApisRequest, options?: CallOptions) => AsyncIterable<Api>;
+  /** List the keys of an api, oldest first, with the fields as JSON. */
+  readonly listKeys: (request: ApisListKeysRequest, options?: CallOptions) => AsyncIterable<Key>;
+  /** Delete an api with all its keys. */
+  readonly delete: (request: ApisDeleteApiRequest, options?: CallOptions) => Promise<Empty>;
+  /** Delete all keys of an api at once. */
+  readonly deleteKeys: (request: ApisDeleteKeysRequest, options?: CallOptions) => Promise<ApisDeleteKeysAnswer>;
+  /** Change an api: its name, the defaults for its new keys, and its protection from deletion. */
+  readonly update: (request: ApisUpdateApiRequest, options?: CallOptions) => Promise<Empty>;
+}
+
+export interface Keys {
+  /** Create a key. */
+  readonly create: (request: KeysCreateKeyRequest, options?: CallOptions) => Promise<NewSecret>;
+  /** Read one key, with the fields as JSON. */
+  readonly get: (request: KeysGetKeyRequest, options?: CallOptions) => Promise<Key>;
+  /** Change a key. */
+  readonly update: (request: KeysUpdateKeyRequest, options?: CallOptions) => Promise<Empty>;
+  /** Set, increase or decrease the credits of a key, exactly, also while the key is in use. */
+  readonly updateRemaining: (
+    request: KeysUpdateRemainingRequest,
+    options?: CallOptions,
+  ) => Promise<KeysUpdateRemainingAnswer>;
+  /** Delete a key. */
+  readonly delete: (request: KeysDeleteKeyRequest, options?: CallOptions) => Promise<Empty>;
+  /** Restore a key that was deleted without `permanent`. */
+  readonly restore: (request: KeysRestoreKeyRequest, options?: CallOptions) => Promise<Empty>;
+  /** Give a key a new secret. */
+  readonly rotate: (request: KeysRotateKeyRequest, options?: CallOptions) => Promise<NewSecret>;
+  /** Find the key that a secret belongs to, without verifying it and without counting anything. */
+  readonly whoami: (request: KeysWhoamiRequest, options?: CallOptions) => Promise<KeysWhoamiAnswer>;
+  /** Add permissions to a key, and return all that it has directly. */
+  readonly addPermissions: (
+    request: KeysAddPermissionsRequest,
+    options?: CallOptions,
+  ) => Promise<readonly PermissionReference[]>;
+  /** Replace the permissions that a key has directly, and return them. */
+  readonly setPermissions: (
+    request: KeysSetPermissionsRequest,
+    options?: CallOptions,
+  ) => Promise<readonly PermissionReference[]>;
+  /** Remove permissions from a key. */
+  readonly removePermissions: (request: KeysRemovePermissionsRequest, options?: CallOptions) => Promise<Empty>;
+  /** Add roles to a key, and return all that it has. */
+  readonly addRoles: (request: KeysAddRolesRequest, options?: CallOptions) => Promise<readonly RoleReference[]>;
+  /** Replace the roles of a key, and return them. */
+  readonly setRoles: (request: KeysSetRolesRequest, options?: CallOptions) => Promise<readonly RoleReference[]>;
+  /** Remove roles from a key. */
+  readonly removeRoles: (request: KeysRemoveRolesRequest, options?: CallOptions) => Promise<Empty>;
+  /** Count the verifications of a key, or of all keys of an owner, by outcome and by day or hour, with the fields as JSON. */
+  readonly getVerifications: (
+    request?: KeysGetVerificationsRequest,
+    options?: CallOptions,
+  ) => Promise<KeysGetVerificationsAnswer>;
+  /** Verify a key: may this request pass? */
+  readonly verify: (request: VerifyRequest, options?: CallOptions) => Promise<Verdict>;
+  /** Verify up to 100 keys in one call, in order, each as with keys.verifyKey. */
+  readonly verifyKeys: (request: KeysVerifyKeysRequest, options?: CallOptions) => Promise<KeysVerifyKeysAnswer>;
+}
+
+export interface Identities {
+  /** Create an identity: one of your users or organisations, with limits and credits that all its keys share. */
+  readonly create: (
+    request: IdentitiesCreateIdentityRequest,
+    options?: CallOptions,
+  ) => Promise<IdentitiesCreateIdentityAnswer>;
+  /** Delete an identity with its limits and credits. */
+  readonly delete: (request: IdentitiesDeleteIdentityRequest, options?: CallOptions) => Promise<Empty>;
+  /** Read one identity, by `identityId` or by your own `externalId`, with the fields as JSON. */
+  readonly get: (request?: IdentitiesGetIdentityRequest, options?: CallOptions) => Promise<Identity>;
+  /** List all identities, oldest first, with the fields as JSON. */
+  readonly list: (request?: IdentitiesListIdentitiesRequest, options?: CallOptions) => AsyncIterable<Identity>;
+  /** Change an identity. */
+  readonly update: (request?: IdentitiesUpdateIdentityRequest, options?: CallOptions) => Promise<Identity>;
+}
+
+export interface Permissions {
+  /** Create a permission. */
+  readonly create: (
+    request: PermissionsCreatePermissionRequest,
+    options?: CallOptions,
+  ) => Promise<PermissionsCreatePermissionAnswer>;
+  /** Delete a permission. */
+  readonly delete: (request: PermissionsDeletePermissionRequest, options?: CallOptions) => Promise<Empty>;
+  /** Read one permission, with the fields as JSON. */
+  readonly get: (request: PermissionsGetPermissionRequest, options?: CallOptions) => Promise<Permission>;
+  /** List all permissions, sorted by name, with the fields as JSON. */
+  readonly list: (request?: PermissionsListPermissionsRequest, options?: CallOptions) => AsyncIterable<Permission>;
+  /** Create a role: a group of permissions that keys get and lose together. */
+  readonly createRole: (
+    request: PermissionsCreateRoleRequest,
+    options?: CallOptions,
+  ) => Promise<PermissionsCreateRoleAnswer>;
+  /** Delete a role. */
+  readonly deleteRole: (request: PermissionsDeleteRoleRequest, options?: CallOptions) => Promise<Empty>;
+  /** Read one role and its permissions, with the fields as JSON. */
+  readonly getRole: (request: PermissionsGetRoleRequest, options?: CallOptions) => Promise<PermissionsGetRoleAnswer>;
+  /** List all roles, sorted by name, with the fields as JSON. */
+  readonly listRoles: (request?: PermissionsListRolesRequest, options?: CallOptions) => AsyncIterable<Role>;
+  /** Replace the permissions of a role, and return them. */
+  readonly setRolePermissions: (
+    request: PermissionsSetRolePermissionsRequest,
+    options?: CallOptions,
+  ) => Promise<readonly PermissionReference[]>;
+}
+
+export interface Migrations {
+  /** Import up to 100 keys that were created elsewhere: all of them, or none. */
+  readonly createKeys: (request?: readonly KeyToImport[], options?: CallOptions) => Promise<MigrationsCreateKeysAnswer>;
+  /** Import up to 100 keys in the background. */
+  readonly enqueueKeys: (request: MigrationsEnqueueKeysRequest, options?: CallOptions) => Promise<Empty>;
+  /** Read the progress of a migration: how many keys were `queued`, how many are `done` and how many have `failed`, with the fields as JSON. */
+  readonly getProgress: (
+    request: MigrationsGetProgressRequest,
+    options?: CallOptions,
+  ) => Promise<MigrationsGetProgressAnswer>;
+}
+
+export interface RootKeys {
+  /** Create a root key with the rights in `permissions`. */
+  readonly create: (request: RootKeysCreateRootKeyRequest, options?: CallOptions) => Promise<NewRootSecret>;
+  /** List the root keys, oldest first, including revoked and expired ones, with the fields as JSON. */
+  readonly list: (request?: RootKeysListRootKeysRequest, options?: CallOptions) => AsyncIterable<RootKey>;
+  /** Revoke a root key permanently, with all its secrets. */
+  readonly revoke: (request: RootKeysRevokeRootKeyRequest, options?: CallOptions) => Promise<Empty>;
+  /** Give a root key a new secret. */
+  readonly rotate: (request: RootKeysRotateRootKeyRequest, options?: CallOptions) => Promise<NewRootSecret>;
+}
+
+export interface Audit {
+  /** List the changes, newest first: who changed what, when, from where, and by which request, with the fields as JSON. */
+  readonly listEvents: (request?: AuditListEventsRequest, options?: CallOptions) => AsyncIterable<Event>;
+}
+
+export interface Ratelimits {
+  /** Limit anything by your own identifier, without a key. */
+  readonly limit: (request: LimitRequest, options?: CallOptions) => Promise<LimitResult>;
+  /** Take up to 100 limits together, all or nothing. */
+  readonly multiLimit: (
+    request: RatelimitsMultiLimitRequest,
+    options?: CallOptions,
+  ) => Promise<RatelimitsMultiLimitAnswer>;
+  /** Override the limit of an identifier, or of all identifiers that match a pattern with `*`: these numbers replace those of a request. */
+  readonly setOverride: (
+    request: RatelimitsSetOverrideRequest,
+    options?: CallOptions,
+  ) => Promise<RatelimitsSetOverrideAnswer>;
+  /** Read the override that was set for this identifier or pattern, with the fields as JSON. */
+  readonly getOverride: (request: RatelimitsGetOverrideRequest, options?: CallOptions) => Promise<Override>;
+  /** List the overrides of a namespace, oldest first, with the fields as JSON. */
+  readonly listOverrides: (request?: RatelimitsListOverridesRequest, options?: CallOptions) => AsyncIterable<Override>;
+  /** Remove the override that was set for this identifier or pattern. */
+  readonly deleteOverride: (request: RatelimitsDeleteOverrideRequest, options?: CallOptions) => Promise<Empty>;
+}
+
+export interface Analytics {
+  /** Count the verifications of an api by outcome: in total, or by hour, day or month, key, identity, single `tag` or whole list of `tags`, with the fields as JSON. */
+  readonly getVerifications: (
+    request: AnalyticsGetVerificationsRequest,
+    options?: CallOptions,
+  ) => Promise<readonly VerificationCounts[]>;
+}
+
+export interface Groups {
+  readonly apis: Apis;
+  readonly keys: Keys;
+  readonly identities: Identities;
+  readonly permissions: Permissions;
+  readonly migrations: Migrations;
+  readonly rootKeys: RootKeys;
+  readonly audit: Audit;
+  readonly ratelimits: Ratelimits;
+  readonly analytics: Analytics;
+}
+
+export const CALLS: readonly Call[] = [
+  { group: 'apis', method: 'create', path: '/v1/apis.createApi', isRead: false },
+  { group: 'apis', method: 'get', path: '/v1/apis.getApi', isRead: true },
+  { group: 'apis', method: 'list', path: '/v1/apis.listApis', isRead: true, items: 'apis' },
+  { group: 'apis', method: 'listKeys', path: '/v1/apis.listKeys', isRead: true, items: 'keys' },
+  { group: 'keys', method: 'create', path: '/v1/keys.createKey', isRead: false },
+  { group: 'keys', method: 'get', path: '/v1/keys.getKey', isRead: true },
+  { group: 'keys', method: 'update', path: '/v1/keys.updateKey', isRead: false },
+  { group: 'keys', method: 'updateRemaining', path: '/v1/keys.updateRemaining', isRead: false },
+  { group: 'keys', method: 'delete', path: '/v1/keys.deleteKey', isRead: false },
+  { group: 'apis', method: 'delete', path: '/v1/apis.deleteApi', isRead: false },
+  { group: 'apis', method: 'deleteKeys', path: '/v1/apis.deleteKeys', isRead: false },
+  { group: 'apis', method: 'update', path: '/v1/apis.updateApi', isRead: false },
+  { group: 'identities', method: 'create', path: '/v1/identities.createIdentity', isRead: false },
+  { group: 'identities', method: 'delete', path: '/v1/identities.deleteIdentity', isRead: false },
+  { group: 'identities', method: 'get', path: '/v1/identities.getIdentity', isRead: true },
+  { group: 'identities', method: 'list', path: '/v1/identities.listIdentities', isRead: true, items: 'identities' },
+  { group: 'identities', method: 'update', path: '/v1/identities.updateIdentity', isRead: false },
+  { group: 'keys', method: 'restore', path: '/v1/keys.restoreKey', isRead: false },
+  { group: 'keys', method: 'rotate', path: '/v1/keys.rotateKey', isRead: false },
+  { group: 'keys', method: 'whoami', path: '/v1/keys.whoami', isRead: false },
+  { group: 'keys', method: 'addPermissions', path: '/v1/keys.addPermissions', isRead: false },
+  { group: 'keys', method: 'setPermissions', path: '/v1/keys.setPermissions', isRead: false },
+  { group: 'keys', method: 'removePermissions', path: '/v1/keys.removePermissions', isRead: false },
+  { group: 'keys', method: 'addRoles', path: '/v1/keys.addRoles', isRead: false },
+  { group: 'keys', method: 'setRoles', path: '/v1/keys.setRoles', isRead: false },
+  { group: 'keys', method: 'removeRoles', path: '/v1/keys.removeRoles', isRead: false },
+  { group: 'permissions', method: 'create', path: '/v1/permissions.createPermission', isRead: false },
+  { group: 'permissions', method: 'delete', path: '/v1/permissions.deletePermission', isRead: false },
+  { group: 'permissions', method: 'get', path: '/v1/permissions.getPermission', isRead: true },
+  { group: 'permissions', method: 'list', path: '/v1/permissions.listPermissions', isRead: true, items: null },
+  { group: 'permissions', method: 'createRole', path: '/v1/permissions.createRole', isRead: false },
+  { group: 'permissions', method: 'deleteRole', path: '/v1/permissions.deleteRole', isRead: false },
+  { group: 'permissions', method: 'getRole', path: '/v1/permissions.getRole', isRead: true },
+  { group: 'permissions', method: 'listRoles', path: '/v1/permissions.listRoles', isRead: true, items: null },
+  { group: 'permissions', method: 'setRolePermissions', path: '/v1/permissions.setRolePermissions', isRead: false },
+  { group: 'migrations', method: 'createKeys', path: '/v1/migrations.createKeys', isRead: false },
+  { group: 'migrations', method: 'enqueueKeys', path: '/v1/migrations.enqueueKeys', isRead: false },
+  { group: 'migrations', method: 'getProgress', path: '/v1/migrations.getProgress', isRead: true },
+  { group: 'rootKeys', method: 'create', path: '/v1/rootKeys.createRootKey', isRead: false },
+  { group: 'rootKeys', method: 'list', path: '/v1/rootKeys.listRootKeys', isRead: true, items: 'rootKeys' },
+  { group: 'rootKeys', method: 'revoke', path: '/v1/rootKeys.revokeRootKey', isRead: false },
+  { group: 'rootKeys', method: 'rotate', path: '/v1/rootKeys.rotateRootKey', isRead: false },
+  { group: 'audit', method: 'listEvents', path: '/v1/audit.listEvents', isRead: true, items: 'events' },
+  { group: 'ratelimits', method: 'limit', path: '/v1/ratelimits.limit', isRead: false },
+  { group: 'ratelimits', method: 'multiLimit', path: '/v1/ratelimits.multiLimit', isRead: false },
+  { group: 'ratelimits', method: 'setOverride', path: '/v1/ratelimits.setOverride', isRead: false },
+  { group: 'ratelimits', method: 'getOverride', path: '/v1/ratelimits.getOverride', isRead: true },
+  {
+    group: 'ratelimits',
+    method: 'listOverrides',
+    path: '/v1/ratelimits.listOverrides',
+    isRead: true,
+    items: 'overrides',
+  },
+  { group: 'ratelimits', method: 'deleteOverride', path: '/v1/ratelimits.deleteOverride', isRead: false },
+  { group: 'analytics', method: 'getVerifications', path: '/v1/analytics.getVerifications', isRead: true },
+  { group: 'keys', method: 'getVerifications', path: '/v1/keys.getVerifications', isRead: true },
+  { group: 'keys', method: 'verify', path: '/v1/keys.verifyKey', isRead: false },
+  { group: 'keys', method: 'verifyKeys', path: '/v1/keys.verifyKeys', isRead: false },
+];

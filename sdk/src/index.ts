@@ -1,0 +1,23 @@
+export type { CallOptions } from './call.ts';
+export { type ErrorCode, type Issue, KeystileError } from './errors.ts';
+export type * from './generated/api.ts';
+export {
+  type AskedVerification,
+  Keystile,
+  type KeystileOptions,
+  type UnavailablePolicy,
+  type VerdictEvent,
+} from './keystile.ts';
+export type {
+  KeyState,
+  RatelimitState,
+  Refusal,
+  RefusalCode,
+  UnavailableVerdict,
+  UnknownRefusal,
+  ValidVerdict,
+  Verdict,
+  VerdictCode,
+} from './verdict.ts';
+export type { PermissionQuery, RequestedLimit, VerifyOptions } from './verifyRequest.ts';
+export { ratelimitHeaders, refusalOf, type RefusalResponse } from './refusal.ts';

@@ -1,0 +1,162 @@
+import type { Fetch } from './attempt.ts';
+import type { CallOptions } from './call.ts';
+import { KeystileError } from './errors.ts';
+import { CALLS, type Groups } from './generated/api.ts';
+import { makeGroups } from './groups.ts';
+import { isTrouble, Transport } from './transport.ts';
+import type { UnavailableVerdict, Verdict } from './verdict.ts';
+import { Verifications } from './verifications.ts';
+import { toWire, type VerifyOptions } from './verifyRequest.ts';
+
+/** What was asked, without the key. */
+export type AskedVerification = Omit<VerifyOptions, 'signal'>;
+
+export type UnavailablePolicy =
+  | 'refuse'
+  | 'allow'
+  | ((error: KeystileError, request: AskedVerification) => boolean | Promise<boolean>);
+
+export interface VerdictEvent {
+  readonly verdict: Verdict;
+  readonly request: AskedVerification;
+  readonly durationMs: number;
+}
+
+export interface KeystileOptions {
+  /** The address of the service, or several: the nearest first, the next when one fails. Default: KEYSTILE_URL. */
+  readonly url?: string | readonly string[] | undefined;
+  /** Needed by everything but `verify`. Default: KEYSTILE_ROOT_KEY. */
+  readonly rootKey?: string | undefined;
+  /** For one try, in milliseconds. */
+  readonly timeoutMs?: number | undefined;
+  /** For all tries of one call, in milliseconds. */
+  readonly totalTimeoutMs?: number | undefined;
+  /** How often a call is tried again, where that is safe. */
+  readonly retries?: number | undefined;
+  /** False: each verification is a call of its own. */
+  readonly batch?: boolean | undefined;
+  /** Whether a request passes when Keystile cannot be asked. A request that Keystile refuses to read never passes. */
+  readonly onUnavailable?: UnavailablePolicy | undefined;
+  /** Called with every verdict, for logs and metrics. What it throws is ignored. */
+  readonly onVerdict?: ((event: VerdictEvent) => void) | undefined;
+  /** Sends the requests. Default: the runtime's own. */
+  readonly fetch?: Fetch | undefined;
+}
+
+/** The client of one Keystile service. Make one and keep it. */
+export class Keystile implements Groups {
+  readonly apis: Groups['apis'];
+  readonly keys: Groups['keys'];
+  readonly identities: Groups['identities'];
+  readonly permissions: Groups['permissions'];
+  readonly migrations: Groups['migrations'];
+  readonly rootKeys: Groups['rootKeys'];
+  readonly audit: Groups['audit'];
+  readonly ratelimits: Groups['ratelimits'];
+  readonly analytics: Groups['analytics'];
+  readonly #transport: Transport;
+  readonly #verifications: Verifications;
+  readonly #onUnavailable: UnavailablePolicy;
+  readonly #onVerdict: KeystileOptions['onVerdict'];
+
+  constructor(options: KeystileOptions = {}) {
+    const { timeoutMs = 1_000, totalTimeoutMs = 2_000, retries = 2, batch = true } = options;
+    this.#onUnavailable = options.onUnavailable ?? 'refuse';
+    this.#onVerdict = options.onVerdict;
+    this.#transport = new Transport({
+      urls: urlsOf(options.url ?? environment('KEYSTILE_URL')),
+      rootKey: options.rootKey ?? environment('KEYSTILE_ROOT_KEY'),
+      timeoutMs,
+      totalTimeoutMs,
+      retries,
+      fetch: options.fetch ?? ((input, init) => fetch(input, init)),
+    });
+    this.#verifications = new Verifications(this.#transport, batch);
+    const groups = makeGroups(CALLS, (sending) => this.#transport.send(sending));
+    this.apis = groups.apis;
+    this.keys = groups.keys;
+    this.identities = groups.identities;
+    this.permissions = groups.permissions;
+    this.migrations = groups.migrations;
+    this.rootKeys = groups.rootKeys;
+    this.audit = groups.audit;
+    this.ratelimits = groups.ratelimits;
+    this.analytics = groups.analytics;
+  }
+
+  /**
+   * May this request pass? Never throws: when there is no verdict, `code` is `UNAVAILABLE`, `cause` says why, and `onUnavailable` decides.
+   */
+  async verify(key: string, options: VerifyOptions = {}): Promise<Verdict> {
+    const startedAtMs = performance.now();
+    const { signal: _signal, ...request } = options;
+    const verdict = await this.#verdict(key, options).catch((error: unknown) => this.#unavailable(error, request));
+    try {
+      this.#onVerdict?.({ verdict, request, durationMs: performance.now() - startedAtMs });
+    } catch {
+      // A log that fails must not decide about a request.
+    }
+    return verdict;
+  }
+
+  /** Calls an endpoint by its path, for example one that is newer than this version. */
+  call(path: string, body: unknown, options: CallOptions = {}): Promise<unknown> {
+    return this.#transport.send({ path, body, isRepeatable: false, signal: options.signal });
+  }
+
+  async #verdict(key: string, options: VerifyOptions): Promise<Verdict> {
+    return this.#verifications.ask(toWire(key, options), options.signal);
+  }
+
+  async #unavailable(failure: unknown, request: AskedVerification): Promise<UnavailableVerdict> {
+    const cause =
+      failure instanceof KeystileError
+        ? failure
+        : new KeystileError('CONFIGURATION', `The verification could not be sent: ${String(failure)}.`, {
+            isCertainlyNotDone: true,
+            cause: failure,
+          });
+    return { valid: await this.#passes(cause, request), code: 'UNAVAILABLE', cause };
+  }
+
+  /** A request that the service refuses to read never passes: its sender may have made it so. */
+  async #passes(cause: KeystileError, request: AskedVerification): Promise<boolean> {
+    if (!isTrouble(cause) || this.#onUnavailable === 'refuse') return false;
+    if (this.#onUnavailable === 'allow') return true;
+    try {
+      const passes: unknown = await this.#onUnavailable(cause, request);
+      return passes === true;
+    } catch {
+      return false;
+    }
+  }
+}
+
+function urlsOf(given: string | readonly string[] | undefined): string[] {
+  const urls = typeof given === 'string' ? given.split(',') : (given ?? []);
+  const read = urls.map((url) => url.trim()).filter((url) => url !== '');
+  if (read.length === 0)
+    throw badUrl('Keystile needs an address. Pass { url: "http://127.0.0.1:7878" } or set KEYSTILE_URL.');
+  return read.map((url) => {
+    const parsed = URL.canParse(url) ? new URL(url) : null;
+    if (parsed === null || !/^https?:$/.test(parsed.protocol))
+      throw badUrl('The url of Keystile must begin with http:// or https://.');
+    if (parsed.username !== '' || parsed.password !== '')
+      throw badUrl('The url of Keystile must not contain a user name or password. Pass the root key as rootKey.');
+    return parsed.origin + parsed.pathname.replace(/\/+$/, '');
+  });
+}
+
+function badUrl(message: string): KeystileError {
+  return new KeystileError('CONFIGURATION', message, { isCertainlyNotDone: true });
+}
+
+/** A variable of the environment, where the runtime has one and lets it be read. */
+function environment(name: string): string | undefined {
+  try {
+    const { process } = globalThis as { process?: { env?: Record<string, string | undefined> } };
+    return process?.env?.[name] || undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,29 @@
+import { decider, type Passed, type ProtectOptions } from './protect.ts';
+
+export type { Passed, ProtectOptions } from './protect.ts';
+
+/**
+ * Protects a handler that takes a Request and answers a Response: Cloudflare Workers, Deno, Bun, Next.js route handlers. The handler gets
+ * the verdict as its second argument, then what else it is called with.
+ */
+export function protect<R extends Request, A extends readonly unknown[]>(
+  options: ProtectOptions<R>,
+  handler: (request: R, verdict: Passed, ...rest: A) => Response | Promise<Response>,
+): (request: R, ...rest: A) => Promise<Response> {
+  const decide = decider<R>(options, (request) => (name) => request.headers.get(name));
+  return async (request, ...rest) => {
+    const { verdict, refusal, headers } = await decide(request);
+    if (refusal !== null)
+      return new Response(JSON.stringify(refusal.body), { status: refusal.status, headers: refusal.headers });
+    return withHeaders(await handler(request, verdict as Passed, ...rest), headers);
+  };
+}
+
+/** A response of a cache or of fetch cannot be changed: it is copied. */
+function withHeaders(response: Response, headers: Readonly<Record<string, string>>): Response {
+  const entries = Object.entries(headers);
+  if (entries.length === 0) return response;
+  const copy = new Response(response.body, response);
+  for (const [name, value] of entries) copy.headers.set(name, value);
+  return copy;
+}

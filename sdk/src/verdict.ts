@@ -1,0 +1,84 @@
+import type { KeystileError } from './errors.ts';
+import { VERDICT_CODES } from './generated/api.ts';
+import { isRecord } from './errors.ts';
+
+export interface RatelimitState {
+  readonly name: string;
+  readonly limit: number;
+  readonly remaining: number;
+  /** When the window ends, in Unix milliseconds. */
+  readonly reset: number;
+  readonly async: boolean;
+  /** This limit refused the request. */
+  readonly exceeded: boolean;
+}
+
+/** What a verdict says about the key, as far as the key has it. NOT_FOUND has none of it. */
+export interface KeyState {
+  /** Finds the verification in the log of the service. */
+  readonly requestId: string;
+  readonly keyId?: string;
+  readonly name?: string;
+  readonly ownerId?: string;
+  readonly meta: Readonly<Record<string, unknown>>;
+  /** Unix milliseconds. */
+  readonly expires?: number;
+  readonly enabled?: boolean;
+  readonly environment?: string;
+  readonly permissions?: readonly string[];
+  readonly roles?: readonly string[];
+  readonly identity?: {
+    readonly id: string;
+    readonly externalId: string;
+    readonly meta: Readonly<Record<string, unknown>>;
+  };
+  /** The credits that are left, of a key with credits. */
+  readonly remaining?: number;
+  /** The limit that refused, or else the limit named `default`. */
+  readonly ratelimit?: Pick<RatelimitState, 'limit' | 'remaining' | 'reset'>;
+  readonly ratelimits?: readonly RatelimitState[];
+}
+
+export type VerdictCode = (typeof VERDICT_CODES)[number];
+export type RefusalCode = Exclude<VerdictCode, 'VALID'>;
+
+export interface ValidVerdict extends KeyState {
+  readonly valid: true;
+  readonly code: 'VALID';
+  readonly keyId: string;
+}
+
+export interface Refusal<C extends RefusalCode = RefusalCode> extends KeyState {
+  readonly valid: false;
+  readonly code: C;
+}
+
+/** The service refused with a code that is newer than this version of the SDK. */
+export interface UnknownRefusal extends KeyState {
+  readonly valid: false;
+  readonly code: 'UNKNOWN';
+  readonly receivedCode: string;
+}
+
+/** There was no verdict. `onUnavailable` decided: `valid` is true only where it said so. */
+export interface UnavailableVerdict {
+  readonly valid: boolean;
+  readonly code: 'UNAVAILABLE';
+  readonly cause: KeystileError;
+}
+
+export type Verdict =
+  | ValidVerdict
+  | { [C in RefusalCode]: Refusal<C> }[RefusalCode]
+  | UnknownRefusal
+  | UnavailableVerdict;
+
+const CODES: ReadonlySet<string> = new Set(VERDICT_CODES);
+
+/** The verdict that a body of the service contains; null when it contains none. */
+export function verdictOf(body: unknown): Verdict | null {
+  if (!isRecord(body) || typeof body['valid'] !== 'boolean' || typeof body['code'] !== 'string') return null;
+  const { code, valid } = body;
+  if (CODES.has(code) && valid === (code === 'VALID')) return body as unknown as Verdict;
+  return { ...(body as unknown as KeyState), valid: false, code: 'UNKNOWN', receivedCode: code };
+}

@@ -1,0 +1,106 @@
+import { errorOfBody, isRecord, KeystileError } from './errors.ts';
+import type { VerifyRequest } from './generated/api.ts';
+import { isTrouble, type Transport } from './transport.ts';
+import { type Verdict, verdictOf } from './verdict.ts';
+
+/** The service takes this many in one call. */
+const MAX_TOGETHER = 100;
+/** A longer request is sent alone, where the service refuses it alone. */
+const MAX_SHARED_CHARACTERS = 2_048;
+/** The characters that a key may have. Another text is no key, and need not be asked about. */
+const KEY = /^[\x20-\x7e]{1,512}$/;
+
+interface Waiting {
+  readonly request: VerifyRequest;
+  readonly answered: (verdict: Verdict) => void;
+  readonly failed: (error: KeystileError) => void;
+}
+
+/**
+ * Asks for verdicts. Verifications of one turn of the event loop share one call, each with its own verdict or error. There is no timer:
+ * the call is sent when the turn ends.
+ */
+export class Verifications {
+  readonly #transport: Transport;
+  readonly #isShared: boolean;
+  #waiting: Waiting[] = [];
+
+  constructor(transport: Transport, isShared: boolean) {
+    this.#transport = transport;
+    this.#isShared = isShared;
+  }
+
+  /** Throws a KeystileError when there is no verdict. */
+  ask(request: VerifyRequest, signal: AbortSignal | undefined): Promise<Verdict> {
+    if (!KEY.test(request.key)) return Promise.resolve({ valid: false, code: 'NOT_FOUND', requestId: '', meta: {} });
+    // A caller who can give up alone asks alone.
+    if (!this.#isShared || signal !== undefined || JSON.stringify(request).length > MAX_SHARED_CHARACTERS)
+      return this.#askAlone(request, signal);
+    return new Promise((answered, failed) => {
+      this.#waiting.push({ request, answered, failed });
+      if (this.#waiting.length === 1) endOfTurn(() => this.#sendWaiting());
+      if (this.#waiting.length === MAX_TOGETHER) this.#sendWaiting();
+    });
+  }
+
+  #sendWaiting(): void {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    const [first] = waiting;
+    if (first === undefined) return;
+    if (waiting.length === 1) this.#settle(first, this.#askAlone(first.request, undefined));
+    else void this.#askTogether(waiting);
+  }
+
+  async #askAlone(request: VerifyRequest, signal: AbortSignal | undefined): Promise<Verdict> {
+    const isRepeatable = request.idempotencyKey !== undefined;
+    const body = await this.#transport.send({ path: '/v1/keys.verifyKey', body: request, isRepeatable, signal });
+    const verdict = verdictOf(body);
+    if (verdict === null) throw notUnderstood();
+    return verdict;
+  }
+
+  async #askTogether(waiting: readonly Waiting[]): Promise<void> {
+    const keys = waiting.map(({ request }) => request);
+    const isRepeatable = keys.every(({ idempotencyKey }) => idempotencyKey !== undefined);
+    let results: readonly unknown[];
+    try {
+      const body = await this.#transport.send({ path: '/v1/keys.verifyKeys', body: { keys }, isRepeatable });
+      results = isRecord(body) && Array.isArray(body['results']) ? body['results'] : [];
+      if (results.length !== waiting.length) throw notUnderstood();
+    } catch (failure) {
+      const error = failure as KeystileError;
+      for (const each of waiting) this.#afterFailure(each, error);
+      return;
+    }
+    for (const [index, each] of waiting.entries()) {
+      const verdict = verdictOf(results[index]);
+      if (verdict === null) this.#afterFailure(each, errorOfBody(results[index], 503) ?? notUnderstood());
+      else each.answered(verdict);
+    }
+  }
+
+  /** A request that makes the whole call fail must not harm the others: each is asked again alone, where that is safe. */
+  #afterFailure(each: Waiting, error: KeystileError): void {
+    const isSafe = error.isCertainlyNotDone || each.request.idempotencyKey !== undefined;
+    const helps = !isTrouble(error) || error.status !== undefined;
+    if (isSafe && helps) this.#settle(each, this.#askAlone(each.request, undefined));
+    else each.failed(error);
+  }
+
+  #settle({ answered, failed }: Waiting, asked: Promise<Verdict>): void {
+    asked.then(answered, failed);
+  }
+}
+
+/** After everything that is ready in this turn. Where a runtime cannot tell, after what is running now. */
+function endOfTurn(run: () => void): void {
+  const { setImmediate } = globalThis as { setImmediate?: (run: () => void) => unknown };
+  if (setImmediate === undefined) queueMicrotask(run);
+  else setImmediate(run);
+}
+
+function notUnderstood(): KeystileError {
+  const words = 'The answer contains no verdict. Check that the url is the address of Keystile itself, without a path.';
+  return new KeystileError('BAD_RESPONSE', words, { isCertainlyNotDone: false });
+}

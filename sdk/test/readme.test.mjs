@@ -1,0 +1,74 @@
+import { spawn } from 'node:child_process';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { after, describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+import { Keystile } from '@keystile/sdk';
+
+import { startService } from '../../tools/clients/service.mjs';
+
+const README = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
+const PROGRAMS = Object.fromEntries(
+  [...README.matchAll(/```js (\w+)\n([\s\S]*?)```/g)].map(([, name, text]) => [name, text]),
+);
+
+/** Runs a program of the README beside the sources, so that packages are found. */
+function start(name, environment) {
+  const file = fileURLToPath(new URL(`readme-${name}-${crypto.randomUUID()}.mjs`, import.meta.url));
+  writeFileSync(file, PROGRAMS[name]);
+  const program = spawn(process.execPath, [file], {
+    env: { ...process.env, ...environment },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  program.once('exit', () => rmSync(file));
+  return program;
+}
+
+async function outputOf(name, environment) {
+  let text = '';
+  for await (const bytes of start(name, environment).stdout) text += bytes;
+  return text.trim().split('\n');
+}
+
+describe('the programs of the README', async () => {
+  const { url, rootKey, stop } = await startService();
+  after(stop);
+  const environment = { KEYSTILE_URL: url, KEYSTILE_ROOT_KEY: rootKey };
+  const keystile = new Keystile({ url, rootKey });
+  const { apiId } = await keystile.apis.create({ name: 'readme' });
+  const { key } = await keystile.keys.create({ apiId, remaining: 5 });
+
+  test('are all run here', (t) => {
+    t.assert.deepStrictEqual(Object.keys(PROGRAMS), ['express', 'verify', 'manage', 'testing']);
+  });
+
+  test('an Express route is protected with at most 8 lines', async (t) => {
+    t.assert.ok(
+      PROGRAMS.express
+        .trim()
+        .split('\n')
+        .filter((line) => line !== '').length <= 8,
+    );
+    const port = 20_000 + (process.pid % 20_000);
+    const app = start('express', { ...environment, PORT: String(port) });
+    const ask = () => fetch(`http://127.0.0.1:${port}/search`, { headers: { authorization: `Bearer ${key}` } });
+    let answer = null;
+    while (answer === null && app.exitCode === null) answer = await ask().catch(() => null);
+    t.assert.deepStrictEqual([answer.status, await answer.json()], [200, { results: [], creditsLeft: 3 }]);
+    t.assert.strictEqual((await fetch(`http://127.0.0.1:${port}/search`)).status, 401);
+    app.kill();
+  });
+
+  test('verify', async (t) => {
+    t.assert.deepStrictEqual(await outputOf('verify', { ...environment, KEY: key }), ['VALID 1']);
+    t.assert.deepStrictEqual(await outputOf('verify', { ...environment, KEY: key }), ['refused: USAGE_EXCEEDED']);
+  });
+
+  test('manage', async (t) => {
+    t.assert.deepStrictEqual(await outputOf('manage', environment), ['Ada 100']);
+  });
+
+  test('testing', async (t) => {
+    t.assert.deepStrictEqual(await outputOf('testing', {}), ['VALID', 'RATE_LIMITED', 'VALID']);
+  });
+});

@@ -1,0 +1,110 @@
+import { expect, test } from 'bun:test';
+
+import { Keystile, type KeystileError, type KeystileOptions, type Verdict } from '../../sdk/src/index.ts';
+import { SELF_SIGNED } from './selfSigned.ts';
+import { answer, error, type Move, ScriptedServer, VALID } from './scriptedServer.ts';
+
+const KEY = 'demo_secretsecretsecret';
+const ROOT_KEY = 'root_secretsecretsecret';
+const FAST: KeystileOptions = { rootKey: ROOT_KEY, timeoutMs: 200, totalTimeoutMs: 400, retries: 0 };
+
+async function verified(moves: readonly Move[], options: KeystileOptions = {}): Promise<Verdict> {
+  await using server = await ScriptedServer.start(...moves);
+  return await new Keystile({ ...FAST, url: server.url, ...options }).verify(KEY);
+}
+
+function causeOf(verdict: Verdict): KeystileError {
+  if (verdict.code !== 'UNAVAILABLE') throw new Error(`expected UNAVAILABLE, got ${verdict.code}`);
+  return verdict.cause;
+}
+
+const NOT_JSON = answer(200, '<html>Welcome to nginx</html>');
+const CUT_OFF = 'HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{"valid":tr';
+
+/** Every fault: what the server does, the code of the error, and whether the request was certainly not carried out. */
+const FAULTS: readonly (readonly [string, readonly Move[], string, boolean])[] = [
+  ['no answer in time', ['silence'], 'TIMEOUT', false],
+  ['a connection that is cut', ['cut'], 'CONNECTION_LOST', false],
+  ['an answer that is cut off', [CUT_OFF], 'CONNECTION_LOST', false],
+  ['an answer that is not JSON', [NOT_JSON], 'BAD_RESPONSE', false],
+  ['JSON of another program', [answer(200, { hello: 'world' })], 'BAD_RESPONSE', false],
+  ['a redirect', [answer(301, '', { location: 'http://127.0.0.1:1/' })], 'BAD_RESPONSE', true],
+  ['a gateway that reaches nobody', [answer(502, 'Bad Gateway')], 'BAD_RESPONSE', false],
+  ['a wrong root key', [error(401, 'UNAUTHORIZED')], 'UNAUTHORIZED', true],
+  ['a body that is too large', [error(413, 'PAYLOAD_TOO_LARGE')], 'PAYLOAD_TOO_LARGE', true],
+  ['a quota that is reached', [error(429, 'RATE_LIMITED', { 'retry-after': '3' })], 'RATE_LIMITED', true],
+  ['a bug of the service', [error(500, 'INTERNAL_SERVER_ERROR')], 'INTERNAL_SERVER_ERROR', false],
+  ['an overloaded service', [error(503, 'UNAVAILABLE', { 'retry-after': '1' })], 'UNAVAILABLE', true],
+  ['an unknown outcome', [error(503, 'OUTCOME_UNKNOWN')], 'OUTCOME_UNKNOWN', false],
+  ['an error code newer than the SDK', [error(418, 'TEAPOT')], 'UNKNOWN', true],
+];
+
+test.each(FAULTS)('%s is a refusal with its cause', async (_name, moves, code, isCertainlyNotDone) => {
+  const verdict = await verified(moves);
+  expect(verdict.valid).toBe(false);
+  expect(causeOf(verdict).code as string).toBe(code);
+  expect(causeOf(verdict).isCertainlyNotDone).toBe(isCertainlyNotDone);
+});
+
+test.each(FAULTS)('%s says what to do, and no secret', async (_name, moves) => {
+  const cause = causeOf(await verified(moves));
+  expect(cause.message).toMatch(/^[A-Z].*[.]$/);
+  expect(Bun.inspect(cause, { depth: 20 })).not.toContain('secretsecret');
+});
+
+test('an address where nothing listens is certainly not done', async () => {
+  const server = await ScriptedServer.start(VALID);
+  const { url } = server;
+  await server[Symbol.asyncDispose]();
+  const cause = causeOf(await new Keystile({ ...FAST, url }).verify(KEY));
+  expect([cause.code, cause.isCertainlyNotDone]).toEqual(['UNREACHABLE', true]);
+  expect(cause.message).toBe(`Keystile cannot be reached at ${url}. Check the url, and that the service is running.`);
+});
+
+test('a host that does not exist cannot be reached', async () => {
+  const cause = causeOf(await new Keystile({ ...FAST, url: 'http://keystile.invalid' }).verify(KEY));
+  expect(cause.code).toBe('UNREACHABLE');
+});
+
+test('a certificate that nobody vouches for is a TLS error, and nothing was sent', async () => {
+  const seen: string[] = [];
+  const server = Bun.serve({ port: 0, tls: SELF_SIGNED, fetch: ({ url }) => (seen.push(url), new Response('{}')) });
+  const cause = causeOf(await new Keystile({ ...FAST, url: `https://127.0.0.1:${server.port}` }).verify(KEY));
+  await server.stop(true);
+  expect([cause.code, cause.isCertainlyNotDone, seen]).toEqual(['TLS', true, []]);
+});
+
+test('a verdict code newer than the SDK is a refusal, also when it says valid', async () => {
+  const newer = answer(200, { valid: true, code: 'GRACE_PERIOD', requestId: 'req_1', keyId: 'key_1', meta: {} });
+  expect(await verified([newer])).toMatchObject({ valid: false, code: 'UNKNOWN', receivedCode: 'GRACE_PERIOD' });
+});
+
+test.each([
+  [undefined, 'Keystile needs an address. Pass { url: "http://127.0.0.1:7878" } or set KEYSTILE_URL.'],
+  ['', 'Keystile needs an address. Pass { url: "http://127.0.0.1:7878" } or set KEYSTILE_URL.'],
+  ['keystile:7878', 'The url of Keystile must begin with http:// or https://.'],
+  ['not a url', 'The url of Keystile must begin with http:// or https://.'],
+  [
+    'http://admin:secret@host',
+    'The url of Keystile must not contain a user name or password. Pass the root key as rootKey.',
+  ],
+])('the url %p is refused when the client is made', (url, message) => {
+  expect(() => new Keystile({ url })).toThrow(message);
+});
+
+test('Retry-After of a refused call is in its error', async () => {
+  expect(causeOf(await verified([error(429, 'RATE_LIMITED', { 'retry-after': '3' })])).retryAfterMs).toBe(3000);
+});
+
+test('a date in Retry-After is compared to the clock of the server', async () => {
+  const headers = { date: 'Thu, 01 Jan 2099 00:00:00 GMT', 'retry-after': 'Thu, 01 Jan 2099 00:00:05 GMT' };
+  expect(causeOf(await verified([error(503, 'UNAVAILABLE', headers)])).retryAfterMs).toBe(5000);
+});
+
+test('an AbortSignal ends the call', async () => {
+  await using server = await ScriptedServer.start('silence');
+  const ending = new AbortController();
+  const verifying = new Keystile({ ...FAST, url: server.url }).verify(KEY, { signal: ending.signal });
+  ending.abort();
+  expect(causeOf(await verifying).code).toBe('ABORTED');
+});

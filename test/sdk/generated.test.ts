@@ -1,0 +1,40 @@
+import { expect, test } from 'bun:test';
+import { readFileSync } from 'node:fs';
+import type { Static } from 'typebox';
+
+import { CALLS, type VerifyRequest } from '../../sdk/src/generated/api.ts';
+import type { KeyState, VerdictCode } from '../../sdk/src/index.ts';
+import type { VerdictCode as ServiceVerdictCode } from '../../src/core/verdictCodes.ts';
+import { openApi } from '../../src/http/docs/openApi.ts';
+import type { VerdictObject } from '../../src/http/shapes/verdictObject.ts';
+import type { VerifyBody } from '../../src/http/verify/verifyBody.ts';
+import { sdkTypes } from '../../tools/scripts/sdkTypes.ts';
+
+/** Without what the formatter decides: space, line ends, quotes, and commas and bars before or after a line end. */
+const bare = (text: string): string => text.replaceAll(/[\s;,|'"()]/g, '');
+
+test('the types of the SDK are those that the schemas of the service make: run `npm run docs`', () => {
+  expect(bare(readFileSync('sdk/src/generated/api.ts', 'utf8'))).toBe(bare(sdkTypes()));
+});
+
+test('the SDK has a method for every endpoint, and no other', () => {
+  const posted = Object.entries(openApi(null).paths).filter(([path, methods]) => path.includes('.') && methods['post']);
+  const paths = posted.map(([path]) => path).filter((path) => path !== '/v1/keys.forwardAuth');
+  expect(CALLS.map(({ path }) => path).sort()).toEqual(paths.sort());
+});
+
+/** Compiles only when the first type can be used as the second. */
+type Fits<A extends B, B> = [A, B];
+type Fields = keyof Static<typeof VerdictObject>;
+type KnownFields = keyof KeyState | 'valid' | 'code';
+
+/** A request and a verdict have the same type in the service and in the SDK. */
+export type Checked = [
+  // The service reads the inside of a permission query by itself.
+  Fits<Omit<Static<typeof VerifyBody>, 'authorization'>, Omit<VerifyRequest, 'authorization'>>,
+  Fits<keyof VerifyRequest, keyof Static<typeof VerifyBody>>,
+  Fits<VerdictCode, ServiceVerdictCode>,
+  Fits<ServiceVerdictCode, VerdictCode>,
+  Fits<Fields, KnownFields>,
+  Fits<KnownFields, Fields>,
+];

@@ -1,0 +1,163 @@
+import { ERRORS } from '../../src/core/errors.ts';
+import { VERDICT_CODES } from '../../src/core/verdictCodes.ts';
+import { openApi } from '../../src/http/docs/openApi.ts';
+import type { Operation } from '../../src/http/docs/operations.ts';
+
+/** The part of JSON Schema that the schemas of the service use. */
+interface Schema {
+  readonly $ref?: string;
+  readonly type?: string;
+  readonly description?: string;
+  readonly enum?: readonly unknown[];
+  readonly const?: unknown;
+  readonly anyOf?: readonly Schema[];
+  readonly items?: Schema;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+}
+
+type Components = Readonly<Record<string, Schema>>;
+
+interface Call {
+  readonly group: string;
+  /** The name in the group: `create` for keys.createKey. */
+  readonly method: string;
+  readonly path: string;
+  readonly operation: Operation;
+  readonly isRead: boolean;
+}
+
+const HEADER = `// Made by 'npm run docs' from the schemas of the service. Do not edit.\nimport type { Call, CallOptions } from '../call.ts';\n`;
+/** The noun that a group's methods leave out: keys.createKey is `keys.create`. */
+const NOUNS: Readonly<Record<string, string>> = {
+  keys: 'Key',
+  apis: 'Api',
+  identities: 'Identity',
+  permissions: 'Permission',
+  rootKeys: 'RootKey',
+};
+
+/** Types of all requests and answers, the codes, and the table of calls. */
+export function sdkTypes(): string {
+  const document = openApi(null);
+  const calls = callsOf(document.paths);
+  const components = document.components.schemas as Readonly<Record<string, Schema>>;
+  const named = Object.entries(components).filter(([name]) => name !== 'Error');
+  return [
+    HEADER,
+    `export const ERROR_CODES = ${JSON.stringify(Object.keys(ERRORS))} as const;`,
+    `export const VERDICT_CODES = ${JSON.stringify(VERDICT_CODES)} as const;\n`,
+    ...named.map(([name, schema]) => `${comment(schema.description)}export type ${name} = ${typeOf(schema)};\n`),
+    ...Map.groupBy(calls, ({ group }) => group)
+      .entries()
+      .map(([group, ofGroup]) => groupInterface(group, ofGroup, components)),
+    `export interface Groups {\n${[...new Set(calls.map(({ group }) => group))].map((group) => `  readonly ${group}: ${capital(group)};`).join('\n')}\n}\n`,
+    callTable(calls, components),
+  ].join('\n');
+}
+
+function callsOf(paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>): Call[] {
+  return Object.entries(paths).flatMap(([path, methods]) => {
+    const operation = methods['post'];
+    const [group = '', name] = path.replace('/v1/', '').split('.');
+    if (operation === undefined || name === undefined) return [];
+    const isRead = methods['get'] !== undefined;
+    return [{ group, method: methodName(group, name), path, operation, isRead }];
+  });
+}
+
+function methodName(group: string, name: string): string {
+  const noun = NOUNS[group];
+  if (noun === undefined) return name;
+  const plural = noun.endsWith('y') && noun !== 'Key' && noun !== 'RootKey' ? `${noun.slice(0, -1)}ies` : `${noun}s`;
+  if (name === `list${plural}`) return 'list';
+  return name.endsWith(noun) ? name.slice(0, -noun.length) : name;
+}
+
+function requestOf(operation: Operation): Schema {
+  return operation.requestBody?.content['application/json'].schema as Schema;
+}
+
+function answerOf(operation: Operation): Schema {
+  const [, success] = Object.entries(operation.responses).find(([status]) => status.startsWith('2')) ?? [];
+  return (success as { content: { 'application/json': { schema: Schema } } }).content['application/json'].schema;
+}
+
+function followed(schema: Schema, components: Components): Schema {
+  return schema.$ref === undefined ? schema : (components[typeOf(schema)] ?? {});
+}
+
+/** The type of one item of a list, and the field that contains the items; null: the call is no list. */
+function listOf(
+  { isRead, path, operation }: Call,
+  components: Components,
+): { item: Schema; field: string | null } | null {
+  if (!isRead || !/\.list[A-Z]/.test(path)) return null;
+  const answer = followed(answerOf(operation), components);
+  if (answer.type === 'array' && answer.items !== undefined) return { item: answer.items, field: null };
+  const [field, list] = Object.entries(answer.properties ?? {}).find(([, { type }]) => type === 'array') ?? [];
+  if (field === undefined || list?.items === undefined) throw new Error(`${path} lists nothing`);
+  return { item: list.items, field };
+}
+
+function groupInterface(group: string, calls: readonly Call[], components: Components): string {
+  const methods = calls.map((call) => {
+    const list = listOf(call, components);
+    const request = requestOf(call.operation);
+    const isEmpty = (followed(request, components).required ?? []).length === 0;
+    const parameters = `request${isEmpty ? '?' : ''}: ${typeOf(request)}, options?: CallOptions`;
+    const answer =
+      list === null ? `Promise<${typeOf(answerOf(call.operation))}>` : `AsyncIterable<${typeOf(list.item)}>`;
+    return `${comment(call.operation.summary, '  ')}  readonly ${call.method}: (${parameters}) => ${answer};`;
+  });
+  return `export interface ${capital(group)} {\n${methods.join('\n')}\n}\n`;
+}
+
+function callTable(calls: readonly Call[], components: Components): string {
+  const rows = calls.map((call) => {
+    const list = listOf(call, components);
+    const items = list === null ? '' : `, items: ${JSON.stringify(list.field)}`;
+    return `  { group: '${call.group}', method: '${call.method}', path: '${call.path}', isRead: ${call.isRead}${items} },`;
+  });
+  return `export const CALLS: readonly Call[] = [\n${rows.join('\n')}\n];\n`;
+}
+
+function typeOf(schema: Schema): string {
+  if (schema.$ref !== undefined) return schema.$ref.slice(schema.$ref.lastIndexOf('/') + 1);
+  if (schema.const !== undefined) return JSON.stringify(schema.const);
+  if (schema.enum !== undefined) return schema.enum.map((value) => JSON.stringify(value)).join(' | ');
+  if (schema.anyOf !== undefined) return [...new Set(schema.anyOf.map(typeOf))].join(' | ');
+  switch (schema.type) {
+    case 'string':
+    case 'boolean':
+    case 'null':
+      return schema.type;
+    case 'integer':
+    case 'number':
+      return 'number';
+    case 'array':
+      return `readonly (${typeOf(schema.items ?? {})})[]`;
+    case 'object':
+      return objectType(schema);
+    default:
+      return 'unknown';
+  }
+}
+
+function objectType({ properties = {}, required = [] }: Schema): string {
+  const fields = Object.entries(properties);
+  if (fields.length === 0) return 'Readonly<Record<string, unknown>>';
+  const lines = fields.map(([name, schema]) => {
+    const isOptional = !required.includes(name);
+    return `${comment(schema.description)}readonly ${name}${isOptional ? '?' : ''}: ${typeOf(schema)}${isOptional ? ' | undefined' : ''};`;
+  });
+  return `{\n${lines.join('\n')}\n}`;
+}
+
+function comment(text: string | undefined, indent = ''): string {
+  return text === undefined ? '' : `${indent}/** ${text.replaceAll('*/', '* /')} */\n`;
+}
+
+function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
