@@ -1,0 +1,43 @@
+"""Verify and manage API keys with Keystile."""
+
+from .async_client import AsyncKeystile
+from .call import __version__
+from .client import Keystile
+from .errors import ErrorCode, Issue, KeystileError
+from .verdict import (
+    Identity,
+    KeyState,
+    Passed,
+    RatelimitState,
+    Refusal,
+    RefusalCode,
+    UnavailableVerdict,
+    UnknownRefusal,
+    ValidVerdict,
+    Verdict,
+    VerdictCode,
+)
+from .verification import PermissionQuery, RequestedLimit, VerifyOptions
+
+__all__ = [
+    "AsyncKeystile",
+    "ErrorCode",
+    "Identity",
+    "Issue",
+    "KeyState",
+    "Keystile",
+    "KeystileError",
+    "Passed",
+    "PermissionQuery",
+    "RatelimitState",
+    "Refusal",
+    "RefusalCode",
+    "RequestedLimit",
+    "UnavailableVerdict",
+    "UnknownRefusal",
+    "ValidVerdict",
+    "Verdict",
+    "VerdictCode",
+    "VerifyOptions",
+    "__version__",
+]

@@ -1,0 +1,176 @@
+"""The fields of requests and answers. Answers are the JSON of the service, with its names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, TypedDict
+
+RatelimitFields = TypedDict("RatelimitFields", {"limit": int, "duration": int, "async": bool}, total=False)
+"""`duration` in milliseconds. `async` False: the limit is strict."""
+
+
+class _Named(TypedDict):
+    name: str
+
+
+class NamedRatelimit(_Named, RatelimitFields):
+    pass
+
+
+class _RequiredRefill(TypedDict):
+    interval: Literal["daily", "monthly"]
+    amount: int
+
+
+class Refill(_RequiredRefill, total=False):
+    refillDay: int | None
+    timezone: str
+    mode: Literal["restore", "add"]
+    max: int
+
+
+class NewKey(TypedDict, total=False):
+    """The fields of a new key, beside its api."""
+
+    prefix: str
+    byte_length: int
+    name: str
+    external_id: str
+    meta: Mapping[str, object]
+    roles: Sequence[str]
+    permissions: Sequence[str]
+    expires: int
+    remaining: int
+    refill: Refill
+    ratelimit: RatelimitFields
+    ratelimits: Sequence[NamedRatelimit]
+    ip_allowlist: Sequence[str]
+    enabled: bool
+    environment: str
+
+
+class Assigned(TypedDict, total=False):
+    """A role or permission, by its id or name. `create` creates one that does not exist."""
+
+    id: str
+    name: str
+    create: bool
+
+
+class KeyChanges(TypedDict, total=False):
+    """None clears a field. A field that is absent stays as it is."""
+
+    name: str | None
+    external_id: str | None
+    meta: Mapping[str, object] | None
+    roles: Sequence[Assigned] | None
+    permissions: Sequence[Assigned] | None
+    expires: int | None
+    remaining: int | None
+    refill: Refill | None
+    ratelimit: RatelimitFields | None
+    ratelimits: Sequence[NamedRatelimit] | None
+    ip_allowlist: Sequence[str] | None
+    enabled: bool
+    environment: str | None
+
+
+class KeyFilter(TypedDict, total=False):
+    limit: int
+    """The keys of one page."""
+    external_id: str
+    search: str
+
+
+class NewIdentity(TypedDict, total=False):
+    meta: Mapping[str, object]
+    ratelimits: Sequence[NamedRatelimit]
+    remaining: int
+    refill: Refill
+
+
+class IdentityChanges(TypedDict, total=False):
+    """None clears a field. A field that is absent stays as it is."""
+
+    meta: Mapping[str, object] | None
+    ratelimits: Sequence[NamedRatelimit] | None
+    remaining: int | None
+    refill: Refill | None
+
+
+class CreatedApi(TypedDict):
+    apiId: str
+    name: str
+
+
+class CreatedKey(TypedDict):
+    keyId: str
+    key: str
+    """The secret. No other answer contains it."""
+
+
+class CreatedIdentity(TypedDict):
+    identityId: str
+
+
+class Remaining(TypedDict):
+    remaining: int | None
+    """None: unlimited."""
+
+
+class IdentityReference(TypedDict):
+    id: str
+    externalId: str
+    meta: Mapping[str, object]
+
+
+class RefillState(TypedDict, total=False):
+    interval: str
+    amount: int
+    refillDay: int | None
+    timezone: str
+    mode: str
+    max: int
+    lastRefillAt: int
+    nextRefillAt: int
+
+
+class _RequiredKeyRecord(TypedDict):
+    id: str
+    start: str
+    apiId: str
+    workspaceId: str
+    meta: Mapping[str, object]
+    createdAt: int
+    roles: Sequence[str]
+    permissions: Sequence[str]
+    enabled: bool
+
+
+class KeyRecord(_RequiredKeyRecord, total=False):
+    """A key as the service stores it. Times are Unix milliseconds."""
+
+    name: str
+    ownerId: str
+    updatedAt: int
+    expires: int
+    remaining: int
+    refill: RefillState
+    ratelimit: RatelimitFields
+    ratelimits: Sequence[NamedRatelimit]
+    environment: str
+    ipAllowlist: Sequence[str]
+    lastUsedAt: int
+    identity: IdentityReference
+
+
+class _RequiredIdentityRecord(TypedDict):
+    id: str
+    externalId: str
+    meta: Mapping[str, object]
+    ratelimits: Sequence[NamedRatelimit]
+
+
+class IdentityRecord(_RequiredIdentityRecord, total=False):
+    remaining: int
+    refill: RefillState
