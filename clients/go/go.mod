@@ -1,0 +1,3 @@
+module github.com/keystile/keystile/clients/go
+
+go 1.23
