@@ -4,6 +4,7 @@ import { fromProjectRoot } from './project.mjs';
 import { exitLikeChild, runBun } from './run.mjs';
 import { runChecks, runTool } from './test/checks.mjs';
 import { runTests } from './test/tests.mjs';
+import { testClients } from '../clients/main.mjs';
 
 /** @param {string[]} benchArguments */
 export function bench(benchArguments) {
@@ -61,10 +62,15 @@ export function test(selection) {
   return afterInstalling(() => runTests(selection));
 }
 
+/** Tests the SDK with the frameworks that it protects, and the clients in other languages. */
+export function clients() {
+  return afterInstalling(() => testClients(), { sdk: true });
+}
+
 /** @param {() => Promise<{ code: number }>} work */
-async function afterInstalling(work) {
+async function afterInstalling(work, { sdk = false } = {}) {
   try {
-    await ensureInstalled({ dev: true });
+    await ensureInstalled({ dev: true, sdk });
     exitLikeChild(await work());
   } catch (error) {
     exitWithComplaint(error);

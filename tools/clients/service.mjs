@@ -1,0 +1,41 @@
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { fromProjectRoot } from '../launch/project.mjs';
+
+/** Starts the service as a user would, on a port of its own. */
+export async function startService() {
+  const folder = mkdtempSync(join(tmpdir(), 'keystile-clients-'));
+  const settings = { KEYSTILE_DATA: join(folder, 'data'), KEYSTILE_PORT: '0', KEYSTILE_METRICS_PORT: '0' };
+  const service = spawn(process.execPath, [fromProjectRoot('bin/keystile.mjs'), 'serve'], {
+    env: { ...withoutSettings(process.env), ...settings },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const banner = await printed(service, /^Ctrl-C stops it/m);
+  return {
+    url: /^ {2}API +(http:\S+)/m.exec(banner)[1],
+    rootKey: readFileSync(join(folder, 'data/root-key'), 'utf8').trim(),
+    async stop() {
+      service.kill('SIGTERM');
+      await new Promise((ended) => service.once('exit', ended));
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function withoutSettings(environment) {
+  return Object.fromEntries(Object.entries(environment).filter(([name]) => !name.startsWith('KEYSTILE_')));
+}
+
+function printed(service, pattern) {
+  return new Promise((resolve, reject) => {
+    let text = '';
+    service.stdout.on('data', (bytes) => {
+      text += bytes;
+      if (pattern.test(text)) resolve(text);
+    });
+    service.once('exit', (code) => reject(new Error(`The service ended with exit code ${code} before it was ready.`)));
+  });
+}
