@@ -23,7 +23,7 @@ export const STEPS = [
         '--type-aware',
         '--deny-warnings',
         '-c',
-        'sdk/.oxlintrc.json',
+        'sdk/oxlint.json',
         'sdk/src',
       ]),
   },
