@@ -39,7 +39,7 @@ export async function attempt({ fetch, url, path, body, rootKey, timeoutMs, sign
     if (isAborted(signal)) throw aborted(signal, false);
     if (ending.signal.aborted) {
       const words = `Keystile at ${shown(url)} did not answer within ${timeoutMs} ms. Check that it is reachable, or raise timeoutMs.`;
-      throw new KeystileError('TIMEOUT', words, { isCertainlyNotDone: false, cause: failure });
+      throw new KeystileError('TIMEOUT', words, { isCertainlyNotDone: false, cause: withoutRequest(failure) });
     }
     throw lostOnTheWay(url, failure);
   } finally {
@@ -92,23 +92,33 @@ function aborted(signal: AbortSignal | undefined, isCertainlyNotDone: boolean): 
   });
 }
 
-/** What runtimes call a request that was never sent. */
+/** What runtimes call a request that was never sent. All else may have been carried out. */
 const UNREACHABLE =
-  /ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|ConnectionRefused|FailedToOpenSocket|connection refused|dns error|Unable to connect/i;
-const TLS = /CERT|SELF_SIGNED|UNABLE_TO_VERIFY|ERR_TLS|ERR_SSL|EPROTO|certificate|tls/i;
+  /\b(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|ConnectionRefused|FailedToOpenSocket)\b|\bConnection refused\b|\bdns error\b|^Unable to connect/i;
+/** A certificate that was not accepted. A TLS connection that breaks later has other codes. */
+const CERTIFICATE =
+  /\b(?:DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_GET_ISSUER_CERT(?:_LOCALLY)?|UNABLE_TO_VERIFY_LEAF_SIGNATURE|CERT_HAS_EXPIRED|CERT_NOT_YET_VALID|CERT_UNTRUSTED|CERT_REVOKED|HOSTNAME_MISMATCH|ERR_TLS_CERT_ALTNAME_INVALID)\b|\binvalid peer certificate\b/;
 
 function lostOnTheWay(url: string, failure: unknown): KeystileError {
-  const reason = reasonOf(failure);
+  // A runtime may name the address, which could contain such a word.
+  const reason = reasonOf(failure).replaceAll(new URL(url).host, '').replaceAll(new URL(url).hostname, '');
   if (UNREACHABLE.test(reason)) {
     const words = `Keystile cannot be reached at ${shown(url)}. Check the url, and that the service is running.`;
-    return new KeystileError('UNREACHABLE', words, { isCertainlyNotDone: true, cause: failure });
+    return new KeystileError('UNREACHABLE', words, { isCertainlyNotDone: true, cause: withoutRequest(failure) });
   }
-  if (TLS.test(reason)) {
+  if (CERTIFICATE.test(reason)) {
     const words = `The TLS connection to ${shown(url)} failed. Check its certificate, and that the url begins with http:// or https:// as the service does.`;
-    return new KeystileError('TLS', words, { isCertainlyNotDone: true, cause: failure });
+    return new KeystileError('TLS', words, { isCertainlyNotDone: true, cause: withoutRequest(failure) });
   }
   const words = `The connection to Keystile at ${shown(url)} ended before the answer. The call may have been carried out.`;
-  return new KeystileError('CONNECTION_LOST', words, { isCertainlyNotDone: false, cause: failure });
+  return new KeystileError('CONNECTION_LOST', words, { isCertainlyNotDone: false, cause: withoutRequest(failure) });
+}
+
+/** What a runtime says of a failure may contain headers, and with them the root key. Only its name and code are kept. */
+function withoutRequest(failure: unknown): Error {
+  const { name, code, cause } = failure as { name?: unknown; code?: unknown; cause?: { code?: unknown } };
+  const words = [name, code ?? cause?.code].filter((word) => typeof word === 'string');
+  return new Error(words.join(' ') || 'unknown failure');
 }
 
 /** Codes and messages of a failure and of what caused it. */

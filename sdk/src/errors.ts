@@ -1,10 +1,10 @@
-import { ERROR_CODES } from './generated/api.ts';
+import { ERROR_STATUS } from './generated/api.ts';
 
 /** Why a call gave no answer. The codes of the service stand beside those of the way to it. */
 export type ErrorCode = ServiceErrorCode | TransportErrorCode;
 
 /** The codes that the service answers. A code newer than this version is `UNKNOWN`. */
-export type ServiceErrorCode = (typeof ERROR_CODES)[number] | 'UNKNOWN';
+export type ServiceErrorCode = keyof typeof ERROR_STATUS | 'UNKNOWN';
 
 export type TransportErrorCode =
   /** The client was set up wrong: no URL, or one that is no http address. */
@@ -66,14 +66,16 @@ export class KeystileError extends Error {
   }
 }
 
-const SERVICE_CODES: ReadonlySet<string> = new Set(ERROR_CODES);
-
-/** The error that a body of the service describes; null when it describes none. */
-export function errorOfBody(body: unknown, status: number, retryAfterMs?: number): KeystileError | null {
+/**
+ * The error that a body of the service describes; null when it describes none. The error of one verification in a shared call has no
+ * status of its own: it has that of its code. An unknown code then counts as a refusal.
+ */
+export function errorOfBody(body: unknown, answered: number | null, retryAfterMs?: number): KeystileError | null {
   const error = isRecord(body) ? body['error'] : undefined;
   if (!isRecord(error) || typeof error['code'] !== 'string' || typeof error['message'] !== 'string') return null;
   const { code, message, requestId, docs, issues } = error;
-  const known = SERVICE_CODES.has(code) ? (code as ServiceErrorCode) : 'UNKNOWN';
+  const known = Object.hasOwn(ERROR_STATUS, code) ? (code as ServiceErrorCode) : 'UNKNOWN';
+  const status = answered ?? (known === 'UNKNOWN' ? 400 : ERROR_STATUS[known]);
   return new KeystileError(known, known === 'UNKNOWN' ? `${code}: ${message}` : message, {
     status,
     requestId: textOf(requestId),

@@ -61,11 +61,12 @@ export class Keystile implements Groups {
 
   constructor(options: KeystileOptions = {}) {
     const { timeoutMs = 1_000, totalTimeoutMs = 2_000, retries = 2, batch = true } = options;
+    checkNumbers({ timeoutMs, totalTimeoutMs, retries });
     this.#onUnavailable = options.onUnavailable ?? 'refuse';
     this.#onVerdict = options.onVerdict;
     this.#transport = new Transport({
       urls: urlsOf(options.url ?? environment('KEYSTILE_URL')),
-      rootKey: options.rootKey ?? environment('KEYSTILE_ROOT_KEY'),
+      rootKey: checkedRootKey(options.rootKey ?? environment('KEYSTILE_ROOT_KEY')),
       timeoutMs,
       totalTimeoutMs,
       retries,
@@ -91,17 +92,23 @@ export class Keystile implements Groups {
     const startedAtMs = performance.now();
     const { signal: _signal, ...request } = options;
     const verdict = await this.#verdict(key, options).catch((error: unknown) => this.#unavailable(error, request));
-    try {
-      this.#onVerdict?.({ verdict, request, durationMs: performance.now() - startedAtMs });
-    } catch {
-      // A log that fails must not decide about a request.
-    }
+    this.#report({ verdict, request, durationMs: performance.now() - startedAtMs });
     return verdict;
   }
 
   /** Calls an endpoint by its path, for example one that is newer than this version. */
   call(path: string, body: unknown, options: CallOptions = {}): Promise<unknown> {
     return this.#transport.send({ path, body, isRepeatable: false, signal: options.signal });
+  }
+
+  /** A log that fails, at once or later, must not decide about a request. */
+  #report(event: VerdictEvent): void {
+    try {
+      const reported: unknown = this.#onVerdict?.(event);
+      if (reported instanceof Promise) reported.catch(() => {});
+    } catch {
+      // The verdict stands.
+    }
   }
 
   async #verdict(key: string, options: VerifyOptions): Promise<Verdict> {
@@ -136,18 +143,31 @@ function urlsOf(given: string | readonly string[] | undefined): string[] {
   const urls = typeof given === 'string' ? given.split(',') : (given ?? []);
   const read = urls.map((url) => url.trim()).filter((url) => url !== '');
   if (read.length === 0)
-    throw badUrl('Keystile needs an address. Pass { url: "http://127.0.0.1:7878" } or set KEYSTILE_URL.');
+    throw wrongOption('Keystile needs an address. Pass { url: "http://127.0.0.1:7878" } or set KEYSTILE_URL.');
   return read.map((url) => {
     const parsed = URL.canParse(url) ? new URL(url) : null;
     if (parsed === null || !/^https?:$/.test(parsed.protocol))
-      throw badUrl('The url of Keystile must begin with http:// or https://.');
+      throw wrongOption('The url of Keystile must begin with http:// or https://.');
     if (parsed.username !== '' || parsed.password !== '')
-      throw badUrl('The url of Keystile must not contain a user name or password. Pass the root key as rootKey.');
+      throw wrongOption('The url of Keystile must not contain a user name or password. Pass the root key as rootKey.');
     return parsed.origin + parsed.pathname.replace(/\/+$/, '');
   });
 }
 
-function badUrl(message: string): KeystileError {
+/** A header cannot contain other characters, and the runtime's own error would show the root key. */
+function checkedRootKey(rootKey: string | undefined): string | undefined {
+  if (rootKey === undefined || /^[\x21-\x7e]+$/.test(rootKey)) return rootKey;
+  throw wrongOption('The root key must be one word. Check that it has no line break or space around it.');
+}
+
+function checkNumbers({ retries, ...times }: { timeoutMs: number; totalTimeoutMs: number; retries: number }): void {
+  for (const [name, value] of Object.entries(times))
+    if (!(Number.isFinite(value) && value > 0)) throw wrongOption(`${name} must be a number above 0, got ${value}.`);
+  if (!(Number.isSafeInteger(retries) && retries >= 0))
+    throw wrongOption(`retries must be a whole number from 0 on, got ${retries}.`);
+}
+
+function wrongOption(message: string): KeystileError {
   return new KeystileError('CONFIGURATION', message, { isCertainlyNotDone: true });
 }
 

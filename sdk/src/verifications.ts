@@ -23,7 +23,8 @@ interface Waiting {
 export class Verifications {
   readonly #transport: Transport;
   readonly #isShared: boolean;
-  #waiting: Waiting[] = [];
+  /** Those that may be repeated share other calls than those that may not: a call is repeated as a whole. */
+  readonly #waiting: Readonly<Record<'once' | 'repeatable', Waiting[]>> = { once: [], repeatable: [] };
 
   constructor(transport: Transport, isShared: boolean) {
     this.#transport = transport;
@@ -36,16 +37,16 @@ export class Verifications {
     // A caller who can give up alone asks alone.
     if (!this.#isShared || signal !== undefined || JSON.stringify(request).length > MAX_SHARED_CHARACTERS)
       return this.#askAlone(request, signal);
+    const waiting = this.#waiting[isRepeatable(request) ? 'repeatable' : 'once'];
     return new Promise((answered, failed) => {
-      this.#waiting.push({ request, answered, failed });
-      if (this.#waiting.length === 1) endOfTurn(() => this.#sendWaiting());
-      if (this.#waiting.length === MAX_TOGETHER) this.#sendWaiting();
+      waiting.push({ request, answered, failed });
+      if (waiting.length === 1) endOfTurn(() => this.#send(waiting));
+      if (waiting.length === MAX_TOGETHER) this.#send(waiting);
     });
   }
 
-  #sendWaiting(): void {
-    const waiting = this.#waiting;
-    this.#waiting = [];
+  #send(list: Waiting[]): void {
+    const waiting = list.splice(0);
     const [first] = waiting;
     if (first === undefined) return;
     if (waiting.length === 1) this.#settle(first, this.#askAlone(first.request, undefined));
@@ -53,8 +54,8 @@ export class Verifications {
   }
 
   async #askAlone(request: VerifyRequest, signal: AbortSignal | undefined): Promise<Verdict> {
-    const isRepeatable = request.idempotencyKey !== undefined;
-    const body = await this.#transport.send({ path: '/v1/keys.verifyKey', body: request, isRepeatable, signal });
+    const sending = { path: '/v1/keys.verifyKey', body: request, isRepeatable: isRepeatable(request), signal };
+    const body = await this.#transport.send(sending);
     const verdict = verdictOf(body);
     if (verdict === null) throw notUnderstood();
     return verdict;
@@ -62,35 +63,39 @@ export class Verifications {
 
   async #askTogether(waiting: readonly Waiting[]): Promise<void> {
     const keys = waiting.map(({ request }) => request);
-    const isRepeatable = keys.every(({ idempotencyKey }) => idempotencyKey !== undefined);
     let results: readonly unknown[];
     try {
-      const body = await this.#transport.send({ path: '/v1/keys.verifyKeys', body: { keys }, isRepeatable });
+      const sending = { path: '/v1/keys.verifyKeys', body: { keys }, isRepeatable: keys.every(isRepeatable) };
+      const body = await this.#transport.send(sending);
       results = isRecord(body) && Array.isArray(body['results']) ? body['results'] : [];
       if (results.length !== waiting.length) throw notUnderstood();
     } catch (failure) {
-      const error = failure as KeystileError;
-      for (const each of waiting) this.#afterFailure(each, error);
+      for (const each of waiting) this.#afterFailure(each, failure as KeystileError);
       return;
     }
     for (const [index, each] of waiting.entries()) {
       const verdict = verdictOf(results[index]);
-      if (verdict === null) this.#afterFailure(each, errorOfBody(results[index], 503) ?? notUnderstood());
+      if (verdict === null) each.failed(errorOfBody(results[index], null) ?? notUnderstood());
       else each.answered(verdict);
     }
   }
 
-  /** A request that makes the whole call fail must not harm the others: each is asked again alone, where that is safe. */
+  /**
+   * A request that the service refuses to read makes the whole call fail. It must not harm the others, so each is asked again alone. A
+   * service in trouble is not asked a hundred times instead of once.
+   */
   #afterFailure(each: Waiting, error: KeystileError): void {
-    const isSafe = error.isCertainlyNotDone || each.request.idempotencyKey !== undefined;
-    const helps = !isTrouble(error) || error.status !== undefined;
-    if (isSafe && helps) this.#settle(each, this.#askAlone(each.request, undefined));
+    if (error.isCertainlyNotDone && !isTrouble(error)) this.#settle(each, this.#askAlone(each.request, undefined));
     else each.failed(error);
   }
 
   #settle({ answered, failed }: Waiting, asked: Promise<Verdict>): void {
     asked.then(answered, failed);
   }
+}
+
+function isRepeatable({ idempotencyKey }: VerifyRequest): boolean {
+  return idempotencyKey !== undefined;
 }
 
 /** After everything that is ready in this turn. Where a runtime cannot tell, after what is running now. */

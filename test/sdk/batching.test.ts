@@ -111,12 +111,40 @@ describe('verifications of one turn', () => {
 describe('when a shared call fails', () => {
   const valid = { valid: true, code: 'VALID', requestId: 'req_1', keyId: 'key_1', meta: {} };
 
-  test('and its outcome is unknown, only idempotent verifications are asked again', async () => {
-    await using server = await ScriptedServer.start(error(503, 'OUTCOME_UNKNOWN'), answer(200, valid));
-    const keystile = new Keystile({ url: server.url, retries: 0 });
-    const verdicts = await Promise.all([keystile.verify('a'), keystile.verify('b', { idempotent: true })]);
-    expect(codes(verdicts)).toEqual(['UNAVAILABLE', 'VALID']);
-    expect(server.received.map(({ path }) => path)).toEqual(['/v1/keys.verifyKeys', '/v1/keys.verifyKey']);
+  test('and its outcome is unknown, idempotent verifications of the same turn are tried again: they share another call', async () => {
+    await using server = await ScriptedServer.start('cut', 'cut', answer(200, { results: [valid, valid] }));
+    const keystile = new Keystile({ url: server.url });
+    const once = ['a', 'b'].map((key) => keystile.verify(key));
+    const repeatable = ['c', 'd'].map((key) => keystile.verify(key, { idempotent: true }));
+    expect(codes(await Promise.all(once))).toEqual(['UNAVAILABLE', 'UNAVAILABLE']);
+    expect(codes(await Promise.all(repeatable))).toEqual(['VALID', 'VALID']);
+    expect(server.received.length).toBe(3);
+  });
+
+  test('because the service is overloaded, it is not asked once for each instead', async () => {
+    await using server = await ScriptedServer.start(error(503, 'UNAVAILABLE'));
+    const keystile = new Keystile({ url: server.url, retries: 1 });
+    const verdicts = await Promise.all(Array.from({ length: 50 }, () => keystile.verify('a')));
+    expect(new Set(codes(verdicts))).toEqual(new Set(['UNAVAILABLE']));
+    expect(server.received.length).toBe(2);
+  });
+
+  test('for one verification because it is refused as such, `allow` does not let it pass', async () => {
+    const { key } = await service.createKey();
+    const keystile = new Keystile({
+      url: 'http://keystile.test',
+      onUnavailable: 'allow',
+      fetch: async (url, { body }) =>
+        new Response((await service.call(new URL(url).pathname, undefined, { raw: body as string })).text),
+    });
+    const verdicts = await Promise.all([
+      keystile.verify(key),
+      keystile.verify(key, { ratelimits: [{ name: 'nowhere' }] }),
+    ]);
+    expect(verdicts.map(({ valid: passes, code }) => [passes, code])).toEqual([
+      [true, 'VALID'],
+      [false, 'UNAVAILABLE'],
+    ]);
   });
 
   test('for one verification only, the others keep their verdicts', async () => {
@@ -152,6 +180,14 @@ test('onVerdict sees every verdict, without the key, and cannot harm it', async 
   });
   expect((await keystile.verify(key, { tags: ['a'] })).code).toBe('VALID');
   expect(events).toEqual([['VALID', { tags: ['a'] }]]);
+});
+
+test('an onVerdict that fails later harms nothing', async () => {
+  await using server = await ScriptedServer.start(
+    answer(200, { valid: false, code: 'EXPIRED', requestId: 'r', meta: {} }),
+  );
+  const keystile = new Keystile({ url: server.url, onVerdict: () => Promise.reject(new Error('the log is full')) });
+  expect((await keystile.verify('k')).code).toBe('EXPIRED');
 });
 
 test('a list goes through all pages', async () => {

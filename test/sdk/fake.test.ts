@@ -75,6 +75,25 @@ describe('the clock of the fake', () => {
   });
 });
 
+test('an update changes what it names, and nothing else', async () => {
+  const fake = new FakeKeystile();
+  const limit = { limit: 1, duration: 60_000 };
+  const { key, keyId } = await fake.createKey({
+    externalId: 'ada',
+    ratelimit: limit,
+    ratelimits: [{ name: 'b', ...limit }],
+  });
+  await fake.keystile.keys.update({ keyId, externalId: null, ratelimit: { limit: 5, duration: 60_000 } });
+  const verdict = await fake.keystile.verify(key);
+  expect(verdict).not.toHaveProperty('ownerId');
+  expect(verdict).toMatchObject({
+    ratelimits: [
+      { name: 'default', limit: 5 },
+      { name: 'b', limit: 1 },
+    ],
+  });
+});
+
 test('a fake that cannot be reached answers like a service that cannot', async () => {
   const fake = new FakeKeystile({ onUnavailable: 'allow' });
   const { key } = await fake.createKey();

@@ -92,6 +92,35 @@ test.each([
   expect(() => new Keystile({ url })).toThrow(message);
 });
 
+test.each([
+  [{ rootKey: 'root_secretsecret\nroot_secretsecret2' }, 'The root key must be one word.'],
+  [{ timeoutMs: Number.NaN }, 'timeoutMs must be a number above 0, got NaN.'],
+  [{ totalTimeoutMs: 0 }, 'totalTimeoutMs must be a number above 0, got 0.'],
+  [{ retries: -1 }, 'retries must be a whole number from 0 on, got -1.'],
+])('options that cannot work are refused when the client is made (%#)', (options, message) => {
+  const make = (): Keystile => new Keystile({ url: 'http://127.0.0.1:1', ...options });
+  expect(make).toThrow(message);
+  expect(make).not.toThrow('secretsecret');
+});
+
+test('a TLS connection that breaks after the request was sent may have been carried out, whatever the runtime calls it', async () => {
+  const broken = Object.assign(
+    new TypeError('peer closed connection without sending TLS close_notify (cert.tls.test)'),
+    {
+      code: 'ERR_SSL_WRONG_VERSION_NUMBER',
+    },
+  );
+  const keystile = new Keystile({ ...FAST, url: 'https://cert.tls.test', fetch: () => Promise.reject(broken) });
+  const cause = causeOf(await keystile.verify(KEY));
+  expect([cause.code, cause.isCertainlyNotDone]).toEqual(['CONNECTION_LOST', false]);
+});
+
+test('what a runtime says of a failure is not repeated: it can contain the root key', async () => {
+  const telling = new TypeError(`Headers.append: "Bearer ${ROOT_KEY}" is an invalid header value`);
+  const keystile = new Keystile({ ...FAST, url: 'http://127.0.0.1:1', fetch: () => Promise.reject(telling) });
+  expect(Bun.inspect(causeOf(await keystile.verify(KEY)), { depth: 20 })).not.toContain('secretsecret');
+});
+
 test('Retry-After of a refused call is in its error', async () => {
   expect(causeOf(await verified([error(429, 'RATE_LIMITED', { 'retry-after': '3' })])).retryAfterMs).toBe(3000);
 });

@@ -29,12 +29,19 @@ function withoutSettings(environment) {
   return Object.fromEntries(Object.entries(environment).filter(([name]) => !name.startsWith('KEYSTILE_')));
 }
 
+/** Gives up after a minute, and ends the service. */
 function printed(service, pattern) {
   return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      service.kill('SIGKILL');
+      reject(new Error('The service was not ready within a minute.'));
+    }, 60_000);
     let text = '';
     service.stdout.on('data', (bytes) => {
       text += bytes;
-      if (pattern.test(text)) resolve(text);
+      if (!pattern.test(text)) return;
+      clearTimeout(timer);
+      resolve(text);
     });
     service.once('exit', (code) => reject(new Error(`The service ended with exit code ${code} before it was ready.`)));
   });

@@ -45,7 +45,7 @@ export function sdkTypes(): string {
   const named = Object.entries(components).filter(([name]) => name !== 'Error');
   return [
     HEADER,
-    `export const ERROR_CODES = ${JSON.stringify(Object.keys(ERRORS))} as const;`,
+    `/** The HTTP status of each error code. */\nexport const ERROR_STATUS = ${JSON.stringify(statuses())} as const;`,
     `export const VERDICT_CODES = ${JSON.stringify(VERDICT_CODES)} as const;\n`,
     ...named.map(([name, schema]) => `${comment(schema.description)}export type ${name} = ${typeOf(schema)};\n`),
     ...Map.groupBy(calls, ({ group }) => group)
@@ -54,6 +54,10 @@ export function sdkTypes(): string {
     `export interface Groups {\n${[...new Set(calls.map(({ group }) => group))].map((group) => `  readonly ${group}: ${capital(group)};`).join('\n')}\n}\n`,
     callTable(calls, components),
   ].join('\n');
+}
+
+function statuses(): Record<string, number> {
+  return Object.fromEntries(Object.entries(ERRORS).map(([code, { status }]) => [code, status]));
 }
 
 function callsOf(paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>): Call[] {

@@ -19,11 +19,16 @@ export function protect<R extends Request, A extends readonly unknown[]>(
   };
 }
 
-/** A response of a cache or of fetch cannot be changed: it is copied. */
+/** A response of a cache or of fetch cannot be changed: it is copied. An upgraded connection stays as it is. */
 function withHeaders(response: Response, headers: Readonly<Record<string, string>>): Response {
   const entries = Object.entries(headers);
-  if (entries.length === 0) return response;
-  const copy = new Response(response.body, response);
-  for (const [name, value] of entries) copy.headers.set(name, value);
-  return copy;
+  if (entries.length === 0 || response.status < 200) return response;
+  try {
+    for (const [name, value] of entries) response.headers.set(name, value);
+    return response;
+  } catch {
+    const copy = new Response(response.body, response);
+    for (const [name, value] of entries) copy.headers.set(name, value);
+    return copy;
+  }
 }

@@ -31,10 +31,11 @@ let shared: Keystile | undefined;
 /** Decides about requests of one framework; each middleware only reads the header and writes the answer. */
 export function decider<R>(options: ProtectOptions<R>, headerOf: (request: R) => HeaderReader) {
   const { keystile, key: find, clientIp, ...asked } = options;
+  // At once: a missing address is an error of the start, not of every request.
+  const client = keystile ?? (shared ??= new Keystile());
   return async (request: R): Promise<Decision> => {
     const key = find === undefined ? keyIn(headerOf(request)) : find(request);
     const address = clientIp?.(request);
-    const client = keystile ?? (shared ??= new Keystile());
     const verdict = await client.verify(key ?? '', address === undefined ? asked : { ...asked, clientIp: address });
     return { verdict, refusal: refusalOf(verdict), headers: ratelimitHeaders(verdict) };
   };

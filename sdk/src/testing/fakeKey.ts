@@ -63,7 +63,7 @@ export function newFakeKey(keyId: string, apiId: string, secret: string): FakeKe
 /** Sets the fields that are given; null clears one. Credits are set by the service, which has the balance. */
 export function setFields(key: FakeKey, fields: Fields, nowMs: number): void {
   if (fields.name !== undefined) key.name = fields.name ?? undefined;
-  const owner = fields.externalId ?? fields.ownerId;
+  const owner = fields.externalId !== undefined ? fields.externalId : fields.ownerId;
   if (owner !== undefined) key.externalId = owner ?? undefined;
   if (fields.meta !== undefined) key.meta = fields.meta ?? {};
   if (fields.environment !== undefined) key.environment = fields.environment ?? undefined;
@@ -74,7 +74,7 @@ export function setFields(key: FakeKey, fields: Fields, nowMs: number): void {
   if (fields.ipAllowlist !== undefined)
     key.blocks = (fields.ipAllowlist ?? []).map(parseBlock).filter((block) => block !== null);
   if (fields.refill !== undefined) key.refill = fields.refill === null ? null : refillOf(fields.refill, nowMs);
-  if (fields.ratelimit !== undefined || fields.ratelimits !== undefined) key.limits = limitsOf(fields);
+  key.limits = limitsOf(key.limits, fields);
 }
 
 function namesOf(given: readonly (string | { readonly name?: string | undefined })[] | null): string[] {
@@ -94,14 +94,31 @@ function refillOf(refill: NonNullable<Fields['refill']>, nowMs: number): RefillR
   };
 }
 
-function limitsOf({ ratelimit, ratelimits }: Fields): FakeLimit[] {
-  const own = ratelimit == null ? [] : [{ ...ratelimit, name: DEFAULT_LIMIT_NAME }];
-  return [...own, ...(ratelimits ?? [])].map(({ name, limit, duration, async }) => ({
+/** `ratelimit` sets the limit `default`, `ratelimits` the others. What is absent stays. */
+function limitsOf(before: readonly FakeLimit[], { ratelimit, ratelimits }: Fields): FakeLimit[] {
+  const isDefault = ({ name }: FakeLimit): boolean => name === DEFAULT_LIMIT_NAME;
+  const toLimit = ({ name, limit, duration, async }: GivenLimit): FakeLimit => ({
     name,
     limit: limit ?? 0,
     durationMs: duration ?? 0,
-    async: async ?? true,
-  }));
+    async: async ?? before.find((each) => each.name === name)?.async ?? true,
+  });
+  const own =
+    ratelimit === undefined
+      ? before.filter(isDefault)
+      : ratelimit === null
+        ? []
+        : [toLimit({ ...ratelimit, name: DEFAULT_LIMIT_NAME })];
+  const others =
+    ratelimits === undefined ? before.filter((limit) => !isDefault(limit)) : (ratelimits ?? []).map(toLimit);
+  return [...own, ...others];
+}
+
+interface GivenLimit {
+  readonly name: string;
+  readonly limit?: number | undefined;
+  readonly duration?: number | undefined;
+  readonly async?: boolean | undefined;
 }
 
 export function planOf(rule: RefillRule | null, nowMs: number): RefillPlan | null {
