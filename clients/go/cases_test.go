@@ -14,7 +14,8 @@ import (
 )
 
 type caseFile struct {
-	Cases []struct {
+	Status map[keystile.VerdictCode]int `json:"status"`
+	Cases  []struct {
 		Name  string                    `json:"name"`
 		Key   keystile.CreateKeyRequest `json:"key"`
 		Steps []caseStep                `json:"steps"`
@@ -73,6 +74,11 @@ func TestSharedCases(t *testing.T) {
 	}
 	if len(file.Cases) < 40 {
 		t.Fatalf("want at least 40 cases, got %d", len(file.Cases))
+	}
+	for code, status := range file.Status {
+		if got := (keystile.Verdict{Code: code}).Status(); got != status {
+			t.Errorf("%s: want the status %d, got %d", code, status, got)
+		}
 	}
 	client := serviceClient(t)
 	apis := map[string]string{"": "", "own": newAPI(t, client), "other": newAPI(t, client)}

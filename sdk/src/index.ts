@@ -10,14 +10,12 @@ export {
 } from './keystile.ts';
 export type {
   KeyState,
-  RatelimitState,
   Refusal,
   RefusalCode,
   UnavailableVerdict,
   UnknownRefusal,
   ValidVerdict,
   Verdict,
-  VerdictCode,
 } from './verdict.ts';
-export type { PermissionQuery, RequestedLimit, VerifyOptions } from './verifyRequest.ts';
+export type { VerifyOptions } from './verifyRequest.ts';
 export { ratelimitHeaders, refusalOf, type RefusalResponse } from './refusal.ts';

@@ -1,4 +1,5 @@
-import type { RatelimitState, Verdict } from './verdict.ts';
+import { type NamedRatelimitResult, VERDICT_STATUS } from './generated/api.ts';
+import type { Verdict } from './verdict.ts';
 
 /** What a refused request is answered, over any framework. */
 export interface RefusalResponse {
@@ -15,25 +16,29 @@ export interface RefusalResponse {
   };
 }
 
-type Row = readonly [status: RefusalResponse['status'], title: string, detail: string];
+type RefusedCode = Exclude<Verdict['code'], 'VALID'>;
 
-/** The one table from a verdict to HTTP. A code newer than this version is a refusal. */
-const TABLE: Readonly<Record<Exclude<Verdict['code'], 'VALID'>, Row>> = {
-  NOT_FOUND: [401, 'Unauthorized', 'The API key is missing or unknown.'],
-  DISABLED: [401, 'Unauthorized', 'The API key is disabled.'],
-  EXPIRED: [401, 'Unauthorized', 'The API key has expired.'],
-  FORBIDDEN: [403, 'Forbidden', 'The API key may not be used here.'],
-  INSUFFICIENT_PERMISSIONS: [403, 'Forbidden', 'The API key lacks a permission that this request needs.'],
-  UNKNOWN: [403, 'Forbidden', 'The API key was refused.'],
-  RATE_LIMITED: [429, 'Too Many Requests', 'The API key has reached its rate limit.'],
-  USAGE_EXCEEDED: [429, 'Too Many Requests', 'The API key has no credits left for this request.'],
-  UNAVAILABLE: [503, 'Service Unavailable', 'The API key could not be checked. Try again later.'],
+/** A code newer than this version is a refusal. All others have the status that the service gives them. */
+const STATUS: Readonly<Record<RefusedCode, RefusalResponse['status']>> = { ...VERDICT_STATUS, UNKNOWN: 403 };
+
+const TITLE = { 401: 'Unauthorized', 403: 'Forbidden', 429: 'Too Many Requests', 503: 'Service Unavailable' } as const;
+
+const DETAIL: Readonly<Record<RefusedCode, string>> = {
+  NOT_FOUND: 'The API key is missing or unknown.',
+  DISABLED: 'The API key is disabled.',
+  EXPIRED: 'The API key has expired.',
+  FORBIDDEN: 'The API key may not be used here.',
+  INSUFFICIENT_PERMISSIONS: 'The API key lacks a permission that this request needs.',
+  UNKNOWN: 'The API key was refused.',
+  RATE_LIMITED: 'The API key has reached its rate limit.',
+  USAGE_EXCEEDED: 'The API key has no credits left for this request.',
+  UNAVAILABLE: 'The API key could not be checked. Try again later.',
 };
 
 /** The answer to a refused request; null: the request passes. */
 export function refusalOf(verdict: Verdict, nowMs = Date.now()): RefusalResponse | null {
   if (verdict.valid) return null;
-  const [status, title, detail] = TABLE[verdict.code];
+  const status = STATUS[verdict.code];
   const requestId = verdict.code === 'UNAVAILABLE' ? verdict.cause.requestId : verdict.requestId;
   return {
     status,
@@ -44,7 +49,14 @@ export function refusalOf(verdict: Verdict, nowMs = Date.now()): RefusalResponse
       ...ratelimitHeaders(verdict, nowMs),
       ...(status === 503 ? { 'retry-after': String(secondsOf(verdict)) } : {}),
     },
-    body: { type: 'about:blank', title, status, detail, code: verdict.code, ...(requestId ? { requestId } : {}) },
+    body: {
+      type: 'about:blank',
+      title: TITLE[status],
+      status,
+      detail: DETAIL[verdict.code],
+      code: verdict.code,
+      ...(requestId ? { requestId } : {}),
+    },
   };
 }
 
@@ -61,7 +73,7 @@ export function ratelimitHeaders(verdict: Verdict, nowMs = Date.now()): Record<s
   };
 }
 
-function shownLimit(limits: readonly RatelimitState[]): RatelimitState | undefined {
+function shownLimit(limits: readonly NamedRatelimitResult[]): NamedRatelimitResult | undefined {
   return limits.find(({ exceeded }) => exceeded) ?? limits[0];
 }
 

@@ -1,45 +1,9 @@
-import type { KeystileError } from './errors.ts';
-import { VERDICT_CODES } from './generated/api.ts';
-import { isRecord } from './errors.ts';
-
-export interface RatelimitState {
-  readonly name: string;
-  readonly limit: number;
-  readonly remaining: number;
-  /** When the window ends, in Unix milliseconds. */
-  readonly reset: number;
-  readonly async: boolean;
-  /** This limit refused the request. */
-  readonly exceeded: boolean;
-}
+import { isRecord, type KeystileError } from './errors.ts';
+import { VERDICT_CODES, type Verdict as ServiceVerdict, type VerdictCode } from './generated/api.ts';
 
 /** What a verdict says about the key, as far as the key has it. NOT_FOUND has none of it. */
-export interface KeyState {
-  /** Finds the verification in the log of the service. */
-  readonly requestId: string;
-  readonly keyId?: string;
-  readonly name?: string;
-  readonly ownerId?: string;
-  readonly meta: Readonly<Record<string, unknown>>;
-  /** Unix milliseconds. */
-  readonly expires?: number;
-  readonly enabled?: boolean;
-  readonly environment?: string;
-  readonly permissions?: readonly string[];
-  readonly roles?: readonly string[];
-  readonly identity?: {
-    readonly id: string;
-    readonly externalId: string;
-    readonly meta: Readonly<Record<string, unknown>>;
-  };
-  /** The credits that are left, of a key with credits. */
-  readonly remaining?: number;
-  /** The limit that refused, or else the limit named `default`. */
-  readonly ratelimit?: Pick<RatelimitState, 'limit' | 'remaining' | 'reset'>;
-  readonly ratelimits?: readonly RatelimitState[];
-}
+export type KeyState = Omit<ServiceVerdict, 'valid' | 'code'>;
 
-export type VerdictCode = (typeof VERDICT_CODES)[number];
 export type RefusalCode = Exclude<VerdictCode, 'VALID'>;
 
 export interface ValidVerdict extends KeyState {

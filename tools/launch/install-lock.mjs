@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import { Complaint } from './complaint.mjs';
 import { fromProjectRoot, projectRoot } from './project.mjs';
+import { isRunning } from './is-running.mjs';
 
 // Only one installer runs at a time. A folder is the lock, because mkdir either creates it or fails. The file inside holds the
 // process id of the holder. The lock is free again when the holder removes it, when that process no longer runs, or when it
@@ -69,16 +70,6 @@ function readHolder() {
     return Number(readFileSync(HOLDER_FILE, 'utf8')) || undefined;
   } catch {
     return undefined;
-  }
-}
-
-/** @param {number} pid */
-function isRunning(pid) {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return error.code !== 'ESRCH';
   }
 }
 

@@ -1,6 +1,7 @@
 import { ERRORS } from '../../src/core/errors.ts';
 import { VERDICT_CODES } from '../../src/core/verdictCodes.ts';
 import { openApi } from '../../src/http/docs/openApi.ts';
+import { VERDICT_STATUS } from '../../src/http/verify/verdictStatus.ts';
 import type { Operation } from '../../src/http/docs/operations.ts';
 
 /** The part of JSON Schema that the schemas of the service use. */
@@ -23,6 +24,7 @@ interface Call {
   /** The name in the group: `create` for keys.createKey. */
   readonly method: string;
   readonly path: string;
+  readonly summary: string;
   readonly operation: Operation;
   readonly isRead: boolean;
 }
@@ -46,6 +48,7 @@ export function sdkTypes(): string {
   return [
     HEADER,
     `/** The HTTP status of each error code. */\nexport const ERROR_STATUS = ${JSON.stringify(statuses())} as const;`,
+    `/** The HTTP status that the caller of a protected route gets. UNAVAILABLE: there is no verdict. */\nexport const VERDICT_STATUS = ${JSON.stringify(VERDICT_STATUS)} as const;`,
     `export const VERDICT_CODES = ${JSON.stringify(VERDICT_CODES)} as const;\n`,
     ...named.map(([name, schema]) => `${comment(schema.description)}export type ${name} = ${typeOf(schema)};\n`),
     ...Map.groupBy(calls, ({ group }) => group)
@@ -66,7 +69,9 @@ function callsOf(paths: Readonly<Record<string, Readonly<Record<string, Operatio
     const [group = '', name] = path.replace('/v1/', '').split('.');
     if (operation === undefined || name === undefined) return [];
     const isRead = methods['get'] !== undefined;
-    return [{ group, method: methodName(group, name), path, operation, isRead }];
+    // The document describes a call that reads by its GET form.
+    const { summary } = methods['get'] ?? operation;
+    return [{ group, method: methodName(group, name), path, summary, operation, isRead }];
   });
 }
 
@@ -112,7 +117,7 @@ function groupInterface(group: string, calls: readonly Call[], components: Compo
     const parameters = `request${isEmpty ? '?' : ''}: ${typeOf(request)}, options?: CallOptions`;
     const answer =
       list === null ? `Promise<${typeOf(answerOf(call.operation))}>` : `AsyncIterable<${typeOf(list.item)}>`;
-    return `${comment(call.operation.summary, '  ')}  readonly ${call.method}: (${parameters}) => ${answer};`;
+    return `${comment(call.summary, '  ')}  readonly ${call.method}: (${parameters}) => ${answer};`;
   });
   return `export interface ${capital(group)} {\n${methods.join('\n')}\n}\n`;
 }

@@ -11,7 +11,14 @@ import pytest
 from blocking import Clients
 from service import CHECKOUT, Service
 
-CASES = json.loads((CHECKOUT / "clients/cases.json").read_text())["cases"]
+from keystile.protection import STATUS
+
+FILE = json.loads((CHECKOUT / "clients/cases.json").read_text())
+CASES = FILE["cases"]
+
+
+def test_status() -> None:
+    assert {code: STATUS[code] for code in FILE["status"]} == FILE["status"]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])

@@ -9,7 +9,7 @@ from service import CHECKOUT
 
 from keystile import RefusalCode
 from keystile.errors import ServiceErrorCode
-from keystile.protection import _TABLE
+from keystile.protection import STATUS
 
 
 def test_error_codes() -> None:
@@ -26,4 +26,4 @@ def test_the_readme_has_the_table_from_verdicts_to_statuses() -> None:
     readme = (CHECKOUT / "clients/python/README.md").read_text()
     rows = re.findall(r"^\| (`[A-Z_`, ]+`) \| (\d+) \|$", readme, re.MULTILINE)
     shown = {code: int(status) for codes, status in rows for code in re.findall("[A-Z_]+", codes)}
-    assert shown == {code: status for code, (status, _, _) in _TABLE.items()}
+    assert shown == dict(STATUS)

@@ -21,6 +21,18 @@ export const ERROR_STATUS = {
   OUTCOME_UNKNOWN: 503,
   HTTP_VERSION_NOT_SUPPORTED: 505,
 } as const;
+/** The HTTP status that the caller of a protected route gets. UNAVAILABLE: there is no verdict. */
+export const VERDICT_STATUS = {
+  VALID: 200,
+  NOT_FOUND: 401,
+  DISABLED: 401,
+  EXPIRED: 401,
+  FORBIDDEN: 403,
+  INSUFFICIENT_PERMISSIONS: 403,
+  RATE_LIMITED: 429,
+  USAGE_EXCEEDED: 429,
+  UNAVAILABLE: 503,
+} as const;
 export const VERDICT_CODES = [
   'VALID',
   'NOT_FOUND',
@@ -1491,11 +1503,11 @@ export type VerifyRequest = {
 export interface Apis {
   /** Create an api: a group of keys that belong to one of your services. */
   readonly create: (request: ApisCreateApiRequest, options?: CallOptions) => Promise<ApisCreateApiAnswer>;
-  /** Read one api, with the defaults for its new keys, with the fields as JSON. */
+  /** Read one api, with the defaults for its new keys. */
   readonly get: (request: ApisGetApiRequest, options?: CallOptions) => Promise<Api>;
-  /** List the apis that the root key may read, oldest first, with the fields as JSON. */
+  /** List the apis that the root key may read, oldest first. */
   readonly list: (request?: ApisListApisRequest, options?: CallOptions) => AsyncIterable<Api>;
-  /** List the keys of an api, oldest first, with the fields as JSON. */
+  /** List the keys of an api, oldest first. */
   readonly listKeys: (request: ApisListKeysRequest, options?: CallOptions) => AsyncIterable<Key>;
   /** Delete an api with all its keys. */
   readonly delete: (request: ApisDeleteApiRequest, options?: CallOptions) => Promise<Empty>;
@@ -1508,7 +1520,7 @@ export interface Apis {
 export interface Keys {
   /** Create a key. */
   readonly create: (request: KeysCreateKeyRequest, options?: CallOptions) => Promise<NewSecret>;
-  /** Read one key, with the fields as JSON. */
+  /** Read one key. */
   readonly get: (request: KeysGetKeyRequest, options?: CallOptions) => Promise<Key>;
   /** Change a key. */
   readonly update: (request: KeysUpdateKeyRequest, options?: CallOptions) => Promise<Empty>;
@@ -1543,7 +1555,7 @@ export interface Keys {
   readonly setRoles: (request: KeysSetRolesRequest, options?: CallOptions) => Promise<readonly RoleReference[]>;
   /** Remove roles from a key. */
   readonly removeRoles: (request: KeysRemoveRolesRequest, options?: CallOptions) => Promise<Empty>;
-  /** Count the verifications of a key, or of all keys of an owner, by outcome and by day or hour, with the fields as JSON. */
+  /** Count the verifications of a key, or of all keys of an owner, by outcome and by day or hour. */
   readonly getVerifications: (
     request?: KeysGetVerificationsRequest,
     options?: CallOptions,
@@ -1562,9 +1574,9 @@ export interface Identities {
   ) => Promise<IdentitiesCreateIdentityAnswer>;
   /** Delete an identity with its limits and credits. */
   readonly delete: (request: IdentitiesDeleteIdentityRequest, options?: CallOptions) => Promise<Empty>;
-  /** Read one identity, by `identityId` or by your own `externalId`, with the fields as JSON. */
+  /** Read one identity, by `identityId` or by your own `externalId`. */
   readonly get: (request?: IdentitiesGetIdentityRequest, options?: CallOptions) => Promise<Identity>;
-  /** List all identities, oldest first, with the fields as JSON. */
+  /** List all identities, oldest first. */
   readonly list: (request?: IdentitiesListIdentitiesRequest, options?: CallOptions) => AsyncIterable<Identity>;
   /** Change an identity. */
   readonly update: (request?: IdentitiesUpdateIdentityRequest, options?: CallOptions) => Promise<Identity>;
@@ -1578,9 +1590,9 @@ export interface Permissions {
   ) => Promise<PermissionsCreatePermissionAnswer>;
   /** Delete a permission. */
   readonly delete: (request: PermissionsDeletePermissionRequest, options?: CallOptions) => Promise<Empty>;
-  /** Read one permission, with the fields as JSON. */
+  /** Read one permission. */
   readonly get: (request: PermissionsGetPermissionRequest, options?: CallOptions) => Promise<Permission>;
-  /** List all permissions, sorted by name, with the fields as JSON. */
+  /** List all permissions, sorted by name. */
   readonly list: (request?: PermissionsListPermissionsRequest, options?: CallOptions) => AsyncIterable<Permission>;
   /** Create a role: a group of permissions that keys get and lose together. */
   readonly createRole: (
@@ -1589,9 +1601,9 @@ export interface Permissions {
   ) => Promise<PermissionsCreateRoleAnswer>;
   /** Delete a role. */
   readonly deleteRole: (request: PermissionsDeleteRoleRequest, options?: CallOptions) => Promise<Empty>;
-  /** Read one role and its permissions, with the fields as JSON. */
+  /** Read one role and its permissions. */
   readonly getRole: (request: PermissionsGetRoleRequest, options?: CallOptions) => Promise<PermissionsGetRoleAnswer>;
-  /** List all roles, sorted by name, with the fields as JSON. */
+  /** List all roles, sorted by name. */
   readonly listRoles: (request?: PermissionsListRolesRequest, options?: CallOptions) => AsyncIterable<Role>;
   /** Replace the permissions of a role, and return them. */
   readonly setRolePermissions: (
@@ -1605,7 +1617,7 @@ export interface Migrations {
   readonly createKeys: (request?: readonly KeyToImport[], options?: CallOptions) => Promise<MigrationsCreateKeysAnswer>;
   /** Import up to 100 keys in the background. */
   readonly enqueueKeys: (request: MigrationsEnqueueKeysRequest, options?: CallOptions) => Promise<Empty>;
-  /** Read the progress of a migration: how many keys were `queued`, how many are `done` and how many have `failed`, with the fields as JSON. */
+  /** Read the progress of a migration: how many keys were `queued`, how many are `done` and how many have `failed`. */
   readonly getProgress: (
     request: MigrationsGetProgressRequest,
     options?: CallOptions,
@@ -1615,7 +1627,7 @@ export interface Migrations {
 export interface RootKeys {
   /** Create a root key with the rights in `permissions`. */
   readonly create: (request: RootKeysCreateRootKeyRequest, options?: CallOptions) => Promise<NewRootSecret>;
-  /** List the root keys, oldest first, including revoked and expired ones, with the fields as JSON. */
+  /** List the root keys, oldest first, including revoked and expired ones. */
   readonly list: (request?: RootKeysListRootKeysRequest, options?: CallOptions) => AsyncIterable<RootKey>;
   /** Revoke a root key permanently, with all its secrets. */
   readonly revoke: (request: RootKeysRevokeRootKeyRequest, options?: CallOptions) => Promise<Empty>;
@@ -1624,7 +1636,7 @@ export interface RootKeys {
 }
 
 export interface Audit {
-  /** List the changes, newest first: who changed what, when, from where, and by which request, with the fields as JSON. */
+  /** List the changes, newest first: who changed what, when, from where, and by which request. */
   readonly listEvents: (request?: AuditListEventsRequest, options?: CallOptions) => AsyncIterable<Event>;
 }
 
@@ -1641,16 +1653,16 @@ export interface Ratelimits {
     request: RatelimitsSetOverrideRequest,
     options?: CallOptions,
   ) => Promise<RatelimitsSetOverrideAnswer>;
-  /** Read the override that was set for this identifier or pattern, with the fields as JSON. */
+  /** Read the override that was set for this identifier or pattern. */
   readonly getOverride: (request: RatelimitsGetOverrideRequest, options?: CallOptions) => Promise<Override>;
-  /** List the overrides of a namespace, oldest first, with the fields as JSON. */
+  /** List the overrides of a namespace, oldest first. */
   readonly listOverrides: (request?: RatelimitsListOverridesRequest, options?: CallOptions) => AsyncIterable<Override>;
   /** Remove the override that was set for this identifier or pattern. */
   readonly deleteOverride: (request: RatelimitsDeleteOverrideRequest, options?: CallOptions) => Promise<Empty>;
 }
 
 export interface Analytics {
-  /** Count the verifications of an api by outcome: in total, or by hour, day or month, key, identity, single `tag` or whole list of `tags`, with the fields as JSON. */
+  /** Count the verifications of an api by outcome: in total, or by hour, day or month, key, identity, single `tag` or whole list of `tags`. */
   readonly getVerifications: (
     request: AnalyticsGetVerificationsRequest,
     options?: CallOptions,

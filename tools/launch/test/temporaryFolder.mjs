@@ -3,6 +3,8 @@ import { chmodSync, lstatSync, mkdtempSync, readdirSync, rmSync, statfsSync, wri
 import { freemem } from 'node:os';
 import { join } from 'node:path';
 
+import { isRunning } from '../is-running.mjs';
+
 const MEMORY = '/dev/shm';
 /** The temporary files of all tests together stay below a third of this. */
 const NEEDED_BYTES = 4 * 2 ** 30;
@@ -51,16 +53,6 @@ function removeLeftBehind() {
     const pid = Number(NAME.exec(name)?.[1] ?? process.pid);
     const folder = join(MEMORY, name);
     if (!isRunning(pid) && lstatSync(folder).uid === uid) remove(folder);
-  }
-}
-
-/** @param {number} pid */
-function isRunning(pid) {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return error.code !== 'ESRCH';
   }
 }
 

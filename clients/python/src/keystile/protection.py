@@ -7,6 +7,7 @@ import logging
 import math
 import re
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from .verdict import UnavailableVerdict, ValidVerdict
@@ -18,17 +19,29 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("keystile")
 
-# The one table from a verdict to HTTP.
-_TABLE: Mapping[VerdictCode, tuple[int, str, str]] = {
-    "NOT_FOUND": (401, "Unauthorized", "The API key is missing or unknown."),
-    "DISABLED": (401, "Unauthorized", "The API key is disabled."),
-    "EXPIRED": (401, "Unauthorized", "The API key has expired."),
-    "FORBIDDEN": (403, "Forbidden", "The API key may not be used here."),
-    "INSUFFICIENT_PERMISSIONS": (403, "Forbidden", "The API key lacks a permission that this request needs."),
-    "UNKNOWN": (403, "Forbidden", "The API key was refused."),
-    "RATE_LIMITED": (429, "Too Many Requests", "The API key has reached its rate limit."),
-    "USAGE_EXCEEDED": (429, "Too Many Requests", "The API key has no credits left for this request."),
-    "UNAVAILABLE": (503, "Service Unavailable", "The API key could not be checked. Try again later."),
+# The HTTP status of a refusal. All clients have the same one (clients/cases.json).
+STATUS: Mapping[VerdictCode, int] = {
+    "NOT_FOUND": 401,
+    "DISABLED": 401,
+    "EXPIRED": 401,
+    "FORBIDDEN": 403,
+    "INSUFFICIENT_PERMISSIONS": 403,
+    "UNKNOWN": 403,
+    "RATE_LIMITED": 429,
+    "USAGE_EXCEEDED": 429,
+    "UNAVAILABLE": 503,
+}
+
+_DETAIL: Mapping[VerdictCode, str] = {
+    "NOT_FOUND": "The API key is missing or unknown.",
+    "DISABLED": "The API key is disabled.",
+    "EXPIRED": "The API key has expired.",
+    "FORBIDDEN": "The API key may not be used here.",
+    "INSUFFICIENT_PERMISSIONS": "The API key lacks a permission that this request needs.",
+    "UNKNOWN": "The API key was refused.",
+    "RATE_LIMITED": "The API key has reached its rate limit.",
+    "USAGE_EXCEEDED": "The API key has no credits left for this request.",
+    "UNAVAILABLE": "The API key could not be checked. Try again later.",
 }
 
 
@@ -51,7 +64,7 @@ def passed(verdict: Verdict) -> Passed | None:
 
 def problem_of(verdict: Verdict) -> Problem:
     """The answer to a request with this verdict, which is a refusal."""
-    status, title, detail = _TABLE[verdict.code]
+    status = STATUS[verdict.code]
     request_id = verdict.cause.request_id if verdict.code == "UNAVAILABLE" else verdict.request_id
     headers = {
         "content-type": "application/problem+json",
@@ -62,9 +75,9 @@ def problem_of(verdict: Verdict) -> Problem:
     }
     body: dict[str, str | int] = {
         "type": "about:blank",
-        "title": title,
+        "title": HTTPStatus(status).phrase,
         "status": status,
-        "detail": detail,
+        "detail": _DETAIL[verdict.code],
         "code": verdict.code,
     }
     return Problem(status, headers, {**body, "requestId": request_id} if request_id else body)
