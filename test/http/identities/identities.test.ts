@@ -3,6 +3,7 @@ import { beforeEach, describe, expect, test } from 'bun:test';
 import { recordFence } from '../../../src/core/fence.ts';
 import { reuseService } from '../../support/reusedService.ts';
 import type { TestService } from '../../support/service.ts';
+import { identityCalls } from './identityCalls.ts';
 
 let service: TestService;
 
@@ -14,13 +15,7 @@ beforeEach(() => {
   service = started();
 });
 
-const create = async (fields: Record<string, unknown> = {}) =>
-  (await service.ok('/v1/identities.createIdentity', { externalId: 'user_1', ...fields })).identityId as string;
-
-const get = (identityId: string) => service.ok('/v1/identities.getIdentity', { identityId });
-
-const update = (identityId: string, fields: Record<string, unknown>) =>
-  service.ok('/v1/identities.updateIdentity', { identityId, ...fields });
+const { create, get, update } = identityCalls(() => ({ service }));
 
 describe('identities', () => {
   test('are made, read by either id, changed, listed and deleted', async () => {

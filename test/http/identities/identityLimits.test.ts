@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, test } from 'bun:test';
 
 import { reuseService } from '../../support/reusedService.ts';
 import type { TestService } from '../../support/service.ts';
+import { identityCalls } from './identityCalls.ts';
 
 let service: TestService;
 
@@ -11,13 +12,7 @@ beforeEach(() => {
   service = started();
 });
 
-const create = async (fields: Record<string, unknown> = {}) =>
-  (await service.ok('/v1/identities.createIdentity', { externalId: 'user_1', ...fields })).identityId as string;
-
-const get = (identityId: string) => service.ok('/v1/identities.getIdentity', { identityId });
-
-const update = (identityId: string, fields: Record<string, unknown>) =>
-  service.ok('/v1/identities.updateIdentity', { identityId, ...fields });
+const { create, get, update } = identityCalls(() => ({ service }));
 
 describe('limits of an identity', () => {
   const limit = { name: 'requests', limit: 3, duration: 60_000 };

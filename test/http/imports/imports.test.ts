@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import { TestService } from '../../support/service.ts';
 import { eventsAbout } from '../audit/events.ts';
 import { sha256 } from './imported.ts';
+import { importCalls } from './importCalls.ts';
 
 let service: TestService;
 
@@ -20,21 +21,9 @@ afterAll(async () => {
   await service.close();
 });
 
-const importKeys = (items: unknown) => service.call('/v1/migrations.createKeys', items);
-
-const made = async (...items: Record<string, unknown>[]): Promise<string[]> => {
-  const { status, body } = await importKeys(items.map((item) => ({ apiId, ...item })));
-  expect([status, body.error]).toEqual([200, undefined]);
-  expect(Object.keys(body)).toEqual(['keyIds']);
-  expect(body.keyIds.length).toBe(items.length);
-  return body.keyIds as string[];
-};
+const { importKeys, made, newSecret } = importCalls(() => ({ service, apiId }));
 
 const getKey = (keyId: string | undefined) => service.ok('/v1/keys.getKey', { keyId });
-
-let counter = 0;
-
-const newSecret = (): string => `live_secret-made-elsewhere-${++counter}`;
 
 describe('migrations.createKeys', () => {
   test('a key is imported by its plaintext: it verifies, and is shown by its first characters', async () => {

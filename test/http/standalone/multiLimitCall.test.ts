@@ -3,6 +3,7 @@ import { beforeEach, describe, expect, test } from 'bun:test';
 import { reuseService } from '../../support/reusedService.ts';
 import type { TestService } from '../../support/service.ts';
 import { storedIn } from '../errors/stored.ts';
+import { multiLimitCalls, type Asked } from './multiLimitCalls.ts';
 
 let service: TestService;
 
@@ -20,21 +21,7 @@ beforeEach(() => {
 
 let tests = 0;
 
-interface Asked {
-  readonly identifier: string;
-  readonly limit?: number;
-  readonly cost?: number;
-  readonly async?: boolean;
-  readonly namespace?: string;
-  readonly duration?: number;
-  readonly resources?: object[];
-}
-
-const body = (asked: readonly Asked[]) => ({
-  limits: asked.map((each) => ({ namespace, limit: 5, duration: 60_000, ...each })),
-});
-
-const multi = (...asked: Asked[]) => service.ok('/v1/ratelimits.multiLimit', body(asked));
+const { body, multi } = multiLimitCalls(() => ({ service, namespace }));
 
 describe('a call of many limits', () => {
   const many = (count: number): Asked[] =>

@@ -4,6 +4,7 @@ import { MAX_OVERRIDES_PER_NAMESPACE, MAX_PATTERNS_PER_NAMESPACE } from '../../.
 import type { OverrideRecord } from '../../../src/core/records.ts';
 import { reuseService } from '../../support/reusedService.ts';
 import type { TestService } from '../../support/service.ts';
+import { overrideCalls } from './overrideCalls.ts';
 
 let service: TestService;
 
@@ -27,34 +28,10 @@ beforeEach(async () => {
 
 let tests = 0;
 
-const makeNamespace = (name: string) =>
-  service.ok('/v1/ratelimits.limit', { namespace: name, identifier: 'nobody', limit: 5, duration: 60_000, cost: 0 });
+const { makeNamespace, set, get, remove, events } = overrideCalls(() => ({ service, namespace, namespaceId }));
 
 const limit = (identifier: string, fields: Record<string, unknown> = {}) =>
   service.ok('/v1/ratelimits.limit', { namespace, identifier, limit: 5, duration: 60_000, ...fields });
-
-const set = async (identifier: string, fields: Record<string, unknown> = {}): Promise<string> => {
-  const body = { namespaceName: namespace, identifier, limit: 50, duration: 60_000, ...fields };
-  return (await service.ok('/v1/ratelimits.setOverride', body)).overrideId as string;
-};
-
-const get = (identifier: string) =>
-  service.call('/v1/ratelimits.getOverride', { namespaceName: namespace, identifier });
-
-const remove = (identifier: string) =>
-  service.ok('/v1/ratelimits.deleteOverride', { namespaceName: namespace, identifier });
-
-/** From the making of the namespace on. */
-const events = async () => {
-  const query = { limit: 100, before: null, actor: null, action: null, target: null, fromMs: null, untilMs: null };
-  const all = (await service.storage.records.listEvents(query)).events.toReversed();
-  return all
-    .slice(all.findIndex(({ target }) => target === namespaceId))
-    .filter(({ action }) => /^(override|namespace)\./.test(action))
-    .map(({ action, target, before, after }) => [action, target, parsed(before), parsed(after)]);
-};
-
-const parsed = (text: string | null): unknown => (text === null ? null : JSON.parse(text));
 
 describe('an override', () => {
   test('replaces limit, duration and mode of the requests of its identifier, and of no other', async () => {

@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, test } from 'bun:test';
 
 import { MAX_NAMESPACES } from '../../../src/core/bounds.ts';
-import { type Answer, TestService } from '../../support/service.ts';
+import { TestService } from '../../support/service.ts';
+import { boundCalls } from './boundCalls.ts';
 
 let service: TestService;
 
@@ -13,12 +14,7 @@ const start = async (settings: Record<string, string>): Promise<void> => {
   service = await TestService.start({ startsAt: '2026-03-15T12:00:00Z', settings });
 };
 
-const limit = (identifier: string, fields: Record<string, unknown> = {}): Promise<Answer> =>
-  service.call('/v1/ratelimits.limit', { identifier, limit: 5, duration: 60_000, ...fields });
-
-const named = (count: number, prefix = 'user'): string[] => Array.from({ length: count }, (_, i) => `${prefix}_${i}`);
-
-const sum = (codes: readonly number[], code: number): number => codes.filter((each) => each === code).length;
+const { limit, named, sum } = boundCalls(() => ({ service }));
 
 describe('what may wait, and how many namespaces there may be', () => {
   test('of more than 1,000 who set an override in one namespace the others are a 503 at once, and change nothing', async () => {
