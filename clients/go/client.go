@@ -27,10 +27,7 @@ func New(options Options) (*Client, error) {
 			"Correct Options.RootKey or KEYSTILE_ROOT_KEY.")
 	}
 	return &Client{
-		transport: &transport{
-			urls: urls, rootKey: options.RootKey, timeout: options.Timeout, totalTimeout: options.TotalTimeout,
-			retries: options.Retries, http: httpClient(options.HTTPClient), avoidUntil: make([]time.Time, len(urls)),
-		},
+		transport:     newTransport(urls, options),
 		onUnavailable: options.OnUnavailable,
 		onVerdict:     options.OnVerdict,
 	}, nil

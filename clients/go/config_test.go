@@ -43,7 +43,7 @@ func TestAddressAndRootKeyComeFromTheEnvironment(t *testing.T) {
 	server := script(t, answers(200, validBody))
 	t.Setenv("KEYSTILE_URL", server.URL+"/")
 	t.Setenv("KEYSTILE_ROOT_KEY", testRootKey)
-	client := newClient(t, keystile.Options{})
+	client := newClient(t, keystile.Options{Timeout: longEnough, TotalTimeout: longEnough})
 	if verdict := verify(t, client, keystile.VerifyOptions{}); !verdict.Valid {
 		t.Fatalf("got %+v", verdict)
 	}

@@ -146,7 +146,7 @@ func TestIdentityIsMadeReadChangedListedAndDeleted(t *testing.T) {
 func TestServiceExplainsWrongCalls(t *testing.T) {
 	ctx, client := context.Background(), serviceClient(t)
 	url, _ := service(t)
-	stranger := newClient(t, keystile.Options{URL: url, RootKey: "root_that_nobody_ever_made_0001", Timeout: 10 * time.Second})
+	stranger := newClient(t, keystile.Options{URL: url, RootKey: "root_that_nobody_ever_made_0001", Timeout: longEnough, TotalTimeout: longEnough})
 	_, err := stranger.CreateAPI(ctx, "x")
 	if got := failureOf(t, err); got.Code != keystile.ErrorUnauthorized || got.Status != 401 || got.RequestID == "" || got.Docs == "" ||
 		strings.Contains(err.Error(), "nobody_ever_made") {

@@ -35,7 +35,7 @@ import (
 var _, _, _ = errors.As, slog.Info, time.Second
 
 func main() {
-	client, err := keystile.New(keystile.Options{Timeout: 10 * time.Second, TotalTimeout: 20 * time.Second})
+	client, err := keystile.New(keystile.Options{Timeout: time.Minute, TotalTimeout: time.Minute})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"testing"
-	"time"
 
 	keystile "github.com/keystile/keystile/clients/go"
 )
@@ -88,48 +87,5 @@ func TestEarlierTryThatMayHaveBeenDoneIsNotForgotten(t *testing.T) {
 	got := verify(t, clientOf(t, server.URL), keystile.VerifyOptions{Idempotent: true}).Cause
 	if got.Code != keystile.ErrorUnavailable || got.IsCertainlyNotDone {
 		t.Fatalf("got %+v", got)
-	}
-}
-
-func TestNextURLIsTriedAtOnceAndThenFirst(t *testing.T) {
-	broken, fine := script(t, answers(503, failure("UNAVAILABLE"), "Retry-After", "1")), script(t, answers(200, validBody))
-	client := clientOf(t, broken.URL+" , "+fine.URL+"/")
-	started := time.Now()
-	for range 3 {
-		if verdict := verify(t, client, keystile.VerifyOptions{}); !verdict.Valid {
-			t.Fatalf("got %+v", verdict)
-		}
-	}
-	if len(broken.seen()) != 1 || len(fine.seen()) != 3 || time.Since(started) >= time.Second {
-		t.Fatalf("%d and %d tries in %v", len(broken.seen()), len(fine.seen()), time.Since(started))
-	}
-}
-
-func TestRetryAfterIsWaitedFor(t *testing.T) {
-	server := script(t, answers(503, failure("UNAVAILABLE"), "Retry-After", "1"), answers(200, validBody))
-	started := time.Now()
-	if verdict := verify(t, clientOf(t, server.URL), keystile.VerifyOptions{}); !verdict.Valid || time.Since(started) < time.Second {
-		t.Fatalf("got %+v after %v", verdict, time.Since(started))
-	}
-}
-
-func TestRetryAfterBeyondTheTotalTimeIsAnErrorAtOnce(t *testing.T) {
-	server := script(t, answers(503, failure("UNAVAILABLE"), "Retry-After", "99999999999999999999"))
-	started := time.Now()
-	verdict := verify(t, clientOf(t, server.URL), keystile.VerifyOptions{})
-	if verdict.Valid || len(server.seen()) != 1 || time.Since(started) >= time.Second || verdict.Cause.RetryAfter <= 0 {
-		t.Fatalf("got %v after %v", verdict.Cause, time.Since(started))
-	}
-}
-
-func TestTotalTimeBoundsAllTries(t *testing.T) {
-	server := script(t, hangs)
-	client := clientOf(t, server.URL, func(o *keystile.Options) {
-		o.Timeout, o.TotalTimeout, o.Retries = 100*time.Millisecond, 250*time.Millisecond, 1000
-	})
-	started := time.Now()
-	verdict := verify(t, client, keystile.VerifyOptions{Idempotent: true})
-	if verdict.Cause.Code != keystile.ErrorTimeout || time.Since(started) >= time.Second || len(server.seen()) < 2 {
-		t.Fatalf("got %v after %v and %d tries", verdict.Cause, time.Since(started), len(server.seen()))
 	}
 }

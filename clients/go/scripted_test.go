@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"sync"
 	"testing"
+	"time"
 
 	keystile "github.com/keystile/keystile/clients/go"
 )
@@ -13,7 +14,9 @@ import (
 const (
 	testKey     = "demo_secret_of_a_customer_0001"
 	testRootKey = "root_secret_of_the_operator_0001"
-	validBody   = `{"valid":true,"code":"VALID","requestId":"req_1","keyId":"key_1","meta":{}}`
+	// longEnough is for tests that await an answer, also on a busy machine.
+	longEnough = time.Minute
+	validBody  = `{"valid":true,"code":"VALID","requestId":"req_1","keyId":"key_1","meta":{}}`
 )
 
 // scripted answers each request with the next handler, and the last one again and again.
@@ -83,7 +86,7 @@ func failure(code string) string {
 
 func clientOf(t *testing.T, url string, change ...func(*keystile.Options)) *keystile.Client {
 	t.Helper()
-	options := keystile.Options{URL: url, RootKey: testRootKey}
+	options := keystile.Options{URL: url, RootKey: testRootKey, Timeout: longEnough, TotalTimeout: longEnough}
 	for _, each := range change {
 		each(&options)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"testing"
-	"time"
 
 	keystile "github.com/keystile/keystile/clients/go"
 )
@@ -24,7 +23,7 @@ func service(t *testing.T) (url, rootKey string) {
 func serviceClient(t *testing.T) *keystile.Client {
 	t.Helper()
 	url, rootKey := service(t)
-	return newClient(t, keystile.Options{URL: url, RootKey: rootKey, Timeout: 10 * time.Second, TotalTimeout: 20 * time.Second})
+	return newClient(t, keystile.Options{URL: url, RootKey: rootKey, Timeout: longEnough, TotalTimeout: longEnough})
 }
 
 func newClient(t *testing.T, options keystile.Options) *keystile.Client {

@@ -24,10 +24,29 @@ type transport struct {
 	totalTimeout time.Duration
 	retries      int
 	http         *http.Client
+	// try sends a request once.
+	try   func(ctx context.Context, a attempt) (answer, *Error)
+	clock clock
 
 	mutex sync.Mutex
 	// avoidUntil has one time for each url. The mutex guards it.
 	avoidUntil []time.Time
+}
+
+func newTransport(urls []string, options Options) *transport {
+	t := &transport{
+		urls: urls, rootKey: options.RootKey, timeout: options.Timeout, totalTimeout: options.TotalTimeout, retries: options.Retries,
+		http: httpClient(options.HTTPClient), clock: systemClock{}, avoidUntil: make([]time.Time, len(urls)),
+	}
+	t.try = t.attempt
+	return t
+}
+
+// clock is what the pauses between tries are measured with. Tests set one that they move.
+type clock interface {
+	now() time.Time
+	// sleep ends early when the context ends.
+	sleep(ctx context.Context, pause time.Duration)
 }
 
 // call is one request to the service.
@@ -47,13 +66,14 @@ func (t *transport) send(ctx context.Context, c call) (answer, *Error) {
 		failure.cause = err
 		return answer{}, failure
 	}
-	deadline := time.Now().Add(t.totalTimeout)
-	order := t.order(time.Now())
+	started := t.clock.now()
+	deadline := started.Add(t.totalTimeout)
+	order := t.order(started)
 	isCertainlyNotDone := true
 	for tried := 0; ; tried++ {
 		index := order[tried%len(order)]
-		timeout := max(time.Millisecond, min(t.timeout, time.Until(deadline)))
-		got, failure := t.attempt(ctx, attempt{url: t.urls[index], call: c, body: body, timeout: timeout})
+		timeout := max(time.Millisecond, min(t.timeout, deadline.Sub(t.clock.now())))
+		got, failure := t.try(ctx, attempt{url: t.urls[index], call: c, body: body, timeout: timeout})
 		if failure == nil {
 			return got, nil
 		}
@@ -65,8 +85,8 @@ func (t *transport) send(ctx context.Context, c call) (answer, *Error) {
 		if !failure.isTrouble() || ctx.Err() != nil {
 			return answer{}, failure
 		}
-		t.avoid(index, time.Now())
-		if !isSafe || tried >= t.retries || !rest(ctx, t.pauseAfter(tried, failure), deadline) {
+		t.avoid(index, t.clock.now())
+		if !isSafe || tried >= t.retries || !t.rest(ctx, t.pauseAfter(tried, failure), deadline) {
 			return answer{}, failure
 		}
 	}
@@ -105,22 +125,29 @@ func (t *transport) pauseAfter(tried int, failure *Error) time.Duration {
 
 // rest waits. It answers false at once when the pause would not end in time. When the caller cancels, it ends early: the
 // next attempt then reports it.
-func rest(ctx context.Context, pause time.Duration, deadline time.Time) bool {
-	end := time.Now().Add(pause)
+func (t *transport) rest(ctx context.Context, pause time.Duration, deadline time.Time) bool {
 	if given, isSet := ctx.Deadline(); isSet && given.Before(deadline) {
 		deadline = given
 	}
-	if !end.Before(deadline) {
+	if !t.clock.now().Add(pause).Before(deadline) {
 		return false
 	}
-	if pause <= 0 {
-		return true
+	if pause > 0 {
+		t.clock.sleep(ctx, pause)
 	}
+	return true
+}
+
+// systemClock is the clock of the machine.
+type systemClock struct{}
+
+func (systemClock) now() time.Time { return time.Now() }
+
+func (systemClock) sleep(ctx context.Context, pause time.Duration) {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-	return true
 }

@@ -2,15 +2,15 @@ import { expect, test } from 'bun:test';
 
 import { Keystile, type KeystileError, type KeystileOptions, type Verdict } from '../../sdk/src/index.ts';
 import { SELF_SIGNED } from './selfSigned.ts';
-import { answer, error, type Move, ScriptedServer, VALID } from './scriptedServer.ts';
+import { answer, error, type Move, patience, ScriptedServer, VALID } from './scriptedServer.ts';
 
 const KEY = 'demo_secretsecretsecret';
 const ROOT_KEY = 'root_secretsecretsecret';
-const FAST: KeystileOptions = { rootKey: ROOT_KEY, timeoutMs: 200, totalTimeoutMs: 400, retries: 0 };
+const PATIENT: KeystileOptions = { rootKey: ROOT_KEY, retries: 0, ...patience([]) };
 
 async function verified(moves: readonly Move[], options: KeystileOptions = {}): Promise<Verdict> {
   await using server = await ScriptedServer.start(...moves);
-  return await new Keystile({ ...FAST, url: server.url, ...options }).verify(KEY);
+  return await new Keystile({ ...PATIENT, ...patience(moves), url: server.url, ...options }).verify(KEY);
 }
 
 function causeOf(verdict: Verdict): KeystileError {
@@ -56,20 +56,20 @@ test('an address where nothing listens is certainly not done', async () => {
   const server = await ScriptedServer.start(VALID);
   const { url } = server;
   await server[Symbol.asyncDispose]();
-  const cause = causeOf(await new Keystile({ ...FAST, url }).verify(KEY));
+  const cause = causeOf(await new Keystile({ ...PATIENT, url }).verify(KEY));
   expect([cause.code, cause.isCertainlyNotDone]).toEqual(['UNREACHABLE', true]);
   expect(cause.message).toBe(`Keystile cannot be reached at ${url}. Check the url, and that the service is running.`);
 });
 
 test('a host that does not exist cannot be reached', async () => {
-  const cause = causeOf(await new Keystile({ ...FAST, url: 'http://keystile.invalid' }).verify(KEY));
+  const cause = causeOf(await new Keystile({ ...PATIENT, url: 'http://keystile.invalid' }).verify(KEY));
   expect(cause.code).toBe('UNREACHABLE');
 });
 
 test('a certificate that nobody vouches for is a TLS error, and nothing was sent', async () => {
   const seen: string[] = [];
   const server = Bun.serve({ port: 0, tls: SELF_SIGNED, fetch: ({ url }) => (seen.push(url), new Response('{}')) });
-  const cause = causeOf(await new Keystile({ ...FAST, url: `https://127.0.0.1:${server.port}` }).verify(KEY));
+  const cause = causeOf(await new Keystile({ ...PATIENT, url: `https://127.0.0.1:${server.port}` }).verify(KEY));
   await server.stop(true);
   expect([cause.code, cause.isCertainlyNotDone, seen]).toEqual(['TLS', true, []]);
 });
@@ -110,14 +110,14 @@ test('a TLS connection that breaks after the request was sent may have been carr
       code: 'ERR_SSL_WRONG_VERSION_NUMBER',
     },
   );
-  const keystile = new Keystile({ ...FAST, url: 'https://cert.tls.test', fetch: () => Promise.reject(broken) });
+  const keystile = new Keystile({ ...PATIENT, url: 'https://cert.tls.test', fetch: () => Promise.reject(broken) });
   const cause = causeOf(await keystile.verify(KEY));
   expect([cause.code, cause.isCertainlyNotDone]).toEqual(['CONNECTION_LOST', false]);
 });
 
 test('what a runtime says of a failure is not repeated: it can contain the root key', async () => {
   const telling = new TypeError(`Headers.append: "Bearer ${ROOT_KEY}" is an invalid header value`);
-  const keystile = new Keystile({ ...FAST, url: 'http://127.0.0.1:1', fetch: () => Promise.reject(telling) });
+  const keystile = new Keystile({ ...PATIENT, url: 'http://127.0.0.1:1', fetch: () => Promise.reject(telling) });
   expect(Bun.inspect(causeOf(await keystile.verify(KEY)), { depth: 20 })).not.toContain('secretsecret');
 });
 
@@ -133,7 +133,7 @@ test('a date in Retry-After is compared to the clock of the server', async () =>
 test('an AbortSignal ends the call', async () => {
   await using server = await ScriptedServer.start('silence');
   const ending = new AbortController();
-  const verifying = new Keystile({ ...FAST, url: server.url }).verify(KEY, { signal: ending.signal });
+  const verifying = new Keystile({ ...PATIENT, url: server.url }).verify(KEY, { signal: ending.signal });
   ending.abort();
   expect(causeOf(await verifying).code).toBe('ABORTED');
 });

@@ -8,6 +8,11 @@ export interface Received {
   readonly body: string;
 }
 
+/** Times that only silence can use up, also on a busy machine. */
+export function patience(moves: readonly Move[]): { timeoutMs: number; totalTimeoutMs: number } {
+  return { timeoutMs: moves.includes('silence') ? 500 : 60_000, totalTimeoutMs: 60_000 };
+}
+
 /** Answers requests move by move with raw bytes, so that every fault of the way can be played. The last move repeats. */
 export class ScriptedServer {
   readonly received: Received[] = [];

@@ -19,6 +19,8 @@ class Clients:
         self._made: list[Any] = []
 
     def make(self, **options: Any) -> Any:
+        """A client that waits for an answer long enough for a busy machine, unless a test says otherwise."""
+        options = {"timeout": 60, "total_timeout": 60, **options}
         client: Any = Keystile(**options) if self.kind == "sync" else AsyncKeystile(**options)
         self._made.append(client)
         return client if self.kind == "sync" else Blocking(client, self._loop)

@@ -103,7 +103,7 @@ class ScriptedServer:
             self.seen.append(seen)
             reply = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
             if reply is HANG:
-                connection.settimeout(10)
+                connection.settimeout(60)
                 connection.recv(1)
             elif isinstance(reply, bytes):
                 connection.sendall(reply)
@@ -122,6 +122,10 @@ def _read_request(connection: socket.socket) -> Seen | None:
         if not chunk:
             return None
         data += chunk
+        if not data[:1].isalpha():
+            # Not HTTP, perhaps the beginning of TLS.
+            connection.sendall(answer(400, b""))
+            return None
     head, body = data.split(b"\r\n\r\n", 1)
     request, *lines = head.decode().split("\r\n")
     headers = {name.lower(): value for name, value in (line.split(": ", 1) for line in lines)}

@@ -23,7 +23,7 @@ def test_status() -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
 def test_case(case: Any, clients: Clients, service: Service) -> None:
-    keystile = clients.make(url=service.url, root_key=service.root_key, timeout=10, total_timeout=20)
+    keystile = clients.make(url=service.url, root_key=service.root_key)
     api_ids = {name: keystile.apis.create(f"{name} api")["apiId"] for name in ("own", "other")}
     made = keystile.keys.create(api_ids["own"], **{_snake(name): value for name, value in case["key"].items()})
     previous = ""

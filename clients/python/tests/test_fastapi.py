@@ -15,7 +15,7 @@ from keystile.fastapi import Passed, answer_refusals, protect
 
 @pytest.fixture(scope="module")
 def admin(service: Service) -> Iterator[Keystile]:
-    with Keystile(url=service.url, root_key=service.root_key, timeout=10, total_timeout=20) as keystile:
+    with Keystile(url=service.url, root_key=service.root_key, timeout=60, total_timeout=60) as keystile:
         yield keystile
 
 
@@ -56,7 +56,7 @@ def application(keystile: AsyncKeystile | Keystile) -> FastAPI:
 @pytest.fixture(params=["sync", "async"])
 def http(request: Any, service: Service) -> Iterator[TestClient]:
     kind = Keystile if request.param == "sync" else AsyncKeystile
-    with TestClient(application(kind(url=service.url, timeout=10, total_timeout=20))) as client:
+    with TestClient(application(kind(url=service.url, timeout=60, total_timeout=60))) as client:
         yield client
 
 
@@ -151,7 +151,7 @@ def test_the_openapi_document_says_where_the_key_is(http: TestClient) -> None:
 
 def test_no_verdict_is_503_and_the_log_says_why(scripted: ScriptedServer, caplog: pytest.LogCaptureFixture) -> None:
     url = scripted.script(error(503, "UNAVAILABLE", "The database cannot be reached.", retry_after="7"))
-    with TestClient(application(AsyncKeystile(url=url, retries=0, timeout=5))) as http:
+    with TestClient(application(AsyncKeystile(url=url, retries=0, timeout=60, total_timeout=60))) as http:
         refused = http.get("/orders", headers=bearer("demo_1"))
     assert (refused.status_code, refused.json()["code"], refused.headers["retry-after"]) == (503, "UNAVAILABLE", "7")
     assert refused.json()["requestId"] == "req_7"
@@ -169,7 +169,7 @@ def test_no_verdict_passes_where_the_policy_says_so() -> None:
 
 def test_a_refusal_with_a_code_newer_than_this_client_is_403(scripted: ScriptedServer) -> None:
     url = scripted.script(answer(200, {"valid": False, "code": "ON_HOLIDAY", "requestId": "req_1"}))
-    with TestClient(application(AsyncKeystile(url=url, timeout=5))) as http:
+    with TestClient(application(AsyncKeystile(url=url, timeout=60, total_timeout=60))) as http:
         refused = http.get("/orders", headers=bearer("demo_1"))
     assert (refused.status_code, refused.json()["code"]) == (403, "UNKNOWN")
 
@@ -191,5 +191,5 @@ def test_without_answer_refusals_the_status_and_headers_are_the_same() -> None:
 def test_one_client_works_in_one_event_loop_after_another(service: Service, admin: Keystile, api_id: str) -> None:
     """A test client of FastAPI without `with` has a new event loop for each request."""
     key = admin.keys.create(api_id)["key"]
-    http = TestClient(application(AsyncKeystile(url=service.url, timeout=10, total_timeout=20)))
+    http = TestClient(application(AsyncKeystile(url=service.url, timeout=60, total_timeout=60)))
     assert [http.get("/orders", headers=bearer(key)).status_code for _ in range(3)] == [200, 200, 200]

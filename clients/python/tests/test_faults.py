@@ -19,7 +19,7 @@ ROOT_KEY = "root_secret_of_this_server"
 
 
 def verify(clients: Clients, url: str, **options: Any) -> Any:
-    settings = {"timeout": 0.4, "total_timeout": 0.6, "retries": 0, **options}
+    settings = {"retries": 0, **options}
     verdict = clients.make(url=url, root_key=ROOT_KEY, **settings).verify(KEY)
     cause = getattr(verdict, "cause", None)
     shown = repr(verdict) + "".join(traceback.format_exception(cause) if cause else [])
@@ -43,7 +43,7 @@ def test_an_unreachable_host(clients: Clients) -> None:
 
 
 def test_an_unknown_host(clients: Clients) -> None:
-    seen = cause(clients, "http://keystile.invalid", timeout=5, total_timeout=5)
+    seen = cause(clients, "http://keystile.invalid")
     assert (seen.code, seen.is_certainly_not_done) == ("UNREACHABLE", True)
 
 
@@ -63,7 +63,7 @@ def test_a_connection_that_is_not_accepted_was_certainly_not_done(clients: Clien
 
 def test_a_certificate_that_is_not_trusted(clients: Clients, certificate: Path) -> None:
     with ScriptedServer(certificate) as server:
-        seen = cause(clients, server.script(answer(200, VALID)), timeout=5, total_timeout=5)
+        seen = cause(clients, server.script(answer(200, VALID)))
         assert server.seen == []
     assert (seen.code, seen.is_certainly_not_done) == ("TLS", True)
     assert "Check its certificate" in str(seen)
@@ -71,25 +71,26 @@ def test_a_certificate_that_is_not_trusted(clients: Clients, certificate: Path) 
 
 def test_https_to_a_server_that_speaks_http(clients: Clients, scripted: ScriptedServer) -> None:
     url = scripted.script(answer(200, VALID)).replace("http:", "https:")
-    seen = cause(clients, url, timeout=5, total_timeout=5)
-    assert seen.code in ("TLS", "UNREACHABLE", "TIMEOUT")
-    assert seen.is_certainly_not_done
+    seen = cause(clients, url)
+    assert (seen.code, seen.is_certainly_not_done) == ("TLS", True)
 
 
 def test_no_answer_in_time(clients: Clients, scripted: ScriptedServer) -> None:
-    seen = cause(clients, scripted.script(HANG))
+    seen = cause(clients, scripted.script(HANG), timeout=0.4)
     assert (seen.code, seen.is_certainly_not_done) == ("TIMEOUT", False)
     assert "did not answer within 0.4 s" in str(seen)
 
 
 def test_a_body_that_never_ends(clients: Clients, scripted: ScriptedServer) -> None:
     head = b"HTTP/1.1 200 OK\r\ncontent-length: 999999\r\n\r\n"
-    assert cause(clients, scripted.script([head, *[b" "] * 200])).code == "TIMEOUT"
+    assert cause(clients, scripted.script([head, *[b" "] * 200]), timeout=0.4).code == "TIMEOUT"
 
 
 def test_headers_that_never_end(scripted: ScriptedServer) -> None:
     with Clients("async") as clients:
-        assert cause(clients, scripted.script([b"HTTP/1.1 200 OK\r\na: ", *[b"a"] * 200])).code == "TIMEOUT"
+        assert (
+            cause(clients, scripted.script([b"HTTP/1.1 200 OK\r\na: ", *[b"a"] * 200]), timeout=0.4).code == "TIMEOUT"
+        )
 
 
 @pytest.mark.parametrize("reply", [CLOSE, b"HTTP/1.1 200 OK\r\ncontent-length: 50\r\n\r\n{", b"HTTP/1.1 20"])
@@ -192,7 +193,7 @@ def test_a_field_of_an_unexpected_type_is_left_out(clients: Clients, scripted: S
 
 
 def test_the_wrong_root_key(clients: Clients, service: Service) -> None:
-    keystile = clients.make(url=service.url, root_key=ROOT_KEY, timeout=5, total_timeout=5)
+    keystile = clients.make(url=service.url, root_key=ROOT_KEY)
     with pytest.raises(KeystileError) as raised:
         keystile.apis.create("an api")
     assert (raised.value.code, raised.value.status) == ("UNAUTHORIZED", 401)
@@ -201,7 +202,7 @@ def test_the_wrong_root_key(clients: Clients, service: Service) -> None:
 
 
 def test_the_real_service_refuses_a_body_that_is_too_large(clients: Clients, service: Service) -> None:
-    keystile = clients.make(url=service.url, timeout=5, total_timeout=5, on_unavailable="allow")
+    keystile = clients.make(url=service.url, on_unavailable="allow")
     verdict = keystile.verify(KEY, tags=["x" * 2_000_000])
     assert (verdict.valid, verdict.cause.code, verdict.cause.status) == (False, "PAYLOAD_TOO_LARGE", 413)
 

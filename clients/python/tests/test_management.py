@@ -14,7 +14,7 @@ from keystile import KeystileError
 
 @pytest.fixture
 def keystile(clients: Clients, service: Service) -> Any:
-    return clients.make(url=service.url, root_key=service.root_key, timeout=10, total_timeout=20)
+    return clients.make(url=service.url, root_key=service.root_key)
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def test_a_list_of_keys_goes_over_all_pages(keystile: Any, api_id: str) -> None:
 
 def test_a_list_asks_for_a_page_only_when_it_is_needed(clients: Clients, scripted: ScriptedServer) -> None:
     pages = [{"keys": [{"id": 1}, {"id": 2}], "cursor": "c"}, {"keys": [{"id": 3}], "cursor": "d"}, {"keys": []}]
-    keystile = clients.make(url=scripted.script(*[answer(200, page) for page in pages]), timeout=5)
+    keystile = clients.make(url=scripted.script(*[answer(200, page) for page in pages]))
     keys = keystile.apis.list_keys("api_1", external_id="user_1")
     assert scripted.seen == []
     assert [next(keys)["id"], next(keys)["id"]] == [1, 2]
@@ -74,13 +74,13 @@ def test_a_list_asks_for_a_page_only_when_it_is_needed(clients: Clients, scripte
 
 @pytest.mark.parametrize("body", [[], {}, {"keys": 1}, 3])
 def test_an_answer_without_a_list_is_an_error(clients: Clients, scripted: ScriptedServer, body: object) -> None:
-    keystile = clients.make(url=scripted.script(answer(200, body)), timeout=5)
+    keystile = clients.make(url=scripted.script(answer(200, body)))
     with pytest.raises(KeystileError, match="contains no list"):
         list(keystile.apis.list_keys("api_1"))
 
 
 def test_an_answer_that_is_not_an_object_is_an_error(clients: Clients, scripted: ScriptedServer) -> None:
-    keystile = clients.make(url=scripted.script(answer(200, [])), timeout=5)
+    keystile = clients.make(url=scripted.script(answer(200, [])))
     with pytest.raises(KeystileError, match="is not an object"):
         keystile.keys.create("api_1")
 

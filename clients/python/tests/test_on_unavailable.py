@@ -27,7 +27,7 @@ REFUSALS = [
 @pytest.mark.parametrize("reply", TROUBLE)
 def test_trouble_asks_the_policy(clients: Clients, scripted: ScriptedServer, reply: bytes) -> None:
     for policy, passes in (("refuse", False), ("allow", True), (lambda *_: True, True), (lambda *_: False, False)):
-        keystile = clients.make(url=scripted.script(reply), retries=0, on_unavailable=policy, timeout=5)
+        keystile = clients.make(url=scripted.script(reply), retries=0, on_unavailable=policy)
         verdict = keystile.verify("demo_1")
         assert (verdict.valid, verdict.code) == (passes, "UNAVAILABLE")
 
@@ -35,7 +35,7 @@ def test_trouble_asks_the_policy(clients: Clients, scripted: ScriptedServer, rep
 @pytest.mark.parametrize("reply", REFUSALS)
 def test_a_request_that_is_refused_never_passes(clients: Clients, scripted: ScriptedServer, reply: bytes) -> None:
     for policy in ("allow", lambda *_: True):
-        keystile = clients.make(url=scripted.script(reply), retries=0, on_unavailable=policy, timeout=5)
+        keystile = clients.make(url=scripted.script(reply), retries=0, on_unavailable=policy)
         assert keystile.verify("demo_1").valid is False
 
 

@@ -29,7 +29,7 @@ def environment(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def key() -> str:
-    with Keystile(timeout=10, total_timeout=20) as keystile:
+    with Keystile(timeout=60, total_timeout=60) as keystile:
         api_id = keystile.apis.create("readme")["apiId"]
         return keystile.keys.create(api_id, prefix="demo", external_id="user_1", remaining=4)["key"]
 

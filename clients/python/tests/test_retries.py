@@ -9,18 +9,16 @@ from test_faults import free_port
 
 from keystile import KeystileError
 
-LONG = {"timeout": 5, "total_timeout": 5}
-
 
 def test_a_service_that_is_back_is_found(clients: Clients, scripted: ScriptedServer) -> None:
-    keystile = clients.make(url=scripted.script(error(503, "UNAVAILABLE"), answer(200, VALID)), **LONG)
+    keystile = clients.make(url=scripted.script(error(503, "UNAVAILABLE"), answer(200, VALID)))
     assert keystile.verify("demo_1").valid
     assert len(scripted.seen) == 2
 
 
 def test_the_next_url_answers_when_the_first_is_gone(clients: Clients, scripted: ScriptedServer) -> None:
     gone = f"http://127.0.0.1:{free_port()}"
-    keystile = clients.make(url=[gone, scripted.script(answer(200, VALID))], **LONG)
+    keystile = clients.make(url=[gone, scripted.script(answer(200, VALID))])
     assert keystile.verify("demo_1").valid
 
 
@@ -29,12 +27,12 @@ def test_the_urls_can_come_from_the_environment(
 ) -> None:
     monkeypatch.setenv("KEYSTILE_URL", f"http://127.0.0.1:{free_port()}, {scripted.script(answer(200, VALID))}/")
     monkeypatch.setenv("KEYSTILE_ROOT_KEY", "root_from_the_environment\n")
-    assert clients.make(**LONG).verify("demo_1").valid
+    assert clients.make().verify("demo_1").valid
     assert scripted.seen[0].headers["authorization"] == "Bearer root_from_the_environment"
 
 
 def test_a_lost_verification_is_not_repeated(clients: Clients, scripted: ScriptedServer) -> None:
-    keystile = clients.make(url=scripted.script(CLOSE, answer(200, VALID)), **LONG)
+    keystile = clients.make(url=scripted.script(CLOSE, answer(200, VALID)))
     assert keystile.verify("demo_1").cause.code == "CONNECTION_LOST"
     assert len(scripted.seen) == 1
 
@@ -43,14 +41,14 @@ def test_a_lost_verification_is_not_repeated(clients: Clients, scripted: Scripte
 def test_a_lost_idempotent_verification_is_repeated_with_the_same_idempotency_key(
     clients: Clients, scripted: ScriptedServer, lost: object
 ) -> None:
-    keystile = clients.make(url=scripted.script(lost, answer(200, VALID)), timeout=0.5, total_timeout=5)
+    keystile = clients.make(url=scripted.script(lost, answer(200, VALID)), timeout=2)
     assert keystile.verify("demo_1", idempotent=True).valid
     first, second = (seen.json()["idempotencyKey"] for seen in scripted.seen)
     assert first == second
 
 
 def test_a_read_is_repeated_and_a_change_is_not(clients: Clients, scripted: ScriptedServer) -> None:
-    keystile = clients.make(url=scripted.script(CLOSE, answer(200, {"id": "key_1"})), **LONG)
+    keystile = clients.make(url=scripted.script(CLOSE, answer(200, {"id": "key_1"})))
     assert keystile.keys.get("key_1") == {"id": "key_1"}
     scripted.script(CLOSE, answer(200, {}))
     with pytest.raises(KeystileError) as raised:
@@ -59,7 +57,7 @@ def test_a_read_is_repeated_and_a_change_is_not(clients: Clients, scripted: Scri
 
 
 def test_what_is_sent(clients: Clients, scripted: ScriptedServer) -> None:
-    keystile = clients.make(url=scripted.script(answer(200, VALID)), root_key="root_1", **LONG)
+    keystile = clients.make(url=scripted.script(answer(200, VALID)), root_key="root_1")
     keystile.verify(
         "demo_1",
         api_id="api_1",

@@ -45,13 +45,13 @@ def application(keystile: AsyncKeystile | Keystile) -> Starlette:
 @pytest.fixture(params=["sync", "async"])
 def http(request: Any, service: Service) -> Iterator[TestClient]:
     kind = Keystile if request.param == "sync" else AsyncKeystile
-    with TestClient(application(kind(url=service.url, timeout=10, total_timeout=20))) as client:
+    with TestClient(application(kind(url=service.url, timeout=60, total_timeout=60))) as client:
         yield client
 
 
 @pytest.fixture
 def key(service: Service) -> str:
-    with Keystile(url=service.url, root_key=service.root_key, timeout=10, total_timeout=20) as admin:
+    with Keystile(url=service.url, root_key=service.root_key, timeout=60, total_timeout=60) as admin:
         api_id = admin.apis.create("starlette")["apiId"]
         return admin.keys.create(api_id, remaining=3, ratelimit={"limit": 9, "duration": 31_622_400_000})["key"]
 
@@ -113,7 +113,7 @@ def test_the_name_of_a_limit_cannot_break_a_header(scripted: ScriptedServer) -> 
     body = {"valid": False, "code": "RATE_LIMITED", "requestId": "req_1", "ratelimits": [limit]}
     # The clock of the service counts: it is two seconds before the end of the window.
     url = scripted.script(answer(200, body, date="Thu, 01 Jan 1970 00:00:03 GMT"))
-    with TestClient(application(AsyncKeystile(url=url, timeout=5))) as http:
+    with TestClient(application(AsyncKeystile(url=url, timeout=60, total_timeout=60))) as http:
         refused = http.get("/orders", headers={"X-API-Key": "demo_1"})
     assert refused.headers["ratelimit"] == '"a\\"b\\\\c??d?";r=0;t=2'
     assert refused.headers["ratelimit-policy"].startswith('"a\\"b\\\\c??d?";q=')
