@@ -72,8 +72,8 @@ const call = fc.oneof(
 export const rounds = fc.array(
   fc.record({
     moveMs: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 5_000 }), fc.integer({ min: -4_000, max: 0 })),
-    /** Given: to the instant at which a window of this duration ends, instead of moving. */
-    toEndOfMs: fc.option(anyDurationMs, { freq: 1 }),
+    /** Given in every second round: to the instant at which a window of this duration ends, instead of moving. */
+    toEndOfMs: fc.option(anyDurationMs, { freq: 2 }),
     items: fc.array(call, { minLength: 1, maxLength: 8 }),
   }),
   { minLength: 1, maxLength: 5 },
