@@ -87,6 +87,8 @@ describe('a local limit at three nodes', () => {
 describe('a local verification does no I/O', () => {
   const CLIENTS = 16;
   const VERIFICATIONS = 30_000;
+  /** Between the few. */
+  const PAUSE_MS = 50;
 
   /** All of them must be valid. */
   async function verifyAll(node: KeystileNode, count: number): Promise<void> {
@@ -114,15 +116,26 @@ describe('a local verification does no I/O', () => {
     return bytes() - before;
   }
 
-  test.concurrent('30,000 of them move no more bytes to and from the database than as long a time without any', async () => {
+  test.concurrent('30,000 of them move no more bytes to and from the database than as long a time with a few', async () => {
+    const ROUNDS = 10;
     const node = quiet.node(0);
     await verifyAll(node, inMemory.length * CLIENTS);
-    const startedAtMs = performance.now();
-    const busy = await bytesDuring(0, () => verifyAll(node, VERIFICATIONS));
-    const idle = await bytesDuring(0, () => setTimeout(performance.now() - startedAtMs));
-    // Polls for changes (every 180 to 220 ms) and signs of life (every 900 to 1100 ms) go on; in spans of the same length
-    // there can be a few more of them in one than in the other, of some 200 bytes each. A statement has at least 100 bytes.
-    expect(Math.abs(busy - idle) / VERIFICATIONS).toBeLessThan(0.25);
+    let [many, few] = [0, 0];
+    // In turns, because other work on the machine slows both down alike. A few are needed to have the same counts to write.
+    for (let round = 0; round < ROUNDS; round++) {
+      const startedAtMs = performance.now();
+      many += await bytesDuring(0, () => verifyAll(node, VERIFICATIONS / ROUNDS));
+      const untilMs = 2 * performance.now() - startedAtMs;
+      few += await bytesDuring(0, async () => {
+        while (performance.now() < untilMs) {
+          await verifyAll(node, inMemory.length);
+          await setTimeout(Math.min(PAUSE_MS, Math.max(0, untilMs - performance.now())));
+        }
+      });
+    }
+    // Polls for changes (every 180 to 220 ms), signs of life and the counts of analytics move bytes in both. There can be a few more
+    // of them in the one, of some 300 bytes each. A statement has at least 100 bytes.
+    expect((many - few) / VERIFICATIONS).toBeLessThan(0.25);
   });
 
   test.concurrent('while the database is silent they go on, for as long as KEYSTILE_STALE_MAX allows', async () => {

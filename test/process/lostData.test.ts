@@ -2,7 +2,7 @@ import { Database } from 'bun:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 
-import { readNote } from '../../src/storage/sqlite/file/folderNote.ts';
+import { notePath, noteText, readNote } from '../../src/storage/sqlite/file/folderNote.ts';
 import { SCHEMA_VERSION } from '../../src/storage/sqlite/file/migrate.ts';
 import { offline, remainingIn } from './offline.ts';
 import { runToEnd, TempFolder } from './process.ts';
@@ -105,6 +105,16 @@ describe('a database that has lost commits is not served until an operator accep
     await expectRefused(folder);
     copyDatabase(stopped.join('data'), folder.join('data'));
     expect(await remainingIn(folder.join('data'), keyIds.stopped)).toBe(7);
+  });
+
+  test('a single commit that is missing', async () => {
+    using folder = copyOf(stopped);
+    const data = folder.join('data');
+    const { number, id } = readNote(data) ?? expect.unreachable();
+    writeFileSync(notePath(data), noteText({ number: number + 1, id }));
+    await expectRefused(folder);
+    writeFileSync(notePath(data), noteText({ number, id }));
+    expect(await remainingIn(data, keyIds.stopped)).toBe(7);
   });
 
   test('the database removed altogether', async () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 
 import { TestService } from '../../support/service.ts';
-import type { World } from './cases/case.ts';
+import type { CaseSetup } from './cases/case.ts';
 import { GROUPS } from './cases/groups.ts';
 import { deleteRecords, makeRecords } from './records.ts';
 import { shownRefusal } from './shownError.ts';
@@ -9,23 +9,23 @@ import { storedIn } from './stored.ts';
 
 /** Every request of the tables in `cases` is refused with the words in the snapshot, and stores nothing. */
 
-let world: World;
+let setup: CaseSetup;
 
 beforeAll(async () => {
   const service = await TestService.start({ startsAt: '2026-03-15T12:00:00Z' });
   const [records, gone] = [await makeRecords(service, 'x'), await makeRecords(service, 'gone')];
   await deleteRecords(service, gone);
-  world = { ...records, service, gone };
+  setup = { ...records, service, gone };
 });
 
 afterAll(async () => {
-  await world.service.close();
+  await setup.service.close();
 });
 
 describe.each(GROUPS)('refused: %s', (_group, cases) => {
   test.each(cases)('%s', async (_title, ask) => {
-    const { service } = world;
-    const { path, body, options } = await ask(world);
+    const { service } = setup;
+    const { path, body, options } = await ask(setup);
     const before = storedIn(service.folder);
     const answer = await service.call(path, body, options);
     const after = storedIn(service.folder);

@@ -218,6 +218,16 @@ describe('keys of an identity with credits', () => {
     expect(outcome.status).toBe('stale');
   });
 
+  test('deleting the identity closes its counters', async () => {
+    const limit = { name: 'exports', limit: 2, duration: 60_000, async: false };
+    const identityId = await create({ remaining: 10, ratelimits: [limit] });
+    const { credits, limits } = (await service.storage.records.findIdentityById(identityId)) ?? expect.unreachable();
+    const accounts = [credits?.account ?? 0, limits[0]?.account ?? 0];
+    expect(await service.storage.ledger.read(accounts)).not.toContain(undefined);
+    await service.ok('/v1/identities.deleteIdentity', { identityId });
+    expect(await service.storage.ledger.read(accounts)).toEqual([undefined, undefined]);
+  });
+
   test('one that gets credits of its own, loses them, leaves the identity and comes back is counted rightly all along', async () => {
     await create({ remaining: 10 });
     const { key, keyId } = await service.createKey({ externalId: 'user_1' });

@@ -78,7 +78,7 @@ describe.each(KINDS)('$field of keys', (kind) => {
   });
 
   test('counters go on: credits, strict windows and the refill of a key stay as they are', async () => {
-    await make('a');
+    for (const name of ['a', 'b']) await make(name);
     const { keyId, key } = await service.createKey({
       remaining: 10,
       refill: { interval: 'daily', amount: 10 },
@@ -87,6 +87,8 @@ describe.each(KINDS)('$field of keys', (kind) => {
     await service.verify(key, { remaining: { cost: 4 } });
     await call('add', keyId, [{ name: 'a' }]);
     expect(await service.verify(key)).toMatchObject({ valid: true, remaining: 5, ratelimit: { remaining: 3 } });
+    // A verification would say again when the refill is due.
+    await call('add', keyId, [{ name: 'b' }]);
     service.clock.advance(12 * 3_600_000);
     expect(await service.engine.sweep.run()).toBe(1);
     expect((await service.ok('/v1/keys.getKey', { keyId })).remaining).toBe(10);

@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from 'bun:test';
 
 import { reuseService } from '../../support/reusedService.ts';
-import type { TestService } from '../../support/service.ts';
+import { TestService } from '../../support/service.ts';
 
 let service: TestService;
 
@@ -56,6 +56,15 @@ test.each([
 ])('behind a trusted proxy: %s (%s)', async (_name, forwarded, code) => {
   const key = await limitedTo('10.0.0.0/8');
   expect(await codeOf(key, {}, '198.51.100.1', forwarded)).toBe(code);
+});
+
+test('without trusted proxies the header of no peer is looked at', async () => {
+  service = await TestService.start();
+  const key = await limitedTo('10.0.0.0/8');
+  for (const peer of ['203.0.113.7', '198.51.100.1', '127.0.0.1']) {
+    expect(await codeOf(key, {}, peer, '10.9.9.9')).toBe('FORBIDDEN');
+  }
+  await service.close();
 });
 
 test('a trusted proxy that sends no header is the caller', async () => {

@@ -23,10 +23,11 @@ describePort('idempotency keys', (setup) => {
     expect(await balanceOf(storage, account)).toBe(5);
   });
 
-  test('many at once in one batch are one charge and one answer', async () => {
+  // On PostgreSQL each of them is a batch of its own, behind the one before.
+  test('many at once are one charge and one answer', async () => {
     const { storage } = setup();
     const account = await openCredits(storage, 10);
-    const outcomes = await Promise.all(Array.from({ length: 500 }, () => take(storage, account, idempotency('a'))));
+    const outcomes = await Promise.all(Array.from({ length: 50 }, () => take(storage, account, idempotency('a'))));
     expect(outcomes.map((outcome) => outcome.status === 'taken' && outcome.replayed)).toEqual(
       outcomes.map((_, i) => i > 0),
     );

@@ -39,7 +39,8 @@ const charge = fc.record({
 });
 
 const spend = fc.record({
-  charges: fc.array(charge, { minLength: 1, maxLength: 4 }),
+  /** Half of them have one charge: without an idempotency key these are plain spends. */
+  charges: fc.oneof(fc.tuple(charge), fc.array(charge, { minLength: 2, maxLength: 4 })),
   /** Of the scenario's role: as it is, or as it was before its last change. */
   fence: fc.option(fc.record({ isOld: seldom }), { freq: 2 }),
   idempotency: fc.option(fc.record({ id: fc.nat({ max: 5 }), request: fc.constantFrom('a', 'a', 'a', 'b') }), {
@@ -72,8 +73,8 @@ const call = fc.oneof(
 export const rounds = fc.array(
   fc.record({
     moveMs: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 5_000 }), fc.integer({ min: -4_000, max: 0 })),
-    /** Given: to the instant at which a window of this duration ends, instead of moving. */
-    toEndOfMs: fc.option(anyDurationMs, { freq: 1 }),
+    /** Given in every second round: to the instant at which a window of this duration ends, instead of moving. */
+    toEndOfMs: fc.option(anyDurationMs, { freq: 2 }),
     items: fc.array(call, { minLength: 1, maxLength: 8 }),
   }),
   { minLength: 1, maxLength: 5 },

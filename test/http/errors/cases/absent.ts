@@ -30,12 +30,12 @@ const NAMED = ROUTES.flatMap((route) =>
 
 export const NEVER_THERE: readonly Case[] = NAMED.map(({ spelt, name }) => [
   `${name} of ${spelt.path} ${JSON.stringify(spelt.example.request)}`,
-  (world) => ({ path: spelt.path, body: realRequest(spelt, { ...world, [name]: ABSENT[name] }) }),
+  (setup) => ({ path: spelt.path, body: realRequest(spelt, { ...setup, [name]: ABSENT[name] }) }),
 ]);
 
 export const DELETED: readonly Case[] = NAMED.filter(({ name }) => !LASTING.includes(name)).map(({ spelt, name }) => [
   `${name} of ${spelt.path} ${JSON.stringify(spelt.example.request)}`,
-  (world) => ({ path: spelt.path, body: realRequest(spelt, { ...world, [name]: world.gone[name] }) }),
+  (setup) => ({ path: spelt.path, body: realRequest(spelt, { ...setup, [name]: setup.gone[name] }) }),
 ]);
 
 /** Routes that can name something absent. */

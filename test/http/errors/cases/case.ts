@@ -2,7 +2,7 @@ import type { CallOptions, TestService } from '../../../support/service.ts';
 import type { Records } from '../records.ts';
 
 /** The service that all cases share, with one of everything that a request can name. */
-export interface World extends Records {
+export interface CaseSetup extends Records {
   readonly service: TestService;
   /** Made like the others, then deleted. */
   readonly gone: Records;
@@ -14,7 +14,7 @@ export interface Request {
   readonly options?: CallOptions;
 }
 
-type Ask = (world: World) => Request | Promise<Request>;
+type Ask = (setup: CaseSetup) => Request | Promise<Request>;
 
 /** A request that is refused. Whatever it needs is made before it is returned: the request itself changes nothing. */
 export type Case = readonly [title: string, ask: Ask];

@@ -1,4 +1,4 @@
-import { type Case, post, type World } from './case.ts';
+import { type Case, post, type CaseSetup } from './case.ts';
 
 const ID = '1Jm8ZtYh4mRr6GjK8uTx3S';
 
@@ -6,7 +6,7 @@ const ID = '1Jm8ZtYh4mRr6GjK8uTx3S';
 const LISTINGS: readonly (readonly [
   method: string,
   prefix: string,
-  fieldsOf: (world: World) => object,
+  fieldsOf: (setup: CaseSetup) => object,
   other: 'apiId' | 'keyId',
 ])[] = [
   ['apis.listKeys', 'key', ({ apiId }) => ({ apiId }), 'apiId'],
@@ -18,9 +18,9 @@ const LISTINGS: readonly (readonly [
 /** A cursor that no page ends with. */
 const OF_LISTINGS = LISTINGS.flatMap(([method, prefix, fieldsOf, other]): Case[] => [
   ...['zzz', prefix, `${prefix}_`, `${prefix}_zzz`, `${prefix}_${ID}x`, ` ${prefix}_${ID}`, `rk_${ID}`].map(
-    (cursor): Case => [`${method} after "${cursor}"`, (world) => post(method, { ...fieldsOf(world), cursor })],
+    (cursor): Case => [`${method} after "${cursor}"`, (setup) => post(method, { ...fieldsOf(setup), cursor })],
   ),
-  [`${method} after an ${other}`, (world) => post(method, { ...fieldsOf(world), cursor: world[other] })],
+  [`${method} after an ${other}`, (setup) => post(method, { ...fieldsOf(setup), cursor: setup[other] })],
 ]);
 
 const OF_EVENTS = [{ cursor: 'x' }, { start: 5, end: 5 }, { start: 6, end: 5 }, { start: 6, end: 5, cursor: 'zzz' }];

@@ -53,8 +53,8 @@ export const IDENTITIES: readonly Case[] = [
 ];
 
 export const RBAC: readonly Case[] = [
-  ['a permission that is there', (world) => post('permissions.createPermission', { name: world.permission })],
-  ['a role that is there', (world) => post('permissions.createRole', { name: world.role })],
+  ['a permission that is there', (setup) => post('permissions.createPermission', { name: setup.permission })],
+  ['a role that is there', (setup) => post('permissions.createRole', { name: setup.role })],
   ['a role by no name', () => post('permissions.setRolePermissions', { permissions: [] })],
   ['a role by two names', () => post('permissions.setRolePermissions', { roleId: 'a', name: 'b', permissions: [] })],
   [

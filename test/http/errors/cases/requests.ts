@@ -102,6 +102,6 @@ export const ACCESS: readonly Case[] = [
     ] as const
   ).map(([method, name]): Case => [
     `${method} of what the root key may not see`,
-    async (world) => post(method, { [name]: world[name] }, { rootKey: await rootKeyWith(world.service, ...OTHER) }),
+    async (setup) => post(method, { [name]: setup[name] }, { rootKey: await rootKeyWith(setup.service, ...OTHER) }),
   ]),
 ];
