@@ -36,27 +36,10 @@ describe('the programs of the README', async () => {
   const environment = { KEYSTILE_URL: url, KEYSTILE_ROOT_KEY: rootKey };
   const keystile = new Keystile({ url, rootKey });
   const { apiId } = await keystile.apis.create({ name: 'readme' });
-  const { key } = await keystile.keys.create({ apiId, remaining: 5 });
+  const { key } = await keystile.keys.create({ apiId, remaining: 3 });
 
   test('are all run here', (t) => {
-    t.assert.deepStrictEqual(Object.keys(PROGRAMS), ['express', 'verify', 'manage', 'testing']);
-  });
-
-  test('an Express route is protected with at most 8 lines', async (t) => {
-    t.assert.ok(
-      PROGRAMS.express
-        .trim()
-        .split('\n')
-        .filter((line) => line !== '').length <= 8,
-    );
-    const port = 20_000 + (process.pid % 20_000);
-    const app = start('express', { ...environment, PORT: String(port) });
-    const ask = () => fetch(`http://127.0.0.1:${port}/search`, { headers: { authorization: `Bearer ${key}` } });
-    let answer = null;
-    while (answer === null && app.exitCode === null) answer = await ask().catch(() => null);
-    t.assert.deepStrictEqual([answer.status, await answer.json()], [200, { results: [], creditsLeft: 3 }]);
-    t.assert.strictEqual((await fetch(`http://127.0.0.1:${port}/search`)).status, 401);
-    app.kill();
+    t.assert.deepStrictEqual(Object.keys(PROGRAMS), ['verify', 'manage', 'testing']);
   });
 
   test('verify', async (t) => {

@@ -8,10 +8,16 @@ const read = (path: string): string => readFileSync(path, 'utf8');
 const filesIn = (folder: string): string[] =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name));
 
-const FOLDERS = ['src', 'test', 'tools', 'docs', 'bin', '.ci'];
+const FOLDERS = ['src', 'test', 'tools', 'docs', 'examples', 'bin', '.ci'];
 const FILES = FOLDERS.filter((folder) => existsSync(folder)).flatMap(filesIn);
 const BASENAMES = new Set(FILES.map((path) => basename(path)));
-const PAGES = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', ...FILES.filter((path) => /^docs\/.*\.md$/.test(path))];
+const READMES = ['README.md', 'sdk/README.md', 'clients/python/README.md', 'clients/go/README.md'];
+const PAGES = [
+  ...READMES,
+  'CONTRIBUTING.md',
+  'CHANGELOG.md',
+  ...FILES.filter((path) => /^(docs|examples)\/.*\.md$/.test(path) && !path.includes('/node_modules/')),
+];
 const SCRIPTS = new Set(Object.keys((JSON.parse(read('package.json')) as { scripts: object }).scripts));
 const TEST_GROUPS = new Set(['check', ...readdirSync('test')]);
 
@@ -94,7 +100,7 @@ function brokenNames(page: string): string[] {
     .filter((word) => {
       if (/[*<>{}$…]|\.\.\./.test(word)) return false;
       const path = word.replace(/^\.\//, '').replace(/\/$/, '');
-      if (/^(src|test|tools|docs)\//.test(path)) return !existsSync(path) && !isMadeByCommand(path);
+      if (/^(src|test|tools|docs|examples)\//.test(path)) return !existsSync(path) && !isMadeByCommand(path);
       if (/^[\w.-]+(\.test)?\.(ts|mjs)$/.test(path)) return !BASENAMES.has(path);
       return false;
     });
@@ -107,6 +113,25 @@ describe('the documentation', () => {
     expect(codeIn('docs/architecture.md').filter((code) => code.startsWith('src/'))).not.toEqual([]);
     expect(PAGES.flatMap(keystileCommandsIn)).toContain('root-key create');
     expect(anchorsOf('README.md').size).toBeGreaterThan(2);
+  });
+
+  test('wherever the other client library is shown, its version is named: the current major version does not work here', () => {
+    const imports = PAGES.flatMap((page) => codeIn(page).filter((code) => /^import .*'@unkey\/api'/.test(code)));
+    expect(imports.length).toBeGreaterThan(10);
+    expect(imports.filter((line) => !line.endsWith('// npm i @unkey/api@0'))).toEqual([]);
+    const naming = PAGES.filter((page) => read(page).includes('@unkey/api'));
+    expect(naming.filter((page) => !read(page).includes('npm i @unkey/api@0'))).toEqual([]);
+    // No command installs another version.
+    const installs = PAGES.flatMap(
+      (page) => read(page).match(/\b(?:npm|bun|pnpm|yarn) (?:i|install|add)\b[^\n`]*@unkey\/api\S*/g) ?? [],
+    );
+    expect(installs.filter((command) => !/@unkey\/api@0\b/.test(command))).toEqual([]);
+  });
+
+  test('the first code of the README is the SDK', () => {
+    expect(/^```[^\n]*\n([\s\S]*?)^```/m.exec(read('README.md'))?.[1]).toStartWith(
+      "import { protect } from '@keystile/sdk/",
+    );
   });
 
   describe.each(PAGES)('%s names only what exists', (page) => {

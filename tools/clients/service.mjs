@@ -16,6 +16,8 @@ export async function startService() {
   const banner = await printed(service, /^Ctrl-C stops it/m);
   return {
     url: /^ {2}API +(http:\S+)/m.exec(banner)[1],
+    /** The lines to paste: they make an api, make a key, and verify it. */
+    pasted: /another terminal:\n([\s\S]*)\nCtrl-C/.exec(banner)[1].split('\n'),
     rootKey: readFileSync(join(folder, 'data/root-key'), 'utf8').trim(),
     async stop() {
       service.kill('SIGTERM');

@@ -1,19 +1,16 @@
-import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 
-import { fromProjectRoot, projectRoot } from '../launch/project.mjs';
+import { fromProjectRoot } from '../launch/project.mjs';
 import { findBun } from '../launch/runtime.mjs';
+import { EXAMPLE_STEPS } from './exampleSteps.mjs';
+import { missingForGo, missingForPython } from './missing.mjs';
+import { command, counted, nodeTests, runIn } from './run.mjs';
 
 /**
- * @typedef {{ passed: number, failed: number }} Count
+ * @typedef {import('./run.mjs').Count} Count
  * @typedef {{ url: string, rootKey: string }} Service
  * @typedef {{ title: string, missing?: () => string | null, run: (service: Service) => Count }} Step
  */
-
-/** A step that hangs fails. The first run of the Go client also compiles its tools. */
-const STEP_TIMEOUT_MS = 900_000;
 
 /** @type {Step[]} */
 export const STEPS = [
@@ -33,7 +30,7 @@ export const STEPS = [
     title: `SDK: the shared cases in ${runtime}`,
     run: (/** @type {Service} */ service) => runCases(runtime, service),
   })),
-  { title: 'SDK: Express 4 and 5, Fastify, Hono, Next.js, fetch', run: runFrameworks },
+  { title: 'SDK: Express 4 and 5, Fastify, Hono, Next.js, fetch', run: () => nodeTests(filesIn('sdk/test')) },
   {
     title: 'Python client',
     missing: missingForPython,
@@ -44,7 +41,14 @@ export const STEPS = [
     missing: missingForGo,
     run: () => counted('sh', ['clients/go/test.sh']),
   },
+  ...EXAMPLE_STEPS,
 ];
+
+/** @param {string} folder */
+function filesIn(folder) {
+  const names = readdirSync(fromProjectRoot(folder)).filter((name) => name.endsWith('.test.mjs'));
+  return names.map((name) => `${folder}/${name}`);
+}
 
 /**
  * The file of a package's command. npm puts a package of the SDK beside those of the service, or into sdk/ where versions differ.
@@ -59,27 +63,6 @@ function bin(name) {
   return `${folder}/${typeof bins === 'string' ? bins : Object.values(bins)[0]}`;
 }
 
-/**
- * A command that passes or fails as a whole.
- *
- * @param {string} program
- * @param {string[]} programArguments
- * @returns {Count}
- */
-function command(program, programArguments) {
-  const { output, isDone } = runIn(program, programArguments);
-  if (!isDone) console.log(output);
-  return { passed: Number(isDone), failed: Number(!isDone) };
-}
-
-/** @param {string} program @param {string[]} programArguments */
-function counted(program, programArguments) {
-  const { output, isDone } = runIn(program, programArguments);
-  const [, passed, failed] = /(\d+) passed, (\d+) failed\s*$/.exec(output) ?? ['', '0', '1'];
-  if (!isDone || failed !== '0') console.log(output);
-  return { passed: Number(passed), failed: Math.max(Number(failed), Number(!isDone)) };
-}
-
 /** @param {string} runtime @param {Service} service */
 function runCases(runtime, { url, rootKey }) {
   const commands = { Node: [process.execPath], Bun: [findBun()], Deno: [process.execPath, bin('deno'), 'run', '-A'] };
@@ -90,59 +73,4 @@ function runCases(runtime, { url, rootKey }) {
   for (const difference of differences) console.log(difference);
   const { cases } = JSON.parse(readFileSync(fromProjectRoot('clients/cases.json'), 'utf8'));
   return { passed: cases.length - Math.min(cases.length, differences.length), failed: differences.length };
-}
-
-function runFrameworks() {
-  const files = readdirSync(fromProjectRoot('sdk/test')).filter((name) => name.endsWith('.test.mjs'));
-  const { output, isDone } = runIn(process.execPath, [
-    '--test',
-    '--test-reporter=tap',
-    ...files.map((name) => `sdk/test/${name}`),
-  ]);
-  const [passed, failed] = ['pass', 'fail'].map((word) =>
-    Number(new RegExp(`^# ${word} (\\d+)$`, 'm').exec(output)?.[1] ?? 0),
-  );
-  if (!isDone) console.log(output);
-  return { passed, failed: Math.max(failed, Number(!isDone)) };
-}
-
-/** @param {string} program @param {string[]} programArguments */
-function runIn(program, programArguments) {
-  const { status, stdout, stderr } = spawnSync(program, programArguments, {
-    cwd: projectRoot,
-    encoding: 'utf8',
-    maxBuffer: 2 ** 28,
-    timeout: STEP_TIMEOUT_MS,
-    env: { ...process.env, NO_COLOR: '1' },
-  });
-  return { output: `${stderr ?? ''}${stdout ?? ''}`, isDone: status === 0 };
-}
-
-function missingForPython() {
-  const isFit = 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))';
-  if (!runs('python3', ['-c', isFit])) return 'Python 3.10 or later with venv is not installed';
-  const folder = mkdtempSync(join(tmpdir(), 'keystile-pip-'));
-  const isReached = runs('python3', [
-    '-m',
-    'pip',
-    'download',
-    '--quiet',
-    '--no-deps',
-    '--retries=1',
-    '--dest',
-    folder,
-    'httpx',
-  ]);
-  rmSync(folder, { recursive: true, force: true });
-  return isReached ? null : 'the packages that it needs cannot be downloaded by pip';
-}
-
-function missingForGo() {
-  const options = { cwd: fromProjectRoot('clients/go'), env: { ...process.env, GOTOOLCHAIN: 'local' } };
-  return runs('go', ['list', './...'], options) ? null : 'Go 1.23 or later is not installed';
-}
-
-/** @param {string} program @param {string[]} programArguments @param {object} options */
-function runs(program, programArguments, options = {}) {
-  return spawnSync(program, programArguments, options).status === 0;
 }
