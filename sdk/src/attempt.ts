@@ -13,8 +13,15 @@ export interface Attempt {
   readonly signal: AbortSignal | undefined;
 }
 
-/** Sends a request once. Answers the parsed body of a success, and throws a KeystileError for all else. */
-export async function attempt({ fetch, url, path, body, rootKey, timeoutMs, signal }: Attempt): Promise<unknown> {
+/** A success. */
+export interface Reply {
+  readonly body: unknown;
+  /** The time of the service, as far as it said so. The clock of this machine may differ. */
+  readonly answeredAtMs: number | undefined;
+}
+
+/** Sends a request once. Throws a KeystileError for everything but a success. */
+export async function attempt({ fetch, url, path, body, rootKey, timeoutMs, signal }: Attempt): Promise<Reply> {
   if (isAborted(signal)) throw aborted(signal, true);
   const ending = new AbortController();
   const timer = setTimeout(() => ending.abort(), timeoutMs);
@@ -48,9 +55,9 @@ export async function attempt({ fetch, url, path, body, rootKey, timeoutMs, sign
   }
 }
 
-function read(url: string, response: Response, text: string): unknown {
+function read(url: string, response: Response, text: string): Reply {
   const body = parse(text);
-  if (response.ok && body !== undefined) return body;
+  if (response.ok && body !== undefined) return { body, answeredAtMs: timeOf(response) };
   const known = body === undefined ? null : errorOfBody(body, response.status, retryAfterMs(response));
   throw known ?? badResponse(url, response);
 }
@@ -69,6 +76,11 @@ function retryAfterMs({ headers }: Response): number | undefined {
   if (value === null) return undefined;
   const ms = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.parse(headers.get('date') ?? '');
   return Number.isFinite(ms) ? Math.max(0, ms) : undefined;
+}
+
+function timeOf({ headers }: Response): number | undefined {
+  const ms = Date.parse(headers.get('date') ?? '');
+  return Number.isFinite(ms) ? ms : undefined;
 }
 
 function badResponse(url: string, { status, type }: Response): KeystileError {

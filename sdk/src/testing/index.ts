@@ -53,6 +53,7 @@ export class FakeKeystile {
   async #fetch(url: string, { body }: RequestInit): Promise<Response> {
     if (!this.isReachable) throw new TypeError('connection refused (ECONNREFUSED) by the fake');
     const answer = this.#service.answer(url.slice(URL_OF_FAKE.length), JSON.parse(body as string));
-    return Response.json(answer.body, { status: answer.status });
+    const headers = { date: new Date(this.#nowMs).toUTCString() };
+    return Response.json(answer.body, { status: answer.status, headers });
   }
 }
