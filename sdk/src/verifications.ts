@@ -1,3 +1,4 @@
+import { endOfTurn } from './endOfTurn.ts';
 import { errorOfBody, isRecord, KeystileError } from './errors.ts';
 import type { VerifyRequest } from './generated/api.ts';
 import { isTrouble, type Transport } from './transport.ts';
@@ -102,13 +103,6 @@ function listOf(body: unknown): readonly unknown[] {
 
 function isRepeatable({ idempotencyKey }: VerifyRequest): boolean {
   return idempotencyKey !== undefined;
-}
-
-/** After everything that is ready in this turn. Where a runtime cannot tell, after what is running now. */
-function endOfTurn(run: () => void): void {
-  const { setImmediate } = globalThis as { setImmediate?: (run: () => void) => unknown };
-  if (setImmediate === undefined) queueMicrotask(run);
-  else setImmediate(run);
 }
 
 function notUnderstood(): KeystileError {

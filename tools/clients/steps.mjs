@@ -33,7 +33,17 @@ export const STEPS = [
     title: `SDK: the shared cases in ${runtime}`,
     run: (/** @type {Service} */ service) => runCases(runtime, service),
   })),
-  { title: 'SDK: Express 4 and 5, Fastify, Hono, Next.js, fetch', run: runFrameworks },
+  { title: 'SDK: Express 4 and 5, Fastify, Hono, Next.js, fetch', run: () => testFiles(testsIn('sdk/test')) },
+  {
+    title: 'SDK: Cloudflare Workers',
+    missing: missingForWorkers,
+    run: () => testFiles(['sdk/test/runtimes/workerd.test.mjs']),
+  },
+  {
+    title: 'SDK: a browser',
+    missing: () => (`${process.platform} ${process.arch}` === 'linux x64' ? null : 'its Chromium is for Linux on x64'),
+    run: () => testFiles(['sdk/test/runtimes/chromium.test.mjs']),
+  },
   {
     title: 'Python client',
     missing: missingForPython,
@@ -92,13 +102,15 @@ function runCases(runtime, { url, rootKey }) {
   return { passed: cases.length - Math.min(cases.length, differences.length), failed: differences.length };
 }
 
-function runFrameworks() {
-  const files = readdirSync(fromProjectRoot('sdk/test')).filter((name) => name.endsWith('.test.mjs'));
-  const { output, isDone } = runIn(process.execPath, [
-    '--test',
-    '--test-reporter=tap',
-    ...files.map((name) => `sdk/test/${name}`),
-  ]);
+/** @param {string} folder */
+function testsIn(folder) {
+  const names = readdirSync(fromProjectRoot(folder)).filter((name) => name.endsWith('.test.mjs'));
+  return names.map((name) => `${folder}/${name}`);
+}
+
+/** @param {string[]} files */
+function testFiles(files) {
+  const { output, isDone } = runIn(process.execPath, ['--test', '--test-reporter=tap', ...files]);
   const [passed, failed] = ['pass', 'fail'].map((word) =>
     Number(new RegExp(`^# ${word} (\\d+)$`, 'm').exec(output)?.[1] ?? 0),
   );
@@ -116,6 +128,11 @@ function runIn(program, programArguments) {
     env: { ...process.env, NO_COLOR: '1' },
   });
   return { output: `${stderr ?? ''}${stdout ?? ''}`, isDone: status === 0 };
+}
+
+function missingForWorkers() {
+  const isThere = runs(process.execPath, ['-e', 'require("workerd")'], { cwd: fromProjectRoot('sdk') });
+  return isThere ? null : 'workerd, their runtime, has no program for this machine';
 }
 
 function missingForPython() {
