@@ -11,7 +11,8 @@ export interface FakeKeystileOptions extends Omit<KeystileOptions, 'url' | 'fetc
 
 /**
  * A Keystile in memory for your own tests: credits, refills and limits count as in the service, on a clock that the test moves. It has
- * apis.create, keys.create, update, updateRemaining, rotate, delete and all of verify. Identities and roles are names only.
+ * apis.create, all of verify, keys.create, update, updateRemaining, rotate, delete, and identities.create, get, update, delete. Roles are
+ * names only.
  */
 export class FakeKeystile {
   /** The real client, over the fake service. */
