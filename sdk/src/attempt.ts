@@ -40,7 +40,7 @@ export async function attempt({ fetch, url, path, body, rootKey, timeoutMs, sign
       redirect: 'manual',
       signal: ending.signal,
     });
-    return read(url, response, await response.text());
+    return read(url, response, await textOf(response));
   } catch (failure) {
     if (failure instanceof KeystileError) throw failure;
     if (isAborted(signal)) throw aborted(signal, false);
@@ -60,6 +60,30 @@ function read(url: string, response: Response, text: string): Reply {
   if (response.ok && body !== undefined) return { body, answeredAtMs: timeOf(response) };
   const known = body === undefined ? null : errorOfBody(body, response.status, retryAfterMs(response));
   throw known ?? badResponse(url, response);
+}
+
+/** An answer that is longer is not one of Keystile. */
+const MAX_ANSWER_BYTES = 64 * 2 ** 20;
+
+/** Reads no more than the bound, so that no server can fill the memory. A text that is cut off is no JSON. */
+async function textOf(response: Response): Promise<string> {
+  const { headers, body } = response;
+  const length = headers.get('content-length');
+  if (length !== null && Number(length) <= MAX_ANSWER_BYTES && !headers.has('content-encoding')) return response.text();
+  const decoder = new TextDecoder();
+  let text = '';
+  let bytes = 0;
+  const reader = body?.getReader();
+  for (;;) {
+    const chunk = await reader?.read();
+    if (chunk?.value === undefined) return text + decoder.decode();
+    bytes += chunk.value.length;
+    if (bytes > MAX_ANSWER_BYTES) {
+      await reader?.cancel();
+      return '';
+    }
+    text += decoder.decode(chunk.value, { stream: true });
+  }
 }
 
 function parse(text: string): unknown {

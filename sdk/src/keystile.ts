@@ -97,7 +97,10 @@ export class Keystile implements Groups {
   }
 
   /** Calls an endpoint by its path, for example one that is newer than this version. */
-  call(path: string, body: unknown, options: CallOptions = {}): Promise<unknown> {
+  async call(path: string, body: unknown, options: CallOptions = {}): Promise<unknown> {
+    // A path that continues the host would carry the root key to another one.
+    if (!path.startsWith('/'))
+      throw wrongOption('The path of a call must begin with a slash, for example /v1/keys.restoreKey.');
     return this.#bodyOf({ path, body, isRepeatable: false, signal: options.signal });
   }
 
