@@ -167,6 +167,18 @@ describe('the fake answers as the service does', () => {
       },
     ],
     [
+      'an ad-hoc strict limit that is configured later starts again',
+      {
+        key: { ratelimits: [{ ...strict('b'), duration: 1_000 }] },
+        steps: [
+          ask({ ratelimits: [{ name: 'b', duration: MINUTE }] }),
+          { update: { ratelimits: [strict('b')] } },
+          ask(),
+          ask(),
+        ],
+      },
+    ],
+    [
       'local limits refuse before strict ones, and alone',
       {
         key: { ratelimits: [strict('a', 5), local('b'), strict('c')], remaining: 5 },

@@ -34,8 +34,16 @@ export function appliedLimits(key: FakeOwner, identity: FakeOwner | null, reques
   ];
 }
 
-export function limitCharge(ledger: FakeLedger, { ownerId, cost, ...limit }: AppliedLimit): Charge {
-  const account = ledger.account(limitAccount(ownerId, limit), 'window');
+/** A strict limit that is not configured with this duration has a counter of its own, also when it is configured later. */
+export function limitCharge(
+  ledger: FakeLedger,
+  { ownerId, cost, ...limit }: AppliedLimit,
+  owners: readonly FakeOwner[],
+): Charge {
+  const name = limitAccount(ownerId, limit);
+  const configured = owners.filter(({ id }) => id === ownerId).flatMap(({ limits }) => limits);
+  const isConfigured = limit.async || configured.some((each) => limitAccount(ownerId, each) === name);
+  const account = ledger.account(isConfigured ? name : `ad-hoc ${name}`, 'window');
   const rule = { kind: 'window', limit: limit.limit, durationMs: limit.durationMs } as const;
   return { account, amount: cost, rule, revision: 0 };
 }

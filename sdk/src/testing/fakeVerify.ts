@@ -64,14 +64,14 @@ function isAllowedFrom({ blocks }: FakeKey, clientIp: string | undefined): boole
 /** Local limits first. When they allow the request, strict limits and credits are taken together or not at all. */
 function count(asked: Asked): Decided {
   const { ledger, key, identity, request, nowMs } = asked;
+  const owners = identity === null ? [key] : [key, identity];
   const limits = appliedLimits(key, identity, request);
   const local = limits.filter(({ async }) => async);
   const strict = limits.filter(({ async }) => !async);
-  const localCharges = local.map((limit) => limitCharge(ledger, limit));
+  const localCharges = local.map((limit) => limitCharge(ledger, limit, owners));
   const cost = request.remaining?.cost ?? 1;
-  const owners = identity === null ? [key] : [key, identity];
   const exact = [
-    ...strict.map((limit) => limitCharge(ledger, limit)),
+    ...strict.map((limit) => limitCharge(ledger, limit, owners)),
     ...owners.flatMap((owner) => creditCharges(ledger, owner, cost, nowMs)),
   ];
   const idempotency = exact.length === 0 ? null : idempotencyOf(key, request);
@@ -79,7 +79,7 @@ function count(asked: Asked): Decided {
     const { charges, by } = answered(outcome);
     const code = by < 0 ? 'VALID' : by < strict.length ? 'RATE_LIMITED' : 'USAGE_EXCEEDED';
     const states = limits.map((limit) => {
-      if (limit.async) return stateOf(limit, ledger.look(limitCharge(ledger, limit), nowMs), false);
+      if (limit.async) return stateOf(limit, ledger.look(limitCharge(ledger, limit, owners), nowMs), false);
       return stateOf(limit, charges[strict.indexOf(limit)], strict.indexOf(limit) === by);
     });
     const left = charges.slice(strict.length).map((charge) => charge.left);
@@ -91,7 +91,7 @@ function count(asked: Asked): Decided {
     const earlier = idempotency === null ? null : ledger.earlierAnswer(idempotency, nowMs);
     if (earlier !== null) return conclude(earlier);
     const states = local.map((limit, i) => {
-      return stateOf(limit, ledger.look(limitCharge(ledger, limit), nowMs), i === refusing);
+      return stateOf(limit, ledger.look(limitCharge(ledger, limit, owners), nowMs), i === refusing);
     });
     return refused(asked, 'RATE_LIMITED', states);
   }
