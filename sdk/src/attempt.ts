@@ -13,8 +13,15 @@ export interface Attempt {
   readonly signal: AbortSignal | undefined;
 }
 
-/** Sends a request once. Answers the parsed body of a success, and throws a KeystileError for all else. */
-export async function attempt({ fetch, url, path, body, rootKey, timeoutMs, signal }: Attempt): Promise<unknown> {
+/** A success. */
+export interface Reply {
+  readonly body: unknown;
+  /** The time of the service, as far as it said so. The clock of this machine may differ. */
+  readonly answeredAtMs: number | undefined;
+}
+
+/** Sends a request once. Throws a KeystileError for everything but a success. */
+export async function attempt({ fetch, url, path, body, rootKey, timeoutMs, signal }: Attempt): Promise<Reply> {
   if (isAborted(signal)) throw aborted(signal, true);
   const ending = new AbortController();
   const timer = setTimeout(() => ending.abort(), timeoutMs);
@@ -33,7 +40,7 @@ export async function attempt({ fetch, url, path, body, rootKey, timeoutMs, sign
       redirect: 'manual',
       signal: ending.signal,
     });
-    return read(url, response, await response.text());
+    return read(url, response, await textOf(response));
   } catch (failure) {
     if (failure instanceof KeystileError) throw failure;
     if (isAborted(signal)) throw aborted(signal, false);
@@ -48,11 +55,35 @@ export async function attempt({ fetch, url, path, body, rootKey, timeoutMs, sign
   }
 }
 
-function read(url: string, response: Response, text: string): unknown {
+function read(url: string, response: Response, text: string): Reply {
   const body = parse(text);
-  if (response.ok && body !== undefined) return body;
+  if (response.ok && body !== undefined) return { body, answeredAtMs: timeOf(response) };
   const known = body === undefined ? null : errorOfBody(body, response.status, retryAfterMs(response));
   throw known ?? badResponse(url, response);
+}
+
+/** An answer that is longer is not one of Keystile. */
+const MAX_ANSWER_BYTES = 64 * 2 ** 20;
+
+/** Reads no more than the bound, so that no server can fill the memory. A text that is cut off is no JSON. */
+async function textOf(response: Response): Promise<string> {
+  const { headers, body } = response;
+  const length = headers.get('content-length');
+  if (length !== null && Number(length) <= MAX_ANSWER_BYTES && !headers.has('content-encoding')) return response.text();
+  const decoder = new TextDecoder();
+  let text = '';
+  let bytes = 0;
+  const reader = body?.getReader();
+  for (;;) {
+    const chunk = await reader?.read();
+    if (chunk?.value === undefined) return text + decoder.decode();
+    bytes += chunk.value.length;
+    if (bytes > MAX_ANSWER_BYTES) {
+      await reader?.cancel();
+      return '';
+    }
+    text += decoder.decode(chunk.value, { stream: true });
+  }
 }
 
 function parse(text: string): unknown {
@@ -69,6 +100,11 @@ function retryAfterMs({ headers }: Response): number | undefined {
   if (value === null) return undefined;
   const ms = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.parse(headers.get('date') ?? '');
   return Number.isFinite(ms) ? Math.max(0, ms) : undefined;
+}
+
+function timeOf({ headers }: Response): number | undefined {
+  const ms = Date.parse(headers.get('date') ?? '');
+  return Number.isFinite(ms) ? ms : undefined;
 }
 
 function badResponse(url: string, { status, type }: Response): KeystileError {

@@ -3,7 +3,7 @@ import type { CallOptions } from './call.ts';
 import { KeystileError } from './errors.ts';
 import { CALLS, type Groups } from './generated/api.ts';
 import { makeGroups } from './groups.ts';
-import { isTrouble, Transport } from './transport.ts';
+import { isTrouble, type Sending, Transport } from './transport.ts';
 import type { UnavailableVerdict, Verdict } from './verdict.ts';
 import { Verifications } from './verifications.ts';
 import { toWire, type VerifyOptions } from './verifyRequest.ts';
@@ -73,7 +73,7 @@ export class Keystile implements Groups {
       fetch: options.fetch ?? ((input, init) => fetch(input, init)),
     });
     this.#verifications = new Verifications(this.#transport, batch);
-    const groups = makeGroups(CALLS, (sending) => this.#transport.send(sending));
+    const groups = makeGroups(CALLS, (sending) => this.#bodyOf(sending));
     this.apis = groups.apis;
     this.keys = groups.keys;
     this.identities = groups.identities;
@@ -97,8 +97,15 @@ export class Keystile implements Groups {
   }
 
   /** Calls an endpoint by its path, for example one that is newer than this version. */
-  call(path: string, body: unknown, options: CallOptions = {}): Promise<unknown> {
-    return this.#transport.send({ path, body, isRepeatable: false, signal: options.signal });
+  async call(path: string, body: unknown, options: CallOptions = {}): Promise<unknown> {
+    // A path that continues the host would carry the root key to another one.
+    if (!path.startsWith('/'))
+      throw wrongOption('The path of a call must begin with a slash, for example /v1/keys.restoreKey.');
+    return this.#bodyOf({ path, body, isRepeatable: false, signal: options.signal });
+  }
+
+  async #bodyOf(sending: Sending): Promise<unknown> {
+    return (await this.#transport.send(sending)).body;
   }
 
   /** A log that fails, at once or later, must not decide about a request. */

@@ -36,7 +36,7 @@ const DETAIL: Readonly<Record<RefusedCode, string>> = {
 };
 
 /** The answer to a refused request; null: the request passes. */
-export function refusalOf(verdict: Verdict, nowMs = Date.now()): RefusalResponse | null {
+export function refusalOf(verdict: Verdict): RefusalResponse | null {
   if (verdict.valid) return null;
   const status = STATUS[verdict.code];
   const requestId = verdict.code === 'UNAVAILABLE' ? verdict.cause.requestId : verdict.requestId;
@@ -46,7 +46,7 @@ export function refusalOf(verdict: Verdict, nowMs = Date.now()): RefusalResponse
       'content-type': 'application/problem+json',
       'cache-control': 'no-store',
       ...(status === 401 ? { 'www-authenticate': 'Bearer' } : {}),
-      ...ratelimitHeaders(verdict, nowMs),
+      ...ratelimitHeaders(verdict),
       ...(status === 503 ? { 'retry-after': String(secondsOf(verdict)) } : {}),
     },
     body: {
@@ -61,10 +61,12 @@ export function refusalOf(verdict: Verdict, nowMs = Date.now()): RefusalResponse
 }
 
 /** RateLimit-Policy and RateLimit (IETF httpapi draft) of the limit that refused or else the first; Retry-After when it refused. */
-export function ratelimitHeaders(verdict: Verdict, nowMs = Date.now()): Record<string, string> {
-  const shown = verdict.code === 'UNAVAILABLE' ? undefined : shownLimit(verdict.ratelimits ?? []);
+export function ratelimitHeaders(verdict: Verdict): Record<string, string> {
+  if (verdict.code === 'UNAVAILABLE') return {};
+  const shown = shownLimit(verdict.ratelimits ?? []);
   if (shown === undefined) return {};
-  const seconds = Math.max(0, Math.ceil((shown.reset - nowMs) / 1000));
+  // Both are times of the service: the clock of this machine may differ.
+  const seconds = Math.max(0, Math.ceil((shown.reset - (verdict.answeredAt ?? Date.now())) / 1000));
   const name = JSON.stringify(shown.name.replaceAll(/[^\x20-\x7e]/g, '?'));
   return {
     'ratelimit-policy': `${name};q=${shown.limit}`,

@@ -1,4 +1,4 @@
-import { attempt, type Fetch } from './attempt.ts';
+import { attempt, type Fetch, type Reply } from './attempt.ts';
 import { KeystileError } from './errors.ts';
 
 /** A pause before the same URL is tried again. It doubles with each try; a random half of it is left out. */
@@ -35,7 +35,7 @@ export class Transport {
     this.#avoidUntilMs = options.urls.map(() => 0);
   }
 
-  async send({ path, body, isRepeatable, signal }: Sending): Promise<unknown> {
+  async send({ path, body, isRepeatable, signal }: Sending): Promise<Reply> {
     const { timeoutMs, totalTimeoutMs, retries, rootKey, fetch } = this.#options;
     const text = JSON.stringify(body);
     const deadlineMs = performance.now() + totalTimeoutMs;

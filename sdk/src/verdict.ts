@@ -2,7 +2,10 @@ import { isRecord, type KeystileError } from './errors.ts';
 import { VERDICT_CODES, type Verdict as ServiceVerdict, type VerdictCode } from './generated/api.ts';
 
 /** What a verdict says about the key, as far as the key has it. NOT_FOUND has none of it. */
-export type KeyState = Omit<ServiceVerdict, 'valid' | 'code'>;
+export interface KeyState extends Omit<ServiceVerdict, 'valid' | 'code'> {
+  /** The time of the service when it answered, in Unix milliseconds, to the second. Absent where the answer does not say it. */
+  readonly answeredAt?: number;
+}
 
 export type RefusalCode = Exclude<VerdictCode, 'VALID'>;
 
@@ -40,9 +43,10 @@ export type Verdict =
 const CODES: ReadonlySet<string> = new Set(VERDICT_CODES);
 
 /** The verdict that a body of the service contains; null when it contains none. */
-export function verdictOf(body: unknown): Verdict | null {
+export function verdictOf(body: unknown, answeredAt: number | undefined): Verdict | null {
   if (!isRecord(body) || typeof body['valid'] !== 'boolean' || typeof body['code'] !== 'string') return null;
   const { code, valid } = body;
-  if (CODES.has(code) && valid === (code === 'VALID')) return body as unknown as Verdict;
-  return { ...(body as unknown as KeyState), valid: false, code: 'UNKNOWN', receivedCode: code };
+  const state = { ...(body as unknown as KeyState), ...(answeredAt === undefined ? {} : { answeredAt }) };
+  if (CODES.has(code) && valid === (code === 'VALID')) return { ...state, valid, code } as unknown as Verdict;
+  return { ...state, valid: false, code: 'UNKNOWN', receivedCode: code };
 }

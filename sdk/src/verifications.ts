@@ -1,3 +1,4 @@
+import { endOfTurn } from './endOfTurn.ts';
 import { errorOfBody, isRecord, KeystileError } from './errors.ts';
 import type { VerifyRequest } from './generated/api.ts';
 import { isTrouble, type Transport } from './transport.ts';
@@ -55,8 +56,8 @@ export class Verifications {
 
   async #askAlone(request: VerifyRequest, signal: AbortSignal | undefined): Promise<Verdict> {
     const sending = { path: '/v1/keys.verifyKey', body: request, isRepeatable: isRepeatable(request), signal };
-    const body = await this.#transport.send(sending);
-    const verdict = verdictOf(body);
+    const { body, answeredAtMs } = await this.#transport.send(sending);
+    const verdict = verdictOf(body, answeredAtMs);
     if (verdict === null) throw notUnderstood();
     return verdict;
   }
@@ -64,17 +65,19 @@ export class Verifications {
   async #askTogether(waiting: readonly Waiting[]): Promise<void> {
     const keys = waiting.map(({ request }) => request);
     let results: readonly unknown[];
+    let answeredAtMs: number | undefined;
     try {
       const sending = { path: '/v1/keys.verifyKeys', body: { keys }, isRepeatable: keys.every(isRepeatable) };
-      const body = await this.#transport.send(sending);
-      results = isRecord(body) && Array.isArray(body['results']) ? body['results'] : [];
+      const reply = await this.#transport.send(sending);
+      results = listOf(reply.body);
+      ({ answeredAtMs } = reply);
       if (results.length !== waiting.length) throw notUnderstood();
     } catch (failure) {
       for (const each of waiting) this.#afterFailure(each, failure as KeystileError);
       return;
     }
     for (const [index, each] of waiting.entries()) {
-      const verdict = verdictOf(results[index]);
+      const verdict = verdictOf(results[index], answeredAtMs);
       if (verdict === null) each.failed(errorOfBody(results[index], null) ?? notUnderstood());
       else each.answered(verdict);
     }
@@ -94,15 +97,12 @@ export class Verifications {
   }
 }
 
-function isRepeatable({ idempotencyKey }: VerifyRequest): boolean {
-  return idempotencyKey !== undefined;
+function listOf(body: unknown): readonly unknown[] {
+  return isRecord(body) && Array.isArray(body['results']) ? body['results'] : [];
 }
 
-/** After everything that is ready in this turn. Where a runtime cannot tell, after what is running now. */
-function endOfTurn(run: () => void): void {
-  const { setImmediate } = globalThis as { setImmediate?: (run: () => void) => unknown };
-  if (setImmediate === undefined) queueMicrotask(run);
-  else setImmediate(run);
+function isRepeatable({ idempotencyKey }: VerifyRequest): boolean {
+  return idempotencyKey !== undefined;
 }
 
 function notUnderstood(): KeystileError {

@@ -31,6 +31,7 @@ export function toWire(key: string, options: VerifyOptions): VerifyRequest {
   };
 }
 
+/** Not `randomUUID`, which pages have over https only. */
 function newKey(): string {
-  return crypto.randomUUID();
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
 }

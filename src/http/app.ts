@@ -197,7 +197,8 @@ function withCors(response: Response, request: Request, origins: readonly string
   response.headers.set('access-control-allow-origin', origins.includes('*') ? '*' : origin);
   response.headers.set(
     'access-control-expose-headers',
-    'Keystile-Request-Id, Keystile-Replayed, RateLimit, RateLimit-Policy, Retry-After',
+    // Date: a page that compares its clock with the service's needs it.
+    'Date, Keystile-Request-Id, Keystile-Replayed, RateLimit, RateLimit-Policy, Retry-After',
   );
   if (request.method === 'OPTIONS') {
     response.headers.set('access-control-allow-methods', 'GET, POST');

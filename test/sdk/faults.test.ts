@@ -137,3 +137,37 @@ test('an AbortSignal ends the call', async () => {
   ending.abort();
   expect(causeOf(await verifying).code).toBe('ABORTED');
 });
+
+test.each(['', 'v1/keys.getKey', '.example.com/v1', '@example.com/v1', ':80@example.com'])(
+  'the path %p, which could lead to another host, is not called',
+  async (path) => {
+    const urls: string[] = [];
+    const keystile = new Keystile({
+      ...FAST,
+      url: 'http://127.0.0.1',
+      fetch: async (url) => {
+        urls.push(url);
+        return Response.json({});
+      },
+    });
+    const failure = await keystile.call(path, {}).catch((thrown: KeystileError) => thrown);
+    expect([(failure as KeystileError).code, urls]).toEqual(['CONFIGURATION', []]);
+  },
+);
+
+test.each<[string, Record<string, string>]>([
+  ['without a length', {}],
+  ['whose length says another thing', { 'content-length': '2', 'content-encoding': 'gzip' }],
+  ['with a length', { 'content-length': String(200 * 2 ** 20) }],
+])('an answer that is too long, %s, is not read to its end', async (_title, headers) => {
+  let pulled = 0;
+  const endless = new ReadableStream<Uint8Array>({
+    pull(controller) {
+      if (++pulled === 200) controller.close();
+      else controller.enqueue(new Uint8Array(2 ** 20).fill(32));
+    },
+  });
+  const fetch = async () => new Response(endless, { headers });
+  const verdict = await new Keystile({ ...FAST, timeoutMs: 20_000, url: 'http://127.0.0.1', fetch }).verify(KEY);
+  expect([causeOf(verdict).code, pulled < 70]).toEqual(['BAD_RESPONSE', true]);
+});

@@ -34,7 +34,8 @@ test('the status that every client answers for a code is that of the service', (
 /** Compiles only when the first type can be used as the second. */
 type Fits<A extends B, B> = [A, B];
 type Fields = keyof Static<typeof VerdictObject>;
-type KnownFields = keyof KeyState | 'valid' | 'code';
+/** `answeredAt` is from a header of the answer. */
+type KnownFields = Exclude<keyof KeyState, 'answeredAt'> | 'valid' | 'code';
 
 /** A request and a verdict have the same type in the service and in the SDK. */
 export type Checked = [

@@ -41,3 +41,12 @@ export function missingNginx() {
 export function findNginx() {
   return ['nginx', '/usr/sbin/nginx', '/usr/local/sbin/nginx'].find((program) => runs(program, ['-v'])) ?? null;
 }
+
+export function missingForWorkers() {
+  const isThere = runs(process.execPath, ['-e', 'require("workerd")'], { cwd: fromProjectRoot('sdk') });
+  return isThere ? null : 'workerd, their runtime, has no program for this machine';
+}
+
+export function missingForBrowser() {
+  return `${process.platform} ${process.arch}` === 'linux x64' ? null : 'its Chromium is for Linux on x64';
+}

@@ -5,10 +5,14 @@ import { join } from 'node:path';
 
 import { fromProjectRoot } from '../launch/project.mjs';
 
-/** Starts the service as a user would, on a port of its own. */
-export async function startService() {
+/**
+ * Starts the service as a user would, on a port of its own.
+ *
+ * @param {Record<string, string>} more further settings
+ */
+export async function startService(more = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'keystile-clients-'));
-  const settings = { KEYSTILE_DATA: join(folder, 'data'), KEYSTILE_PORT: '0', KEYSTILE_METRICS_PORT: '0' };
+  const settings = { KEYSTILE_DATA: join(folder, 'data'), KEYSTILE_PORT: '0', KEYSTILE_METRICS_PORT: '0', ...more };
   const service = spawn(process.execPath, [fromProjectRoot('bin/keystile.mjs'), 'serve'], {
     env: { ...withoutSettings(process.env), ...settings },
     stdio: ['ignore', 'pipe', 'inherit'],

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fromProjectRoot } from '../launch/project.mjs';
 import { findBun } from '../launch/runtime.mjs';
 import { EXAMPLE_STEPS } from './exampleSteps.mjs';
-import { missingForGo, missingForPython } from './missing.mjs';
+import { missingForBrowser, missingForGo, missingForPython, missingForWorkers } from './missing.mjs';
 import { command, counted, nodeTests, runIn } from './run.mjs';
 
 /**
@@ -31,6 +31,16 @@ export const STEPS = [
     run: (/** @type {Service} */ service) => runCases(runtime, service),
   })),
   { title: 'SDK: Express 4 and 5, Fastify, Hono, Next.js, fetch', run: () => nodeTests(filesIn('sdk/test')) },
+  {
+    title: 'SDK: Cloudflare Workers',
+    missing: missingForWorkers,
+    run: () => nodeTests(['sdk/test/runtimes/workerd.test.mjs']),
+  },
+  {
+    title: 'SDK: a browser',
+    missing: missingForBrowser,
+    run: () => nodeTests(['sdk/test/runtimes/chromium.test.mjs']),
+  },
   {
     title: 'Python client',
     missing: missingForPython,

@@ -117,3 +117,14 @@ def test_a_pause_that_would_end_after_the_total_time_is_not_made() -> None:
 def test_the_last_try_has_only_the_time_that_is_left() -> None:
     world = World(NEAR, FAR, total=1.5, seconds=1.0)
     assert world.run(failure(), failure()) == [Try(NEAR, 1.0), Try(FAR, 0.5), "UNREACHABLE"]
+
+
+def test_a_call_that_an_earlier_try_may_have_carried_out_is_not_called_certainly_not_done() -> None:
+    for last in (failure(), refusal(401, "UNAUTHORIZED")):
+        running = exchange(World(retries=1).settings, Urls((NEAR,)), True, lambda: 0.0, lambda: 0.0)
+        assert running.send(None) == Try(NEAR, 1.0)
+        assert running.send(failure("TIMEOUT", is_certainly_not_done=False)) == Pause(0.05)
+        assert running.send(None) == Try(NEAR, 1.0)
+        with pytest.raises(KeystileError) as raised:
+            running.send(last)
+        assert raised.value.is_certainly_not_done is False

@@ -48,6 +48,14 @@ def test_a_wrong_setting_is_an_error(clients: Clients, options: dict[str, Any], 
     assert raised.value.__cause__ is None
 
 
+@pytest.mark.parametrize("path", ["", "v1/keys.getKey", ".example.com/v1", "@example.com/v1", ":80@example.com"])
+def test_a_path_that_would_lead_to_another_host_is_not_called(clients: Clients, path: str) -> None:
+    with pytest.raises(KeystileError) as raised:
+        clients.make(url="http://127.0.0.1", root_key=f"root_{SECRET}").call(path)
+    assert raised.value.code == "CONFIGURATION"
+    assert str(raised.value).startswith("The path of a call must begin with a slash")
+
+
 def test_the_root_key_is_not_shown_by_the_client(clients: Clients) -> None:
     keystile = clients.make(url=URL, root_key=f"root_{SECRET}")
     assert SECRET not in repr(keystile) + repr(keystile._settings)

@@ -1,25 +1,14 @@
-import type { RefillPlan } from '../../../src/core/account.ts';
 import { type AddressBlock, parseBlock } from '../../../src/core/address.ts';
-import { epochAt } from '../../../src/core/calendar.ts';
 import { type HeldPermissions, holdPermissions } from '../../../src/core/permissions.ts';
-import { DEFAULT_LIMIT_NAME, type RefillRule } from '../../../src/core/records.ts';
 import type { KeysCreateKeyRequest, KeysUpdateKeyRequest } from '../generated/api.ts';
-
-export interface FakeLimit {
-  readonly name: string;
-  readonly limit: number;
-  readonly durationMs: number;
-  readonly async: boolean;
-}
+import type { FakeOwner } from './fakeCounters.ts';
 
 /** A key of the fake service. */
-export interface FakeKey {
-  readonly keyId: string;
+export interface FakeKey extends FakeOwner {
   readonly apiId: string;
-  /** The secrets that it can be used with. */
-  secrets: string[];
+  readonly prefix: string | null;
   name: string | undefined;
-  externalId: string | undefined;
+  identityId: string | null;
   meta: Readonly<Record<string, unknown>>;
   environment: string | undefined;
   enabled: boolean;
@@ -27,26 +16,23 @@ export interface FakeKey {
   permissions: readonly string[];
   roles: readonly string[];
   blocks: readonly AddressBlock[];
-  hasCredits: boolean;
-  refill: RefillRule | null;
-  limits: readonly FakeLimit[];
 }
 
 type Both = KeysCreateKeyRequest & KeysUpdateKeyRequest;
 /** The fields of a creation or a change. */
-type Fields = {
+export type KeyFields = {
   readonly [F in keyof Both]?:
     | KeysCreateKeyRequest[F & keyof KeysCreateKeyRequest]
     | KeysUpdateKeyRequest[F & keyof KeysUpdateKeyRequest];
 };
 
-export function newFakeKey(keyId: string, apiId: string, secret: string): FakeKey {
+export function newFakeKey(id: string, { apiId, prefix }: KeysCreateKeyRequest): FakeKey {
   return {
-    keyId,
+    id,
     apiId,
-    secrets: [secret],
+    prefix: prefix ?? null,
     name: undefined,
-    externalId: undefined,
+    identityId: null,
     meta: {},
     environment: undefined,
     enabled: true,
@@ -54,17 +40,14 @@ export function newFakeKey(keyId: string, apiId: string, secret: string): FakeKe
     permissions: [],
     roles: [],
     blocks: [],
-    hasCredits: false,
-    refill: null,
+    credits: null,
     limits: [],
   };
 }
 
-/** Sets the fields that are given; null clears one. Credits are set by the service, which has the balance. */
-export function setFields(key: FakeKey, fields: Fields, nowMs: number): void {
+/** Sets the fields that are given; null clears one. Owner, credits and limits are not among them. */
+export function setFields(key: FakeKey, fields: KeyFields): void {
   if (fields.name !== undefined) key.name = fields.name ?? undefined;
-  const owner = fields.externalId !== undefined ? fields.externalId : fields.ownerId;
-  if (owner !== undefined) key.externalId = owner ?? undefined;
   if (fields.meta !== undefined) key.meta = fields.meta ?? {};
   if (fields.environment !== undefined) key.environment = fields.environment ?? undefined;
   if (fields.enabled !== undefined) key.enabled = fields.enabled ?? true;
@@ -73,58 +56,15 @@ export function setFields(key: FakeKey, fields: Fields, nowMs: number): void {
   if (fields.roles !== undefined) key.roles = namesOf(fields.roles);
   if (fields.ipAllowlist !== undefined)
     key.blocks = (fields.ipAllowlist ?? []).map(parseBlock).filter((block) => block !== null);
-  if (fields.refill !== undefined) key.refill = fields.refill === null ? null : refillOf(fields.refill, nowMs);
-  key.limits = limitsOf(key.limits, fields);
+}
+
+/** The external id of the owner; null: none. */
+export function ownerIn({ externalId, ownerId }: KeyFields): string | null | undefined {
+  return externalId !== undefined ? externalId : ownerId;
 }
 
 function namesOf(given: readonly (string | { readonly name?: string | undefined })[] | null): string[] {
   return (given ?? []).map((each) => (typeof each === 'string' ? each : (each.name ?? '')));
-}
-
-function refillOf(refill: NonNullable<Fields['refill']>, nowMs: number): RefillRule {
-  const { interval, amount, refillDay, timezone, mode, max } = refill;
-  return {
-    interval,
-    amount,
-    refillDay: refillDay ?? null,
-    timezone: timezone ?? 'Etc/UTC',
-    mode: mode ?? 'restore',
-    max: max ?? null,
-    sinceMs: nowMs,
-  };
-}
-
-/** `ratelimit` sets the limit `default`, `ratelimits` the others. What is absent stays. */
-function limitsOf(before: readonly FakeLimit[], { ratelimit, ratelimits }: Fields): FakeLimit[] {
-  const isDefault = ({ name }: FakeLimit): boolean => name === DEFAULT_LIMIT_NAME;
-  const toLimit = ({ name, limit, duration, async }: GivenLimit): FakeLimit => ({
-    name,
-    limit: limit ?? 0,
-    durationMs: duration ?? 0,
-    async: async ?? before.find((each) => each.name === name)?.async ?? true,
-  });
-  const own =
-    ratelimit === undefined
-      ? before.filter(isDefault)
-      : ratelimit === null
-        ? []
-        : [toLimit({ ...ratelimit, name: DEFAULT_LIMIT_NAME })];
-  const others =
-    ratelimits === undefined ? before.filter((limit) => !isDefault(limit)) : (ratelimits ?? []).map(toLimit);
-  return [...own, ...others];
-}
-
-interface GivenLimit {
-  readonly name: string;
-  readonly limit?: number | undefined;
-  readonly duration?: number | undefined;
-  readonly async?: boolean | undefined;
-}
-
-export function planOf(rule: RefillRule | null, nowMs: number): RefillPlan | null {
-  if (rule === null) return null;
-  const { number, startMs, nextMs } = epochAt(rule, nowMs);
-  return { epoch: number, startMs, nextMs, amount: rule.amount, mode: rule.mode, max: rule.max };
 }
 
 export function heldBy({ permissions }: FakeKey): HeldPermissions {

@@ -1,18 +1,34 @@
-import type { AccountState } from '../../../src/core/account.ts';
-import { MAX_COUNT, MAX_LIVE_IDEMPOTENCY_KEYS } from '../../../src/core/bounds.ts';
+import { type AccountChange, type AccountState, changed, current, left, taken } from '../../../src/core/account.ts';
+import { MAX_LIVE_IDEMPOTENCY_KEYS } from '../../../src/core/bounds.ts';
 import {
+  answerUnder,
+  type Charge,
+  type ChargeResult,
   decideSpend,
+  type IdempotencyKey,
   type LedgerView,
   type RememberedAnswer,
   type Spend,
   type SpendOutcome,
 } from '../../../src/core/spend.ts';
 
-/** Counts credits and windows in memory, with the function that is the reference for every ledger of the service. */
+/** How long a remembered answer lives: the default of KEYSTILE_IDEMPOTENCY_RETENTION. */
+const RETENTION_MS = 3_600_000;
+
+/** Counts credits and windows in memory, with the functions that are the reference for every ledger of the service. */
 export class FakeLedger {
   readonly #ids = new Map<string, number>();
   readonly #accounts = new Map<number, AccountState>();
-  readonly #answers = new Map<string, RememberedAnswer>();
+  /** By key, then by idempotency key, the oldest first. */
+  readonly #answers = new Map<string, Map<string, RememberedAnswer>>();
+  readonly #view: LedgerView = {
+    holds: () => true,
+    account: (id) => this.#accounts.get(id),
+    put: (id, state) => void this.#accounts.set(id, state),
+    rememberedAnswer: ({ scope, id }) => this.#answersOf(scope).get(id),
+    liveIdempotencyKeys: (scope) => this.#answersOf(scope).size,
+    remember: ({ scope, id }, answer) => void this.#answersOf(scope).set(id, answer),
+  };
 
   /** The number of an account; an account that is new starts empty. */
   account(name: string, kind: AccountState['kind']): number {
@@ -22,24 +38,51 @@ export class FakeLedger {
     return id;
   }
 
-  state(id: number): AccountState {
-    return this.#accounts.get(id) as AccountState;
+  close(name: string): void {
+    this.#accounts.delete(this.#ids.get(name) ?? 0);
   }
 
-  set(id: number, changes: Partial<AccountState>): void {
-    const state = { ...this.state(id), ...changes };
-    this.#accounts.set(id, { ...state, value: Math.min(MAX_COUNT, Math.max(0, state.value)) });
+  /** Answers the new value. */
+  change(
+    account: number,
+    by: Pick<AccountChange, 'refill' | 'set' | 'add' | 'mark' | 'dueAtMs'>,
+    nowMs: number,
+  ): number {
+    const state = changed(this.#accounts.get(account), { account, expect: 0, revision: 0, ...by }, nowMs);
+    if (state === null || state === 'stale') throw new Error('the fake ledger has no such account');
+    this.#accounts.set(account, state);
+    return state.value;
   }
 
-  spend(spend: Spend, nowMs: number): SpendOutcome {
-    const view: LedgerView = {
-      holds: () => true,
-      account: (id) => this.#accounts.get(id),
-      put: (id, state) => void this.#accounts.set(id, state),
-      rememberedAnswer: ({ scope, id }) => this.#answers.get(`${scope} ${id}`),
-      liveIdempotencyKeys: () => 0,
-      remember: ({ scope, id }, answer) => void this.#answers.set(`${scope} ${id}`, answer),
-    };
-    return decideSpend(view, spend, nowMs, MAX_LIVE_IDEMPOTENCY_KEYS);
+  /** What a charge would see now. */
+  look({ account, rule, amount }: Charge, nowMs: number): ChargeResult & { readonly allows: boolean } {
+    const state = current(this.#accounts.get(account) as AccountState, rule, nowMs);
+    return { left: left(state, rule), resetAtMs: state.mark, allows: taken(state, rule, amount) !== null };
+  }
+
+  spend(charges: readonly Charge[], idempotency: IdempotencyKey | null, nowMs: number): SpendOutcome {
+    if (idempotency !== null) this.#forget(idempotency.scope, nowMs);
+    const spend: Spend = { charges, fences: [], idempotency };
+    return decideSpend(this.#view, spend, nowMs, MAX_LIVE_IDEMPOTENCY_KEYS);
+  }
+
+  /** The remembered answer, or a conflict; null when there is none. */
+  earlierAnswer(idempotency: IdempotencyKey, nowMs: number): SpendOutcome | null {
+    this.#forget(idempotency.scope, nowMs);
+    return answerUnder(this.#view, idempotency);
+  }
+
+  #answersOf(scope: string): Map<string, RememberedAnswer> {
+    const known = this.#answers.get(scope) ?? new Map<string, RememberedAnswer>();
+    this.#answers.set(scope, known);
+    return known;
+  }
+
+  #forget(scope: string, nowMs: number): void {
+    const answers = this.#answersOf(scope);
+    for (const [id, answer] of answers) {
+      if (nowMs < answer.nowMs + RETENTION_MS) return;
+      answers.delete(id);
+    }
   }
 }

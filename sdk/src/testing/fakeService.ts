@@ -2,24 +2,37 @@ import { AppError, ERRORS } from '../../../src/core/errors.ts';
 import { makeSecret } from '../../../src/core/secret.ts';
 import type {
   ApisCreateApiRequest,
+  IdentitiesCreateIdentityRequest,
+  IdentitiesDeleteIdentityRequest,
+  IdentitiesGetIdentityRequest,
+  IdentitiesUpdateIdentityRequest,
   KeysCreateKeyRequest,
   KeysDeleteKeyRequest,
   KeysRotateKeyRequest,
-  KeysUpdateRemainingRequest,
   KeysUpdateKeyRequest,
+  KeysUpdateRemainingRequest,
   KeysVerifyKeysRequest,
   VerifyRequest,
 } from '../generated/api.ts';
-import { type FakeKey, newFakeKey, planOf, setFields } from './fakeKey.ts';
+import { changeCounters, creditCharges } from './fakeCounters.ts';
+import { FakeIdentities } from './fakeIdentities.ts';
+import { type FakeKey, type KeyFields, newFakeKey, ownerIn, setFields } from './fakeKey.ts';
 import { FakeLedger } from './fakeLedger.ts';
 import { verifyFake } from './fakeVerify.ts';
+
+/** A secret of a key. A rotation ends it. */
+interface FakeSecret {
+  readonly key: FakeKey;
+  readonly untilMs: number;
+}
 
 /** The endpoints that the fake has. */
 export class FakeService {
   readonly #nowMs: () => number;
   readonly #ledger = new FakeLedger();
+  readonly #identities = new FakeIdentities(this.#ledger, () => this.#newId('id'));
   readonly #keys = new Map<string, FakeKey>();
-  readonly #bySecret = new Map<string, FakeKey>();
+  readonly #secrets = new Map<string, FakeSecret>();
   #made = 0;
 
   constructor(nowMs: () => number) {
@@ -52,6 +65,14 @@ export class FakeService {
         return this.#delete(body as KeysDeleteKeyRequest);
       case '/v1/keys.rotateKey':
         return this.#rotate(body as KeysRotateKeyRequest);
+      case '/v1/identities.createIdentity':
+        return this.#identities.create(body as IdentitiesCreateIdentityRequest, this.#nowMs());
+      case '/v1/identities.getIdentity':
+        return this.#identities.get(body as IdentitiesGetIdentityRequest, this.#nowMs());
+      case '/v1/identities.updateIdentity':
+        return this.#identities.update(body as IdentitiesUpdateIdentityRequest, this.#nowMs());
+      case '/v1/identities.deleteIdentity':
+        return this.#identities.delete(body as IdentitiesDeleteIdentityRequest);
       case '/v1/keys.verifyKey':
         return this.#verify(body as VerifyRequest);
       case '/v1/keys.verifyKeys':
@@ -62,52 +83,54 @@ export class FakeService {
   }
 
   #create(fields: KeysCreateKeyRequest): object {
-    const key = newFakeKey(this.#newId('key'), fields.apiId, this.#newSecret(fields.prefix ?? null));
-    setFields(key, fields, this.#nowMs());
-    if (fields.remaining !== undefined) this.#setCredits(key, fields.remaining);
-    this.#keys.set(key.keyId, key);
-    for (const secret of key.secrets) this.#bySecret.set(secret, key);
-    return { keyId: key.keyId, key: key.secrets[0] };
+    const key = newFakeKey(this.#newId('key'), fields);
+    this.#setFields(key, fields);
+    changeCounters(this.#ledger, key, fields, this.#nowMs());
+    this.#keys.set(key.id, key);
+    return { keyId: key.id, key: this.#newSecret(key) };
   }
 
-  #update({ keyId, remaining, ...fields }: KeysUpdateKeyRequest): object {
+  #update({ keyId, ...fields }: KeysUpdateKeyRequest): object {
     const key = this.#find(keyId);
-    setFields(key, fields, this.#nowMs());
-    if (remaining !== undefined) this.#setCredits(key, remaining);
-    else if (fields.refill !== undefined && key.hasCredits) this.#setCredits(key, this.#balance(key));
+    changeCounters(this.#ledger, key, fields, this.#nowMs());
+    this.#setFields(key, fields);
     return {};
   }
 
   #updateRemaining({ keyId, op, value }: KeysUpdateRemainingRequest): object {
-    const key = this.#find(keyId);
-    const change = { increment: 1, decrement: -1, set: 0 }[op] * (value ?? 0);
-    if (op === 'set' || value === null) this.#setCredits(key, value);
-    else this.#setCredits(key, this.#balance(key) + change);
-    return { remaining: key.hasCredits ? this.#balance(key) : null };
+    const [key, nowMs] = [this.#find(keyId), this.#nowMs()];
+    if (op === 'set' && (value === null || key.credits === null)) {
+      changeCounters(this.#ledger, key, { remaining: value }, nowMs);
+      return { remaining: value };
+    }
+    const [charge] = creditCharges(this.#ledger, key, 0, nowMs);
+    if (charge?.rule.kind !== 'credits')
+      throw new AppError('BAD_REQUEST', `The key ${keyId} has no counter to change; use op "set" to give it one.`);
+    const by = value ?? 0;
+    const change = op === 'set' ? { set: by } : { add: op === 'increment' ? by : -by };
+    return { remaining: this.#ledger.change(charge.account, { refill: charge.rule.refill, ...change }, nowMs) };
   }
 
   #delete({ keyId }: KeysDeleteKeyRequest): object {
     const key = this.#find(keyId);
     this.#keys.delete(keyId);
-    for (const secret of key.secrets) this.#bySecret.delete(secret);
+    this.#endSecrets(key, -Infinity);
     return {};
   }
 
-  /** The old secrets end at once: the fake has no overlap. */
-  #rotate({ keyId }: KeysRotateKeyRequest): object {
+  /** The old secret stays valid for the overlap. Without one, all former secrets end at once. */
+  #rotate({ keyId, overlapMs }: KeysRotateKeyRequest): object {
     const key = this.#find(keyId);
-    for (const secret of key.secrets) this.#bySecret.delete(secret);
-    const secret = this.#newSecret(null);
-    key.secrets = [secret];
-    this.#bySecret.set(secret, key);
-    return { keyId, key: secret };
+    this.#endSecrets(key, overlapMs > 0 ? this.#nowMs() + overlapMs : -Infinity);
+    return { keyId, key: this.#newSecret(key) };
   }
 
   #verify(request: VerifyRequest): object {
-    const key = this.#bySecret.get(request.key);
-    const requestId = this.#newId('req');
-    if (key === undefined) return { valid: false, code: 'NOT_FOUND', requestId, meta: {} };
-    return { requestId, ...verifyFake(this.#ledger, key, request, this.#nowMs()) };
+    const [requestId, nowMs] = [this.#newId('req'), this.#nowMs()];
+    const { key, untilMs = 0 } = this.#secrets.get(request.key) ?? {};
+    if (key === undefined || nowMs >= untilMs) return { valid: false, code: 'NOT_FOUND', requestId, meta: {} };
+    const identity = this.#identities.byId(key.identityId);
+    return { requestId, ...verifyFake({ ledger: this.#ledger, key, identity, request, nowMs }) };
   }
 
   #verifyOrError(request: VerifyRequest): object {
@@ -118,26 +141,9 @@ export class FakeService {
     }
   }
 
-  /** A refill rule starts with the running epoch: it refills at its next boundary, not at once. */
-  #setCredits(key: FakeKey, value: number | null): void {
-    key.hasCredits = value !== null;
-    const mark = planOf(key.refill, this.#nowMs())?.epoch ?? 0;
-    this.#ledger.set(this.#creditsOf(key), { value: value ?? 0, mark });
-  }
-
-  #balance(key: FakeKey): number {
-    const charge = {
-      account: this.#creditsOf(key),
-      amount: 0,
-      rule: { kind: 'credits', refill: planOf(key.refill, this.#nowMs()) },
-      revision: 0,
-    } as const;
-    const outcome = this.#ledger.spend({ charges: [charge], fences: [], idempotency: null }, this.#nowMs());
-    return outcome.status === 'taken' ? (outcome.charges[0]?.left ?? 0) : 0;
-  }
-
-  #creditsOf({ keyId }: FakeKey): number {
-    return this.#ledger.account(`credits ${keyId}`, 'credits');
+  #endSecrets(key: FakeKey, untilMs: number): void {
+    for (const [secret, { key: owner, untilMs: before }] of this.#secrets)
+      if (owner === key) this.#secrets.set(secret, { key, untilMs: Math.min(before, untilMs) });
   }
 
   #find(keyId: string): FakeKey {
@@ -150,8 +156,16 @@ export class FakeService {
     return `${prefix}_fake${String(++this.#made).padStart(6, '0')}`;
   }
 
-  #newSecret(prefix: string | null): string {
-    return makeSecret(prefix, crypto.getRandomValues(new Uint8Array(16)));
+  #newSecret(key: FakeKey): string {
+    const secret = makeSecret(key.prefix, crypto.getRandomValues(new Uint8Array(16)));
+    this.#secrets.set(secret, { key, untilMs: Infinity });
+    return secret;
+  }
+
+  #setFields(key: FakeKey, fields: KeyFields): void {
+    setFields(key, fields);
+    const owner = ownerIn(fields);
+    if (owner !== undefined) key.identityId = owner === null ? null : this.#identities.named(owner).id;
   }
 
   #errorBody(failure: unknown): object {

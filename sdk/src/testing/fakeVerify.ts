@@ -1,61 +1,50 @@
 import { inBlock, parseAddress } from '../../../src/core/address.ts';
 import { AppError } from '../../../src/core/errors.ts';
 import { type PermissionQuery, satisfies } from '../../../src/core/permissions.ts';
-import type { Charge } from '../../../src/core/spend.ts';
-import type { VerifyRequest } from '../generated/api.ts';
+import { DEFAULT_LIMIT_NAME } from '../../../src/core/records.ts';
+import type { ChargeResult, IdempotencyKey, SpendOutcome } from '../../../src/core/spend.ts';
+import type { NamedRatelimitResult, VerdictCode, VerifyRequest } from '../generated/api.ts';
 import type { RefusalCode } from '../verdict.ts';
-import { type FakeKey, type FakeLimit, heldBy, planOf } from './fakeKey.ts';
+import { balanceOf, creditCharges } from './fakeCounters.ts';
+import type { FakeIdentity } from './fakeIdentities.ts';
+import { type FakeKey, heldBy } from './fakeKey.ts';
 import type { FakeLedger } from './fakeLedger.ts';
+import { type AppliedLimit, appliedLimits, limitCharge } from './fakeLimits.ts';
 
-interface AppliedLimit extends FakeLimit {
-  readonly cost: number;
-  readonly account: number;
+interface Asked {
+  readonly ledger: FakeLedger;
+  readonly key: FakeKey;
+  readonly identity: FakeIdentity | null;
+  readonly request: VerifyRequest;
+  readonly nowMs: number;
+}
+
+interface Decided {
+  readonly code: VerdictCode;
+  /** null: no credits. */
+  readonly remaining: number | null;
+  readonly limits: readonly NamedRatelimitResult[];
 }
 
 /** A verdict as the service sends it, without its request id. */
-export function verifyFake(ledger: FakeLedger, key: FakeKey, request: VerifyRequest, nowMs: number): object {
-  checkCosts(request);
-  const code = refusedByRecord(key, request, nowMs);
-  const applied = code === null ? appliedLimits(ledger, key, request) : [];
-  const limitCharges: Charge[] = applied.map(({ account, cost, limit, durationMs }) => ({
-    account,
-    amount: cost,
-    rule: { kind: 'window', limit, durationMs },
-    revision: 0,
-  }));
-  const creditCharge: Charge = {
-    account: ledger.account(`credits ${key.keyId}`, 'credits'),
-    amount: code === null ? (request.remaining?.cost ?? 1) : 0,
-    rule: { kind: 'credits', refill: planOf(key.refill, nowMs) },
-    revision: 0,
-  };
-  const charges = key.hasCredits ? [...limitCharges, creditCharge] : limitCharges;
-  const outcome = ledger.spend({ charges, fences: [], idempotency: idempotencyOf(key, request) }, nowMs);
-  if (outcome.status === 'conflict')
-    throw new AppError('CONFLICT', 'The idempotency key was used with a different request.');
-  if (outcome.status !== 'taken' && outcome.status !== 'refused')
-    throw new AppError('INTERNAL_SERVER_ERROR', `The fake ledger answered ${outcome.status}.`);
-  const refusedBy = outcome.status === 'refused' ? outcome.by : null;
-  const refusal = refusedBy === null ? null : refusedBy < limitCharges.length ? 'RATE_LIMITED' : 'USAGE_EXCEEDED';
-  const decided = code ?? refusal ?? 'VALID';
-  const states = applied.map(({ name, limit, async }, i) => ({
-    name,
-    limit,
-    remaining: outcome.charges[i]?.left ?? 0,
-    reset: outcome.charges[i]?.resetAtMs ?? 0,
-    async,
-    exceeded: refusedBy === i,
-  }));
+export function verifyFake(asked: Asked): object {
+  checkCosts(asked.request);
+  const refusal = refusedByRecord(asked);
+  const { code, remaining, limits } = refusal === null ? count(asked) : refused(asked, refusal, []);
+  const shown = limits.find(({ exceeded }) => exceeded) ?? limits.find(({ name }) => name === DEFAULT_LIMIT_NAME);
   return {
-    valid: decided === 'VALID',
-    code: decided,
-    ...keyFields(key),
-    ...(key.hasCredits ? { remaining: outcome.charges[limitCharges.length]?.left } : {}),
-    ...(states.length === 0 ? {} : { ratelimits: states }),
+    valid: code === 'VALID',
+    code,
+    ...keyFields(asked.key, asked.identity),
+    ...(remaining === null ? {} : { remaining }),
+    ...(shown === undefined
+      ? {}
+      : { ratelimit: { limit: shown.limit, remaining: shown.remaining, reset: shown.reset } }),
+    ...(limits.length === 0 ? {} : { ratelimits: limits }),
   };
 }
 
-function refusedByRecord(key: FakeKey, request: VerifyRequest, nowMs: number): RefusalCode | null {
+function refusedByRecord({ key, request, nowMs }: Asked): RefusalCode | null {
   const permissions = request.authorization?.permissions ?? null;
   if (request.apiId !== undefined && request.apiId !== key.apiId) return 'FORBIDDEN';
   if (!key.enabled) return 'DISABLED';
@@ -72,45 +61,105 @@ function isAllowedFrom({ blocks }: FakeKey, clientIp: string | undefined): boole
   return address !== null && blocks.some((block) => inBlock(address, block));
 }
 
-function appliedLimits(ledger: FakeLedger, key: FakeKey, { ratelimits = [] }: VerifyRequest): AppliedLimit[] {
-  const named = new Map(ratelimits.map((request) => [request.name, request]));
-  const own = key.limits.map((limit) => {
-    const request = named.get(limit.name);
-    return { ...limit, limit: request?.limit ?? limit.limit, durationMs: request?.duration ?? limit.durationMs };
-  });
-  const others = [...named.values()].filter(({ name }) => !key.limits.some((limit) => limit.name === name));
-  const adHoc = others.map(({ name, limit, duration, async }) => {
-    if (limit !== undefined && duration !== undefined)
-      return { name, limit, durationMs: duration, async: async ?? true };
-    throw new AppError('BAD_REQUEST', `Neither the key nor its identity has a limit named ${JSON.stringify(name)}.`);
-  });
-  return [...own, ...adHoc].map((limit) => ({
-    ...limit,
-    cost: named.get(limit.name)?.cost ?? 1,
-    account: ledger.account(`limit ${key.keyId} ${limit.durationMs} ${limit.name}`, 'window'),
-  }));
+/** Local limits first. When they allow the request, strict limits and credits are taken together or not at all. */
+function count(asked: Asked): Decided {
+  const { ledger, key, identity, request, nowMs } = asked;
+  const owners = identity === null ? [key] : [key, identity];
+  const limits = appliedLimits(key, identity, request);
+  const local = limits.filter(({ async }) => async);
+  const strict = limits.filter(({ async }) => !async);
+  const localCharges = local.map((limit) => limitCharge(ledger, limit, owners));
+  const cost = request.remaining?.cost ?? 1;
+  const exact = [
+    ...strict.map((limit) => limitCharge(ledger, limit, owners)),
+    ...owners.flatMap((owner) => creditCharges(ledger, owner, cost, nowMs)),
+  ];
+  const idempotency = exact.length === 0 ? null : idempotencyOf(key, request);
+  const conclude = (outcome: SpendOutcome): Decided => {
+    const { charges, by } = answered(outcome);
+    const code = by < 0 ? 'VALID' : by < strict.length ? 'RATE_LIMITED' : 'USAGE_EXCEEDED';
+    const states = limits.map((limit) => {
+      if (limit.async) return stateOf(limit, ledger.look(limitCharge(ledger, limit, owners), nowMs), false);
+      return stateOf(limit, charges[strict.indexOf(limit)], strict.indexOf(limit) === by);
+    });
+    const left = charges.slice(strict.length).map((charge) => charge.left);
+    return { code, remaining: left.length === 0 ? null : Math.min(...left), limits: states };
+  };
+  const refusing = localCharges.findIndex((charge) => !ledger.look(charge, nowMs).allows);
+  if (refusing >= 0) {
+    // A retry of a charged request gets its earlier answer, although the local limit is used up by now.
+    const earlier = idempotency === null ? null : ledger.earlierAnswer(idempotency, nowMs);
+    if (earlier !== null) return conclude(earlier);
+    const states = local.map((limit, i) => {
+      return stateOf(limit, ledger.look(limitCharge(ledger, limit, owners), nowMs), i === refusing);
+    });
+    return refused(asked, 'RATE_LIMITED', states);
+  }
+  const outcome = ledger.spend(exact, idempotency, nowMs);
+  if (outcome.status === 'taken' && !outcome.replayed) ledger.spend(localCharges, null, nowMs);
+  return conclude(outcome);
 }
 
-function checkCosts({ remaining, ratelimits = [] }: VerifyRequest): void {
-  const costs = [remaining?.cost, ...ratelimits.map(({ cost }) => cost)];
+/** A refusal that takes nothing. It shows the balance. */
+function refused({ ledger, key, identity, nowMs }: Asked, code: RefusalCode, limits: Decided['limits']): Decided {
+  const owners = identity === null ? [key] : [key, identity];
+  const balances = owners.map((owner) => balanceOf(ledger, owner, nowMs)).filter((balance) => balance !== null);
+  return { code, remaining: balances.length === 0 ? null : Math.min(...balances), limits };
+}
+
+/** `by`: the charge that refused; -1 = none. */
+function answered(outcome: SpendOutcome): { readonly charges: readonly ChargeResult[]; readonly by: number } {
+  switch (outcome.status) {
+    case 'taken':
+      return { charges: outcome.charges, by: -1 };
+    case 'refused':
+      return outcome;
+    case 'conflict':
+      throw new AppError('CONFLICT', 'This idempotency key was used with a different request. Use a new one.');
+    case 'crowded':
+      throw new AppError('RATE_LIMITED', 'This key has too many live idempotency keys; wait until some expire.');
+    default:
+      throw new AppError('INTERNAL_SERVER_ERROR', `The fake ledger answered ${outcome.status}.`);
+  }
+}
+
+function stateOf(limit: AppliedLimit, result: ChargeResult | undefined, exceeded: boolean): NamedRatelimitResult {
+  const { name, async } = limit;
+  return { name, limit: limit.limit, remaining: result?.left ?? 0, reset: result?.resetAtMs ?? 0, async, exceeded };
+}
+
+function checkCosts({ remaining, ratelimit, ratelimits = [] }: VerifyRequest): void {
+  const costs = [remaining?.cost, ratelimit?.cost, ...ratelimits.map(({ cost }) => cost)];
   for (const cost of costs)
     if (cost !== undefined && !(Number.isSafeInteger(cost) && cost >= 0))
       throw new AppError('BAD_REQUEST', `cost must be a whole number from 0 on, got ${cost}.`);
 }
 
-function idempotencyOf({ keyId }: FakeKey, { idempotencyKey, ...request }: VerifyRequest) {
-  return idempotencyKey === undefined
-    ? null
-    : { scope: keyId, id: idempotencyKey, requestDigest: JSON.stringify(request) };
+/** The secret is left out: a rotated key keeps its remembered answers. */
+function idempotencyOf({ id: scope }: FakeKey, request: VerifyRequest): IdempotencyKey | null {
+  const { idempotencyKey, key: _key, ...asked } = request;
+  return idempotencyKey === undefined ? null : { scope, id: idempotencyKey, requestDigest: canonical(asked) };
 }
 
-function keyFields({ keyId, name, externalId, meta, expires, enabled, environment, permissions, roles }: FakeKey) {
+/** The same request gives the same text, whatever the order of its fields. */
+function canonical(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+  return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${canonical(member)}`).join(',')}}`;
+}
+
+function keyFields(key: FakeKey, identity: FakeIdentity | null) {
+  const { id: keyId, name, meta, expires, enabled, environment, permissions, roles } = key;
   return {
     keyId,
     ...(name === undefined ? {} : { name }),
-    ...(externalId === undefined
+    ...(identity === null
       ? {}
-      : { ownerId: externalId, identity: { id: `id_${externalId}`, externalId, meta: {} } }),
+      : {
+          ownerId: identity.externalId,
+          identity: { id: identity.id, externalId: identity.externalId, meta: identity.meta },
+        }),
     meta,
     ...(expires === undefined ? {} : { expires }),
     enabled,

@@ -11,7 +11,8 @@ export interface FakeKeystileOptions extends Omit<KeystileOptions, 'url' | 'fetc
 
 /**
  * A Keystile in memory for your own tests: credits, refills and limits count as in the service, on a clock that the test moves. It has
- * apis.create, keys.create, update, updateRemaining, rotate, delete and all of verify. Identities and roles are names only.
+ * apis.create, all of verify, keys.create, update, updateRemaining, rotate, delete, and identities.create, get, update, delete. Roles are
+ * names only.
  */
 export class FakeKeystile {
   /** The real client, over the fake service. */
@@ -53,6 +54,7 @@ export class FakeKeystile {
   async #fetch(url: string, { body }: RequestInit): Promise<Response> {
     if (!this.isReachable) throw new TypeError('connection refused (ECONNREFUSED) by the fake');
     const answer = this.#service.answer(url.slice(URL_OF_FAKE.length), JSON.parse(body as string));
-    return Response.json(answer.body, { status: answer.status });
+    const headers = { date: new Date(this.#nowMs).toUTCString() };
+    return Response.json(answer.body, { status: answer.status, headers });
   }
 }

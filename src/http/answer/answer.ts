@@ -1,5 +1,6 @@
 import { AppError, type ErrorCode, ERRORS } from '../../core/errors.ts';
 import { toAppError } from '../../engine/engine.ts';
+import type { AnswerHeaders } from '../shapes/answerHeaders.ts';
 
 const JSON_TYPE = 'application/json';
 
@@ -10,12 +11,7 @@ export interface AnswerContext {
   readonly linkBase: string;
 }
 
-export function jsonAnswer(
-  body: object,
-  context: AnswerContext,
-  status = 200,
-  more: Record<string, string> = {},
-): Response {
+export function jsonAnswer(body: object, context: AnswerContext, status = 200, more: AnswerHeaders = {}): Response {
   return answer(JSON.stringify(body, null, context.isPretty ? 2 : 0), status, context, more);
 }
 
@@ -33,12 +29,10 @@ function answer(
   text: string | Uint8Array<ArrayBuffer>,
   status: number,
   context: AnswerContext,
-  more: Record<string, string>,
+  more: AnswerHeaders,
 ): Response {
-  return new Response(text, {
-    status,
-    headers: { 'content-type': JSON_TYPE, 'keystile-request-id': context.requestId, ...more },
-  });
+  const own: AnswerHeaders = { 'keystile-request-id': context.requestId };
+  return new Response(text, { status, headers: { 'content-type': JSON_TYPE, ...own, ...more } });
 }
 
 /** WWW-Authenticate of every 401 (RFC 6750, 3). */
@@ -47,15 +41,20 @@ export const CHALLENGE = 'Bearer realm="keystile"';
 const RETRY_AFTER_SECONDS = '1';
 
 /** Any failure as an answer. */
-export function errorAnswer(failure: unknown, context: AnswerContext, more: Record<string, string> = {}): Response {
+export function errorAnswer(failure: unknown, context: AnswerContext, more: AnswerHeaders = {}): Response {
   const body = errorBody(failure, context);
   const { status } = ERRORS[body.error.code];
-  const headers: Record<string, string> = { ...more };
-  if (status === 401) headers['www-authenticate'] = CHALLENGE;
-  if (status === 503 || status === 429) headers['retry-after'] = RETRY_AFTER_SECONDS;
+  const headers = { ...more, ...headersOfStatus(status) };
+  const response = answer(JSON.stringify(body, null, context.isPretty ? 2 : 0), status, context, headers);
   // The rest of the body is not read, so the connection cannot serve another request.
-  if (status === 413) headers['connection'] = 'close';
-  return answer(JSON.stringify(body, null, context.isPretty ? 2 : 0), status, context, headers);
+  if (status === 413) response.headers.set('connection', 'close');
+  return response;
+}
+
+/** The headers that every error of this status has. */
+export function headersOfStatus(status: number): AnswerHeaders {
+  if (status === 401) return { 'www-authenticate': CHALLENGE };
+  return status === 503 || status === 429 ? { 'retry-after': RETRY_AFTER_SECONDS } : {};
 }
 
 export function expected(failure: unknown): AppError | null {

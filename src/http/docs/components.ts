@@ -1,4 +1,6 @@
 import { type ErrorCode, ERRORS } from '../../core/errors.ts';
+import { headersOfStatus } from '../answer/answer.ts';
+import { ANSWER_HEADERS, type AnswerHeader } from '../shapes/answerHeaders.ts';
 import { componentOf, EXPECTED, shownFor } from '../shapes/described.ts';
 import { ErrorObject, errorExample } from '../shapes/errorObject.ts';
 
@@ -22,6 +24,7 @@ interface SchemaParts {
 export class Components {
   readonly schemas: Record<string, object> = {};
   readonly responses: Record<string, object> = {};
+  readonly headers: Record<string, object> = {};
 
   /** The schema as the document shows it. */
   shown(schema: object): object {
@@ -66,21 +69,35 @@ export class Components {
     };
   }
 
+  /** The headers of a response. */
+  headersOf(names: readonly AnswerHeader[]): Record<string, object> {
+    return Object.fromEntries(
+      names.map((header) => {
+        const { name, description, example } = ANSWER_HEADERS[header];
+        const type = typeof example === 'number' ? 'integer' : 'string';
+        this.headers[name] ??= { description, example, schema: { type } };
+        return [name, { $ref: `#/components/headers/${name}` }];
+      }),
+    );
+  }
+
   /** The responses for these codes, by status. Codes that share a status are examples of one response. */
   errorResponses(codes: readonly ErrorCode[]): Record<string, object> {
     const responses: Record<string, object> = {};
     for (const { status } of codes.map((code) => ERRORS[code])) {
       const same = codes.filter((code) => ERRORS[code].status === status);
       const name = same.map(inPascalCase).join('Or');
-      this.responses[name] ??= this.#errorResponse(same);
+      this.responses[name] ??= this.errorResponse(same);
       responses[String(status)] = { $ref: `#/components/responses/${name}` };
     }
     return responses;
   }
 
-  #errorResponse(codes: readonly ErrorCode[]): object {
+  /** One response for codes of one status, with further headers. */
+  errorResponse(codes: readonly ErrorCode[], more: readonly AnswerHeader[] = []): object {
     return {
       description: codes.map((code) => ERRORS[code].when).join(' '),
+      headers: this.headersOf([...headersOfCodes(codes), ...more]),
       content: {
         'application/json': {
           schema: this.shown(ErrorObject),
@@ -89,6 +106,13 @@ export class Components {
       },
     };
   }
+}
+
+/** The codes have one status. A refused method also names those that are taken. */
+function headersOfCodes(codes: readonly ErrorCode[]): AnswerHeader[] {
+  const [status = 0] = codes.map((code) => ERRORS[code].status);
+  const own = Object.keys(headersOfStatus(status)) as AnswerHeader[];
+  return ['keystile-request-id', ...own, ...(codes.includes('METHOD_NOT_ALLOWED') ? (['allow'] as const) : [])];
 }
 
 /** What generators ask for, and validators do not need: the type of words, and the size of whole numbers. */

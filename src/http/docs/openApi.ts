@@ -19,6 +19,7 @@ export interface OpenApiDocument {
     readonly securitySchemes: object;
     readonly schemas: Readonly<Record<string, object>>;
     readonly responses: Readonly<Record<string, object>>;
+    readonly headers: Readonly<Record<string, object>>;
   };
 }
 
@@ -62,7 +63,7 @@ export function openApi(publicUrl: string | null): OpenApiDocument {
   for (const open of [verifyKey, verifyKeys]) paths[open.path] = { post: verifyOperation(open, components) };
   paths[forwardAuth.path] = { get: forwardOperation(components) };
   for (const health of [liveness, readiness]) paths[health.path] = { get: healthOperation(health, components) };
-  const { schemas, responses } = components;
+  const { schemas, responses, headers } = components;
   return {
     openapi: '3.1.0',
     info: {
@@ -78,6 +79,7 @@ export function openApi(publicUrl: string | null): OpenApiDocument {
       securitySchemes: { rootKey: ROOT_KEY_SCHEME },
       schemas: sorted(schemas),
       responses: sorted(responses),
+      headers: sorted(headers),
     },
   };
 }

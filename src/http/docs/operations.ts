@@ -1,6 +1,7 @@
 import type { ErrorCode } from '../../core/errors.ts';
 import { liveness, readiness } from '../routes/health.ts';
 import type { Route } from '../routes/route.ts';
+import type { AnswerHeader } from '../shapes/answerHeaders.ts';
 import type { FieldRights } from '../shapes/fieldRights.ts';
 import type { Components } from './components.ts';
 
@@ -47,7 +48,12 @@ const COMMON_ERRORS: readonly ErrorCode[] = [
 
 const VERIFY_ERRORS: readonly ErrorCode[] = [...COMMON_ERRORS, 'CONFLICT', 'RATE_LIMITED'];
 
-type Described = Pick<Route, 'path' | 'summary' | 'description' | 'request' | 'response' | 'example' | 'status'>;
+type Described = Pick<Route, 'path' | 'summary' | 'description' | 'request' | 'response' | 'example' | 'status'> & {
+  /** The headers of a success. Absent: those that every answer has. */
+  readonly headers?: readonly AnswerHeader[];
+};
+
+const USUAL_HEADERS: readonly AnswerHeader[] = ['keystile-request-id'];
 
 export function managementOperations(route: Route, components: Components): Record<string, Operation> {
   const secured = {
@@ -75,7 +81,7 @@ export function verifyOperation(route: Described, components: Components): Opera
 }
 
 function postOperation(route: Described, errors: readonly ErrorCode[], components: Components): Operation {
-  const { request, response, example, status = 200 } = route;
+  const { request, response, example, status = 200, headers = USUAL_HEADERS } = route;
   const described = describedAs(route);
   const name = inPascalCase(described.operationId);
   const answer = components.named(`${name}Answer`, response, `The answer of \`${described.operationId}\`.`);
@@ -92,7 +98,10 @@ function postOperation(route: Described, errors: readonly ErrorCode[], component
       },
     },
     responses: {
-      [String(status)]: success(answer, example.response, status === 202 ? 'Accepted.' : 'Done.'),
+      [String(status)]: {
+        ...success(answer, example.response, status === 202 ? 'Accepted.' : 'Done.'),
+        headers: components.headersOf(headers),
+      },
       ...components.errorResponses(errors),
     },
   };
@@ -106,8 +115,12 @@ export function healthOperation(health: typeof liveness | typeof readiness, comp
     `The answer of \`${described.operationId}\`.`,
   );
   const errors = components.errorResponses(['METHOD_NOT_ALLOWED', 'INTERNAL_SERVER_ERROR']);
+  const answer = (example: object, description: string): object => ({
+    ...success(schema, example, description),
+    headers: components.headersOf(USUAL_HEADERS),
+  });
   if (health.path === liveness.path) {
-    return { ...described, security: [], responses: { '200': success(schema, liveness.handle(), 'Done.'), ...errors } };
+    return { ...described, security: [], responses: { '200': answer(liveness.handle(), 'Done.'), ...errors } };
   }
   const ready = { ready: true, reasons: [], warnings: [] };
   const notReady = { ready: false, reasons: ['The database has failed.'], warnings: [] };
@@ -115,9 +128,9 @@ export function healthOperation(health: typeof liveness | typeof readiness, comp
     ...described,
     security: [],
     responses: {
-      '200': success(schema, ready, 'Ready.'),
+      '200': answer(ready, 'Ready.'),
       ...errors,
-      '503': success(schema, notReady, 'Not ready.'),
+      '503': answer(notReady, 'Not ready.'),
     },
   };
 }

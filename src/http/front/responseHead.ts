@@ -1,5 +1,3 @@
-import type { HeaderPair } from '../verify/verdictHeaders.ts';
-
 /** The statuses that this service answers with. */
 const REASONS: Readonly<Record<number, string>> = {
   200: 'OK',
@@ -31,7 +29,7 @@ const CLOSE_AND_LENGTH = CLOSE + LENGTH;
 const NO_CONTENT = 204;
 
 /** Headers in their order. */
-type HeaderPairs = Iterable<HeaderPair>;
+type HeaderPairs = Iterable<readonly [name: string, value: string]>;
 
 /** Writes the heads of answers. The date in them is made once a second. */
 export class ResponseHeads {

@@ -3,6 +3,7 @@ import { answerFailure } from '../answer/answerFailure.ts';
 import { type AnswerContext, CHALLENGE, expected, jsonAnswer } from '../answer/answer.ts';
 import { failedRequest } from '../answer/reportFailure.ts';
 import type { Peer, Service } from '../service.ts';
+import type { AnswerHeader, AnswerHeaders } from '../shapes/answerHeaders.ts';
 import { strict } from '../shapes/schemas.ts';
 import { VerdictObject } from '../shapes/verdictObject.ts';
 import { clientKey, forwardBody, gatewayAsking, gatewayFailure } from '../verify/forwardedRequest.ts';
@@ -34,6 +35,20 @@ export const forwardAuth = {
   },
 } as const;
 
+/** The headers of a verdict, and of an error instead of one, beside those that every answer has. */
+export const FORWARD_HEADERS = [
+  'cache-control',
+  'keystile-code',
+  'keystile-key-id',
+  'keystile-external-id',
+  'keystile-remaining',
+] as const satisfies readonly AnswerHeader[];
+
+type ForwardHeaders = Pick<AnswerHeaders, (typeof FORWARD_HEADERS)[number] | 'www-authenticate'>;
+
+/** A cache before the service knows what Authorization means. It does not know X-API-Key, and could give a verdict to another key. */
+const NOT_KEPT: ForwardHeaders = { 'cache-control': 'no-store' };
+
 /** What it answers with, beside the service. */
 interface ForwardContext {
   readonly verdicts: GeneralVerdictWriter;
@@ -61,16 +76,16 @@ async function decided(
   try {
     const verdict = await verified(service, request, query, peer);
     const { code } = verdict;
-    const headers = { ...Object.fromEntries(verdicts.headerPairs(verdict)), ...verdictHeaders(verdict) };
-    return jsonAnswer(
-      { valid: code === 'VALID', code, requestId: answer.requestId },
-      answer,
-      VERDICT_STATUS[code],
-      headers,
-    );
+    const headers = { ...Object.fromEntries(verdicts.headerPairs(verdict)), ...forwardHeaders(verdict) };
+    const body = { valid: code === 'VALID', code, requestId: answer.requestId };
+    return jsonAnswer(body, answer, VERDICT_STATUS[code], headers);
   } catch (failure) {
     const response = answerFailure(service, failure, failedRequest(request), answer);
-    response.headers.set('keystile-code', expected(failure)?.code ?? 'INTERNAL_SERVER_ERROR');
+    const headers: ForwardHeaders = {
+      ...NOT_KEPT,
+      'keystile-code': expected(failure)?.code ?? 'INTERNAL_SERVER_ERROR',
+    };
+    for (const [name, value] of Object.entries(headers)) response.headers.set(name, value);
     return response;
   }
 }
@@ -85,9 +100,10 @@ async function verified(service: Service, { headers }: Request, query: ForwardQu
   }
 }
 
-function verdictHeaders({ code, key, remaining }: Verdict): Record<string, string> {
+function forwardHeaders({ code, key, remaining }: Verdict): ForwardHeaders {
   const externalId = key?.identity?.externalId;
   return {
+    ...NOT_KEPT,
     'keystile-code': code,
     ...(key === null ? {} : { 'keystile-key-id': key.id }),
     // Percent-encoded UTF-8: an external id is any text, also one with line ends.

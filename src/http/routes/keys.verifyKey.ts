@@ -3,12 +3,12 @@ import { readBody } from '../request/body.ts';
 import { EXAMPLE } from '../shapes/examples.ts';
 import { VERDICT_EXAMPLE, VerdictObject } from '../shapes/verdictObject.ts';
 import type { Peer, Service } from '../service.ts';
-import type { HeaderPair } from '../verify/verdictHeaders.ts';
+import { VERDICT_HEADERS } from '../verify/verdictHeaders.ts';
 import type { GeneralVerdictWriter } from '../verify/verdictWriter.ts';
 import { verify } from '../verify/verify.ts';
 import { VerifyBody } from '../verify/verifyBody.ts';
 
-const JSON_HEADER: HeaderPair = ['content-type', 'application/json'];
+const JSON_HEADER = ['content-type', 'application/json'] as const;
 
 /** Describes this route for the documentation. It is not in the table of routes, because the front answers it directly. */
 export const verifyKey = {
@@ -19,6 +19,7 @@ export const verifyKey = {
     'Every verdict is HTTP 200; `valid` and `code` contain it. The checks run in this order, and the first that fails decides the code: the key exists, its api, enabled, expiry, address, permissions, rate limits, credits. Credits and limits are taken together, or not at all. It needs no root key, unless KEYSTILE_VERIFY_AUTH is `required`: then the root key needs the right `api.<apiId>.verify_key`.',
   request: VerifyBody,
   response: VerdictObject,
+  headers: VERDICT_HEADERS,
   example: {
     request: { key: EXAMPLE.secret },
     response: VERDICT_EXAMPLE,

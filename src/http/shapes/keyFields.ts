@@ -5,7 +5,7 @@ import { AppError, type Issue, repeatable } from '../../core/errors.ts';
 import { DEFAULT_LIMIT_NAME } from '../../core/records.ts';
 import type { KeyPatch } from '../../engine/admin/keys/keyInput.ts';
 import type { RbacReference } from '../../engine/admin/rbac/rbacNames.ts';
-import type { LimitInput, RefillInput } from '../../engine/admin/change/counterPatch.ts';
+import type { LimitInput, RefillInput } from '../../core/counterPatch.ts';
 import { MAX_ISSUES } from '../request/explain.ts';
 import type { IpAllowlist } from './creationFields.ts';
 import type { Refill } from './creditFields.ts';

@@ -1,13 +1,21 @@
 import type { Verdict } from '../../engine/verify/verdict.ts';
 import type { LimitReport } from '../../engine/verify/limitReports.ts';
+import type { AnswerHeader } from '../shapes/answerHeaders.ts';
 import { shownLimit, wireOf } from './limitWire.ts';
 
-/** One header of an answer. */
-export type HeaderPair = readonly [name: string, value: string];
+/** The headers that a verdict can have beside those that every answer has. */
+export const VERDICT_HEADERS = [
+  'keystile-replayed',
+  'ratelimit-policy',
+  'ratelimit',
+  'retry-after',
+] as const satisfies readonly AnswerHeader[];
+
+/** One header of a verdict. */
+export type VerdictHeader = readonly [name: (typeof VERDICT_HEADERS)[number], value: string];
 
 /**
- * The headers of a verdict beside those that every answer has: Keystile-Replayed, and those of the limit that the verdict shows. IETF
- * httpapi draft: RateLimit-Policy says what is granted, RateLimit what is left of it. The front writes them as lines, the general handler as
+ * Keystile-Replayed, and the headers of the limit that the verdict shows. IETF httpapi draft: RateLimit-Policy says what is granted, RateLimit what is left of it. The front writes them as lines, the general handler as
  * pairs. Lines are not made from pairs: that was measured as 5 % of the work for a verification with a limit.
  */
 export function headerLines(verdict: Verdict, hasLimitHeaders: boolean): string {
@@ -21,8 +29,8 @@ export function headerLines(verdict: Verdict, hasLimitHeaders: boolean): string 
   return code === 'RATE_LIMITED' ? `${lines}retry-after: ${seconds}\r\n` : lines;
 }
 
-export function headerPairs(verdict: Verdict, hasLimitHeaders: boolean): HeaderPair[] {
-  const pairs: HeaderPair[] = verdict.replayed ? [['keystile-replayed', 'true']] : [];
+export function headerPairs(verdict: Verdict, hasLimitHeaders: boolean): VerdictHeader[] {
+  const pairs: VerdictHeader[] = verdict.replayed ? [['keystile-replayed', 'true']] : [];
   const report = reportOf(verdict, hasLimitHeaders);
   if (report === undefined) return pairs;
   const { policy, rateLimitHead } = wireOf(report.limit);

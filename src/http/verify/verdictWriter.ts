@@ -1,6 +1,6 @@
 import type { Verdict } from '../../engine/verify/verdict.ts';
 import type { Service } from '../service.ts';
-import { headerLines, type HeaderPair, headerPairs } from './verdictHeaders.ts';
+import { headerLines, headerPairs, type VerdictHeader } from './verdictHeaders.ts';
 import { verdictBytes, verdictText } from './verdictText.ts';
 
 /** Gives a verdict as the front sends it. */
@@ -15,7 +15,7 @@ export interface VerdictWriter {
 
 /** The same for the general handler, whose answers have their headers as pairs. */
 export interface GeneralVerdictWriter extends VerdictWriter {
-  headerPairs(verdict: Verdict): readonly HeaderPair[];
+  headerPairs(verdict: Verdict): readonly VerdictHeader[];
 }
 
 export function makeVerdictWriter({ requestIds, config }: Service): GeneralVerdictWriter {

@@ -58,9 +58,9 @@ export function fullRequest(service: Service, body: VerifyBody, header: string |
   };
 }
 
-function toLimitRequests({ ratelimit, ratelimits }: VerifyBody): LimitRequest[] | null {
-  if (ratelimit?.cost === undefined && ratelimits === undefined) return null;
-  const requests: LimitRequest[] = (ratelimits ?? []).map(({ duration, ...rest }) =>
+function toLimitRequests({ ratelimit, ratelimits = [] }: VerifyBody): LimitRequest[] | null {
+  if (ratelimit?.cost === undefined && ratelimits.length === 0) return null;
+  const requests: LimitRequest[] = ratelimits.map(({ duration, ...rest }) =>
     duration === undefined ? rest : { ...rest, durationMs: duration },
   );
   const names = requests.map(({ name }) => name);

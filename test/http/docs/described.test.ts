@@ -83,6 +83,15 @@ describe('every field', () => {
     expect(faults).toEqual([]);
   });
 
+  test('that is a header of an answer has a description and an example that fits', () => {
+    const headers = Object.entries(document.components.headers);
+    expect(headers.length).toBeGreaterThan(10);
+    const faults = headers.flatMap(([name, { description, example, schema }]) =>
+      faultsOf(name, description, example === undefined ? [] : [example], schema),
+    );
+    expect(faults).toEqual([]);
+  });
+
   test('that a validator reads is in the document, and no other', () => {
     const namesOf = ({ properties, items }: Schema): string[] => Object.keys(properties ?? items?.properties ?? {});
     for (const { path, request } of ENDPOINTS) {

@@ -10,6 +10,7 @@ export interface Document {
   readonly components: {
     readonly schemas: Readonly<Record<string, Schema>>;
     readonly responses: Readonly<Record<string, Response>>;
+    readonly headers: Readonly<Record<string, Header>>;
     readonly securitySchemes: Readonly<Record<string, { readonly description?: string }>>;
   };
 }
@@ -31,8 +32,15 @@ interface Media {
   readonly examples?: Readonly<Record<string, { readonly value: unknown }>>;
 }
 
+export interface Header {
+  readonly description?: string;
+  readonly example?: unknown;
+  readonly schema: Schema;
+}
+
 interface Response {
   readonly description: string;
+  readonly headers?: Readonly<Record<string, { readonly $ref: string }>>;
   readonly content: Readonly<Record<string, Media>>;
 }
 

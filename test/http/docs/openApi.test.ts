@@ -70,10 +70,11 @@ describe('/openapi.json', () => {
 
   test('every reference resolves, and every component is referenced', () => {
     const references = new Set(JSON.stringify(document).match(/(?<="\$ref":")[^"]+/g));
-    const { schemas, responses } = document.components;
+    const { schemas, responses, headers } = document.components;
     const known = [
       ...Object.keys(schemas).map((name) => `#/components/schemas/${name}`),
       ...Object.keys(responses).map((name) => `#/components/responses/${name}`),
+      ...Object.keys(headers).map((name) => `#/components/headers/${name}`),
     ];
     expect([...references].sort()).toEqual(known.sort());
   });

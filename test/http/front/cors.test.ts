@@ -30,7 +30,7 @@ describe.each(SERVERS)('%s', (name) => {
       .sort(([a], [b]) => (a < b ? -1 : 1));
 
   const APP = 'https://app.example.com';
-  const EXPOSED = 'Keystile-Request-Id, Keystile-Replayed, RateLimit, RateLimit-Policy, Retry-After';
+  const EXPOSED = 'Date, Keystile-Request-Id, Keystile-Replayed, RateLimit, RateLimit-Policy, Retry-After';
   const PATHS = ['/v1/keys.verifyKey', '//v1/keys.verifyKey', '/v1/keys.getKey', '/v1/nowhere'];
 
   test('off unless configured: no answer names an origin', async () => {

@@ -24,6 +24,13 @@ const refused = async (key: string, ...ratelimits: object[]): Promise<[number, s
   return [answer.status, answer.body.error?.message as string];
 };
 
+test('an empty list asks for no limit: the verdict of a key without limits shows none', async () => {
+  const { key } = await service.createKey();
+  expect(await ask(key)).not.toHaveProperty('ratelimits');
+  const { key: counted } = await service.createKey({ remaining: 1 });
+  expect(await ask(counted)).not.toHaveProperty('ratelimits');
+});
+
 describe.each(MODES)('a configured %s limit in a request', (_mode, async) => {
   const configured = { ratelimits: [{ name: 'calls', limit: 5, duration: 60_000, async }] };
 

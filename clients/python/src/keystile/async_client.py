@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 from .async_groups import AsyncApis, AsyncIdentities, AsyncKeys
 from .async_http import AsyncHttp
 from .attempt import Attempt
-from .call import Call, ListCall, headers_of, read_object
+from .call import Call, ListCall, any_call, headers_of, read_object
 from .errors import KeystileError
 from .exchange import Try, Urls, exchange
 from .failure import error_of_failure
@@ -121,7 +121,7 @@ class AsyncKeystile:
 
     async def call(self, path: str, body: object = None) -> object:
         """Calls an endpoint by its path, for example `/v1/apis.getApi`. Answers its JSON."""
-        return (await self._send(Call(path, {} if body is None else body))).body
+        return (await self._send(any_call(path, body))).body
 
     async def aclose(self) -> None:
         await self._http.aclose()

@@ -59,6 +59,13 @@ class ListCall(Generic[T]):
         return cast("list[T]", items), None if is_last else replace(self, body={**self.body, "cursor": cursor})
 
 
+def any_call(path: str, body: object) -> Call[object]:
+    """A call of any endpoint. A path that continues the host would carry the root key to another one."""
+    if not path.startswith("/"):
+        raise configuration_error("The path of a call must begin with a slash, for example /v1/keys.restoreKey.")
+    return Call(path, {} if body is None else body)
+
+
 def headers_of(settings: Settings) -> dict[str, str]:
     headers = {
         "accept": "application/json",

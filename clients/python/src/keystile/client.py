@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 import httpx
 
 from .attempt import LIMITS, Attempt, tls_of
-from .call import Call, ListCall, headers_of, read_object
+from .call import Call, ListCall, any_call, headers_of, read_object
 from .errors import KeystileError
 from .exchange import Try, Urls, exchange
 from .failure import error_of_failure
@@ -112,7 +112,7 @@ class Keystile:
 
     def call(self, path: str, body: object = None) -> object:
         """Calls an endpoint by its path, for example `/v1/apis.getApi`. Answers its JSON."""
-        return self._send(Call(path, {} if body is None else body)).body
+        return self._send(any_call(path, body)).body
 
     def close(self) -> None:
         self._http.close()

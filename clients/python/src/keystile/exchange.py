@@ -58,6 +58,7 @@ def exchange(
     deadline = clock() + settings.total_timeout
     order = urls.order(clock())
     tried = 0
+    may_be_done = False
     while True:
         url = order[tried % len(order)]
         outcome = yield Try(url, min(settings.timeout, max(SHORTEST_TRY, deadline - clock())))
@@ -65,11 +66,14 @@ def exchange(
         if isinstance(result, Reply):
             return result
         assert result is not None
+        is_safe = result.is_certainly_not_done or is_repeatable
+        # An earlier try may have been carried out, whatever became of this one.
+        may_be_done = may_be_done or not result.is_certainly_not_done
+        result.is_certainly_not_done = not may_be_done
         if not is_trouble(result):
             raise result
         urls.avoid(url, clock())
         tried += 1
-        is_safe = result.is_certainly_not_done or is_repeatable
         pause = pause_before(tried, len(order), result.retry_after, random())
         if not is_safe or tried > settings.retries or clock() + pause >= deadline:
             raise result

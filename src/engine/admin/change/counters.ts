@@ -2,7 +2,13 @@ import type { AccountChange } from '../../../core/account.ts';
 import { AppError } from '../../../core/errors.ts';
 import type { CreditsRecord, LimitRecord, RefillRule } from '../../../core/records.ts';
 import type { RefillPlans } from '../../refill/refillPlans.ts';
-import { type CounterPatch, isSameRule, isSameSchedule, toRefillRule, wantedLimits } from './counterPatch.ts';
+import {
+  type CounterPatch,
+  isSameRule,
+  isSameSchedule,
+  toRefillRule,
+  wantedLimits,
+} from '../../../core/counterPatch.ts';
 
 /** The credits and limits of a key or an identity. The record holds the rules, the ledger the numbers. */
 export interface Counters {

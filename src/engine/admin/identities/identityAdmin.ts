@@ -13,7 +13,7 @@ import {
   patchCounters,
 } from '../change/counters.ts';
 import { auditedCounters } from '../keys/auditedKey.ts';
-import type { CounterPatch } from '../change/counterPatch.ts';
+import type { CounterPatch } from '../../../core/counterPatch.ts';
 import { type CreditsView, viewCredits } from '../keys/keyView.ts';
 import type { AdminContext } from '../change/adminContext.ts';
 

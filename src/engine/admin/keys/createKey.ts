@@ -19,7 +19,7 @@ import { type CounterContext, newAccountsNeeded, patchCounters } from '../change
 import { EffectivePermissions } from '../rbac/effectivePermissions.ts';
 import { auditedKey } from './auditedKey.ts';
 import type { KeyPatch } from './keyInput.ts';
-import type { LimitInput } from '../change/counterPatch.ts';
+import type { LimitInput } from '../../../core/counterPatch.ts';
 import type { AdminContext } from '../change/adminContext.ts';
 import { type KnownReferences, type OrFail, ResolveReferences } from '../rbac/resolveReferences.ts';
 

@@ -1,4 +1,4 @@
-import type { CounterPatch } from '../change/counterPatch.ts';
+import type { CounterPatch } from '../../../core/counterPatch.ts';
 import type { NamedGrants } from '../rbac/resolveReferences.ts';
 
 /** The fields of a key that a caller may set. On creation, null and absent mean the same. On update, null clears and absent keeps. */

@@ -1,5 +1,5 @@
-import { AppError, repeatable } from '../../../core/errors.ts';
-import { DEFAULT_LIMIT_NAME, type LimitRecord, type RefillRule } from '../../../core/records.ts';
+import { AppError, repeatable } from './errors.ts';
+import { DEFAULT_LIMIT_NAME, type LimitRecord, type RefillRule } from './records.ts';
 
 export interface RefillInput {
   readonly interval: 'daily' | 'monthly';

@@ -1,0 +1,112 @@
+import type { RefillPlan } from '../../../src/core/account.ts';
+import { epochAt } from '../../../src/core/calendar.ts';
+import {
+  isSameRule,
+  isSameSchedule,
+  type LimitInput,
+  toRefillRule,
+  wantedLimits,
+} from '../../../src/core/counterPatch.ts';
+import { AppError } from '../../../src/core/errors.ts';
+import { DEFAULT_LIMIT_NAME, type LimitRecord, type RefillRule } from '../../../src/core/records.ts';
+import type { Charge } from '../../../src/core/spend.ts';
+import type { KeysUpdateKeyRequest } from '../generated/api.ts';
+import type { FakeLedger } from './fakeLedger.ts';
+
+/** What has credits and limits: a key or an identity. */
+export interface FakeOwner {
+  readonly id: string;
+  /** null: no counter, so unlimited. */
+  credits: { readonly refill: RefillRule | null } | null;
+  limits: readonly LimitRecord[];
+}
+
+export type CounterFields = Pick<KeysUpdateKeyRequest, 'remaining' | 'refill' | 'ratelimit' | 'ratelimits'>;
+
+/** Sets what is given; null clears, and absent keeps. */
+export function changeCounters(ledger: FakeLedger, owner: FakeOwner, fields: CounterFields, nowMs: number): void {
+  const limits = wantedLimits(owner.limits, toLimitPatch(fields));
+  changeCredits(ledger, owner, fields, nowMs);
+  // A strict limit keeps its window while its name, duration and mode stay.
+  const accounts = new Set(limits.map((limit) => limitAccount(owner.id, limit)));
+  for (const limit of owner.limits.filter(({ async }) => !async))
+    if (!accounts.has(limitAccount(owner.id, limit))) ledger.close(limitAccount(owner.id, limit));
+  owner.limits = limits;
+}
+
+/** Without a counter there is no refill: both end together. */
+function changeCredits(ledger: FakeLedger, owner: FakeOwner, fields: CounterFields, nowMs: number): void {
+  const { remaining, refill } = fields;
+  if (remaining === null || (owner.credits === null && remaining === undefined)) {
+    if (refill) throw new AppError('BAD_REQUEST', 'A refill needs a counter: give remaining with it.');
+    owner.credits = null;
+    ledger.close(creditsAccount(owner));
+    return;
+  }
+  const before = owner.credits?.refill ?? null;
+  const rule = wantedRefill(before, refill, nowMs);
+  const plan = planOf(rule, nowMs);
+  const change = {
+    refill: planOf(before, nowMs),
+    ...(remaining === undefined ? {} : { set: remaining }),
+    // A new rule refills at its next boundary, not at once.
+    ...(isSameSchedule(before, rule) ? {} : { mark: plan?.epoch ?? 0, dueAtMs: plan?.nextMs ?? 0 }),
+  };
+  ledger.change(ledger.account(creditsAccount(owner), 'credits'), change, nowMs);
+  owner.credits = { refill: rule };
+}
+
+function wantedRefill(before: RefillRule | null, given: CounterFields['refill'], nowMs: number): RefillRule | null {
+  if (given === undefined || given === null) return given === null ? null : before;
+  const { interval, amount, refillDay = null, timezone = null, mode = 'restore', max = null } = given;
+  const rule = toRefillRule({ interval, amount, refillDay, timezone, mode, max }, 'UTC', nowMs);
+  return before !== null && isSameRule(before, rule) ? before : rule;
+}
+
+export function planOf(rule: RefillRule | null, nowMs: number): RefillPlan | null {
+  if (rule === null) return null;
+  const { number, startMs, nextMs } = epochAt(rule, nowMs);
+  return { epoch: number, startMs, nextMs, amount: rule.amount, mode: rule.mode, max: rule.max };
+}
+
+/** The charge of an owner's credits; none without a counter. */
+export function creditCharges(ledger: FakeLedger, owner: FakeOwner, amount: number, nowMs: number): Charge[] {
+  if (owner.credits === null) return [];
+  const account = ledger.account(creditsAccount(owner), 'credits');
+  return [{ account, amount, rule: { kind: 'credits', refill: planOf(owner.credits.refill, nowMs) }, revision: 0 }];
+}
+
+/** null: unlimited. */
+export function balanceOf(ledger: FakeLedger, owner: FakeOwner, nowMs: number): number | null {
+  const [charge] = creditCharges(ledger, owner, 0, nowMs);
+  return charge === undefined ? null : ledger.look(charge, nowMs).left;
+}
+
+/** Two limits with the same name, duration, mode and owner are one counter. */
+export function limitAccount(ownerId: string, { async, durationMs, name }: Omit<LimitRecord, 'account'>): string {
+  return `limit ${ownerId} ${async ? 'local' : 'strict'} ${durationMs} ${name}`;
+}
+
+function creditsAccount({ id }: FakeOwner): string {
+  return `credits ${id}`;
+}
+
+function toLimitPatch({ ratelimit, ratelimits }: CounterFields) {
+  return {
+    ...(ratelimit === undefined ? {} : { defaultLimit: ratelimit && toDefaultLimit(ratelimit) }),
+    ...(ratelimits === undefined ? {} : { otherLimits: ratelimits?.map(toLimitInput) ?? null }),
+  };
+}
+
+/** The older names mean the same. */
+function toDefaultLimit(given: NonNullable<CounterFields['ratelimit']>): LimitInput {
+  const { limit = given.refillRate, duration = given.refillInterval, type } = given;
+  if (limit === undefined || duration === undefined)
+    throw new AppError('BAD_REQUEST', `ratelimit.${limit === undefined ? 'limit' : 'duration'} is missing`);
+  const async = given.async ?? (type === undefined ? null : type === 'fast');
+  return { name: DEFAULT_LIMIT_NAME, limit, durationMs: duration, async };
+}
+
+function toLimitInput({ name, limit, duration, async }: NonNullable<CounterFields['ratelimits']>[number]): LimitInput {
+  return { name, limit, durationMs: duration, async: async ?? null };
+}

@@ -1,0 +1,298 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import * as fc from 'fast-check';
+
+import { Keystile, type KeystileError, type Verdict } from '../../sdk/src/index.ts';
+import { FakeKeystile } from '../../sdk/src/testing/index.ts';
+import { TestService } from '../support/service.ts';
+
+/** One call, or the clock that goes on. */
+type Step =
+  | { readonly verify: object; readonly secret?: 'previous' }
+  | { readonly update: object }
+  | { readonly updateRemaining: { readonly op: string; readonly value: number | null } }
+  | { readonly rotate: number }
+  | { readonly identity: object }
+  | { readonly deleteIdentity: true }
+  | { readonly advance: number };
+
+interface Script {
+  readonly key: object;
+  readonly steps: readonly Step[];
+}
+
+let service: TestService;
+
+beforeAll(async () => {
+  service = await TestService.start({ startsAt: '2026-01-30T23:59:00Z' });
+});
+
+afterAll(() => service.close());
+
+function connected(): Keystile {
+  return new Keystile({
+    url: 'http://keystile.test',
+    retries: 0,
+    fetch: async (url, { body }) => {
+      const { status, text } = await service.call(new URL(url).pathname, undefined, { raw: body as string });
+      return new Response(text, { status });
+    },
+  });
+}
+
+/** What is the same in both: everything but ids and the time of the answer. */
+function comparable(verdict: Verdict): object {
+  if (verdict.code === 'UNAVAILABLE') return { code: verdict.code, cause: verdict.cause.code };
+  const { requestId: _request, keyId, identity, answeredAt: _at, ...rest } = verdict;
+  return { ...rest, hasKey: keyId !== undefined, identity: identity && { ...identity, id: 'id' } };
+}
+
+const failed = (error: KeystileError) => ({ error: error.code });
+let made = 0;
+
+async function play(keystile: Keystile, advance: (ms: number) => void, script: Script, externalId: string) {
+  const { apiId } = await keystile.apis.create({ name: 'played' });
+  const created = await keystile.keys.create({ ...script.key, apiId }).catch(failed);
+  if ('error' in created) return [created];
+  const { keyId } = created;
+  let { key } = created;
+  let previous = key;
+  const seen: unknown[] = [];
+  let days = 0;
+  for (const step of script.steps) {
+    if ('advance' in step) advance(step.advance);
+    // A service remembers an answer for an hour or longer: a retry comes within the hour.
+    if ('advance' in step && step.advance >= DAY) days++;
+    if ('verify' in step) {
+      const secret = step.secret === 'previous' ? previous : key;
+      const { idempotencyKey, ...asked } = step.verify as { idempotencyKey?: string };
+      const options = idempotencyKey === undefined ? asked : { ...asked, idempotencyKey: idempotencyKey + days };
+      seen.push(comparable(await keystile.verify(secret, options)));
+    }
+    if ('update' in step) seen.push(await keystile.keys.update({ keyId, ...step.update }).catch(failed));
+    if ('updateRemaining' in step) {
+      const change = { keyId, ...step.updateRemaining } as Parameters<Keystile['keys']['updateRemaining']>[0];
+      seen.push(await keystile.keys.updateRemaining(change).catch(failed));
+    }
+    if ('rotate' in step) {
+      previous = key;
+      ({ key } = await keystile.keys.rotate({ keyId, overlapMs: step.rotate }));
+    }
+    if ('identity' in step) {
+      const answer = await keystile.identities.update({ externalId, ...step.identity }).catch(failed);
+      seen.push('error' in answer ? answer : { ...answer, id: 'id' });
+    }
+    if ('deleteIdentity' in step) {
+      const identity = await keystile.identities.get({ externalId }).catch(failed);
+      if ('id' in identity) await keystile.identities.delete({ identityId: identity.id });
+    }
+  }
+  return seen;
+}
+
+/** Plays a script with the service and with the fake, from the same instant on. */
+async function both(script: Script): Promise<readonly [unknown[], unknown[]]> {
+  const externalId = `owner_${++made}`;
+  const named = JSON.parse(JSON.stringify(script).replaceAll('OWNER', externalId)) as Script;
+  const fake = new FakeKeystile({ startsAt: new Date(service.clock.nowMs()) });
+  const real = await play(connected(), (ms) => service.clock.advance(ms), named, externalId);
+  return [real, await play(fake.keystile, (ms) => fake.advance(ms), named, externalId)];
+}
+
+const MINUTE = 60_000;
+const DAY = 86_400_000;
+const DAILY = { interval: 'daily', amount: 3 };
+const local = (name: string, limit = 1) => ({ name, limit, duration: MINUTE, async: true });
+const strict = (name: string, limit = 1) => ({ name, limit, duration: MINUTE, async: false });
+const ask = (options: object = {}) => ({ verify: options });
+
+describe('the fake answers as the service does', () => {
+  test.each<[string, Script]>([
+    [
+      'the field ratelimit: the limit that refused, else the one named default',
+      {
+        key: { ratelimit: { limit: 2, duration: MINUTE }, ratelimits: [strict('b')] },
+        steps: [ask(), ask(), ask({ ratelimits: [{ name: 'c', limit: 5, duration: 1_000 }] })],
+      },
+    ],
+    [
+      'null as the credits of a key also ends its refill',
+      {
+        key: { remaining: 1, refill: DAILY },
+        steps: [
+          { update: { remaining: null } },
+          ask(),
+          { update: { remaining: 1 } },
+          { advance: 2 * DAY },
+          ask(),
+          ask(),
+          { updateRemaining: { op: 'set', value: null } },
+          { update: { refill: DAILY } },
+          { updateRemaining: { op: 'increment', value: 1 } },
+        ],
+      },
+    ],
+    [
+      'a changed amount keeps the running epoch, and another interval begins a new one',
+      {
+        key: { remaining: 0, refill: DAILY },
+        steps: [
+          { advance: DAY },
+          { update: { refill: { ...DAILY, amount: 5 } } },
+          ask({ cost: 0 }),
+          { update: { refill: { interval: 'monthly', amount: 9 } } },
+          ask({ cost: 0 }),
+          { advance: 3 * DAY },
+          ask({ cost: 0 }),
+        ],
+      },
+    ],
+    [
+      'keys share the credits and the limits of their identity',
+      {
+        key: { externalId: 'OWNER', remaining: 9 },
+        steps: [
+          { identity: { remaining: 2, refill: DAILY, meta: { plan: 'pro' }, ratelimits: [strict('shared', 2)] } },
+          ask(),
+          ask({ ratelimits: [{ name: 'shared', cost: 2 }] }),
+          ask(),
+          { identity: { remaining: 5 } },
+          ask({ ratelimits: [{ name: 'shared' }] }),
+          ask({ ratelimits: [{ name: 'shared', limit: 9, duration: MINUTE }] }),
+          ask({ ratelimits: [{ name: 'unknown' }] }),
+          { advance: DAY },
+          { identity: {} },
+          { deleteIdentity: true },
+          ask(),
+        ],
+      },
+    ],
+    [
+      'an ad-hoc strict limit that is configured later starts again',
+      {
+        key: { ratelimits: [{ ...strict('b'), duration: 1_000 }] },
+        steps: [
+          ask({ ratelimits: [{ name: 'b', duration: MINUTE }] }),
+          { update: { ratelimits: [strict('b')] } },
+          ask(),
+          ask(),
+        ],
+      },
+    ],
+    [
+      'local limits refuse before strict ones, and alone',
+      {
+        key: { ratelimits: [strict('a', 5), local('b'), strict('c')], remaining: 5 },
+        steps: [ask(), ask(), { advance: MINUTE }, ask({ cost: 9 }), ask()],
+      },
+    ],
+    [
+      'an idempotency key: a retry is charged once, also when the local limit is used up, and another request is a conflict',
+      {
+        key: { remaining: 5, ratelimit: { limit: 1, duration: MINUTE } },
+        steps: [
+          ask({ idempotencyKey: 'once-1234' }),
+          ask({ idempotencyKey: 'once-1234' }),
+          { rotate: 0 },
+          ask({ idempotencyKey: 'once-1234' }),
+          ask({ idempotencyKey: 'once-1234', cost: 2 }),
+          ask({ idempotencyKey: 'other-1234' }),
+        ],
+      },
+    ],
+    [
+      'an idempotency key remembers nothing of a key that has only local limits',
+      {
+        key: { ratelimit: { limit: 2, duration: MINUTE } },
+        steps: [1, 2, 3].map(() => ask({ idempotencyKey: 'once-1234' })),
+      },
+    ],
+    [
+      'the old secret of a rotation is valid for its overlap',
+      {
+        key: { prefix: 'demo' },
+        steps: [
+          { rotate: 1_000 },
+          { verify: {}, secret: 'previous' },
+          { advance: 999 },
+          { verify: {}, secret: 'previous' },
+          { advance: 1 },
+          { verify: {}, secret: 'previous' },
+          ask(),
+        ],
+      },
+    ],
+  ])('%s', async (_title, script) => {
+    const [real, fake] = await both(script);
+    expect(fake).toEqual(real);
+  });
+
+  test('whatever a program does with a key and its owner', async () => {
+    const names = fc.constantFrom('a', 'b', 'default');
+    const duration = fc.constantFrom(1_000, MINUTE);
+    const few = fc.integer({ min: 1, max: 3 });
+    const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined });
+    const clearable = <T>(value: fc.Arbitrary<T>) => fc.option(fc.option(value, { nil: null }), { nil: undefined });
+    const limits = fc.uniqueArray(
+      fc.record({ name: fc.constantFrom('a', 'b'), limit: few, duration, async: fc.boolean() }),
+      { selector: ({ name }) => name },
+    );
+    const refill = fc.record({
+      interval: fc.constantFrom('daily', 'monthly'),
+      amount: few,
+      mode: fc.constantFrom('restore', 'add'),
+    });
+    const counters = { remaining: clearable(fc.nat(3)), refill: clearable(refill), ratelimits: clearable(limits) };
+    const asked = fc.record({
+      cost: maybe(fc.nat(2)),
+      ratelimits: maybe(
+        fc.uniqueArray(
+          fc.record({ name: names, cost: maybe(fc.nat(2)), limit: maybe(few), duration: maybe(duration) }),
+          { selector: ({ name }) => name, maxLength: 2 },
+        ),
+      ),
+      idempotencyKey: maybe(fc.constantFrom('once-1234', 'once-5678')),
+    });
+    const step: fc.Arbitrary<Step> = fc.oneof(
+      { weight: 6, arbitrary: fc.record({ verify: asked }) },
+      { weight: 1, arbitrary: fc.record({ advance: fc.constantFrom(1_000, MINUTE, DAY, 31 * DAY) }) },
+      {
+        weight: 1,
+        arbitrary: fc.record({ update: fc.record({ ...counters, externalId: clearable(fc.constant('OWNER')) }) }),
+      },
+      { weight: 1, arbitrary: fc.record({ identity: fc.record(counters) }) },
+      {
+        weight: 1,
+        arbitrary: fc.record({
+          updateRemaining: fc.record({ op: fc.constantFrom('set', 'increment', 'decrement'), value: fc.nat(3) }),
+        }),
+      },
+    );
+    const key = fc.record({
+      externalId: maybe(fc.constant('OWNER')),
+      remaining: maybe(fc.nat(3)),
+      refill: maybe(refill),
+      ratelimits: maybe(limits),
+    });
+    const script = fc.record({ key, steps: fc.array(step, { maxLength: 20, size: 'max' }) });
+    await fc.assert(
+      fc.asyncProperty(script, async (played) => {
+        const [real, fake] = await both(played);
+        expect(fake).toEqual(real);
+      }),
+      { numRuns: 150 },
+    );
+  });
+});
+
+test('a key of the fake has at most 10,000 live idempotency keys', async () => {
+  const fake = new FakeKeystile();
+  const { key } = await fake.createKey({ remaining: 20_000 });
+  const asked = Array.from({ length: 10_000 }, (_, i) =>
+    fake.keystile.verify(key, { idempotencyKey: `key-${i}-${i}` }),
+  );
+  expect((await Promise.all(asked)).every(({ valid }) => valid)).toBe(true);
+  const next = () => fake.keystile.verify(key, { idempotencyKey: 'one-more-1' });
+  expect(comparable(await next())).toEqual({ code: 'UNAVAILABLE', cause: 'RATE_LIMITED' });
+  fake.advance(3_600_000);
+  expect(await next()).toMatchObject({ valid: true, remaining: 9_999 });
+});
