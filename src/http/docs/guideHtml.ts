@@ -1,0 +1,63 @@
+import { posix } from 'node:path';
+
+import { GUIDES, IMAGES } from './guideList.ts';
+
+export const GUIDES_PATH = '/docs/guides';
+
+/** HTML in a guide is shown as text. Headings get the ids that GitHub gives them. */
+const OPTIONS = { headings: { ids: true }, noHtmlBlocks: true, noHtmlSpans: true };
+/** They tell the tools which parts are generated. */
+const COMMENTS = /^<!--.*-->\n/gm;
+
+/**
+ * A guide as HTML. Links between guides lead to the served pages, and code that is the name of an operation leads to its place in the
+ * reference. A link to a file that is not served keeps its text alone.
+ */
+export function guideHtml(source: string, guide: string, operations: ReadonlySet<string>): string {
+  const rewriter = new HTMLRewriter();
+  rewriter.on('a', {
+    element(link) {
+      const target = targetOf(link.getAttribute('href') ?? '', guide);
+      if (target === null) link.removeAndKeepContent();
+      else link.setAttribute('href', target);
+    },
+  });
+  rewriter.on('img', {
+    element(image) {
+      image.setAttribute('src', imageOf(image.getAttribute('src') ?? '', guide));
+    },
+  });
+  // Wide tables and code scroll by themselves, so that a phone does not scroll the whole page.
+  rewriter.on('table', {
+    element(table) {
+      table.before('<div class="wide" tabindex="0">', { html: true });
+      table.after('</div>', { html: true });
+    },
+  });
+  return linkedOperations(rewriter.transform(Bun.markdown.html(source.replaceAll(COMMENTS, ''), OPTIONS)), operations);
+}
+
+/** `keys.createKey` in code, outside of links and blocks of code. */
+function linkedOperations(html: string, operations: ReadonlySet<string>): string {
+  return html.replaceAll(
+    /<a [\s\S]*?<\/a>|<pre>[\s\S]*?<\/pre>|<code>(?:\/v1\/)?([\w.]+)<\/code>/g,
+    (found, name?: string) =>
+      name !== undefined && operations.has(name) ? `<a href="/docs#${name}">${found}</a>` : found,
+  );
+}
+
+/** Where a link of a guide leads; null: to a file that is not served. */
+function targetOf(href: string, guide: string): string | null {
+  if (/^(?:https?:\/\/|#)/.test(href)) return href;
+  const [path = '', anchor] = href.split('#');
+  const file = posix.join(posix.dirname(guide), path);
+  const suffix = anchor === undefined ? '' : `#${anchor}`;
+  if (file.replace(/\/$/, '') === 'adr') return `${GUIDES_PATH}#decisions`;
+  const name = file.replace(/\.md$/, '');
+  return file.endsWith('.md') && GUIDES.includes(name) ? `${GUIDES_PATH}/${name}${suffix}` : null;
+}
+
+function imageOf(src: string, guide: string): string {
+  const name = posix.join(posix.dirname(guide), src);
+  return IMAGES.includes(name) ? `${GUIDES_PATH}/${name}` : '';
+}
