@@ -10,8 +10,7 @@ const OPTIONS = { headings: { ids: true }, noHtmlBlocks: true, noHtmlSpans: true
 const COMMENTS = /^<!--.*-->\n/gm;
 
 /**
- * A guide as HTML. Links between guides lead to the served pages, and code that is the name of an operation leads to its place in the
- * reference. A link to a file that is not served keeps its text alone.
+ * A guide as HTML. Links between guides lead to the served pages, and the name of an operation leads to its place in the reference. A link to a file that is not served keeps its text alone.
  */
 export function guideHtml(source: string, guide: string, operations: ReadonlySet<string>): string {
   const rewriter = new HTMLRewriter();
@@ -37,13 +36,13 @@ export function guideHtml(source: string, guide: string, operations: ReadonlySet
   return linkedOperations(rewriter.transform(Bun.markdown.html(source.replaceAll(COMMENTS, ''), OPTIONS)), operations);
 }
 
-/** `keys.createKey` in code, outside of links and blocks of code. */
+/** `keys.createKey` as code, and `/v1/keys.createKey` anywhere, but not inside of a link. */
 function linkedOperations(html: string, operations: ReadonlySet<string>): string {
-  return html.replaceAll(
-    /<a [\s\S]*?<\/a>|<pre>[\s\S]*?<\/pre>|<code>(?:\/v1\/)?([\w.]+)<\/code>/g,
-    (found, name?: string) =>
-      name !== undefined && operations.has(name) ? `<a href="/docs#${name}">${found}</a>` : found,
-  );
+  const names = /<a [\s\S]*?<\/a>|<code>([\w.]+)<\/code>|\/v1\/([\w.]+\w)/g;
+  return html.replaceAll(names, (found, code?: string, path?: string) => {
+    const name = code ?? path;
+    return name !== undefined && operations.has(name) ? `<a href="/docs#${name}">${found}</a>` : found;
+  });
 }
 
 /** Where a link of a guide leads; null: to a file that is not served. */

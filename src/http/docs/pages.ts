@@ -46,7 +46,7 @@ export function referencePage(): string {
   return `${head('Keystile API')}</head><body><div id="reference"></div>
 <noscript><main><h1>Keystile API</h1><p>The reference needs JavaScript. Without it, read the <a href="${GUIDES_PATH}">guides</a>,
 the <a href="/docs/errors">errors</a> and the <a href="/openapi.json">OpenAPI description</a>.</p></main></noscript>
-<script src="${VIEWER_PATH}"></script><script src="${START_PATH}"></script></body></html>`;
+<script src="${START_PATH}"></script><script src="${VIEWER_PATH}"></script></body></html>`;
 }
 
 export function errorsPage(): string {

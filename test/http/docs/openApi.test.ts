@@ -10,9 +10,6 @@ import { TestService } from '../../support/service.ts';
 import { type Document, inlined, operationsOf, responsesOf, type Schema } from './document.ts';
 import { ENDPOINTS, OPEN } from './endpoints.ts';
 
-/** A list of objects. */
-type Listed = { readonly properties: object };
-
 let service: TestService;
 let document: Document;
 

@@ -56,8 +56,8 @@ describe('every page', () => {
     ]);
     expect(headers.get('x-content-type-options')).toBe('nosniff');
     expect([...text.matchAll(/<script([^>]*)>/g)].map(([, attributes]) => attributes)).toEqual([
-      ` src="${VIEWER_PATH}"`,
       ' src="/docs/assets/reference.js"',
+      ` src="${VIEWER_PATH}"`,
     ]);
   });
 
@@ -128,14 +128,15 @@ describe('guides', () => {
     expect(html).toContain('&lt;script&gt;alert(1)&lt;/script&gt;');
   });
 
-  test('link each other, and the operations that they name outside of code blocks and links', () => {
+  test('link each other, and the operations that they name', () => {
     const operations = new Set(['keys.createKey']);
     const html = (source: string, guide = 'keys') => guideHtml(source, guide, operations).trim();
-    const linked = '<p><a href="/docs#keys.createKey"><code>keys.createKey</code></a></p>';
-    expect(html('`keys.createKey`')).toBe(linked);
-    expect(html('`/v1/keys.createKey`')).toBe(linked.replace('<code>', '<code>/v1/'));
+    expect(html('`keys.createKey`')).toBe('<p><a href="/docs#keys.createKey"><code>keys.createKey</code></a></p>');
+    const path = '<a href="/docs#keys.createKey">/v1/keys.createKey</a>';
+    expect(html('`/v1/keys.createKey`')).toBe(`<p><code>${path}</code></p>`);
+    expect(html('```sh\ncurl $URL/v1/keys.createKey -d 1\n```')).toContain(`curl $URL${path} -d 1`);
+    expect(html('/v1/keys.createKeys')).toBe('<p>/v1/keys.createKeys</p>');
     expect(html('`keys.unknown`')).toBe('<p><code>keys.unknown</code></p>');
-    expect(html('```\nkeys.createKey\n```')).not.toContain('<a ');
     expect(html('[`keys.createKey`](apis.md#x)')).toBe(
       '<p><a href="/docs/guides/apis#x"><code>keys.createKey</code></a></p>',
     );

@@ -1,5 +1,10 @@
 /* Shows /openapi.json in the viewer. Every option that would ask another host is off. */
+
+// The viewer's validator would try to make code from text, which the policy of the page forbids.
+globalThis.__zod_globalConfig = { jitless: true };
+
 (async () => {
+  const viewerLoaded = new Promise((resolve) => addEventListener('DOMContentLoaded', resolve));
   // A link to an operation is /docs#keys.createKey, whatever the viewer calls its place.
   const placeOf = (hash) => {
     const [, id, group] = /^#((?:(\w+)\.)?\w+)$/.exec(hash) ?? [];
@@ -24,6 +29,7 @@
     }
   }
 
+  await viewerLoaded;
   Scalar.createApiReference('#reference', {
     content,
     // The page may only call the service that it comes from.
