@@ -18,7 +18,6 @@ const KEPT_FOR_GOOD = 'public, max-age=31536000, immutable';
 interface Served {
   readonly bytes: Uint8Array<ArrayBuffer>;
   readonly headers: Readonly<Record<string, string>>;
-  readonly isGzip?: boolean;
 }
 
 /**
@@ -51,16 +50,12 @@ export class DocsSite {
 
   async answer(path: string, request: Request, { requestId }: AnswerContext): Promise<Response> {
     const served = this.#served.get(path) ?? (await this.#make(path));
-    const { bytes, isGzip = false } = served;
+    const { bytes } = served;
     const headers = { ...served.headers, 'x-content-type-options': 'nosniff', 'keystile-request-id': requestId };
     if (isAmong(request.headers.get('if-none-match'), served.headers['etag'])) {
       return new Response(null, { status: 304, headers });
     }
-    if (!isGzip) return new Response(bytes, { headers });
-    const isTaken = takesGzip(request.headers.get('accept-encoding'));
-    return new Response(isTaken ? bytes : Bun.gunzipSync(bytes), {
-      headers: { ...headers, vary: 'Accept-Encoding', ...(isTaken ? { 'content-encoding': 'gzip' } : {}) },
-    });
+    return new Response(bytes, { headers });
   }
 
   async #make(path: string): Promise<Served> {
@@ -91,15 +86,12 @@ async function loaded(asset: Asset): Promise<Served> {
   const { type, isGzip, isFixed } = asset;
   const bytes = await readAsset(asset);
   if (!isFixed) return checked(bytes, { 'content-type': type });
-  return { bytes, headers: { 'content-type': type, 'cache-control': KEPT_FOR_GOOD }, isGzip };
+  // Sent as it is on disk, whatever the request says: every browser takes gzip, and nobody can make the service unpack it.
+  const coding = isGzip ? { 'content-encoding': 'gzip' } : {};
+  return { bytes, headers: { 'content-type': type, 'cache-control': KEPT_FOR_GOOD, ...coding } };
 }
 
 /** If-None-Match (RFC 9110, 13.1.2). */
 function isAmong(known: string | null, etag: string | undefined): boolean {
   return etag !== undefined && (known ?? '').split(',').some((each) => each.trim().replace(/^W\//, '') === etag);
-}
-
-/** Accept-Encoding (RFC 9110, 12.5.3). */
-function takesGzip(accepted: string | null): boolean {
-  return (accepted ?? '').split(',').some((each) => /^\s*gzip\s*(?:;\s*q=(?!0(?:\.0*)?\s*$).*)?$/i.test(each));
 }
