@@ -30,7 +30,8 @@ async function unpack(): Promise<void> {
   mkdirSync(CACHE, { recursive: true });
   const folder = mkdtempSync(join(CACHE, 'unpacking-'));
   const child = Bun.spawn([process.execPath, join(import.meta.dir, 'unpackChromium.ts')], {
-    env: { ...process.env, TMPDIR: folder },
+    // The package unpacks the libraries that a bare machine lacks only where it finds the runtime of AWS Lambda.
+    env: { ...process.env, TMPDIR: folder, AWS_LAMBDA_JS_RUNTIME: 'nodejs22.x' },
     stderr: 'inherit',
   });
   if ((await child.exited) !== 0) throw new Error('Chromium could not be unpacked.');

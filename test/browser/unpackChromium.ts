@@ -1,8 +1,4 @@
-/** Unpacks the browser of `@sparticuz/chromium` into TMPDIR, with the libraries and fonts that a bare machine lacks. */
+/** Unpacks the browser of `@sparticuz/chromium` into TMPDIR. */
+import chromium from '@sparticuz/chromium';
 
-// The package unpacks its libraries only where it finds the runtime of AWS Lambda.
-process.env['AWS_LAMBDA_JS_RUNTIME'] = 'nodejs22.x';
-const { default: chromium } = await import('@sparticuz/chromium');
 await chromium.executablePath();
-
-export {};

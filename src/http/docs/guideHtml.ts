@@ -1,5 +1,3 @@
-import { posix } from 'node:path';
-
 import { GUIDES, IMAGES } from './guideList.ts';
 
 export const GUIDES_PATH = '/docs/guides';
@@ -49,7 +47,7 @@ function linkedOperations(html: string, operations: ReadonlySet<string>): string
 function targetOf(href: string, guide: string): string | null {
   if (/^(?:https?:\/\/|#)/.test(href)) return href;
   const [path = '', anchor] = href.split('#');
-  const file = posix.join(posix.dirname(guide), path);
+  const file = beside(guide, path);
   const suffix = anchor === undefined ? '' : `#${anchor}`;
   if (file.replace(/\/$/, '') === 'adr') return `${GUIDES_PATH}#decisions`;
   const name = file.replace(/\.md$/, '');
@@ -57,6 +55,12 @@ function targetOf(href: string, guide: string): string | null {
 }
 
 function imageOf(src: string, guide: string): string {
-  const name = posix.join(posix.dirname(guide), src);
+  const name = beside(guide, src);
   return IMAGES.includes(name) ? `${GUIDES_PATH}/${name}` : '';
+}
+
+/** A path as a guide writes it, from docs/ on. Empty for what is outside. */
+function beside(guide: string, path: string): string {
+  const { pathname } = new URL(path, `http://keystile/docs/${guide}`);
+  return pathname.startsWith('/docs/') ? pathname.slice('/docs/'.length) : '';
 }

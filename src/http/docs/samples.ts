@@ -1,3 +1,4 @@
+import { EXAMPLE } from '../shapes/examples.ts';
 import { isSdkList, sdkMethod } from './sdkNames.ts';
 
 /** One way to make a call, in the form that viewers of OpenAPI documents show (`x-codeSamples`). */
@@ -28,12 +29,16 @@ export function samplesOf(call: SampledCall, url: string): CodeSample[] {
 /** For a gateway there is no method in the SDK. */
 export function forwardSamples(path: string, request: object, url: string): CodeSample[] {
   const target = `${path}${queryOf(request)}`;
-  const source = `const answer = await fetch(\`\${process.env.KEYSTILE_URL}${target}\`, {
-  headers: { authorization: \`Bearer \${process.env.KEY}\` },
+  const source = `const answer = await fetch('${url}${target}', {
+  headers: { authorization: 'Bearer ${EXAMPLE.secret}' },
 });
 console.log(answer.status, answer.headers.get('keystile-key-id'));`;
   return [
-    { lang: 'Shell', label: 'curl', source: lines([`curl -i '${url}${target}'`, `-H "Authorization: Bearer $KEY"`]) },
+    {
+      lang: 'Shell',
+      label: 'curl',
+      source: lines([`curl -i '${url}${target}'`, `-H 'Authorization: Bearer ${EXAMPLE.secret}'`]),
+    },
     { lang: 'TypeScript', label: 'TypeScript', source },
   ];
 }

@@ -9,6 +9,7 @@ import { openApi } from '../../../src/http/docs/openApi.ts';
 import { queryToBody } from '../../../src/http/request/queryString.ts';
 import { forwardAuth } from '../../../src/http/routes/keys.forwardAuth.ts';
 import { ROUTES } from '../../../src/http/routes/routeTable.ts';
+import { EXAMPLE } from '../../../src/http/shapes/examples.ts';
 import { ENDPOINTS } from './endpoints.ts';
 
 /** The samples of /openapi.json: every one is run, and the request that arrives is the example of its operation. */
@@ -53,10 +54,13 @@ const SAMPLES = Object.entries(openApi('http://keystile.test').paths).flatMap(([
   }),
 );
 
+/** The key of a gateway's client. */
+const FORWARDED = `Bearer ${EXAMPLE.secret}`;
+
 const exampleOf = (path: string): object =>
   [...ENDPOINTS, forwardAuth].find((endpoint) => endpoint.path === path)?.example.request ?? {};
 const authorizationOf = (path: string): string | null =>
-  ROUTES.some((route) => route.path === path) ? 'Bearer root_1' : path === forwardAuth.path ? 'Bearer key_1' : null;
+  ROUTES.some((route) => route.path === path) ? 'Bearer root_1' : path === forwardAuth.path ? FORWARDED : null;
 /** The query as the service reads it. */
 const queryOf = ({ path, query }: Arrived): object => {
   const { request } = [...ROUTES, forwardAuth].find((route) => route.path === path) ?? {};
@@ -84,8 +88,8 @@ test.each(SAMPLES.map((sample) => [`${sample.method} ${sample.id}`, sample] as c
   async (_title, { path, method, shell }) => {
     const command = (shell?.source ?? '').replace('http://keystile.test', server.url.origin);
     const sent = await sentBy(async () => {
-      const child = Bun.spawn(['sh', '-c', `${command.replace('curl ', 'curl -sS ')}`], {
-        env: { ...process.env, KEYSTILE_ROOT_KEY: 'root_1', KEY: 'key_1' },
+      const child = Bun.spawn(['sh', '-c', command.replace('curl ', 'curl -sS ')], {
+        env: { ...process.env, KEYSTILE_ROOT_KEY: 'root_1' },
         stdout: 'ignore',
       });
       expect(await child.exited).toBe(0);
@@ -107,14 +111,15 @@ class KeystileOfTest extends Keystile {
 test.each(SAMPLES.map((sample) => [`${sample.method} ${sample.id}`, sample] as const))(
   'TypeScript of %s sends its example',
   async (_title, { path, typescript }) => {
-    const source = (typescript?.source ?? '').replace(/^import .*\n/, '');
+    const source = (typescript?.source ?? '')
+      .replace(/^import .*\n/, '')
+      .replace('http://keystile.test', server.url.origin);
     const script = new Bun.Transpiler({ loader: 'ts', target: 'bun' }).transformSync(`export {};\n${source}`);
-    const run = new AsyncFunction('Keystile', 'process', 'console', script.replace(/^export \{\s*\};?\n/gm, ''));
-    const environment = { env: { KEYSTILE_URL: server.url.origin, KEY: 'key_1' } };
-    const sent = await sentBy(() => run(KeystileOfTest, environment, { log() {} }));
+    const run = new AsyncFunction('Keystile', 'console', script.replace(/^export \{\s*\};?\n/gm, ''));
+    const sent = await sentBy(() => run(KeystileOfTest, { log() {} }));
     expect([sent.path, sent.body ?? queryOf(sent)]).toEqual([path, exampleOf(path)]);
     const isOfSdk = path !== forwardAuth.path;
-    expect(sent.authorization).toBe(isOfSdk ? 'Bearer root_1' : 'Bearer key_1');
+    expect(sent.authorization).toBe(isOfSdk ? 'Bearer root_1' : FORWARDED);
   },
 );
 

@@ -1,9 +1,10 @@
 /* Shows /openapi.json in the viewer. Every option that would ask another host is off. */
 
 // The viewer's validator would try to make code from text, which the policy of the page forbids.
+// oxlint-disable-next-line no-underscore-dangle
 globalThis.__zod_globalConfig = { jitless: true };
 
-(async () => {
+async function show() {
   const viewerLoaded = new Promise((resolve) => addEventListener('DOMContentLoaded', resolve));
   // A link to an operation is /docs#keys.createKey, whatever the viewer calls its place.
   const placeOf = (hash) => {
@@ -51,4 +52,9 @@ globalThis.__zod_globalConfig = { jitless: true };
     agent: { disabled: true },
     mcp: { disabled: true },
   });
-})();
+}
+
+show().catch((failure) => {
+  document.querySelector('#reference').textContent =
+    `The reference could not be shown (${failure}). Load the page again.`;
+});
