@@ -12,7 +12,7 @@ import { answerFailure, MethodNotAllowed } from './answer/answerFailure.ts';
 import { failedRequest } from './answer/reportFailure.ts';
 import { badFields } from './shapes/keyFields.ts';
 import { openApi } from './docs/openApi.ts';
-import { docsPage, errorsPage, homePage } from './docs/pages.ts';
+import { DocsSite } from './docs/site.ts';
 import { queryToBody } from './request/queryString.ts';
 import type { Route } from './routes/route.ts';
 import { answerForwardAuth, forwardAuth } from './routes/keys.forwardAuth.ts';
@@ -82,20 +82,18 @@ function endpointTable(service: Service): Map<string, Endpoint> {
   const document = once(() => openApi(service.config.publicUrl));
   const plain = once(() => new TextEncoder().encode(JSON.stringify(document())));
   const indented = once(() => new TextEncoder().encode(JSON.stringify(document(), null, 2)));
-  const page = (make: () => string): Endpoint => {
-    const text = once(make);
-    return { methods: ['GET'], answer: async (_request, _peer, context) => htmlAnswer(text(), context) };
-  };
   table.set('/openapi.json', {
     methods: ['GET'],
     answer: async (_request, _peer, context) => preparedJson((context.isPretty ? indented : plain)(), context),
   });
-  table.set('/', page(homePage));
-  table.set(
-    '/docs',
-    page(() => docsPage(document())),
-  );
-  table.set('/docs/errors', page(errorsPage));
+  const operationIds = (): ReadonlySet<string> =>
+    new Set(
+      Object.values(document().paths).flatMap((methods) => Object.values(methods).map((each) => each.operationId)),
+    );
+  const site = new DocsSite(once(operationIds));
+  for (const path of site.paths) {
+    table.set(path, { methods: ['GET'], answer: (request, _peer, context) => site.answer(path, request, context) });
+  }
   return table;
 }
 
@@ -175,17 +173,6 @@ function unknownRoute(path: string, known: readonly string[]): AppError {
     'NOT_FOUND',
     near === null ? 'Unknown route. /docs lists all routes.' : `Unknown route. Did you mean ${near}?`,
   );
-}
-
-function htmlAnswer(text: string, { requestId }: AnswerContext): Response {
-  return new Response(text, {
-    headers: {
-      'content-type': 'text/html; charset=utf-8',
-      'keystile-request-id': requestId,
-      'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'",
-      'x-content-type-options': 'nosniff',
-    },
-  });
 }
 
 /** Lets pages of permitted origins read the answer. Nothing is added where CORS is off. */

@@ -40,9 +40,13 @@ export function bounds() {
   return afterInstalling(() => runBun([fromProjectRoot('tools/bounds/main.ts')]));
 }
 
-/** Writes the generated parts of the documentation again. */
-export function docs() {
-  return afterInstalling(() => runBun([fromProjectRoot('tools/scripts/docs.ts')]));
+/**
+ * Writes the generated parts of the documentation again. `viewer VERSION` also takes another version of the viewer of /docs.
+ *
+ * @param {string[]} docsArguments
+ */
+export function docs(docsArguments) {
+  return afterInstalling(() => runBun([fromProjectRoot('tools/scripts/docs.ts'), ...docsArguments]));
 }
 
 export function check() {

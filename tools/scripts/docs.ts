@@ -1,5 +1,9 @@
 import { sdkTypes } from './sdkTypes.ts';
+import { takeViewer } from './viewer.ts';
 import { DRAWN, GENERATED, regenerate } from './generatedDocs.ts';
+
+const [what, version] = process.argv.slice(2);
+if (what === 'viewer' && version !== undefined) await takeViewer(version);
 
 for (const [path, make] of Object.entries(GENERATED)) {
   const file = Bun.file(path);

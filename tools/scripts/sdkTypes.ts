@@ -1,6 +1,7 @@
 import { ERRORS } from '../../src/core/errors.ts';
 import { VERDICT_CODES } from '../../src/core/verdictCodes.ts';
 import { openApi } from '../../src/http/docs/openApi.ts';
+import { isSdkList, sdkMethod } from '../../src/http/docs/sdkNames.ts';
 import { VERDICT_STATUS } from '../../src/http/verify/verdictStatus.ts';
 import type { Operation } from '../../src/http/docs/operations.ts';
 
@@ -30,15 +31,6 @@ interface Call {
 }
 
 const HEADER = `// Made by 'npm run docs' from the schemas of the service. Do not edit.\nimport type { Call, CallOptions } from '../call.ts';\n`;
-/** The noun that a group's methods leave out: keys.createKey is `keys.create`. */
-const NOUNS: Readonly<Record<string, string>> = {
-  keys: 'Key',
-  apis: 'Api',
-  identities: 'Identity',
-  permissions: 'Permission',
-  rootKeys: 'RootKey',
-};
-
 /** Types of all requests and answers, the codes, and the table of calls. */
 export function sdkTypes(): string {
   const document = openApi(null);
@@ -71,16 +63,8 @@ function callsOf(paths: Readonly<Record<string, Readonly<Record<string, Operatio
     const isRead = methods['get'] !== undefined;
     // The document describes a call that reads by its GET form.
     const { summary } = methods['get'] ?? operation;
-    return [{ group, method: methodName(group, name), path, summary, operation, isRead }];
+    return [{ group, method: sdkMethod(group, name), path, summary, operation, isRead }];
   });
-}
-
-function methodName(group: string, name: string): string {
-  const noun = NOUNS[group];
-  if (noun === undefined) return name;
-  const plural = noun.endsWith('y') && noun !== 'Key' && noun !== 'RootKey' ? `${noun.slice(0, -1)}ies` : `${noun}s`;
-  if (name === `list${plural}`) return 'list';
-  return name.endsWith(noun) ? name.slice(0, -noun.length) : name;
 }
 
 function requestOf(operation: Operation): Schema {
@@ -101,7 +85,7 @@ function listOf(
   { isRead, path, operation }: Call,
   components: Components,
 ): { item: Schema; field: string | null } | null {
-  if (!isRead || !/\.list[A-Z]/.test(path)) return null;
+  if (!isSdkList(path, isRead)) return null;
   const answer = followed(answerOf(operation), components);
   if (answer.type === 'array' && answer.items !== undefined) return { item: answer.items, field: null };
   const [field, list] = Object.entries(answer.properties ?? {}).find(([, { type }]) => type === 'array') ?? [];

@@ -1500,24 +1500,11 @@ export type VerifyRequest = {
   readonly clientIp?: string | undefined;
 };
 
-export interface Apis {
-  /** Create an api: a group of keys that belong to one of your services. */
-  readonly create: (request: ApisCreateApiRequest, options?: CallOptions) => Promise<ApisCreateApiAnswer>;
-  /** Read one api, with the defaults for its new keys. */
-  readonly get: (request: ApisGetApiRequest, options?: CallOptions) => Promise<Api>;
-  /** List the apis that the root key may read, oldest first. */
-  readonly list: (request?: ApisListApisRequest, options?: CallOptions) => AsyncIterable<Api>;
-  /** List the keys of an api, oldest first. */
-  readonly listKeys: (request: ApisListKeysRequest, options?: CallOptions) => AsyncIterable<Key>;
-  /** Delete an api with all its keys. */
-  readonly delete: (request: ApisDeleteApiRequest, options?: CallOptions) => Promise<Empty>;
-  /** Delete all keys of an api at once. */
-  readonly deleteKeys: (request: ApisDeleteKeysRequest, options?: CallOptions) => Promise<ApisDeleteKeysAnswer>;
-  /** Change an api: its name, the defaults for its new keys, and its protection from deletion. */
-  readonly update: (request: ApisUpdateApiRequest, options?: CallOptions) => Promise<Empty>;
-}
-
 export interface Keys {
+  /** Verify a key: may this request pass? */
+  readonly verify: (request: VerifyRequest, options?: CallOptions) => Promise<Verdict>;
+  /** Verify up to 100 keys in one call, in order, each as with keys.verifyKey. */
+  readonly verifyKeys: (request: KeysVerifyKeysRequest, options?: CallOptions) => Promise<KeysVerifyKeysAnswer>;
   /** Create a key. */
   readonly create: (request: KeysCreateKeyRequest, options?: CallOptions) => Promise<NewSecret>;
   /** Read one key. */
@@ -1560,10 +1547,23 @@ export interface Keys {
     request?: KeysGetVerificationsRequest,
     options?: CallOptions,
   ) => Promise<KeysGetVerificationsAnswer>;
-  /** Verify a key: may this request pass? */
-  readonly verify: (request: VerifyRequest, options?: CallOptions) => Promise<Verdict>;
-  /** Verify up to 100 keys in one call, in order, each as with keys.verifyKey. */
-  readonly verifyKeys: (request: KeysVerifyKeysRequest, options?: CallOptions) => Promise<KeysVerifyKeysAnswer>;
+}
+
+export interface Apis {
+  /** Create an api: a group of keys that belong to one of your services. */
+  readonly create: (request: ApisCreateApiRequest, options?: CallOptions) => Promise<ApisCreateApiAnswer>;
+  /** Read one api, with the defaults for its new keys. */
+  readonly get: (request: ApisGetApiRequest, options?: CallOptions) => Promise<Api>;
+  /** List the apis that the root key may read, oldest first. */
+  readonly list: (request?: ApisListApisRequest, options?: CallOptions) => AsyncIterable<Api>;
+  /** List the keys of an api, oldest first. */
+  readonly listKeys: (request: ApisListKeysRequest, options?: CallOptions) => AsyncIterable<Key>;
+  /** Delete an api with all its keys. */
+  readonly delete: (request: ApisDeleteApiRequest, options?: CallOptions) => Promise<Empty>;
+  /** Delete all keys of an api at once. */
+  readonly deleteKeys: (request: ApisDeleteKeysRequest, options?: CallOptions) => Promise<ApisDeleteKeysAnswer>;
+  /** Change an api: its name, the defaults for its new keys, and its protection from deletion. */
+  readonly update: (request: ApisUpdateApiRequest, options?: CallOptions) => Promise<Empty>;
 }
 
 export interface Identities {
@@ -1612,34 +1612,6 @@ export interface Permissions {
   ) => Promise<readonly PermissionReference[]>;
 }
 
-export interface Migrations {
-  /** Import up to 100 keys that were created elsewhere: all of them, or none. */
-  readonly createKeys: (request?: readonly KeyToImport[], options?: CallOptions) => Promise<MigrationsCreateKeysAnswer>;
-  /** Import up to 100 keys in the background. */
-  readonly enqueueKeys: (request: MigrationsEnqueueKeysRequest, options?: CallOptions) => Promise<Empty>;
-  /** Read the progress of a migration: how many keys were `queued`, how many are `done` and how many have `failed`. */
-  readonly getProgress: (
-    request: MigrationsGetProgressRequest,
-    options?: CallOptions,
-  ) => Promise<MigrationsGetProgressAnswer>;
-}
-
-export interface RootKeys {
-  /** Create a root key with the rights in `permissions`. */
-  readonly create: (request: RootKeysCreateRootKeyRequest, options?: CallOptions) => Promise<NewRootSecret>;
-  /** List the root keys, oldest first, including revoked and expired ones. */
-  readonly list: (request?: RootKeysListRootKeysRequest, options?: CallOptions) => AsyncIterable<RootKey>;
-  /** Revoke a root key permanently, with all its secrets. */
-  readonly revoke: (request: RootKeysRevokeRootKeyRequest, options?: CallOptions) => Promise<Empty>;
-  /** Give a root key a new secret. */
-  readonly rotate: (request: RootKeysRotateRootKeyRequest, options?: CallOptions) => Promise<NewRootSecret>;
-}
-
-export interface Audit {
-  /** List the changes, newest first: who changed what, when, from where, and by which request. */
-  readonly listEvents: (request?: AuditListEventsRequest, options?: CallOptions) => AsyncIterable<Event>;
-}
-
 export interface Ratelimits {
   /** Limit anything by your own identifier, without a key. */
   readonly limit: (request: LimitRequest, options?: CallOptions) => Promise<LimitResult>;
@@ -1669,36 +1641,54 @@ export interface Analytics {
   ) => Promise<readonly VerificationCounts[]>;
 }
 
+export interface Migrations {
+  /** Import up to 100 keys that were created elsewhere: all of them, or none. */
+  readonly createKeys: (request?: readonly KeyToImport[], options?: CallOptions) => Promise<MigrationsCreateKeysAnswer>;
+  /** Import up to 100 keys in the background. */
+  readonly enqueueKeys: (request: MigrationsEnqueueKeysRequest, options?: CallOptions) => Promise<Empty>;
+  /** Read the progress of a migration: how many keys were `queued`, how many are `done` and how many have `failed`. */
+  readonly getProgress: (
+    request: MigrationsGetProgressRequest,
+    options?: CallOptions,
+  ) => Promise<MigrationsGetProgressAnswer>;
+}
+
+export interface RootKeys {
+  /** Create a root key with the rights in `permissions`. */
+  readonly create: (request: RootKeysCreateRootKeyRequest, options?: CallOptions) => Promise<NewRootSecret>;
+  /** List the root keys, oldest first, including revoked and expired ones. */
+  readonly list: (request?: RootKeysListRootKeysRequest, options?: CallOptions) => AsyncIterable<RootKey>;
+  /** Revoke a root key permanently, with all its secrets. */
+  readonly revoke: (request: RootKeysRevokeRootKeyRequest, options?: CallOptions) => Promise<Empty>;
+  /** Give a root key a new secret. */
+  readonly rotate: (request: RootKeysRotateRootKeyRequest, options?: CallOptions) => Promise<NewRootSecret>;
+}
+
+export interface Audit {
+  /** List the changes, newest first: who changed what, when, from where, and by which request. */
+  readonly listEvents: (request?: AuditListEventsRequest, options?: CallOptions) => AsyncIterable<Event>;
+}
+
 export interface Groups {
-  readonly apis: Apis;
   readonly keys: Keys;
+  readonly apis: Apis;
   readonly identities: Identities;
   readonly permissions: Permissions;
+  readonly ratelimits: Ratelimits;
+  readonly analytics: Analytics;
   readonly migrations: Migrations;
   readonly rootKeys: RootKeys;
   readonly audit: Audit;
-  readonly ratelimits: Ratelimits;
-  readonly analytics: Analytics;
 }
 
 export const CALLS: readonly Call[] = [
-  { group: 'apis', method: 'create', path: '/v1/apis.createApi', isRead: false },
-  { group: 'apis', method: 'get', path: '/v1/apis.getApi', isRead: true },
-  { group: 'apis', method: 'list', path: '/v1/apis.listApis', isRead: true, items: 'apis' },
-  { group: 'apis', method: 'listKeys', path: '/v1/apis.listKeys', isRead: true, items: 'keys' },
+  { group: 'keys', method: 'verify', path: '/v1/keys.verifyKey', isRead: false },
+  { group: 'keys', method: 'verifyKeys', path: '/v1/keys.verifyKeys', isRead: false },
   { group: 'keys', method: 'create', path: '/v1/keys.createKey', isRead: false },
   { group: 'keys', method: 'get', path: '/v1/keys.getKey', isRead: true },
   { group: 'keys', method: 'update', path: '/v1/keys.updateKey', isRead: false },
   { group: 'keys', method: 'updateRemaining', path: '/v1/keys.updateRemaining', isRead: false },
   { group: 'keys', method: 'delete', path: '/v1/keys.deleteKey', isRead: false },
-  { group: 'apis', method: 'delete', path: '/v1/apis.deleteApi', isRead: false },
-  { group: 'apis', method: 'deleteKeys', path: '/v1/apis.deleteKeys', isRead: false },
-  { group: 'apis', method: 'update', path: '/v1/apis.updateApi', isRead: false },
-  { group: 'identities', method: 'create', path: '/v1/identities.createIdentity', isRead: false },
-  { group: 'identities', method: 'delete', path: '/v1/identities.deleteIdentity', isRead: false },
-  { group: 'identities', method: 'get', path: '/v1/identities.getIdentity', isRead: true },
-  { group: 'identities', method: 'list', path: '/v1/identities.listIdentities', isRead: true, items: 'identities' },
-  { group: 'identities', method: 'update', path: '/v1/identities.updateIdentity', isRead: false },
   { group: 'keys', method: 'restore', path: '/v1/keys.restoreKey', isRead: false },
   { group: 'keys', method: 'rotate', path: '/v1/keys.rotateKey', isRead: false },
   { group: 'keys', method: 'whoami', path: '/v1/keys.whoami', isRead: false },
@@ -1708,6 +1698,19 @@ export const CALLS: readonly Call[] = [
   { group: 'keys', method: 'addRoles', path: '/v1/keys.addRoles', isRead: false },
   { group: 'keys', method: 'setRoles', path: '/v1/keys.setRoles', isRead: false },
   { group: 'keys', method: 'removeRoles', path: '/v1/keys.removeRoles', isRead: false },
+  { group: 'keys', method: 'getVerifications', path: '/v1/keys.getVerifications', isRead: true },
+  { group: 'apis', method: 'create', path: '/v1/apis.createApi', isRead: false },
+  { group: 'apis', method: 'get', path: '/v1/apis.getApi', isRead: true },
+  { group: 'apis', method: 'list', path: '/v1/apis.listApis', isRead: true, items: 'apis' },
+  { group: 'apis', method: 'listKeys', path: '/v1/apis.listKeys', isRead: true, items: 'keys' },
+  { group: 'apis', method: 'delete', path: '/v1/apis.deleteApi', isRead: false },
+  { group: 'apis', method: 'deleteKeys', path: '/v1/apis.deleteKeys', isRead: false },
+  { group: 'apis', method: 'update', path: '/v1/apis.updateApi', isRead: false },
+  { group: 'identities', method: 'create', path: '/v1/identities.createIdentity', isRead: false },
+  { group: 'identities', method: 'delete', path: '/v1/identities.deleteIdentity', isRead: false },
+  { group: 'identities', method: 'get', path: '/v1/identities.getIdentity', isRead: true },
+  { group: 'identities', method: 'list', path: '/v1/identities.listIdentities', isRead: true, items: 'identities' },
+  { group: 'identities', method: 'update', path: '/v1/identities.updateIdentity', isRead: false },
   { group: 'permissions', method: 'create', path: '/v1/permissions.createPermission', isRead: false },
   { group: 'permissions', method: 'delete', path: '/v1/permissions.deletePermission', isRead: false },
   { group: 'permissions', method: 'get', path: '/v1/permissions.getPermission', isRead: true },
@@ -1717,14 +1720,6 @@ export const CALLS: readonly Call[] = [
   { group: 'permissions', method: 'getRole', path: '/v1/permissions.getRole', isRead: true },
   { group: 'permissions', method: 'listRoles', path: '/v1/permissions.listRoles', isRead: true, items: null },
   { group: 'permissions', method: 'setRolePermissions', path: '/v1/permissions.setRolePermissions', isRead: false },
-  { group: 'migrations', method: 'createKeys', path: '/v1/migrations.createKeys', isRead: false },
-  { group: 'migrations', method: 'enqueueKeys', path: '/v1/migrations.enqueueKeys', isRead: false },
-  { group: 'migrations', method: 'getProgress', path: '/v1/migrations.getProgress', isRead: true },
-  { group: 'rootKeys', method: 'create', path: '/v1/rootKeys.createRootKey', isRead: false },
-  { group: 'rootKeys', method: 'list', path: '/v1/rootKeys.listRootKeys', isRead: true, items: 'rootKeys' },
-  { group: 'rootKeys', method: 'revoke', path: '/v1/rootKeys.revokeRootKey', isRead: false },
-  { group: 'rootKeys', method: 'rotate', path: '/v1/rootKeys.rotateRootKey', isRead: false },
-  { group: 'audit', method: 'listEvents', path: '/v1/audit.listEvents', isRead: true, items: 'events' },
   { group: 'ratelimits', method: 'limit', path: '/v1/ratelimits.limit', isRead: false },
   { group: 'ratelimits', method: 'multiLimit', path: '/v1/ratelimits.multiLimit', isRead: false },
   { group: 'ratelimits', method: 'setOverride', path: '/v1/ratelimits.setOverride', isRead: false },
@@ -1738,7 +1733,12 @@ export const CALLS: readonly Call[] = [
   },
   { group: 'ratelimits', method: 'deleteOverride', path: '/v1/ratelimits.deleteOverride', isRead: false },
   { group: 'analytics', method: 'getVerifications', path: '/v1/analytics.getVerifications', isRead: true },
-  { group: 'keys', method: 'getVerifications', path: '/v1/keys.getVerifications', isRead: true },
-  { group: 'keys', method: 'verify', path: '/v1/keys.verifyKey', isRead: false },
-  { group: 'keys', method: 'verifyKeys', path: '/v1/keys.verifyKeys', isRead: false },
+  { group: 'migrations', method: 'createKeys', path: '/v1/migrations.createKeys', isRead: false },
+  { group: 'migrations', method: 'enqueueKeys', path: '/v1/migrations.enqueueKeys', isRead: false },
+  { group: 'migrations', method: 'getProgress', path: '/v1/migrations.getProgress', isRead: true },
+  { group: 'rootKeys', method: 'create', path: '/v1/rootKeys.createRootKey', isRead: false },
+  { group: 'rootKeys', method: 'list', path: '/v1/rootKeys.listRootKeys', isRead: true, items: 'rootKeys' },
+  { group: 'rootKeys', method: 'revoke', path: '/v1/rootKeys.revokeRootKey', isRead: false },
+  { group: 'rootKeys', method: 'rotate', path: '/v1/rootKeys.rotateRootKey', isRead: false },
+  { group: 'audit', method: 'listEvents', path: '/v1/audit.listEvents', isRead: true, items: 'events' },
 ];

@@ -7,6 +7,7 @@ import { ROUTES } from '../routes/routeTable.ts';
 import { Components } from './components.ts';
 import { forwardOperation } from './forwardOperation.ts';
 import { healthOperation, managementOperations, type Operation, verifyOperation } from './operations.ts';
+import { forwardSamples, type SampledCall, samplesOf } from './samples.ts';
 
 /** The OpenAPI 3.1 document of all routes, built from the schemas that validate requests. */
 export interface OpenApiDocument {
@@ -28,21 +29,29 @@ const DESCRIPTION = `API keys with exact credits, scheduled refill and rate limi
 JSON in and out. Management calls need a root key as \`Authorization: Bearer root_...\`. Verifying needs only the key, unless \
 KEYSTILE_VERIFY_AUTH is \`required\`. Every GET endpoint also answers POST with the same fields as JSON. An unknown field is a 400 that names \
 the nearest known one. Times are unix milliseconds (UTC), and durations are milliseconds. Fields that are not set are absent from answers. \
-\`?pretty\` indents an answer. Every failure is an \`Error\` with a code, a message that says what to do, and the id of the request.`;
+\`?pretty\` indents an answer. Every failure is an \`Error\` with a code, a message that says what to do, and the id of the request.
 
-/** What the groups of endpoints are for. */
-const TAGS: Readonly<Record<string, string>> = {
-  keys: 'Verify, create, read, change, rotate and delete keys, and give them roles and permissions.',
-  apis: 'Apis: groups of keys that belong to one of your services, with the defaults for their new keys.',
-  identities: 'Identities: your users or organisations, with limits and credits that all their keys share.',
-  permissions: 'Permissions, which verifications ask for, and roles, which are named sets of them.',
-  ratelimits: 'Standalone limits: limit anything by an identifier of your own, without a key.',
-  analytics: 'How often keys were verified, with which verdict, by key, owner, tag and time.',
-  migrations: 'Import keys that were created elsewhere. Their owners keep using them.',
-  rootKeys: 'Root keys: the secrets that management calls need, each with its rights.',
-  audit: 'The audit log: who changed what, when and from where.',
-  health: 'Whether the process runs, and whether it can answer. For load balancers and monitors.',
+The [guides](/docs/guides) explain how the calls work together. The page [Errors](/docs/errors) has all error codes.`;
+
+/** What the groups of endpoints are for, in the order in which they are shown, and the guide that explains each. */
+const TAGS: Readonly<Record<string, readonly [words: string, guide: string]>> = {
+  keys: ['Verify, create, read, change, rotate and delete keys, and give them roles and permissions.', 'keys'],
+  apis: ['Apis: groups of keys that belong to one of your services, with the defaults for their new keys.', 'apis'],
+  identities: [
+    'Identities: your users or organisations, with limits and credits that all their keys share.',
+    'identities',
+  ],
+  permissions: ['Permissions, which verifications ask for, and roles, which are named sets of them.', 'permissions'],
+  ratelimits: ['Standalone limits: limit anything by an identifier of your own, without a key.', 'standalone-limits'],
+  analytics: ['How often keys were verified, with which verdict, by key, owner, tag and time.', 'analytics'],
+  migrations: ['Import keys that were created elsewhere. Their owners keep using them.', 'imports'],
+  rootKeys: ['Root keys: the secrets that management calls need, each with its rights.', 'root-keys'],
+  audit: ['The audit log: who changed what, when and from where.', 'audit'],
+  health: ['Whether the process runs, and whether it can answer. For load balancers and monitors.', 'operations'],
 };
+
+/** Shown before the others of their group, which keep the order of the route table. */
+const FIRST = ['keys.verifyKey', 'keys.verifyKeys', 'keys.forwardAuth', 'keys.createKey'];
 
 const ROOT_KEY_SCHEME = {
   type: 'http',
@@ -56,13 +65,12 @@ const DEFAULT_SERVER = {
   description: 'A service on this machine with the default port. KEYSTILE_PUBLIC_URL sets another address.',
 };
 
+type Paths = Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+
 export function openApi(publicUrl: string | null): OpenApiDocument {
   const components = new Components();
-  const paths: Record<string, Record<string, Operation>> = {};
-  for (const route of ROUTES) paths[route.path] = managementOperations(route, components);
-  for (const open of [verifyKey, verifyKeys]) paths[open.path] = { post: verifyOperation(open, components) };
-  paths[forwardAuth.path] = { get: forwardOperation(components) };
-  for (const health of [liveness, readiness]) paths[health.path] = { get: healthOperation(health, components) };
+  const server = publicUrl === null ? DEFAULT_SERVER : { url: publicUrl, description: 'This installation.' };
+  const paths = pathsOf(components, server.url);
   const { schemas, responses, headers } = components;
   return {
     openapi: '3.1.0',
@@ -72,9 +80,12 @@ export function openApi(publicUrl: string | null): OpenApiDocument {
       description: DESCRIPTION,
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
-    servers: [publicUrl === null ? DEFAULT_SERVER : { url: publicUrl, description: 'This installation.' }],
-    tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
-    paths,
+    servers: [server],
+    tags: Object.entries(TAGS).map(([name, [words, guide]]) => ({
+      name,
+      description: `${words} [Read the guide](/docs/guides/${guide}).`,
+    })),
+    paths: inOrder(paths),
     components: {
       securitySchemes: { rootKey: ROOT_KEY_SCHEME },
       schemas: sorted(schemas),
@@ -82,6 +93,49 @@ export function openApi(publicUrl: string | null): OpenApiDocument {
       headers: sorted(headers),
     },
   };
+}
+
+function pathsOf(components: Components, url: string): Paths {
+  const paths: Record<string, Record<string, Operation>> = {};
+  const sampled = (operation: Operation, call: SampledCall): Operation => ({
+    ...operation,
+    'x-codeSamples': samplesOf(call, url),
+  });
+  for (const route of ROUTES) {
+    const { path, example } = route;
+    const call = { path, request: example.request, needsRootKey: true, isRead: route.method === 'GET' };
+    paths[path] = Object.fromEntries(
+      Object.entries(managementOperations(route, components)).map(([method, operation]) => [
+        method,
+        sampled(operation, { ...call, method: method === 'get' ? 'GET' : 'POST' }),
+      ]),
+    );
+  }
+  for (const open of [verifyKey, verifyKeys]) {
+    const { path, method, example } = open;
+    const call = { path, method, request: example.request, needsRootKey: false, isRead: false };
+    paths[path] = { post: sampled(verifyOperation(open, components), call) };
+  }
+  const { path, example } = forwardAuth;
+  const forward = forwardOperation(components);
+  paths[path] = { get: { ...forward, 'x-codeSamples': forwardSamples(path, example.request, url) } };
+  for (const health of [liveness, readiness]) {
+    const call = { path: health.path, method: 'GET', request: {}, needsRootKey: false, isRead: true } as const;
+    paths[health.path] = { get: sampled(healthOperation(health, components), call) };
+  }
+  return paths;
+}
+
+function inOrder(paths: Paths): Paths {
+  const groups = Object.keys(TAGS);
+  const placeOf = (methods: Readonly<Record<string, Operation>>): [group: number, place: number] => {
+    const { operationId = '', tags = [] } = methods['get'] ?? methods['post'] ?? {};
+    const first = FIRST.indexOf(operationId);
+    return [groups.indexOf(tags[0] ?? ''), first === -1 ? FIRST.length : first];
+  };
+  const placed = Object.entries(paths).map((entry) => ({ entry, place: placeOf(entry[1]) }));
+  placed.sort(({ place: a }, { place: b }) => a[0] - b[0] || a[1] - b[1]);
+  return Object.fromEntries(placed.map(({ entry }) => entry));
 }
 
 function sorted<T>(named: Readonly<Record<string, T>>): Record<string, T> {

@@ -4,6 +4,8 @@ import type { Route } from '../routes/route.ts';
 import type { AnswerHeader } from '../shapes/answerHeaders.ts';
 import type { FieldRights } from '../shapes/fieldRights.ts';
 import type { Components } from './components.ts';
+import { neededRights } from './neededRights.ts';
+import type { CodeSample } from './samples.ts';
 
 /** One method of one path. */
 export interface Operation {
@@ -16,6 +18,7 @@ export interface Operation {
   /** One of the rights is enough. Absent: all are needed. */
   readonly 'x-one-right-is-enough'?: true;
   readonly 'x-field-rights'?: readonly FieldRights[];
+  readonly 'x-codeSamples'?: readonly CodeSample[];
   readonly parameters?: readonly Parameter[];
   readonly requestBody?: {
     readonly required: true;
@@ -62,7 +65,11 @@ export function managementOperations(route: Route, components: Components): Reco
     ...(route.isOneRightEnough === undefined ? {} : { 'x-one-right-is-enough': route.isOneRightEnough }),
     ...(route.fieldRights === undefined ? {} : { 'x-field-rights': route.fieldRights }),
   };
-  const post = { ...postOperation(route, [...COMMON_ERRORS, ...route.errors], components), ...secured };
+  const description = [route.description ?? [], neededRights(route)].flat().join('\n\n');
+  const post = {
+    ...postOperation({ ...route, description }, [...COMMON_ERRORS, ...route.errors], components),
+    ...secured,
+  };
   if (route.method === 'POST') return { post };
   const { requestBody: _body, ...rest } = post;
   return {
@@ -71,7 +78,7 @@ export function managementOperations(route: Route, components: Components): Reco
       ...post,
       operationId: `${post.operationId}.post`,
       summary: `${post.summary.slice(0, -1)}, with the fields as JSON.`,
-      description: [post.description ?? [], 'The same as GET, for programs that use POST alone.'].flat().join(' '),
+      description: `The same as GET, for programs that use POST alone. ${description}`,
     },
   };
 }

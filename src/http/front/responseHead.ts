@@ -3,6 +3,7 @@ const REASONS: Readonly<Record<number, string>> = {
   200: 'OK',
   202: 'Accepted',
   204: 'No Content',
+  304: 'Not Modified',
   400: 'Bad Request',
   401: 'Unauthorized',
   403: 'Forbidden',
@@ -26,7 +27,7 @@ export const CONTINUE = 'HTTP/1.1 100 Continue\r\n\r\n';
 const LENGTH = 'Content-Length: ';
 const CLOSE = 'Connection: close\r\n';
 const CLOSE_AND_LENGTH = CLOSE + LENGTH;
-const NO_CONTENT = 204;
+const WITHOUT_BODY = [204, 304];
 
 /** Headers in their order. */
 type HeaderPairs = Iterable<readonly [name: string, value: string]>;
@@ -54,7 +55,7 @@ export class ResponseHeads {
     let text = `HTTP/1.1 ${status} ${REASONS[status] ?? ''}\r\n${this.#date}`;
     for (const [name, value] of headers) text += `${name}: ${value}\r\n`;
     // RFC 9110, 8.6: an answer that has no body by its status tells no length.
-    if (status === NO_CONTENT) return `${text}${isLast ? CLOSE : ''}\r\n`;
+    if (WITHOUT_BODY.includes(status)) return `${text}${isLast ? CLOSE : ''}\r\n`;
     return `${text}${isLast ? CLOSE_AND_LENGTH : LENGTH}${bodyBytes}\r\n\r\n`;
   }
 

@@ -10,9 +10,6 @@ import { TestService } from '../../support/service.ts';
 import { type Document, inlined, operationsOf, responsesOf, type Schema } from './document.ts';
 import { ENDPOINTS, OPEN } from './endpoints.ts';
 
-/** A list of objects. */
-type Listed = { readonly properties: object };
-
 let service: TestService;
 let document: Document;
 
@@ -122,48 +119,49 @@ describe('/openapi.json', () => {
   });
 });
 
-describe('the pages', () => {
-  const page = async (path: string) => {
-    const answer = await service.call(path, undefined, { method: 'GET', rootKey: null });
-    expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
-    expect(answer.text).toStartWith('<!doctype html>');
-    expect(answer.text).not.toContain('<script');
-    return answer.text;
-  };
+describe('what a reader of the document learns', () => {
+  const described = (id: string): string =>
+    operations().find(({ operationId }) => operationId === id)?.description ?? '';
 
-  test('/ leads to the others', async () => {
-    const text = await page('/');
-    const links = [...text.matchAll(/href="([^"#]+)"/g)].map(([, link = '']) => link);
-    expect(links).toEqual(['/docs', '/docs/errors', '/openapi.json', '/v1/liveness']);
-    for (const link of links) expect((await service.call(link, undefined, { method: 'GET' })).status).toBe(200);
+  test('where one right is enough it says or, elsewhere and', () => {
+    const needs = (id: string) => /Needs (.*)\.$/.exec(described(id))?.[1]?.replaceAll('`', '');
+    expect(needs('analytics.getVerifications')).toBe('api.<apiId>.read_analytics or api.<apiId>.read_api');
+    expect(needs('apis.listKeys')).toBe('api.<apiId>.read_key and api.<apiId>.read_api');
+    expect(needs('keys.verifyKey')).toBeUndefined();
+    for (const { path } of ROUTES) expect([path, needs(path.replace('/v1/', ''))]).toEqual([path, expect.any(String)]);
   });
 
-  test('/docs has a section for every endpoint, with its fields, and all its links lead somewhere', async () => {
-    const text = await page('/docs');
-    for (const path of PATHS) {
-      expect([path, text.includes(`id="${path.replace('/v1/', '')}"`), text.includes(path)]).toEqual([
-        path,
-        true,
-        true,
-      ]);
-    }
-    for (const { request } of ENDPOINTS) {
-      const { items, properties = items?.properties } = request as { items?: Listed; properties?: object };
-      for (const field of Object.keys(properties ?? {})) {
-        expect(text).toContain(`<code>${field}</code>`);
-      }
-    }
-    for (const [, anchor = ''] of text.matchAll(/href="#([^"]+)"/g)) expect(text).toContain(`id="${anchor}"`);
+  test('createKey and updateKey name the rights that roles and permissions need', () => {
+    const named = (id: string) => [...described(id).matchAll(/`(rbac\.[^`]+)`/g)].map(([, name = '']) => name).sort();
+    const right = (operation: string) => `rbac.*.${operation}`;
+    const given = ['add_role_to_key', 'add_permission_to_key', 'create_role', 'create_permission'];
+    expect(named('keys.createKey')).toEqual(given.map(right).sort());
+    const taken = ['remove_role_from_key', 'remove_permission_from_key'];
+    expect(named('keys.updateKey')).toEqual([...given, ...taken].map(right).sort());
   });
 
-  test('/docs/errors has a section for every code, where the docs link of an error leads', async () => {
-    const text = await page('/docs/errors');
-    for (const [code, { status }] of Object.entries(ERRORS)) {
-      expect(text).toContain(`<h2 id="${code}">${code} <small>${status}</small></h2>`);
-    }
-    const { docs } = (await service.call('/v1/nowhere', {})).body.error as { docs: string };
-    const [path = '', anchor = ''] = docs.split('#');
-    expect(await page(path)).toContain(`id="${anchor}"`);
+  test('a list as body says how long it may be, and the words of a choice are named', () => {
+    const body = (id: string): Schema => {
+      const { requestBody } = operations().find(({ path, method }) => path === `/v1/${id}` && method === 'post') ?? {};
+      return inlined(document, requestBody?.content['application/json']?.schema ?? {});
+    };
+    expect(body('migrations.createKeys')).toMatchObject({ type: 'array', minItems: 1, maxItems: 100 });
+    const { order, orderBy, groupBy } = body('analytics.getVerifications').properties ?? {};
+    expect(order?.enum).toEqual(['asc', 'desc']);
+    expect(orderBy?.enum?.slice(0, 2)).toEqual(['time', 'valid']);
+    expect(groupBy?.anyOf?.[0]?.enum).toEqual(['hour', 'day', 'month', 'key', 'identity', 'tag', 'tags']);
+    expect(body('keys.getVerifications').properties?.['granularity']?.enum).toEqual(['day', 'hour']);
+  });
+
+  test('the groups stand together, keys first, and verifyKey first of them', () => {
+    const ids = Object.keys(document.paths).map((path) => path.replace('/v1/', ''));
+    expect(ids.slice(0, 4)).toEqual(['keys.verifyKey', 'keys.verifyKeys', 'keys.forwardAuth', 'keys.createKey']);
+    const groups = ids.map((id) => (id.includes('.') ? (id.split('.')[0] ?? '') : 'health'));
+    const changes = groups.filter((group, i) => group !== groups[i - 1]);
+    expect(changes).toEqual(document.tags.map(({ name }) => name));
+    expect(changes.join(' ')).toBe(
+      'keys apis identities permissions ratelimits analytics migrations rootKeys audit health',
+    );
   });
 });
 

@@ -5,7 +5,8 @@ import { Complaint } from '../complaint.mjs';
 import { projectRoot } from '../project.mjs';
 
 /** The folders of test/, the longest first: they start first, which leaves no long file for the end. */
-export const FOLDERS = 'process postgres http sdk engine core tools storage project serve cli config alone'.split(' ');
+export const FOLDERS =
+  'process postgres http browser sdk engine core tools storage project serve cli config alone'.split(' ');
 export const GROUPS = ['check', ...FOLDERS];
 
 /**

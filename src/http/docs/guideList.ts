@@ -1,0 +1,69 @@
+/** The guides: the pages of docs/, in the order in which they are listed. */
+export const GUIDE_GROUPS: Readonly<Record<string, readonly string[]>> = {
+  'Use it': [
+    'keys',
+    'credits',
+    'ratelimits',
+    'apis',
+    'identities',
+    'permissions',
+    'standalone-limits',
+    'imports',
+    'analytics',
+    'audit',
+    'root-keys',
+    'gateways',
+    'errors',
+    'migrating',
+  ],
+  'Run it': [
+    'cli',
+    'configuration',
+    'operations',
+    'scaling',
+    'http',
+    'bounds',
+    'reliability',
+    'benchmark',
+    'versioning',
+  ],
+  'Work on it': ['architecture', 'glossary', 'dependencies'],
+  Decisions: [
+    'adr/0001-restore-is-the-default-refill',
+    'adr/0002-log-and-writer-thread',
+    'adr/0003-accounts-and-revisions',
+    'adr/0004-local-midnight-without-temporal',
+    'adr/0005-unknown-fields-and-duplicate-members',
+    'adr/0006-numbers-instead-of-objects',
+    'adr/0007-postgres-ledger',
+    'adr/0008-freshness-and-local-counts',
+    'adr/0009-generations-of-keys',
+    'adr/0010-search-by-words',
+    'adr/0011-the-audit-log-is-its-own-table',
+    'adr/0012-counts-go-through-a-log',
+    'adr/0013-a-front-of-its-own',
+    'adr/0014-fences',
+    'adr/0015-clients',
+  ],
+};
+
+export const GUIDES: readonly string[] = Object.values(GUIDE_GROUPS).flat();
+
+/** The images that guides show. */
+export const IMAGES: readonly string[] = ['regions.svg', 'speed.svg', 'verification.svg'];
+
+const FOLDER = new URL('../../../docs/', import.meta.url);
+
+/** A page or image of docs/. */
+export function guideFile(name: string): Bun.BunFile {
+  return Bun.file(new URL(name, FOLDER));
+}
+
+export function guideSource(guide: string): Promise<string> {
+  return guideFile(`${guide}.md`).text();
+}
+
+/** The first heading of a guide, as text. */
+export function titleOf(source: string): string {
+  return (/^# +(.*)$/m.exec(source)?.[1] ?? '').replaceAll('`', '');
+}
