@@ -143,7 +143,7 @@ test.each(['', 'v1/keys.getKey', '.example.com/v1', '@example.com/v1', ':80@exam
   async (path) => {
     const urls: string[] = [];
     const keystile = new Keystile({
-      ...FAST,
+      ...PATIENT,
       url: 'http://127.0.0.1',
       fetch: async (url) => {
         urls.push(url);
@@ -168,6 +168,6 @@ test.each<[string, Record<string, string>]>([
     },
   });
   const fetch = async () => new Response(endless, { headers });
-  const verdict = await new Keystile({ ...FAST, timeoutMs: 20_000, url: 'http://127.0.0.1', fetch }).verify(KEY);
+  const verdict = await new Keystile({ ...PATIENT, timeoutMs: 20_000, url: 'http://127.0.0.1', fetch }).verify(KEY);
   expect([causeOf(verdict).code, pulled < 70]).toEqual(['BAD_RESPONSE', true]);
 });

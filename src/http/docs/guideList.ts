@@ -1,6 +1,7 @@
 /** The guides: the pages of docs/, in the order in which they are listed. */
 export const GUIDE_GROUPS: Readonly<Record<string, readonly string[]>> = {
   'Use it': [
+    'protect-a-route',
     'keys',
     'credits',
     'ratelimits',
