@@ -6,15 +6,16 @@ import { MAX_LIVE_IDEMPOTENCY_KEYS } from '../../../src/core/bounds.ts';
 import type { AccountState } from '../../../src/core/account.ts';
 import { windowEnd } from '../../../src/core/window.ts';
 import type { Storage } from '../../../src/storage/port/storage.ts';
+import { timesAsMany } from '../../support/runs.ts';
 import { ADAPTERS, Setup } from './adapters.ts';
 import { ReferenceLedger } from './reference.ts';
 import { KINDS, type Round, rounds, Scenario } from './scenario.ts';
 
 const seed = Number(process.env['KEYSTILE_TEST_SEED'] ?? 1);
-const SCENARIOS = 240;
+const SCENARIOS = timesAsMany(80);
 /** Scenarios between two restarts: a clean one and an unclean one in turn. */
 const RESTART_EVERY = 20;
-const TIMEOUT_MS = 120_000;
+const TIMEOUT_MS = timesAsMany(120_000);
 
 type States = readonly (AccountState | undefined)[];
 
