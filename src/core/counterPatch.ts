@@ -16,6 +16,8 @@ export interface LimitInput {
   readonly durationMs: number;
   /** null = not given. A new limit is then local, and an existing one keeps its mode. */
   readonly async: boolean | null;
+  /** Absent: a new limit applies to every verification, and an existing one stays as it is. */
+  readonly autoApply?: boolean;
 }
 
 /** Credits and limits of a key or an identity. */
@@ -48,9 +50,11 @@ export function wantedLimits(before: readonly LimitRecord[], patch: CounterPatch
     name === DEFAULT_LIMIT_NAME ? patch.defaultLimit === undefined : patch.otherLimits === undefined,
   );
   const given = [...(patch.defaultLimit ? [patch.defaultLimit] : []), ...(patch.otherLimits ?? [])];
-  const wanted = given.map(({ name, limit, durationMs, async }): LimitRecord => {
+  const wanted = given.map(({ name, limit, durationMs, ...input }): LimitRecord => {
     const known = before.find((other) => other.name === name);
-    return { name, limit, durationMs, async: async ?? known?.async ?? true, account: null };
+    const async = input.async ?? known?.async ?? true;
+    const autoApply = input.autoApply ?? known?.autoApply ?? true;
+    return { name, limit, durationMs, async, account: null, ...(autoApply ? {} : { autoApply }) };
   });
   const limits = [...wanted, ...kept];
   const doubled = limits.find(({ name }, i) => limits.findIndex((other) => other.name === name) !== i);

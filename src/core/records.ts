@@ -24,6 +24,8 @@ export interface LimitRecord {
   readonly async: boolean;
   /** The strict window's account in the ledger; null when the limit is local. */
   readonly account: number | null;
+  /** Of an identity's limit. false: it applies to the verifications that name it. Absent: to every verification of its keys. */
+  readonly autoApply?: false;
 }
 
 export interface KeyRecord {
@@ -83,7 +85,12 @@ export interface ApiRecord {
 export interface IdentityRecord {
   readonly id: string;
   readonly externalId: string;
+  readonly name: string | null;
   readonly meta: string | null;
+  /** False: none of its keys is valid. */
+  readonly enabled: boolean;
+  /** How many keys it may have; null = any number. */
+  readonly maxKeys: number | null;
   readonly credits: CreditsRecord | null;
   readonly limits: readonly LimitRecord[];
   readonly createdAtMs: number;
@@ -188,7 +195,10 @@ export const BLANK_API: ApiRecord = {
 export const BLANK_IDENTITY: IdentityRecord = {
   id: '',
   externalId: '',
+  name: null,
   meta: null,
+  enabled: true,
+  maxKeys: null,
   credits: null,
   limits: [],
   createdAtMs: 0,

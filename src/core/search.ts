@@ -19,11 +19,16 @@ function cut(word: string): string {
   return word.length <= MAX_WORD_LENGTH ? word : Array.from(word).slice(0, MAX_WORD_LENGTH).join('');
 }
 
-/** The words that find a key: first those of its name, then those of the texts and numbers in its metadata. */
+/** The words of a name, then those of the texts and numbers in its metadata. */
 export function searchWords(name: string | null, meta: string | null): string[] {
   const found = new Set(wordsOf(name ?? ''));
   if (meta !== null) collect(JSON.parse(meta), found);
   return [...found].slice(0, MAX_WORDS);
+}
+
+/** The words that find an identity: those of its `externalId`, its name and its metadata. */
+export function identityWords(identity: { externalId: string; name: string | null; meta: string | null }): string[] {
+  return searchWords(`${identity.externalId} ${identity.name ?? ''}`, identity.meta);
 }
 
 function collect(value: unknown, found: Set<string>): void {

@@ -7,6 +7,7 @@ import { ApiAdmin } from './admin/apis/apiAdmin.ts';
 import { AuditLog } from './admin/audit/auditLog.ts';
 import { DeleteAllKeys } from './admin/apis/deleteAllKeys.ts';
 import { ApplyChange } from './admin/change/applyChange.ts';
+import { DeleteIdentity } from './admin/identities/deleteIdentity.ts';
 import { IdentityAdmin } from './admin/identities/identityAdmin.ts';
 import { ImportQueue } from './admin/imports/importQueue.ts';
 import { ImportAdmin } from './admin/imports/importAdmin.ts';
@@ -64,6 +65,7 @@ export class Engine {
   readonly keyGrants: KeyGrants;
   readonly permissions: PermissionAdmin;
   readonly identities: IdentityAdmin;
+  readonly deleteIdentity: DeleteIdentity;
   readonly rootKeys: RootKeyAdmin;
   readonly imports: ImportAdmin;
   readonly importQueue: ImportQueue;
@@ -116,6 +118,7 @@ export class Engine {
     this.deleteAllKeys = new DeleteAllKeys(context);
     this.apis = new ApiAdmin(context, this.deleteAllKeys);
     this.identities = new IdentityAdmin(context);
+    this.deleteIdentity = new DeleteIdentity(context);
     this.rootKeys = new RootKeyAdmin(context);
     this.importQueue = new ImportQueue(context);
     this.imports = new ImportAdmin(context, this.importQueue);

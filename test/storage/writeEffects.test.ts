@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test';
 
 import { recordChangeOf } from '../../src/storage/port/writeEffects.ts';
 import type { RecordChange } from '../../src/storage/port/freshness.ts';
-import type { RecordWrite } from '../../src/storage/port/records.ts';
+import type { RecordWrite } from '../../src/storage/port/writes.ts';
 import { api, identity, key, namespace, override, permission, role, rootKey } from '../postgres/conformance/samples.ts';
 
 const NOTHING: RecordChange = { keys: [], apis: [], identities: [], namespaces: [], rbac: false, rootKeys: false };

@@ -8,9 +8,9 @@ const DAY_MS = 86_400_000;
 
 /** Records that are found by their name, which the next test may want to use, and how each is deleted. */
 const NAMED = [
-  ['roles', '/v1/permissions.deleteRole', 'roleId'],
-  ['permissions', '/v1/permissions.deletePermission', 'permissionId'],
-  ['identities', '/v1/identities.deleteIdentity', 'identityId'],
+  ['roles', '/v1/permissions.deleteRole', (roleId: string) => ({ roleId })],
+  ['permissions', '/v1/permissions.deletePermission', (permissionId: string) => ({ permissionId })],
+  ['identities', '/v1/identities.deleteIdentity', (identityId: string) => ({ identityId, keys: 'detach' })],
 ] as const;
 
 /**
@@ -45,9 +45,9 @@ export function reuseService(options: TestServiceOptions = {}): () => TestServic
 
 async function deleteNamedRecords(service: TestService): Promise<void> {
   const db = new Database(join(service.folder, 'keystile.db'), { readonly: true });
-  const found = NAMED.map(([table, path, field]) => {
+  const found = NAMED.map(([table, path, body]) => {
     const ids = db.query(`SELECT id FROM ${table}`).values() as [string][];
-    return ids.map(([id]) => [path, { [field]: id }] as const);
+    return ids.map(([id]) => [path, body(id)] as const);
   });
   db.close();
   for (const [path, body] of found.flat()) await service.ok(path, body);

@@ -328,8 +328,14 @@ export type IdentitiesCreateIdentityRequest = {
   readonly externalId: string;
   /** Metadata of the identity, which verdicts of its keys repeat. At most 16 KiB of JSON, 256 members at all depths together, and 32 levels. */
   readonly meta?: Meta | undefined;
-  /** The rate limits that the keys of the identity share, at most 50. One of them counts when a verification names it. */
-  readonly ratelimits?: readonly NamedRatelimit[] | undefined;
+  /** A name for people, 1 to 256 characters. */
+  readonly name?: string | undefined;
+  /** false: verifications of all keys of the identity answer DISABLED. true when absent. */
+  readonly enabled?: boolean | undefined;
+  /** How many keys the identity may have. Any number when absent. */
+  readonly maxKeys?: number | undefined;
+  /** The rate limits that the keys of the identity share, at most 50. */
+  readonly ratelimits?: readonly SharedRatelimit[] | undefined;
   /** The credits that the keys of the identity share. A verification takes them together with those of the key. No counter when absent. */
   readonly remaining?: number | undefined;
   readonly refill?: Refill | undefined;
@@ -337,8 +343,12 @@ export type IdentitiesCreateIdentityRequest = {
 
 /** The fields of `identities.deleteIdentity`. */
 export type IdentitiesDeleteIdentityRequest = {
-  /** The id of an identity, as `identities.createIdentity` answers it. */
-  readonly identityId: string;
+  /** The id of the identity. Give either `identityId` or `externalId`. */
+  readonly identityId?: string | undefined;
+  /** Your own id of the owner, 1 to 256 characters. Give either `identityId` or `externalId`. */
+  readonly externalId?: string | undefined;
+  /** `disable`: the keys stay without an owner and answer DISABLED. `delete`: they are deleted, as keys.deleteKey does it. `detach`: they stay valid, without an owner and without its limits and credits. */
+  readonly keys?: 'disable' | 'delete' | 'detach' | undefined;
 };
 
 /** The fields of `identities.getIdentity`. */
@@ -365,6 +375,8 @@ export type IdentitiesListIdentitiesRequest = {
   readonly limit?: number | undefined;
   /** The `cursor` of the previous page. The answer continues after that page. Without it, the answer is the first page. */
   readonly cursor?: string | undefined;
+  /** Finds identities by `externalId`, name and metadata. 1 to 256 characters. */
+  readonly search?: string | undefined;
   /** Accepted for older programs. It has no effect. */
   readonly environment?: string | undefined;
 };
@@ -377,10 +389,16 @@ export type IdentitiesUpdateIdentityRequest = {
   readonly externalId?: string | undefined;
   /** Accepted for older programs. It has no effect. */
   readonly environment?: string | undefined;
+  /** A new name. null removes it. It stays when absent. */
+  readonly name?: string | null | undefined;
+  /** false: verifications of all keys of the identity answer DISABLED. It stays as it is when absent. */
+  readonly enabled?: boolean | undefined;
+  /** How many keys the identity may have. Keys that exist stay. null removes the bound. It stays when absent. */
+  readonly maxKeys?: number | null | undefined;
   /** New metadata, which replaces the old as a whole. null removes it. It stays when absent. */
   readonly meta?: Meta | null | undefined;
   /** The new rate limits, at most 50, which replace all old ones. null or `[]` removes them. They stay when absent. */
-  readonly ratelimits?: readonly NamedRatelimit[] | null | undefined;
+  readonly ratelimits?: readonly SharedRatelimit[] | null | undefined;
   /** The new number of credits. null removes the counter and its refill. The counter stays as it is when absent. */
   readonly remaining?: number | null | undefined;
   /** The new refill, which begins at its next boundary. null removes it. It stays when absent. */
@@ -393,14 +411,44 @@ export type Identity = {
   readonly id: string;
   /** Your own id of the owner. */
   readonly externalId: string;
+  /** The name of the identity, for people. Absent when none is set. */
+  readonly name?: string | undefined;
   /** Metadata of the identity. `{}` when none is set. */
   readonly meta: Meta;
-  /** The rate limits that the keys of the identity share. One of them counts when a verification names it. `[]` when there are none. */
-  readonly ratelimits: readonly NamedRatelimitState[];
+  /** false: verifications of all keys of the identity answer DISABLED. */
+  readonly enabled: boolean;
+  /** How many keys the identity may have. Absent when any number is allowed. */
+  readonly maxKeys?: number | undefined;
   /** The credits that the keys of the identity share, as many as are left. Absent when the identity has no counter. */
   readonly remaining?: number | undefined;
   /** The refill of the credits. Absent when there is none. */
   readonly refill?: RefillState | undefined;
+  /** The rate limits that the keys of the identity share. `[]` when there are none. */
+  readonly ratelimits: readonly SharedRatelimitState[];
+};
+
+/** An identity: one of your users or organisations, with limits and credits that all its keys share. Fields that are not set are absent. */
+export type IdentityDetails = {
+  /** The id of an identity, as `identities.createIdentity` answers it. */
+  readonly id: string;
+  /** Your own id of the owner. */
+  readonly externalId: string;
+  /** The name of the identity, for people. Absent when none is set. */
+  readonly name?: string | undefined;
+  /** Metadata of the identity. `{}` when none is set. */
+  readonly meta: Meta;
+  /** false: verifications of all keys of the identity answer DISABLED. */
+  readonly enabled: boolean;
+  /** How many keys the identity may have. Absent when any number is allowed. */
+  readonly maxKeys?: number | undefined;
+  /** The credits that the keys of the identity share, as many as are left. Absent when the identity has no counter. */
+  readonly remaining?: number | undefined;
+  /** The refill of the credits. Absent when there is none. */
+  readonly refill?: RefillState | undefined;
+  /** How many keys the identity has, in all apis. Deleted keys do not count. */
+  readonly keys: number;
+  /** The rate limits that the keys of the identity share. `[]` when there are none. */
+  readonly ratelimits: readonly UsedRatelimit[];
 };
 
 /** The identity that a key belongs to. */
@@ -905,6 +953,8 @@ export type NamedRatelimitResult = {
   readonly async: boolean;
   /** true: this limit refused the verification. */
   readonly exceeded: boolean;
+  /** true: all keys of the identity count in this limit together. Absent for a limit of the key itself. */
+  readonly shared?: boolean | undefined;
 };
 
 /** A rate limit of a key or an identity, by its name. */
@@ -1383,6 +1433,52 @@ export type RootKeysRotateRootKeyRequest = {
   readonly overlapMs: number;
 };
 
+/** A rate limit that all keys of an identity share. */
+export type SharedRatelimit = {
+  /** The name of the limit, 1 to 128 characters, once in the list. A verification names the limit by it. */
+  readonly name: string;
+  /** How many requests may pass in a window, by their cost. At least 1. */
+  readonly limit: number;
+  /** The length of a window in milliseconds. Windows are fixed and aligned to the epoch: with 60000 they begin at every full minute UTC. From 1000 (a second) to 31622400000 (366 days). */
+  readonly duration: number;
+  /** true: the limit is local, counted in the memory of each node, and never waits. false: the limit is strict, counted in the database, and never exceeded anywhere. When absent, a limit that exists keeps its mode, and a new one is local. */
+  readonly async?: boolean | undefined;
+  /** true: the limit applies to every verification of a key of the identity. false: only to verifications that name it. When absent, a limit that exists stays as it is, and a new one has true. */
+  readonly autoApply?: boolean | undefined;
+};
+
+/** A rate limit that all keys of an identity share. */
+export type SharedRatelimitState = {
+  /** The name of the limit. */
+  readonly name: string;
+  /** How many requests may pass in a window, by their cost. */
+  readonly limit: number;
+  /** The length of a window in milliseconds. Windows are fixed and aligned to the epoch: with 60000 they begin at every full minute UTC. */
+  readonly duration: number;
+  /** true: the limit is local, counted in the memory of each node, and never waits. false: the limit is strict, counted in the database, and never exceeded anywhere. */
+  readonly async: boolean;
+  /** true: the limit applies to every verification of a key of the identity. false: only to verifications that name it. */
+  readonly autoApply: boolean;
+};
+
+/** A rate limit that all keys of an identity share, and what was used of it. */
+export type UsedRatelimit = {
+  /** The name of the limit. */
+  readonly name: string;
+  /** How many requests may pass in a window, by their cost. */
+  readonly limit: number;
+  /** The length of a window in milliseconds. Windows are fixed and aligned to the epoch: with 60000 they begin at every full minute UTC. */
+  readonly duration: number;
+  /** true: the limit is local, counted in the memory of each node, and never waits. false: the limit is strict, counted in the database, and never exceeded anywhere. */
+  readonly async: boolean;
+  /** true: the limit applies to every verification of a key of the identity. false: only to verifications that name it. */
+  readonly autoApply: boolean;
+  /** How much has passed in the running window. A local limit is counted behind the requests: the number may lag by a second. */
+  readonly used: number;
+  /** When the running window ends, in unix milliseconds. */
+  readonly reset: number;
+};
+
 /** The verdict on a key. Fields that are not set are absent. */
 export type Verdict = {
   /** true: the request may pass. It is true with the code VALID only. */
@@ -1573,10 +1669,10 @@ export interface Identities {
     options?: CallOptions,
   ) => Promise<IdentitiesCreateIdentityAnswer>;
   /** Delete an identity with its limits and credits. */
-  readonly delete: (request: IdentitiesDeleteIdentityRequest, options?: CallOptions) => Promise<Empty>;
-  /** Read one identity, by `identityId` or by your own `externalId`. */
-  readonly get: (request?: IdentitiesGetIdentityRequest, options?: CallOptions) => Promise<Identity>;
-  /** List all identities, oldest first. */
+  readonly delete: (request?: IdentitiesDeleteIdentityRequest, options?: CallOptions) => Promise<Empty>;
+  /** Read one identity: its balance, what was used of its limits, and how many keys it has. */
+  readonly get: (request?: IdentitiesGetIdentityRequest, options?: CallOptions) => Promise<IdentityDetails>;
+  /** List or search identities, oldest first. */
   readonly list: (request?: IdentitiesListIdentitiesRequest, options?: CallOptions) => AsyncIterable<Identity>;
   /** Change an identity. */
   readonly update: (request?: IdentitiesUpdateIdentityRequest, options?: CallOptions) => Promise<Identity>;

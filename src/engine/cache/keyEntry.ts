@@ -28,9 +28,12 @@ export interface IdentityEntry {
   readonly id: string;
   readonly externalId: string;
   readonly meta: string | null;
+  readonly enabled: boolean;
   readonly credits: CreditsRecord | null;
   /** null = none. */
   readonly limits: readonly AppliedLimit[] | null;
+  /** Those of its limits that apply to every verification of its keys; null = none. */
+  readonly alwaysApplied: readonly AppliedLimit[] | null;
   readonly revision: number;
   /** The identity has changed: its keys must be looked up again. */
   isDropped: boolean;
@@ -46,8 +49,10 @@ export interface KeyEntry {
   readonly expiresAtMs: number;
   readonly identity: IdentityEntry | null;
   readonly credits: CreditsRecord | null;
-  /** null = none. */
+  /** Its own limits; null = none. */
   readonly limits: readonly AppliedLimit[] | null;
+  /** The limits that apply to every verification: its own, then those of its identity. null = none. */
+  readonly alwaysApplied: readonly AppliedLimit[] | null;
   readonly extras: KeyExtras | null;
   /** Counts its verifications, where `KeyCounts.keeps` says so. */
   openCount: OpenCount | null;

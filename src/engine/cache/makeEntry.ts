@@ -10,15 +10,17 @@ import type { LimitAccount } from './appliedLimit.ts';
 /** An entry that is kept as an object. */
 export function toKeyEntry(found: KeyWithIdentity, apiId: string, identity: IdentityEntry | null): CachedEntry {
   const { key } = found;
+  const limits = key.limits.length === 0 ? null : key.limits.map(asConfigured);
   return {
     id: key.id,
     apiId,
     revision: key.revision,
-    enabled: key.enabled,
+    enabled: key.enabled && hasItsIdentity(found),
     expiresAtMs: key.expiresAtMs ?? Infinity,
     identity,
     credits: key.credits,
-    limits: key.limits.length === 0 ? null : key.limits.map(asConfigured),
+    limits,
+    alwaysApplied: joined(limits, identity?.alwaysApplied ?? null),
     accountsFrom: 0,
     extras: toExtras(found),
     rowNumber: -1,
@@ -28,9 +30,33 @@ export function toKeyEntry(found: KeyWithIdentity, apiId: string, identity: Iden
   };
 }
 
-export function toIdentityEntry({ id, externalId, meta, credits, limits, revision }: IdentityRecord): IdentityEntry {
-  const applied = limits.length === 0 ? null : limits.map((limit) => ({ ...asConfigured(limit), ofIdentity: true }));
-  return { id, externalId, meta, credits, limits: applied, revision, isDropped: false };
+/** A key never outlives its identity: deleting one detaches or deletes its keys. If it did, it would be free of the identity's limits. */
+export function hasItsIdentity({ key, identity }: KeyWithIdentity): boolean {
+  return key.identityId === null || identity !== null;
+}
+
+export function toIdentityEntry(identity: IdentityRecord): IdentityEntry {
+  const { id, externalId, meta, enabled, credits, revision } = identity;
+  const limits = identity.limits.map((limit) => ({ ...asConfigured(limit), ofIdentity: true }));
+  const always = limits.filter((_, i) => identity.limits[i]?.autoApply !== false);
+  return {
+    id,
+    externalId,
+    meta,
+    enabled,
+    credits,
+    limits: limits.length === 0 ? null : limits,
+    alwaysApplied: always.length === 0 ? null : always,
+    revision,
+    isDropped: false,
+  };
+}
+
+function joined(
+  own: readonly AppliedLimit[] | null,
+  shared: readonly AppliedLimit[] | null,
+): readonly AppliedLimit[] | null {
+  return own === null || shared === null ? (own ?? shared) : [...own, ...shared];
 }
 
 export function toExtras({ key, permissions: access, secretUntilMs }: KeyWithIdentity): KeyExtras | null {

@@ -71,8 +71,8 @@ export class PackedKeys implements KeyCounts {
 
   /** False: the key has more data than fits into a row. */
   add(digest: string, found: KeyWithIdentity): boolean {
-    const { key, identity } = found;
-    if (identity !== null || toExtras(found) !== null) return false;
+    const { key } = found;
+    if (key.identityId !== null || toExtras(found) !== null) return false;
     const accounts = countAccounts(key);
     if (!isPackableId(key.id) || !isWord(key.revision) || accounts === null) return false;
     const api = this.#shared.apis.indexOf(key.apiId, key.apiId);
@@ -167,6 +167,7 @@ export class PackedKeys implements KeyCounts {
   #toEntry(row: number): CachedEntry {
     const flags = this.#rows.word(row, FLAGS);
     const limits = this.#limitsNumber(row);
+    const applied = limits === 0 ? null : this.#shared.limits.at(limits);
     return {
       id: this.#rows.id(row),
       apiId: this.#shared.apis.at(this.#rows.word(row, API)),
@@ -175,7 +176,8 @@ export class PackedKeys implements KeyCounts {
       expiresAtMs: (flags & EXPIRES_AT_ALL) === 0 ? Infinity : readLong(this.#rows.words, row * ROW + EXPIRES),
       identity: null,
       credits: (flags & HAS_CREDITS) === 0 ? null : this.#credits(row),
-      limits: limits === 0 ? null : this.#shared.limits.at(limits),
+      limits: applied,
+      alwaysApplied: applied,
       accountsFrom: limits === 0 ? 0 : this.#account(row),
       extras: null,
       rowNumber: this.#firstNumber + row,

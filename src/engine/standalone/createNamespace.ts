@@ -3,7 +3,7 @@ import { ID_RANDOM_BYTES, makeId } from '../../core/ids.ts';
 import type { NamespaceRecord } from '../../core/records.ts';
 import { ALL_RIGHTS, type Operation, holdsRight } from '../../core/rights.ts';
 import type { AuditEvent } from '../../storage/port/events.ts';
-import type { RecordWrite } from '../../storage/port/records.ts';
+import type { RecordWrite } from '../../storage/port/writes.ts';
 import type { NamespaceEntry, Namespaces } from './namespaces.ts';
 import type { Actor } from '../admin/change/actor.ts';
 import { auditEvent } from '../admin/audit/auditEvent.ts';

@@ -20,27 +20,35 @@ export function ownerOf(entry: KeyEntry, { ofIdentity }: AppliedLimit): string {
 }
 
 /**
- * The limits that apply: always all limits of the key, and those of its identity that the request names. For one name, the numbers of
- * the request go before those of the key, and these before those of the identity. A request with limit and duration makes an ad-hoc
- * limit, which counts for the identity if the key has one. One of the two alone replaces that number of the configured limit.
+ * The limits that apply: all limits of the key, those of its identity that apply to every verification, and those that the request
+ * names. The numbers of a request replace those of each limit of that name, of the key and of the identity. A limit of the identity that
+ * only applies when it is named gives way to a limit of the key of the same name. A request with limit and duration makes an ad-hoc limit
+ * instead of all limits of that name; it counts for the identity if the key has one.
  */
 export function appliedLimits(entry: KeyEntry, requested: readonly LimitRequest[] | null): readonly AppliedLimit[] {
-  if (requested === null) return entry.limits ?? NONE;
+  const always = entry.alwaysApplied ?? NONE;
+  if (requested === null) return always;
   const applied: AppliedLimit[] = [];
-  for (const limit of entry.limits ?? []) {
+  for (const [i, limit] of always.entries()) {
     const request = requested.find(({ name }) => name === limit.name) ?? null;
-    applied.push(request === null ? limit : asRequested(entry, request, limit));
+    if (request === null) applied.push(limit);
+    else if (!isAdHocRequest(request) || always.findIndex(({ name }) => name === limit.name) === i)
+      applied.push(asRequested(entry, request, limit));
   }
   for (const request of requested) {
-    if (entry.limits?.some(({ name }) => name === request.name)) continue;
+    if (always.some(({ name }) => name === request.name)) continue;
     applied.push(asRequested(entry, request, identityLimit(entry, request.name)));
   }
   return applied;
 }
 
+function isAdHocRequest({ limit, durationMs }: LimitRequest): boolean {
+  return limit !== undefined && durationMs !== undefined;
+}
+
 function asRequested(entry: KeyEntry, request: LimitRequest, limit: AppliedLimit | null): AppliedLimit {
   if (limit !== null && request.async !== undefined) throw modeIsConfigured(limit.name);
-  if (request.limit !== undefined && request.durationMs !== undefined) return adHoc(entry, request, limit);
+  if (isAdHocRequest(request)) return adHoc(entry, request, limit);
   if (limit === null) throw unknownLimit(request.name);
   const durationMs = request.durationMs ?? limit.durationMs;
   return {

@@ -64,7 +64,7 @@ function isOfAnotherApi(key: KeyEntry, { apiId }: VerifyRequest): boolean {
 }
 
 function isDisabled(key: KeyEntry): boolean {
-  return !key.enabled;
+  return !key.enabled || key.identity?.enabled === false;
 }
 
 /** Valid strictly before the instant, expired at it and after. */

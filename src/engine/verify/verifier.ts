@@ -116,7 +116,7 @@ export class Verifier {
     const code = refusedByRecord(entry, request, nowMs);
     if (code === 'NOT_FOUND') return UNKNOWN_KEY;
     if (code !== null) return this.#verdicts.refuse(entry, code, null, nowMs);
-    if (entry.limits === null && request.limits === null && !hasCredits(entry)) return valid(entry, null, nowMs);
+    if (entry.alwaysApplied === null && request.limits === null && !hasCredits(entry)) return valid(entry, null, nowMs);
     return this.#count(entry, request, reloads, nowMs);
   }
 

@@ -6,14 +6,15 @@ import { field, optional } from '../shapes/described.ts';
 import { EXAMPLE } from '../shapes/examples.ts';
 import { IdentityId } from '../shapes/idFields.ts';
 import { toIdentityPatch } from '../shapes/identityObject.ts';
-import { NamedRatelimits } from '../shapes/rateLimitFields.ts';
-import { Count, Meta, strict, words } from '../shapes/schemas.ts';
+import { SharedRatelimits } from '../shapes/rateLimitFields.ts';
+import { Count, Flag, Meta, Name, strict, words } from '../shapes/schemas.ts';
 
 export const createIdentity = defineRoute({
   path: '/v1/identities.createIdentity',
   method: 'POST',
   summary: 'Create an identity: one of your users or organisations, with limits and credits that all its keys share.',
-  description: 'A limit of the identity applies when a verification names it.',
+  description:
+    'A limit of the identity applies to every verification of its keys, beside their own limits. With `autoApply: false` it applies when a verification names it.',
   rights: ['identity.*.create_identity'],
   request: strict({
     externalId: field(
@@ -25,11 +26,16 @@ export const createIdentity = defineRoute({
       Meta,
       'Metadata of the identity, which verdicts of its keys repeat. At most 16 KiB of JSON, 256 members at all depths together, and 32 levels.',
     ),
-    ratelimits: optional(
-      NamedRatelimits,
-      'The rate limits that the keys of the identity share, at most 50. One of them counts when a verification names it.',
-      [{ name: 'requests', limit: 100, duration: 60000 }],
+    name: optional(Name, 'A name for people, 1 to 256 characters.', 'Acme Inc.'),
+    enabled: optional(
+      Flag,
+      'false: verifications of all keys of the identity answer DISABLED. true when absent.',
+      true,
     ),
+    maxKeys: optional(Count, 'How many keys the identity may have. Any number when absent.', 5),
+    ratelimits: optional(SharedRatelimits, 'The rate limits that the keys of the identity share, at most 50.', [
+      { name: 'requests', limit: 100, duration: 60000 },
+    ]),
     remaining: optional(
       Count,
       'The credits that the keys of the identity share. A verification takes them together with those of the key. No counter when absent.',
@@ -41,6 +47,7 @@ export const createIdentity = defineRoute({
   example: {
     request: {
       externalId: 'user_1234',
+      name: 'Acme Inc.',
       meta: { plan: 'pro' },
       ratelimits: [{ name: 'requests', limit: 100, duration: 60000 }],
       remaining: 1000,

@@ -1,19 +1,31 @@
+import { Type } from 'typebox';
+
 import { defineRoute } from './route.ts';
-import { IdentityId } from '../shapes/idFields.ts';
+import { optional } from '../shapes/described.ts';
+import { IDENTITY_REFERENCE, toIdentityReference } from '../shapes/identityObject.ts';
 import { Empty, strict } from '../shapes/schemas.ts';
 
 export const deleteIdentity = defineRoute({
   path: '/v1/identities.deleteIdentity',
   method: 'POST',
   summary: 'Delete an identity with its limits and credits.',
-  description: 'Its keys stay, without an owner.',
+  description:
+    'An identity that has keys is not deleted (409), unless `keys` says what becomes of them. Then the keys are changed first, in small steps. A call that is cut off leaves the identity with the rest of its keys; the same call goes on.',
   rights: ['identity.<identityId>.delete_identity'],
-  request: strict({ identityId: IdentityId }),
+  fieldRights: [{ fields: ['keys'], rights: ['api.*.update_key', 'api.*.delete_key'] }],
+  request: strict({
+    ...IDENTITY_REFERENCE,
+    keys: optional(
+      Type.Enum(['disable', 'delete', 'detach']),
+      '`disable`: the keys stay without an owner and answer DISABLED. `delete`: they are deleted, as keys.deleteKey does it. `detach`: they stay valid, without an owner and without its limits and credits.',
+      'disable',
+    ),
+  }),
   response: Empty,
-  example: { request: { identityId: 'id_1Jm8ZtXh5nQq7GiK2tRv6W' }, response: {} },
-  errors: ['NOT_FOUND'],
-  async handle(engine, actor, { identityId }) {
-    await engine.identities.delete(actor, identityId);
+  example: { request: { identityId: 'id_1Jm8ZtXh5nQq7GiK2tRv6W', keys: 'disable' }, response: {} },
+  errors: ['NOT_FOUND', 'CONFLICT'],
+  async handle(engine, actor, { keys = null, ...reference }) {
+    await engine.deleteIdentity.delete(actor, toIdentityReference(reference), keys);
     return {};
   },
 });

@@ -1,31 +1,45 @@
 import { defineRoute } from './route.ts';
 import {
-  FullIdentityObject,
   IDENTITY_REFERENCE,
-  toFullIdentity,
+  IdentityDetailsObject,
+  toIdentityDetails,
   toIdentityReference,
 } from '../shapes/identityObject.ts';
+import { EXAMPLE } from '../shapes/examples.ts';
 import { strict } from '../shapes/schemas.ts';
 
 export const getIdentity = defineRoute({
   path: '/v1/identities.getIdentity',
   method: 'GET',
-  summary: 'Read one identity, by `identityId` or by your own `externalId`.',
+  summary: 'Read one identity: its balance, what was used of its limits, and how many keys it has.',
   rights: ['identity.<identityId>.read_identity'],
   request: strict(IDENTITY_REFERENCE),
-  response: FullIdentityObject,
+  response: IdentityDetailsObject,
   example: {
     request: { identityId: 'id_1Jm8ZtXh5nQq7GiK2tRv6W' },
     response: {
       id: 'id_1Jm8ZtXh5nQq7GiK2tRv6W',
       externalId: 'user_1234',
+      name: 'Acme Inc.',
       meta: { plan: 'pro' },
-      ratelimits: [{ name: 'requests', limit: 100, duration: 60000, async: true }],
+      enabled: true,
+      keys: 2,
+      ratelimits: [
+        {
+          name: 'requests',
+          limit: 100,
+          duration: 60000,
+          async: true,
+          autoApply: true,
+          used: 7,
+          reset: EXAMPLE.midnight + 60000,
+        },
+      ],
       remaining: 1000,
     },
   },
   errors: ['NOT_FOUND'],
   async handle(engine, actor, body) {
-    return toFullIdentity(await engine.identities.get(actor, toIdentityReference(body)));
+    return toIdentityDetails(await engine.identities.get(actor, toIdentityReference(body)));
   },
 });

@@ -4,16 +4,19 @@ import { listOf, optional } from '../shapes/described.ts';
 import { EXAMPLE } from '../shapes/examples.ts';
 import { FullIdentityObject, toFullIdentity } from '../shapes/identityObject.ts';
 import { nextCursor, pageCursor, PageLimit, Total } from '../shapes/pageFields.ts';
-import { cursorAt, Environment, strict } from '../shapes/schemas.ts';
+import { cursorAt, Environment, Name, strict } from '../shapes/schemas.ts';
 
 export const listIdentities = defineRoute({
   path: '/v1/identities.listIdentities',
   method: 'GET',
-  summary: 'List all identities, oldest first.',
+  summary: 'List or search identities, oldest first.',
+  description:
+    '`search` finds identities whose `externalId` begins with the text, or that have words in `externalId`, name or metadata that begin with its words.',
   rights: ['identity.*.read_identity'],
   request: strict({
     limit: PageLimit,
     cursor: pageCursor(cursorAt('id'), EXAMPLE.identityId),
+    search: optional(Name, 'Finds identities by `externalId`, name and metadata. 1 to 256 characters.', 'acme'),
     environment: optional(Environment, 'Accepted for older programs. It has no effect.', 'production'),
   }),
   response: strict({
@@ -24,13 +27,15 @@ export const listIdentities = defineRoute({
   example: {
     request: { limit: 10 },
     response: {
-      identities: [{ id: 'id_1Jm8ZtXh5nQq7GiK2tRv6W', externalId: 'user_1234', meta: {}, ratelimits: [] }],
+      identities: [
+        { id: 'id_1Jm8ZtXh5nQq7GiK2tRv6W', externalId: 'user_1234', meta: {}, enabled: true, ratelimits: [] },
+      ],
       total: 1,
     },
   },
   errors: [],
-  async handle(engine, actor, { limit = MAX_PAGE_SIZE, cursor = null }) {
-    const page = await engine.identities.list(actor, limit, cursor);
+  async handle(engine, actor, { limit = MAX_PAGE_SIZE, cursor = null, search = null }) {
+    const page = await engine.identities.list(actor, { limit, after: cursor, search });
     const identities = page.identities.map(toFullIdentity);
     return { identities, total: page.total, ...(page.cursor === null ? {} : { cursor: page.cursor }) };
   },

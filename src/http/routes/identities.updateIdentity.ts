@@ -8,8 +8,8 @@ import {
   toIdentityPatch,
   toIdentityReference,
 } from '../shapes/identityObject.ts';
-import { NamedRatelimits } from '../shapes/rateLimitFields.ts';
-import { Count, EnvironmentOrNone, Meta, orNull, strict } from '../shapes/schemas.ts';
+import { SharedRatelimits } from '../shapes/rateLimitFields.ts';
+import { Count, EnvironmentOrNone, Flag, Meta, Name, orNull, strict } from '../shapes/schemas.ts';
 
 export const updateIdentity = defineRoute({
   path: '/v1/identities.updateIdentity',
@@ -21,13 +21,24 @@ export const updateIdentity = defineRoute({
   request: strict({
     ...IDENTITY_REFERENCE,
     environment: optional(EnvironmentOrNone, 'Accepted for older programs. It has no effect.', 'production'),
+    name: optional(orNull(Name), 'A new name. null removes it. It stays when absent.', 'Acme Inc.'),
+    enabled: optional(
+      Flag,
+      'false: verifications of all keys of the identity answer DISABLED. It stays as it is when absent.',
+      false,
+    ),
+    maxKeys: optional(
+      orNull(Count),
+      'How many keys the identity may have. Keys that exist stay. null removes the bound. It stays when absent.',
+      5,
+    ),
     meta: optional(
       orNull(Meta),
       'New metadata, which replaces the old as a whole. null removes it. It stays when absent.',
       { plan: 'free' },
     ),
     ratelimits: optional(
-      orNull(NamedRatelimits),
+      orNull(SharedRatelimits),
       'The new rate limits, at most 50, which replace all old ones. null or `[]` removes them. They stay when absent.',
       [{ name: 'requests', limit: 200, duration: 60000 }],
     ),
@@ -49,6 +60,7 @@ export const updateIdentity = defineRoute({
       id: 'id_1Jm8ZtXh5nQq7GiK2tRv6W',
       externalId: 'user_1234',
       meta: { plan: 'free' },
+      enabled: true,
       ratelimits: [],
       remaining: 500,
     },

@@ -1,16 +1,17 @@
 import type { Static } from 'typebox';
 
 import type { Issue } from '../../core/errors.ts';
-import { DEFAULT_LIMIT_NAME } from '../../core/records.ts';
-import type { IdentityPatch, IdentityReference, IdentityView } from '../../engine/admin/identities/identityAdmin.ts';
+import { DEFAULT_LIMIT_NAME, type LimitRecord } from '../../core/records.ts';
+import type { IdentityDetails, IdentityPatch, IdentityView } from '../../engine/admin/identities/identityAdmin.ts';
+import type { IdentityReference } from '../../engine/admin/identities/loadIdentity.ts';
 import { badFields, toMetaText, toNamedLimits, toRefill } from './keyFields.ts';
 import { type Refill, RefillObject } from './creditFields.ts';
-import { component, field, optional } from './described.ts';
+import { component, field, listOf, optional } from './described.ts';
 import { EXAMPLE } from './examples.ts';
 import { IdentityId } from './idFields.ts';
 import { ExternalIdObject, toMeta, toNamedRatelimit, toRefillObject } from './keyObject.ts';
-import { type NamedRatelimits, ShownRatelimits } from './rateLimitFields.ts';
-import { ExternalId, Meta, strict, Whole } from './schemas.ts';
+import { SharedRatelimitObject, type SharedRatelimits, UsedRatelimitObject } from './rateLimitFields.ts';
+import { ExternalId, Flag, Meta, strict, Text, Whole } from './schemas.ts';
 
 /** An identity is named by one of these two. */
 export const IDENTITY_REFERENCE = {
@@ -22,35 +23,70 @@ export const IDENTITY_REFERENCE = {
   ),
 };
 
+const SHOWN_LIMITS = 'The rate limits that the keys of the identity share. `[]` when there are none.';
+
+const SHOWN_FIELDS = {
+  id: IdentityId,
+  externalId: ExternalIdObject,
+  name: optional(Text, 'The name of the identity, for people. Absent when none is set.', 'Acme Inc.'),
+  meta: field(Meta, 'Metadata of the identity. `{}` when none is set.'),
+  enabled: field(Flag, 'false: verifications of all keys of the identity answer DISABLED.', true),
+  maxKeys: optional(Whole, 'How many keys the identity may have. Absent when any number is allowed.', 5),
+  remaining: optional(
+    Whole,
+    'The credits that the keys of the identity share, as many as are left. Absent when the identity has no counter.',
+    1000,
+  ),
+  refill: optional(RefillObject, 'The refill of the credits. Absent when there is none.'),
+};
+
+const WHAT_IT_IS =
+  'An identity: one of your users or organisations, with limits and credits that all its keys share. Fields that are not set are absent.';
+
 /** An identity as it is shown. Fields that are not set are left out. */
 export const FullIdentityObject = component(
   'Identity',
-  strict({
-    id: IdentityId,
-    externalId: ExternalIdObject,
-    meta: field(Meta, 'Metadata of the identity. `{}` when none is set.'),
-    ratelimits: field(
-      ShownRatelimits,
-      'The rate limits that the keys of the identity share. One of them counts when a verification names it. `[]` when there are none.',
-    ),
-    remaining: optional(
-      Whole,
-      'The credits that the keys of the identity share, as many as are left. Absent when the identity has no counter.',
-      1000,
-    ),
-    refill: optional(RefillObject, 'The refill of the credits. Absent when there is none.'),
-  }),
-  'An identity: one of your users or organisations, with limits and credits that all its keys share. Fields that are not set are absent.',
-  { id: EXAMPLE.identityId, externalId: EXAMPLE.externalId, meta: {}, ratelimits: [] },
+  strict({ ...SHOWN_FIELDS, ratelimits: listOf(SharedRatelimitObject, SHOWN_LIMITS) }),
+  WHAT_IT_IS,
+  { id: EXAMPLE.identityId, externalId: EXAMPLE.externalId, meta: {}, enabled: true, ratelimits: [] },
 );
+
+/** With what is counted. */
+export const IdentityDetailsObject = component(
+  'IdentityDetails',
+  strict({
+    ...SHOWN_FIELDS,
+    keys: field(Whole, 'How many keys the identity has, in all apis. Deleted keys do not count.', 2),
+    ratelimits: listOf(UsedRatelimitObject, SHOWN_LIMITS),
+  }),
+  WHAT_IT_IS,
+  { id: EXAMPLE.identityId, externalId: EXAMPLE.externalId, meta: {}, enabled: true, keys: 2, ratelimits: [] },
+);
+
+export function toIdentityDetails(details: IdentityDetails): object {
+  const { identity, keys, used } = details;
+  const ratelimits = identity.limits.map((limit, i) => ({
+    ...toSharedRatelimit(limit),
+    used: used[i]?.used ?? 0,
+    reset: used[i]?.resetAtMs ?? 0,
+  }));
+  return { ...toFullIdentity(details), keys, ratelimits };
+}
+
+function toSharedRatelimit(limit: LimitRecord): object {
+  return { ...toNamedRatelimit(limit), autoApply: limit.autoApply !== false };
+}
 
 export function toFullIdentity(view: IdentityView): object {
   const { identity, remaining } = view;
   return {
     id: identity.id,
     externalId: identity.externalId,
+    ...(identity.name === null ? {} : { name: identity.name }),
     meta: toMeta(identity.meta),
-    ratelimits: identity.limits.map(toNamedRatelimit),
+    enabled: identity.enabled,
+    ...(identity.maxKeys === null ? {} : { maxKeys: identity.maxKeys }),
+    ratelimits: identity.limits.map(toSharedRatelimit),
     ...(remaining === null ? {} : { remaining }),
     ...toRefillObject(identity.credits, view),
   };
@@ -58,8 +94,11 @@ export function toFullIdentity(view: IdentityView): object {
 
 /** The fields of an identity that a request can set. */
 export interface IdentityFields {
+  readonly name?: string | null;
   readonly meta?: object | null;
-  readonly ratelimits?: Static<typeof NamedRatelimits> | null;
+  readonly enabled?: boolean;
+  readonly maxKeys?: number | null;
+  readonly ratelimits?: Static<typeof SharedRatelimits> | null;
   readonly remaining?: number | null;
   readonly refill?: Static<typeof Refill> | null;
 }
@@ -69,6 +108,9 @@ export function toIdentityPatch(fields: IdentityFields, before: readonly Issue[]
   const issues = [...before];
   const limits = fields.ratelimits === undefined ? undefined : toNamedLimits(fields.ratelimits ?? [], issues);
   const patch: IdentityPatch = {
+    ...(fields.name === undefined ? {} : { name: fields.name }),
+    ...(fields.enabled === undefined ? {} : { enabled: fields.enabled }),
+    ...(fields.maxKeys === undefined ? {} : { maxKeys: fields.maxKeys }),
     ...(fields.meta === undefined ? {} : { meta: toMetaText(fields.meta, issues) }),
     ...(fields.remaining === undefined ? {} : { remaining: fields.remaining }),
     ...(fields.refill === undefined ? {} : { refill: toRefill(fields.refill, issues) }),

@@ -9,7 +9,7 @@ import type { LimitInput, RefillInput } from '../../core/counterPatch.ts';
 import { MAX_ISSUES } from '../request/explain.ts';
 import type { IpAllowlist } from './creationFields.ts';
 import type { Refill } from './creditFields.ts';
-import type { NamedRatelimits, Ratelimit } from './rateLimitFields.ts';
+import type { NamedRatelimits, SharedRatelimits, Ratelimit } from './rateLimitFields.ts';
 import { formatFault } from '../request/textRules.ts';
 
 /** The fields that createKey and updateKey share, from the wire to the engine. */
@@ -130,17 +130,18 @@ function toLimits(limits: Static<typeof NamedRatelimits> | null, issues: Issue[]
   return toNamedLimits(limits, issues);
 }
 
-export function toNamedLimits(limits: Static<typeof NamedRatelimits>, issues: Issue[]): LimitInput[] {
+export function toNamedLimits(limits: Static<typeof SharedRatelimits>, issues: Issue[]): LimitInput[] {
   for (const [i, { name }] of limits.entries()) {
     if (limits.findIndex((other) => other.name === name) !== i) {
       issues.push({ path: `ratelimits[${i}].name`, message: `the limit ${repeatable(name)} is given twice` });
     }
   }
-  return limits.map(({ name, limit, duration, async }) => ({
+  return limits.map(({ name, limit, duration, async, autoApply }) => ({
     name,
     limit,
     durationMs: duration,
     async: async ?? null,
+    ...(autoApply === undefined ? {} : { autoApply }),
   }));
 }
 

@@ -59,6 +59,26 @@ export const NamedRatelimit = component(
 
 export const NamedRatelimits = Type.Array(NamedRatelimit, { maxItems: MAX_LIMITS_PER_KEY });
 
+const AUTO_APPLY_WORDS =
+  'true: the limit applies to every verification of a key of the identity. false: only to verifications that name it.';
+
+/** A limit that the keys of an identity share. */
+export const SharedRatelimit = component(
+  'SharedRatelimit',
+  strict({
+    ...NamedRatelimit.properties,
+    autoApply: optional(
+      Flag,
+      `${AUTO_APPLY_WORDS} When absent, a limit that exists stays as it is, and a new one has true.`,
+      true,
+    ),
+  }),
+  'A rate limit that all keys of an identity share.',
+  { name: 'requests', limit: 100, duration: 60000 },
+);
+
+export const SharedRatelimits = Type.Array(SharedRatelimit, { maxItems: MAX_LIMITS_PER_KEY });
+
 /** The limit that new keys of an api get. */
 export const DefaultRatelimit = component(
   'DefaultRatelimit',
@@ -107,6 +127,38 @@ export const NamedRatelimitObject = component(
   { name: 'requests', limit: 100, duration: 60000, async: true },
 );
 
+const SHOWN_SHARED = { ...NamedRatelimitObject.properties, autoApply: field(Flag, AUTO_APPLY_WORDS, true) };
+
+export const SharedRatelimitObject = component(
+  'SharedRatelimitState',
+  strict(SHOWN_SHARED),
+  'A rate limit that all keys of an identity share.',
+  { name: 'requests', limit: 100, duration: 60000, async: true, autoApply: true },
+);
+
+export const UsedRatelimitObject = component(
+  'UsedRatelimit',
+  strict({
+    ...SHOWN_SHARED,
+    used: field(
+      Whole,
+      'How much has passed in the running window. A local limit is counted behind the requests: the number may lag by a second.',
+      7,
+    ),
+    reset: field(Whole, 'When the running window ends, in unix milliseconds.', EXAMPLE.midnight + 60000),
+  }),
+  'A rate limit that all keys of an identity share, and what was used of it.',
+  {
+    name: 'requests',
+    limit: 100,
+    duration: 60000,
+    async: true,
+    autoApply: true,
+    used: 7,
+    reset: EXAMPLE.midnight + 60000,
+  },
+);
+
 export const ShownRatelimits = listOf(NamedRatelimitObject, 'The rate limits with names of your choice.');
 
 /** What a call left of a limit. */
@@ -130,6 +182,11 @@ export const NamedRatelimitResult = component(
     ...LIMIT_RESULT,
     async: ShownMode,
     exceeded: field(Flag, 'true: this limit refused the verification.', false),
+    shared: optional(
+      Flag,
+      'true: all keys of the identity count in this limit together. Absent for a limit of the key itself.',
+      true,
+    ),
   }),
   'What a verification left of a rate limit, by its name.',
   { name: 'default', limit: 10, remaining: 9, reset: EXAMPLE.midnight + 1000, async: true, exceeded: false },

@@ -17,17 +17,18 @@ export function wireOf(limit: AppliedLimit): LimitWire {
   return (limit.wire ??= makeWire(limit));
 }
 
-function makeWire({ name, limit, durationMs, async }: AppliedLimit): LimitWire {
+function makeWire({ name, limit, durationMs, async, ofIdentity }: AppliedLimit): LimitWire {
   const json = JSON.stringify(name);
   // A structured header is ASCII only: other characters are replaced.
   const quoted = `"${name.replaceAll(/[^\x20-\x7e]/g, '?').replaceAll(/["\\]/g, '\\$&')}"`;
   const policy = `${quoted};q=${limit};w=${Math.ceil(durationMs / 1000)}`;
   const rateLimitHead = `${quoted};r=`;
+  const shared = ofIdentity ? ',"shared":true' : '';
   return {
     ownHead: `,"ratelimit":{"limit":${limit},"remaining":`,
     itemHead: `{"name":${json},"limit":${limit},"remaining":`,
-    keptEnd: `,"async":${async},"exceeded":false}`,
-    exceededEnd: `,"async":${async},"exceeded":true}`,
+    keptEnd: `,"async":${async},"exceeded":false${shared}}`,
+    exceededEnd: `,"async":${async},"exceeded":true${shared}}`,
     isAscii: isAscii(json),
     policy,
     rateLimitHead,

@@ -9,7 +9,6 @@ import type {
   RootKeyRecord,
 } from '../../core/records.ts';
 import type { Grant } from '../../core/permissions.ts';
-import type { FinishedBatch, ImportBatch } from './imports.ts';
 import type { EventQuery, StoredEvent } from './events.ts';
 
 /** A key with the records that its verification needs. */
@@ -100,6 +99,11 @@ export interface ApiQuery {
   readonly ids: readonly string[] | null;
 }
 
+export interface IdentityQuery extends PageQuery {
+  /** Finds identities whose `externalId` begins with this text, or that have a word that begins with each of its words. */
+  readonly search: string | null;
+}
+
 export interface PageQuery {
   readonly limit: number;
   readonly after: string | null;
@@ -134,7 +138,11 @@ export interface Records {
 
   findIdentity(externalId: string): Promise<IdentityRecord | null>;
   findIdentityById(id: string): Promise<IdentityRecord | null>;
-  listIdentities(query: PageQuery): Promise<Page<IdentityRecord>>;
+  listIdentities(query: IdentityQuery): Promise<Page<IdentityRecord>>;
+  /** How many keys each of these identities has that are not deleted, in their order. */
+  countKeysOfIdentities(identityIds: readonly string[]): Promise<readonly number[]>;
+  /** Keys of an identity, of all apis, at most `limit`, after a key id. */
+  listKeysOfIdentity(identityId: string, query: PageQuery): Promise<readonly (KeyWithIdentity | PoisonedKey)[]>;
 
   /** Sorted by name. */
   listPermissions(): Promise<readonly PermissionRecord[]>;
@@ -164,75 +172,3 @@ export interface Records {
   /** Newest first. */
   listEvents(query: EventQuery): Promise<{ readonly events: readonly StoredEvent[]; readonly cursor: number | null }>;
 }
-
-/** Words that a key gains or loses in the search index. */
-export interface WordChange {
-  readonly removed: readonly string[];
-  readonly added: readonly string[];
-}
-
-/** A key that is deleted with all keys of its api. */
-export interface KeyToDelete {
-  readonly id: string;
-  readonly expect: number;
-  /** Digests under which nodes may have cached it. */
-  readonly digests: readonly string[];
-  readonly words: readonly string[];
-}
-
-/** One row to write. `expect` is the revision that the change was made from. A different one in the database refuses the change. */
-export type RecordWrite =
-  | { readonly kind: 'insertApi'; readonly api: ApiRecord }
-  /** `endsKeys`: the present keys of the api are deleted by this write. */
-  | { readonly kind: 'updateApi'; readonly api: ApiRecord; readonly expect: number; readonly endsKeys: boolean }
-  | { readonly kind: 'insertIdentity'; readonly identity: IdentityRecord }
-  | { readonly kind: 'updateIdentity'; readonly identity: IdentityRecord; readonly expect: number }
-  | { readonly kind: 'removeIdentity'; readonly identityId: string; readonly expect: number }
-  | { readonly kind: 'insertKey'; readonly key: KeyRecord; readonly words?: readonly string[] }
-  | {
-      readonly kind: 'updateKey';
-      readonly key: KeyRecord;
-      readonly expect: number;
-      readonly words?: WordChange;
-      /** Further digests under which nodes may have cached the key, besides the one in the record. */
-      readonly formerDigests?: readonly string[];
-    }
-  | {
-      readonly kind: 'removeKey';
-      readonly key: { readonly id: string; readonly apiId: string };
-      readonly expect: number;
-      readonly words?: readonly string[];
-      readonly digests: readonly string[];
-    }
-  /** Deletes many keys of one api softly; `removeKeys` removes them for good. */
-  | { readonly kind: 'retireKeys'; readonly keys: readonly KeyToDelete[]; readonly deletedAtMs: number }
-  | { readonly kind: 'removeKeys'; readonly apiId: string; readonly keys: readonly KeyToDelete[] }
-  | { readonly kind: 'insertSecret'; readonly secret: FormerSecret }
-  /** Ends all former secrets of a key or root key. */
-  | { readonly kind: 'endSecrets'; readonly owner: string }
-  | { readonly kind: 'insertPermission'; readonly permission: PermissionRecord }
-  | { readonly kind: 'removePermission'; readonly permissionId: string }
-  | { readonly kind: 'insertRole'; readonly role: RoleRecord }
-  | { readonly kind: 'updateRole'; readonly role: RoleRecord; readonly expect: number }
-  | { readonly kind: 'removeRole'; readonly roleId: string; readonly expect: number }
-  | { readonly kind: 'insertNamespace'; readonly namespace: NamespaceRecord }
-  /** `expectPatterns`: the revision of the namespace's patterns. A write of a pattern raises it. */
-  | { readonly kind: 'insertOverride'; readonly override: OverrideRecord; readonly expectPatterns: number }
-  | {
-      readonly kind: 'updateOverride';
-      readonly override: OverrideRecord;
-      readonly expect: number;
-      readonly expectPatterns: number;
-    }
-  | { readonly kind: 'removeOverride'; readonly override: OverrideRecord; readonly expectPatterns: number }
-  | { readonly kind: 'insertRootKey'; readonly rootKey: RootKeyRecord }
-  | {
-      readonly kind: 'rotateRootKey';
-      readonly rootKeyId: string;
-      readonly expect: string;
-      readonly secretDigest: string;
-      readonly start: string;
-    }
-  | { readonly kind: 'revokeRootKey'; readonly rootKeyId: string; readonly revokedAtMs: number }
-  | { readonly kind: 'enqueueImport'; readonly batch: ImportBatch }
-  | { readonly kind: 'finishImport'; readonly batch: FinishedBatch };

@@ -3,7 +3,8 @@ import type { IdempotencyKey, Spend, SpendOutcome } from '../../core/spend.ts';
 import type { Freshness } from './freshness.ts';
 import type { Imports } from './imports.ts';
 import type { AuditEvent } from './events.ts';
-import type { RecordWrite, Records } from './records.ts';
+import type { Records } from './records.ts';
+import type { RecordWrite } from './writes.ts';
 import type { Analytics } from './analytics.ts';
 
 /**

@@ -2,7 +2,7 @@ import { ABSENT, type Fence, noOverrideFence, patternsFence, permissionFence, re
 import { isPattern } from '../../core/identifierPattern.ts';
 import type { OverrideRecord } from '../../core/records.ts';
 import type { RecordChange } from './freshness.ts';
-import type { KeyToDelete, RecordWrite } from './records.ts';
+import type { KeyToDelete, RecordWrite } from './writes.ts';
 
 /** The effects of a write besides its row. A kind of write without an entry in this file does not compile. */
 interface WriteEffects {
@@ -41,6 +41,7 @@ const EFFECTS: { readonly [K in RecordWrite['kind']]: EffectsOf<K> } = {
     drops: { identities: [identityId] },
     revises: [recordFence('identity', identityId, ABSENT)],
   }),
+  joinIdentity: () => NOTHING,
   // A node may have cached that there is no key with this digest.
   insertKey: ({ key: { id, secretDigest, revision } }) => ({
     locks: [`key ${id}`],

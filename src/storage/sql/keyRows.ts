@@ -26,7 +26,10 @@ export interface KeyRow {
   deleted_at_ms: number | null;
   revision: number;
   external_id: string | null;
+  identity_name: string | null;
   identity_meta: string | null;
+  identity_enabled: number | null;
+  identity_max_keys: number | null;
   identity_credits: string | null;
   identity_limits: string | null;
   identity_created_at_ms: number | null;
@@ -86,7 +89,10 @@ function readJoinedIdentity(row: KeyRow): IdentityRecord | null {
   return toIdentity({
     id: row.identity_id,
     external_id: row.external_id,
+    name: row.identity_name,
     meta: row.identity_meta,
+    enabled: row.identity_enabled ?? 0,
+    max_keys: row.identity_max_keys,
     credits: row.identity_credits,
     limits: row.identity_limits,
     created_at_ms: row.identity_created_at_ms ?? 0,
@@ -98,7 +104,10 @@ function readJoinedIdentity(row: KeyRow): IdentityRecord | null {
 export interface IdentityRow {
   id: string;
   external_id: string;
+  name: string | null;
   meta: string | null;
+  enabled: number;
+  max_keys: number | null;
   credits: string | null;
   limits: string | null;
   created_at_ms: number;
@@ -110,7 +119,10 @@ export function toIdentity(row: IdentityRow): IdentityRecord {
   return {
     id: row.id,
     externalId: row.external_id,
+    name: row.name,
     meta: readMeta(row.meta),
+    enabled: row.enabled === 1,
+    maxKeys: row.max_keys,
     credits: readCredits(row.credits),
     limits: readLimits(row.limits),
     createdAtMs: row.created_at_ms,

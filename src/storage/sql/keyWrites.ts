@@ -1,6 +1,7 @@
 import type { KeyRecord } from '../../core/records.ts';
-import type { KeyToDelete } from '../port/records.ts';
-import { insert, listText, type Params, placeholders, type WriteStatement } from './statement.ts';
+import type { KeyToDelete } from '../port/writes.ts';
+import { removeAllWords } from './searchIndex.ts';
+import { listText, type Params, placeholders, type WriteStatement } from './statement.ts';
 
 /** Selects the rows with these ids and revisions. The cast is needed because PostgreSQL takes a parameter in VALUES for text. */
 function among(keys: readonly KeyToDelete[], first: number): { sql: string; params: Params } {
@@ -23,45 +24,11 @@ export function retireKeys(keys: readonly KeyToDelete[], deletedAtMs: number): W
 export function removeKeys(apiId: string, keys: readonly KeyToDelete[]): WriteStatement[] {
   const { sql, params } = among(keys, 1);
   const ids = keys.map(({ id }) => id);
-  const words = keys.flatMap(({ id, words: all }) => all.map((word): [string, string] => [word, id]));
-  const steps = Array.from({ length: Math.ceil(words.length / WORDS_PER_STATEMENT) }, (_, i) =>
-    words.slice(i * WORDS_PER_STATEMENT, (i + 1) * WORDS_PER_STATEMENT),
-  );
   return [
     { sql: `DELETE FROM keys WHERE ${sql}`, params, expects: keys.length },
     { sql: `DELETE FROM former_secrets WHERE owner IN (${placeholders(ids.length)})`, params: ids, expects: null },
-    ...steps.map((step) => removePairs(apiId, step)),
+    ...removeAllWords(apiId, keys),
   ];
-}
-
-/** Words in one statement, of many keys. */
-const WORDS_PER_STATEMENT = 5_000;
-
-function removePairs(apiId: string, pairs: readonly (readonly [word: string, keyId: string])[]): WriteStatement {
-  const rows = pairs.map((_, i) => `($${i * 2 + 2}, $${i * 2 + 3})`);
-  return {
-    sql: `DELETE FROM key_words WHERE api_id = $1 AND (word, key_id) IN (VALUES ${rows.join(', ')})`,
-    params: [apiId, ...pairs.flat()],
-    expects: null,
-  };
-}
-
-export function insertWords({ id, apiId }: { id: string; apiId: string }, words: readonly string[]): WriteStatement[] {
-  return words.map((word) => insert('key_words', { api_id: apiId, key_id: id, word }));
-}
-
-/** A word may exist already: a program of an older version, which has no search index, can have changed the name in between. */
-export function addWords({ id, apiId }: { id: string; apiId: string }, words: readonly string[]): WriteStatement[] {
-  if (words.length === 0) return [];
-  const rows = words.map((_, i) => `($1, $2, $${i + 3})`);
-  const sql = `INSERT INTO key_words (api_id, key_id, word) VALUES ${rows.join(', ')} ON CONFLICT DO NOTHING`;
-  return [{ sql, params: [apiId, id, ...words], expects: null }];
-}
-
-export function removeWords({ id, apiId }: { id: string; apiId: string }, words: readonly string[]): WriteStatement[] {
-  if (words.length === 0) return [];
-  const sql = `DELETE FROM key_words WHERE api_id = $1 AND key_id = $2 AND word IN (${placeholders(words.length, 3)})`;
-  return [{ sql, params: [apiId, id, ...words], expects: null }];
 }
 
 export function keyColumns(key: KeyRecord): Record<string, Params[number]> {

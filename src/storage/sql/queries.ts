@@ -1,9 +1,11 @@
 import { endOfPrefix, MAX_SEARCH_WORDS, wordsOf } from '../../core/search.ts';
 import type { EventQuery } from '../port/events.ts';
-import type { ApiQuery, KeyQuery, Page, PageQuery } from '../port/records.ts';
+import type { ApiQuery, IdentityQuery, KeyQuery, Page, PageQuery } from '../port/records.ts';
+import { IDENTITIES_SCOPE } from './searchIndex.ts';
 import { type Params, placeholders, type Statement } from './statement.ts';
 
-export const KEY_SELECT = `SELECT k.*, i.external_id, i.meta AS identity_meta, i.credits AS identity_credits,
+export const KEY_SELECT = `SELECT k.*, i.external_id, i.name AS identity_name, i.meta AS identity_meta,
+    i.enabled AS identity_enabled, i.max_keys AS identity_max_keys, i.credits AS identity_credits,
     i.limits AS identity_limits, i.created_at_ms AS identity_created_at_ms, i.updated_at_ms AS identity_updated_at_ms,
     i.revision AS identity_revision, NULL AS secret_until_ms
   FROM keys k LEFT JOIN identities i ON i.id = k.identity_id LEFT JOIN apis a ON a.id = k.api_id`;
@@ -82,16 +84,26 @@ export function keyListing({ apiId, externalId, search, after, limit }: KeyQuery
 }
 
 /** Ids of keys whose `start` begins with the search, and of keys that have a word for each of its words. */
-function searched(search: string, add: (value: string) => string): string {
-  const inRange = (column: string, prefix: string): string =>
-    `${column} >= ${add(prefix)} AND ${column} < ${add(endOfPrefix(prefix))}`;
-  const byStart = `SELECT id FROM keys WHERE api_id = $1 AND deleted_at_ms IS NULL AND ${inRange('start', search)}`;
+function searched(search: string, add: AddParameter): string {
+  const isAlive = 'api_id = $1 AND deleted_at_ms IS NULL';
+  const byStart = `SELECT id FROM keys WHERE ${isAlive} AND ${inRange('start', search, add)}`;
+  return withWords(byStart, search, { scope: '$1', add });
+}
+
+type AddParameter = (value: string) => string;
+
+/** The ids of a query, and of the records of the scope that have a word for each word of the search. */
+function withWords(query: string, search: string, { scope, add }: { scope: string; add: AddParameter }): string {
   const words = wordsOf(search).slice(0, MAX_SEARCH_WORDS);
-  if (words.length === 0) return byStart;
+  if (words.length === 0) return query;
   const byWord = words.map(
-    (word) => `SELECT key_id AS id FROM key_words WHERE api_id = $1 AND ${inRange('word', word)}`,
+    (word) => `SELECT id FROM search_words WHERE scope = ${scope} AND ${inRange('word', word, add)}`,
   );
-  return `${byStart} UNION SELECT id FROM (${byWord.join(' INTERSECT ')}) found`;
+  return `${query} UNION SELECT id FROM (${byWord.join(' INTERSECT ')}) found`;
+}
+
+function inRange(column: string, prefix: string, add: AddParameter): string {
+  return `${column} >= ${add(prefix)} AND ${column} < ${add(endOfPrefix(prefix))}`;
 }
 
 export function apiListing({ ids, after, limit }: ApiQuery): Listing {
@@ -100,9 +112,20 @@ export function apiListing({ ids, after, limit }: ApiQuery): Listing {
   return listing({ ...table('apis'), where, params: [...(ids ?? [])], after, limit });
 }
 
-export function identityListing(query: PageQuery): Listing {
-  return listing({ ...table('identities'), where: 'TRUE', params: [], ...query });
+export function identityListing({ search, after, limit }: IdentityQuery): Listing {
+  const params: Params = [];
+  const add = (value: string): string => `$${params.push(value)}`;
+  const where = search === null ? 'TRUE' : `id IN (${searchedIdentities(search, add)})`;
+  return listing({ ...table('identities'), where, params, after, limit });
 }
+
+/** Ids of identities whose `externalId` begins with the search, and of those that have a word for each of its words. */
+function searchedIdentities(search: string, add: AddParameter): string {
+  const byExternalId = `SELECT id FROM identities WHERE ${inRange('external_id', search, add)}`;
+  return withWords(byExternalId, search, { scope: add(IDENTITIES_SCOPE), add });
+}
+
+export const KEYS_OF_IDENTITY = `${KEY_SELECT} WHERE k.identity_id = $1 AND k.id > $2 AND ${IS_LIVE} ORDER BY k.id LIMIT $3`;
 
 export function overrideListing(namespaceId: string, query: PageQuery): Listing {
   return listing({ ...table('overrides'), where: 'namespace_id = $1', params: [namespaceId], ...query });

@@ -17,15 +17,18 @@ import type {
   KeyWithIdentity,
   NamedQuery,
   Page,
+  IdentityQuery,
   PageQuery,
   PoisonedKey,
   Records,
 } from '../port/records.ts';
 import { withPermissions } from './keyPermissions.ts';
-import { findAny } from './findAny.ts';
+import { listFormerSecrets } from './formerSecrets.ts';
+import { countKeysOfIdentities } from './keyCounts.ts';
 import * as queries from './queries.ts';
 import { findPermissions, findRoles } from './rolesAndPermissions.ts';
 import { type IdentityRow, type KeyRow, toIdentity, toReadKey } from './keyRows.ts';
+import { findRootKeyByDigest } from './rootKeyByDigest.ts';
 import { readLastUses } from './analytics/lastUses.ts';
 import {
   type ApiRow,
@@ -95,12 +98,8 @@ export class SqlRecords implements Records {
     return findTakenDigests(this.#reader, digests);
   }
 
-  async listFormerSecrets(owners: readonly string[]): Promise<readonly FormerSecret[]> {
-    const byOwner = { select: 'SELECT digest, owner, until_ms FROM former_secrets', column: 'owner' };
-    const rows = await findAny<{ digest: string; owner: string; until_ms: number }>(this.#reader, byOwner, owners);
-    return rows
-      .map(({ until_ms, ...row }) => ({ ...row, untilMs: until_ms }))
-      .toSorted((a, b) => a.untilMs - b.untilMs);
+  listFormerSecrets(owners: readonly string[]): Promise<readonly FormerSecret[]> {
+    return listFormerSecrets(this.#reader, owners);
   }
 
   listKeysLeftBehind(apiId: string, limit: number): Promise<readonly FoundKey[]> {
@@ -148,9 +147,17 @@ export class SqlRecords implements Records {
     return (await this.#find<IdentityRow>(queries.FIND_IDENTITY_BY_ID, [id])).map(toIdentity)[0] ?? null;
   }
 
-  async listIdentities(query: PageQuery): Promise<Page<IdentityRecord>> {
+  async listIdentities(query: IdentityQuery): Promise<Page<IdentityRecord>> {
     const page = await this.#list<IdentityRow>(queries.identityListing(query), query.limit);
     return { ...page, items: readableOf(page.items, toIdentity) };
+  }
+
+  countKeysOfIdentities(identityIds: readonly string[]): Promise<readonly number[]> {
+    return countKeysOfIdentities(this.#reader, identityIds);
+  }
+
+  listKeysOfIdentity(identityId: string, { after, limit }: PageQuery): Promise<readonly FoundKey[]> {
+    return this.#keys(queries.KEYS_OF_IDENTITY, [identityId, after ?? '', limit]);
   }
 
   async listPermissions(): Promise<readonly PermissionRecord[]> {
@@ -198,14 +205,8 @@ export class SqlRecords implements Records {
     return { ...page, items: page.items.map(toOverride) };
   }
 
-  async findRootKeyByDigest(digest: string, nowMs: number): Promise<FoundRootKey | null> {
-    const [present] = await this.#find<RootKeyRow>(queries.FIND_ROOT_KEY, [digest]);
-    if (present !== undefined) return { rootKey: toRootKey(present), secretUntilMs: null };
-    const [former] = await this.#find<RootKeyRow & { secret_until_ms: number }>(queries.FIND_FORMER_ROOT_KEY, [
-      digest,
-      nowMs,
-    ]);
-    return former === undefined ? null : { rootKey: toRootKey(former), secretUntilMs: former.secret_until_ms };
+  findRootKeyByDigest(digest: string, nowMs: number): Promise<FoundRootKey | null> {
+    return findRootKeyByDigest(this.#reader, digest, nowMs);
   }
 
   async findRootKey(rootKeyId: string): Promise<RootKeyRecord | null> {

@@ -1,8 +1,10 @@
 import type { ApiRecord, IdentityRecord, OverrideRecord, RoleRecord, RootKeyRecord } from '../../core/records.ts';
 import { isPattern } from '../../core/identifierPattern.ts';
-import type { RecordWrite } from '../port/records.ts';
+import type { RecordWrite } from '../port/writes.ts';
 import { enqueueImport, finishImport } from './importWrites.ts';
-import { addWords, insertWords, keyColumns, removeKeys, removeWords, retireKeys } from './keyWrites.ts';
+import { keyColumns, removeKeys, retireKeys } from './keyWrites.ts';
+import { addWords, IDENTITIES_SCOPE, insertWords, removeWords, type Searchable } from './searchIndex.ts';
+import { IS_LIVE } from './queries.ts';
 import { insert, listText, type Params, remove, update, type WriteStatement } from './statement.ts';
 
 type Columns = Record<string, Params[number]>;
@@ -15,23 +17,40 @@ export function writeStatements(write: RecordWrite): readonly WriteStatement[] {
     case 'updateApi':
       return [update('apis', apiColumns(write.api), { id: write.api.id, revision: write.expect })];
     case 'insertIdentity':
-      return [insert('identities', identityColumns(write.identity))];
+      return [
+        insert('identities', identityColumns(write.identity)),
+        ...insertWords(identityScope(write.identity.id), write.words ?? []),
+      ];
     case 'updateIdentity':
-      return [update('identities', identityColumns(write.identity), { id: write.identity.id, revision: write.expect })];
+      return [
+        update('identities', identityColumns(write.identity), { id: write.identity.id, revision: write.expect }),
+        ...removeWords(identityScope(write.identity.id), write.words?.removed ?? []),
+        ...addWords(identityScope(write.identity.id), write.words?.added ?? []),
+      ];
     case 'removeIdentity':
-      return [remove('identities', { id: write.identityId, revision: write.expect })];
+      return [
+        lockIdentity(write.identityId, write.expect),
+        identityWithKeys(write.identityId, '= 0'),
+        remove('identities', { id: write.identityId, revision: write.expect }),
+        ...removeWords(identityScope(write.identityId), write.words ?? []),
+      ];
+    case 'joinIdentity':
+      return [
+        lockIdentity(write.identityId, write.expect),
+        ...(write.hasMaxKeys ? [identityWithKeys(write.identityId, '<= i.max_keys')] : []),
+      ];
     case 'insertKey':
-      return [insert('keys', keyColumns(write.key)), ...insertWords(write.key, write.words ?? [])];
+      return [insert('keys', keyColumns(write.key)), ...insertWords(keyScope(write.key), write.words ?? [])];
     case 'updateKey':
       return [
         update('keys', keyColumns(write.key), { id: write.key.id, revision: write.expect }),
-        ...removeWords(write.key, write.words?.removed ?? []),
-        ...addWords(write.key, write.words?.added ?? []),
+        ...removeWords(keyScope(write.key), write.words?.removed ?? []),
+        ...addWords(keyScope(write.key), write.words?.added ?? []),
       ];
     case 'removeKey':
       return [
         remove('keys', { id: write.key.id, revision: write.expect }),
-        ...removeWords(write.key, write.words ?? []),
+        ...removeWords(keyScope(write.key), write.words ?? []),
         { ...remove('former_secrets', { owner: write.key.id }), expects: null },
       ];
     case 'retireKeys':
@@ -91,6 +110,33 @@ export function writeStatements(write: RecordWrite): readonly WriteStatement[] {
   }
 }
 
+function keyScope({ id, apiId }: { readonly id: string; readonly apiId: string }): Searchable {
+  return { scope: apiId, id };
+}
+
+function identityScope(id: string): Searchable {
+  return { scope: IDENTITIES_SCOPE, id };
+}
+
+/**
+ * Changes nothing, but holds the row until the change is committed. So keys join an identity one after the other, and none joins one that is
+ * being deleted. What the next statement counts is exact, because it sees all that was committed before.
+ */
+function lockIdentity(id: string, revision: number): WriteStatement {
+  return {
+    sql: 'UPDATE identities SET revision = revision WHERE id = $1 AND revision = $2',
+    params: [id, revision],
+    expects: 1,
+  };
+}
+
+/** Changes nothing. Refuses the change when the number of the identity's keys is not as wanted. */
+function identityWithKeys(id: string, wanted: string): WriteStatement {
+  const keys = `SELECT count(*) FROM keys k LEFT JOIN apis a ON a.id = k.api_id WHERE k.identity_id = i.id AND ${IS_LIVE}`;
+  const sql = `UPDATE identities AS i SET revision = revision WHERE id = $1 AND (${keys}) ${wanted}`;
+  return { sql, params: [id], expects: 1 };
+}
+
 function apiColumns(api: ApiRecord): Columns {
   return {
     id: api.id,
@@ -112,7 +158,10 @@ function identityColumns(identity: IdentityRecord): Columns {
   return {
     id: identity.id,
     external_id: identity.externalId,
+    name: identity.name,
     meta: identity.meta,
+    enabled: identity.enabled ? 1 : 0,
+    max_keys: identity.maxKeys,
     credits: identity.credits === null ? null : JSON.stringify(identity.credits),
     credits_account: identity.credits?.account ?? null,
     limits: listText(identity.limits),

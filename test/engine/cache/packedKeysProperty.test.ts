@@ -10,7 +10,7 @@ import { toKeyEntry } from '../../../src/engine/cache/makeEntry.ts';
 import type { AppliedLimit } from '../../../src/engine/cache/appliedLimit.ts';
 import { PackedKeys } from '../../../src/engine/cache/packedKeys.ts';
 import { textReader } from '../../../src/system.ts';
-import { found, identity } from '../../postgres/conformance/samples.ts';
+import { found } from '../../postgres/conformance/samples.ts';
 
 const seed = Number(process.env['KEYSTILE_TEST_SEED'] ?? 1);
 
@@ -43,13 +43,18 @@ function withAccounts(account: number, { credits, limits, ...fields }: Partial<K
 }
 
 /** The accounts of its limits as they are spent from. */
-const withWholeAccounts = (entry: CachedEntry): CachedEntry => ({
-  ...entry,
-  accountsFrom: 0,
-  limits:
-    entry.limits?.map((limit) => ({ ...limit, account: accountOf(entry, limit) as unknown as LimitAccount | null })) ??
-    null,
-});
+function withWholeAccounts(entry: CachedEntry): CachedEntry {
+  const whole = (limit: AppliedLimit): AppliedLimit => ({
+    ...limit,
+    account: accountOf(entry, limit) as unknown as LimitAccount | null,
+  });
+  return {
+    ...entry,
+    accountsFrom: 0,
+    limits: entry.limits?.map(whole) ?? null,
+    alwaysApplied: entry.alwaysApplied?.map(whole) ?? null,
+  };
+}
 
 const records = fc.record({
   apiId: fc.constantFrom('api_1', 'api_2', 'api_3'),
@@ -182,6 +187,7 @@ test('a key with more to it than fits is not packed', () => {
   const packed = new PackedKeys(textReader);
   const refused: Partial<KeyRecord>[] = [
     { name: 'a name' },
+    { identityId: 'id_1' },
     { meta: '{"a":1}' },
     { environment: 'test' },
     { ipAllowlist: ['10.0.0.0/8'] },
@@ -199,7 +205,6 @@ test('a key with more to it than fits is not packed', () => {
   ];
   for (const fields of refused) expect(packed.add(digestOf(1), found({ ...BLANK, ...fields }))).toBe(false);
   for (const fields of [
-    { identity: identity('id_1', 'user') },
     { permissions: { roles: [{ id: 'role_1', name: 'admin' }], direct: [], grants: [] } },
     { secretUntilMs: 1 },
   ]) {

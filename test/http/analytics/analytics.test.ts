@@ -157,7 +157,7 @@ describe('groups', () => {
 
   test('an identity that was deleted keeps its counts, under its id alone', async () => {
     const { identity } = await setup.someTraffic();
-    await setup.service.ok('/v1/identities.deleteIdentity', { identityId: identity.id });
+    await setup.service.ok('/v1/identities.deleteIdentity', { identityId: identity.id, keys: 'detach' });
     const rows = await setup.ask({ groupBy: ['identity'] });
     expect(rows).toContainEqual(valid(4, { identity: { id: identity.id, externalId: '' } }));
   });

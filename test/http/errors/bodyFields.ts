@@ -12,7 +12,7 @@ interface Asked {
 /** Fields that keep what they are given, when all else is right: a name is a name, also when it looks like a secret. */
 const KEPT: Readonly<Record<string, readonly string[]>> = {
   '/v1/apis.createApi': ['name'],
-  '/v1/identities.createIdentity': ['externalId', 'meta'],
+  '/v1/identities.createIdentity': ['externalId', 'name', 'meta'],
   '/v1/permissions.createPermission': ['name', 'slug', 'description'],
   '/v1/permissions.createRole': ['name', 'description'],
   '/v1/rootKeys.createRootKey': ['name'],

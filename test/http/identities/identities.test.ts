@@ -20,10 +20,12 @@ const { create, get, update } = identityCalls(() => ({ service }));
 describe('identities', () => {
   test('are made, read by either id, changed, listed and deleted', async () => {
     const ratelimits = [
-      { name: 'requests', limit: 10, duration: 60_000, async: true },
-      { name: 'exports', limit: 2, duration: 86_400_000, async: false },
+      { name: 'requests', limit: 10, duration: 60_000, async: true, autoApply: true },
+      { name: 'exports', limit: 2, duration: 86_400_000, async: false, autoApply: false },
     ];
     const identityId = await create({
+      name: 'Acme Inc.',
+      maxKeys: 5,
       meta: { plan: 'pro' },
       ratelimits: [{ name: 'requests', limit: 10, duration: 60_000 }, ratelimits[1]],
       remaining: 5,
@@ -33,7 +35,10 @@ describe('identities', () => {
     const shown = {
       id: identityId,
       externalId: 'user_1',
+      name: 'Acme Inc.',
       meta: { plan: 'pro' },
+      enabled: true,
+      maxKeys: 5,
       ratelimits,
       remaining: 5,
       refill: {
@@ -45,11 +50,18 @@ describe('identities', () => {
         nextRefillAt: Date.parse('2026-04-01T00:00:00Z'),
       },
     };
-    expect(await get(identityId)).toEqual(shown);
-    expect(await service.ok('/v1/identities.getIdentity', { externalId: 'user_1' })).toEqual(shown);
+    const [minute, day] = ['2026-03-15T12:01:00Z', '2026-03-16T00:00:00Z'].map(Date.parse);
+    const used = [
+      { ...ratelimits[0], used: 0, reset: minute },
+      { ...ratelimits[1], used: 0, reset: day },
+    ];
+    const details = { ...shown, keys: 0, ratelimits: used };
+    expect(await get(identityId)).toEqual(details);
+    expect(await service.ok('/v1/identities.getIdentity', { externalId: 'user_1' })).toEqual(details);
     expect(await service.ok('/v1/identities.listIdentities', {})).toEqual({ identities: [shown], total: 1 });
-    const bare = { id: identityId, externalId: 'user_1', meta: {}, ratelimits: [] };
-    expect(await update(identityId, { meta: null, ratelimits: [], remaining: null })).toEqual(bare);
+    const bare = { id: identityId, externalId: 'user_1', meta: {}, enabled: true, ratelimits: [] };
+    const nothing = { name: null, maxKeys: null, meta: null, ratelimits: [], remaining: null };
+    expect(await update(identityId, nothing)).toEqual(bare);
     expect(await service.ok('/v1/identities.deleteIdentity', { identityId })).toEqual({});
     for (const path of ['getIdentity', 'deleteIdentity', 'updateIdentity']) {
       expect((await service.call(`/v1/identities.${path}`, { identityId })).status).toBe(404);
@@ -72,7 +84,7 @@ describe('identities', () => {
   test('one of identityId and externalId is needed, never both', async () => {
     const identityId = await create();
     for (const body of [{}, { identityId, externalId: 'user_1' }]) {
-      for (const path of ['getIdentity', 'updateIdentity']) {
+      for (const path of ['getIdentity', 'updateIdentity', 'deleteIdentity']) {
         expect((await service.call(`/v1/identities.${path}`, body)).status).toBe(400);
       }
     }

@@ -17,24 +17,82 @@ const { create, get, update } = identityCalls(() => ({ service }));
 describe('limits of an identity', () => {
   const limit = { name: 'requests', limit: 3, duration: 60_000 };
 
-  test.each([[true], [false]])('count for all its keys, when a verification names them (async: %p)', async (async) => {
-    await create({ ratelimits: [{ ...limit, async }] });
+  const twoKeys = async () => {
     const [a, b] = [
       await service.createKey({ externalId: 'user_1' }),
       await service.createKey({ externalId: 'user_1' }),
     ];
-    const ask = (key: string) => service.verify(key, { ratelimits: [{ name: 'requests' }] });
-    expect(await ask(a.key)).toMatchObject({ valid: true, ratelimits: [{ name: 'requests', remaining: 2, async }] });
-    expect(await ask(b.key)).toMatchObject({ valid: true, ratelimits: [{ remaining: 1 }] });
-    expect(await ask(a.key)).toMatchObject({ valid: true, ratelimits: [{ remaining: 0 }] });
-    expect(await ask(b.key)).toMatchObject({ code: 'RATE_LIMITED', ratelimits: [{ remaining: 0, exceeded: true }] });
-    expect(await service.verify(b.key)).toMatchObject({ valid: true });
+    return [a, b] as const;
+  };
+
+  test.each([[true], [false]])('apply to every verification of all its keys (async: %p)', async (async) => {
+    await create({ ratelimits: [{ ...limit, async }] });
+    const [a, b] = await twoKeys();
+    const shared = { name: 'requests', limit: 3, async, shared: true };
+    expect(await service.verify(a.key)).toMatchObject({ valid: true, ratelimits: [{ ...shared, remaining: 2 }] });
+    const dear = { ratelimits: [{ name: 'requests', cost: 2 }] };
+    expect(await service.verify(b.key, dear)).toMatchObject({ valid: true, ratelimits: [{ remaining: 0 }] });
+    expect(await service.verify(a.key)).toMatchObject({
+      code: 'RATE_LIMITED',
+      ratelimits: [{ ...shared, remaining: 0, exceeded: true }],
+    });
     service.clock.advance(60_000);
-    expect(await ask(b.key)).toMatchObject({ valid: true, ratelimits: [{ remaining: 2 }] });
+    expect((await service.verify(a.key)).valid).toBe(true);
   });
 
-  test("a key's own limit of the same name goes before, and counts for the key", async () => {
-    await create({ ratelimits: [limit] });
+  test.each([
+    [true, true],
+    [true, false],
+    [false, true],
+    [false, false],
+  ])('apply beside a limit of the key of the same name (async: %p, %p)', async (own, shared) => {
+    await create({ ratelimits: [{ ...limit, async: shared }] });
+    const mine = { ...limit, limit: 2, async: own };
+    const { key } = await service.createKey({ externalId: 'user_1', ratelimits: [mine] });
+    const other = await service.createKey({ externalId: 'user_1' });
+    const left = async (secret: string, fields = {}) => {
+      const { code, ratelimits } = await service.verify(secret, fields);
+      return [code, ...ratelimits.map((each: { remaining: number; shared?: true }) => [each.remaining, each.shared])];
+    };
+    expect(await left(key)).toEqual(['VALID', [1, undefined], [2, true]]);
+    expect(await left(key, { ratelimits: [{ name: 'requests', cost: 1 }] })).toEqual([
+      'VALID',
+      [0, undefined],
+      [1, true],
+    ]);
+    expect((await left(key))[0]).toBe('RATE_LIMITED');
+    expect(await left(other.key)).toEqual(['VALID', [0, true]]);
+    expect((await left(other.key))[0]).toBe('RATE_LIMITED');
+  });
+
+  test('one that a change makes apply by itself does so for the next verification of a cached key', async () => {
+    const identityId = await create({ ratelimits: [{ ...limit, autoApply: false }] });
+    const { key } = await service.createKey({ externalId: 'user_1' });
+    expect((await service.verify(key)).ratelimits).toBeUndefined();
+    await update(identityId, { ratelimits: [limit] });
+    expect((await service.verify(key)).ratelimits).toBeUndefined();
+    await update(identityId, { ratelimits: [{ ...limit, autoApply: true }] });
+    expect((await service.verify(key)).ratelimits).toMatchObject([{ remaining: 2 }]);
+  });
+
+  test.each([[true], [false]])(
+    'with autoApply false count when a verification names them (async: %p)',
+    async (async) => {
+      await create({ ratelimits: [{ ...limit, async, autoApply: false }] });
+      const [a, b] = await twoKeys();
+      const ask = (key: string) => service.verify(key, { ratelimits: [{ name: 'requests' }] });
+      expect(await ask(a.key)).toMatchObject({ valid: true, ratelimits: [{ name: 'requests', remaining: 2, async }] });
+      expect(await ask(b.key)).toMatchObject({ valid: true, ratelimits: [{ remaining: 1 }] });
+      expect(await ask(a.key)).toMatchObject({ valid: true, ratelimits: [{ remaining: 0 }] });
+      expect(await ask(b.key)).toMatchObject({ code: 'RATE_LIMITED', ratelimits: [{ remaining: 0, exceeded: true }] });
+      expect(await service.verify(b.key)).toMatchObject({ valid: true });
+      service.clock.advance(60_000);
+      expect(await ask(b.key)).toMatchObject({ valid: true, ratelimits: [{ remaining: 2 }] });
+    },
+  );
+
+  test("with autoApply false give way to a key's own limit of the same name", async () => {
+    await create({ ratelimits: [{ ...limit, autoApply: false }] });
     const { key } = await service.createKey({ externalId: 'user_1', ratelimits: [{ ...limit, limit: 50 }] });
     const other = await service.createKey({ externalId: 'user_1' });
     const ask = (secret: string) => service.verify(secret, { ratelimits: [{ name: 'requests' }] });
@@ -84,7 +142,7 @@ describe('limits of an identity', () => {
         ratelimits: [{ limit: 7 }],
       });
     }
-    await service.ok('/v1/identities.deleteIdentity', { identityId });
+    await service.ok('/v1/identities.deleteIdentity', { identityId, keys: 'detach' });
     for (const { key } of keys) {
       const verdict = await service.verify(key);
       expect([verdict.valid, verdict.identity, verdict.ownerId, verdict.remaining]).toEqual([

@@ -168,7 +168,7 @@ describe('an import that waits', () => {
   test('for one identity fails for another one that has its name by then', async () => {
     const { secret } = await rootKeyWith([make(), `identity.${identityId}.update_identity`]);
     const plaintext = await enqueue(secret, { externalId });
-    await service.ok('/v1/identities.deleteIdentity', { identityId });
+    await service.ok('/v1/identities.deleteIdentity', { identityId, keys: 'detach' });
     await service.ok('/v1/identities.createIdentity', { externalId, meta: { other: true } });
     await workOff();
     expect(await progress()).toMatchObject({ done: 0, failed: 1, errors: [{ index: 0, message: REFUSAL }] });

@@ -12,7 +12,7 @@ const TABLES = [
   'apis',
   'identities',
   'keys',
-  'key_words',
+  'search_words',
   'permissions',
   'roles',
   'root_keys',

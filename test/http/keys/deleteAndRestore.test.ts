@@ -199,7 +199,7 @@ describe('a permanent deletion of all keys', () => {
     await service.stop();
     const db = new Database(join(service.folder, 'keystile.db'), { readonly: true });
     db.query('ATTACH DATABASE ? AS analytics').run(join(service.folder, 'analytics.db'));
-    for (const table of ['keys', 'key_words', 'former_secrets', 'key_uses', 'accounts']) {
+    for (const table of ['keys', 'search_words', 'former_secrets', 'key_uses', 'accounts']) {
       expect([table, db.query(`SELECT count(*) AS rows FROM ${table}`).get()]).toEqual([table, { rows: 0 }]);
     }
     db.close();

@@ -41,7 +41,7 @@ const DECIDED: Readonly<Record<string, string>> = {
   'identities.getIdentity': 'identity.<identityId>.read_identity',
   'identities.listIdentities': 'identity.*.read_identity',
   'identities.updateIdentity': 'identity.<identityId>.update_identity',
-  'identities.deleteIdentity': 'identity.<identityId>.delete_identity',
+  'identities.deleteIdentity': 'identity.<identityId>.delete_identity, keys: api.*.update_key & api.*.delete_key',
   'permissions.createPermission': 'rbac.*.create_permission',
   'permissions.getPermission': 'rbac.*.read_permission',
   'permissions.listPermissions': 'rbac.*.read_permission',

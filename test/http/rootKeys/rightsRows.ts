@@ -74,12 +74,14 @@ function verifying(open: Endpoint): Row {
 /** The fields stand in the request itself, or in the keys of a list. */
 function withField(request: object, names: readonly string[], added: object): object {
   if (Array.isArray(request)) return request.map((item: object) => withField(item, names, added));
-  if ('keys' in request) return { ...request, keys: withField(request.keys as object, names, added) };
+  if ('keys' in request && typeof request.keys === 'object')
+    return { ...request, keys: withField(request.keys as object, names, added) };
   return { ...Object.fromEntries(Object.entries(request).filter(([name]) => !names.includes(name))), ...added };
 }
 
 function valueOf(path: string, field: string, { externalId, role, permission }: Records): unknown {
   if (field === 'externalId' || field === 'ownerId') return externalId;
+  if (field === 'keys') return 'disable';
   const name = field === 'roles' ? role : permission;
   return path === '/v1/keys.updateKey' ? [{ name }] : [name];
 }

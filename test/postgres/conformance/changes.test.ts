@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 
 import type { Change } from '../../../src/storage/port/storage.ts';
-import type { RecordWrite } from '../../../src/storage/port/records.ts';
+import type { RecordWrite } from '../../../src/storage/port/writes.ts';
 import { describePort } from './adapters.ts';
 import { api, balanceOf, change, credits, key, openCredits, openStrict, spendOf, stateOf, write } from './samples.ts';
 

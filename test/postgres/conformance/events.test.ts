@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 
 import type { Storage } from '../../../src/storage/port/storage.ts';
 import type { AuditEvent, EventQuery } from '../../../src/storage/port/events.ts';
-import type { RecordWrite } from '../../../src/storage/port/records.ts';
+import type { RecordWrite } from '../../../src/storage/port/writes.ts';
 import { describePort } from './adapters.ts';
 import { api, change, event, key, openCredits, write } from './samples.ts';
 

@@ -10,7 +10,7 @@ import {
 } from '../../../src/core/fence.ts';
 import type { SpendOutcome } from '../../../src/core/spend.ts';
 import type { Storage } from '../../../src/storage/port/storage.ts';
-import type { RecordWrite } from '../../../src/storage/port/records.ts';
+import type { RecordWrite } from '../../../src/storage/port/writes.ts';
 import { describePort } from './adapters.ts';
 import {
   credits,

@@ -6,6 +6,9 @@ import { describePort } from './adapters.ts';
 import { EVERY_KEY, found, identity, key, openCredits, write } from './samples.ts';
 
 const FULL: Partial<IdentityRecord> = {
+  name: 'Acme Inc.',
+  enabled: false,
+  maxKeys: 3,
   meta: '{"plan":"pro","list":[1,null]}',
   credits: {
     account: 5,
@@ -21,7 +24,7 @@ const FULL: Partial<IdentityRecord> = {
   },
   limits: [
     { name: 'local', limit: 3, durationMs: 1000, async: true, account: null },
-    { name: 'strict', limit: 4, durationMs: 2000, async: false, account: 6 },
+    { name: 'strict', limit: 4, durationMs: 2000, async: false, account: 6, autoApply: false },
   ],
   updatedAtMs: 8,
   revision: 12,
@@ -68,23 +71,83 @@ describePort('identities', (setup) => {
     expect(await storage.records.findKey('key_1')).toMatchObject({ identity: plain });
   });
 
-  test('of a removed identity the keys stay, without it, and its external id is free', async () => {
+  test('one that has keys is not removed; of one that was removed the external id is free, deleted keys stay', async () => {
     const { storage } = setup();
+    const joined = key('key_1', { identityId: 'id_1' });
     await write(
       storage,
       { kind: 'insertIdentity', identity: identity('id_1', 'user-7', { revision: 2 }) },
-      { kind: 'insertKey', key: key('key_1', { identityId: 'id_1' }) },
+      { kind: 'insertKey', key: joined },
     );
     const remove = (expect_: number) => write(storage, { kind: 'removeIdentity', identityId: 'id_1', expect: expect_ });
+    expect((await remove(2)).status).toBe('stale');
+    expect(await storage.records.countKeysOfIdentities(['id_1', 'id_2'])).toEqual([1, 0]);
+    expect(await storage.records.listKeysOfIdentity('id_1', { limit: 5, after: null })).toMatchObject([
+      { key: joined },
+    ]);
+    expect(await storage.records.listKeysOfIdentity('id_1', { limit: 5, after: 'key_1' })).toEqual([]);
+    const gone = key('key_1', { identityId: 'id_1', deletedAtMs: 5, revision: joined.revision + 1 });
+    await write(storage, { kind: 'updateKey', key: gone, expect: joined.revision });
+    expect(await storage.records.countKeysOfIdentities(['id_1'])).toEqual([0]);
     expect((await remove(1)).status).toBe('stale');
     expect((await remove(2)).status).toBe('done');
     expect((await remove(2)).status).toBe('stale');
-    expect(await storage.records.findKey('key_1')).toEqual(found(key('key_1', { identityId: 'id_1' })));
-    expect((await storage.records.listKeys({ ...EVERY_KEY, externalId: 'user-7' })).total).toBe(0);
+    expect(await storage.records.findKey('key_1')).toBeNull();
     expect(await storage.records.findIdentity('user-7')).toBeNull();
     const again = identity('id_2', 'user-7');
     expect((await write(storage, { kind: 'insertIdentity', identity: again })).status).toBe('done');
     expect((await storage.records.listKeys({ ...EVERY_KEY, externalId: 'user-7' })).total).toBe(0);
+  });
+
+  test('keys that join at the same time are never more than the identity may have', async () => {
+    const { storage } = setup();
+    await write(storage, { kind: 'insertIdentity', identity: identity('id_1', 'user-7', { maxKeys: 4 }) });
+    const join = (i: number) =>
+      write(
+        storage,
+        { kind: 'insertKey', key: key(`key_${i}`, { identityId: 'id_1' }) },
+        { kind: 'joinIdentity', identityId: 'id_1', expect: 0, hasMaxKeys: true },
+      );
+    const outcomes = await Promise.all(Array.from({ length: 12 }, (_, i) => join(i)));
+    expect(outcomes.filter(({ status }) => status === 'done').length).toBe(4);
+    expect(await storage.records.countKeysOfIdentities(['id_1'])).toEqual([4]);
+  });
+
+  test('a key joins an identity, or the identity is removed, never both', async () => {
+    const { storage } = setup();
+    const ids = Array.from({ length: 20 }, (_, i) => i);
+    await write(
+      storage,
+      ...ids.map((i) => ({ kind: 'insertIdentity' as const, identity: identity(`id_${i}`, `user-${i}`) })),
+    );
+    const outcomes = await Promise.all(
+      ids.map(async (i) => {
+        const identityId = `id_${i}`;
+        const joining = () =>
+          write(
+            storage,
+            { kind: 'insertKey', key: key(`key_${i}`, { identityId }) },
+            { kind: 'joinIdentity', identityId, expect: 0, hasMaxKeys: false },
+          );
+        const removing = () => write(storage, { kind: 'removeIdentity', identityId, expect: 0 });
+        // Each comes first in half of the cases.
+        const both = i % 2 === 0 ? [joining(), removing()] : [removing(), joining()];
+        return (await Promise.all(both)).map(({ status }) => status).toSorted();
+      }),
+    );
+    expect(outcomes).toEqual(ids.map(() => ['done', 'stale']));
+  });
+
+  test('a key joins only the revision of the identity that it was drafted for', async () => {
+    const { storage } = setup();
+    await write(storage, { kind: 'insertIdentity', identity: identity('id_1', 'user-7', { revision: 3 }) });
+    const join = (expect_: number) =>
+      write(
+        storage,
+        { kind: 'insertKey', key: key('key_1', { identityId: 'id_1' }) },
+        { kind: 'joinIdentity', identityId: 'id_1', expect: expect_, hasMaxKeys: false },
+      );
+    expect([(await join(2)).status, (await join(3)).status]).toEqual(['stale', 'done']);
   });
 
   test('pages follow each other by id with nothing twice and nothing left out, and the total on each', async () => {
@@ -101,6 +164,7 @@ describePort('identities', (setup) => {
         const page: Awaited<ReturnType<Storage['records']['listIdentities']>> = await storage.records.listIdentities({
           limit,
           after,
+          search: null,
         });
         expect([page.total, page.items.length <= limit]).toEqual([5, true]);
         seen.push(...page.items);

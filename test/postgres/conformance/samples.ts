@@ -17,7 +17,8 @@ import type { IdempotencyKey, Charge, Spend, SpendOutcome } from '../../../src/c
 import type { VerificationCount } from '../../../src/core/verificationCounts.ts';
 import type { Change, ChangeOutcome, Storage } from '../../../src/storage/port/storage.ts';
 import type { AuditEvent } from '../../../src/storage/port/events.ts';
-import type { KeyQuery, KeyWithIdentity, RecordWrite } from '../../../src/storage/port/records.ts';
+import type { KeyQuery, KeyWithIdentity } from '../../../src/storage/port/records.ts';
+import type { RecordWrite } from '../../../src/storage/port/writes.ts';
 
 /** Records and requests as the engine makes them; a test names only what it is about. */
 

@@ -3,7 +3,8 @@ import { expect, test } from 'bun:test';
 import type { KeyRecord } from '../../../src/core/records.ts';
 import { searchWords } from '../../../src/core/search.ts';
 import type { Storage } from '../../../src/storage/port/storage.ts';
-import type { KeyQuery, RecordWrite } from '../../../src/storage/port/records.ts';
+import type { KeyQuery } from '../../../src/storage/port/records.ts';
+import type { RecordWrite } from '../../../src/storage/port/writes.ts';
 import { describePort } from './adapters.ts';
 import { EVERY_KEY, identity, key, write } from './samples.ts';
 

@@ -1,6 +1,7 @@
 import type { ApiRecord } from '../../../core/records.ts';
 import { searchWords } from '../../../core/search.ts';
-import type { KeyToDelete, FormerSecret, KeyWithIdentity, PoisonedKey } from '../../../storage/port/records.ts';
+import type { FormerSecret, KeyWithIdentity, PoisonedKey } from '../../../storage/port/records.ts';
+import type { KeyToDelete } from '../../../storage/port/writes.ts';
 import type { Actor } from '../change/actor.ts';
 import { auditEvent } from '../audit/auditEvent.ts';
 import { closeAccounts, retireAccounts } from '../change/counters.ts';

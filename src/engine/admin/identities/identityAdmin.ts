@@ -1,31 +1,36 @@
-import { AppError, notFound, repeatable } from '../../../core/errors.ts';
+import { AppError, repeatable } from '../../../core/errors.ts';
 import { ID_RANDOM_BYTES, makeId } from '../../../core/ids.ts';
 import { BLANK_IDENTITY, type IdentityRecord } from '../../../core/records.ts';
-import type { Operation } from '../../../core/rights.ts';
-import { requireEverywhere, requireOn } from '../change/requireRight.ts';
+import { identityWords } from '../../../core/search.ts';
+import type { IdentityQuery } from '../../../storage/port/records.ts';
+import type { WordChange } from '../../../storage/port/writes.ts';
+import { requireEverywhere } from '../change/requireRight.ts';
 import type { Actor } from '../change/actor.ts';
 import { auditEvent } from '../audit/auditEvent.ts';
-import {
-  creditsIndex,
-  closeAccounts,
-  type CounterContext,
-  newAccountsNeeded,
-  patchCounters,
-} from '../change/counters.ts';
-import { auditedCounters } from '../keys/auditedKey.ts';
+import { creditsIndex, type CounterContext, newAccountsNeeded, patchCounters } from '../change/counters.ts';
 import type { CounterPatch } from '../../../core/counterPatch.ts';
 import { type CreditsView, viewCredits } from '../keys/keyView.ts';
 import type { AdminContext } from '../change/adminContext.ts';
+import { auditedIdentity } from './auditedIdentity.ts';
+import { type IdentityReference, loadIdentity } from './loadIdentity.ts';
+import { readUsedLimits, type UsedLimit } from './usedLimits.ts';
 
 export interface IdentityPatch extends CounterPatch {
+  readonly name?: string | null;
   readonly meta?: string | null;
+  readonly enabled?: boolean;
+  readonly maxKeys?: number | null;
 }
-
-export type IdentityReference = { readonly id: string } | { readonly externalId: string };
 
 /** An identity as a reader sees it: the record and its balance. */
 export interface IdentityView extends CreditsView {
   readonly identity: IdentityRecord;
+}
+
+/** With the number of its keys, and what was used of each of its limits, in their order. */
+export interface IdentityDetails extends IdentityView {
+  readonly keys: number;
+  readonly used: readonly UsedLimit[];
 }
 
 export class IdentityAdmin {
@@ -46,41 +51,49 @@ export class IdentityAdmin {
       const id = makeId('id', context.nowMs, system.randomBytes(ID_RANDOM_BYTES));
       const blank: IdentityRecord = { ...BLANK_IDENTITY, id, externalId, createdAtMs: context.nowMs };
       const { counters, accounts } = patchCounters(blank, patch, context);
-      const { credits, limits, revision } = counters;
-      const identity = { ...blank, credits, limits, revision, meta: patch.meta ?? null };
+      const identity = { ...patched(blank, patch), ...counters };
       const after = withRemaining(auditedIdentity(identity), patch);
       const event = auditEvent(actor, { action: 'identity.create', target: id, before: null, after });
       return {
-        change: { writes: [{ kind: 'insertIdentity', identity }], accounts, events: [event] },
+        change: {
+          writes: [{ kind: 'insertIdentity', identity, words: identityWords(identity) }],
+          accounts,
+          events: [event],
+        },
         answer: () => id,
       };
     });
   }
 
-  async get(actor: Actor, reference: IdentityReference): Promise<IdentityView> {
-    return this.#view(await this.#load(actor, 'identity.read_identity', reference));
+  async get(actor: Actor, reference: IdentityReference): Promise<IdentityDetails> {
+    const { storage } = this.#context;
+    const identity = await loadIdentity(storage.records, actor, 'identity.read_identity', reference);
+    const [view, used, [keys = 0]] = await Promise.all([
+      this.#view(identity),
+      readUsedLimits(storage, identity),
+      storage.records.countKeysOfIdentities([identity.id]),
+    ]);
+    return { ...view, used, keys };
   }
 
   async list(
     actor: Actor,
-    limit: number,
-    after: string | null,
+    query: IdentityQuery,
   ): Promise<{ identities: IdentityView[]; total: number; cursor: string | null }> {
     requireEverywhere(actor, 'identity.read_identity');
-    const page = await this.#context.storage.records.listIdentities({ limit, after });
+    const page = await this.#context.storage.records.listIdentities(query);
     return { identities: await this.#views(page.items), total: page.total, cursor: page.cursor };
   }
 
   async update(actor: Actor, reference: IdentityReference, patch: IdentityPatch): Promise<IdentityView> {
     const identity = await this.#context.changes.apply(async () => {
-      const before = await this.#load(actor, 'identity.update_identity', reference);
+      const { records } = this.#context.storage;
+      const before = await loadIdentity(records, actor, 'identity.update_identity', reference);
       // An empty patch changes nothing and writes no audit event.
       if (Object.keys(patch).length === 0) return { change: { writes: [], accounts: [] }, answer: () => before };
       const context = await this.#counterContext(patch);
       const { counters, accounts } = patchCounters(before, patch, context);
-      const meta = patch.meta === undefined ? before.meta : patch.meta;
-      const { credits, limits, revision } = counters;
-      const after: IdentityRecord = { ...before, credits, limits, revision, meta, updatedAtMs: context.nowMs };
+      const after: IdentityRecord = { ...patched(before, patch), ...counters, updatedAtMs: context.nowMs };
       const event = auditEvent(actor, {
         action: 'identity.update',
         target: before.id,
@@ -90,7 +103,9 @@ export class IdentityAdmin {
       });
       return {
         change: {
-          writes: [{ kind: 'updateIdentity', identity: after, expect: before.revision }],
+          writes: [
+            { kind: 'updateIdentity', identity: after, expect: before.revision, words: wordChange(before, after) },
+          ],
           accounts,
           events: [event],
         },
@@ -98,36 +113,6 @@ export class IdentityAdmin {
       };
     });
     return this.#view(identity);
-  }
-
-  /** The keys of the identity stay, without an identity. */
-  async delete(actor: Actor, id: string): Promise<void> {
-    await this.#context.changes.apply(async () => {
-      const before = await this.#load(actor, 'identity.delete_identity', { id });
-      const facts = auditedIdentity(before);
-      const event = auditEvent(actor, { action: 'identity.delete', target: id, before: facts, after: null });
-      return {
-        change: {
-          writes: [{ kind: 'removeIdentity', identityId: id, expect: before.revision }],
-          accounts: closeAccounts(before),
-          events: [event],
-        },
-        answer: () => undefined,
-      };
-    });
-  }
-
-  async #load(actor: Actor, operation: Operation, reference: IdentityReference): Promise<IdentityRecord> {
-    const { records } = this.#context.storage;
-    const found =
-      'id' in reference
-        ? await records.findIdentityById(reference.id)
-        : await records.findIdentity(reference.externalId);
-    const asked = 'id' in reference ? reference.id : null;
-    const what = asked === null ? 'identity with this externalId' : 'identity';
-    requireOn(actor, operation, found?.id ?? '', what, asked);
-    if (found === null) throw notFound(what, asked);
-    return found;
   }
 
   async #view(identity: IdentityRecord): Promise<IdentityView> {
@@ -153,9 +138,19 @@ export class IdentityAdmin {
   }
 }
 
-function auditedIdentity(identity: IdentityRecord): Record<string, unknown> {
-  const { externalId, meta } = identity;
-  return { externalId, meta: meta === null ? {} : (JSON.parse(meta) as object), ...auditedCounters(identity) };
+function patched(before: IdentityRecord, patch: IdentityPatch): IdentityRecord {
+  return {
+    ...before,
+    name: patch.name === undefined ? before.name : patch.name,
+    meta: patch.meta === undefined ? before.meta : patch.meta,
+    enabled: patch.enabled ?? before.enabled,
+    maxKeys: patch.maxKeys === undefined ? before.maxKeys : patch.maxKeys,
+  };
+}
+
+function wordChange(before: IdentityRecord, after: IdentityRecord): WordChange {
+  const [old, now] = [identityWords(before), identityWords(after)];
+  return { removed: old.filter((word) => !now.includes(word)), added: now.filter((word) => !old.includes(word)) };
 }
 
 function withRemaining(facts: Record<string, unknown>, { remaining }: CounterPatch): Record<string, unknown> {

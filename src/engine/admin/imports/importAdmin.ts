@@ -12,7 +12,7 @@ import type { Actor } from '../change/actor.ts';
 import { auditEvent } from '../audit/auditEvent.ts';
 import type { ImportQueue } from './importQueue.ts';
 import { type ImportedKey, PrepareImport, type ImportProblem, toWaitingKey } from './prepareImport.ts';
-import { emptyDraft } from '../keys/createKey.ts';
+import { emptyDraft } from '../change/draft.ts';
 import type { AdminContext } from '../change/adminContext.ts';
 
 /** Keys of one migration that may wait in the queue. */

@@ -2,7 +2,7 @@ import { AppError } from '../../../core/errors.ts';
 import type { FinishedBatch, ImportBatch } from '../../../storage/port/imports.ts';
 import type { Actor } from '../change/actor.ts';
 import { PrepareImport, type WaitingKey } from './prepareImport.ts';
-import { type Draft, emptyDraft } from '../keys/createKey.ts';
+import { type Draft, emptyDraft } from '../change/draft.ts';
 import type { AdminContext } from '../change/adminContext.ts';
 
 /** Batches read in one step. Each is a transaction of its own, and requests are served between two. */

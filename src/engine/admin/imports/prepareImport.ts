@@ -4,7 +4,8 @@ import { shownStart } from '../../../core/secret.ts';
 import type { System } from '../../system.ts';
 import type { Actor } from '../change/actor.ts';
 import type { KeyPatch } from '../keys/keyInput.ts';
-import { type Draft, CreateKey, type KeySecret } from '../keys/createKey.ts';
+import type { Draft } from '../change/draft.ts';
+import { CreateKey, type KeySecret } from '../keys/createKey.ts';
 import type { AdminContext } from '../change/adminContext.ts';
 import type { QuotaLeft } from '../change/quotas.ts';
 

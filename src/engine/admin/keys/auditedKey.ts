@@ -42,6 +42,6 @@ function auditedRefill({ interval, amount, refillDay, timezone, mode, max }: Ref
   return { interval, amount, refillDay, timezone, mode, max };
 }
 
-function auditedLimit({ limit, durationMs, async }: LimitRecord): { limit: number; duration: number; async: boolean } {
-  return { limit, duration: durationMs, async };
+function auditedLimit({ limit, durationMs, async, autoApply }: LimitRecord): object {
+  return { limit, duration: durationMs, async, ...(autoApply === false ? { autoApply } : {}) };
 }

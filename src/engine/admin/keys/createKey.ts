@@ -8,16 +8,15 @@ import {
   type IdentityRecord,
   type KeyRecord,
 } from '../../../core/records.ts';
-import { searchWords } from '../../../core/search.ts';
-import type { Change } from '../../../storage/port/storage.ts';
-import type { AuditEvent } from '../../../storage/port/events.ts';
-import type { RecordWrite } from '../../../storage/port/records.ts';
+import { identityWords, searchWords } from '../../../core/search.ts';
+import type { Draft } from '../change/draft.ts';
 import { type OwnerOperation, requireEverywhere, requireOwner } from '../change/requireRight.ts';
 import type { Actor } from '../change/actor.ts';
 import { auditEvent } from '../audit/auditEvent.ts';
 import { type CounterContext, newAccountsNeeded, patchCounters } from '../change/counters.ts';
 import { EffectivePermissions } from '../rbac/effectivePermissions.ts';
 import { auditedKey } from './auditedKey.ts';
+import { joinIdentity } from './joinIdentity.ts';
 import type { KeyPatch } from './keyInput.ts';
 import type { LimitInput } from '../../../core/counterPatch.ts';
 import type { AdminContext } from '../change/adminContext.ts';
@@ -28,13 +27,6 @@ export interface KeySecret {
   readonly start: string;
   /** null = the secret was made elsewhere. */
   readonly byteLength: number | null;
-}
-
-/** A change that is being put together. */
-export interface Draft {
-  readonly writes: RecordWrite[];
-  readonly accounts: Change['accounts'][number][];
-  readonly events: AuditEvent[];
 }
 
 /** The owner that a request names for a key, by `externalId`. */
@@ -53,10 +45,6 @@ interface GrantInput {
   readonly orFail?: OrFail;
   /** Roles and permissions that were read for several keys at once. */
   readonly known?: KnownReferences;
-}
-
-export function emptyDraft(): Draft {
-  return { writes: [], accounts: [], events: [] };
 }
 
 /** Drafts the records of new keys, and of the identities, roles and permissions that are created with them. */
@@ -97,6 +85,7 @@ export class CreateKey {
       createdAtMs: nowMs,
     };
     draft.writes.push({ kind: 'insertKey', key, words: searchWords(key.name, key.meta) });
+    if (identity) await joinIdentity(storage.records, draft, identity);
     draft.accounts.push(...accounts);
     const after = {
       ...auditedKey(key, identity ?? null),
@@ -170,7 +159,7 @@ export class CreateKey {
     const nowMs = storage.ledger.nowMs();
     const id = makeId('id', nowMs, system.randomBytes(ID_RANDOM_BYTES));
     const identity: IdentityRecord = { ...BLANK_IDENTITY, id, externalId, createdAtMs: nowMs };
-    draft.writes.push({ kind: 'insertIdentity', identity });
+    draft.writes.push({ kind: 'insertIdentity', identity, words: identityWords(identity) });
     draft.events.push(
       auditEvent(actor, { action: 'identity.create', target: id, before: null, after: { externalId, meta: {} } }),
     );

@@ -6,7 +6,8 @@ import type { Actor } from '../change/actor.ts';
 import { auditEvent } from '../audit/auditEvent.ts';
 import { closeAccounts, retireAccounts, reviveAccounts } from '../change/counters.ts';
 import { auditedKey } from './auditedKey.ts';
-import { type Draft, emptyDraft } from './createKey.ts';
+import { type Draft, emptyDraft } from '../change/draft.ts';
+import { joinIdentity } from './joinIdentity.ts';
 import { KeyReader, readable } from './keyReader.ts';
 import type { AdminContext } from '../change/adminContext.ts';
 
@@ -51,6 +52,9 @@ export class DeleteKey {
         if (before.deletedAtMs === null && before.generation === api.generation) {
           throw new AppError('PRECONDITION_FAILED', `The key ${keyId} is not deleted.`);
         }
+        if (before.identityId !== null && identity === null) {
+          throw new AppError('PRECONDITION_FAILED', `The identity of the key ${keyId} was deleted. Create a new key.`);
+        }
         const nowMs = storage.ledger.nowMs();
         const revision = before.revision + 1;
         const key: KeyRecord = {
@@ -61,21 +65,13 @@ export class DeleteKey {
           revision,
         };
         const formerDigests = await this.#reader.formerDigests(keyId);
-        return {
-          change: {
-            writes: [{ kind: 'updateKey', key, expect: before.revision, formerDigests }],
-            accounts: reviveAccounts(before, revision, refills, nowMs),
-            events: [
-              auditEvent(actor, {
-                action: 'key.restore',
-                target: keyId,
-                before: null,
-                after: auditedKey(key, identity),
-              }),
-            ],
-          },
-          answer: () => undefined,
-        };
+        const draft = emptyDraft();
+        draft.writes.push({ kind: 'updateKey', key, expect: before.revision, formerDigests });
+        if (identity !== null) await joinIdentity(storage.records, draft, identity);
+        draft.accounts.push(...reviveAccounts(before, revision, refills, nowMs));
+        const after = auditedKey(key, identity);
+        draft.events.push(auditEvent(actor, { action: 'key.restore', target: keyId, before: null, after }));
+        return { change: draft, answer: () => undefined };
       }),
     );
   }

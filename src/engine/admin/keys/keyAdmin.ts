@@ -2,14 +2,17 @@ import { AppError, notFound } from '../../../core/errors.ts';
 import type { ApiRecord, KeyRecord } from '../../../core/records.ts';
 import { searchWords } from '../../../core/search.ts';
 import { makeSecret, shownStart } from '../../../core/secret.ts';
-import type { KeyQuery, KeyWithIdentity, WordChange } from '../../../storage/port/records.ts';
+import type { KeyQuery, KeyWithIdentity } from '../../../storage/port/records.ts';
+import type { WordChange } from '../../../storage/port/writes.ts';
 import { requireOn } from '../change/requireRight.ts';
 import type { Actor } from '../change/actor.ts';
 import { auditEvent } from '../audit/auditEvent.ts';
 import { creditsIndex, newAccountsNeeded, patchCounters } from '../change/counters.ts';
 import { auditedKey } from './auditedKey.ts';
 import type { KeyPatch, NewKey } from './keyInput.ts';
-import { byteLengthFor, emptyDraft, CreateKey, patched } from './createKey.ts';
+import { emptyDraft } from '../change/draft.ts';
+import { byteLengthFor, CreateKey, patched } from './createKey.ts';
+import { joinIdentity } from './joinIdentity.ts';
 import { KeyReader } from './keyReader.ts';
 import type { KeyView } from './keyView.ts';
 import type { AdminContext } from '../change/adminContext.ts';
@@ -65,7 +68,8 @@ export class KeyAdmin {
   }
 
   async update(actor: Actor, keyId: string, patch: KeyPatch, action = 'key.update'): Promise<void> {
-    await this.#context.changes.apply(async () => {
+    const { changes, storage } = this.#context;
+    await changes.apply(async () => {
       const { key: before, identity: owner } = await this.#reader.load(actor, 'api.update_key', keyId);
       // An empty patch changes nothing and writes no audit event.
       if (Object.keys(patch).length === 0) return { change: emptyDraft(), answer: () => undefined };
@@ -90,6 +94,7 @@ export class KeyAdmin {
       const formerDigests = await this.#reader.formerDigests(keyId);
       const words = wordChange(before, key);
       draft.writes.push({ kind: 'updateKey', key, expect: before.revision, words, formerDigests });
+      if (identity && identity.id !== before.identityId) await joinIdentity(storage.records, draft, identity);
       return { change: draft, answer: () => undefined };
     });
   }

@@ -9,7 +9,7 @@ import { auditEvent } from '../audit/auditEvent.ts';
 import { touchAccounts } from '../change/counters.ts';
 import { EffectivePermissions } from '../rbac/effectivePermissions.ts';
 import type { RbacReference } from '../rbac/rbacNames.ts';
-import { emptyDraft } from './createKey.ts';
+import { emptyDraft } from '../change/draft.ts';
 import { KeyReader } from './keyReader.ts';
 import type { AdminContext } from '../change/adminContext.ts';
 import { ResolveReferences } from '../rbac/resolveReferences.ts';

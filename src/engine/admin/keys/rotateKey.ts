@@ -5,7 +5,7 @@ import type { Actor } from '../change/actor.ts';
 import type { AdminContext } from '../change/adminContext.ts';
 import { touchAccounts } from '../change/counters.ts';
 import { refuseTooManySecrets } from '../change/formerSecrets.ts';
-import { emptyDraft } from './createKey.ts';
+import { emptyDraft } from '../change/draft.ts';
 import { KeyReader } from './keyReader.ts';
 
 /** Random bytes of a rotated secret when neither the key nor its api says how many. */

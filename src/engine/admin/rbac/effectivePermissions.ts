@@ -1,7 +1,8 @@
 import { MAX_EFFECTIVE_PERMISSIONS } from '../../../core/bounds.ts';
 import { AppError } from '../../../core/errors.ts';
 import type { KeyRecord, RoleRecord } from '../../../core/records.ts';
-import type { Records, RecordWrite } from '../../../storage/port/records.ts';
+import type { Records } from '../../../storage/port/records.ts';
+import type { RecordWrite } from '../../../storage/port/writes.ts';
 
 /**
  * Counts the permissions that keys would have, their own and those of their roles; for one request, or for all keys of an import.

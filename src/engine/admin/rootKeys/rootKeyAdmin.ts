@@ -5,7 +5,7 @@ import type { RootKeyRecord } from '../../../core/records.ts';
 import { coversRight, type Operation, idsWithRight, isRight } from '../../../core/rights.ts';
 import { isSecretShaped, makeSecret, shownStart } from '../../../core/secret.ts';
 import type { Storage } from '../../../storage/port/storage.ts';
-import type { RecordWrite } from '../../../storage/port/records.ts';
+import type { RecordWrite } from '../../../storage/port/writes.ts';
 import type { System } from '../../system.ts';
 import { requireEverywhere, requireOn, requireSomewhere } from '../change/requireRight.ts';
 import { type Actor, SYSTEM } from '../change/actor.ts';

@@ -20,7 +20,10 @@ export const RECORD_TABLES = `
   CREATE TABLE identities (
     id ${TEXT} PRIMARY KEY,
     external_id ${TEXT} NOT NULL UNIQUE,
+    name ${TEXT},
     meta ${TEXT},
+    enabled integer NOT NULL,
+    max_keys bigint,
     created_at_ms bigint NOT NULL,
     credits ${TEXT},
     credits_account bigint,
@@ -55,15 +58,15 @@ export const RECORD_TABLES = `
     generation bigint NOT NULL DEFAULT 0
   );
   CREATE INDEX keys_of_api ON keys (api_id, id) WHERE deleted_at_ms IS NULL;
-  CREATE INDEX keys_of_identity ON keys (api_id, identity_id, id) WHERE deleted_at_ms IS NULL;
+  CREATE INDEX keys_of_identity ON keys (identity_id, id) WHERE deleted_at_ms IS NULL AND identity_id IS NOT NULL;
   CREATE INDEX keys_by_credits ON keys (credits_account) WHERE credits_account IS NOT NULL;
   CREATE INDEX keys_of_generation ON keys (api_id, generation, id) WHERE deleted_at_ms IS NULL;
   CREATE INDEX keys_of_owner ON keys (api_id, generation, identity_id, id) WHERE deleted_at_ms IS NULL;
   CREATE INDEX keys_by_start ON keys (api_id, start, id) WHERE deleted_at_ms IS NULL;
 
-  -- Words of names and metadata, for the search.
-  CREATE TABLE key_words (
-    api_id ${TEXT} NOT NULL, word ${TEXT} NOT NULL, key_id ${TEXT} NOT NULL, PRIMARY KEY (api_id, word, key_id)
+  -- Words that find a record. The scope of a key is its api, that of an identity the word "identities".
+  CREATE TABLE search_words (
+    scope ${TEXT} NOT NULL, word ${TEXT} NOT NULL, id ${TEXT} NOT NULL, PRIMARY KEY (scope, word, id)
   );
 
   -- Secrets that were replaced and are valid for a while.

@@ -21,7 +21,10 @@ export const SCHEMA = `
   CREATE TABLE identities (
     id TEXT PRIMARY KEY,
     external_id TEXT NOT NULL UNIQUE,
+    name TEXT,
     meta TEXT,
+    enabled INTEGER NOT NULL,
+    max_keys INTEGER,
     credits TEXT,
     credits_account INTEGER,
     limits TEXT,
@@ -57,12 +60,13 @@ export const SCHEMA = `
   ) STRICT;
   CREATE INDEX keys_of_generation ON keys (api_id, generation, id) WHERE deleted_at_ms IS NULL;
   CREATE INDEX keys_of_owner ON keys (api_id, generation, identity_id, id) WHERE deleted_at_ms IS NULL;
+  CREATE INDEX keys_of_identity ON keys (identity_id, id) WHERE deleted_at_ms IS NULL AND identity_id IS NOT NULL;
   CREATE INDEX keys_by_start ON keys (api_id, start, id) WHERE deleted_at_ms IS NULL;
   CREATE INDEX keys_by_credits ON keys (credits_account) WHERE credits_account IS NOT NULL;
 
-  -- Words of names and metadata, for the search.
-  CREATE TABLE key_words (
-    api_id TEXT NOT NULL, word TEXT NOT NULL, key_id TEXT NOT NULL, PRIMARY KEY (api_id, word, key_id)
+  -- Words that find a record. The scope of a key is its api, that of an identity the word "identities".
+  CREATE TABLE search_words (
+    scope TEXT NOT NULL, word TEXT NOT NULL, id TEXT NOT NULL, PRIMARY KEY (scope, word, id)
   ) STRICT, WITHOUT ROWID;
 
   -- Secrets that a rotation replaced, valid until their overlap ends.

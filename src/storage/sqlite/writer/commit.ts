@@ -1,6 +1,6 @@
 import type { IdempotencyKey } from '../../../core/spend.ts';
 import type { AuditEvent } from '../../port/events.ts';
-import type { RecordWrite } from '../../port/records.ts';
+import type { RecordWrite } from '../../port/writes.ts';
 import type { WindowName } from '../../port/storage.ts';
 
 /** Rows only this adapter writes: the names of ad-hoc windows. */

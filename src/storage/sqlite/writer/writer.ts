@@ -1,6 +1,6 @@
 import type { Database, Statement } from 'bun:sqlite';
 
-import type { RecordWrite } from '../../port/records.ts';
+import type { RecordWrite } from '../../port/writes.ts';
 import type { Params, Statement as SqlStatement } from '../../sql/statement.ts';
 import { writeStatements } from '../../sql/writes.ts';
 import { openDurably } from '../file/openDatabase.ts';

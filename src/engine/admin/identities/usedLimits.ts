@@ -1,0 +1,42 @@
+import type { IdentityRecord, LimitRecord } from '../../../core/records.ts';
+import { rolled } from '../../../core/account.ts';
+import { windowEnd } from '../../../core/window.ts';
+import type { LoadedCount, Storage } from '../../../storage/port/storage.ts';
+
+/** What was used of a limit in the running window. */
+export interface UsedLimit {
+  readonly used: number;
+  /** When the window ends. */
+  readonly resetAtMs: number;
+}
+
+/** Strict limits as the ledger counts them, local limits as the nodes last saved them. In the order of the identity's limits. */
+export async function readUsedLimits(
+  { ledger, localCounts }: Pick<Storage, 'ledger' | 'localCounts'>,
+  { id, limits }: Pick<IdentityRecord, 'id' | 'limits'>,
+): Promise<readonly UsedLimit[]> {
+  const accounts = limits.flatMap(({ account }) => account ?? []);
+  const [states, local] = await Promise.all([
+    accounts.length === 0 ? [] : ledger.read(accounts),
+    limits.some(({ async }) => async) ? localCounts.load(id) : [],
+  ]);
+  const nowMs = ledger.nowMs();
+  const stateOf = new Map(accounts.map((account, i) => [account, states[i]]));
+  return limits.map((limit) => {
+    if (limit.async) return usedLocally(limit, local, nowMs);
+    const state = stateOf.get(limit.account ?? 0);
+    if (state === undefined) return { used: 0, resetAtMs: windowEnd(nowMs, limit.durationMs) };
+    const { value, mark } = rolled(state, limit.durationMs, nowMs);
+    return { used: value, resetAtMs: mark };
+  });
+}
+
+function usedLocally({ name, durationMs }: LimitRecord, saved: readonly LoadedCount[], nowMs: number): UsedLimit {
+  const resetAtMs = windowEnd(nowMs, durationMs);
+  const running = saved.find(
+    (count) => count.name === name && count.durationMs === durationMs && count.resetAtMs > nowMs,
+  );
+  return running === undefined
+    ? { used: 0, resetAtMs }
+    : { used: running.count + running.others, resetAtMs: running.resetAtMs };
+}

@@ -1,0 +1,35 @@
+import { AppError, repeatable } from '../../../core/errors.ts';
+import type { IdentityRecord } from '../../../core/records.ts';
+import type { Records } from '../../../storage/port/records.ts';
+import type { Draft } from '../change/draft.ts';
+
+/**
+ * After a key of this identity was drafted: refuses it when the identity has as many keys as it may have. The change does so again when it
+ * is carried out, because other keys may join at the same time.
+ */
+export async function joinIdentity(records: Records, draft: Draft, identity: IdentityRecord): Promise<void> {
+  const { id, maxKeys, revision: expect } = identity;
+  // Nobody else knows an identity that this change creates.
+  if (draft.writes.some((write) => write.kind === 'insertIdentity' && write.identity.id === id)) return;
+  const isJoined = draft.writes.some((write) => write.kind === 'joinIdentity' && write.identityId === id);
+  if (maxKeys === null && isJoined) return;
+  if (maxKeys !== null) await requireSpace(records, draft, identity, maxKeys);
+  draft.writes.push({ kind: 'joinIdentity', identityId: id, expect, hasMaxKeys: maxKeys !== null });
+}
+
+async function requireSpace(
+  records: Records,
+  { writes }: Draft,
+  { id, externalId }: IdentityRecord,
+  maxKeys: number,
+): Promise<void> {
+  const [count = 0] = await records.countKeysOfIdentities([id]);
+  const drafted = writes.filter(
+    (write) => (write.kind === 'insertKey' || write.kind === 'updateKey') && write.key.identityId === id,
+  );
+  if (count + drafted.length <= maxKeys) return;
+  throw new AppError(
+    'PRECONDITION_FAILED',
+    `The identity ${repeatable(externalId)} has ${count} of at most ${maxKeys} keys. Delete keys that are not used, or raise maxKeys.`,
+  );
+}

@@ -1,0 +1,102 @@
+import type {
+  ApiRecord,
+  IdentityRecord,
+  KeyRecord,
+  NamespaceRecord,
+  OverrideRecord,
+  PermissionRecord,
+  RoleRecord,
+  RootKeyRecord,
+} from '../../core/records.ts';
+import type { FinishedBatch, ImportBatch } from './imports.ts';
+import type { FormerSecret } from './records.ts';
+
+/** Words that a record gains or loses in the search index. */
+export interface WordChange {
+  readonly removed: readonly string[];
+  readonly added: readonly string[];
+}
+
+/** A key that is deleted with all keys of its api. */
+export interface KeyToDelete {
+  readonly id: string;
+  readonly expect: number;
+  /** Digests under which nodes may have cached it. */
+  readonly digests: readonly string[];
+  readonly words: readonly string[];
+}
+
+/** One row to write. `expect` is the revision that the change was made from. A different one in the database refuses the change. */
+export type RecordWrite =
+  | { readonly kind: 'insertApi'; readonly api: ApiRecord }
+  /** `endsKeys`: the present keys of the api are deleted by this write. */
+  | { readonly kind: 'updateApi'; readonly api: ApiRecord; readonly expect: number; readonly endsKeys: boolean }
+  | { readonly kind: 'insertIdentity'; readonly identity: IdentityRecord; readonly words?: readonly string[] }
+  | {
+      readonly kind: 'updateIdentity';
+      readonly identity: IdentityRecord;
+      readonly expect: number;
+      readonly words?: WordChange;
+    }
+  /** Refused while the identity has keys that are not deleted. */
+  | {
+      readonly kind: 'removeIdentity';
+      readonly identityId: string;
+      readonly expect: number;
+      readonly words?: readonly string[];
+    }
+  /** Keys of this change belong to the identity. Refused when it has changed, was deleted, or has more keys than it may have. */
+  | {
+      readonly kind: 'joinIdentity';
+      readonly identityId: string;
+      readonly expect: number;
+      readonly hasMaxKeys: boolean;
+    }
+  | { readonly kind: 'insertKey'; readonly key: KeyRecord; readonly words?: readonly string[] }
+  | {
+      readonly kind: 'updateKey';
+      readonly key: KeyRecord;
+      readonly expect: number;
+      readonly words?: WordChange;
+      /** Further digests under which nodes may have cached the key, besides the one in the record. */
+      readonly formerDigests?: readonly string[];
+    }
+  | {
+      readonly kind: 'removeKey';
+      readonly key: { readonly id: string; readonly apiId: string };
+      readonly expect: number;
+      readonly words?: readonly string[];
+      readonly digests: readonly string[];
+    }
+  /** Deletes many keys of one api softly; `removeKeys` removes them for good. */
+  | { readonly kind: 'retireKeys'; readonly keys: readonly KeyToDelete[]; readonly deletedAtMs: number }
+  | { readonly kind: 'removeKeys'; readonly apiId: string; readonly keys: readonly KeyToDelete[] }
+  | { readonly kind: 'insertSecret'; readonly secret: FormerSecret }
+  /** Ends all former secrets of a key or root key. */
+  | { readonly kind: 'endSecrets'; readonly owner: string }
+  | { readonly kind: 'insertPermission'; readonly permission: PermissionRecord }
+  | { readonly kind: 'removePermission'; readonly permissionId: string }
+  | { readonly kind: 'insertRole'; readonly role: RoleRecord }
+  | { readonly kind: 'updateRole'; readonly role: RoleRecord; readonly expect: number }
+  | { readonly kind: 'removeRole'; readonly roleId: string; readonly expect: number }
+  | { readonly kind: 'insertNamespace'; readonly namespace: NamespaceRecord }
+  /** `expectPatterns`: the revision of the namespace's patterns. A write of a pattern raises it. */
+  | { readonly kind: 'insertOverride'; readonly override: OverrideRecord; readonly expectPatterns: number }
+  | {
+      readonly kind: 'updateOverride';
+      readonly override: OverrideRecord;
+      readonly expect: number;
+      readonly expectPatterns: number;
+    }
+  | { readonly kind: 'removeOverride'; readonly override: OverrideRecord; readonly expectPatterns: number }
+  | { readonly kind: 'insertRootKey'; readonly rootKey: RootKeyRecord }
+  | {
+      readonly kind: 'rotateRootKey';
+      readonly rootKeyId: string;
+      readonly expect: string;
+      readonly secretDigest: string;
+      readonly start: string;
+    }
+  | { readonly kind: 'revokeRootKey'; readonly rootKeyId: string; readonly revokedAtMs: number }
+  | { readonly kind: 'enqueueImport'; readonly batch: ImportBatch }
+  | { readonly kind: 'finishImport'; readonly batch: FinishedBatch };

@@ -1,0 +1,19 @@
+import type { FoundRootKey } from '../port/records.ts';
+import { FIND_FORMER_ROOT_KEY, FIND_ROOT_KEY } from './queries.ts';
+import { type RootKeyRow, toRootKey } from './recordRows.ts';
+import type { SqlReader } from './statement.ts';
+
+/** The root key with this secret, or with this former secret while that is valid. */
+export async function findRootKeyByDigest(
+  reader: SqlReader,
+  digest: string,
+  nowMs: number,
+): Promise<FoundRootKey | null> {
+  const [present] = await reader.find<RootKeyRow>({ sql: FIND_ROOT_KEY, params: [digest] });
+  if (present !== undefined) return { rootKey: toRootKey(present), secretUntilMs: null };
+  const [former] = await reader.find<RootKeyRow & { secret_until_ms: number }>({
+    sql: FIND_FORMER_ROOT_KEY,
+    params: [digest, nowMs],
+  });
+  return former === undefined ? null : { rootKey: toRootKey(former), secretUntilMs: former.secret_until_ms };
+}
