@@ -9,10 +9,15 @@ import (
 type CreateIdentityRequest struct {
 	// ExternalID is your own id of the user, customer or organisation.
 	ExternalID string         `json:"externalId"`
+	Name       string         `json:"name,omitempty"`
 	Meta       map[string]any `json:"meta,omitempty"`
-	Ratelimits []Ratelimit    `json:"ratelimits,omitempty"`
-	Remaining  *int64         `json:"remaining,omitempty"`
-	Refill     *Refill        `json:"refill,omitempty"`
+	// Enabled: Bool(false) makes all its keys answer DISABLED.
+	Enabled *bool `json:"enabled,omitempty"`
+	// MaxKeys is how many keys it may have. Default: any number.
+	MaxKeys    *int64      `json:"maxKeys,omitempty"`
+	Ratelimits []Ratelimit `json:"ratelimits,omitempty"`
+	Remaining  *int64      `json:"remaining,omitempty"`
+	Refill     *Refill     `json:"refill,omitempty"`
 }
 
 // CreatedIdentity has the id of a new identity.
@@ -26,10 +31,15 @@ func (i *CreatedIdentity) isComplete() bool { return i.IdentityID != "" }
 type Identity struct {
 	ID         string         `json:"id"`
 	ExternalID string         `json:"externalId"`
+	Name       string         `json:"name"`
 	Meta       map[string]any `json:"meta"`
+	Enabled    bool           `json:"enabled"`
+	MaxKeys    *int64         `json:"maxKeys"`
 	Ratelimits []Ratelimit    `json:"ratelimits"`
 	Remaining  *int64         `json:"remaining"`
 	Refill     *RefillState   `json:"refill"`
+	// Keys is how many keys it has. Only GetIdentity says it.
+	Keys *int64 `json:"keys"`
 }
 
 func (i *Identity) isComplete() bool { return i.ID != "" }
@@ -44,6 +54,9 @@ type GetIdentityRequest struct {
 type UpdateIdentityRequest struct {
 	IdentityID string                  `json:"identityId,omitempty"`
 	ExternalID string                  `json:"externalId,omitempty"`
+	Name       *Change[string]         `json:"name,omitempty"`
+	Enabled    *bool                   `json:"enabled,omitempty"`
+	MaxKeys    *Change[int64]          `json:"maxKeys,omitempty"`
 	Meta       *Change[map[string]any] `json:"meta,omitempty"`
 	Ratelimits *Change[[]Ratelimit]    `json:"ratelimits,omitempty"`
 	Remaining  *Change[int64]          `json:"remaining,omitempty"`
@@ -54,6 +67,16 @@ type UpdateIdentityRequest struct {
 type ListIdentitiesRequest struct {
 	// PageSize is how many identities one call gets. Default: the service decides.
 	PageSize int `json:"limit,omitempty"`
+	// Search finds identities by external id, name and metadata.
+	Search string `json:"search,omitempty"`
+}
+
+// DeleteIdentityRequest names an identity by one of its two ids.
+type DeleteIdentityRequest struct {
+	IdentityID string `json:"identityId,omitempty"`
+	ExternalID string `json:"externalId,omitempty"`
+	// Keys says what becomes of its keys: "disable", "delete" or "detach". Without it, an identity that has keys is not deleted.
+	Keys string `json:"keys,omitempty"`
 }
 
 // CreateIdentity makes an identity.
@@ -71,10 +94,9 @@ func (c *Client) UpdateIdentity(ctx context.Context, request UpdateIdentityReque
 	return send[Identity](ctx, c, call{path: "/v1/identities.updateIdentity", body: request})
 }
 
-// DeleteIdentity deletes an identity. Its keys stay, without an owner.
-func (c *Client) DeleteIdentity(ctx context.Context, identityID string) error {
-	body := map[string]string{"identityId": identityID}
-	return c.callWith(ctx, call{path: "/v1/identities.deleteIdentity", body: body}, nil)
+// DeleteIdentity deletes an identity with its credits and limits.
+func (c *Client) DeleteIdentity(ctx context.Context, request DeleteIdentityRequest) error {
+	return c.callWith(ctx, call{path: "/v1/identities.deleteIdentity", body: request}, nil)
 }
 
 // ListIdentities goes through all identities, page by page. An error ends it.

@@ -14,6 +14,10 @@ type Ratelimit struct {
 	Duration time.Duration `json:"-"`
 	// Async: Bool(false) makes the limit strict. Default: the node counts in memory.
 	Async *bool `json:"async,omitempty"`
+	// AutoApply is for a limit of an identity. Bool(false): it applies only to verifications that name it. Default: to every one.
+	AutoApply *bool `json:"autoApply,omitempty"`
+	// Used is what has passed in the running window. Only GetIdentity says it.
+	Used *int64 `json:"used,omitempty"`
 }
 
 // RequestedLimit is a limit that a verification counts.

@@ -106,6 +106,49 @@ func TestListThatWouldNeverEndEnds(t *testing.T) {
 	}
 }
 
+func TestIdentityWithKeys(t *testing.T) {
+	ctx, client := context.Background(), serviceClient(t)
+	external := fmt.Sprintf("customer_%d", time.Now().UnixNano())
+	_, err := client.CreateIdentity(ctx, keystile.CreateIdentityRequest{
+		ExternalID: external, Name: "Acme Inc.", MaxKeys: keystile.Int(1),
+		Ratelimits: []keystile.Ratelimit{{Name: "all", Limit: 9, Duration: time.Minute, AutoApply: keystile.Bool(false)}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := newKey(t, client, keystile.CreateKeyRequest{ExternalID: external})
+	_, err = client.CreateKey(ctx, keystile.CreateKeyRequest{APIID: newAPI(t, client), ExternalID: external})
+	if got := failureOf(t, err); got.Code != "PRECONDITION_FAILED" {
+		t.Fatal(got)
+	}
+	seen, err := client.GetIdentity(ctx, keystile.GetIdentityRequest{ExternalID: external})
+	if err != nil || seen.Name != "Acme Inc." || *seen.MaxKeys != 1 || *seen.Keys != 1 || !seen.Enabled ||
+		*seen.Ratelimits[0].AutoApply || *seen.Ratelimits[0].Used != 0 {
+		t.Fatalf("got %+v, %v", seen, err)
+	}
+	found := 0
+	for each, err := range client.ListIdentities(ctx, keystile.ListIdentitiesRequest{Search: external}) {
+		if err != nil || each.ExternalID != external {
+			t.Fatal(each, err)
+		}
+		found++
+	}
+	_, err = client.UpdateIdentity(ctx, keystile.UpdateIdentityRequest{ExternalID: external, Enabled: keystile.Bool(false)})
+	verdict := client.Verify(ctx, made.Key, keystile.VerifyOptions{})
+	if err != nil || found != 1 || verdict.Code != keystile.CodeDisabled {
+		t.Fatal(err, found, verdict.Code)
+	}
+	if got := failureOf(t, client.DeleteIdentity(ctx, keystile.DeleteIdentityRequest{ExternalID: external})); got.Code != "CONFLICT" {
+		t.Fatal(got)
+	}
+	if err := client.DeleteIdentity(ctx, keystile.DeleteIdentityRequest{ExternalID: external, Keys: "detach"}); err != nil {
+		t.Fatal(err)
+	}
+	if verdict := client.Verify(ctx, made.Key, keystile.VerifyOptions{}); !verdict.Valid {
+		t.Fatalf("got %+v", verdict)
+	}
+}
+
 func TestIdentityIsMadeReadChangedListedAndDeleted(t *testing.T) {
 	ctx, client := context.Background(), serviceClient(t)
 	external := fmt.Sprintf("org_%d", time.Now().UnixNano())
@@ -135,7 +178,7 @@ func TestIdentityIsMadeReadChangedListedAndDeleted(t *testing.T) {
 	if !isListed {
 		t.Error("the identity is not listed")
 	}
-	if err := client.DeleteIdentity(ctx, made.IdentityID); err != nil {
+	if err := client.DeleteIdentity(ctx, keystile.DeleteIdentityRequest{IdentityID: made.IdentityID, Keys: "detach"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := client.GetIdentity(ctx, keystile.GetIdentityRequest{IdentityID: made.IdentityID}); failureOf(t, err).Code != keystile.ErrorNotFound {

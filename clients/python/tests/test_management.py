@@ -85,6 +85,28 @@ def test_an_answer_that_is_not_an_object_is_an_error(clients: Clients, scripted:
         keystile.keys.create("api_1")
 
 
+def test_an_identity_with_keys(clients: Clients, keystile: Any, api_id: str) -> None:
+    name = f"customer_{clients.kind}"
+    shared = {"name": "all", "limit": 9, "duration": 60_000, "autoApply": False}
+    keystile.identities.create(name, name="Acme Inc.", max_keys=1, ratelimits=[shared])
+    key = keystile.keys.create(api_id, external_id=name)["key"]
+    with pytest.raises(KeystileError) as raised:
+        keystile.keys.create(api_id, external_id=name)
+    assert raised.value.code == "PRECONDITION_FAILED"
+    seen = keystile.identities.get(external_id=name)
+    assert (seen["name"], seen["maxKeys"], seen["keys"], seen["enabled"]) == ("Acme Inc.", 1, 1, True)
+    assert (seen["ratelimits"][0]["autoApply"], seen["ratelimits"][0]["used"]) == (False, 0)
+    assert name in [identity["externalId"] for identity in keystile.identities.list(search="acme")]
+    assert keystile.verify(key).valid
+    keystile.identities.update(external_id=name, enabled=False)
+    assert keystile.verify(key).code == "DISABLED"
+    with pytest.raises(KeystileError) as raised:
+        keystile.identities.delete(external_id=name)
+    assert raised.value.code == "CONFLICT"
+    keystile.identities.delete(external_id=name, keys="detach")
+    assert keystile.verify(key).valid
+
+
 def test_the_life_of_an_identity(clients: Clients, keystile: Any) -> None:
     name = f"user_{clients.kind}"
     made = keystile.identities.create(name, meta={"plan": "pro"}, remaining=5)

@@ -10,7 +10,7 @@ import {
 import { AppError } from '../../../src/core/errors.ts';
 import { DEFAULT_LIMIT_NAME, type LimitRecord, type RefillRule } from '../../../src/core/records.ts';
 import type { Charge } from '../../../src/core/spend.ts';
-import type { KeysUpdateKeyRequest } from '../generated/api.ts';
+import type { KeysUpdateKeyRequest, SharedRatelimit } from '../generated/api.ts';
 import type { FakeLedger } from './fakeLedger.ts';
 
 /** What has credits and limits: a key or an identity. */
@@ -21,10 +21,24 @@ export interface FakeOwner {
   limits: readonly LimitRecord[];
 }
 
-export type CounterFields = Pick<KeysUpdateKeyRequest, 'remaining' | 'refill' | 'ratelimit' | 'ratelimits'>;
+export type CounterFields = Pick<KeysUpdateKeyRequest, 'remaining' | 'refill' | 'ratelimit'> & {
+  readonly ratelimits?: readonly SharedRatelimit[] | null | undefined;
+};
+
+/** Throws when the fields cannot be set. */
+export function checkCounters(owner: FakeOwner, fields: CounterFields): void {
+  wantedLimits(owner.limits, toLimitPatch(fields));
+  if (fields.refill && endsWithoutCounter(owner, fields))
+    throw new AppError('BAD_REQUEST', 'A refill needs a counter: give remaining with it.');
+}
+
+function endsWithoutCounter({ credits }: FakeOwner, { remaining }: CounterFields): boolean {
+  return remaining === null || (credits === null && remaining === undefined);
+}
 
 /** Sets what is given; null clears, and absent keeps. */
 export function changeCounters(ledger: FakeLedger, owner: FakeOwner, fields: CounterFields, nowMs: number): void {
+  checkCounters(owner, fields);
   const limits = wantedLimits(owner.limits, toLimitPatch(fields));
   changeCredits(ledger, owner, fields, nowMs);
   // A strict limit keeps its window while its name, duration and mode stay.
@@ -37,8 +51,7 @@ export function changeCounters(ledger: FakeLedger, owner: FakeOwner, fields: Cou
 /** Without a counter there is no refill: both end together. */
 function changeCredits(ledger: FakeLedger, owner: FakeOwner, fields: CounterFields, nowMs: number): void {
   const { remaining, refill } = fields;
-  if (remaining === null || (owner.credits === null && remaining === undefined)) {
-    if (refill) throw new AppError('BAD_REQUEST', 'A refill needs a counter: give remaining with it.');
+  if (remaining === null || endsWithoutCounter(owner, fields)) {
     owner.credits = null;
     ledger.close(creditsAccount(owner));
     return;
@@ -83,7 +96,10 @@ export function balanceOf(ledger: FakeLedger, owner: FakeOwner, nowMs: number): 
 }
 
 /** Two limits with the same name, duration, mode and owner are one counter. */
-export function limitAccount(ownerId: string, { async, durationMs, name }: Omit<LimitRecord, 'account'>): string {
+export function limitAccount(
+  ownerId: string,
+  { async, durationMs, name }: Pick<LimitRecord, 'async' | 'durationMs' | 'name'>,
+): string {
   return `limit ${ownerId} ${async ? 'local' : 'strict'} ${durationMs} ${name}`;
 }
 
@@ -104,9 +120,22 @@ function toDefaultLimit(given: NonNullable<CounterFields['ratelimit']>): LimitIn
   if (limit === undefined || duration === undefined)
     throw new AppError('BAD_REQUEST', `ratelimit.${limit === undefined ? 'limit' : 'duration'} is missing`);
   const async = given.async ?? (type === undefined ? null : type === 'fast');
-  return { name: DEFAULT_LIMIT_NAME, limit, durationMs: duration, async };
+  const { autoApply } = given as Partial<SharedRatelimit>;
+  return {
+    name: DEFAULT_LIMIT_NAME,
+    limit,
+    durationMs: duration,
+    async,
+    ...(autoApply === undefined ? {} : { autoApply }),
+  };
 }
 
-function toLimitInput({ name, limit, duration, async }: NonNullable<CounterFields['ratelimits']>[number]): LimitInput {
-  return { name, limit, durationMs: duration, async: async ?? null };
+function toLimitInput({ name, limit, duration, async, autoApply }: SharedRatelimit): LimitInput {
+  return {
+    name,
+    limit,
+    durationMs: duration,
+    async: async ?? null,
+    ...(autoApply === undefined ? {} : { autoApply }),
+  };
 }

@@ -1,12 +1,24 @@
+import { MAX_COUNT } from '../../../src/core/bounds.ts';
 import { AppError } from '../../../src/core/errors.ts';
 import { DEFAULT_LIMIT_NAME } from '../../../src/core/records.ts';
-import type { IdentitiesCreateIdentityRequest, IdentitiesUpdateIdentityRequest, Identity } from '../generated/api.ts';
+import type {
+  IdentitiesCreateIdentityRequest,
+  IdentitiesDeleteIdentityRequest,
+  IdentitiesUpdateIdentityRequest,
+  Identity,
+  IdentityDetails,
+} from '../generated/api.ts';
 import { balanceOf, changeCounters, type FakeOwner, planOf } from './fakeCounters.ts';
+import type { FakeKey } from './fakeKey.ts';
 import type { FakeLedger } from './fakeLedger.ts';
+import { limitCharge } from './fakeLimits.ts';
 
 /** The owner of keys. Its keys share its credits and its limits. */
 export interface FakeIdentity extends FakeOwner {
   readonly externalId: string;
+  name: string | null;
+  enabled: boolean;
+  maxKeys: number | null;
   meta: Readonly<Record<string, unknown>>;
 }
 
@@ -15,18 +27,39 @@ type Reference = Pick<IdentitiesUpdateIdentityRequest, 'identityId' | 'externalI
 export class FakeIdentities {
   readonly #ledger: FakeLedger;
   readonly #newId: () => string;
+  readonly #keysOf: (identityId: string) => readonly FakeKey[];
   readonly #byExternalId = new Map<string, FakeIdentity>();
 
-  constructor(ledger: FakeLedger, newId: () => string) {
+  constructor(ledger: FakeLedger, newId: () => string, keysOf: (identityId: string) => readonly FakeKey[]) {
     this.#ledger = ledger;
     this.#newId = newId;
+    this.#keysOf = keysOf;
+  }
+
+  /** The key may join the identity of this name. */
+  requireSpace(externalId: string, key: FakeKey): void {
+    const { id = null, maxKeys = null } = this.#byExternalId.get(externalId) ?? {};
+    if (id === null || id === key.identityId) return;
+    const count = this.#keysOf(id).length;
+    if (count < (maxKeys ?? Infinity)) return;
+    const name = JSON.stringify(externalId);
+    throw new AppError('PRECONDITION_FAILED', `The identity ${name} has ${count} of at most ${maxKeys} keys.`);
   }
 
   /** The identity that a key names. A name that is new makes one. */
   named(externalId: string): FakeIdentity {
     const known = this.#byExternalId.get(externalId);
     if (known !== undefined) return known;
-    const made: FakeIdentity = { id: this.#newId(), externalId, meta: {}, credits: null, limits: [] };
+    const made: FakeIdentity = {
+      id: this.#newId(),
+      externalId,
+      name: null,
+      enabled: true,
+      maxKeys: null,
+      meta: {},
+      credits: null,
+      limits: [],
+    };
     this.#byExternalId.set(externalId, made);
     return made;
   }
@@ -50,20 +83,41 @@ export class FakeIdentities {
     return this.#view(identity, nowMs);
   }
 
-  get(reference: Reference, nowMs: number): Identity {
-    return this.#view(this.#find(reference), nowMs);
+  get(reference: Reference, nowMs: number): IdentityDetails {
+    const identity = this.#find(reference);
+    const view = this.#view(identity, nowMs);
+    const ratelimits = view.ratelimits.map((limit) => {
+      // A request can bring a higher limit, so more than the limit can be used.
+      const unlimited = { ...limit, limit: MAX_COUNT, durationMs: limit.duration, cost: 0, ownerId: identity.id };
+      const { left, resetAtMs } = this.#ledger.look(limitCharge(this.#ledger, unlimited, [identity]), nowMs);
+      return { ...limit, used: MAX_COUNT - left, reset: resetAtMs };
+    });
+    return { ...view, keys: this.#keysOf(identity.id).length, ratelimits };
   }
 
-  /** Its keys stay, without an owner. */
-  delete(reference: Reference): object {
-    this.#byExternalId.delete(this.#find(reference).externalId);
-    return {};
+  /** Answers the keys that are deleted with it. */
+  delete({ keys, ...reference }: IdentitiesDeleteIdentityRequest): readonly FakeKey[] {
+    const identity = this.#find(reference);
+    const owned = this.#keysOf(identity.id);
+    if (owned.length > 0 && keys === undefined) {
+      const name = JSON.stringify(identity.externalId);
+      throw new AppError('CONFLICT', `The identity ${name} has ${owned.length} keys. Say what becomes of them.`);
+    }
+    for (const key of owned) {
+      key.identityId = null;
+      if (keys === 'disable') key.enabled = false;
+    }
+    this.#byExternalId.delete(identity.externalId);
+    return keys === 'delete' ? owned : [];
   }
 
   #set(identity: FakeIdentity, fields: Omit<IdentitiesUpdateIdentityRequest, keyof Reference>, nowMs: number): void {
-    const { meta, remaining, refill, ratelimits } = fields;
+    const { name, enabled, maxKeys, meta, remaining, refill, ratelimits } = fields;
     const limits = ratelimits === undefined ? {} : byName(ratelimits ?? []);
     changeCounters(this.#ledger, identity, { remaining, refill, ...limits }, nowMs);
+    if (name !== undefined) identity.name = name;
+    if (enabled !== undefined) identity.enabled = enabled;
+    if (maxKeys !== undefined) identity.maxKeys = maxKeys;
     if (meta !== undefined) identity.meta = meta ?? {};
   }
 
@@ -74,19 +128,23 @@ export class FakeIdentities {
   }
 
   #view(identity: FakeIdentity, nowMs: number): Identity {
-    const { id, externalId, meta, limits, credits } = identity;
+    const { id, externalId, name, enabled, maxKeys, meta, limits, credits } = identity;
     const remaining = balanceOf(this.#ledger, identity, nowMs);
     const rule = credits?.refill ?? null;
     const plan = planOf(rule, nowMs);
     return {
       id,
       externalId,
+      ...(name === null ? {} : { name }),
       meta,
-      ratelimits: limits.map(({ name, limit, durationMs, async }) => ({
-        name,
-        async,
-        limit,
-        duration: durationMs,
+      enabled,
+      ...(maxKeys === null ? {} : { maxKeys }),
+      ratelimits: limits.map((each) => ({
+        name: each.name,
+        async: each.async,
+        limit: each.limit,
+        duration: each.durationMs,
+        autoApply: each.autoApply !== false,
       })),
       ...(remaining === null ? {} : { remaining }),
       ...(rule === null || plan === null

@@ -6,32 +6,44 @@ import { type FakeOwner, limitAccount } from './fakeCounters.ts';
 import type { FakeLedger } from './fakeLedger.ts';
 
 /** A limit that one verification counts. */
-export interface AppliedLimit extends Omit<LimitRecord, 'account'> {
+export interface AppliedLimit extends Omit<LimitRecord, 'account' | 'autoApply'> {
   readonly cost: number;
   readonly ownerId: string;
 }
 
 /**
- * All limits of the key, and those of its identity that the request names. For one name, the numbers of the request go before those of the
- * key, and these before those of the identity. With limit and duration, a request makes an ad-hoc limit, which counts for the identity if
- * there is one.
+ * All limits of the key, those of its identity that apply by themselves, and those that the request names. The numbers of a request replace
+ * those of each limit of that name. With limit and duration, a request makes an ad-hoc limit instead of them, which counts for the identity
+ * if there is one.
  */
 export function appliedLimits(key: FakeOwner, identity: FakeOwner | null, request: VerifyRequest): AppliedLimit[] {
   const requested = requestedLimits(request);
-  const own = key.limits.map((limit) => {
+  const adHocOwnerId = identity?.id ?? key.id;
+  const always = [...limitsOf(key), ...(identity === null ? [] : limitsOf(identity).filter(isAutomatic(identity)))];
+  const applied = always.flatMap((limit, i) => {
     const named = requested.find(({ name }) => name === limit.name);
-    const configured = { ...limit, cost: 1, ownerId: key.id };
-    return named === undefined ? configured : asRequested(named, configured, identity?.id ?? key.id);
+    if (named === undefined) return [limit];
+    const isFirst = always.findIndex(({ name }) => name === limit.name) === i;
+    const isAdHoc = named.limit !== undefined && named.duration !== undefined;
+    return isFirst || !isAdHoc ? [asRequested(named, limit, adHocOwnerId)] : [];
   });
-  const others = requested.filter(({ name }) => !key.limits.some((limit) => limit.name === name));
+  const others = requested.filter(({ name }) => !always.some((limit) => limit.name === name));
+  const shared = identity === null ? [] : limitsOf(identity);
   return [
-    ...own,
+    ...applied,
     ...others.map((named) => {
-      const shared = identity?.limits.find(({ name }) => name === named.name);
-      const configured = shared && identity ? { ...shared, cost: 1, ownerId: identity.id } : null;
-      return asRequested(named, configured, identity?.id ?? key.id);
+      const configured = shared.find(({ name }) => name === named.name) ?? null;
+      return asRequested(named, configured, adHocOwnerId);
     }),
   ];
+}
+
+function limitsOf({ id, limits }: FakeOwner): AppliedLimit[] {
+  return limits.map(({ name, limit, durationMs, async }) => ({ name, limit, durationMs, async, cost: 1, ownerId: id }));
+}
+
+function isAutomatic({ limits }: FakeOwner): (limit: AppliedLimit) => boolean {
+  return ({ name }) => limits.find((limit) => limit.name === name)?.autoApply !== false;
 }
 
 /** A strict limit that is not configured with this duration has a counter of its own, also when it is configured later. */

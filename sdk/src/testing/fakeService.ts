@@ -14,7 +14,7 @@ import type {
   KeysVerifyKeysRequest,
   VerifyRequest,
 } from '../generated/api.ts';
-import { changeCounters, creditCharges } from './fakeCounters.ts';
+import { changeCounters, checkCounters, creditCharges } from './fakeCounters.ts';
 import { FakeIdentities } from './fakeIdentities.ts';
 import { type FakeKey, type KeyFields, newFakeKey, ownerIn, setFields } from './fakeKey.ts';
 import { FakeLedger } from './fakeLedger.ts';
@@ -30,7 +30,11 @@ interface FakeSecret {
 export class FakeService {
   readonly #nowMs: () => number;
   readonly #ledger = new FakeLedger();
-  readonly #identities = new FakeIdentities(this.#ledger, () => this.#newId('id'));
+  readonly #identities = new FakeIdentities(
+    this.#ledger,
+    () => this.#newId('id'),
+    (identityId) => [...this.#keys.values()].filter((key) => key.identityId === identityId),
+  );
   readonly #keys = new Map<string, FakeKey>();
   readonly #secrets = new Map<string, FakeSecret>();
   #made = 0;
@@ -72,7 +76,7 @@ export class FakeService {
       case '/v1/identities.updateIdentity':
         return this.#identities.update(body as IdentitiesUpdateIdentityRequest, this.#nowMs());
       case '/v1/identities.deleteIdentity':
-        return this.#identities.delete(body as IdentitiesDeleteIdentityRequest);
+        return this.#deleteIdentity(body as IdentitiesDeleteIdentityRequest);
       case '/v1/keys.verifyKey':
         return this.#verify(body as VerifyRequest);
       case '/v1/keys.verifyKeys':
@@ -84,6 +88,7 @@ export class FakeService {
 
   #create(fields: KeysCreateKeyRequest): object {
     const key = newFakeKey(this.#newId('key'), fields);
+    this.#check(key, fields);
     this.#setFields(key, fields);
     changeCounters(this.#ledger, key, fields, this.#nowMs());
     this.#keys.set(key.id, key);
@@ -92,6 +97,7 @@ export class FakeService {
 
   #update({ keyId, ...fields }: KeysUpdateKeyRequest): object {
     const key = this.#find(keyId);
+    this.#check(key, fields);
     changeCounters(this.#ledger, key, fields, this.#nowMs());
     this.#setFields(key, fields);
     return {};
@@ -115,6 +121,11 @@ export class FakeService {
     const key = this.#find(keyId);
     this.#keys.delete(keyId);
     this.#endSecrets(key, -Infinity);
+    return {};
+  }
+
+  #deleteIdentity(request: IdentitiesDeleteIdentityRequest): object {
+    for (const { id } of this.#identities.delete(request)) this.#delete({ keyId: id });
     return {};
   }
 
@@ -166,6 +177,12 @@ export class FakeService {
     setFields(key, fields);
     const owner = ownerIn(fields);
     if (owner !== undefined) key.identityId = owner === null ? null : this.#identities.named(owner).id;
+  }
+
+  #check(key: FakeKey, fields: KeyFields): void {
+    checkCounters(key, fields);
+    const owner = ownerIn(fields) ?? null;
+    if (owner !== null) this.#identities.requireSpace(owner, key);
   }
 
   #errorBody(failure: unknown): object {

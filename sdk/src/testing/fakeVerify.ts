@@ -44,10 +44,10 @@ export function verifyFake(asked: Asked): object {
   };
 }
 
-function refusedByRecord({ key, request, nowMs }: Asked): RefusalCode | null {
+function refusedByRecord({ key, identity, request, nowMs }: Asked): RefusalCode | null {
   const permissions = request.authorization?.permissions ?? null;
   if (request.apiId !== undefined && request.apiId !== key.apiId) return 'FORBIDDEN';
-  if (!key.enabled) return 'DISABLED';
+  if (!key.enabled || identity?.enabled === false) return 'DISABLED';
   if (nowMs >= (key.expires ?? Infinity)) return 'EXPIRED';
   if (!isAllowedFrom(key, request.clientIp)) return 'FORBIDDEN';
   if (permissions !== null && !satisfies(heldBy(key), permissions as PermissionQuery))
@@ -79,8 +79,8 @@ function count(asked: Asked): Decided {
     const { charges, by } = answered(outcome);
     const code = by < 0 ? 'VALID' : by < strict.length ? 'RATE_LIMITED' : 'USAGE_EXCEEDED';
     const states = limits.map((limit) => {
-      if (limit.async) return stateOf(limit, ledger.look(limitCharge(ledger, limit, owners), nowMs), false);
-      return stateOf(limit, charges[strict.indexOf(limit)], strict.indexOf(limit) === by);
+      if (limit.async) return stateOf(asked, limit, ledger.look(limitCharge(ledger, limit, owners), nowMs), false);
+      return stateOf(asked, limit, charges[strict.indexOf(limit)], strict.indexOf(limit) === by);
     });
     const left = charges.slice(strict.length).map((charge) => charge.left);
     return { code, remaining: left.length === 0 ? null : Math.min(...left), limits: states };
@@ -91,7 +91,7 @@ function count(asked: Asked): Decided {
     const earlier = idempotency === null ? null : ledger.earlierAnswer(idempotency, nowMs);
     if (earlier !== null) return conclude(earlier);
     const states = local.map((limit, i) => {
-      return stateOf(limit, ledger.look(limitCharge(ledger, limit, owners), nowMs), i === refusing);
+      return stateOf(asked, limit, ledger.look(limitCharge(ledger, limit, owners), nowMs), i === refusing);
     });
     return refused(asked, 'RATE_LIMITED', states);
   }
@@ -123,9 +123,14 @@ function answered(outcome: SpendOutcome): { readonly charges: readonly ChargeRes
   }
 }
 
-function stateOf(limit: AppliedLimit, result: ChargeResult | undefined, exceeded: boolean): NamedRatelimitResult {
-  const { name, async } = limit;
-  return { name, limit: limit.limit, remaining: result?.left ?? 0, reset: result?.resetAtMs ?? 0, async, exceeded };
+function stateOf(
+  { identity }: Asked,
+  { name, limit, async, ownerId }: AppliedLimit,
+  result: ChargeResult | undefined,
+  exceeded: boolean,
+): NamedRatelimitResult {
+  const shared = ownerId === identity?.id ? { shared: true } : {};
+  return { name, limit, remaining: result?.left ?? 0, reset: result?.resetAtMs ?? 0, async, exceeded, ...shared };
 }
 
 function checkCosts({ remaining, ratelimit, ratelimits = [] }: VerifyRequest): void {

@@ -86,13 +86,19 @@ class Identities:
         """None clears a field. A field that is absent stays as it is."""
         return self._send(management.update_identity(identity_id, external_id, changes))
 
-    def delete(self, identity_id: str) -> None:
-        """Its keys stay, without an owner."""
-        self._send(management.delete_identity(identity_id))
+    def delete(
+        self,
+        identity_id: str | None = None,
+        *,
+        external_id: str | None = None,
+        keys: Literal["disable", "delete", "detach"] | None = None,
+    ) -> None:
+        """`keys` says what becomes of its keys. Without it, an identity that has keys is not deleted."""
+        self._send(management.delete_identity(identity_id, external_id, keys))
 
-    def list(self, *, limit: int | None = None) -> Iterator[IdentityRecord]:
-        """All identities. `limit` is the length of a page."""
-        return self._list_all(management.list_identities(limit))
+    def list(self, *, limit: int | None = None, search: str | None = None) -> Iterator[IdentityRecord]:
+        """All identities, or those that `search` finds. `limit` is the length of a page."""
+        return self._list_all(management.list_identities(limit, search))
 
 
 class Apis:

@@ -56,12 +56,15 @@ def update_identity(
     return Call("/v1/identities.updateIdentity", {**_either(identity_id, external_id), **_wire(changes)})
 
 
-def delete_identity(identity_id: str) -> Call[Nothing]:
-    return Call("/v1/identities.deleteIdentity", {"identityId": identity_id})
+def delete_identity(identity_id: str | None, external_id: str | None, keys: str | None) -> Call[Nothing]:
+    named = _either(identity_id, external_id)
+    return Call("/v1/identities.deleteIdentity", named if keys is None else {**named, "keys": keys})
 
 
-def list_identities(limit: int | None) -> ListCall[IdentityRecord]:
-    return ListCall("/v1/identities.listIdentities", {} if limit is None else {"limit": limit}, "identities")
+def list_identities(limit: int | None, search: str | None) -> ListCall[IdentityRecord]:
+    given = {"limit": limit, "search": search}
+    asked = {name: value for name, value in given.items() if value is not None}
+    return ListCall("/v1/identities.listIdentities", asked, "identities")
 
 
 def create_api(name: str) -> Call[CreatedApi]:

@@ -17,6 +17,12 @@ class NamedRatelimit(_Named, RatelimitFields):
     pass
 
 
+class SharedRatelimit(NamedRatelimit, total=False):
+    """A limit of an identity. `autoApply` False: it applies only to verifications that name it."""
+
+    autoApply: bool
+
+
 class _RequiredRefill(TypedDict):
     interval: Literal["daily", "monthly"]
     amount: int
@@ -83,8 +89,13 @@ class KeyFilter(TypedDict, total=False):
 
 
 class NewIdentity(TypedDict, total=False):
+    name: str
     meta: Mapping[str, object]
-    ratelimits: Sequence[NamedRatelimit]
+    enabled: bool
+    """False: all its keys answer DISABLED."""
+    max_keys: int
+    """How many keys it may have. Any number when absent."""
+    ratelimits: Sequence[SharedRatelimit]
     remaining: int
     refill: Refill
 
@@ -92,8 +103,11 @@ class NewIdentity(TypedDict, total=False):
 class IdentityChanges(TypedDict, total=False):
     """None clears a field. A field that is absent stays as it is."""
 
+    name: str | None
     meta: Mapping[str, object] | None
-    ratelimits: Sequence[NamedRatelimit] | None
+    enabled: bool
+    max_keys: int | None
+    ratelimits: Sequence[SharedRatelimit] | None
     remaining: int | None
     refill: Refill | None
 
@@ -168,9 +182,14 @@ class _RequiredIdentityRecord(TypedDict):
     id: str
     externalId: str
     meta: Mapping[str, object]
-    ratelimits: Sequence[NamedRatelimit]
+    enabled: bool
+    ratelimits: Sequence[SharedRatelimit]
 
 
 class IdentityRecord(_RequiredIdentityRecord, total=False):
+    name: str
+    maxKeys: int
+    keys: int
+    """How many keys it has. Only `get` says it."""
     remaining: int
     refill: RefillState
