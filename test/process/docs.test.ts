@@ -81,7 +81,8 @@ afterAll(async () => {
 /** The names that all apis share are free again: nothing on a page works only because another page made it. */
 afterEach(async () => {
   const { identities } = (await server.ok('/v1/identities.listIdentities', {})) as { identities: { id: string }[] };
-  for (const { id } of identities) await server.ok('/v1/identities.deleteIdentity', { identityId: id, keys: 'detach' });
+  for (const { id } of identities)
+    await server.ok('/v1/identities.deleteIdentity', { identityId: id, keys: 'disable' });
   for (const [noun, list] of [
     ['Role', 'listRoles'],
     ['Permission', 'listPermissions'],

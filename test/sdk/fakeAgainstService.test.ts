@@ -1,27 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import * as fc from 'fast-check';
 
-import { Keystile, type KeystileError, type Verdict } from '../../sdk/src/index.ts';
+import { Keystile } from '../../sdk/src/index.ts';
 import { FakeKeystile } from '../../sdk/src/testing/index.ts';
 import { timesAsMany } from '../support/runs.ts';
 import { TestService } from '../support/service.ts';
-
-/** One call, or the clock that goes on. */
-type Step =
-  | { readonly verify: object; readonly secret?: 'previous' }
-  | { readonly update: object }
-  | { readonly updateRemaining: { readonly op: string; readonly value: number | null } }
-  | { readonly rotate: number }
-  | { readonly identity: object }
-  | { readonly deleteIdentity: { readonly keys?: 'disable' | 'delete' | 'detach' | undefined } }
-  | { readonly advance: number };
-
-interface Script {
-  readonly key: object;
-  readonly steps: readonly Step[];
-}
+import { comparable, DAY, play, type Script, type Step } from './playScript.ts';
 
 let service: TestService;
+let made = 0;
 
 beforeAll(async () => {
   service = await TestService.start({ startsAt: '2026-01-30T23:59:00Z' });
@@ -40,70 +27,21 @@ function connected(): Keystile {
   });
 }
 
-/** What is the same in both: everything but ids and the time of the answer. */
-function comparable(verdict: Verdict): object {
-  if (verdict.code === 'UNAVAILABLE') return { code: verdict.code, cause: verdict.cause.code };
-  const { requestId: _request, keyId, identity, answeredAt: _at, ...rest } = verdict;
-  return { ...rest, hasKey: keyId !== undefined, identity: identity && { ...identity, id: 'id' } };
-}
-
-const failed = (error: KeystileError) => ({ error: error.code });
-let made = 0;
-
-async function play(keystile: Keystile, advance: (ms: number) => void, script: Script, externalId: string) {
-  const { apiId } = await keystile.apis.create({ name: 'played' });
-  const created = await keystile.keys.create({ ...script.key, apiId }).catch(failed);
-  if ('error' in created) return [created];
-  const { keyId } = created;
-  let { key } = created;
-  let previous = key;
-  const seen: unknown[] = [];
-  let days = 0;
-  for (const step of script.steps) {
-    if ('advance' in step) advance(step.advance);
-    // A service remembers an answer for an hour or longer: a retry comes within the hour.
-    if ('advance' in step && step.advance >= DAY) days++;
-    if ('verify' in step) {
-      const secret = step.secret === 'previous' ? previous : key;
-      const { idempotencyKey, ...asked } = step.verify as { idempotencyKey?: string };
-      const options = idempotencyKey === undefined ? asked : { ...asked, idempotencyKey: idempotencyKey + days };
-      seen.push(comparable(await keystile.verify(secret, options)));
-    }
-    if ('update' in step) seen.push(await keystile.keys.update({ keyId, ...step.update }).catch(failed));
-    if ('updateRemaining' in step) {
-      const change = { keyId, ...step.updateRemaining } as Parameters<Keystile['keys']['updateRemaining']>[0];
-      seen.push(await keystile.keys.updateRemaining(change).catch(failed));
-    }
-    if ('rotate' in step) {
-      previous = key;
-      ({ key } = await keystile.keys.rotate({ keyId, overlapMs: step.rotate }));
-    }
-    if ('identity' in step) {
-      const answer = await keystile.identities.update({ externalId, ...step.identity }).catch(failed);
-      seen.push('error' in answer ? answer : { ...answer, id: 'id' });
-    }
-    if ('deleteIdentity' in step) {
-      // The service saves local counts behind the requests.
-      await service.engine.localLimits.sync();
-      const details = await keystile.identities.get({ externalId }).catch(failed);
-      seen.push('error' in details ? details : { ...details, id: 'id' });
-      seen.push(await keystile.identities.delete({ externalId, ...step.deleteIdentity }).catch(failed));
-    }
-  }
-  return seen;
-}
-
 /** Plays a script with the service and with the fake, from the same instant on. */
 async function both(script: Script): Promise<readonly [unknown[], unknown[]]> {
   const externalId = `owner_${++made}`;
   const named = JSON.parse(JSON.stringify(script).replaceAll('OWNER', externalId)) as Script;
   const fake = new FakeKeystile({ startsAt: new Date(service.clock.nowMs()) });
-  const real = await play(connected(), (ms) => service.clock.advance(ms), named, externalId);
-  return [real, await play(fake.keystile, (ms) => fake.advance(ms), named, externalId)];
+  const clock = {
+    advance: (ms: number) => service.clock.advance(ms),
+    settle: () => service.engine.localLimits.sync(),
+  };
+  const real = await play(connected(), clock, named, externalId);
+  const fakeClock = { advance: (ms: number) => fake.advance(ms), settle: async () => {} };
+  return [real, await play(fake.keystile, fakeClock, named, externalId)];
 }
 
 const MINUTE = 60_000;
-const DAY = 86_400_000;
 const DAILY = { interval: 'daily', amount: 3 };
 const local = (name: string, limit = 1) => ({ name, limit, duration: MINUTE, async: true });
 const strict = (name: string, limit = 1) => ({ name, limit, duration: MINUTE, async: false });

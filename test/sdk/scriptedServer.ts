@@ -10,7 +10,7 @@ export interface Received {
 
 /** Times that only silence can use up, also on a busy machine. */
 export function patience(moves: readonly Move[]): { timeoutMs: number; totalTimeoutMs: number } {
-  return { timeoutMs: moves.includes('silence') ? 500 : 60_000, totalTimeoutMs: 60_000 };
+  return { timeoutMs: moves.includes('silence') ? 2_000 : 60_000, totalTimeoutMs: 60_000 };
 }
 
 /** Answers requests move by move with raw bytes, so that every fault of the way can be played. The last move repeats. */

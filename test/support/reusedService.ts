@@ -10,7 +10,7 @@ const DAY_MS = 86_400_000;
 const NAMED = [
   ['roles', '/v1/permissions.deleteRole', (roleId: string) => ({ roleId })],
   ['permissions', '/v1/permissions.deletePermission', (permissionId: string) => ({ permissionId })],
-  ['identities', '/v1/identities.deleteIdentity', (identityId: string) => ({ identityId, keys: 'detach' })],
+  ['identities', '/v1/identities.deleteIdentity', (identityId: string) => ({ identityId, keys: 'disable' })],
 ] as const;
 
 /**

@@ -21,19 +21,21 @@ export function ownerOf(entry: KeyEntry, { ofIdentity }: AppliedLimit): string {
 
 /**
  * The limits that apply: all limits of the key, those of its identity that apply to every verification, and those that the request
- * names. The numbers of a request replace those of each limit of that name, of the key and of the identity. A limit of the identity that
- * only applies when it is named gives way to a limit of the key of the same name. A request with limit and duration makes an ad-hoc limit
- * instead of all limits of that name; it counts for the identity if the key has one.
+ * names. The cost of a request counts in each limit of that name. Its numbers replace those of the key's limit, and those of the identity's
+ * limit only if the key has none of that name: what the keys of an identity share is not raised by a request about one of them. A limit of
+ * the identity that only applies when it is named gives way to a limit of the key of the same name. A request with limit and duration
+ * makes an ad-hoc limit, which counts for the identity if the key has one.
  */
 export function appliedLimits(entry: KeyEntry, requested: readonly LimitRequest[] | null): readonly AppliedLimit[] {
   const always = entry.alwaysApplied ?? NONE;
   if (requested === null) return always;
   const applied: AppliedLimit[] = [];
-  for (const [i, limit] of always.entries()) {
+  for (const limit of always) {
     const request = requested.find(({ name }) => name === limit.name) ?? null;
+    const isDouble = always.some((other) => other.name === limit.name && other !== limit);
     if (request === null) applied.push(limit);
-    else if (!isAdHocRequest(request) || always.findIndex(({ name }) => name === limit.name) === i)
-      applied.push(asRequested(entry, request, limit));
+    else if (!isDouble) applied.push(asRequested(entry, request, limit));
+    else applied.push(limit.ofIdentity ? { ...limit, cost: request.cost ?? 1 } : withNumbers(limit, request));
   }
   for (const request of requested) {
     if (always.some(({ name }) => name === request.name)) continue;
@@ -42,14 +44,16 @@ export function appliedLimits(entry: KeyEntry, requested: readonly LimitRequest[
   return applied;
 }
 
-function isAdHocRequest({ limit, durationMs }: LimitRequest): boolean {
-  return limit !== undefined && durationMs !== undefined;
-}
-
 function asRequested(entry: KeyEntry, request: LimitRequest, limit: AppliedLimit | null): AppliedLimit {
   if (limit !== null && request.async !== undefined) throw modeIsConfigured(limit.name);
-  if (isAdHocRequest(request)) return adHoc(entry, request, limit);
+  if (request.limit !== undefined && request.durationMs !== undefined) return adHoc(entry, request, limit);
   if (limit === null) throw unknownLimit(request.name);
+  return withNumbers(limit, request);
+}
+
+/** A configured limit with the numbers of the request. */
+function withNumbers(limit: AppliedLimit, request: LimitRequest): AppliedLimit {
+  if (request.async !== undefined) throw modeIsConfigured(limit.name);
   const durationMs = request.durationMs ?? limit.durationMs;
   return {
     ...limit,

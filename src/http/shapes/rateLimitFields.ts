@@ -142,7 +142,7 @@ export const UsedRatelimitObject = component(
     ...SHOWN_SHARED,
     used: field(
       Whole,
-      'How much has passed in the running window. A local limit is counted behind the requests: the number may lag by a second.',
+      'How much has passed in the running window. The count of a local limit is saved behind the requests, and lags by some seconds.',
       7,
     ),
     reset: field(Whole, 'When the running window ends, in unix milliseconds.', EXAMPLE.midnight + 60000),

@@ -13,7 +13,7 @@ const Texts = Type.Array(Text);
 const Code = component(
   'VerdictCode',
   Type.Enum(VERDICT_CODES),
-  'The outcome of a verification. `VALID`: the request may pass. `NOT_FOUND`: there is no such key. `FORBIDDEN`: the key belongs to another api, or the address is not allowed. `DISABLED`: the key is not enabled. `EXPIRED`: its time is over. `INSUFFICIENT_PERMISSIONS`: it lacks a permission that the request asks for. `RATE_LIMITED`: a rate limit is used up. `USAGE_EXCEEDED`: the credits do not suffice. Only `VALID` takes credits and counts against limits.',
+  'The outcome of a verification. `VALID`: the request may pass. `NOT_FOUND`: there is no such key. `FORBIDDEN`: the key belongs to another api, or the address is not allowed. `DISABLED`: the key or its identity is not enabled. `EXPIRED`: its time is over. `INSUFFICIENT_PERMISSIONS`: it lacks a permission that the request asks for. `RATE_LIMITED`: a rate limit is used up. `USAGE_EXCEEDED`: the credits do not suffice. Only `VALID` takes credits and counts against limits.',
   'VALID',
 );
 

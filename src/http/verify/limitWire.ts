@@ -2,12 +2,13 @@ import { DEFAULT_LIMIT_NAME } from '../../core/records.ts';
 import type { AppliedLimit, LimitWire } from '../../engine/cache/appliedLimit.ts';
 import type { LimitReport } from '../../engine/verify/limitReports.ts';
 
-/** The limit that a verdict shows as its own: the one that refused, else the default one. */
+/** The limit that a verdict shows as its own: the one that refused, else the default one. Of two, the one with less left. */
 export function shownLimit(limits: readonly LimitReport[]): LimitReport | undefined {
   let shown: LimitReport | undefined;
   for (const report of limits) {
     if (report.exceeded) return report;
-    if (shown === undefined && report.limit.name === DEFAULT_LIMIT_NAME) shown = report;
+    if (report.limit.name === DEFAULT_LIMIT_NAME && !(shown !== undefined && shown.remaining <= report.remaining))
+      shown = report;
   }
   return shown;
 }

@@ -13,6 +13,8 @@ export interface Statement {
 export interface WriteStatement extends Statement {
   /** The number of rows that it must change; any other number refuses the change. null = any number is right. */
   readonly expects: number | null;
+  /** What PostgreSQL runs instead, with the same parameters. */
+  readonly onPostgres?: string;
   /** For a plain insert of one row: the text before VALUES. Inserts with the same text can be sent as one statement. */
   readonly insertInto?: string;
 }

@@ -35,10 +35,9 @@ export function writeStatements(write: RecordWrite): readonly WriteStatement[] {
         ...removeWords(identityScope(write.identityId), write.words ?? []),
       ];
     case 'joinIdentity':
-      return [
-        lockIdentity(write.identityId, write.expect),
-        ...(write.hasMaxKeys ? [identityWithKeys(write.identityId, '<= i.max_keys')] : []),
-      ];
+      return write.hasMaxKeys
+        ? [lockIdentity(write.identityId, write.expect), identityWithKeys(write.identityId, '<= i.max_keys')]
+        : [holdIdentity(write.identityId, write.expect)];
     case 'insertKey':
       return [insert('keys', keyColumns(write.key)), ...insertWords(keyScope(write.key), write.words ?? [])];
     case 'updateKey':
@@ -127,6 +126,14 @@ function lockIdentity(id: string, revision: number): WriteStatement {
     sql: 'UPDATE identities SET revision = revision WHERE id = $1 AND revision = $2',
     params: [id, revision],
     expects: 1,
+  };
+}
+
+/** The same for keys that need no count: they join at the same time. */
+function holdIdentity(id: string, revision: number): WriteStatement {
+  return {
+    ...lockIdentity(id, revision),
+    onPostgres: 'SELECT 1 FROM identities WHERE id = $1 AND revision = $2 FOR SHARE',
   };
 }
 

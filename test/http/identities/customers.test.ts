@@ -1,5 +1,8 @@
+import { Database } from 'bun:sqlite';
 import { beforeEach, describe, expect, test } from 'bun:test';
+import { join } from 'node:path';
 
+import { StorageUnavailable } from '../../../src/storage/port/storage.ts';
 import { reuseService } from '../../support/reusedService.ts';
 import type { TestService } from '../../support/service.ts';
 import { identityCalls } from './identityCalls.ts';
@@ -54,7 +57,7 @@ describe('deleteIdentity', () => {
     const { status, body } = await erase({});
     expect([status, body.error.message]).toEqual([
       409,
-      'The identity "user_1" has 1 key. Say what becomes of them: keys "disable", "delete" or "detach".',
+      'The identity "user_1" has 1 key. Say what becomes of it: keys "disable", "delete" or "detach".',
     ]);
     expect(await service.verify(key)).toMatchObject({ valid: true, remaining: 4, ownerId: 'user_1' });
     await service.createKey({ externalId: 'user_1' });
@@ -101,6 +104,53 @@ describe('deleteIdentity', () => {
       412,
       `The identity of the key ${keyId} was deleted. Create a new key.`,
     ]);
+  });
+
+  test('with keys "detach" of a disabled identity is a 412: banned keys do not become valid', async () => {
+    await create({ enabled: false });
+    const { key } = await service.createKey({ externalId: 'user_1' });
+    const { status, body } = await erase({ keys: 'detach' });
+    expect([status, body.error.message]).toEqual([
+      412,
+      'The identity "user_1" is disabled: detached from it, its keys would be valid again. Enable it first, or use keys "disable" or "delete".',
+    ]);
+    expect(await codeOf(key)).toBe('DISABLED');
+  });
+
+  test.each(['disable', 'delete', 'detach'])(
+    'with keys %s: a stored key that cannot be read is deleted',
+    async (keys) => {
+      await create();
+      const { keyId } = await service.createKey({ externalId: 'user_1' });
+      const { key } = await service.createKey({ externalId: 'user_1' });
+      await service.stop();
+      const db = new Database(join(service.folder, 'keystile.db'));
+      db.run(`UPDATE keys SET limits = '{broken' WHERE id = '${keyId}'`);
+      db.close();
+      await service.open();
+      expect((await erase({ keys })).status).toBe(200);
+      expect((await service.call('/v1/keys.getKey', { keyId })).status).toBe(404);
+      expect(await codeOf(key)).toBe({ disable: 'DISABLED', delete: 'NOT_FOUND', detach: 'VALID' }[keys] ?? '');
+    },
+  );
+
+  test('goes on where a call was cut off', async () => {
+    await create();
+    const keys = await Promise.all(Array.from({ length: 120 }, () => service.createKey({ externalId: 'user_1' })));
+    const { ledger } = service.engine.storage;
+    const apply = ledger.apply.bind(ledger);
+    let steps = 0;
+    // The identity is disabled and 50 keys are deleted; then the database is gone.
+    ledger.apply = (change) => (++steps > 2 ? Promise.reject(new StorageUnavailable('cut off')) : apply(change));
+    expect((await erase({ keys: 'delete' })).status).toBe(503);
+    expect(steps).toBe(3);
+    ledger.apply = apply;
+    const { keys: left, enabled } = await service.ok('/v1/identities.getIdentity', { externalId: 'user_1' });
+    expect([left, enabled]).toEqual([70, false]);
+    const codes = () => Promise.all(keys.map(({ key }) => codeOf(key)));
+    expect(new Set(await codes())).toEqual(new Set(['NOT_FOUND', 'DISABLED']));
+    expect((await erase({ keys: 'delete' })).status).toBe(200);
+    expect(new Set(await codes())).toEqual(new Set(['NOT_FOUND']));
   });
 
   test('shows every step in the audit log', async () => {
@@ -158,7 +208,9 @@ describe('maxKeys', () => {
     const answers = await Promise.all(Array.from({ length: 30 }, () => newKey()));
     expect(answers.filter(({ status }) => status === 200).length).toBe(7);
     expect(new Set(answers.filter(({ status }) => status !== 200).map(({ body }) => body.error.message))).toEqual(
-      new Set(['The identity "user_1" has 7 of at most 7 keys. Delete keys that are not used, or raise maxKeys.']),
+      new Set([
+        'The identity "user_1" may have 7 keys and has 7; 1 more would be too many. Delete keys that are not used, or raise maxKeys.',
+      ]),
     );
     expect((await get(identityId)).keys).toBe(7);
   });
@@ -167,14 +219,14 @@ describe('maxKeys', () => {
     const identityId = await create({ maxKeys: 1 });
     const { keyId: stranger } = await service.createKey({});
     const { keyId } = await service.createKey({ externalId: 'user_1' });
-    const join = () => service.call('/v1/keys.updateKey', { keyId: stranger, externalId: 'user_1' });
+    const move = () => service.call('/v1/keys.updateKey', { keyId: stranger, externalId: 'user_1' });
     const bring = (plaintext: string) =>
       service.call('/v1/migrations.createKeys', [{ apiId, plaintext, externalId: 'user_1' }]);
-    expect([(await join()).status, (await bring('imported_0001_of_user_1')).status]).toEqual([412, 412]);
+    expect([(await move()).status, (await bring('imported_0001_of_user_1')).status]).toEqual([412, 412]);
     // A change of a key that belongs to the identity already takes no further space.
     await service.ok('/v1/keys.updateKey', { keyId, externalId: 'user_1', name: 'still there' });
     await service.ok('/v1/keys.deleteKey', { keyId });
-    expect([(await join()).status, (await service.call('/v1/keys.restoreKey', { keyId })).status]).toEqual([200, 412]);
+    expect([(await move()).status, (await service.call('/v1/keys.restoreKey', { keyId })).status]).toEqual([200, 412]);
     await update(identityId, { maxKeys: 3 });
     expect((await service.call('/v1/keys.restoreKey', { keyId })).status).toBe(200);
     expect((await bring('imported_0002_of_user_1')).status).toBe(200);

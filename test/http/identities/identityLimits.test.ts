@@ -65,6 +65,32 @@ describe('limits of an identity', () => {
     expect((await left(other.key))[0]).toBe('RATE_LIMITED');
   });
 
+  test("a request raises the key's limit of a name, never the shared one beside it", async () => {
+    await create({ ratelimits: [{ ...limit, limit: 2, async: false }] });
+    const { key } = await service.createKey({
+      externalId: 'user_1',
+      ratelimits: [{ ...limit, limit: 1, async: true }],
+    });
+    const ask = async (fields: object) => {
+      const { code, ratelimits } = await service.verify(key, { ratelimits: [{ name: 'requests', ...fields }] });
+      return [code, ...ratelimits.map((each: { limit: number; remaining: number }) => [each.limit, each.remaining])];
+    };
+    expect(await ask({ limit: 50, cost: 0 })).toEqual(['VALID', [50, 50], [2, 2]]);
+    expect(await ask({ limit: 50 })).toEqual(['VALID', [50, 49], [2, 1]]);
+    expect(await ask({ limit: 50, duration: 60_000 })).toEqual(['VALID', [50, 48], [2, 0]]);
+    for (const more of [{ limit: 50 }, { limit: 2, duration: 60_000 }, { limit: 50, duration: 120_000 }]) {
+      expect((await ask(more))[0]).toBe('RATE_LIMITED');
+    }
+  });
+
+  test('of two limits named default, the verdict shows the one with less left', async () => {
+    await create({ ratelimits: [{ ...limit, name: 'default', limit: 2 }] });
+    const { key } = await service.createKey({ externalId: 'user_1', ratelimit: { limit: 9, duration: 60_000 } });
+    expect(await service.verify(key)).toMatchObject({ ratelimit: { limit: 2, remaining: 1 } });
+    const other = await service.createKey({ externalId: 'user_1', ratelimit: { limit: 1, duration: 60_000 } });
+    expect(await service.verify(other.key)).toMatchObject({ ratelimit: { limit: 1, remaining: 0 } });
+  });
+
   test('one that a change makes apply by itself does so for the next verification of a cached key', async () => {
     const identityId = await create({ ratelimits: [{ ...limit, autoApply: false }] });
     const { key } = await service.createKey({ externalId: 'user_1' });

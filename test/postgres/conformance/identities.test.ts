@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test';
 
 import type { IdentityRecord } from '../../../src/core/records.ts';
+import { ApplyChange } from '../../../src/engine/admin/change/applyChange.ts';
 import type { Storage } from '../../../src/storage/port/storage.ts';
 import { describePort } from './adapters.ts';
 import { EVERY_KEY, found, identity, key, openCredits, write } from './samples.ts';
@@ -136,6 +137,27 @@ describePort('identities', (setup) => {
       }),
     );
     expect(outcomes).toEqual(ids.map(() => ['done', 'stale']));
+  });
+
+  test('many keys join two identities at the same time, in both orders, and none is refused', async () => {
+    const { storage } = setup();
+    const owners = ['id_1', 'id_2'];
+    const twelve = { maxKeys: 12 };
+    await write(
+      storage,
+      ...owners.map((id) => ({ kind: 'insertIdentity' as const, identity: identity(id, `of ${id}`, twelve) })),
+    );
+    const changes = new ApplyChange(storage.ledger, () => {});
+    const joining = Array.from({ length: 12 }, (_, i) => {
+      const order = i % 2 === 0 ? owners : owners.toReversed();
+      const writes = order.flatMap((identityId) => [
+        { kind: 'insertKey' as const, key: key(`key_${i}_${identityId}`, { identityId }) },
+        { kind: 'joinIdentity' as const, identityId, expect: 0, hasMaxKeys: i % 3 === 0 },
+      ]);
+      return changes.tryOnce({ writes, accounts: [] });
+    });
+    expect(await Promise.all(joining)).toEqual(joining.map(() => true));
+    expect(await storage.records.countKeysOfIdentities(owners)).toEqual([12, 12]);
   });
 
   test('a key joins only the revision of the identity that it was drafted for', async () => {

@@ -88,18 +88,12 @@ const CHANGES: Readonly<Record<string, readonly [code: string, change: Change, c
   'the key is deleted': ['NOT_FOUND', ({ keyId }) => changing.ok('keys.deleteKey', { keyId })],
   'the key is removed': ['NOT_FOUND', ({ keyId }) => changing.ok('keys.deleteKey', { keyId, permanent: true })],
   'the key gets another secret': ['NOT_FOUND', ({ keyId }) => changing.ok('keys.rotateKey', { keyId, overlapMs: 0 })],
-  'all keys of the api are deleted': ['NOT_FOUND', ({ apiId }) => changing.ok('apis.deleteKeys', { apiId })],
-  'all keys of the api are removed': [
-    'NOT_FOUND',
-    ({ apiId }) => changing.ok('apis.deleteKeys', { apiId, permanent: true }),
-  ],
+  'all keys of the api are deleted': ['NOT_FOUND', ({ apiId }) => deleteKeys({ apiId })],
+  'all keys of the api are removed': ['NOT_FOUND', ({ apiId }) => deleteKeys({ apiId, permanent: true })],
   'the api is deleted': ['NOT_FOUND', ({ apiId }) => changing.ok('apis.deleteApi', { apiId })],
-  'the key is disabled': ['DISABLED', ({ keyId }) => changing.ok('keys.updateKey', { keyId, enabled: false })],
-  'the key expires': ['EXPIRED', ({ keyId }) => changing.ok('keys.updateKey', { keyId, expires: 1 })],
-  'the key is tied to an address': [
-    'FORBIDDEN',
-    ({ keyId }) => changing.ok('keys.updateKey', { keyId, ipAllowlist: ['198.51.100.1'] }),
-  ],
+  'the key is disabled': ['DISABLED', changesKey({ enabled: false })],
+  'the key expires': ['EXPIRED', changesKey({ expires: 1 })],
+  'the key is tied to an address': ['FORBIDDEN', changesKey({ ipAllowlist: ['198.51.100.1'] })],
   'the key loses its role': [
     'INSUFFICIENT_PERMISSIONS',
     ({ keyId, role }) => changing.ok('keys.removeRoles', { keyId, roles: [{ name: role }] }),
@@ -121,24 +115,22 @@ const CHANGES: Readonly<Record<string, readonly [code: string, change: Change, c
   ],
   'a permission of the role is deleted': ['INSUFFICIENT_PERMISSIONS', ({ read }) => deletePermission(read)],
   'a permission of the key is deleted': ['INSUFFICIENT_PERMISSIONS', ({ write }) => deletePermission(write)],
-  'the key has no credits any more': [
-    'USAGE_EXCEEDED',
-    ({ keyId }) => changing.ok('keys.updateKey', { keyId, remaining: 0 }),
-    costsCredits,
-  ],
-  'the identity has no credits any more': [
-    'USAGE_EXCEEDED',
-    ({ identityId }) => changing.ok('identities.updateIdentity', { identityId, remaining: 0 }),
+  'the key has no credits any more': ['USAGE_EXCEEDED', changesKey({ remaining: 0 }), costsCredits],
+  'the identity has no credits any more': ['USAGE_EXCEEDED', changesIdentity({ remaining: 0 }), hasIdentity],
+  'the identity is disabled': ['DISABLED', changesIdentity({ enabled: false }), hasIdentity],
+  'the identity is deleted, and its keys with it': [
+    'NOT_FOUND',
+    ({ identityId }) => changing.ok('identities.deleteIdentity', { identityId, keys: 'delete' }),
     hasIdentity,
   ],
   'the strict limit of the key is lowered to what is used': [
     'RATE_LIMITED',
-    ({ keyId }) => changing.ok('keys.updateKey', { keyId, ratelimits: [{ ...STRICT, limit: 1 }] }),
+    changesKey({ ratelimits: [{ ...STRICT, limit: 1 }] }),
     has('key', STRICT),
   ],
   'the strict limit of the identity is lowered to what is used': [
     'RATE_LIMITED',
-    ({ identityId }) => changing.ok('identities.updateIdentity', { identityId, ratelimits: [{ ...STRICT, limit: 1 }] }),
+    changesIdentity({ ratelimits: [{ ...STRICT, limit: 1 }] }),
     has('identity', STRICT),
   ],
   'the key joins an identity without credits': [
@@ -151,6 +143,16 @@ const CHANGES: Readonly<Record<string, readonly [code: string, change: Change, c
     costsCredits,
   ],
 };
+
+const deleteKeys = (body: object) => changing.ok('apis.deleteKeys', body);
+
+function changesKey(fields: object) {
+  return ({ keyId }: Holder) => changing.ok('keys.updateKey', { keyId, ...fields });
+}
+
+function changesIdentity(fields: object) {
+  return ({ identityId }: Holder) => changing.ok('identities.updateIdentity', { identityId, ...fields });
+}
 
 async function deletePermission(slug: string): Promise<void> {
   const all = (await changing.ok('permissions.listPermissions', {})) as { id: string; name: string }[];

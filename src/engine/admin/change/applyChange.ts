@@ -3,6 +3,7 @@ import { recordChangeOf } from '../../../storage/port/writeEffects.ts';
 import type { RecordChange } from '../../../storage/port/freshness.ts';
 import type { Change, ChangeOutcome, Ledger } from '../../../storage/port/storage.ts';
 import { OneAtATime } from '../../oneAtATime.ts';
+import { inLockOrder } from './lockOrder.ts';
 
 /** How often a change is made again after another node came first. Of three nodes that compete, each wins one try in three. */
 const MAX_TRIES = 20;
@@ -67,7 +68,7 @@ export class ApplyChange {
   /** The cache is dropped also when the outcome is unknown: the change may have happened. */
   async #send(change: Change): Promise<ChangeOutcome> {
     try {
-      return await this.#ledger.apply(change);
+      return await this.#ledger.apply({ ...change, writes: inLockOrder(change.writes) });
     } finally {
       const touched = recordChangeOf(change.writes);
       if (touched !== null) this.#forget(touched);

@@ -1,19 +1,15 @@
 import { AppError, repeatable } from '../../../core/errors.ts';
-import type { IdentityRecord, KeyRecord } from '../../../core/records.ts';
+import type { IdentityRecord } from '../../../core/records.ts';
 import { identityWords } from '../../../core/search.ts';
 import { auditEvent } from '../audit/auditEvent.ts';
 import type { Actor } from '../change/actor.ts';
 import type { AdminContext } from '../change/adminContext.ts';
-import { closeAccounts, retireAccounts, touchAccounts } from '../change/counters.ts';
+import { closeAccounts, touchAccounts } from '../change/counters.ts';
 import { requireEverywhere } from '../change/requireRight.ts';
-import { auditedKey } from '../keys/auditedKey.ts';
-import { type Draft, emptyDraft } from '../change/draft.ts';
-import { readable } from '../keys/keyReader.ts';
+import { emptyDraft } from '../change/draft.ts';
 import { auditedIdentity } from './auditedIdentity.ts';
 import { type IdentityReference, loadIdentity } from './loadIdentity.ts';
-
-/** What becomes of the keys of an identity that is deleted. */
-export type KeysOfDeleted = 'disable' | 'delete' | 'detach';
+import { type KeysOfDeleted, mayDetach, releaseKey } from './releaseKey.ts';
 
 /** The keys of an identity can belong to any api. */
 const RIGHTS_ON_KEYS = ['api.update_key', 'api.delete_key'] as const;
@@ -46,21 +42,28 @@ export class DeleteIdentity {
   }
 
   async #releaseKeys(actor: Actor, id: string, keys: KeysOfDeleted): Promise<void> {
-    const { changes, storage } = this.#context;
+    const { storage } = this.#context;
     if ((await storage.records.listKeysOfIdentity(id, { limit: 1, after: null })).length === 0) return;
     if (keys !== 'detach') await this.#disable(actor, id);
-    for (;;) {
-      const count = await changes.apply(async () => {
-        const found = await storage.records.listKeysOfIdentity(id, { limit: STEP, after: null });
-        const draft = emptyDraft();
-        for (const each of found) {
-          const { key, identity } = readable(each);
-          await this.#draftRelease(draft, actor, { key, identity, keys });
-        }
-        return { change: draft, answer: () => found.length };
-      });
-      if (count === 0) return;
-    }
+    while ((await this.#releaseStep(actor, id, keys)) > 0);
+  }
+
+  /** Answers how many keys were released. */
+  #releaseStep(actor: Actor, id: string, keys: KeysOfDeleted): Promise<number> {
+    const { changes, storage } = this.#context;
+    return changes.apply(async () => {
+      const identity = await loadIdentity(storage.records, actor, 'identity.delete_identity', { id });
+      if (!mayDetach(identity, keys)) throw isDisabled(identity);
+      const step = await storage.records.listKeysOfIdentity(id, { limit: STEP, after: null });
+      const idOf = (found: (typeof step)[number]) => ('poisoned' in found ? found.poisoned : found.key.id);
+      const former = await storage.records.listFormerSecrets(step.map(idOf));
+      const draft = emptyDraft();
+      for (const found of step) {
+        const formerDigests = former.filter(({ owner }) => owner === idOf(found)).map(({ digest }) => digest);
+        releaseKey(draft, actor, { found, keys, formerDigests, nowMs: storage.ledger.nowMs() });
+      }
+      return { change: draft, answer: () => step.length };
+    });
   }
 
   async #disable(actor: Actor, id: string): Promise<void> {
@@ -80,37 +83,6 @@ export class DeleteIdentity {
         answer: () => undefined,
       };
     });
-  }
-
-  async #draftRelease(
-    draft: Draft,
-    actor: Actor,
-    { key: before, identity, keys }: { key: KeyRecord; identity: IdentityRecord | null; keys: KeysOfDeleted },
-  ): Promise<void> {
-    const { records, ledger } = this.#context.storage;
-    const nowMs = ledger.nowMs();
-    const changed = { updatedAtMs: nowMs, revision: before.revision + 1 };
-    const key: KeyRecord =
-      keys === 'delete'
-        ? { ...before, ...changed, deletedAtMs: nowMs }
-        : { ...before, ...changed, identityId: null, enabled: keys === 'disable' ? false : before.enabled };
-    const former = await records.listFormerSecrets([key.id]);
-    const formerDigests = former.map(({ digest }) => digest);
-    draft.writes.push({ kind: 'updateKey', key, expect: before.revision, formerDigests });
-    const counters = keys === 'delete' ? retireAccounts : touchAccounts;
-    draft.accounts.push(...counters(before, key.revision));
-    const facts = auditedKey(before, identity);
-    draft.events.push(
-      keys === 'delete'
-        ? auditEvent(actor, {
-            action: 'key.delete',
-            target: key.id,
-            before: facts,
-            after: { permanent: false },
-            isWhole: true,
-          })
-        : auditEvent(actor, { action: 'key.update', target: key.id, before: facts, after: auditedKey(key, null) }),
-    );
   }
 
   /** False: keys have joined the identity meanwhile. */
@@ -134,9 +106,16 @@ export class DeleteIdentity {
   }
 }
 
+function isDisabled({ externalId }: IdentityRecord): AppError {
+  return new AppError(
+    'PRECONDITION_FAILED',
+    `The identity ${repeatable(externalId)} is disabled: detached from it, its keys would be valid again. Enable it first, or use keys "disable" or "delete".`,
+  );
+}
+
 function hasKeys({ externalId }: IdentityRecord, count: number): AppError {
   return new AppError(
     'CONFLICT',
-    `The identity ${repeatable(externalId)} has ${count} ${count === 1 ? 'key' : 'keys'}. Say what becomes of them: keys "disable", "delete" or "detach".`,
+    `The identity ${repeatable(externalId)} has ${count === 1 ? '1 key. Say what becomes of it' : `${count} keys. Say what becomes of them`}: keys "disable", "delete" or "detach".`,
   );
 }

@@ -11,8 +11,6 @@ export async function joinIdentity(records: Records, draft: Draft, identity: Ide
   const { id, maxKeys, revision: expect } = identity;
   // Nobody else knows an identity that this change creates.
   if (draft.writes.some((write) => write.kind === 'insertIdentity' && write.identity.id === id)) return;
-  const isJoined = draft.writes.some((write) => write.kind === 'joinIdentity' && write.identityId === id);
-  if (maxKeys === null && isJoined) return;
   if (maxKeys !== null) await requireSpace(records, draft, identity, maxKeys);
   draft.writes.push({ kind: 'joinIdentity', identityId: id, expect, hasMaxKeys: maxKeys !== null });
 }
@@ -30,6 +28,6 @@ async function requireSpace(
   if (count + drafted.length <= maxKeys) return;
   throw new AppError(
     'PRECONDITION_FAILED',
-    `The identity ${repeatable(externalId)} has ${count} of at most ${maxKeys} keys. Delete keys that are not used, or raise maxKeys.`,
+    `The identity ${repeatable(externalId)} may have ${maxKeys} keys and has ${count}; ${drafted.length} more would be too many. Delete keys that are not used, or raise maxKeys.`,
   );
 }

@@ -189,8 +189,8 @@ export class Management {
     let isCommitting = false;
     try {
       const { nowMs, before, after } = await this.#begin(ask, change.accounts);
-      for (const { sql, params, expects } of mergeInserts(change.writes.flatMap(writeStatements))) {
-        const { rowCount } = await ask({ text: sql, values: params });
+      for (const { sql, onPostgres, params, expects } of mergeInserts(change.writes.flatMap(writeStatements))) {
+        const { rowCount } = await ask({ text: onPostgres ?? sql, values: params });
         if (expects !== null && rowCount !== expects) throw new Stale();
       }
       await writeAccounts(ask, change.accounts, after);
