@@ -141,6 +141,9 @@ func TestIdentityWithKeys(t *testing.T) {
 	if got := failureOf(t, client.DeleteIdentity(ctx, keystile.DeleteIdentityRequest{ExternalID: external})); got.Code != "CONFLICT" {
 		t.Fatal(got)
 	}
+	if _, err := client.UpdateIdentity(ctx, keystile.UpdateIdentityRequest{ExternalID: external, Enabled: keystile.Bool(true)}); err != nil {
+		t.Fatal(err)
+	}
 	if err := client.DeleteIdentity(ctx, keystile.DeleteIdentityRequest{ExternalID: external, Keys: "detach"}); err != nil {
 		t.Fatal(err)
 	}

@@ -103,6 +103,7 @@ def test_an_identity_with_keys(clients: Clients, keystile: Any, api_id: str) -> 
     with pytest.raises(KeystileError) as raised:
         keystile.identities.delete(external_id=name)
     assert raised.value.code == "CONFLICT"
+    keystile.identities.update(external_id=name, enabled=True)
     keystile.identities.delete(external_id=name, keys="detach")
     assert keystile.verify(key).valid
 

@@ -1473,7 +1473,7 @@ export type UsedRatelimit = {
   readonly async: boolean;
   /** true: the limit applies to every verification of a key of the identity. false: only to verifications that name it. */
   readonly autoApply: boolean;
-  /** How much has passed in the running window. A local limit is counted behind the requests: the number may lag by a second. */
+  /** How much has passed in the running window. The count of a local limit is saved behind the requests, and lags by some seconds. */
   readonly used: number;
   /** When the running window ends, in unix milliseconds. */
   readonly reset: number;
@@ -1514,7 +1514,7 @@ export type Verdict = {
   readonly ratelimits?: readonly NamedRatelimitResult[] | undefined;
 };
 
-/** The outcome of a verification. `VALID`: the request may pass. `NOT_FOUND`: there is no such key. `FORBIDDEN`: the key belongs to another api, or the address is not allowed. `DISABLED`: the key is not enabled. `EXPIRED`: its time is over. `INSUFFICIENT_PERMISSIONS`: it lacks a permission that the request asks for. `RATE_LIMITED`: a rate limit is used up. `USAGE_EXCEEDED`: the credits do not suffice. Only `VALID` takes credits and counts against limits. */
+/** The outcome of a verification. `VALID`: the request may pass. `NOT_FOUND`: there is no such key. `FORBIDDEN`: the key belongs to another api, or the address is not allowed. `DISABLED`: the key or its identity is not enabled. `EXPIRED`: its time is over. `INSUFFICIENT_PERMISSIONS`: it lacks a permission that the request asks for. `RATE_LIMITED`: a rate limit is used up. `USAGE_EXCEEDED`: the credits do not suffice. Only `VALID` takes credits and counts against limits. */
 export type VerdictCode =
   | 'VALID'
   | 'NOT_FOUND'

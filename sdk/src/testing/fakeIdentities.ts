@@ -103,6 +103,10 @@ export class FakeIdentities {
       const name = JSON.stringify(identity.externalId);
       throw new AppError('CONFLICT', `The identity ${name} has ${owned.length} keys. Say what becomes of them.`);
     }
+    if (owned.length > 0 && keys === 'detach' && !identity.enabled) {
+      const name = JSON.stringify(identity.externalId);
+      throw new AppError('PRECONDITION_FAILED', `The identity ${name} is disabled: its keys would be valid again.`);
+    }
     for (const key of owned) {
       key.identityId = null;
       if (keys === 'disable') key.enabled = false;

@@ -12,20 +12,20 @@ export interface AppliedLimit extends Omit<LimitRecord, 'account' | 'autoApply'>
 }
 
 /**
- * All limits of the key, those of its identity that apply by themselves, and those that the request names. The numbers of a request replace
- * those of each limit of that name. With limit and duration, a request makes an ad-hoc limit instead of them, which counts for the identity
- * if there is one.
+ * All limits of the key, those of its identity that apply by themselves, and those that the request names. The cost of a request
+ * counts in each limit of that name; its numbers replace those of the key's limit, else those of the identity's. With limit and duration, a
+ * request makes an ad-hoc limit, which counts for the identity if there is one.
  */
 export function appliedLimits(key: FakeOwner, identity: FakeOwner | null, request: VerifyRequest): AppliedLimit[] {
   const requested = requestedLimits(request);
   const adHocOwnerId = identity?.id ?? key.id;
   const always = [...limitsOf(key), ...(identity === null ? [] : limitsOf(identity).filter(isAutomatic(identity)))];
-  const applied = always.flatMap((limit, i) => {
+  const applied = always.map((limit) => {
     const named = requested.find(({ name }) => name === limit.name);
-    if (named === undefined) return [limit];
-    const isFirst = always.findIndex(({ name }) => name === limit.name) === i;
-    const isAdHoc = named.limit !== undefined && named.duration !== undefined;
-    return isFirst || !isAdHoc ? [asRequested(named, limit, adHocOwnerId)] : [];
+    if (named === undefined) return limit;
+    const isDouble = always.some((other) => other.name === limit.name && other !== limit);
+    if (!isDouble) return asRequested(named, limit, adHocOwnerId);
+    return limit.ownerId === key.id ? withNumbers(limit, named) : { ...limit, cost: named.cost ?? 1 };
   });
   const others = requested.filter(({ name }) => !always.some((limit) => limit.name === name));
   const shared = identity === null ? [] : limitsOf(identity);
@@ -87,5 +87,11 @@ function asRequested(
     };
   if (configured === null)
     throw new AppError('BAD_REQUEST', `Neither the key nor its identity has a limit named ${JSON.stringify(name)}.`);
+  return withNumbers(configured, { name, limit, duration, cost });
+}
+
+function withNumbers(configured: AppliedLimit, { name, limit, duration, cost = 1, async }: RequestedRatelimit) {
+  if (async !== undefined)
+    throw new AppError('BAD_REQUEST', `The limit ${JSON.stringify(name)} is configured: leave async out.`);
   return { ...configured, limit: limit ?? configured.limit, durationMs: duration ?? configured.durationMs, cost };
 }

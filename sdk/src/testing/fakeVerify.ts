@@ -31,7 +31,7 @@ export function verifyFake(asked: Asked): object {
   checkCosts(asked.request);
   const refusal = refusedByRecord(asked);
   const { code, remaining, limits } = refusal === null ? count(asked) : refused(asked, refusal, []);
-  const shown = limits.find(({ exceeded }) => exceeded) ?? limits.find(({ name }) => name === DEFAULT_LIMIT_NAME);
+  const shown = limits.find(({ exceeded }) => exceeded) ?? defaultOf(limits);
   return {
     valid: code === 'VALID',
     code,
@@ -42,6 +42,14 @@ export function verifyFake(asked: Asked): object {
       : { ratelimit: { limit: shown.limit, remaining: shown.remaining, reset: shown.reset } }),
     ...(limits.length === 0 ? {} : { ratelimits: limits }),
   };
+}
+
+/** Of two, the one with less left. */
+function defaultOf(limits: Decided['limits']): NamedRatelimitResult | undefined {
+  const [shown] = limits
+    .filter(({ name }) => name === DEFAULT_LIMIT_NAME)
+    .toSorted((a, b) => a.remaining - b.remaining);
+  return shown;
 }
 
 function refusedByRecord({ key, identity, request, nowMs }: Asked): RefusalCode | null {
