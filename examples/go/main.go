@@ -6,6 +6,7 @@ import (
 	"log"
 	"net/http"
 	"os"
+	"time"
 
 	keystile "github.com/keystile/keystile/clients/go"
 )
@@ -26,5 +27,6 @@ func main() {
 	if port == "" {
 		port = "3000"
 	}
-	log.Fatal(http.ListenAndServe("127.0.0.1:"+port, nil))
+	server := http.Server{Addr: "127.0.0.1:" + port, ReadHeaderTimeout: 5 * time.Second}
+	log.Fatal(server.ListenAndServe())
 }

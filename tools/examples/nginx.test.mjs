@@ -70,6 +70,21 @@ describe('examples/nginx', async () => {
     deepStrictEqual(refusal(await ask('/orders/1', key)), NO_CREDITS);
   });
 
+  test('a request with a body passes, and the service trusts no header that a client can write', async () => {
+    const key = await newKey({ permissions, externalId: 'org_real' });
+    const forged = { 'keystile-key-id': 'key_forged', 'keystile-external-id': 'victim', 'keystile-remaining': '999' };
+    const headers = { authorization: `Bearer ${key}`, ...forged };
+    const response = await fetch(`http://127.0.0.1:${port}/orders`, { method: 'POST', headers, body: 'a=b' });
+    deepStrictEqual([response.status, await response.text()], [200, 'from the service']);
+    const seen = app.reached.at(-1);
+    deepStrictEqual([seen['keystile-external-id'], seen['keystile-remaining']], ['org_real', undefined]);
+    match(seen['keystile-key-id'], /^key_(?!forged)/);
+    await fetch(`http://127.0.0.1:${port}/orders`, {
+      headers: { ...headers, authorization: `Bearer ${await newKey({ permissions })}` },
+    });
+    strictEqual(app.reached.at(-1)['keystile-external-id'], undefined);
+  });
+
   test('a limit is 429 with Retry-After', async () => {
     const key = await newKey({ permissions, ratelimit: { limit: 1, duration: YEAR_MS } });
     strictEqual((await ask('/', key)).status, 200);
@@ -83,6 +98,15 @@ describe('examples/nginx', async () => {
     deepStrictEqual(refusal(await ask('/', await newKey())), NO_PERMISSION);
     const { status, headers } = await ask('/?cost=0');
     deepStrictEqual([status, headers.get('www-authenticate')], [401, 'Bearer realm="keystile"']);
+    strictEqual(app.reached.length, reachedBefore);
+  });
+
+  test('a request that Keystile cannot be asked about is 503 and does not reach the service', async () => {
+    const away = await freePort();
+    await startNginx({ 7878: await freePort(), 3000: app.port, 8080: away });
+    const reachedBefore = app.reached.length;
+    const refused = await asker(`http://127.0.0.1:${away}`)('/', await newKey({ permissions }));
+    deepStrictEqual(refusal(refused), [503, 'application/problem+json', 503, 'UNAVAILABLE']);
     strictEqual(app.reached.length, reachedBefore);
   });
 });
