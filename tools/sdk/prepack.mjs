@@ -1,6 +1,6 @@
 import { ensureInstalled } from '../launch/install.mjs';
 import { buildSdk } from './build.mjs';
 
-// Run by `npm pack` and `npm publish` in sdk/: what is packed is what the sources say now. The compiler may not be installed yet.
-await ensureInstalled({ dev: true });
+// Run by `npm pack` and `npm publish` in sdk/: what is packed is what the sources say now. The compiler and the frameworks may not be installed yet.
+await ensureInstalled({ dev: true, sdk: true });
 await buildSdk();
