@@ -181,13 +181,10 @@ describe.each(Object.entries(ENGINES))('@unkey/api 0.38.0 on %s', (_engine, star
     const { key, keyId } = await createKey({ externalId: 'org_77' });
     const ask = async () => ok(await unkey.keys.verify({ key, ratelimits: [{ name: 'requests', cost: 1 }] })).code;
     expect([await ask(), await ask(), await ask()]).toEqual(['VALID', 'VALID', 'RATE_LIMITED']);
-    const listed = ok(await unkey.identities.list({ limit: 100, environment: 'any' }));
-    expect(listed.identities.map(({ id }) => id)).toContain(identityId);
-    expect(listed.total).toBeGreaterThan(0);
+    const { identities } = ok(await unkey.identities.list({ limit: 100, environment: 'any' }));
+    expect(identities.map(({ id }) => id)).toContain(identityId);
     const updated = ok(await unkey.identities.update({ identityId, environment: 'any', meta: {}, ratelimits: [] }));
     expect(updated).toMatchObject({ ...shown, meta: {}, ratelimits: [] });
-    // The library cannot say what becomes of keys.
-    expect((await unkey.identities.delete({ identityId })).error?.code).toBe('CONFLICT');
     ok(await unkey.keys.delete({ keyId }));
     expect(ok(await unkey.identities.delete({ identityId }))).toEqual({});
     expect((await unkey.identities.get({ identityId })).error?.code).toBe('NOT_FOUND');
