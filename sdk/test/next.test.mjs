@@ -33,7 +33,7 @@ async function startNext(environment) {
 describe('Next.js route handlers', async () => {
   const { url, rootKey, stop } = await startService();
   after(stop);
-  const keystile = new Keystile({ url, rootKey });
+  const keystile = new Keystile({ url, rootKey, timeoutMs: 60_000, totalTimeoutMs: 60_000 });
   const { apiId } = await keystile.apis.create({ name: 'next' });
   const make = async (fields) => (await keystile.keys.create({ apiId, ...fields })).key;
   const keys = {

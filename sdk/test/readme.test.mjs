@@ -34,7 +34,7 @@ describe('the programs of the README', async () => {
   const { url, rootKey, stop } = await startService();
   after(stop);
   const environment = { KEYSTILE_URL: url, KEYSTILE_ROOT_KEY: rootKey };
-  const keystile = new Keystile({ url, rootKey });
+  const keystile = new Keystile({ url, rootKey, timeoutMs: 60_000, totalTimeoutMs: 60_000 });
   const { apiId } = await keystile.apis.create({ name: 'readme' });
   const { key } = await keystile.keys.create({ apiId, remaining: 3 });
 

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { accessSync, constants, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -11,7 +11,7 @@ import { fromProjectRoot } from '../launch/project.mjs';
  * @param {Record<string, string>} more further settings
  */
 export async function startService(more = {}) {
-  const folder = mkdtempSync(join(tmpdir(), 'keystile-clients-'));
+  const folder = mkdtempSync(join(temporaryBase(), 'keystile-clients-'));
   const settings = { KEYSTILE_DATA: join(folder, 'data'), KEYSTILE_PORT: '0', KEYSTILE_METRICS_PORT: '0', ...more };
   const service = spawn(process.execPath, [fromProjectRoot('bin/keystile.mjs'), 'serve'], {
     env: { ...withoutSettings(process.env), ...settings },
@@ -29,6 +29,16 @@ export async function startService(more = {}) {
       rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** In memory, where there is such a folder. On a disk that a compiler writes to, a flush can take longer than a client waits. */
+function temporaryBase() {
+  try {
+    accessSync('/dev/shm', constants.W_OK);
+    return '/dev/shm';
+  } catch {
+    return tmpdir();
+  }
 }
 
 function withoutSettings(environment) {

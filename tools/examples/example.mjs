@@ -19,7 +19,7 @@ export async function startKeystile() {
   const service = await startService();
   after(() => service.stop());
   const { url, rootKey, pasted } = service;
-  const keystile = new Keystile({ url, rootKey });
+  const keystile = new Keystile({ url, rootKey, timeoutMs: 60_000, totalTimeoutMs: 60_000 });
   const { apiId } = await keystile.apis.create({ name: 'examples' });
   const newKey = async (fields = {}) => (await keystile.keys.create({ apiId, ...fields })).key;
   return { url, rootKey, pasted, newKey };

@@ -60,7 +60,7 @@ async function openPage(port) {
 describe('Chromium', async () => {
   const service = await startService({ KEYSTILE_CORS_ORIGINS: '*' });
   after(service.stop);
-  const keystile = new Keystile(service);
+  const keystile = new Keystile({ ...service, timeoutMs: 60_000, totalTimeoutMs: 60_000 });
   const { apiId } = await keystile.apis.create({ name: 'browser' });
   const { key } = await keystile.keys.create({ apiId });
   const { url, rootKey } = service;

@@ -72,7 +72,7 @@ const worker :Workerd.Worker = (
 describe('Cloudflare Workers', async () => {
   const service = await startService();
   after(service.stop);
-  const keystile = new Keystile(service);
+  const keystile = new Keystile({ ...service, timeoutMs: 60_000, totalTimeoutMs: 60_000 });
   const { apiId } = await keystile.apis.create({ name: 'workers' });
 
   // With nodejs_compat, a worker has setImmediate and process.
