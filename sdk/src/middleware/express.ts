@@ -3,7 +3,7 @@ import { decider, type Passed, type ProtectOptions } from './protect.ts';
 export type { Passed, ProtectOptions } from './protect.ts';
 
 declare global {
-  // Express 4 and 5 both read this interface.
+  // The types of Express 4 and 5 can be extended only through this namespace.
   // oxlint-disable-next-line typescript/no-namespace
   namespace Express {
     interface Request {

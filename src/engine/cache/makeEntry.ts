@@ -30,8 +30,8 @@ export function toKeyEntry(found: KeyWithIdentity, apiId: string, identity: Iden
   };
 }
 
-/** A key never outlives its identity: deleting one detaches or deletes its keys. If it did, it would be free of the identity's limits. */
-export function hasItsIdentity({ key, identity }: KeyWithIdentity): boolean {
+/** Deleting an identity detaches or deletes its keys. A key whose identity is missing all the same is refused: nothing would limit it. */
+function hasItsIdentity({ key, identity }: KeyWithIdentity): boolean {
   return key.identityId === null || identity !== null;
 }
 

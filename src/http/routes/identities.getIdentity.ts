@@ -5,7 +5,7 @@ import {
   toIdentityDetails,
   toIdentityReference,
 } from '../shapes/identityObject.ts';
-import { EXAMPLE } from '../shapes/examples.ts';
+import { USED_EXAMPLE } from '../shapes/rateLimitFields.ts';
 import { strict } from '../shapes/schemas.ts';
 
 export const getIdentity = defineRoute({
@@ -24,17 +24,7 @@ export const getIdentity = defineRoute({
       meta: { plan: 'pro' },
       enabled: true,
       keys: 2,
-      ratelimits: [
-        {
-          name: 'requests',
-          limit: 100,
-          duration: 60000,
-          async: true,
-          autoApply: true,
-          used: 7,
-          reset: EXAMPLE.midnight + 60000,
-        },
-      ],
+      ratelimits: [USED_EXAMPLE],
       remaining: 1000,
     },
   },

@@ -136,6 +136,16 @@ export const SharedRatelimitObject = component(
   { name: 'requests', limit: 100, duration: 60000, async: true, autoApply: true },
 );
 
+export const USED_EXAMPLE = {
+  name: 'requests',
+  limit: 100,
+  duration: 60000,
+  async: true,
+  autoApply: true,
+  used: 7,
+  reset: EXAMPLE.midnight + 60000,
+};
+
 export const UsedRatelimitObject = component(
   'UsedRatelimit',
   strict({
@@ -148,15 +158,7 @@ export const UsedRatelimitObject = component(
     reset: field(Whole, 'When the running window ends, in unix milliseconds.', EXAMPLE.midnight + 60000),
   }),
   'A rate limit that all keys of an identity share, and what was used of it.',
-  {
-    name: 'requests',
-    limit: 100,
-    duration: 60000,
-    async: true,
-    autoApply: true,
-    used: 7,
-    reset: EXAMPLE.midnight + 60000,
-  },
+  USED_EXAMPLE,
 );
 
 export const ShownRatelimits = listOf(NamedRatelimitObject, 'The rate limits with names of your choice.');

@@ -4,7 +4,7 @@ type Join = Extract<RecordWrite, { kind: 'joinIdentity' }>;
 
 /**
  * The joins of identities come last, each identity once, in the order of their ids. So what they count includes all keys of the change, and
- * two changes that join the same identities never wait for each other.
+ * two changes that join the same identities cannot end in a deadlock.
  */
 export function inLockOrder(writes: readonly RecordWrite[]): readonly RecordWrite[] {
   const joins = new Map<string, Join>();

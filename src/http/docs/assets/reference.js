@@ -1,6 +1,6 @@
 /* Shows /openapi.json in the viewer. Every option that would ask another host is off. */
 
-// The viewer's validator would try to make code from text, which the policy of the page forbids.
+// The viewer's validator would try to make code from text, which the policy of the page forbids. The name is the validator's.
 // oxlint-disable-next-line no-underscore-dangle
 globalThis.__zod_globalConfig = { jitless: true };
 
