@@ -12,9 +12,9 @@ import { ReferenceLedger } from './reference.ts';
 import { KINDS, type Round, rounds, Scenario } from './scenario.ts';
 
 const seed = Number(process.env['KEYSTILE_TEST_SEED'] ?? 1);
-const SCENARIOS = timesAsMany(80);
+const SCENARIOS = timesAsMany(40);
 /** Scenarios between two restarts: a clean one and an unclean one in turn. */
-const RESTART_EVERY = 20;
+const RESTART_EVERY = 10;
 const TIMEOUT_MS = timesAsMany(120_000);
 
 type States = readonly (AccountState | undefined)[];

@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test';
 
-import { KeystileNode } from '../../tools/cluster/node.ts';
-import { until } from '../../tools/cluster/wait.ts';
-import { keystile } from '../process/cliRun.ts';
-import { LOCATIONS, type Setup, sharedSetup } from '../support/cluster/clusterSetup.ts';
+import { KeystileNode } from '../../../tools/cluster/node.ts';
+import { until } from '../../../tools/cluster/wait.ts';
+import { keystile } from '../../process/cliRun.ts';
+import { LOCATIONS, type Setup, sharedSetup } from '../../support/cluster/clusterSetup.ts';
 
 interface Listed {
   readonly id: string;
