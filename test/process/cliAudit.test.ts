@@ -5,7 +5,7 @@ import { type Situation, SITUATIONS } from './cliRun.ts';
 // Each command opens the database, which waits for the disk of a busy machine.
 setDefaultTimeout(20_000);
 
-interface Event {
+interface Entry {
   readonly id: string;
   readonly time: number;
   readonly actor: string;
@@ -26,10 +26,10 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
     });
     afterAll(() => here[Symbol.asyncDispose]());
 
-    const events = async (...words: string[]): Promise<Event[]> =>
-      (await here.json('audit', ...words))['events'] as Event[];
+    const entries = async (...words: string[]): Promise<Entry[]> =>
+      (await here.json('audit', ...words))['entries'] as Entry[];
     const actions = async (...words: string[]): Promise<string[]> =>
-      (await events(...words)).map(({ action }) => action);
+      (await entries(...words)).map(({ action }) => action);
 
     test('changes are listed newest first, with who, what and from where', async () => {
       const shown = await here.ok('audit', '--target', keyId);
@@ -47,7 +47,7 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
     test('changes by the command line have the actor cli', async () => {
       const { rootKeyId } = await here.json('root-key', 'create', '--name', 'ci', '--right', 'api.*.read_api');
       await here.ok('root-key', 'revoke', rootKeyId as string);
-      const found = await events('--target', rootKeyId as string);
+      const found = await entries('--target', rootKeyId as string);
       expect(found.map(({ actor, action }) => [actor, action])).toEqual([
         ['cli', 'rootKey.revoke'],
         ['cli', 'rootKey.create'],
@@ -59,7 +59,7 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
 
     test('filters and pages reach the service; --json has the words of the API', async () => {
       expect(await actions('--action', 'api.create')).toEqual(['api.create']);
-      const [created] = await events('--action', 'api.create');
+      const [created] = await entries('--action', 'api.create');
       expect(created).toMatchObject({
         id: expect.stringMatching(/^\d+$/),
         target: apiId,

@@ -104,9 +104,9 @@ test('a fake that cannot be reached answers like a service that cannot', async (
 
 test('a call that the fake does not have says so', async () => {
   const { keystile } = new FakeKeystile();
-  const calling = keystile.audit.listEvents();
+  const calling = keystile.audit.listEntries();
   const failure = await Array.fromAsync(calling).catch(String);
   expect(failure).toBe(
-    'KeystileError: The fake service has no /v1/audit.listEvents. Use a real Keystile to test this call.',
+    'KeystileError: The fake service has no /v1/audit.listEntries. Use a real Keystile to test this call.',
   );
 });

@@ -216,16 +216,38 @@ export type ApisUpdateApiRequest = {
   readonly deleteProtection?: boolean | undefined;
 };
 
-/** The answer of `audit.listEvents`. */
-export type AuditListEventsAnswer = {
-  /** The events of this page. */
-  readonly events: readonly Event[];
+/** One change, as the audit log keeps it. It never contains a secret. */
+export type AuditEntry = {
+  /** The number of the entry, as a string. Later entries have higher numbers. */
+  readonly id: string;
+  /** When the change was made, in unix milliseconds. */
+  readonly time: number;
+  /** Who made the change: the id of a root key, `cli` for the command line, or `system` for the service itself. */
+  readonly actor: string;
+  /** What was done: a kind of record and a verb. */
+  readonly action: string;
+  /** The id of the record that was changed. */
+  readonly target: string;
+  /** The fields that differ, as they were before. Absent for a new record. */
+  readonly before?: ChangedFields | undefined;
+  /** The fields that differ, as they are after the change. Absent for a record that was deleted; a deleted key has `permanent` here. */
+  readonly after?: ChangedFields | undefined;
+  /** The address of the caller. Absent when the change did not come over the network. */
+  readonly origin?: string | undefined;
+  /** The `Keystile-Request-Id` of the call. One call can leave several entries. Absent when there was no request. */
+  readonly requestId?: string | undefined;
+};
+
+/** The answer of `audit.listEntries`. */
+export type AuditListEntriesAnswer = {
+  /** The entries of this page. */
+  readonly entries: readonly AuditEntry[];
   /** Send it as `cursor` with the next call to get the next page. Absent on the last page. */
   readonly cursor?: string | undefined;
 };
 
-/** The fields of `audit.listEvents`. */
-export type AuditListEventsRequest = {
+/** The fields of `audit.listEntries`. */
+export type AuditListEntriesRequest = {
   /** The largest number of records in the answer, from 1 to 100. 100 when absent. */
   readonly limit?: number | undefined;
   /** The `cursor` of the previous page. The answer continues after that page. Without it, the answer is the first page. */
@@ -293,28 +315,6 @@ export type ErrorCode =
   | 'UNAVAILABLE'
   | 'OUTCOME_UNKNOWN'
   | 'HTTP_VERSION_NOT_SUPPORTED';
-
-/** One change, as the audit log keeps it. It never contains a secret. */
-export type Event = {
-  /** The number of the event, as a string. Later events have higher numbers. */
-  readonly id: string;
-  /** When the change was made, in unix milliseconds. */
-  readonly time: number;
-  /** Who made the change: the id of a root key, `cli` for the command line, or `system` for the service itself. */
-  readonly actor: string;
-  /** What was done: a kind of record and a verb. */
-  readonly action: string;
-  /** The id of the record that was changed. */
-  readonly target: string;
-  /** The fields that differ, as they were before. Absent for a new record. */
-  readonly before?: ChangedFields | undefined;
-  /** The fields that differ, as they are after the change. Absent for a record that was deleted; a deleted key has `permanent` here. */
-  readonly after?: ChangedFields | undefined;
-  /** The address of the caller. Absent when the change did not come over the network. */
-  readonly origin?: string | undefined;
-  /** The `Keystile-Request-Id` of the call. One call can leave several events. Absent when there was no request. */
-  readonly requestId?: string | undefined;
-};
 
 /** The answer of `identities.createIdentity`. */
 export type IdentitiesCreateIdentityAnswer = {
@@ -1762,7 +1762,7 @@ export interface RootKeys {
 
 export interface Audit {
   /** List the changes, newest first: who changed what, when, from where, and by which request. */
-  readonly listEvents: (request?: AuditListEventsRequest, options?: CallOptions) => AsyncIterable<Event>;
+  readonly listEntries: (request?: AuditListEntriesRequest, options?: CallOptions) => AsyncIterable<AuditEntry>;
 }
 
 export interface Groups {
@@ -1836,5 +1836,5 @@ export const CALLS: readonly Call[] = [
   { group: 'rootKeys', method: 'list', path: '/v1/rootKeys.listRootKeys', isRead: true, items: 'rootKeys' },
   { group: 'rootKeys', method: 'revoke', path: '/v1/rootKeys.revokeRootKey', isRead: false },
   { group: 'rootKeys', method: 'rotate', path: '/v1/rootKeys.rotateRootKey', isRead: false },
-  { group: 'audit', method: 'listEvents', path: '/v1/audit.listEvents', isRead: true, items: 'events' },
+  { group: 'audit', method: 'listEntries', path: '/v1/audit.listEntries', isRead: true, items: 'entries' },
 ];

@@ -1,6 +1,6 @@
 import type { Static } from 'typebox';
 
-import type { EventObject } from '../../http/routes/audit.listEvents.ts';
+import type { EntryObject } from '../../http/routes/audit.listEntries.ts';
 import { EXIT } from '../../serve/exitCodes.ts';
 import { type Ask, withService } from '../ask.ts';
 import type { Command } from '../command.ts';
@@ -8,10 +8,10 @@ import { countFlag, timeFlag } from '../flagValues.ts';
 import type { Flags } from '../flags.ts';
 import { jsonLine, showTime, table, visible } from '../output/show.ts';
 
-type Event = Static<typeof EventObject>;
+type Entry = Static<typeof EntryObject>;
 
 interface Page {
-  readonly events: readonly Event[];
+  readonly entries: readonly Entry[];
   /** Absent on the last page. */
   readonly cursor?: string;
 }
@@ -35,7 +35,7 @@ export const audit: Command = {
       meaning: 'Only changes from this time on: unix milliseconds or a date such as 2030-12-31.',
     },
     until: { value: 'TIME', meaning: 'Only changes before this time.' },
-    limit: { value: '1..100', meaning: 'Number of events on a page.' },
+    limit: { value: '1..100', meaning: 'Number of entries on a page.' },
     cursor: { value: 'CURSOR', meaning: 'Continue after a page: the cursor that it printed.' },
     all: { value: null, meaning: 'List all pages.' },
   },
@@ -44,7 +44,7 @@ export const audit: Command = {
     const { io, flags, isJson } = call;
     const query = toQuery(flags);
     const page = await withService(call, (ask) =>
-      flags.has('all') ? listAll(ask, query) : ask<Page>('audit.listEvents', query),
+      flags.has('all') ? listAll(ask, query) : ask<Page>('audit.listEntries', query),
     );
     io.out(isJson ? jsonLine(page) : pageText(page));
     return EXIT.OK;
@@ -65,31 +65,31 @@ function toQuery(flags: Flags): Readonly<Record<string, unknown>> {
 }
 
 async function listAll(ask: Ask, query: object): Promise<Page> {
-  const events: Event[] = [];
-  let page = await ask<Page>('audit.listEvents', query);
-  events.push(...page.events);
+  const entries: Entry[] = [];
+  let page = await ask<Page>('audit.listEntries', query);
+  entries.push(...page.entries);
   while (page.cursor !== undefined) {
-    page = await ask<Page>('audit.listEvents', { ...query, cursor: page.cursor });
-    events.push(...page.events);
+    page = await ask<Page>('audit.listEntries', { ...query, cursor: page.cursor });
+    entries.push(...page.entries);
   }
-  return { events };
+  return { entries };
 }
 
-function pageText({ events, cursor }: Page): string {
-  const rows = events.map((event) => [
-    showTime(event.time),
-    event.actor,
-    event.action,
-    event.target,
-    event.origin ?? '',
-    changeText(event),
+function pageText({ entries, cursor }: Page): string {
+  const rows = entries.map((entry) => [
+    showTime(entry.time),
+    entry.actor,
+    entry.action,
+    entry.target,
+    entry.origin ?? '',
+    changeText(entry),
   ]);
   const more = cursor === undefined ? '' : `Next page: --cursor ${visible(cursor)}. All pages: --all.\n`;
   return `${table(['TIME', 'ACTOR', 'ACTION', 'TARGET', 'FROM', 'CHANGE'], rows)}${more}`;
 }
 
 /** A change as `enabled: true -> false`. For a new or deleted object, its fields. */
-function changeText({ before, after }: Event): string {
+function changeText({ before, after }: Entry): string {
   const [old, now] = [before as Record<string, unknown> | undefined, after as Record<string, unknown> | undefined];
   const names = [...new Set([...Object.keys(old ?? {}), ...Object.keys(now ?? {})])];
   const isChange = old !== undefined && now !== undefined;

@@ -2,11 +2,11 @@ import { AppError, repeatable } from '../../core/errors.ts';
 import { ID_RANDOM_BYTES, makeId } from '../../core/ids.ts';
 import type { NamespaceRecord } from '../../core/records.ts';
 import { ALL_RIGHTS, type Operation, holdsRight } from '../../core/rights.ts';
-import type { AuditEvent } from '../../storage/port/events.ts';
+import type { AuditEntry } from '../../storage/port/auditEntries.ts';
 import type { RecordWrite } from '../../storage/port/writes.ts';
 import type { NamespaceEntry, Namespaces } from './namespaces.ts';
 import type { Actor } from '../admin/change/actor.ts';
-import { auditEvent } from '../admin/audit/auditEvent.ts';
+import { auditEntry } from '../admin/audit/auditEntry.ts';
 import type { AdminContext } from '../admin/change/adminContext.ts';
 
 /** How often the namespace is created and looked up again when another node interferes. */
@@ -14,7 +14,7 @@ const MAX_TRIES = 5;
 
 interface NewNamespace {
   readonly write: RecordWrite;
-  readonly event: AuditEvent;
+  readonly entry: AuditEntry;
 }
 
 /** Creates a namespace when it is first used. */
@@ -40,21 +40,21 @@ export class CreateNamespace {
     return making;
   }
 
-  /** The write and the audit event of a new namespace. */
+  /** The write and the audit entry of a new namespace. */
   #draft(actor: Actor, name: string): NewNamespace {
     const { storage, system } = this.#context;
     const createdAtMs = storage.ledger.nowMs();
     const id = makeId('ns', createdAtMs, system.randomBytes(ID_RANDOM_BYTES));
     const namespace: NamespaceRecord = { id, name, patternsRevision: 0, createdAtMs };
-    const event = auditEvent(actor, { action: 'namespace.create', target: id, before: null, after: { name } });
-    return { write: { kind: 'insertNamespace', namespace }, event };
+    const entry = auditEntry(actor, { action: 'namespace.create', target: id, before: null, after: { name } });
+    return { write: { kind: 'insertNamespace', namespace }, entry };
   }
 
   async #create(actor: Actor, name: string): Promise<NamespaceEntry> {
     for (let tries = 0; tries < MAX_TRIES; tries++) {
-      const { write, event } = this.#draft(actor, name);
+      const { write, entry } = this.#draft(actor, name);
       // Another node may have created it first. Then the lookup finds that one.
-      await this.#context.changes.tryOnce({ writes: [write], accounts: [], events: [event] });
+      await this.#context.changes.tryOnce({ writes: [write], accounts: [], entries: [entry] });
       const found = await this.#namespaces.find(name);
       if (found !== null) return found;
     }

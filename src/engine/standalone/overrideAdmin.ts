@@ -9,7 +9,7 @@ import type { Page, PageQuery } from '../../storage/port/records.ts';
 import { OneAtATime } from '../oneAtATime.ts';
 import { requireSomewhere } from '../admin/change/requireRight.ts';
 import type { Actor } from '../admin/change/actor.ts';
-import { auditEvent } from '../admin/audit/auditEvent.ts';
+import { auditEntry } from '../admin/audit/auditEntry.ts';
 import { noNamespace } from './createNamespace.ts';
 import type { AdminContext } from '../admin/change/adminContext.ts';
 
@@ -61,9 +61,9 @@ export class OverrideAdmin {
       const namespace = await this.#load(actor, 'ratelimit.delete_override', reference);
       const override = await this.#loadOverride(namespace, identifier);
       const facts = auditedOverride(override);
-      const event = auditEvent(actor, { action: 'override.delete', target: override.id, before: facts, after: null });
+      const entry = auditEntry(actor, { action: 'override.delete', target: override.id, before: facts, after: null });
       const write = { kind: 'removeOverride', override, expectPatterns: namespace.patternsRevision } as const;
-      return { change: { writes: [write], accounts: [], events: [event] }, answer: () => undefined };
+      return { change: { writes: [write], accounts: [], entries: [entry] }, answer: () => undefined };
     });
   }
 
@@ -74,10 +74,10 @@ export class OverrideAdmin {
       const revised = { updatedAtMs: ledger.nowMs(), revision: before.revision + 1 };
       const override: OverrideRecord = { ...before, ...numbers, ...revised };
       const [was, is] = [auditedOverride(before), auditedOverride(override)];
-      const event = auditEvent(actor, { action: 'override.update', target: before.id, before: was, after: is });
+      const entry = auditEntry(actor, { action: 'override.update', target: before.id, before: was, after: is });
       const expected = { expect: before.revision, expectPatterns: namespace.patternsRevision };
       const write = { kind: 'updateOverride', override, ...expected } as const;
-      return { change: { writes: [write], accounts: [], events: [event] }, answer: () => before.id };
+      return { change: { writes: [write], accounts: [], entries: [entry] }, answer: () => before.id };
     }
     const { total } = await records.listOverrides(namespace.id, { limit: 1, after: null });
     if (total >= MAX_OVERRIDES_PER_NAMESPACE) throw tooManyOverrides();
@@ -101,9 +101,9 @@ export class OverrideAdmin {
     const made = { createdAtMs, updatedAtMs: null, revision: 0 };
     const override: OverrideRecord = { id, namespaceId: namespace.id, ...numbers, ...made };
     const after = auditedOverride(override);
-    const event = auditEvent(actor, { action: 'override.create', target: id, before: null, after });
+    const entry = auditEntry(actor, { action: 'override.create', target: id, before: null, after });
     const write = { kind: 'insertOverride', override, expectPatterns: namespace.patternsRevision } as const;
-    return { change: { writes: [write], accounts: [], events: [event] }, answer: () => id };
+    return { change: { writes: [write], accounts: [], entries: [entry] }, answer: () => id };
   }
 
   async #load(actor: Actor, operation: Operation, reference: NamespaceReference): Promise<NamespaceRecord> {

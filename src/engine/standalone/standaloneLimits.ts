@@ -1,13 +1,13 @@
 import { AppError } from '../../core/errors.ts';
 import { holdsRight } from '../../core/rights.ts';
 import { StorageOutcomeUnknown, StorageUnavailable } from '../../storage/port/storage.ts';
-import type { AuditEvent } from '../../storage/port/events.ts';
+import type { AuditEntry } from '../../storage/port/auditEntries.ts';
 import type { LimitDecider, LimitResult, StandaloneLimit } from './limitDecider.ts';
 import { type NamespaceEntry, type Namespaces, overrideFor } from './namespaces.ts';
 import { overrideFences } from './overrideFences.ts';
 import { requireSomewhere } from '../admin/change/requireRight.ts';
 import type { Actor } from '../admin/change/actor.ts';
-import { auditEvent } from '../admin/audit/auditEvent.ts';
+import { auditEntry } from '../admin/audit/auditEntry.ts';
 import { mayCreate, type CreateNamespace, noNamespace } from './createNamespace.ts';
 import type { AdminContext } from '../admin/change/adminContext.ts';
 
@@ -88,15 +88,15 @@ export class StandaloneLimits {
     results: readonly LimitResult[],
   ): Promise<void> {
     const success = results.every((result) => result.success);
-    const events: AuditEvent[] = requests.flatMap(({ identifier, resources }, i) => {
+    const entries: AuditEntry[] = requests.flatMap(({ identifier, resources }, i) => {
       if (resources.length === 0) return [];
       const after = { identifier, success, resources };
       const target = limits[i]?.namespaceId ?? '';
-      return auditEvent(actor, { action: 'ratelimit.limit', target, before: null, after });
+      return auditEntry(actor, { action: 'ratelimit.limit', target, before: null, after });
     });
-    if (events.length === 0) return;
+    if (entries.length === 0) return;
     try {
-      await this.#context.admin.changes.applyOnce({ writes: [], accounts: [], events });
+      await this.#context.admin.changes.applyOnce({ writes: [], accounts: [], entries });
     } catch (error) {
       if (!(error instanceof StorageUnavailable)) throw error;
       throw new StorageOutcomeUnknown('The limit was decided and counted, but not written to the audit log.');

@@ -18,9 +18,9 @@ const ChangedFields = component(
   { enabled: true },
 );
 
-type Event = Awaited<ReturnType<AuditLog['list']>>['events'][number];
+type Entry = Awaited<ReturnType<AuditLog['list']>>['entries'][number];
 
-const EVENT_EXAMPLE = {
+const ENTRY_EXAMPLE = {
   id: '1042',
   time: 1773576000000,
   actor: EXAMPLE.rootKeyId,
@@ -34,41 +34,41 @@ const EVENT_EXAMPLE = {
 
 const ACTOR_WORDS = 'the id of a root key, `cli` for the command line, or `system` for the service itself';
 
-export const EventObject = component(
-  'Event',
+export const EntryObject = component(
+  'AuditEntry',
   strict({
-    id: field(Text, 'The number of the event, as a string. Later events have higher numbers.', EVENT_EXAMPLE.id),
-    time: field(Whole, 'When the change was made, in unix milliseconds.', EVENT_EXAMPLE.time),
-    actor: field(Text, `Who made the change: ${ACTOR_WORDS}.`, EVENT_EXAMPLE.actor),
-    action: field(Text, 'What was done: a kind of record and a verb.', EVENT_EXAMPLE.action),
-    target: field(Text, 'The id of the record that was changed.', EVENT_EXAMPLE.target),
+    id: field(Text, 'The number of the entry, as a string. Later entries have higher numbers.', ENTRY_EXAMPLE.id),
+    time: field(Whole, 'When the change was made, in unix milliseconds.', ENTRY_EXAMPLE.time),
+    actor: field(Text, `Who made the change: ${ACTOR_WORDS}.`, ENTRY_EXAMPLE.actor),
+    action: field(Text, 'What was done: a kind of record and a verb.', ENTRY_EXAMPLE.action),
+    target: field(Text, 'The id of the record that was changed.', ENTRY_EXAMPLE.target),
     before: optional(
       ChangedFields,
       'The fields that differ, as they were before. Absent for a new record.',
-      EVENT_EXAMPLE.before,
+      ENTRY_EXAMPLE.before,
     ),
     after: optional(
       ChangedFields,
       'The fields that differ, as they are after the change. Absent for a record that was deleted; a deleted key has `permanent` here.',
-      EVENT_EXAMPLE.after,
+      ENTRY_EXAMPLE.after,
     ),
     origin: optional(
       Text,
       'The address of the caller. Absent when the change did not come over the network.',
-      EVENT_EXAMPLE.origin,
+      ENTRY_EXAMPLE.origin,
     ),
     requestId: optional(
       Text,
-      'The `Keystile-Request-Id` of the call. One call can leave several events. Absent when there was no request.',
-      EVENT_EXAMPLE.requestId,
+      'The `Keystile-Request-Id` of the call. One call can leave several entries. Absent when there was no request.',
+      ENTRY_EXAMPLE.requestId,
     ),
   }),
   'One change, as the audit log keeps it. It never contains a secret.',
-  EVENT_EXAMPLE,
+  ENTRY_EXAMPLE,
 );
 
-export const listEvents = defineRoute({
-  path: '/v1/audit.listEvents',
+export const listEntries = defineRoute({
+  path: '/v1/audit.listEntries',
   method: 'GET',
   summary: 'List the changes, newest first: who changed what, when, from where, and by which request.',
   description:
@@ -87,11 +87,11 @@ export const listEvents = defineRoute({
       EXAMPLE.nextMidnight,
     ),
   }),
-  response: strict({ events: listOf(EventObject, 'The events of this page.'), cursor: nextCursor('1042') }),
+  response: strict({ entries: listOf(EntryObject, 'The entries of this page.'), cursor: nextCursor('1042') }),
   example: {
     request: { limit: 1, target: 'key_1Jm8ZtYh4mRr6GjK8uTx3S' },
     response: {
-      events: [EVENT_EXAMPLE],
+      entries: [ENTRY_EXAMPLE],
       cursor: '1042',
     },
   },
@@ -100,7 +100,7 @@ export const listEvents = defineRoute({
     const issues = periodIssues(query);
     const before = toNumber(query.cursor, issues);
     if (issues.length > 0) throw badFields(issues);
-    const { events, cursor } = await engine.auditLog.list(actor, {
+    const { entries, cursor } = await engine.auditLog.list(actor, {
       limit: query.limit ?? MAX_PAGE_SIZE,
       before,
       actor: query.actor ?? null,
@@ -109,7 +109,7 @@ export const listEvents = defineRoute({
       fromMs: query.start ?? null,
       untilMs: query.end ?? null,
     });
-    return { events: events.map(toEventObject), ...(cursor === null ? {} : { cursor: String(cursor) }) };
+    return { entries: entries.map(toEntryObject), ...(cursor === null ? {} : { cursor: String(cursor) }) };
   },
 });
 
@@ -121,7 +121,7 @@ function toNumber(cursor: string | undefined, issues: Issue[]): number | null {
   return null;
 }
 
-function toEventObject({ number, atMs, actor, action, target, before, after, origin, requestId }: Event) {
+function toEntryObject({ number, atMs, actor, action, target, before, after, origin, requestId }: Entry) {
   return {
     id: String(number),
     time: atMs,

@@ -41,7 +41,7 @@ import { createRootKey } from './rootKeys.createRootKey.ts';
 import { listRootKeys } from './rootKeys.listRootKeys.ts';
 import { revokeRootKey } from './rootKeys.revokeRootKey.ts';
 import { rotateRootKey } from './rootKeys.rotateRootKey.ts';
-import { listEvents } from './audit.listEvents.ts';
+import { listEntries } from './audit.listEntries.ts';
 import { limit } from './ratelimits.limit.ts';
 import { multiLimit } from './ratelimits.multiLimit.ts';
 import { setOverride } from './ratelimits.setOverride.ts';
@@ -95,7 +95,7 @@ export const ROUTES: readonly Route[] = [
   listRootKeys,
   revokeRootKey,
   rotateRootKey,
-  listEvents,
+  listEntries,
   limit,
   multiLimit,
   setOverride,

@@ -1,5 +1,5 @@
-/** An event of the audit log. It never contains a secret or a digest. */
-export interface AuditEvent {
+/** An entry of the audit log. It never contains a secret or a digest. */
+export interface AuditEntry {
   /** Id of the root key, or `cli` or `system`. */
   readonly actor: string;
   /** `key.create`, `api.update`, ... */
@@ -16,14 +16,14 @@ export interface AuditEvent {
   readonly requestId: string | null;
 }
 
-export interface StoredEvent extends AuditEvent {
+export interface StoredEntry extends AuditEntry {
   readonly number: number;
   readonly atMs: number;
 }
 
-export interface EventQuery {
+export interface EntryQuery {
   readonly limit: number;
-  /** Number of the last event of the previous page. */
+  /** Number of the last entry of the previous page. */
   readonly before: number | null;
   readonly actor: string | null;
   readonly action: string | null;

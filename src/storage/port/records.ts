@@ -9,7 +9,7 @@ import type {
   RootKeyRecord,
 } from '../../core/records.ts';
 import type { Grant } from '../../core/permissions.ts';
-import type { EventQuery, StoredEvent } from './events.ts';
+import type { EntryQuery, StoredEntry } from './auditEntries.ts';
 
 /** A key with the records that its verification needs. */
 export interface KeyWithIdentity {
@@ -170,5 +170,5 @@ export interface Records {
   /** When these keys were last verified; null = never. */
   readLastUses(keyIds: readonly string[]): Promise<readonly (number | null)[]>;
   /** Newest first. */
-  listEvents(query: EventQuery): Promise<{ readonly events: readonly StoredEvent[]; readonly cursor: number | null }>;
+  listEntries(query: EntryQuery): Promise<{ readonly entries: readonly StoredEntry[]; readonly cursor: number | null }>;
 }

@@ -2,7 +2,7 @@ import type { AccountChange, AccountState } from '../../core/account.ts';
 import type { IdempotencyKey, Spend, SpendOutcome } from '../../core/spend.ts';
 import type { Freshness } from './freshness.ts';
 import type { Imports } from './imports.ts';
-import type { AuditEvent } from './events.ts';
+import type { AuditEntry } from './auditEntries.ts';
 import type { Records } from './records.ts';
 import type { RecordWrite } from './writes.ts';
 import type { Analytics } from './analytics.ts';
@@ -30,7 +30,7 @@ export interface Storage {
 export interface Change {
   readonly writes: readonly RecordWrite[];
   readonly accounts: readonly AccountChange[];
-  readonly events?: readonly AuditEvent[];
+  readonly entries?: readonly AuditEntry[];
 }
 
 export type ChangeOutcome =

@@ -1,5 +1,5 @@
 import { type AccountState, type AccountChange, refilled } from '../../core/account.ts';
-import type { AuditEvent } from '../port/events.ts';
+import type { AuditEntry } from '../port/auditEntries.ts';
 
 /** The accounts of a change, before and after it, in the order of the change. */
 export interface KnownAccounts {
@@ -8,15 +8,15 @@ export interface KnownAccounts {
   readonly after: readonly (AccountState | null)[];
 }
 
-/** Adds the balance before and after to events that name a counter, as the ledger saw it; null = there is no counter. */
-export function withBalances(events: readonly AuditEvent[], known: KnownAccounts): readonly AuditEvent[] {
-  return events.map((event) => {
-    if (event.counter === undefined) return event;
-    const was = known.before[event.counter];
-    const refill = known.changes[event.counter]?.refill ?? null;
+/** Adds the balance before and after to entries that name a counter, as the ledger saw it; null = there is no counter. */
+export function withBalances(entries: readonly AuditEntry[], known: KnownAccounts): readonly AuditEntry[] {
+  return entries.map((entry) => {
+    if (entry.counter === undefined) return entry;
+    const was = known.before[entry.counter];
+    const refill = known.changes[entry.counter]?.refill ?? null;
     const before = was === undefined ? null : refilled(was, refill).value;
-    const after = known.after[event.counter]?.value ?? null;
-    return { ...event, before: withBalance(event.before, before), after: withBalance(event.after, after) };
+    const after = known.after[entry.counter]?.value ?? null;
+    return { ...entry, before: withBalance(entry.before, before), after: withBalance(entry.after, after) };
   });
 }
 

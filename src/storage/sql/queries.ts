@@ -1,5 +1,5 @@
 import { endOfPrefix, MAX_SEARCH_WORDS, wordsOf } from '../../core/search.ts';
-import type { EventQuery } from '../port/events.ts';
+import type { EntryQuery } from '../port/auditEntries.ts';
 import type { ApiQuery, IdentityQuery, KeyQuery, Page, PageQuery } from '../port/records.ts';
 import { IDENTITIES_SCOPE } from './searchIndex.ts';
 import { type Params, placeholders, type Statement } from './statement.ts';
@@ -153,7 +153,7 @@ export function toPage<T extends { id: string }>(rows: readonly T[], limit: numb
 }
 
 /** Newest first, by number. Each filter has an index that ends with the number. */
-export function eventListing(query: EventQuery): Statement {
+export function eventListing(query: EntryQuery): Statement {
   const params: Params = [];
   const conditions = ['TRUE'];
   const add = (condition: string, value: string | number | null): void => {
@@ -167,7 +167,7 @@ export function eventListing(query: EventQuery): Statement {
   add('at_ms <', query.untilMs);
   params.push(query.limit + 1);
   return {
-    sql: `SELECT number, at_ms, actor, action, target, before_json, after_json, origin, request_id FROM events
+    sql: `SELECT number, at_ms, actor, action, target, before_json, after_json, origin, request_id FROM audit_entries
       WHERE ${conditions.join(' AND ')} ORDER BY number DESC LIMIT $${params.length}`,
     params,
   };

@@ -7,7 +7,7 @@ import type {
   RoleRecord,
   RootKeyRecord,
 } from '../../core/records.ts';
-import type { StoredEvent } from '../port/events.ts';
+import type { StoredEntry } from '../port/auditEntries.ts';
 import type { FoundRole } from '../port/records.ts';
 import { readTexts } from './columns.ts';
 
@@ -162,7 +162,7 @@ export function toRootKey(row: RootKeyRow): RootKeyRecord {
   };
 }
 
-export interface EventRow {
+export interface EntryRow {
   number: number;
   at_ms: number;
   actor: string;
@@ -174,7 +174,7 @@ export interface EventRow {
   request_id: string | null;
 }
 
-export function toEvent(row: EventRow): StoredEvent {
+export function toEntry(row: EntryRow): StoredEntry {
   return {
     number: row.number,
     atMs: row.at_ms,

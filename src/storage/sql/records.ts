@@ -7,7 +7,7 @@ import type {
   RoleRecord,
   RootKeyRecord,
 } from '../../core/records.ts';
-import type { EventQuery, StoredEvent } from '../port/events.ts';
+import type { EntryQuery, StoredEntry } from '../port/auditEntries.ts';
 import type {
   ApiQuery,
   FormerSecret,
@@ -44,8 +44,8 @@ import {
   toPermission,
   toRole,
   toRootKey,
-  type EventRow,
-  toEvent,
+  type EntryRow,
+  toEntry,
 } from './recordRows.ts';
 import type { Params, SqlReader } from './statement.ts';
 import { findTakenDigests } from './takenDigests.ts';
@@ -221,10 +221,10 @@ export class SqlRecords implements Records {
     return readLastUses(this.#reader, keyIds);
   }
 
-  async listEvents(query: EventQuery): Promise<{ events: readonly StoredEvent[]; cursor: number | null }> {
-    const rows = (await this.#reader.scan<EventRow>(queries.eventListing(query))).map(toEvent);
-    const events = rows.slice(0, query.limit);
-    return { events, cursor: rows.length > query.limit ? (events.at(-1)?.number ?? null) : null };
+  async listEntries(query: EntryQuery): Promise<{ entries: readonly StoredEntry[]; cursor: number | null }> {
+    const rows = (await this.#reader.scan<EntryRow>(queries.eventListing(query))).map(toEntry);
+    const entries = rows.slice(0, query.limit);
+    return { entries, cursor: rows.length > query.limit ? (entries.at(-1)?.number ?? null) : null };
   }
 
   async #keys(sql: string, params: Params): Promise<readonly FoundKey[]> {

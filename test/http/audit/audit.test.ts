@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 
-import { AuditSetup, type Event } from './auditSetup.ts';
+import { AuditSetup, type Entry } from './auditSetup.ts';
 
 let setup: AuditSetup;
 /** Apis that were made, one a second, the oldest first. */
@@ -20,56 +20,56 @@ afterAll(async () => {
   await setup.service.close();
 });
 
-const targets = (events: readonly Event[]): string[] => events.map(({ target }) => target);
+const targets = (entries: readonly Entry[]): string[] => entries.map(({ target }) => target);
 const newestFirst = (): string[] => apiIds.toReversed();
 
 async function asked(body: object, rootKey?: string) {
-  const answer = await setup.service.call('/v1/audit.listEvents', body, rootKey === undefined ? {} : { rootKey });
+  const answer = await setup.service.call('/v1/audit.listEntries', body, rootKey === undefined ? {} : { rootKey });
   return { status: answer.status, ...answer.body.error };
 }
 
-describe('audit.listEvents', () => {
+describe('audit.listEntries', () => {
   test('lists newest first; ids are numbers as strings and only grow', async () => {
-    const events = await setup.events({ action: 'api.create' });
-    expect(targets(events)).toEqual(newestFirst());
-    const ids = events.map(({ id }) => Number(id));
+    const entries = await setup.entries({ action: 'api.create' });
+    expect(targets(entries)).toEqual(newestFirst());
+    const ids = entries.map(({ id }) => Number(id));
     expect(ids).toEqual(ids.toSorted((a, b) => b - a));
-    expect(events.map(({ time }) => time)).toEqual([4, 3, 2, 1, 0].map((i) => firstAtMs + i * 1000));
+    expect(entries.map(({ time }) => time)).toEqual([4, 3, 2, 1, 0].map((i) => firstAtMs + i * 1000));
   });
 
   test('pages by cursor, without a gap and without one twice; the last page has none', async () => {
     const { service } = setup;
-    const all = await setup.events();
-    const found: Event[] = [];
+    const all = await setup.entries();
+    const found: Entry[] = [];
     let body: { limit: number; cursor?: string } = { limit: 2 };
     for (;;) {
-      const page = await service.ok('/v1/audit.listEvents', body);
-      expect(Object.keys(page).every((name) => ['events', 'cursor'].includes(name))).toBe(true);
-      found.push(...page.events);
+      const page = await service.ok('/v1/audit.listEntries', body);
+      expect(Object.keys(page).every((name) => ['entries', 'cursor'].includes(name))).toBe(true);
+      found.push(...page.entries);
       if (page.cursor === undefined) break;
-      expect([page.events.length, page.cursor]).toEqual([2, page.events[1].id]);
+      expect([page.entries.length, page.cursor]).toEqual([2, page.entries[1].id]);
       body = { limit: 2, cursor: page.cursor };
     }
     expect(found).toEqual(all);
-    expect((await service.ok('/v1/audit.listEvents', { limit: all.length })).cursor).toBeUndefined();
+    expect((await service.ok('/v1/audit.listEntries', { limit: all.length })).cursor).toBeUndefined();
   });
 
   test('filters by actor, action and target, alone and together', async () => {
     const [first = '', second = ''] = apiIds;
     await setup.ok('apis.updateApi', { apiId: first, name: 'another' });
-    expect((await setup.events({ target: first })).map(({ action }) => action)).toEqual(['api.update', 'api.create']);
-    expect(targets(await setup.events({ target: first, action: 'api.create' }))).toEqual([first]);
-    expect(await setup.events({ target: second, action: 'api.update' })).toEqual([]);
-    const actor = (await setup.events({ target: first }))[0]?.actor;
-    expect(targets(await setup.events({ actor, action: 'api.create' }))).toEqual(newestFirst());
-    expect((await setup.events({ actor: 'system' })).map(({ action }) => action)).toEqual(['rootKey.create']);
-    expect(await setup.events({ actor: 'rk_none' })).toEqual([]);
+    expect((await setup.entries({ target: first })).map(({ action }) => action)).toEqual(['api.update', 'api.create']);
+    expect(targets(await setup.entries({ target: first, action: 'api.create' }))).toEqual([first]);
+    expect(await setup.entries({ target: second, action: 'api.update' })).toEqual([]);
+    const actor = (await setup.entries({ target: first }))[0]?.actor;
+    expect(targets(await setup.entries({ actor, action: 'api.create' }))).toEqual(newestFirst());
+    expect((await setup.entries({ actor: 'system' })).map(({ action }) => action)).toEqual(['rootKey.create']);
+    expect(await setup.entries({ actor: 'rk_none' })).toEqual([]);
   });
 
   test('start is the first millisecond that counts, end the first that does not', async () => {
     const between = async (start: number | null, end: number | null) =>
       targets(
-        await setup.events({
+        await setup.entries({
           action: 'api.create',
           ...(start === null ? {} : { start: firstAtMs + start }),
           ...(end === null ? {} : { end: firstAtMs + end }),
@@ -86,9 +86,9 @@ describe('audit.listEvents', () => {
 
   test('answers GET with the same as query parameters', async () => {
     const query = `limit=1&action=api.create&start=${firstAtMs}&end=${firstAtMs + 2000}`;
-    const got = await setup.service.call(`/v1/audit.listEvents?${query}`, undefined, { method: 'GET' });
-    expect([got.status, targets(got.body.events)]).toEqual([200, [apiIds[1] ?? '']]);
-    expect(got.body.cursor).toBe(got.body.events[0].id);
+    const got = await setup.service.call(`/v1/audit.listEntries?${query}`, undefined, { method: 'GET' });
+    expect([got.status, targets(got.body.entries)]).toEqual([200, [apiIds[1] ?? '']]);
+    expect(got.body.cursor).toBe(got.body.entries[0].id);
   });
 
   test('needs the right to read it; rights on apis do not count', async () => {
@@ -118,8 +118,8 @@ describe('audit.listEvents', () => {
   });
 
   test('what is kept stays as it was: reading, and a restart, change nothing', async () => {
-    const before = await setup.events();
+    const before = await setup.entries();
     await setup.service.restart();
-    expect(await setup.events()).toEqual(before);
+    expect(await setup.entries()).toEqual(before);
   });
 });

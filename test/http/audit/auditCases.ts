@@ -2,7 +2,7 @@ import { expect } from 'bun:test';
 
 import type { AuditSetup, Body } from './auditSetup.ts';
 
-/** One event; undefined: not there. */
+/** One entry; undefined: not there. */
 export type Told = readonly [action: string, target: unknown, before: unknown, after: unknown];
 
 /** A call, and from what it was answered what is told of it. */

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { ROUTES } from '../../../src/http/routes/routeTable.ts';
 import { TestService } from '../../support/service.ts';
 import { CASES } from './auditCases.ts';
-import { AuditSetup, type Event, ORIGIN } from './auditSetup.ts';
+import { AuditSetup, type Entry, ORIGIN } from './auditSetup.ts';
 import { tablesOf } from '../imports/imported.ts';
 
 let setup: AuditSetup;
@@ -31,20 +31,20 @@ describe('every management route that changes something', () => {
     '%s tells once who did what, from what to what, when, from where and by which request',
     async (route, make) => {
       const { body, expected } = await make(setup);
-      const { events, body: answer, requestId } = await setup.told(route, body);
-      const facts = events.map(({ action, target, before, after }) => [action, target, before, after]);
+      const { entries, body: answer, requestId } = await setup.told(route, body);
+      const facts = entries.map(({ action, target, before, after }) => [action, target, before, after]);
       expect(facts).toEqual(expected(answer) as unknown as typeof facts);
       const { clock } = setup.service;
-      for (const { actor, origin, requestId: by, time } of events) {
+      for (const { actor, origin, requestId: by, time } of entries) {
         expect([actor, origin, by, time]).toEqual([actorId, ORIGIN, requestId ?? '', clock.nowMs()]);
       }
     },
   );
 
-  test('no secret and no digest stands in any event', () => {
+  test('no secret and no digest stands in any entry', () => {
     const { service, secrets } = setup;
     expect(secrets.length).toBeGreaterThan(20);
-    const rows = JSON.stringify(tablesOf(service)['events']);
+    const rows = JSON.stringify(tablesOf(service)['audit_entries']);
     const { digestSecret } = service.engine.system;
     expect(secrets.filter((secret) => rows.includes(secret) || rows.includes(digestSecret(secret)))).toEqual([]);
     expect(rows).not.toMatch(/[A-Za-z0-9+/]{43}=/);
@@ -69,7 +69,7 @@ test('a call that is refused, and one that only reads, tell nothing', async () =
 test('what the service does of itself is told as done by system, without an address', async () => {
   const { service } = setup;
   const { rootKey } = await service.engine.rootKeys.create({ name: 'x', rights: ['*'], expiresAtMs: null });
-  expect(await setup.events({ target: rootKey.id })).toEqual([
+  expect(await setup.entries({ target: rootKey.id })).toEqual([
     {
       id: expect.stringMatching(/^\d+$/),
       time: service.clock.nowMs(),
@@ -87,8 +87,8 @@ test('behind a trusted proxy the origin is the address that it tells', async () 
     const headers = { 'x-forwarded-for': '192.0.2.44' };
     await trusting.ok('/v1/apis.createApi', { name: 'abc' }, { peer: '10.1.1.1', headers });
     await trusting.ok('/v1/apis.createApi', { name: 'abc' }, { peer: '203.0.113.9', headers });
-    const { events } = await trusting.ok('/v1/audit.listEvents', { action: 'api.create' });
-    expect(events.map(({ origin }: Event) => origin)).toEqual(['203.0.113.9', '192.0.2.44']);
+    const { entries } = await trusting.ok('/v1/audit.listEntries', { action: 'api.create' });
+    expect(entries.map(({ origin }: Entry) => origin)).toEqual(['203.0.113.9', '192.0.2.44']);
   } finally {
     await trusting.close();
   }

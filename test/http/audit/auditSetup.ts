@@ -1,6 +1,6 @@
 import { TestService } from '../../support/service.ts';
 
-export interface Event {
+export interface Entry {
   readonly id: string;
   readonly time: number;
   readonly actor: string;
@@ -35,25 +35,25 @@ export class AuditSetup {
     return new AuditSetup(await TestService.start());
   }
 
-  async events(filter: object = {}): Promise<Event[]> {
-    return (await this.service.ok('/v1/audit.listEvents', filter)).events as Event[];
+  async entries(filter: object = {}): Promise<Entry[]> {
+    return (await this.service.ok('/v1/audit.listEntries', filter)).entries as Entry[];
   }
 
   async newestId(): Promise<number> {
-    return Number((await this.events({ limit: 1 }))[0]?.id ?? 0);
+    return Number((await this.entries({ limit: 1 }))[0]?.id ?? 0);
   }
 
   async ok(method: string, body: object): Promise<Body> {
     return (await this.#call(method, body)).body;
   }
 
-  /** One call, and the events that it has left, oldest first. */
-  async told(method: string, body: object): Promise<{ body: Body; events: Event[]; requestId: string | null }> {
+  /** One call, and the entries that it has left, oldest first. */
+  async told(method: string, body: object): Promise<{ body: Body; entries: Entry[]; requestId: string | null }> {
     const before = await this.newestId();
     this.service.clock.advance(1000);
     const answer = await this.#call(method, body);
-    const events = (await this.events()).filter(({ id }) => Number(id) > before).toReversed();
-    return { body: answer.body, events, requestId: answer.headers.get('keystile-request-id') };
+    const entries = (await this.entries()).filter(({ id }) => Number(id) > before).toReversed();
+    return { body: answer.body, entries, requestId: answer.headers.get('keystile-request-id') };
   }
 
   async #call(method: string, body: object) {

@@ -135,7 +135,8 @@ describe('every component', () => {
 
   test('that a program would name has its name', () => {
     const named = Object.keys(document.components.schemas);
-    const expected = 'Key Api Identity Verdict Ratelimit NamedRatelimit Refill Role Permission RootKey Event Override';
+    const expected =
+      'Key Api Identity Verdict Ratelimit NamedRatelimit Refill Role Permission RootKey AuditEntry Override';
     const others =
       'VerifyRequest LimitRequest LimitResult Error Issue ErrorCode VerdictCode Meta NewSecret KeyToImport';
     expect(named).toEqual(expect.arrayContaining([...expected.split(' '), ...others.split(' ')]));

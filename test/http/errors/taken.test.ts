@@ -34,8 +34,9 @@ describe.each(LISTINGS)('%s', (method, items, prefix, fields) => {
   });
 });
 
-test('audit.listEvents takes an end alone, a start alone, and a period of one millisecond', async () => {
-  for (const query of [{ end: 0 }, { start: 0 }, { start: 5, end: 6 }]) await service.ok('/v1/audit.listEvents', query);
+test('audit.listEntries takes an end alone, a start alone, and a period of one millisecond', async () => {
+  for (const query of [{ end: 0 }, { start: 0 }, { start: 5, end: 6 }])
+    await service.ok('/v1/audit.listEntries', query);
 });
 
 test('decrypt: false is taken', async () => {

@@ -157,13 +157,13 @@ describe('deleteIdentity', () => {
     const identityId = await create();
     const { keyId } = await service.createKey({ externalId: 'user_1' });
     await erase({ keys: 'disable' });
-    const { events } = await service.ok('/v1/audit.listEvents', { limit: 3 });
-    expect(events.map((each: Record<string, unknown>) => [each.action, each.target])).toEqual([
+    const { entries } = await service.ok('/v1/audit.listEntries', { limit: 3 });
+    expect(entries.map((each: Record<string, unknown>) => [each.action, each.target])).toEqual([
       ['identity.delete', identityId],
       ['key.update', keyId],
       ['identity.update', identityId],
     ]);
-    expect(events[1]).toMatchObject({
+    expect(entries[1]).toMatchObject({
       before: { ownerId: 'user_1', enabled: true },
       after: { ownerId: null, enabled: false },
     });

@@ -17,7 +17,7 @@ const TABLES = [
   'roles',
   'root_keys',
   'former_secrets',
-  'events',
+  'audit_entries',
   'imports',
   'import_batches',
   'import_errors',

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 
 import { TestService } from '../../support/service.ts';
-import { eventsAbout } from '../audit/events.ts';
+import { entriesAbout } from '../audit/entries.ts';
 import { sha256 } from './imported.ts';
 import { importCalls } from './importCalls.ts';
 
@@ -156,12 +156,12 @@ describe('migrations.createKeys', () => {
   test('each key is told to the audit log as a creation, without its secret and its digest', async () => {
     const plaintext = newSecret();
     const [keyId] = await made({ plaintext, name: 'told' });
-    const events = await eventsAbout(service, keyId ?? '');
-    expect(events).toEqual([
+    const entries = await entriesAbout(service, keyId ?? '');
+    expect(entries).toEqual([
       { action: 'key.create', before: null, after: expect.objectContaining({ apiId, start: 'live', name: 'told' }) },
     ]);
-    expect(JSON.stringify(events)).not.toContain(plaintext);
-    expect(JSON.stringify(events)).not.toContain(sha256(plaintext));
+    expect(JSON.stringify(entries)).not.toContain(plaintext);
+    expect(JSON.stringify(entries)).not.toContain(sha256(plaintext));
   });
 });
 

@@ -4,7 +4,7 @@ import { afterEach, describe, expect, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { TestService } from '../../support/service.ts';
-import { eventsAbout } from '../audit/events.ts';
+import { entriesAbout } from '../audit/entries.ts';
 import { sha256 } from './imported.ts';
 import { queueCalls } from './queueCalls.ts';
 
@@ -160,11 +160,11 @@ describe('migrations.enqueueKeys', () => {
     service.clock.advance(5000);
     await workOff();
     const { keyId } = await service.verify(secret);
-    expect(await eventsAbout(service, MIGRATION)).toEqual([
+    expect(await entriesAbout(service, MIGRATION)).toEqual([
       { action: 'migration.enqueue', before: null, after: { apiId, keys: 1 } },
     ]);
-    const { events } = await service.ok('/v1/audit.listEvents', { target: keyId });
-    expect(events).toEqual([
+    const { entries } = await service.ok('/v1/audit.listEntries', { target: keyId });
+    expect(entries).toEqual([
       expect.objectContaining({
         action: 'key.create',
         time: service.clock.nowMs(),

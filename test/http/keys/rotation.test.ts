@@ -146,10 +146,10 @@ describe('rotateKey', () => {
     const { key, keyId } = await service.createKey();
     const fresh = (await rotate(keyId, 1_000)).key as string;
     const query = { limit: 1, before: null, actor: null, action: null, target: keyId, fromMs: null, untilMs: null };
-    const [event] = (await service.engine.storage.records.listEvents(query)).events;
-    expect(event).toMatchObject({ action: 'key.rotate', target: keyId });
-    expect(JSON.parse(event?.before ?? '')).toEqual({ start: key.slice(0, 4) });
-    expect(JSON.parse(event?.after ?? '')).toEqual({ start: fresh.slice(0, 4), overlapMs: 1_000 });
+    const [entry] = (await service.engine.storage.records.listEntries(query)).entries;
+    expect(entry).toMatchObject({ action: 'key.rotate', target: keyId });
+    expect(JSON.parse(entry?.before ?? '')).toEqual({ start: key.slice(0, 4) });
+    expect(JSON.parse(entry?.after ?? '')).toEqual({ start: fresh.slice(0, 4), overlapMs: 1_000 });
   });
 
   test('needs both rights on the api of the key', async () => {

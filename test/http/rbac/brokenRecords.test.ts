@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, test } from 'bun:test';
 
 import { reuseService } from '../../support/reusedService.ts';
 import type { TestService } from '../../support/service.ts';
-import { eventsAbout } from '../audit/events.ts';
+import { entriesAbout } from '../audit/entries.ts';
 import { refusedBy } from '../errors/refusal.ts';
 
 let service: TestService;
@@ -102,7 +102,7 @@ describe('a key with a role that cannot be read', () => {
   test('verifies again once the role is taken from it, and the audit log tells of it', async () => {
     await service.ok('/v1/keys.removeRoles', { keyId, roles: [{ name: 'broken' }] });
     expect(await service.verify(key)).toMatchObject({ code: 'VALID', ...seen });
-    expect((await eventsAbout(service, keyId)).at(-1)).toMatchObject({
+    expect((await entriesAbout(service, keyId)).at(-1)).toMatchObject({
       action: 'key.removeRoles',
       before: { roles: [{ id: roleId, name: 'broken' }, { name: 'fine' }] },
       after: { roles: [{ name: 'fine' }] },

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, test } from 'bun:test';
 import { reuseService } from '../../support/reusedService.ts';
 import type { TestService } from '../../support/service.ts';
 import { accessCalls, KINDS, namesOf } from '../rootKeys/rightsCalls.ts';
-import { eventsAbout } from '../audit/events.ts';
+import { entriesAbout } from '../audit/entries.ts';
 import { storedIn } from '../errors/stored.ts';
 
 let service: TestService;
@@ -156,14 +156,14 @@ describe.each(KINDS)('$field of keys', (kind) => {
     await call('remove', keyId, [{ id: a }]);
     await call('set', keyId, [{ id: a }]);
     await call('set', keyId, [{ id: a }]);
-    const told = (await eventsAbout(service, keyId)).filter(({ action }) => action !== 'key.create');
+    const told = (await entriesAbout(service, keyId)).filter(({ action }) => action !== 'key.create');
     const named = { id: a, name: 'a' };
     expect(told).toEqual([
       { action: `key.add${word}`, before: { [field]: [] }, after: { [field]: [named, b] } },
       { action: `key.remove${word}`, before: { [field]: [named, b] }, after: { [field]: [b] } },
       { action: `key.set${word}`, before: { [field]: [b] }, after: { [field]: [named] } },
     ]);
-    expect((await eventsAbout(service, b.id)).map(({ action }) => action)).toEqual([`${one}.create`]);
+    expect((await entriesAbout(service, b.id)).map(({ action }) => action)).toEqual([`${one}.create`]);
   });
 });
 

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from 'bun:test';
 
 import { reuseService } from '../../support/reusedService.ts';
 import type { TestService } from '../../support/service.ts';
-import { eventsAbout } from '../audit/events.ts';
+import { entriesAbout } from '../audit/entries.ts';
 import { refusedBy, rootKeyWith } from '../errors/refusal.ts';
 
 let service: TestService;
@@ -229,7 +229,7 @@ test('the audit log tells who made and deleted a permission, and what it was', a
   const id = await create({ name: 'Read', slug: 'documents.read', description: 'All' });
   await remove(id);
   const facts = { name: 'Read', slug: 'documents.read', description: 'All' };
-  expect(await eventsAbout(service, id)).toEqual([
+  expect(await entriesAbout(service, id)).toEqual([
     { action: 'permission.create', before: null, after: facts },
     { action: 'permission.delete', before: facts, after: null },
   ]);

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from 'bun:test';
 
 import { reuseService } from '../../support/reusedService.ts';
 import type { TestService } from '../../support/service.ts';
-import { eventsAbout } from '../audit/events.ts';
+import { entriesAbout } from '../audit/entries.ts';
 import { refusedBy, rootKeyWith } from '../errors/refusal.ts';
 
 let service: TestService;
@@ -182,13 +182,13 @@ test('the audit log tells of a role what it was and what it held', async () => {
     { id: a, name: 'a' },
     { id: b, name: 'b' },
   ];
-  expect(await eventsAbout(service, roleId)).toEqual([
+  expect(await entriesAbout(service, roleId)).toEqual([
     { action: 'role.create', before: null, after: { name: 'editor', description: 'All' } },
     { action: 'role.setPermissions', before: { permissions: [] }, after: { permissions: [one] } },
     { action: 'role.setPermissions', before: { permissions: [one] }, after: { permissions: [one, two] } },
     { action: 'role.delete', before: { name: 'editor', description: 'All', permissionIds: [a, b] }, after: null },
   ]);
-  expect(await eventsAbout(service, b)).toEqual([
+  expect(await entriesAbout(service, b)).toEqual([
     { action: 'permission.create', before: null, after: { name: 'b', slug: 'b' } },
   ]);
 });

@@ -61,7 +61,7 @@ const DECIDED: Readonly<Record<string, string>> = {
   'rootKeys.listRootKeys': 'root.*.read_root_key',
   'rootKeys.rotateRootKey': 'root.*.create_root_key',
   'rootKeys.revokeRootKey': 'root.*.revoke_root_key',
-  'audit.listEvents': 'root.*.read_audit',
+  'audit.listEntries': 'root.*.read_audit',
 };
 
 /** Routes that declare field rights, by the words of the table above. */

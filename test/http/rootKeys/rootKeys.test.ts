@@ -184,8 +184,8 @@ describe('rootKeys.revokeRootKey', () => {
     const { rootKeyId } = await make(['api.*.read_api']);
     const answers = await Promise.all([1, 2, 3].map(() => service.call('/v1/rootKeys.revokeRootKey', { rootKeyId })));
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
-    const { events } = await service.ok('/v1/audit.listEvents', { target: rootKeyId, action: 'rootKey.revoke' });
-    expect(events.length).toBe(1);
+    const { entries } = await service.ok('/v1/audit.listEntries', { target: rootKeyId, action: 'rootKey.revoke' });
+    expect(entries.length).toBe(1);
   });
 
   test('one that does not exist, or that the caller has no right on, is the same 404', async () => {

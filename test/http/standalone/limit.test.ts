@@ -37,11 +37,11 @@ const successes = async (count: number, fields: Record<string, unknown>): Promis
 };
 
 /** Those about the test's namespace, and about any other one of its name. */
-const eventsOf = async (action: string) => {
+const entriesOf = async (action: string) => {
   const id = (await service.storage.records.findNamespace(namespace))?.id ?? expect.unreachable();
   const query = { limit: 1_000, before: null, actor: null, target: null, fromMs: null, untilMs: null };
-  const { events } = await service.storage.records.listEvents({ ...query, action });
-  return events.filter(({ target, after }) => target === id || after === JSON.stringify({ name: namespace }));
+  const { entries } = await service.storage.records.listEntries({ ...query, action });
+  return entries.filter(({ target, after }) => target === id || after === JSON.stringify({ name: namespace }));
 };
 
 describe.each(MODES)('a %s standalone limit', (_mode, async) => {
@@ -146,7 +146,7 @@ describe('a standalone limit', () => {
     await Promise.all(Array.from({ length: 20 }, () => limit({ limit: 100 })));
     const made = await service.storage.records.findNamespace(namespace);
     expect(made).toMatchObject({ name: namespace, createdAtMs: service.clock.nowMs() });
-    expect(await eventsOf('namespace.create')).toMatchObject([
+    expect(await entriesOf('namespace.create')).toMatchObject([
       { target: made?.id, before: null, after: JSON.stringify({ name: namespace }), origin: '203.0.113.7' },
     ]);
     expect(await limit({ limit: 100 })).toMatchObject({ remaining: 79 });
@@ -160,9 +160,9 @@ describe('a standalone limit', () => {
     await limit({ limit: 1, meta: { any: 'thing' }, resources });
     await limit({ limit: 1, resources });
     await limit({ limit: 1, meta: { any: 'thing' }, resources: [] });
-    const events = await eventsOf('ratelimit.limit');
-    expect(events.map(({ before }) => before)).toEqual([null, null]);
-    expect(events.map(({ after }) => JSON.parse(after ?? '') as unknown)).toEqual([
+    const entries = await entriesOf('ratelimit.limit');
+    expect(entries.map(({ before }) => before)).toEqual([null, null]);
+    expect(entries.map(({ after }) => JSON.parse(after ?? '') as unknown)).toEqual([
       { identifier: 'user_1', success: false, resources },
       { identifier: 'user_1', success: true, resources },
     ]);

@@ -77,13 +77,13 @@ describe('a call of many limits', () => {
     expect((await service.call('/v1/ratelimits.multiLimit', undefined, padded(size + 1))).status).toBe(413);
   });
 
-  test('writes one event for each limit that names resources, with the success of the whole call', async () => {
+  test('writes one entry for each limit that names resources, with the success of the whole call', async () => {
     const resources = [{ type: 'file', id: 'f_1' }];
     await multi({ identifier: 'a', resources }, { identifier: 'b' }, { identifier: 'c', cost: 6, resources });
     const target = (await service.storage.records.findNamespace(namespace))?.id ?? expect.unreachable();
     const query = { limit: 10, before: null, actor: null, target, fromMs: null, untilMs: null };
-    const { events } = await service.storage.records.listEvents({ ...query, action: 'ratelimit.limit' });
-    expect(events.map(({ after }) => JSON.parse(after ?? '') as unknown)).toEqual([
+    const { entries } = await service.storage.records.listEntries({ ...query, action: 'ratelimit.limit' });
+    expect(entries.map(({ after }) => JSON.parse(after ?? '') as unknown)).toEqual([
       { identifier: 'c', success: false, resources },
       { identifier: 'a', success: false, resources },
     ]);

@@ -27,14 +27,14 @@ export function overrideCalls(
   const parsed = (text: string | null): unknown => (text === null ? null : JSON.parse(text));
 
   /** From the making of the namespace on. */
-  const events = async () => {
+  const entries = async () => {
     const query = { limit: 100, before: null, actor: null, action: null, target: null, fromMs: null, untilMs: null };
-    const all = (await at().service.storage.records.listEvents(query)).events.toReversed();
+    const all = (await at().service.storage.records.listEntries(query)).entries.toReversed();
     return all
       .slice(all.findIndex(({ target }) => target === at().namespaceId))
       .filter(({ action }) => /^(override|namespace)\./.test(action))
       .map(({ action, target, before, after }) => [action, target, parsed(before), parsed(after)]);
   };
 
-  return { makeNamespace, set, get, remove, events };
+  return { makeNamespace, set, get, remove, entries };
 }

@@ -22,7 +22,7 @@ beforeEach(async () => {
 
 let tests = 0;
 
-const { makeNamespace, set, get, remove, events } = overrideCalls(() => ({ service, namespace, namespaceId }));
+const { makeNamespace, set, get, remove, entries } = overrideCalls(() => ({ service, namespace, namespaceId }));
 
 describe('getOverride, listOverrides and deleteOverride', () => {
   test('getOverride answers GET and POST alike, and names a pattern as it was set', async () => {
@@ -162,6 +162,6 @@ describe('bad numbers of setOverride', () => {
     const body = { namespaceName: namespace, identifier: 'user_1', limit: 1, duration: 1000, ...fields };
     const { status, body: answer } = await service.call('/v1/ratelimits.setOverride', body);
     expect([status, answer.error.issues[0].path]).toEqual([400, path]);
-    expect((await events()).map(([action]) => action)).toEqual(['namespace.create']);
+    expect((await entries()).map(([action]) => action)).toEqual(['namespace.create']);
   });
 });

@@ -28,7 +28,7 @@ beforeEach(async () => {
 
 let tests = 0;
 
-const { makeNamespace, set, get, remove, events } = overrideCalls(() => ({ service, namespace, namespaceId }));
+const { makeNamespace, set, get, remove, entries } = overrideCalls(() => ({ service, namespace, namespaceId }));
 
 const limit = (identifier: string, fields: Record<string, unknown> = {}) =>
   service.ok('/v1/ratelimits.limit', { namespace, identifier, limit: 5, duration: 60_000, ...fields });
@@ -135,7 +135,7 @@ describe('setOverride', () => {
       after: null,
     });
     expect([total, items[0]?.id]).toEqual([1, ids[0]]);
-    expect((await events()).filter(([action]) => action === 'override.create').length).toBe(1);
+    expect((await entries()).filter(([action]) => action === 'override.create').length).toBe(1);
   });
 
   test('takes the namespace by its id too, and answers the id however it was named', async () => {
@@ -148,7 +148,7 @@ describe('setOverride', () => {
   });
 
   test('a mistyped name of a namespace is a 404, and makes none', async () => {
-    const before = await events();
+    const before = await entries();
     const body = { namespaceName: 'emial', identifier: 'user_1', limit: 9, duration: 60_000 };
     const { status, body: answer } = await service.call('/v1/ratelimits.setOverride', body);
     expect([status, answer.error.code, answer.error.message]).toEqual([
@@ -157,7 +157,7 @@ describe('setOverride', () => {
       'There is no namespace "emial", or this root key may not see it.',
     ]);
     expect(await service.storage.records.findNamespace('emial')).toBeNull();
-    expect(await events()).toEqual(before);
+    expect(await entries()).toEqual(before);
   });
 
   test('what was done stands in the audit log, of a change what differs', async () => {
@@ -165,7 +165,7 @@ describe('setOverride', () => {
     await set('user_1', { limit: 2 });
     await remove('user_1');
     const facts = { namespaceId, identifier: 'user_1', limit: 1, duration: 60_000, async: false };
-    expect(await events()).toEqual([
+    expect(await entries()).toEqual([
       ['namespace.create', namespaceId, null, { name: namespace }],
       ['override.create', id, null, facts],
       ['override.update', id, { limit: 1 }, { limit: 2 }],

@@ -16,7 +16,7 @@ import {
 import type { IdempotencyKey, Charge, Spend, SpendOutcome } from '../../../src/core/spend.ts';
 import type { VerificationCount } from '../../../src/core/verificationCounts.ts';
 import type { Change, ChangeOutcome, Storage } from '../../../src/storage/port/storage.ts';
-import type { AuditEvent } from '../../../src/storage/port/events.ts';
+import type { AuditEntry } from '../../../src/storage/port/auditEntries.ts';
 import type { KeyQuery, KeyWithIdentity } from '../../../src/storage/port/records.ts';
 import type { RecordWrite } from '../../../src/storage/port/writes.ts';
 
@@ -82,7 +82,7 @@ export function override(id: string, identifier: string, fields: Partial<Overrid
   return { id, namespaceId: 'ns_1', identifier, ...numbers, ...fields };
 }
 
-export function event(action: string, fields: Partial<AuditEvent> = {}): AuditEvent {
+export function entry(action: string, fields: Partial<AuditEntry> = {}): AuditEntry {
   const blank = { actor: 'rk_1', target: 'api_1', before: null, after: null, origin: null, requestId: null };
   return { ...blank, action, ...fields };
 }

@@ -5,7 +5,7 @@ import type { RecordChange } from '../../../src/storage/port/freshness.ts';
 import type { PostgresStorage } from '../../../src/storage/postgres/storage.ts';
 import { VirtualClock } from '../../support/clock.ts';
 import { open, postgresServer } from './postgres.ts';
-import { api, event, key, write } from './samples.ts';
+import { api, entry, key, write } from './samples.ts';
 
 setDefaultTimeout(60_000);
 
@@ -47,47 +47,47 @@ const touched = (...keys: string[]): RecordChange => ({
 });
 
 describe('the table of changes of a PostgreSQL database', () => {
-  test('more events than nodes take in at once, of changes that touch nothing kept, are not heard of', async () => {
+  test('more entries than nodes take in at once, of changes that touch nothing kept, are not heard of', async () => {
     await withPair(async ({ near, heard, query }) => {
-      const events = Array.from({ length: 20 }, (_, i) => event(`ratelimit.limit ${i}`));
-      await Promise.all(Array.from({ length: 60 }, () => near.ledger.apply({ writes: [], accounts: [], events })));
-      await near.ledger.apply({ writes: [{ kind: 'insertApi', api: api('api_1') }], accounts: [], events });
+      const entries = Array.from({ length: 20 }, (_, i) => entry(`ratelimit.limit ${i}`));
+      await Promise.all(Array.from({ length: 60 }, () => near.ledger.apply({ writes: [], accounts: [], entries })));
+      await near.ledger.apply({ writes: [{ kind: 'insertApi', api: api('api_1') }], accounts: [], entries });
       await write(near, { kind: 'insertKey', key: key('key_1') });
       await until('the key is heard of', async () => heard.some(({ keys }) => keys === null || keys.length > 0));
       expect(heard).toEqual([touched('digest of key_1')]);
-      expect(await query('SELECT count(*)::int AS events FROM events')).toEqual([{ events: 61 * 20 }]);
+      expect(await query('SELECT count(*)::int AS entries FROM audit_entries')).toEqual([{ entries: 61 * 20 }]);
       expect(await query('SELECT number::int FROM change_counter')).toEqual([{ number: 1 }]);
     });
   });
 
-  test('a change takes one number, however many events it has', async () => {
+  test('a change takes one number, however many entries it has', async () => {
     await withPair(async ({ near, heard, query }) => {
-      const events = [event('identity.create'), event('role.create'), event('key.create')];
+      const entries = [entry('identity.create'), entry('role.create'), entry('key.create')];
       const writes = [
         { kind: 'insertKey', key: key('key_1') },
         { kind: 'insertKey', key: key('key_2') },
       ] as const;
-      await near.ledger.apply({ writes, accounts: [], events });
+      await near.ledger.apply({ writes, accounts: [], entries });
       await until('it is heard of', async () => heard.length > 0);
       expect(heard).toEqual([touched('digest of key_1', 'digest of key_2')]);
       expect(await query('SELECT number::int FROM changes')).toEqual([{ number: 1 }]);
-      expect(await query('SELECT action FROM events ORDER BY number')).toEqual(
-        events.map(({ action }) => ({ action })),
+      expect(await query('SELECT action FROM audit_entries ORDER BY number')).toEqual(
+        entries.map(({ action }) => ({ action })),
       );
     });
   });
 
-  test('digests do not stay: they are removed with the numbered changes, and the events have none', async () => {
+  test('digests do not stay: they are removed with the numbered changes, and the entries have none', async () => {
     await withPair(async ({ near, clock, query }) => {
       const writes = [{ kind: 'insertKey', key: key('key_1') }] as const;
-      await near.ledger.apply({ writes, accounts: [], events: [event('key.create')] });
+      await near.ledger.apply({ writes, accounts: [], entries: [entry('key.create')] });
       expect(await query('SELECT keys FROM changes')).toEqual([{ keys: ['digest of key_1'] }]);
       clock.advance(3 * DAY_MS);
       await near.ledger.prune();
       expect(await query('SELECT keys FROM changes')).toEqual([]);
-      const events = await query('SELECT * FROM events');
-      expect(events.length).toBe(1);
-      expect(JSON.stringify(events)).not.toContain('digest of');
+      const entries = await query('SELECT * FROM audit_entries');
+      expect(entries.length).toBe(1);
+      expect(JSON.stringify(entries)).not.toContain('digest of');
     });
   });
 });

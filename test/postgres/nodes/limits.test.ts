@@ -105,7 +105,7 @@ describe('two nodes on one PostgreSQL', () => {
   test('the resources of a call stand in the audit log when it is answered', async () => {
     const resources = [{ type: 'file', id: 'f_1' }];
     await limit(1, { namespace: 'audit', identifier: 'user', limit: 1, resources });
-    const rows = await setup.postgres.query("SELECT after_json FROM events WHERE action = 'ratelimit.limit'");
+    const rows = await setup.postgres.query("SELECT after_json FROM audit_entries WHERE action = 'ratelimit.limit'");
     expect(rows).toEqual([{ after_json: JSON.stringify({ identifier: 'user', success: true, resources }) }]);
   });
 });

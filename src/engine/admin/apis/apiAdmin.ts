@@ -5,7 +5,7 @@ import { type Operation, idsWithRight } from '../../../core/rights.ts';
 import type { Page } from '../../../storage/port/records.ts';
 import { requireEverywhere, requireOn, requireSomewhere } from '../change/requireRight.ts';
 import type { Actor } from '../change/actor.ts';
-import { auditEvent } from '../audit/auditEvent.ts';
+import { auditEntry } from '../audit/auditEntry.ts';
 import { type DeleteAllKeys, nextGeneration } from './deleteAllKeys.ts';
 import type { AdminContext } from '../change/adminContext.ts';
 
@@ -33,9 +33,9 @@ export class ApiAdmin {
     const nowMs = storage.ledger.nowMs();
     const id = makeId('api', nowMs, system.randomBytes(ID_RANDOM_BYTES));
     const api: ApiRecord = { ...BLANK_API, id, name, createdAtMs: nowMs };
-    const event = auditEvent(actor, { action: 'api.create', target: id, before: null, after: auditedApi(api) });
+    const entry = auditEntry(actor, { action: 'api.create', target: id, before: null, after: auditedApi(api) });
     await quotas.creating('apis', 1, () =>
-      changes.applyOnce({ writes: [{ kind: 'insertApi', api }], accounts: [], events: [event] }),
+      changes.applyOnce({ writes: [{ kind: 'insertApi', api }], accounts: [], entries: [entry] }),
     );
     return api;
   }
@@ -51,7 +51,7 @@ export class ApiAdmin {
   }
 
   async update(actor: Actor, apiId: string, patch: ApiPatch): Promise<void> {
-    // An empty patch changes nothing and writes no audit event.
+    // An empty patch changes nothing and writes no audit entry.
     if (Object.keys(patch).length === 0) return void (await this.#load(actor, 'api.update_api', apiId));
     await this.#change(actor, 'api.update_api', apiId, 'api.update', (before) => ({ ...before, ...patch }));
   }
@@ -88,12 +88,12 @@ export class ApiAdmin {
       const before = await this.#load(actor, operation, apiId);
       const api = { ...make(before), updatedAtMs: storage.ledger.nowMs(), revision: before.revision + 1 };
       const after = api.deletedAtMs === null ? auditedApi(api) : null;
-      const event = auditEvent(actor, { action, target: apiId, before: auditedApi(before), after });
+      const entry = auditEntry(actor, { action, target: apiId, before: auditedApi(before), after });
       return {
         change: {
           writes: [{ kind: 'updateApi', api, expect: before.revision, endsKeys: api.deletedAtMs !== null }],
           accounts: [],
-          events: [event],
+          entries: [entry],
         },
         answer: () => api,
       };

@@ -3,7 +3,7 @@ import { searchWords } from '../../../core/search.ts';
 import type { FormerSecret, KeyWithIdentity, PoisonedKey } from '../../../storage/port/records.ts';
 import type { KeyToDelete } from '../../../storage/port/writes.ts';
 import type { Actor } from '../change/actor.ts';
-import { auditEvent } from '../audit/auditEvent.ts';
+import { auditEntry } from '../audit/auditEntry.ts';
 import { closeAccounts, retireAccounts } from '../change/counters.ts';
 import type { AdminContext } from '../change/adminContext.ts';
 
@@ -38,12 +38,12 @@ export class DeleteAllKeys {
         revision: before.revision + 1,
       };
       const deleted = { keys, permanent };
-      const event = auditEvent(actor, { action: 'api.deleteKeys', target: after.id, before: null, after: deleted });
+      const entry = auditEntry(actor, { action: 'api.deleteKeys', target: after.id, before: null, after: deleted });
       return {
         change: {
           writes: [{ kind: 'updateApi', api: after, expect: before.revision, endsKeys: true }],
           accounts: [],
-          events: [event],
+          entries: [entry],
         },
         answer: () => after,
       };

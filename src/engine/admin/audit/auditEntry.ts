@@ -1,9 +1,9 @@
-import type { AuditEvent } from '../../../storage/port/events.ts';
+import type { AuditEntry } from '../../../storage/port/auditEntries.ts';
 import type { Actor } from '../change/actor.ts';
 
 type Facts = Readonly<Record<string, unknown>>;
 
-interface EventInput {
+interface EntryInput {
   /** `key.create`, `api.update`, ... */
   readonly action: string;
   readonly target: string;
@@ -12,12 +12,12 @@ interface EventInput {
   readonly after: Facts | null;
   /** Writes `before` and `after` completely, not only the members that differ. */
   readonly isWhole?: true;
-  /** Index of the counter whose balance the ledger adds; negative or absent = none. See AuditEvent. */
+  /** Index of the counter whose balance the ledger adds; negative or absent = none. See AuditEntry. */
   readonly counter?: number;
 }
 
 /** Makes one entry of the audit log. For a change, it holds only the members that differ, before and after. */
-export function auditEvent(actor: Actor, { action, target, before, after, isWhole, counter }: EventInput): AuditEvent {
+export function auditEntry(actor: Actor, { action, target, before, after, isWhole, counter }: EntryInput): AuditEntry {
   const isChange = isWhole !== true && before !== null && after !== null;
   return {
     actor: actor.id,

@@ -1,4 +1,4 @@
-import type { EventQuery, StoredEvent } from '../../../storage/port/events.ts';
+import type { EntryQuery, StoredEntry } from '../../../storage/port/auditEntries.ts';
 import type { Records } from '../../../storage/port/records.ts';
 import { requireEverywhere } from '../change/requireRight.ts';
 import type { Actor } from '../change/actor.ts';
@@ -14,9 +14,9 @@ export class AuditLog {
   /** Newest first. The log covers all apis, so reading it needs the right on everything. */
   async list(
     actor: Actor,
-    query: EventQuery,
-  ): Promise<{ readonly events: readonly StoredEvent[]; readonly cursor: number | null }> {
+    query: EntryQuery,
+  ): Promise<{ readonly entries: readonly StoredEntry[]; readonly cursor: number | null }> {
     requireEverywhere(actor, 'root.read_audit');
-    return this.#records.listEvents(query);
+    return this.#records.listEntries(query);
   }
 }

@@ -76,7 +76,7 @@ export class ApplyChange {
   }
 }
 
-/** The target of the last audit event. A change creates the other records for the sake of that one. */
-function targetOf({ events = [] }: Change): string {
-  return events.at(-1)?.target ?? '';
+/** The target of the last audit entry. A change creates the other records for the sake of that one. */
+function targetOf({ entries = [] }: Change): string {
+  return entries.at(-1)?.target ?? '';
 }

@@ -1,4 +1,4 @@
-import type { AuditEvent } from '../../../storage/port/events.ts';
+import type { AuditEntry } from '../../../storage/port/auditEntries.ts';
 import type { RecordWrite } from '../../../storage/port/writes.ts';
 import type { Change } from '../../../storage/port/storage.ts';
 
@@ -6,9 +6,9 @@ import type { Change } from '../../../storage/port/storage.ts';
 export interface Draft {
   readonly writes: RecordWrite[];
   readonly accounts: Change['accounts'][number][];
-  readonly events: AuditEvent[];
+  readonly entries: AuditEntry[];
 }
 
 export function emptyDraft(): Draft {
-  return { writes: [], accounts: [], events: [] };
+  return { writes: [], accounts: [], entries: [] };
 }

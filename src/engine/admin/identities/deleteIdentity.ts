@@ -1,7 +1,7 @@
 import { AppError, repeatable } from '../../../core/errors.ts';
 import type { IdentityRecord } from '../../../core/records.ts';
 import { identityWords } from '../../../core/search.ts';
-import { auditEvent } from '../audit/auditEvent.ts';
+import { auditEntry } from '../audit/auditEntry.ts';
 import type { Actor } from '../change/actor.ts';
 import type { AdminContext } from '../change/adminContext.ts';
 import { closeAccounts, touchAccounts } from '../change/counters.ts';
@@ -78,7 +78,7 @@ export class DeleteIdentity {
         change: {
           writes: [{ kind: 'updateIdentity', identity, expect: before.revision }],
           accounts: touchAccounts(before, revision),
-          events: [auditEvent(actor, { action: 'identity.update', target: id, ...facts })],
+          entries: [auditEntry(actor, { action: 'identity.update', target: id, ...facts })],
         },
         answer: () => undefined,
       };
@@ -98,7 +98,7 @@ export class DeleteIdentity {
         change: {
           writes: [{ kind: 'removeIdentity', identityId: id, expect: before.revision, words: identityWords(before) }],
           accounts: closeAccounts(before),
-          events: [auditEvent(actor, { action: 'identity.delete', target: id, ...facts })],
+          entries: [auditEntry(actor, { action: 'identity.delete', target: id, ...facts })],
         },
         answer: () => true,
       };

@@ -6,7 +6,7 @@ import type { IdentityQuery } from '../../../storage/port/records.ts';
 import type { WordChange } from '../../../storage/port/writes.ts';
 import { requireEverywhere } from '../change/requireRight.ts';
 import type { Actor } from '../change/actor.ts';
-import { auditEvent } from '../audit/auditEvent.ts';
+import { auditEntry } from '../audit/auditEntry.ts';
 import { creditsIndex, type CounterContext, newAccountsNeeded, patchCounters } from '../change/counters.ts';
 import type { CounterPatch } from '../../../core/counterPatch.ts';
 import { type CreditsView, viewCredits } from '../keys/keyView.ts';
@@ -53,12 +53,12 @@ export class IdentityAdmin {
       const { counters, accounts } = patchCounters(blank, patch, context);
       const identity = { ...patched(blank, patch), ...counters };
       const after = withRemaining(auditedIdentity(identity), patch);
-      const event = auditEvent(actor, { action: 'identity.create', target: id, before: null, after });
+      const entry = auditEntry(actor, { action: 'identity.create', target: id, before: null, after });
       return {
         change: {
           writes: [{ kind: 'insertIdentity', identity, words: identityWords(identity) }],
           accounts,
-          events: [event],
+          entries: [entry],
         },
         answer: () => id,
       };
@@ -89,12 +89,12 @@ export class IdentityAdmin {
     const identity = await this.#context.changes.apply(async () => {
       const { records } = this.#context.storage;
       const before = await loadIdentity(records, actor, 'identity.update_identity', reference);
-      // An empty patch changes nothing and writes no audit event.
+      // An empty patch changes nothing and writes no audit entry.
       if (Object.keys(patch).length === 0) return { change: { writes: [], accounts: [] }, answer: () => before };
       const context = await this.#counterContext(patch);
       const { counters, accounts } = patchCounters(before, patch, context);
       const after: IdentityRecord = { ...patched(before, patch), ...counters, updatedAtMs: context.nowMs };
-      const event = auditEvent(actor, {
+      const entry = auditEntry(actor, {
         action: 'identity.update',
         target: before.id,
         before: auditedIdentity(before),
@@ -107,7 +107,7 @@ export class IdentityAdmin {
             { kind: 'updateIdentity', identity: after, expect: before.revision, words: wordChange(before, after) },
           ],
           accounts,
-          events: [event],
+          entries: [entry],
         },
         answer: () => after,
       };

@@ -1,6 +1,6 @@
 import type { IdentityRecord, KeyRecord } from '../../../core/records.ts';
 import type { KeyWithIdentity, PoisonedKey } from '../../../storage/port/records.ts';
-import { auditEvent } from '../audit/auditEvent.ts';
+import { auditEntry } from '../audit/auditEntry.ts';
 import type { Actor } from '../change/actor.ts';
 import { retireAccounts, touchAccounts } from '../change/counters.ts';
 import type { Draft } from '../change/draft.ts';
@@ -22,7 +22,7 @@ export function releaseKey(draft: Draft, actor: Actor, { found, keys, formerDige
     const digests = [found.secretDigest, ...formerDigests];
     const key = { id: found.poisoned, expect: found.revision, digests, words: [] };
     draft.writes.push({ kind: 'retireKeys', keys: [key], deletedAtMs: nowMs });
-    draft.events.push(deletion(actor, found.poisoned, {}));
+    draft.entries.push(deletion(actor, found.poisoned, {}));
     return;
   }
   const { key: before, identity } = found;
@@ -30,10 +30,10 @@ export function releaseKey(draft: Draft, actor: Actor, { found, keys, formerDige
   draft.writes.push({ kind: 'updateKey', key, expect: before.revision, formerDigests });
   draft.accounts.push(...(keys === 'delete' ? retireAccounts : touchAccounts)(before, key.revision));
   const facts = auditedKey(before, identity);
-  draft.events.push(
+  draft.entries.push(
     keys === 'delete'
       ? deletion(actor, key.id, facts)
-      : auditEvent(actor, { action: 'key.update', target: key.id, before: facts, after: auditedKey(key, null) }),
+      : auditEntry(actor, { action: 'key.update', target: key.id, before: facts, after: auditedKey(key, null) }),
   );
 }
 
@@ -44,7 +44,7 @@ function released(before: KeyRecord, keys: KeysOfDeleted, nowMs: number): KeyRec
 }
 
 function deletion(actor: Actor, target: string, before: Record<string, unknown>) {
-  return auditEvent(actor, { action: 'key.delete', target, before, after: { permanent: false }, isWhole: true });
+  return auditEntry(actor, { action: 'key.delete', target, before, after: { permanent: false }, isWhole: true });
 }
 
 /** Detached from a disabled identity, keys would be valid again. */

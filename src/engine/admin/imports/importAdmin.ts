@@ -9,7 +9,7 @@ import {
   requireSomewhere,
 } from '../change/requireRight.ts';
 import type { Actor } from '../change/actor.ts';
-import { auditEvent } from '../audit/auditEvent.ts';
+import { auditEntry } from '../audit/auditEntry.ts';
 import type { ImportQueue } from './importQueue.ts';
 import { type ImportedKey, PrepareImport, type ImportProblem, toWaitingKey } from './prepareImport.ts';
 import { emptyDraft } from '../change/draft.ts';
@@ -80,9 +80,9 @@ export class ImportAdmin {
         actor: JSON.stringify(withRightsToImport(actor)),
       };
       const after = { apiId, keys: items.length };
-      const event = auditEvent(actor, { action: 'migration.enqueue', target: migrationId, before: null, after });
+      const entry = auditEntry(actor, { action: 'migration.enqueue', target: migrationId, before: null, after });
       return {
-        change: { writes: [{ kind: 'enqueueImport', batch }], accounts: [], events: [event] },
+        change: { writes: [{ kind: 'enqueueImport', batch }], accounts: [], entries: [entry] },
         answer: () => this.#queue.wake(),
       };
     });

@@ -127,13 +127,13 @@ export class PrepareImport {
 
 type Lengths = Readonly<Record<keyof Draft, number>>;
 
-function lengthsOf({ writes, accounts, events }: Draft): Lengths {
-  return { writes: writes.length, accounts: accounts.length, events: events.length };
+function lengthsOf({ writes, accounts, entries }: Draft): Lengths {
+  return { writes: writes.length, accounts: accounts.length, entries: entries.length };
 }
 
 /** Removes from the draft what a key added before it turned out that it cannot be created. */
-function takeBack(draft: Draft, { writes, accounts, events }: Lengths): void {
+function takeBack(draft: Draft, { writes, accounts, entries }: Lengths): void {
   draft.writes.length = writes;
   draft.accounts.length = accounts;
-  draft.events.length = events;
+  draft.entries.length = entries;
 }

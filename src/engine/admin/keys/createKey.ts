@@ -12,7 +12,7 @@ import { identityWords, searchWords } from '../../../core/search.ts';
 import type { Draft } from '../change/draft.ts';
 import { type OwnerOperation, requireEverywhere, requireOwner } from '../change/requireRight.ts';
 import type { Actor } from '../change/actor.ts';
-import { auditEvent } from '../audit/auditEvent.ts';
+import { auditEntry } from '../audit/auditEntry.ts';
 import { type CounterContext, newAccountsNeeded, patchCounters } from '../change/counters.ts';
 import { EffectivePermissions } from '../rbac/effectivePermissions.ts';
 import { auditedKey } from './auditedKey.ts';
@@ -91,7 +91,7 @@ export class CreateKey {
       ...auditedKey(key, identity ?? null),
       ...(patch.remaining == null ? {} : { remaining: patch.remaining }),
     };
-    draft.events.push(auditEvent(actor, { action: 'key.create', target: key.id, before: null, after }));
+    draft.entries.push(auditEntry(actor, { action: 'key.create', target: key.id, before: null, after }));
     return key;
   }
 
@@ -126,7 +126,7 @@ export class CreateKey {
       permissions === undefined ? null : await this.#references.permissions(actor, permissions ?? [], resolving);
     for (const resolved of [ofRoles, ofPermissions]) {
       draft.writes.push(...(resolved?.writes ?? []));
-      draft.events.push(...(resolved?.events ?? []));
+      draft.entries.push(...(resolved?.entries ?? []));
     }
     const ids = {
       ...(ofRoles === null ? {} : { roleIds: ofRoles.records.map(({ id }) => id) }),
@@ -160,8 +160,8 @@ export class CreateKey {
     const id = makeId('id', nowMs, system.randomBytes(ID_RANDOM_BYTES));
     const identity: IdentityRecord = { ...BLANK_IDENTITY, id, externalId, createdAtMs: nowMs };
     draft.writes.push({ kind: 'insertIdentity', identity, words: identityWords(identity) });
-    draft.events.push(
-      auditEvent(actor, { action: 'identity.create', target: id, before: null, after: { externalId, meta: {} } }),
+    draft.entries.push(
+      auditEntry(actor, { action: 'identity.create', target: id, before: null, after: { externalId, meta: {} } }),
     );
     return identity;
   }

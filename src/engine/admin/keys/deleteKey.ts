@@ -3,7 +3,7 @@ import type { KeyRecord } from '../../../core/records.ts';
 import { searchWords } from '../../../core/search.ts';
 import type { KeyWithIdentity, PoisonedKey } from '../../../storage/port/records.ts';
 import type { Actor } from '../change/actor.ts';
-import { auditEvent } from '../audit/auditEvent.ts';
+import { auditEntry } from '../audit/auditEntry.ts';
 import { closeAccounts, retireAccounts, reviveAccounts } from '../change/counters.ts';
 import { auditedKey } from './auditedKey.ts';
 import { type Draft, emptyDraft } from '../change/draft.ts';
@@ -33,8 +33,8 @@ export class DeleteKey {
       const facts = 'poisoned' in found ? {} : auditedKey(found.key, found.identity);
       if (permanent) await this.#draftRemoval(draft, found);
       else await this.#draftDeletion(draft, readable(found));
-      draft.events.push(
-        auditEvent(actor, { action: 'key.delete', target: keyId, before: facts, after: { permanent }, isWhole: true }),
+      draft.entries.push(
+        auditEntry(actor, { action: 'key.delete', target: keyId, before: facts, after: { permanent }, isWhole: true }),
       );
       return { change: draft, answer: () => undefined };
     });
@@ -70,7 +70,7 @@ export class DeleteKey {
         if (identity !== null) await joinIdentity(storage.records, draft, identity);
         draft.accounts.push(...reviveAccounts(before, revision, refills, nowMs));
         const after = auditedKey(key, identity);
-        draft.events.push(auditEvent(actor, { action: 'key.restore', target: keyId, before: null, after }));
+        draft.entries.push(auditEntry(actor, { action: 'key.restore', target: keyId, before: null, after }));
         return { change: draft, answer: () => undefined };
       }),
     );

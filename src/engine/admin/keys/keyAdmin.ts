@@ -6,7 +6,7 @@ import type { KeyQuery, KeyWithIdentity } from '../../../storage/port/records.ts
 import type { WordChange } from '../../../storage/port/writes.ts';
 import { requireOn } from '../change/requireRight.ts';
 import type { Actor } from '../change/actor.ts';
-import { auditEvent } from '../audit/auditEvent.ts';
+import { auditEntry } from '../audit/auditEntry.ts';
 import { creditsIndex, newAccountsNeeded, patchCounters } from '../change/counters.ts';
 import { auditedKey } from './auditedKey.ts';
 import type { KeyPatch, NewKey } from './keyInput.ts';
@@ -71,7 +71,7 @@ export class KeyAdmin {
     const { changes, storage } = this.#context;
     await changes.apply(async () => {
       const { key: before, identity: owner } = await this.#reader.load(actor, 'api.update_key', keyId);
-      // An empty patch changes nothing and writes no audit event.
+      // An empty patch changes nothing and writes no audit entry.
       if (Object.keys(patch).length === 0) return { change: emptyDraft(), answer: () => undefined };
       const draft = emptyDraft();
       const named = { externalId: patch.externalId, operation: 'api.update_key', present: before.identityId } as const;
@@ -90,7 +90,7 @@ export class KeyAdmin {
       const counter = patch.remaining === undefined ? -1 : creditsIndex(accounts, before, key);
       const newOwner = identity === undefined ? owner : identity;
       const facts = { before: auditedKey(before, owner), after: auditedKey(key, newOwner) };
-      draft.events.push(auditEvent(actor, { action, target: keyId, ...facts, counter }));
+      draft.entries.push(auditEntry(actor, { action, target: keyId, ...facts, counter }));
       const formerDigests = await this.#reader.formerDigests(keyId);
       const words = wordChange(before, key);
       draft.writes.push({ kind: 'updateKey', key, expect: before.revision, words, formerDigests });
@@ -134,9 +134,9 @@ export class KeyAdmin {
       const plan = refills.planOrNull(refill, storage.ledger.nowMs());
       const change = { account, expect: key.revision, refill: plan, revision: key.revision, ...by };
       const facts = { before: null, after: null, counter: 0 };
-      const event = auditEvent(actor, { action: 'key.updateRemaining', target: keyId, ...facts });
+      const entry = auditEntry(actor, { action: 'key.updateRemaining', target: keyId, ...facts });
       return {
-        change: { writes: [], accounts: [change], events: [event] },
+        change: { writes: [], accounts: [change], entries: [entry] },
         answer: (done) => done.accounts[0]?.value ?? 0,
       };
     });

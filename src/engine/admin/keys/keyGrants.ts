@@ -5,7 +5,7 @@ import type { Operation } from '../../../core/rights.ts';
 import type { KeyWithIdentity } from '../../../storage/port/records.ts';
 import { requireEverywhere } from '../change/requireRight.ts';
 import type { Actor } from '../change/actor.ts';
-import { auditEvent } from '../audit/auditEvent.ts';
+import { auditEntry } from '../audit/auditEntry.ts';
 import { touchAccounts } from '../change/counters.ts';
 import { EffectivePermissions } from '../rbac/effectivePermissions.ts';
 import type { RbacReference } from '../rbac/rbacNames.ts';
@@ -79,14 +79,14 @@ export class KeyGrants {
     return this.#change(actor, 'remove', { ...change, references });
   }
 
-  /** A call that changes nothing writes nothing: the key keeps its revision, and no audit event is written. */
+  /** A call that changes nothing writes nothing: the key keeps its revision, and no audit entry is written. */
   async #change(actor: Actor, how: How, { kind, keyId, references }: GrantChange): Promise<readonly Named[]> {
     const { word, field, max, operations } = KINDS[kind];
     for (const operation of operations[how]) requireEverywhere(actor, operation);
     return this.#context.changes.apply(async () => {
       const found = await this.#reader.load(actor, 'api.update_key', keyId);
       const held = heldBy(found, kind);
-      const { records, writes, events } = await this.#references[kind](actor, references, {
+      const { records, writes, entries } = await this.#references[kind](actor, references, {
         takesBroken: how === 'remove',
       });
       const wanted = combined(how, held, records);
@@ -95,7 +95,7 @@ export class KeyGrants {
       if (wanted.length > max) throw tooMany(kind, max, wanted.length);
       const key = this.#changed(found.key, { [field]: wanted.map(({ id }) => id) });
       if (how !== 'remove') await new EffectivePermissions(this.#context.storage.records).check(key, writes);
-      const event = auditEvent(actor, {
+      const entry = auditEntry(actor, {
         action: `key.${how}${word}`,
         target: keyId,
         before: { [kind]: namedOf(held) },
@@ -105,7 +105,7 @@ export class KeyGrants {
       const draft = emptyDraft();
       draft.writes.push(...writes, { kind: 'updateKey', key, expect: found.key.revision, formerDigests });
       draft.accounts.push(...touchAccounts(found.key, key.revision));
-      draft.events.push(...events, event);
+      draft.entries.push(...entries, entry);
       return { change: draft, answer };
     });
   }

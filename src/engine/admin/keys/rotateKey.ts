@@ -1,6 +1,6 @@
 import type { KeyRecord } from '../../../core/records.ts';
 import { makeSecret, PREFIX_PATTERN, shownStart } from '../../../core/secret.ts';
-import { auditEvent } from '../audit/auditEvent.ts';
+import { auditEntry } from '../audit/auditEntry.ts';
 import type { Actor } from '../change/actor.ts';
 import type { AdminContext } from '../change/adminContext.ts';
 import { touchAccounts } from '../change/counters.ts';
@@ -52,8 +52,8 @@ export class RotateKey {
         overlapMs > 0 ? { kind: 'insertSecret', secret: secretUntilNow } : { kind: 'endSecrets', owner: keyId },
       );
       const after = { start: key.start, overlapMs };
-      draft.events.push(
-        auditEvent(actor, { action: 'key.rotate', target: keyId, before: { start: before.start }, after }),
+      draft.entries.push(
+        auditEntry(actor, { action: 'key.rotate', target: keyId, before: { start: before.start }, after }),
       );
       return { change: draft, answer: () => secret };
     });

@@ -4,7 +4,7 @@ import type { Operation } from '../../../core/rights.ts';
 import type { FoundRole } from '../../../storage/port/records.ts';
 import { requireEverywhere, requireOn } from '../change/requireRight.ts';
 import type { Actor } from '../change/actor.ts';
-import { auditEvent } from '../audit/auditEvent.ts';
+import { auditEntry } from '../audit/auditEntry.ts';
 import type { RbacReference } from './rbacNames.ts';
 import type { AdminContext } from '../change/adminContext.ts';
 import {
@@ -44,7 +44,7 @@ export class PermissionAdmin {
         change: {
           writes: [{ kind: 'insertPermission', permission }],
           accounts: [],
-          events: [permissionCreated(actor, permission)],
+          entries: [permissionCreated(actor, permission)],
         },
         answer: () => permission.id,
       };
@@ -63,9 +63,9 @@ export class PermissionAdmin {
   async deletePermission(actor: Actor, permissionId: string): Promise<void> {
     await this.#context.changes.apply(async () => {
       const before = auditedPermission(await this.#loadPermission(actor, 'rbac.delete_permission', permissionId));
-      const event = auditEvent(actor, { action: 'permission.delete', target: permissionId, before, after: null });
+      const entry = auditEntry(actor, { action: 'permission.delete', target: permissionId, before, after: null });
       return {
-        change: { writes: [{ kind: 'removePermission', permissionId }], accounts: [], events: [event] },
+        change: { writes: [{ kind: 'removePermission', permissionId }], accounts: [], entries: [entry] },
         answer: () => undefined,
       };
     });
@@ -78,7 +78,7 @@ export class PermissionAdmin {
       const role = this.#references.newRole(actor, fields, known);
       await this.#references.requireBelowMax('roles', 1);
       return {
-        change: { writes: [{ kind: 'insertRole', role }], accounts: [], events: [roleCreated(actor, role)] },
+        change: { writes: [{ kind: 'insertRole', role }], accounts: [], entries: [roleCreated(actor, role)] },
         answer: () => role.id,
       };
     });
@@ -103,9 +103,9 @@ export class PermissionAdmin {
     await this.#context.changes.apply(async () => {
       const { name, description, permissionIds, revision } = await this.#loadRole({ id: roleId });
       const before = { name, description, permissionIds };
-      const event = auditEvent(actor, { action: 'role.delete', target: roleId, before, after: null });
+      const entry = auditEntry(actor, { action: 'role.delete', target: roleId, before, after: null });
       return {
-        change: { writes: [{ kind: 'removeRole', roleId, expect: revision }], accounts: [], events: [event] },
+        change: { writes: [{ kind: 'removeRole', roleId, expect: revision }], accounts: [], entries: [entry] },
         answer: () => undefined,
       };
     });
@@ -122,13 +122,13 @@ export class PermissionAdmin {
     return this.#context.changes.apply(async () => {
       const { broken, ...before } = await this.#loadRole(reference);
       const held = await this.#permissionsOf(before);
-      const { records, writes, events } = await this.#references.permissions(actor, permissions);
+      const { records, writes, entries } = await this.#references.permissions(actor, permissions);
       const answer = () => namedOf(records);
       // A call that changes nothing writes nothing, and keys stay in the cache.
       if (broken === null && isSameSet(held, records)) return { change: { writes: [], accounts: [] }, answer };
       const permissionIds = records.map(({ id }) => id);
       const role: RoleRecord = { ...before, permissionIds, revision: before.revision + 1 };
-      const event = auditEvent(actor, {
+      const entry = auditEntry(actor, {
         action: 'role.setPermissions',
         target: role.id,
         before: { permissions: namedOf(held) },
@@ -138,7 +138,7 @@ export class PermissionAdmin {
         change: {
           writes: [...writes, { kind: 'updateRole', role, expect: before.revision }],
           accounts: [],
-          events: [...events, event],
+          entries: [...entries, entry],
         },
         answer,
       };

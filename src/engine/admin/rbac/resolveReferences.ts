@@ -2,22 +2,22 @@ import { MAX_PERMISSIONS, MAX_PERMISSIONS_PER_KEY, MAX_ROLES, MAX_ROLES_PER_KEY 
 import { AppError, repeatable } from '../../../core/errors.ts';
 import { ID_RANDOM_BYTES, makeId } from '../../../core/ids.ts';
 import type { PermissionRecord, RoleRecord } from '../../../core/records.ts';
-import type { AuditEvent } from '../../../storage/port/events.ts';
+import type { AuditEntry } from '../../../storage/port/auditEntries.ts';
 import type { FoundRole, NamedQuery } from '../../../storage/port/records.ts';
 import type { RecordWrite } from '../../../storage/port/writes.ts';
 import { requireEverywhere } from '../change/requireRight.ts';
 import type { Actor } from '../change/actor.ts';
-import { auditEvent } from '../audit/auditEvent.ts';
+import { auditEntry } from '../audit/auditEntry.ts';
 import { EffectivePermissions } from './effectivePermissions.ts';
 import type { RbacReference } from './rbacNames.ts';
 import type { AdminContext } from '../change/adminContext.ts';
 import { RbacNames } from './rbacNames.ts';
 
-/** The records that references name, and the writes and events that create those that do not exist yet. */
+/** The records that references name, and the writes and entries that create those that do not exist yet. */
 export interface Resolved<T> {
   readonly records: readonly T[];
   readonly writes: readonly RecordWrite[];
-  readonly events: readonly AuditEvent[];
+  readonly entries: readonly AuditEntry[];
 }
 
 /** The roles and direct permissions that a request names for a key. */
@@ -75,7 +75,7 @@ export class ResolveReferences {
     return {
       records: unique(records),
       writes: made.map((permission) => ({ kind: 'insertPermission', permission })),
-      events: made.map((permission) => permissionCreated(actor, permission)),
+      entries: made.map((permission) => permissionCreated(actor, permission)),
     };
   }
 
@@ -101,7 +101,7 @@ export class ResolveReferences {
     return {
       records: unique(records),
       writes: made.map((role) => ({ kind: 'insertRole', role })),
-      events: made.map((role) => roleCreated(actor, role)),
+      entries: made.map((role) => roleCreated(actor, role)),
     };
   }
 
@@ -168,13 +168,13 @@ export function auditedPermission({ name, slug, description }: PermissionRecord)
   return { name, slug, description };
 }
 
-export function permissionCreated(actor: Actor, permission: PermissionRecord): AuditEvent {
+export function permissionCreated(actor: Actor, permission: PermissionRecord): AuditEntry {
   const after = auditedPermission(permission);
-  return auditEvent(actor, { action: 'permission.create', target: permission.id, before: null, after });
+  return auditEntry(actor, { action: 'permission.create', target: permission.id, before: null, after });
 }
 
-export function roleCreated(actor: Actor, { id, name, description }: RoleRecord): AuditEvent {
-  return auditEvent(actor, { action: 'role.create', target: id, before: null, after: { name, description } });
+export function roleCreated(actor: Actor, { id, name, description }: RoleRecord): AuditEntry {
+  return auditEntry(actor, { action: 'role.create', target: id, before: null, after: { name, description } });
 }
 
 /** A role that cannot be read is neither given to keys nor shown. */

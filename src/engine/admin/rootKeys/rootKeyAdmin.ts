@@ -9,7 +9,7 @@ import type { RecordWrite } from '../../../storage/port/writes.ts';
 import type { System } from '../../system.ts';
 import { requireEverywhere, requireOn, requireSomewhere } from '../change/requireRight.ts';
 import { type Actor, SYSTEM } from '../change/actor.ts';
-import { auditEvent } from '../audit/auditEvent.ts';
+import { auditEntry } from '../audit/auditEntry.ts';
 import type { ApplyChange } from '../change/applyChange.ts';
 import { refuseTooManySecrets } from '../change/formerSecrets.ts';
 import type { AdminContext } from '../change/adminContext.ts';
@@ -100,9 +100,9 @@ export class RootKeyAdmin {
       if (known.revokedAtMs !== null) return { change: { writes: [], accounts: [] }, answer: () => undefined };
       const revokedAtMs = this.#storage.ledger.nowMs();
       const facts = auditedRootKey(known);
-      const event = auditEvent(actor, { action: 'rootKey.revoke', target: rootKeyId, before: facts, after: null });
+      const entry = auditEntry(actor, { action: 'rootKey.revoke', target: rootKeyId, before: facts, after: null });
       return {
-        change: { writes: [{ kind: 'revokeRootKey', rootKeyId, revokedAtMs }], accounts: [], events: [event] },
+        change: { writes: [{ kind: 'revokeRootKey', rootKeyId, revokedAtMs }], accounts: [], entries: [entry] },
         answer: () => undefined,
       };
     });
@@ -130,8 +130,8 @@ export class RootKeyAdmin {
       // Without an overlap every former secret ends: the caller may have lost one.
       writes.push(overlapMs > 0 ? { kind: 'insertSecret', secret: former } : { kind: 'endSecrets', owner: rootKeyId });
       const [before, after] = [{ start: known.start }, { start, overlapMs }];
-      const event = auditEvent(actor, { action: 'rootKey.rotate', target: rootKeyId, before, after });
-      return { change: { writes, accounts: [], events: [event] }, answer: () => secret };
+      const entry = auditEntry(actor, { action: 'rootKey.rotate', target: rootKeyId, before, after });
+      return { change: { writes, accounts: [], entries: [entry] }, answer: () => secret };
     });
   }
 
@@ -170,8 +170,8 @@ export class RootKeyAdmin {
       revokedAtMs: null,
     };
     const after = auditedRootKey(rootKey);
-    const event = auditEvent(actor, { action: 'rootKey.create', target: rootKey.id, before: null, after });
-    await this.#changes.applyOnce({ writes: [{ kind: 'insertRootKey', rootKey }], accounts: [], events: [event] });
+    const entry = auditEntry(actor, { action: 'rootKey.create', target: rootKey.id, before: null, after });
+    await this.#changes.applyOnce({ writes: [{ kind: 'insertRootKey', rootKey }], accounts: [], entries: [entry] });
     return rootKey;
   }
 }

@@ -3,7 +3,7 @@ import { escapeLiteral } from 'pg';
 import { recordChangeOf } from '../../port/writeEffects.ts';
 import type { RecordChange } from '../../port/freshness.ts';
 import type { Change } from '../../port/storage.ts';
-import type { AuditEvent } from '../../port/events.ts';
+import type { AuditEntry } from '../../port/auditEntries.ts';
 
 /** The channel that notifies nodes of a change. It only makes them poll at once: the numbered table is what counts. */
 export const CHANNEL = 'keystile_changes';
@@ -21,10 +21,10 @@ export interface Subjects {
  * sent together with the commit: the counter row is held from there on, so that the numbers follow the order of commits, and
  * no other change waits for a round trip of this node. A change of nothing that is kept takes no number and notifies nobody.
  */
-export function noteChange({ writes, events = [] }: Change, nowMs: number): string {
+export function noteChange({ writes, entries = [] }: Change, nowMs: number): string {
   const changed = recordChangeOf(writes);
-  // The counter first: events of changes with a number are then in the order of their commits as well.
-  return `${changed === null ? '' : numbered(changed, nowMs)} ${logged(events, nowMs)}`;
+  // The counter first: entries of changes with a number are then in the order of their commits as well.
+  return `${changed === null ? '' : numbered(changed, nowMs)} ${logged(entries, nowMs)}`;
 }
 
 /** One row for each change, whatever it contains: a node that finds too many rows between two polls drops all that it keeps. */
@@ -37,13 +37,13 @@ function numbered({ keys, rootKeys, ...others }: RecordChange, nowMs: number): s
     SELECT pg_notify('${CHANNEL}', number::text) FROM noted;`;
 }
 
-function logged(events: readonly AuditEvent[], nowMs: number): string {
-  if (events.length === 0) return '';
-  const rows = events.map(({ actor, action, target, before, after, origin, requestId }) => {
+function logged(entries: readonly AuditEntry[], nowMs: number): string {
+  if (entries.length === 0) return '';
+  const rows = entries.map(({ actor, action, target, before, after, origin, requestId }) => {
     const values = [actor, action, target, before, after, origin, requestId].map(text);
     return `(${[nowMs, ...values].join(', ')})`;
   });
-  return `INSERT INTO events (at_ms, actor, action, target, before_json, after_json, origin, request_id)
+  return `INSERT INTO audit_entries (at_ms, actor, action, target, before_json, after_json, origin, request_id)
     VALUES ${rows.join(', ')};`;
 }
 

@@ -195,8 +195,8 @@ export class Management {
       }
       await writeAccounts(ask, change.accounts, after);
       isCommitting = true;
-      const events = withBalances(change.events ?? [], { changes: change.accounts, before, after });
-      await ask(`${noteChange({ ...change, events }, nowMs)} COMMIT`);
+      const entries = withBalances(change.entries ?? [], { changes: change.accounts, before, after });
+      await ask(`${noteChange({ ...change, entries }, nowMs)} COMMIT`);
       return { status: 'done', accounts: after, nowMs };
     } catch (error) {
       if (isCommitting && kindOf(error) === 'lost') {

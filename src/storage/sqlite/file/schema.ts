@@ -157,7 +157,7 @@ export const SCHEMA = `
   ) STRICT, WITHOUT ROWID;
 
   -- The audit log. Rows are only added, in the transaction of the change.
-  CREATE TABLE events (
+  CREATE TABLE audit_entries (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
     at_ms INTEGER NOT NULL,
     actor TEXT NOT NULL,
@@ -168,10 +168,10 @@ export const SCHEMA = `
     origin TEXT,
     request_id TEXT
   ) STRICT;
-  CREATE INDEX events_by_actor ON events (actor, number);
-  CREATE INDEX events_by_action ON events (action, number);
-  CREATE INDEX events_by_target ON events (target, number);
-  CREATE INDEX events_by_time ON events (at_ms);
+  CREATE INDEX audit_entries_by_actor ON audit_entries (actor, number);
+  CREATE INDEX audit_entries_by_action ON audit_entries (action, number);
+  CREATE INDEX audit_entries_by_target ON audit_entries (target, number);
+  CREATE INDEX audit_entries_by_time ON audit_entries (at_ms);
 
   CREATE TABLE imports (
     id TEXT PRIMARY KEY, api_id TEXT NOT NULL, queued INTEGER NOT NULL, done INTEGER NOT NULL, failed INTEGER NOT NULL

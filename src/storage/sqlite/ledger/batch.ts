@@ -17,7 +17,7 @@ import { BatchRevisions, type RecordRevisions } from './recordRevisions.ts';
 import type { Idempotency } from './idempotency.ts';
 import type { Rotation } from '../writer/commit.ts';
 import { isCount, toLoggedAccounts } from '../log/loggedAccount.ts';
-import type { Commit, EventRow, AnswerRow, WindowWrite } from '../writer/commit.ts';
+import type { Commit, EntryRow, AnswerRow, WindowWrite } from '../writer/commit.ts';
 
 /** A change of this adapter may also name ad-hoc windows. */
 export type SqliteChange = Omit<Change, 'writes'> & {
@@ -44,7 +44,7 @@ export class Batch implements LedgerView {
   readonly answers = new Map<string, { key: IdempotencyKey; answer: RememberedAnswer }>();
   readonly #newAnswersOf = new Map<string, number>();
   readonly #writes: SqliteChange['writes'][number][] = [];
-  readonly #events: EventRow[] = [];
+  readonly #entries: EntryRow[] = [];
   readonly #committed: Accounts;
   readonly #idempotency: Idempotency;
   readonly #nowMs: number;
@@ -80,9 +80,9 @@ export class Batch implements LedgerView {
     return this.accounts.size === 0 && this.isPlain;
   }
 
-  /** It only spends: no records, no events, no remembered answers. */
+  /** It only spends: no records, no entries, no remembered answers. */
   get isPlain(): boolean {
-    return !this.rotates && this.#writes.length === 0 && this.#events.length === 0;
+    return !this.rotates && this.#writes.length === 0 && this.#entries.length === 0;
   }
 
   get changesRecords(): boolean {
@@ -94,7 +94,7 @@ export class Batch implements LedgerView {
       number,
       accounts: toLoggedAccounts(this.accounts),
       writes: this.#writes,
-      events: this.#events,
+      entries: this.#entries,
       remembered: this.rotates ? { rotation: this.rotation, answers: this.#answerRows() } : null,
     };
   }
@@ -150,8 +150,8 @@ export class Batch implements LedgerView {
     for (const [i, { account }] of change.accounts.entries()) this.accounts.set(account, after[i] ?? null);
     this.#writes.push(...change.writes);
     for (const write of change.writes) if (!isWindowWrite(write)) this.revisions.revise(effectsOf(write).revises);
-    const events = withBalances(change.events ?? [], { changes: change.accounts, before, after });
-    for (const event of events) this.#events.push({ ...event, atMs: this.#nowMs });
+    const entries = withBalances(change.entries ?? [], { changes: change.accounts, before, after });
+    for (const entry of entries) this.#entries.push({ ...entry, atMs: this.#nowMs });
     return { status: 'done', accounts: after, nowMs: this.#nowMs };
   }
 }

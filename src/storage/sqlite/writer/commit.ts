@@ -1,5 +1,5 @@
 import type { IdempotencyKey } from '../../../core/spend.ts';
-import type { AuditEvent } from '../../port/events.ts';
+import type { AuditEntry } from '../../port/auditEntries.ts';
 import type { RecordWrite } from '../../port/writes.ts';
 import type { WindowName } from '../../port/storage.ts';
 
@@ -13,7 +13,7 @@ export interface AnswerRow extends IdempotencyKey {
 }
 
 /** The writes of a change, and when the ledger decided it. */
-export interface EventRow extends AuditEvent {
+export interface EntryRow extends AuditEntry {
   readonly atMs: number;
 }
 
@@ -23,7 +23,7 @@ export interface Commit {
   /** The accounts it changed, as they are after it: LoggedAccount after LoggedAccount. */
   readonly accounts: Float64Array;
   readonly writes: readonly (RecordWrite | WindowWrite)[];
-  readonly events: readonly EventRow[];
+  readonly entries: readonly EntryRow[];
   /** Null: the batch remembers no answers, and its partitions stay as they are. */
   readonly remembered: RememberedAnswers | null;
 }

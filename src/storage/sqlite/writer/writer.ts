@@ -4,7 +4,7 @@ import type { RecordWrite } from '../../port/writes.ts';
 import type { Params, Statement as SqlStatement } from '../../sql/statement.ts';
 import { writeStatements } from '../../sql/writes.ts';
 import { openDurably } from '../file/openDatabase.ts';
-import type { Commit, EventRow, RememberedAnswers, Rotation, WindowWrite, WriterOptions } from './commit.ts';
+import type { Commit, EntryRow, RememberedAnswers, Rotation, WindowWrite, WriterOptions } from './commit.ts';
 import { type LocalCountColumns, LocalCountRows } from './localCountRows.ts';
 import { toWriteFailure, WriteFailure } from '../file/writeFailure.ts';
 import { toLog } from '../log/logBytes.ts';
@@ -39,7 +39,7 @@ export class Writer {
     this.#transaction(() => {
       for (const write of commit.writes) this.#write(write);
       if (commit.remembered !== null) this.#remember(commit.remembered);
-      for (const event of commit.events) this.#noteEvent(event);
+      for (const entry of commit.entries) this.#noteEntry(entry);
       this.#run('INSERT INTO ledger_log (number, entries) VALUES (?, ?)', [commit.number, toLog(commit.accounts)]);
     });
   }
@@ -156,9 +156,9 @@ export class Writer {
     }
   }
 
-  #noteEvent({ atMs, actor, action, target, before, after, origin, requestId }: EventRow): void {
+  #noteEntry({ atMs, actor, action, target, before, after, origin, requestId }: EntryRow): void {
     this.#run(
-      `INSERT INTO events (at_ms, actor, action, target, before_json, after_json, origin, request_id)
+      `INSERT INTO audit_entries (at_ms, actor, action, target, before_json, after_json, origin, request_id)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
       [atMs, actor, action, target, before, after, origin, requestId],
     );

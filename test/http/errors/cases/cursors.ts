@@ -23,12 +23,12 @@ const OF_LISTINGS = LISTINGS.flatMap(([method, prefix, fieldsOf, other]): Case[]
   [`${method} after an ${other}`, (setup) => post(method, { ...fieldsOf(setup), cursor: setup[other] })],
 ]);
 
-const OF_EVENTS = [{ cursor: 'x' }, { start: 5, end: 5 }, { start: 6, end: 5 }, { start: 6, end: 5, cursor: 'zzz' }];
+const OF_ENTRYS = [{ cursor: 'x' }, { start: 5, end: 5 }, { start: 6, end: 5 }, { start: 6, end: 5, cursor: 'zzz' }];
 
 export const CURSORS: readonly Case[] = [
   ...OF_LISTINGS,
-  ...OF_EVENTS.map((query): Case => [
-    `audit.listEvents ${JSON.stringify(query)}`,
-    () => post('audit.listEvents', query),
+  ...OF_ENTRYS.map((query): Case => [
+    `audit.listEntries ${JSON.stringify(query)}`,
+    () => post('audit.listEntries', query),
   ]),
 ];
