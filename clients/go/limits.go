@@ -33,11 +33,13 @@ type RequestedLimit struct {
 
 // Refill gives credits again on a schedule.
 type Refill struct {
-	// Interval is "daily" or "monthly".
+	// Interval is "hourly", "daily", "weekly" or "monthly".
 	Interval  string `json:"interval"`
 	Amount    int64  `json:"amount"`
 	RefillDay *int64 `json:"refillDay,omitempty"`
-	Timezone  string `json:"timezone,omitempty"`
+	// RefillWeekday is the day of the week, from 1 (Monday) to 7 (Sunday), of a weekly refill.
+	RefillWeekday *int64 `json:"refillWeekday,omitempty"`
+	Timezone      string `json:"timezone,omitempty"`
 	// Mode is "restore" or "add".
 	Mode string `json:"mode,omitempty"`
 	Max  *int64 `json:"max,omitempty"`

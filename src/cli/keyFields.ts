@@ -12,10 +12,17 @@ export const KEY_FIELD_FLAGS: FlagTable = {
   meta: { value: 'JSON', meaning: 'A JSON object that every verification returns.' },
   expires: { value: 'TIME', meaning: 'When the key expires: unix milliseconds or a date such as 2030-12-31.' },
   remaining: { value: 'N', meaning: 'Number of credits. Without it the key has no credit limit.' },
-  refill: { value: 'INTERVAL:AMOUNT', meaning: 'Refill at midnight, such as daily:100 or monthly:1000.' },
-  'refill-interval': { value: 'daily|monthly', meaning: 'When to refill: with --refill-amount, instead of --refill.' },
+  refill: {
+    value: 'INTERVAL:AMOUNT',
+    meaning: 'Refill at full hours or at midnight, such as daily:100 or monthly:1000.',
+  },
+  'refill-interval': {
+    value: 'hourly|daily|weekly|monthly',
+    meaning: 'When to refill: with --refill-amount, instead of --refill.',
+  },
   'refill-amount': { value: 'N', meaning: 'Credits of one refill.' },
   'refill-day': { value: '1..31', meaning: 'Day of the month of a monthly refill.' },
+  'refill-weekday': { value: '1..7', meaning: 'Day of the week of a weekly refill; 1 is Monday.' },
   'refill-timezone': { value: 'ZONE', meaning: 'Time zone of the midnight, such as Europe/Berlin.' },
   'refill-mode': { value: 'restore|add', meaning: 'restore sets the credits to the amount; add adds it.' },
   'refill-max': { value: 'N', meaning: 'With add: a refill does not raise the credits above this.' },
@@ -51,6 +58,7 @@ function toRefill(flags: Flags): Record<string, unknown> {
     interval: flags.text('refill-interval') ?? interval,
     amount: countFlag(flags, 'refill-amount') ?? amount,
     refillDay: countFlag(flags, 'refill-day'),
+    refillWeekday: countFlag(flags, 'refill-weekday'),
     timezone: flags.text('refill-timezone'),
     mode: flags.text('refill-mode'),
     max: countFlag(flags, 'refill-max'),
@@ -60,9 +68,11 @@ function toRefill(flags: Flags): Record<string, unknown> {
 function splitRefill(flags: Flags): [string, number] | [] {
   const text = flags.text('refill');
   if (text === undefined) return [];
-  const [, interval, amount] = /^(daily|monthly):(\d{1,15})$/.exec(text) ?? [];
+  const [, interval, amount] = /^(hourly|daily|weekly|monthly):(\d{1,15})$/.exec(text) ?? [];
   if (interval === undefined)
-    throw misused(`--refill must be daily:AMOUNT or monthly:AMOUNT, such as daily:100, got ${repeatable(text)}.`);
+    throw misused(
+      `--refill must be hourly, daily, weekly or monthly, and an amount, such as daily:100, got ${repeatable(text)}.`,
+    );
   for (const part of ['refill-interval', 'refill-amount']) {
     if (flags.has(part)) throw misused(`--refill and --${part} mean the same. Give only one of them.`);
   }

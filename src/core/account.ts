@@ -4,10 +4,10 @@ import { fits, windowEnd } from './window.ts';
 /**
  * An account is one exact counter of the ledger. Both kinds have the same fields, so one narrow table holds a batch of them:
  *
- *   credits:  value = balance,  mark = number of the refill epoch last applied (0 without a refill)
+ *   credits:  value = balance,  mark = the instant up to which all boundaries of refills are applied (0 without a refill)
  *   window:   value = count,    mark = the instant at which the window ends (unix ms)
  *
- * A mark only moves up. A state is immutable: a change makes a new one, so a failed batch is undone by keeping the old ones.
+ * A mark only moves up, except where a change gives the account another rule. A state is immutable: a change makes a new one, so a failed batch is undone by keeping the old ones.
  */
 export interface AccountState {
   readonly kind: 'credits' | 'window';
@@ -19,17 +19,31 @@ export interface AccountState {
   readonly revision: number;
 }
 
+/** Boundaries of one rule: what each does to a balance, and how many have passed. */
+export interface RefillStep {
+  readonly mode: 'restore' | 'add';
+  readonly amount: number;
+  /** Ceiling of `add`; null = 2^53-1. */
+  readonly max: number | null;
+  readonly times: number;
+}
+
 /**
- * A refill as the ledger sees it. It has no calendar: only the number of the running epoch, and the instants at which that epoch
- * begins and ends. The ledger compares them with its own clock.
+ * A refill as the ledger sees it. It has no calendar: only the instants at which the running epoch begins and ends, which the ledger
+ * compares with its own clock, and what happened on the way there from a mark.
  */
 export interface RefillPlan {
-  readonly epoch: number;
   readonly startMs: number;
   readonly nextMs: number;
-  readonly amount: number;
-  readonly mode: 'restore' | 'add';
-  readonly max: number | null;
+  /** The mark that the steps begin at. An account with a mark from `startMs` on needs no step. */
+  readonly fromMs: number;
+  readonly steps: readonly RefillStep[];
+}
+
+/** Where the boundaries of an account are applied up to. */
+export interface AccountMark {
+  readonly account: number;
+  readonly markMs: number;
 }
 
 /** The ledger's clock is outside the epoch that the plan was made for. The caller makes a new plan and asks again. */
@@ -37,19 +51,28 @@ export function isPlanStale(plan: RefillPlan | null, nowMs: number): boolean {
   return plan !== null && (nowMs < plan.startMs || nowMs >= plan.nextMs);
 }
 
-/** The state after all boundaries up to the plan's epoch. A refill never lowers a balance, and no epoch is applied twice. */
-export function refilled(state: AccountState, plan: RefillPlan | null): AccountState {
-  if (plan === null || (plan.epoch <= state.mark && plan.nextMs <= state.dueAtMs)) return state;
-  const passed = Math.max(0, plan.epoch - state.mark);
-  const value = passed === 0 ? state.value : Math.max(state.value, refillTarget(state.value, passed, plan));
-  return { ...state, value, mark: Math.max(state.mark, plan.epoch), dueAtMs: Math.max(state.dueAtMs, plan.nextMs) };
+/** The plan begins at another mark than the account has. The caller makes a new plan from this mark. */
+export function isOfAnotherMark(plan: RefillPlan | null, { mark }: AccountState): boolean {
+  return plan !== null && mark < plan.startMs && mark !== plan.fromMs;
 }
 
-function refillTarget(balance: number, passed: number, plan: RefillPlan): number {
-  if (plan.mode === 'restore') return plan.amount;
-  const ceiling = plan.max ?? MAX_COUNT;
-  // A division, because amount * passed can exceed 2^53 and would be rounded.
-  return passed > (ceiling - balance) / plan.amount ? ceiling : balance + plan.amount * passed;
+/** The state after all boundaries up to the plan's epoch. A refill never lowers a balance, and no boundary is applied twice. */
+export function refilled(state: AccountState, plan: RefillPlan | null): AccountState {
+  if (plan === null) return state;
+  const { startMs, nextMs, steps } = plan;
+  if (state.mark >= startMs) return nextMs <= state.dueAtMs ? state : { ...state, dueAtMs: nextMs };
+  if (isOfAnotherMark(plan, state)) throw new Error('the refill was planned from another mark');
+  let { value } = state;
+  for (const step of steps) value = Math.max(value, refillTarget(value, step));
+  return { ...state, value, mark: startMs, dueAtMs: nextMs };
+}
+
+function refillTarget(balance: number, { mode, amount, max, times }: RefillStep): number {
+  if (times === 0) return balance;
+  if (mode === 'restore') return amount;
+  const ceiling = max ?? MAX_COUNT;
+  // A division, because amount * times can exceed 2^53 and would be rounded.
+  return times > (ceiling - balance) / amount ? ceiling : balance + amount * times;
 }
 
 /** The window that runs at `nowMs`: the stored one until it ends, then an empty one. */
@@ -98,11 +121,17 @@ export interface AccountChange {
   readonly set?: number;
   /** Added to the value; a negative number is subtracted. The result stays within 0 and 2^53-1. */
   readonly add?: number;
-  /** The end of a new window, or the running epoch of a new refill rule. A new rule refills at its next boundary, not at once. */
+  /** The end of a new window, or the beginning of the running epoch of a new refill rule. That rule refills at its next boundary. */
   readonly mark?: number;
   /** When the sweep next looks at the account. 0 = never (no refill rule, or the key is deleted). */
   readonly dueAtMs?: number;
   readonly revision: number;
+}
+
+/** The mark that a stale change was not planned from; undefined: that is not the reason. */
+export function markBeside(change: AccountChange, state: AccountState | undefined): AccountMark | undefined {
+  if (state === undefined || !isOfAnotherMark(change.refill, state)) return undefined;
+  return { account: change.account, markMs: state.mark };
 }
 
 const EMPTY: AccountState = { kind: 'credits', value: 0, mark: 0, dueAtMs: 0, revision: 0 };
@@ -116,7 +145,8 @@ export function changed(
   if ((state === undefined) !== (change.open !== undefined)) return 'stale';
   if (state !== undefined && state.revision !== change.expect) return 'stale';
   if (change.close) return (state?.mark ?? 0) > (change.endedByMs ?? Infinity) ? 'stale' : null;
-  if (isPlanStale(change.refill, nowMs)) return 'stale';
+  if (isPlanStale(change.refill, nowMs) || (state !== undefined && isOfAnotherMark(change.refill, state)))
+    return 'stale';
   const before = state ?? { ...EMPTY, kind: change.open ?? 'credits' };
   const refreshed = before.kind === 'credits' ? refilled(before, change.refill) : before;
   const base = change.set ?? refreshed.value;

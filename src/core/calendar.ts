@@ -1,19 +1,25 @@
 /**
- * The calendar of refills. A boundary is the first instant of a local day. An epoch is the stretch from one boundary to the next.
- * Time zones come from `Intl`, because Temporal is missing on Node 20 and in some browsers.
+ * The calendar of refills. A boundary is the first instant of a local day, or an instant at which the local clock shows a full hour. An
+ * epoch is the stretch from one boundary to the next. Time zones come from `Intl`, because Temporal is missing on Node 20 and in some
+ * browsers.
  */
 
+export const REFILL_INTERVALS = ['hourly', 'daily', 'weekly', 'monthly'] as const;
+export type RefillInterval = (typeof REFILL_INTERVALS)[number];
+
 export interface Schedule {
-  readonly interval: 'daily' | 'monthly';
+  readonly interval: RefillInterval;
   /** Monthly only: the day of the month, 1..31, at most the month's last day. null = the first. */
   readonly refillDay: number | null;
+  /** Weekly only: the day of the week, 1 (Monday) to 7 (Sunday). null = Monday. */
+  readonly refillWeekday: number | null;
   /** IANA zone name. */
   readonly timezone: string;
 }
 
 /**
- * The stretch between two boundaries: startMs <= t < nextMs. `number` counts local days (daily) or local months
- * (monthly) since 1970-01-01 and only grows with time. It grows by two where a zone skips a whole day.
+ * The stretch between two boundaries: startMs <= t < nextMs. `number` counts local hours, days, weeks or months and only grows with
+ * time. It grows by two where a zone skips a whole day, and where its clock is set back by a part of an hour.
  */
 export interface Epoch {
   readonly number: number;
@@ -21,27 +27,82 @@ export interface Epoch {
   readonly nextMs: number;
 }
 
+const MS_PER_HOUR = 3_600_000;
 const MS_PER_DAY = 86_400_000;
+/** 1970-01-01 was a Thursday: so many days after a Monday. */
+const FIRST_WEEKDAY = 3;
 
 /**
  * Since 1900 no zone has been further than this from UTC (-12 h to +14 h today), and no zone has changed its offset twice within
  * five days. So at most one change of offset lies within this distance of a midnight.
  */
-const WIDEST_OFFSET_MS = 16 * 3_600_000;
+const WIDEST_OFFSET_MS = 16 * MS_PER_HOUR;
 
 const MAX_FORMATS = 128;
-const MAX_ZONES = 1_024;
+const MAX_SCHEDULES = 1_024;
 const MAX_NAME_LENGTH = 64;
 
 export function epochAt(schedule: Schedule, nowMs: number): Epoch {
-  const day = localDayAt(schedule.timezone, nowMs);
-  const number = schedule.interval === 'daily' ? day : refillMonthAt(schedule, day);
-  return { number, startMs: boundaryMs(schedule, number), nextMs: boundaryMs(schedule, number + 1) };
+  if (schedule.interval === 'hourly') return hourAt(schedule.timezone, nowMs);
+  const number = numberOf(schedule, localDayAt(schedule.timezone, nowMs));
+  const boundaryMs = (of: number): number => firstInstantMs(schedule.timezone, firstDay(schedule, of));
+  return { number, startMs: boundaryMs(number), nextMs: boundaryMs(number + 1) };
 }
 
-function boundaryMs(schedule: Schedule, number: number): number {
-  const day = schedule.interval === 'daily' ? number : refillDayOf(schedule, number);
-  return firstInstantMs(schedule.timezone, day);
+/** The day, week or month of the schedule that a local day is in. */
+function numberOf(schedule: Schedule, day: number): number {
+  if (schedule.interval === 'daily') return day;
+  return schedule.interval === 'weekly' ? Math.floor((day - weekShift(schedule)) / 7) : refillMonthAt(schedule, day);
+}
+
+function firstDay(schedule: Schedule, number: number): number {
+  if (schedule.interval === 'daily') return number;
+  return schedule.interval === 'weekly' ? number * 7 + weekShift(schedule) : refillDayOf(schedule, number);
+}
+
+/** The first day of week 0. */
+function weekShift({ refillWeekday }: Schedule): number {
+  return (refillWeekday ?? 1) - 1 - FIRST_WEEKDAY;
+}
+
+/** The local clock shows a full hour where its distance from UTC, modulo an hour, makes it so. */
+function hourAt(timezone: string, nowMs: number): Epoch {
+  const part = partOfHourMs(timezone, nowMs);
+  let startMs = Math.floor((nowMs + part) / MS_PER_HOUR) * MS_PER_HOUR - part;
+  let nextMs = startMs + MS_PER_HOUR;
+  // A clock that is moved by half an hour shows the full hour earlier or later than the present distance says.
+  if (partOfHourMs(timezone, startMs) !== part) startMs = lastHourBefore(timezone, changeMs(timezone, startMs, nowMs));
+  if (partOfHourMs(timezone, nextMs) !== part) nextMs = firstHourFrom(timezone, changeMs(timezone, nowMs, nextMs));
+  return { number: Math.round((startMs + partOfHourMs(timezone, startMs)) / MS_PER_HOUR), startMs, nextMs };
+}
+
+/** The last full hour before the clock was moved at `movedMs`. */
+function lastHourBefore(timezone: string, movedMs: number): number {
+  const part = partOfHourMs(timezone, movedMs - 1);
+  return Math.floor((movedMs - 1 + part) / MS_PER_HOUR) * MS_PER_HOUR - part;
+}
+
+/** The first full hour since the clock was moved at `movedMs`. */
+function firstHourFrom(timezone: string, movedMs: number): number {
+  const part = partOfHourMs(timezone, movedMs);
+  return Math.ceil((movedMs + part) / MS_PER_HOUR) * MS_PER_HOUR - part;
+}
+
+function partOfHourMs(timezone: string, atMs: number): number {
+  const part = offsetMsAt(timezone, atMs) % MS_PER_HOUR;
+  return part < 0 ? part + MS_PER_HOUR : part;
+}
+
+/** The instant between the two at which the zone changes its distance from UTC. */
+function changeMs(timezone: string, beforeMs: number, afterMs: number): number {
+  const before = offsetMsAt(timezone, beforeMs);
+  let [stillBeforeMs, changedMs] = [beforeMs, afterMs];
+  while (changedMs - stillBeforeMs > 1) {
+    const middleMs = Math.floor((stillBeforeMs + changedMs) / 2);
+    if (offsetMsAt(timezone, middleMs) === before) stillBeforeMs = middleMs;
+    else changedMs = middleMs;
+  }
+  return changedMs;
 }
 
 /** The last month whose refill day is not after `day`. */
@@ -77,15 +138,8 @@ function firstInstantMs(timezone: string, day: number): number {
   const after = offsetMsAt(timezone, midnightMs + WIDEST_OFFSET_MS);
   if (offsetMsAt(timezone, midnightMs - after) === after) return midnightMs - after;
 
-  // Neither offset gives a midnight: the clock jumps over it. Find the jump.
-  let stillBeforeMs = midnightMs - after;
-  let jumpMs = midnightMs - before;
-  while (jumpMs - stillBeforeMs > 1) {
-    const middleMs = Math.floor((stillBeforeMs + jumpMs) / 2);
-    if (offsetMsAt(timezone, middleMs) === before) stillBeforeMs = middleMs;
-    else jumpMs = middleMs;
-  }
-  return jumpMs;
+  // Neither offset gives a midnight: the clock jumps over it.
+  return changeMs(timezone, midnightMs - after, midnightMs - before);
 }
 
 /** Local time minus UTC. */
@@ -154,26 +208,25 @@ function isZoneOfRuntime(name: string): boolean {
   }
 }
 
-/** Remembers the running epoch of each schedule, so that the hot path costs one Map lookup and two comparisons. */
-export class Calendar {
-  /** Per zone: slot 0 holds the daily epoch, slots 1..31 the monthly epochs by refill day. A lookup builds no key. */
-  readonly #epochsByZone = new Map<string, (Epoch | undefined)[]>();
+/** The running epoch, and where the one before it began. */
+export interface RunningEpoch extends Epoch {
+  readonly previous: Epoch;
+}
 
-  epochAt(schedule: Schedule, nowMs: number): Epoch {
-    const epochs = this.#epochsByZone.get(schedule.timezone) ?? this.#addZone(schedule.timezone);
-    const slot = schedule.interval === 'daily' ? 0 : (schedule.refillDay ?? 1);
-    const known = epochs[slot];
+/** Remembers the running epoch of each schedule. */
+export class Calendar {
+  readonly #epochs = new Map<string, RunningEpoch>();
+
+  epochAt(schedule: Schedule, nowMs: number): RunningEpoch {
+    const { interval, refillDay, refillWeekday, timezone } = schedule;
+    const name = `${interval} ${refillDay ?? refillWeekday ?? 1} ${timezone}`;
+    const known = this.#epochs.get(name);
     // Both ends are compared, because a clock can be set back.
     if (known !== undefined && known.startMs <= nowMs && nowMs < known.nextMs) return known;
     const epoch = epochAt(schedule, nowMs);
-    epochs[slot] = epoch;
-    return epoch;
-  }
-
-  #addZone(timezone: string): (Epoch | undefined)[] {
-    const epochs: (Epoch | undefined)[] = [];
-    dropOldest(this.#epochsByZone, MAX_ZONES);
-    this.#epochsByZone.set(timezone, epochs);
-    return epochs;
+    const running = { ...epoch, previous: epochAt(schedule, epoch.startMs - 1) };
+    dropOldest(this.#epochs, MAX_SCHEDULES);
+    this.#epochs.set(name, running);
+    return running;
   }
 }

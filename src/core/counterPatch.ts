@@ -1,10 +1,12 @@
+import type { RefillInterval } from './calendar.ts';
 import { AppError, repeatable } from './errors.ts';
 import { DEFAULT_LIMIT_NAME, type LimitRecord, type RefillRule } from './records.ts';
 
 export interface RefillInput {
-  readonly interval: 'daily' | 'monthly';
+  readonly interval: RefillInterval;
   readonly amount: number;
   readonly refillDay: number | null;
+  readonly refillWeekday: number | null;
   readonly timezone: string | null;
   readonly mode: 'restore' | 'add';
   readonly max: number | null;
@@ -37,7 +39,8 @@ export function toRefillRule(input: RefillInput, defaultTimezone: string, nowMs:
 /** Both rules have the same boundaries. Then the running epoch continues, whatever else changes. */
 export function isSameSchedule(a: RefillRule | null, b: RefillRule | null): boolean {
   if (a === null || b === null) return a === b;
-  return a.interval === b.interval && a.refillDay === b.refillDay && a.timezone === b.timezone;
+  const isSameDay = a.refillDay === b.refillDay && a.refillWeekday === b.refillWeekday;
+  return a.interval === b.interval && isSameDay && a.timezone === b.timezone;
 }
 
 export function isSameRule(a: RefillRule, b: RefillRule): boolean {

@@ -1,4 +1,13 @@
-import { type AccountState, current, isPlanStale, left, type ChargeRule, taken } from './account.ts';
+import {
+  type AccountMark,
+  type AccountState,
+  type ChargeRule,
+  current,
+  isOfAnotherMark,
+  isPlanStale,
+  left,
+  taken,
+} from './account.ts';
 import type { Fence } from './fence.ts';
 
 /** One part of a spend: an amount of one account, under a rule, decided under a revision of the account's record. */
@@ -45,8 +54,11 @@ export type SpendOutcome =
       readonly charges: readonly ChargeResult[];
       readonly nowMs: number;
     }
-  /** Decided under an older record or another refill epoch. The caller reloads and asks again. `fence`: the first that is broken. */
-  | { readonly status: 'stale'; readonly nowMs: number; readonly fence: Fence | null }
+  /**
+   * Decided under an older record or another refill epoch. The caller reloads and asks again. `fence`: the first that is broken.
+   * `mark`: where the refill of an account has to begin.
+   */
+  | { readonly status: 'stale'; readonly nowMs: number; readonly fence: Fence | null; readonly mark?: AccountMark }
   /** The idempotency key was used with another request. */
   | { readonly status: 'conflict' }
   /** The key has too many live idempotency keys. */
@@ -82,6 +94,9 @@ export function decideSpend(view: LedgerView, spend: Spend, nowMs: number, maxLi
   for (const charge of spend.charges) {
     const stored = view.account(charge.account);
     if (stored === undefined || isStale(charge, stored, nowMs)) return { status: 'stale', nowMs, fence: null };
+    if (charge.rule.kind === 'credits' && isOfAnotherMark(charge.rule.refill, stored)) {
+      return { status: 'stale', nowMs, fence: null, mark: { account: charge.account, markMs: stored.mark } };
+    }
     open.push({ charge, stored, now: current(stored, charge.rule, nowMs) });
   }
   const answered = spend.idempotency === null ? null : findAnswer(view, spend.idempotency, maxLiveKeys);

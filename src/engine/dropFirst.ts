@@ -1,5 +1,5 @@
 /** Drops what was added first, so that one more fits. */
-export function dropFirst(collection: Map<string, unknown> | Set<string>): void {
+export function dropFirst<K>(collection: Map<K, unknown> | Set<K>): void {
   const first = collection.keys().next();
   if (first.done !== true) collection.delete(first.value);
 }

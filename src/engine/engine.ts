@@ -107,7 +107,11 @@ export class Engine {
       system,
       refills,
       defaultTimezone,
-      changes: new ApplyChange(storage.ledger, (change) => this.#forget(change)),
+      changes: new ApplyChange(
+        storage.ledger,
+        (change) => this.#forget(change),
+        (mark, nowMs) => refills.learn(mark, nowMs),
+      ),
       quotas: new Quotas(storage.records, quotas, () => storage.ledger.nowMs()),
     };
     this.keys = new KeyAdmin(context);

@@ -1,29 +1,45 @@
 import { describe, expect, test } from 'bun:test';
 
-import { type AccountState, isPlanStale, refilled, type RefillPlan, rolled, taken } from '../../src/core/account.ts';
+import {
+  type AccountState,
+  isOfAnotherMark,
+  isPlanStale,
+  refilled,
+  type RefillPlan,
+  rolled,
+  taken,
+} from '../../src/core/account.ts';
 import { MAX_COUNT } from '../../src/core/bounds.ts';
 import { fits, windowEnd } from '../../src/core/window.ts';
 
-const balance = (value: number, mark = 10, dueAtMs = 1100): AccountState => ({
+/** Refilled for an epoch. */
+const balance = (value: number, epoch = 10, dueAtMs = 1100): AccountState => ({
   kind: 'credits',
   value,
-  mark,
+  mark: epoch * 100,
   dueAtMs,
   revision: 1,
 });
 
-/** Epoch n runs from n * 100 to n * 100 + 100. */
-const plan = (epoch: number, fields: Partial<RefillPlan> = {}): RefillPlan => ({
-  epoch,
-  startMs: epoch * 100,
-  nextMs: epoch * 100 + 100,
-  amount: 50,
-  mode: 'restore',
-  max: null,
-  ...fields,
-});
+interface Refill {
+  readonly mode: 'restore' | 'add';
+  readonly amount: number;
+  readonly max: number | null;
+}
 
-const add = (epoch: number, amount: number, max: number | null = null) => plan(epoch, { mode: 'add', amount, max });
+/** Epoch n runs from n * 100 to n * 100 + 100. The plan begins at epoch 10, or at another. */
+function plan(
+  epoch: number,
+  { mode = 'restore', amount = 50, max = null }: Partial<Refill> = {},
+  from = 10,
+): RefillPlan {
+  const startMs = epoch * 100;
+  const steps = [{ mode, amount, max, times: Math.max(0, epoch - from) }];
+  return { startMs, nextMs: startMs + 100, fromMs: from * 100, steps };
+}
+
+const add = (epoch: number, amount: number, max: number | null = null, from = 10) =>
+  plan(epoch, { mode: 'add', amount, max }, from);
 
 describe('refilled', () => {
   test('without a plan, or in the epoch that was applied, nothing changes: the very same state', () => {
@@ -58,7 +74,7 @@ describe('refilled', () => {
     expect(refilled(balance(MAX_COUNT - 5), add(11, 4)).value).toBe(MAX_COUNT - 1);
     expect(refilled(balance(MAX_COUNT - 5), add(11, 6)).value).toBe(MAX_COUNT);
     expect(refilled(balance(1), add(20_000, MAX_COUNT)).value).toBe(MAX_COUNT);
-    expect(refilled(balance(0, 0), add(3, (MAX_COUNT - 1) / 3)).value).toBe(MAX_COUNT - 1);
+    expect(refilled(balance(0, 0), add(3, (MAX_COUNT - 1) / 3, null, 0)).value).toBe(MAX_COUNT - 1);
   });
 
   test('add near the limit is what exact arithmetic gives', () => {
@@ -69,7 +85,7 @@ describe('refilled', () => {
           if (!Number.isSafeInteger(value) || value < 0) continue;
           const exact = BigInt(value) + BigInt(amount) * BigInt(passed);
           const expected = exact > BigInt(MAX_COUNT) ? MAX_COUNT : Number(exact);
-          expect(refilled(balance(value, 0), add(passed, amount)).value).toBe(expected);
+          expect(refilled(balance(value, 0), add(passed, amount, null, 0)).value).toBe(expected);
         }
       }
     }
@@ -78,6 +94,16 @@ describe('refilled', () => {
   test('a plan of an older epoch, from a clock set back, neither takes away nor gives', () => {
     const state = balance(3, 20, 2100);
     for (const mode of ['restore', 'add'] as const) expect(refilled(state, plan(19, { mode }))).toBe(state);
+  });
+
+  test('a plan from another mark is not applied', () => {
+    expect(isOfAnotherMark(plan(12, {}, 11), balance(3))).toBe(true);
+    expect(() => refilled(balance(3), plan(12, {}, 11))).toThrow('the refill was planned from another mark');
+    expect([plan(12), plan(10, {}, 9), null].map((each) => isOfAnotherMark(each, balance(3)))).toEqual([
+      false,
+      false,
+      false,
+    ]);
   });
 
   test('under a new due time the epoch that was applied is not applied again', () => {

@@ -5,7 +5,9 @@ import { Calendar, epochAt, isTimeZone } from '../../src/core/calendar.ts';
 import {
   seed,
   daily,
+  hourly,
   monthly,
+  weekly,
   date,
   ms,
   startOfDayMs,
@@ -106,13 +108,47 @@ describe('named days', () => {
   });
 });
 
+describe('named hours and weeks', () => {
+  const hour = (from: string, to: string) => ({ startMs: ms(from), nextMs: ms(to) });
+
+  test('an hour begins where the local clock shows it; where it is moved by half an hour, one lasts longer', () => {
+    expect(epochAt(hourly('UTC'), ms('2026-03-15T12:59:59.999Z'))).toEqual({
+      number: Date.UTC(2026, 2, 15, 12) / 3_600_000,
+      ...hour('2026-03-15T12:00Z', '2026-03-15T13:00Z'),
+    });
+    const kathmandu = hour('2026-03-15T12:15Z', '2026-03-15T13:15Z');
+    expect(epochAt(hourly('Asia/Kathmandu'), ms('2026-03-15T12:59Z'))).toMatchObject(kathmandu);
+    // Set back from 02:00 to 01:30, and forward from 02:00 to 02:30: in both cases from 01:00 to the next full hour.
+    const back = epochAt(hourly('Australia/Lord_Howe'), ms('2026-04-04T15:10Z'));
+    expect(back).toMatchObject(hour('2026-04-04T14:00Z', '2026-04-04T15:30Z'));
+    const forward = epochAt(hourly('Australia/Lord_Howe'), ms('2026-10-03T15:10Z'));
+    expect(forward).toMatchObject(hour('2026-10-03T14:30Z', '2026-10-03T16:00Z'));
+    // Counted as hours of time: the half hours add up.
+    expect(forward.number - back.number).toBe((ms('2026-10-03T15:00Z') - ms('2026-04-04T14:00Z')) / 3_600_000);
+    // A whole hour more or less changes nothing.
+    const doubled = epochAt(hourly('Europe/Berlin'), ms('2026-10-25T01:30Z'));
+    expect(doubled).toMatchObject(hour('2026-10-25T01:00Z', '2026-10-25T02:00Z'));
+  });
+
+  test('a week begins on Monday, or on the day that is asked for, at local midnight', () => {
+    const sunday = ms('2026-03-15T12:00Z');
+    expect(epochAt(weekly('UTC', null), sunday)).toMatchObject(hour('2026-03-09T00:00Z', '2026-03-16T00:00Z'));
+    expect(epochAt(weekly('UTC', 7), sunday)).toMatchObject(hour('2026-03-15T00:00Z', '2026-03-22T00:00Z'));
+    const havana = epochAt(weekly('America/Havana', 7), ms('2026-03-08T12:00Z'));
+    expect(havana).toMatchObject(hour('2026-03-08T05:00Z', '2026-03-15T04:00Z'));
+  });
+});
+
 describe('a calendar', () => {
   test('keeps every schedule of a zone apart', () => {
     const calendar = new Calendar();
     const schedules = [daily('Asia/Tokyo'), monthly('Asia/Tokyo', null)];
     for (let day = 1; day <= 31; day += 1) schedules.push(monthly('Asia/Tokyo', day));
+    for (let day = 1; day <= 7; day += 1) schedules.push(weekly('Asia/Tokyo', day));
+    schedules.push(hourly('Asia/Tokyo'));
     for (const atMs of [ms('2026-02-15T12:00Z'), ms('2026-02-15T13:00Z')]) {
-      for (const schedule of schedules) expect(calendar.epochAt(schedule, atMs)).toEqual(expected(schedule, atMs));
+      for (const schedule of schedules)
+        expect(calendar.epochAt(schedule, atMs)).toMatchObject(expected(schedule, atMs));
     }
   });
 
@@ -134,7 +170,7 @@ describe('a calendar', () => {
       'africa/cairo'.replace(/./g, (letter, index: number) => ((bits >> index) & 1 ? letter.toUpperCase() : letter)),
     );
     const cairo = expectedDaily('Africa/Cairo', atMs);
-    for (const timezone of spellings) expect(calendar.epochAt(daily(timezone), atMs)).toEqual(cairo);
+    for (const timezone of spellings) expect(calendar.epochAt(daily(timezone), atMs)).toMatchObject(cairo);
     const again = calendar.epochAt(daily('Asia/Tokyo'), atMs);
     expect(again).toEqual(first);
     expect(again).not.toBe(first);

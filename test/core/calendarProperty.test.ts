@@ -1,12 +1,13 @@
 import { describe, expect, test } from 'bun:test';
 
 import * as fc from 'fast-check';
-import { Calendar, epochAt, type Epoch, type Schedule } from '../../src/core/calendar.ts';
+import { Calendar, epochAt, type Epoch, REFILL_INTERVALS, type Schedule } from '../../src/core/calendar.ts';
 import { timesAsMany } from '../support/runs.ts';
 import {
   seed,
   zones,
   daily,
+  hourly,
   monthly,
   date,
   ms,
@@ -131,13 +132,32 @@ describe('time zones, around every change of their clocks from 2000 to 2037', ()
     }
     expect(skippedMidnights).toBeGreaterThan(0);
   });
+
+  test('where a clock is moved by a part of an hour, hours begin where it shows a full one', () => {
+    const HOUR_MS = 3_600_000;
+    let moves = 0;
+    for (const timezone of ['Australia/Lord_Howe', 'Asia/Pyongyang', 'America/Caracas', 'Asia/Colombo']) {
+      for (const transition of transitionsOf(timezone)) {
+        const before = transition.subtract({ milliseconds: 1 }).offsetNanoseconds;
+        if ((transition.offsetNanoseconds - before) % (HOUR_MS * 1e6) === 0) continue;
+        moves += 1;
+        const atMs = transition.epochMilliseconds;
+        for (const byMs of [-HOUR_MS, -1, 0, HOUR_MS / 2 - 1, HOUR_MS / 2, HOUR_MS]) {
+          const schedule = hourly(timezone);
+          expect(epochAt(schedule, atMs + byMs)).toEqual(expected(schedule, atMs + byMs));
+        }
+      }
+    }
+    expect(moves).toBeGreaterThan(70);
+  });
 });
 
 const anyInstantMs = fc.integer({ min: Date.UTC(1970, 0, 2), max: Date.UTC(2100, 0, 1) });
 
 const anySchedule: fc.Arbitrary<Schedule> = fc.record({
-  interval: fc.constantFrom('daily', 'monthly'),
+  interval: fc.constantFrom(...REFILL_INTERVALS),
   refillDay: fc.option(fc.integer({ min: 1, max: 31 })),
+  refillWeekday: fc.option(fc.integer({ min: 1, max: 7 })),
   timezone: fc.constantFrom('UTC', ...zones),
 });
 
@@ -187,7 +207,11 @@ describe('any schedule at any time', () => {
         let nowMs = Date.UTC(2026, 0, 1);
         for (const [schedule, move] of calls) {
           nowMs = move(nowMs);
-          expect(calendar.epochAt(schedule, nowMs)).toEqual(epochAt(schedule, nowMs));
+          const epoch = epochAt(schedule, nowMs);
+          expect(calendar.epochAt(schedule, nowMs)).toEqual({
+            ...epoch,
+            previous: epochAt(schedule, epoch.startMs - 1),
+          });
         }
       }),
       { seed, numRuns: 200 },

@@ -9,11 +9,23 @@ export const seed = Number(process.env['KEYSTILE_TEST_SEED'] ?? 1);
 
 export const zones = Intl.supportedValuesOf('timeZone');
 
-export const daily = (timezone: string): Schedule => ({ interval: 'daily', refillDay: null, timezone });
+const anywhere = { refillDay: null, refillWeekday: null };
 
-export const monthly = (timezone: string, day: number | null): Schedule => ({
+export const hourly = (timezone: string): Schedule => ({ ...anywhere, interval: 'hourly', timezone });
+
+export const daily = (timezone: string): Schedule => ({ ...anywhere, interval: 'daily', timezone });
+
+export const weekly = (timezone: string, refillWeekday: number | null): Schedule => ({
+  ...anywhere,
+  interval: 'weekly',
+  refillWeekday,
+  timezone,
+});
+
+export const monthly = (timezone: string, refillDay: number | null): Schedule => ({
+  ...anywhere,
   interval: 'monthly',
-  refillDay: day,
+  refillDay,
   timezone,
 });
 
@@ -56,5 +68,36 @@ export function expectedMonthly(timezone: string, refillDay: number | null, atMs
   };
 }
 
-export const expected = ({ interval, refillDay, timezone }: Schedule, atMs: number) =>
-  interval === 'daily' ? expectedDaily(timezone, atMs) : expectedMonthly(timezone, refillDay, atMs);
+/** The days are walked back to the one with that name. */
+export function expectedWeekly(timezone: string, refillWeekday: number | null, atMs: number): Epoch {
+  let day = dateAt(timezone, atMs).add({ days: 2 });
+  while (day.dayOfWeek !== (refillWeekday ?? 1) || startOfDayMs(day, timezone) > atMs) day = day.subtract({ days: 1 });
+  const weekdayOfDay0 = 4;
+  const first = date('1970-01-01').subtract({ days: weekdayOfDay0 - (refillWeekday ?? 1) });
+  return {
+    number: first.until(day, { largestUnit: 'weeks' }).weeks,
+    startMs: startOfDayMs(day, timezone),
+    nextMs: startOfDayMs(day.add({ days: 7 }), timezone),
+  };
+}
+
+const MINUTE_MS = 60_000;
+
+/** The minutes are walked, back and forth, to where the local clock shows a full hour. */
+export function expectedHourly(timezone: string, atMs: number): Epoch {
+  const zonedAt = (ms_: number) => Temporal.Instant.fromEpochMilliseconds(ms_).toZonedDateTimeISO(timezone);
+  let startMs = Math.floor(atMs / MINUTE_MS) * MINUTE_MS;
+  while (zonedAt(startMs).minute !== 0) startMs -= MINUTE_MS;
+  let nextMs = Math.floor(atMs / MINUTE_MS) * MINUTE_MS + MINUTE_MS;
+  while (zonedAt(nextMs).minute !== 0) nextMs += MINUTE_MS;
+  const hourMs = 60 * MINUTE_MS;
+  const partMs = (((zonedAt(startMs).offsetNanoseconds / 1e6) % hourMs) + hourMs) % hourMs;
+  return { number: (startMs + partMs) / hourMs, startMs, nextMs };
+}
+
+export function expected({ interval, refillDay, refillWeekday, timezone }: Schedule, atMs: number): Epoch {
+  if (interval === 'hourly') return expectedHourly(timezone, atMs);
+  if (interval === 'daily') return expectedDaily(timezone, atMs);
+  if (interval === 'weekly') return expectedWeekly(timezone, refillWeekday, atMs);
+  return expectedMonthly(timezone, refillDay, atMs);
+}

@@ -1298,13 +1298,15 @@ export type ReadinessAnswer = {
 
 /** When credits are refilled, and with how many. A refill needs a counter, so `remaining` must be set. */
 export type Refill = {
-  /** `daily`: at midnight. `monthly`: at midnight on the first day of the month, or on `refillDay`. Midnight is that of `timezone`. */
-  readonly interval: 'daily' | 'monthly';
+  /** `hourly`: at each full hour. `daily`: at midnight. `weekly`: at midnight on Monday, or on `refillWeekday`. `monthly`: at midnight on the first day of the month, or on `refillDay`. The clock is that of `timezone`. */
+  readonly interval: 'hourly' | 'daily' | 'weekly' | 'monthly';
   /** How many credits. `restore` raises the counter to this number and never lowers it; `add` adds this number. At least 1. */
   readonly amount: number;
   /** The day of the month, from 1 to 31, only with the interval `monthly`. A shorter month uses its last day. The first day when null or absent. */
   readonly refillDay?: number | null | undefined;
-  /** The IANA time zone whose midnight counts. The setting KEYSTILE_TIMEZONE (UTC) when absent. */
+  /** The day of the week, from 1 (Monday) to 7 (Sunday), only with the interval `weekly`. Monday when null or absent. */
+  readonly refillWeekday?: number | null | undefined;
+  /** The IANA time zone whose clock counts. The setting KEYSTILE_TIMEZONE (UTC) when absent. */
   readonly timezone?: string | undefined;
   /** `restore`: each refill raises the counter to `amount` and never lowers it. `add`: each refill adds `amount`, up to `max`. `restore` when absent. */
   readonly mode?: 'restore' | 'add' | undefined;
@@ -1314,13 +1316,15 @@ export type Refill = {
 
 /** The refill of a counter, with the times of the last and the next refill. */
 export type RefillState = {
-  /** `daily`: at midnight. `monthly`: at midnight on the first day of the month, or on `refillDay`. Midnight is that of `timezone`. */
-  readonly interval: 'daily' | 'monthly';
+  /** `hourly`: at each full hour. `daily`: at midnight. `weekly`: at midnight on Monday, or on `refillWeekday`. `monthly`: at midnight on the first day of the month, or on `refillDay`. The clock is that of `timezone`. */
+  readonly interval: 'hourly' | 'daily' | 'weekly' | 'monthly';
   /** How many credits. `restore` raises the counter to this number and never lowers it; `add` adds this number. */
   readonly amount: number;
-  /** The day of the month, from 1 to 31. null: the first day, or a daily refill. */
+  /** The day of the month, from 1 to 31. null: the first day, or no monthly refill. */
   readonly refillDay: number | null;
-  /** The IANA time zone whose midnight counts. */
+  /** The day of the week of a weekly refill, from 1 (Monday) to 7 (Sunday). */
+  readonly refillWeekday?: number | undefined;
+  /** The IANA time zone whose clock counts. */
   readonly timezone: string;
   /** `restore`: each refill raises the counter to `amount` and never lowers it. `add`: each refill adds `amount`, up to `max`. */
   readonly mode: 'restore' | 'add';

@@ -9,6 +9,7 @@ import {
 } from '../../../src/core/counterPatch.ts';
 import { AppError } from '../../../src/core/errors.ts';
 import { DEFAULT_LIMIT_NAME, type LimitRecord, type RefillRule } from '../../../src/core/records.ts';
+import { planRefill } from '../../../src/core/refillPlan.ts';
 import type { Charge } from '../../../src/core/spend.ts';
 import type { KeysUpdateKeyRequest, SharedRatelimit } from '../generated/api.ts';
 import type { FakeLedger } from './fakeLedger.ts';
@@ -58,35 +59,36 @@ function changeCredits(ledger: FakeLedger, owner: FakeOwner, fields: CounterFiel
   }
   const before = owner.credits?.refill ?? null;
   const rule = wantedRefill(before, refill, nowMs);
-  const plan = planOf(rule, nowMs);
+  const account = ledger.account(creditsAccount(owner), 'credits');
+  const epoch = rule === null ? null : epochAt(rule, nowMs);
   const change = {
-    refill: planOf(before, nowMs),
+    refill: planOf(before, ledger.markOf(account), nowMs),
     ...(remaining === undefined ? {} : { set: remaining }),
     // A new rule refills at its next boundary, not at once.
-    ...(isSameSchedule(before, rule) ? {} : { mark: plan?.epoch ?? 0, dueAtMs: plan?.nextMs ?? 0 }),
+    ...(isSameSchedule(before, rule) ? {} : { mark: epoch?.startMs ?? 0, dueAtMs: epoch?.nextMs ?? 0 }),
   };
-  ledger.change(ledger.account(creditsAccount(owner), 'credits'), change, nowMs);
+  ledger.change(account, change, nowMs);
   owner.credits = { refill: rule };
 }
 
 function wantedRefill(before: RefillRule | null, given: CounterFields['refill'], nowMs: number): RefillRule | null {
   if (given === undefined || given === null) return given === null ? null : before;
-  const { interval, amount, refillDay = null, timezone = null, mode = 'restore', max = null } = given;
-  const rule = toRefillRule({ interval, amount, refillDay, timezone, mode, max }, 'UTC', nowMs);
+  const { interval, amount, refillDay = null, refillWeekday = null, timezone = null } = given;
+  const { mode = 'restore', max = null } = given;
+  const rule = toRefillRule({ interval, amount, refillDay, refillWeekday, timezone, mode, max }, 'UTC', nowMs);
   return before !== null && isSameRule(before, rule) ? before : rule;
 }
 
-export function planOf(rule: RefillRule | null, nowMs: number): RefillPlan | null {
-  if (rule === null) return null;
-  const { number, startMs, nextMs } = epochAt(rule, nowMs);
-  return { epoch: number, startMs, nextMs, amount: rule.amount, mode: rule.mode, max: rule.max };
+function planOf(rule: RefillRule | null, markMs: number, nowMs: number): RefillPlan | null {
+  return rule === null ? null : planRefill(rule, epochAt(rule, nowMs), markMs);
 }
 
 /** The charge of an owner's credits; none without a counter. */
 export function creditCharges(ledger: FakeLedger, owner: FakeOwner, amount: number, nowMs: number): Charge[] {
   if (owner.credits === null) return [];
   const account = ledger.account(creditsAccount(owner), 'credits');
-  return [{ account, amount, rule: { kind: 'credits', refill: planOf(owner.credits.refill, nowMs) }, revision: 0 }];
+  const refill = planOf(owner.credits.refill, ledger.markOf(account), nowMs);
+  return [{ account, amount, rule: { kind: 'credits', refill }, revision: 0 }];
 }
 
 /** null: unlimited. */

@@ -8,7 +8,8 @@ import type {
   Identity,
   IdentityDetails,
 } from '../generated/api.ts';
-import { balanceOf, changeCounters, type FakeOwner, planOf } from './fakeCounters.ts';
+import { epochAt } from '../../../src/core/calendar.ts';
+import { balanceOf, changeCounters, type FakeOwner } from './fakeCounters.ts';
 import type { FakeKey } from './fakeKey.ts';
 import type { FakeLedger } from './fakeLedger.ts';
 import { limitCharge } from './fakeLimits.ts';
@@ -135,7 +136,7 @@ export class FakeIdentities {
     const { id, externalId, name, enabled, maxKeys, meta, limits, credits } = identity;
     const remaining = balanceOf(this.#ledger, identity, nowMs);
     const rule = credits?.refill ?? null;
-    const plan = planOf(rule, nowMs);
+    const plan = rule === null ? null : epochAt(rule, nowMs);
     return {
       id,
       externalId,
@@ -158,6 +159,7 @@ export class FakeIdentities {
               interval: rule.interval,
               amount: rule.amount,
               refillDay: rule.refillDay,
+              ...(rule.interval === 'weekly' ? { refillWeekday: rule.refillWeekday ?? 1 } : {}),
               timezone: rule.timezone,
               mode: rule.mode,
               ...(rule.max === null ? {} : { max: rule.max }),

@@ -38,6 +38,11 @@ export class FakeLedger {
     return id;
   }
 
+  /** Up to where the refills of an account are applied. */
+  markOf(account: number): number {
+    return this.#accounts.get(account)?.mark ?? 0;
+  }
+
   close(name: string): void {
     this.#accounts.delete(this.#ids.get(name) ?? 0);
   }

@@ -56,6 +56,7 @@ const COLUMNS: Readonly<Record<string, Kind>> = {
   'refill.interval': text,
   'refill.amount': count,
   'refill.refillDay': count,
+  'refill.refillWeekday': count,
   'refill.timezone': text,
   'refill.mode': text,
   'refill.max': count,

@@ -54,10 +54,13 @@ function windowText({ limit, duration, async }: { limit: number; duration: numbe
   return `${limit} in ${showDuration(duration)}${async ? '' : ', strict'}`;
 }
 
+const WEEKDAYS = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'];
+
 function refillText({ refill }: Key): string | undefined {
   if (refill === undefined) return undefined;
-  const { interval, amount, refillDay, timezone, mode, max, nextRefillAt } = refill;
-  const day = refillDay === null ? '' : ` on day ${refillDay}`;
+  const { interval, amount, refillDay, refillWeekday, timezone, mode, max, nextRefillAt } = refill;
+  const weekday = refillWeekday === undefined ? '' : ` on ${WEEKDAYS[refillWeekday - 1]}`;
+  const day = refillDay === null ? weekday : ` on day ${refillDay}`;
   const what = mode === 'add' ? `adds ${amount}${max === undefined ? '' : ` up to ${max}`}` : `to ${amount}`;
   const next = nextRefillAt === undefined ? '' : `, next ${showTime(nextRefillAt)}`;
   return `${interval}${day} ${what} (${timezone})${next}`;

@@ -51,9 +51,10 @@ export class RefillSweep {
     const found = await this.#find(owner);
     if (found === null || found.credits === null || found.credits.refill === null) return false;
     const { account, refill } = found.credits;
-    const plan = this.#refills.plan(refill, ledger.nowMs());
     const [state] = await ledger.read([account]);
-    if (state === undefined || state.mark >= plan.epoch) return false;
+    if (state === undefined) return false;
+    const plan = this.#refills.planFrom(refill, state.mark, ledger.nowMs());
+    if (state.mark >= plan.startMs && state.dueAtMs >= plan.nextMs) return false;
     const { revision } = found;
     const change = { account, expect: revision, refill: plan, revision };
     return (await ledger.apply({ writes: [], accounts: [change] })).status === 'done';

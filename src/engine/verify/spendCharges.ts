@@ -44,6 +44,7 @@ function creditCharge(
   refills: RefillPlans,
   nowMs: number,
 ): Charge {
-  const rule: ChargeRule = refill === null ? WITHOUT_REFILL : { kind: 'credits', refill: refills.plan(refill, nowMs) };
+  const rule: ChargeRule =
+    refill === null ? WITHOUT_REFILL : { kind: 'credits', refill: refills.plan(refill, account, nowMs) };
   return { account, amount, rule, revision };
 }

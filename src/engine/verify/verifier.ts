@@ -188,7 +188,9 @@ export class Verifier {
   #conclude(counting: Counting, outcome: SpendOutcome): Verdict | PromiseLike<Verdict> {
     const isTaken = outcome.status === 'taken' && !outcome.replayed;
     for (const charge of counting.local) this.#context.localLimits.settle(charge, isTaken);
-    return outcome.status === 'stale' ? this.#decideAgain(counting) : this.#verdicts.of(counting, outcome);
+    if (outcome.status !== 'stale') return this.#verdicts.of(counting, outcome);
+    if (outcome.mark !== undefined) this.#context.refills.learn(outcome.mark, outcome.nowMs);
+    return this.#decideAgain(counting);
   }
 
   /** A retry of a charged request gets its earlier answer, although the local limit is used up by now. */

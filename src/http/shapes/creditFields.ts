@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 
+import { REFILL_INTERVALS } from '../../core/calendar.ts';
 import { component, field, optional } from './described.ts';
 import { EXAMPLE } from './examples.ts';
 import { orNull, Positive, strict, Text, Whole, words } from './schemas.ts';
@@ -7,13 +8,13 @@ import { orNull, Positive, strict, Text, Whole, words } from './schemas.ts';
 /** The refill of credits, as a request sets it and as an answer shows it. */
 
 const INTERVAL_WORDS =
-  '`daily`: at midnight. `monthly`: at midnight on the first day of the month, or on `refillDay`. Midnight is that of `timezone`.';
+  '`hourly`: at each full hour. `daily`: at midnight. `weekly`: at midnight on Monday, or on `refillWeekday`. `monthly`: at midnight on the first day of the month, or on `refillDay`. The clock is that of `timezone`.';
 const AMOUNT_WORDS =
   'How many credits. `restore` raises the counter to this number and never lowers it; `add` adds this number.';
 const MODE_WORDS =
   '`restore`: each refill raises the counter to `amount` and never lowers it. `add`: each refill adds `amount`, up to `max`.';
 
-const Interval = Type.Enum(['daily', 'monthly']);
+const Interval = Type.Enum([...REFILL_INTERVALS]);
 const Mode = Type.Enum(['restore', 'add']);
 
 export const Refill = component(
@@ -26,9 +27,14 @@ export const Refill = component(
       'The day of the month, from 1 to 31, only with the interval `monthly`. A shorter month uses its last day. The first day when null or absent.',
       15,
     ),
+    refillWeekday: optional(
+      orNull(Type.Integer({ minimum: 1, maximum: 7 })),
+      'The day of the week, from 1 (Monday) to 7 (Sunday), only with the interval `weekly`. Monday when null or absent.',
+      5,
+    ),
     timezone: optional(
       words(1, 64, 'time-zone'),
-      'The IANA time zone whose midnight counts. The setting KEYSTILE_TIMEZONE (UTC) when absent.',
+      'The IANA time zone whose clock counts. The setting KEYSTILE_TIMEZONE (UTC) when absent.',
       'Europe/Berlin',
     ),
     mode: optional(Mode, `${MODE_WORDS} \`restore\` when absent.`, 'restore'),
@@ -47,8 +53,13 @@ export const RefillObject = component(
   strict({
     interval: field(Interval, INTERVAL_WORDS, 'daily'),
     amount: field(Whole, AMOUNT_WORDS, 100),
-    refillDay: field(orNull(Whole), 'The day of the month, from 1 to 31. null: the first day, or a daily refill.', 15),
-    timezone: field(Text, 'The IANA time zone whose midnight counts.', 'UTC'),
+    refillDay: field(
+      orNull(Whole),
+      'The day of the month, from 1 to 31. null: the first day, or no monthly refill.',
+      15,
+    ),
+    refillWeekday: optional(Whole, 'The day of the week of a weekly refill, from 1 (Monday) to 7 (Sunday).', 5),
+    timezone: field(Text, 'The IANA time zone whose clock counts.', 'UTC'),
     mode: field(Mode, MODE_WORDS, 'restore'),
     max: optional(Whole, 'The most that the mode `add` fills the counter to. Absent when there is no ceiling.', 5000),
     lastRefillAt: optional(

@@ -101,14 +101,17 @@ function survey(value: unknown, found: { members: number; isInexact: boolean; is
 
 export function toRefill(refill: Static<typeof Refill> | null, issues: Issue[]): RefillInput | null {
   if (refill === null) return null;
-  const { interval, amount, refillDay = null, timezone = null, mode = 'restore', max = null } = refill;
+  const { interval, amount, refillDay = null, refillWeekday = null, timezone = null } = refill;
+  const { mode = 'restore', max = null } = refill;
   const add = (field: string, message: string): void => void issues.push({ path: `refill.${field}`, message });
-  if (interval === 'daily' && refillDay !== null)
+  if (interval !== 'monthly' && refillDay !== null)
     add('refillDay', 'refill.refillDay is allowed only with interval "monthly"');
+  if (interval !== 'weekly' && refillWeekday !== null)
+    add('refillWeekday', 'refill.refillWeekday is allowed only with interval "weekly"');
   const zoneFault = timezone === null ? null : formatFault('time-zone', timezone);
   if (zoneFault !== null) add('timezone', `refill.timezone ${zoneFault}`);
   if (max !== null && mode !== 'add') add('max', 'refill.max is allowed only with mode "add"');
-  return { interval, amount, refillDay, timezone, mode, max };
+  return { interval, amount, refillDay, refillWeekday, timezone, mode, max };
 }
 
 function toDefaultLimit(ratelimit: Static<typeof Ratelimit> | null, issues: Issue[]): LimitInput | null {

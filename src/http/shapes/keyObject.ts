@@ -154,12 +154,13 @@ export function toRefillObject(credits: CreditsRecord | null, view: CreditsView)
   const { lastRefillAtMs, nextRefillAtMs } = view;
   const refill = credits?.refill;
   if (refill == null) return {};
-  const { interval, amount, refillDay, timezone, mode, max } = refill;
+  const { interval, amount, refillDay, refillWeekday, timezone, mode, max } = refill;
   return {
     refill: {
       interval,
       amount,
       refillDay,
+      ...(interval === 'weekly' ? { refillWeekday: refillWeekday ?? 1 } : {}),
       timezone,
       mode,
       ...(max === null ? {} : { max }),

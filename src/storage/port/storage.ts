@@ -1,4 +1,4 @@
-import type { AccountChange, AccountState } from '../../core/account.ts';
+import type { AccountChange, AccountMark, AccountState } from '../../core/account.ts';
 import type { IdempotencyKey, Spend, SpendOutcome } from '../../core/spend.ts';
 import type { Freshness } from './freshness.ts';
 import type { Imports } from './imports.ts';
@@ -36,8 +36,15 @@ export interface Change {
 export type ChangeOutcome =
   /** The accounts after the change, in its order; null = closed. */
   | { readonly status: 'done'; readonly accounts: readonly (AccountState | null)[]; readonly nowMs: number }
-  /** Made from an older record or for another refill epoch, or a record of the same name came first. Read and try again. */
-  | { readonly status: 'stale'; readonly nowMs: number };
+  /**
+   * Made from an older record or for another refill epoch, or a record of the same name came first. Read and try again. `mark`: where the
+   * refill of an account has to begin.
+   */
+  | { readonly status: 'stale'; readonly nowMs: number; readonly mark?: AccountMark };
+
+export function toStale(nowMs: number, mark?: AccountMark): ChangeOutcome {
+  return { status: 'stale', nowMs, ...(mark === undefined ? {} : { mark }) };
+}
 
 /** How long ended windows are kept. A clock that ran ahead and is set back must find its windows again. */
 export const PRUNE_GRACE_MS = 2 * 24 * 60 * 60 * 1000;

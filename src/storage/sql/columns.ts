@@ -1,4 +1,4 @@
-import { isTimeZone } from '../../core/calendar.ts';
+import { isTimeZone, REFILL_INTERVALS } from '../../core/calendar.ts';
 import type { CreditsRecord, LimitRecord } from '../../core/records.ts';
 
 /** Reads and checks columns that hold JSON or numbers. A column that cannot be read makes its row unreadable. */
@@ -23,7 +23,7 @@ export function readCredits(text: string | null): CreditsRecord | null {
   const refill = credits.refill;
   if (refill !== null) {
     require(isCount(refill.amount) && (refill.max === null || isCount(refill.max)), 'refill');
-    require(refill.interval === 'daily' || refill.interval === 'monthly', 'refill interval');
+    require(REFILL_INTERVALS.includes(refill.interval), 'refill interval');
     require(isKnownZone(refill.timezone) && (refill.mode === 'restore' || refill.mode === 'add'), 'refill');
   }
   return credits;

@@ -22,6 +22,7 @@ const BLANK: KeyRecord = { ...BLANK_KEY, id: idOf(0), apiId: 'api_1', revision: 
 const refill = {
   interval: 'daily',
   refillDay: null,
+  refillWeekday: null,
   timezone: 'UTC',
   amount: 5,
   mode: 'restore',

@@ -1,29 +1,37 @@
 import { describe, expect, test } from 'bun:test';
 import * as fc from 'fast-check';
 
-import { isPlanStale, refilled, type RefillPlan } from '../../../src/core/account.ts';
-import { epochAt, type Schedule } from '../../../src/core/calendar.ts';
+import {
+  type AccountState,
+  isPlanStale,
+  refilled,
+  type RefillPlan,
+  type RefillStep,
+} from '../../../src/core/account.ts';
+import { epochAt, REFILL_INTERVALS, type Schedule } from '../../../src/core/calendar.ts';
+import { planRefill } from '../../../src/core/refillPlan.ts';
 import { decideSpend } from '../../../src/core/spend.ts';
+import { timesAsMany } from '../../support/runs.ts';
 import { credits, isCharge, View } from '../../core/ledgerView.ts';
 
 const seed = Number(process.env['KEYSTILE_TEST_SEED'] ?? 1);
-const RUNS = { seed, numRuns: 1_000 };
+const RUNS = { seed, numRuns: timesAsMany(250) };
 const DAY_MS = 86_400_000;
 const START_MS = Date.parse('2026-01-30T12:00:00Z');
 
-function planAt(schedule: Schedule, rule: Pick<RefillPlan, 'amount' | 'mode' | 'max'>, nowMs: number): RefillPlan {
-  const { number, startMs, nextMs } = epochAt(schedule, nowMs);
-  return { epoch: number, startMs, nextMs, ...rule };
+type Refill = Pick<RefillStep, 'amount' | 'mode' | 'max'>;
+
+/** As the engine plans it for an account with this mark. */
+function planAt(schedule: Schedule, refill: Refill, { mark }: AccountState, nowMs: number): RefillPlan {
+  return planRefill({ ...schedule, ...refill, sinceMs: 0 }, epochAt(schedule, nowMs), mark);
 }
 
-const schedules: fc.Arbitrary<Schedule> = fc.oneof(
-  fc.record({ interval: fc.constant('daily' as const), refillDay: fc.constant(null), timezone: fc.constant('UTC') }),
-  fc.record({
-    interval: fc.constant('monthly' as const),
-    refillDay: fc.option(fc.integer({ min: 1, max: 31 })),
-    timezone: fc.constantFrom('UTC', 'America/Havana', 'Pacific/Auckland'),
-  }),
-);
+const schedules: fc.Arbitrary<Schedule> = fc.record({
+  interval: fc.constantFrom(...REFILL_INTERVALS),
+  refillDay: fc.option(fc.integer({ min: 1, max: 31 })),
+  refillWeekday: fc.option(fc.integer({ min: 1, max: 7 })),
+  timezone: fc.constantFrom('UTC', 'America/Havana', 'Pacific/Auckland', 'Australia/Lord_Howe'),
+});
 
 /** Hours, days or months, forward or back: the clock of a machine that sleeps, is moved and is set. */
 const jumpMs = fc.oneof(
@@ -46,13 +54,13 @@ describe('refills', () => {
       fc.property(schedules, rules, steps, (schedule, rule, taken) => {
         const view = new View();
         let nowMs = START_MS;
-        view.accounts.set(1, credits(20, epochAt(schedule, nowMs).number));
+        view.accounts.set(1, credits(20, epochAt(schedule, nowMs).startMs));
         let [sum, refills] = [0, 0];
         for (const step of taken) {
           nowMs += step.jumpMs;
-          const plan = planAt(schedule, rule, nowMs);
-          expect(isPlanStale(plan, nowMs)).toBe(false);
           const before = view.accounts.get(1) ?? credits(0);
+          const plan = planAt(schedule, rule, before, nowMs);
+          expect(isPlanStale(plan, nowMs)).toBe(false);
           const gained = refilled(before, plan).value - before.value;
           const charges = [
             { account: 1, amount: step.amount, rule: { kind: 'credits', refill: plan } as const, revision: 1 },
@@ -76,14 +84,15 @@ describe('refills', () => {
         fc.integer({ min: 1, max: 50 }),
         fc.array(jumpMs, { maxLength: 30 }),
         (schedule, amount, jumps) => {
-          const first = epochAt(schedule, START_MS).number;
-          let [nowMs, latestMs, state] = [START_MS, START_MS, credits(0, first)];
+          const first = epochAt(schedule, START_MS);
+          let [nowMs, latestMs, state] = [START_MS, START_MS, credits(0, first.startMs)];
           for (const jump of jumps) {
             nowMs += jump;
             latestMs = Math.max(latestMs, nowMs);
-            state = refilled(state, planAt(schedule, { amount, mode: 'add', max: null }, nowMs));
-            expect(state.mark).toBe(epochAt(schedule, latestMs).number);
-            expect(state.value).toBe((state.mark - first) * amount);
+            state = refilled(state, planAt(schedule, { amount, mode: 'add', max: null }, state, nowMs));
+            const latest = epochAt(schedule, latestMs);
+            expect(state.mark).toBe(latest.startMs);
+            expect(state.value).toBe((latest.number - first.number) * amount);
           }
         },
       ),
@@ -97,11 +106,12 @@ describe('refills', () => {
       fc.property(schedules, fc.integer({ min: 1, max: 30 }), steps, (schedule, amount, touches) => {
         const view = new View();
         let nowMs = START_MS;
-        view.accounts.set(1, credits(0, epochAt(schedule, nowMs).number));
+        view.accounts.set(1, credits(0, epochAt(schedule, nowMs).startMs));
         const takenIn = new Map<number, number>();
         for (const touch of touches) {
           nowMs += touch.jumpMs;
-          const refill = planAt(schedule, { amount, mode: 'restore', max: null }, nowMs);
+          const before = view.accounts.get(1) ?? credits(0);
+          const refill = planAt(schedule, { amount, mode: 'restore', max: null }, before, nowMs);
           const charges = [
             { account: 1, amount: touch.amount, rule: { kind: 'credits', refill } as const, revision: 1 },
           ];
@@ -123,15 +133,15 @@ describe('refills', () => {
         fc.integer({ min: 1, max: 400 }),
         fc.nat({ max: 60 }),
         (schedule, rule, days, value) => {
-          const begun = credits(value, epochAt(schedule, START_MS).number);
+          const begun = credits(value, epochAt(schedule, START_MS).startMs);
           const endMs = START_MS + days * DAY_MS;
           let daily = begun;
           for (let day = 1; day <= days; day++)
-            daily = refilled(daily, planAt(schedule, rule, START_MS + day * DAY_MS));
-          expect(refilled(begun, planAt(schedule, rule, endMs))).toEqual(daily);
+            daily = refilled(daily, planAt(schedule, rule, daily, START_MS + day * DAY_MS));
+          expect(refilled(begun, planAt(schedule, rule, begun, endMs))).toEqual(daily);
         },
       ),
-      { seed, numRuns: 200 },
+      { seed, numRuns: timesAsMany(50) },
     );
   });
 
@@ -139,7 +149,7 @@ describe('refills', () => {
     fc.assert(
       fc.property(rules, fc.maxSafeNat(), fc.nat({ max: 100_000 }), fc.boolean(), (rule, value, passed, isHuge) => {
         const amount = isHuge ? Number.MAX_SAFE_INTEGER - rule.amount : rule.amount;
-        const plan = { ...rule, amount, epoch: passed, startMs: 0, nextMs: 1 };
+        const plan = { startMs: 1, nextMs: 2, fromMs: 0, steps: [{ ...rule, amount, times: passed }] };
         const after = refilled(credits(value), plan).value;
         expect(Number.isSafeInteger(after)).toBe(true);
         expect(after).toBeGreaterThanOrEqual(value);

@@ -54,9 +54,11 @@ async function ask(path: string, body?: unknown, options: CallOptions = {}): Pro
   return answer;
 }
 
+/** Every kind of value in every field for a key and a root key that are valid; a fifth of it for the others. */
 async function plantEverywhere(secret: string): Promise<void> {
   sent = secret;
-  for (const { path, body, options } of placesFor(secret)) await ask(path, body, options);
+  const isValid = secret === planted['valid api key'] || secret === planted['root key'];
+  for (const { path, body, options } of placesFor(secret, isValid ? 1 : 5)) await ask(path, body, options);
   const key = planted['valid api key'];
   const limit = { name: secret, limit: 5 };
   await ask('/v1/keys.verifyKey', { key, ratelimits: [limit] });

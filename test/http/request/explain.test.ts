@@ -47,9 +47,9 @@ describe('explain', () => {
     [{ name: 'x', remainign: 1 }, ['unknown field `remainign`, did you mean `remaining`?']],
     [{ name: 'x', colour: 1 }, ['unknown field `colour`']],
     [
-      { name: 'x', refill: { interval: 'weekly', amount: 0 } },
+      { name: 'x', refill: { interval: 'yearly', amount: 0 } },
       [
-        'refill.interval must be one of "daily", "monthly", got "weekly"',
+        'refill.interval must be one of "daily", "monthly", got "yearly"',
         'refill.amount must be a whole number from 1 to 9007199254740991, got 0',
       ],
     ],

@@ -58,6 +58,46 @@ describe('a refill comes at its boundary, not a millisecond before', () => {
   });
 });
 
+describe('hours and weeks', () => {
+  test.each([
+    ['hourly', '2026-03-15T12:59:50Z', { interval: 'hourly' }, '2026-03-15T13:00:00Z'],
+    ['hourly, of a zone with half hours', '2026-03-15T12:29:50Z', zoned('hourly'), '2026-03-15T12:30:00Z'],
+    ['weekly', '2026-03-15T23:59:50Z', { interval: 'weekly' }, '2026-03-16T00:00:00Z'],
+    ['weekly, on Friday', '2026-03-15T12:00:00Z', { interval: 'weekly', refillWeekday: 5 }, '2026-03-20T00:00:00Z'],
+    ['weekly, in a zone', '2026-03-15T12:00:00Z', zoned('weekly'), '2026-03-15T18:30:00Z'],
+  ])('%s', (_name, made, refill, boundary) => holdsBoundary(made, refill, boundary));
+
+  function zoned(interval: string) {
+    return { interval, timezone: 'Asia/Kolkata' };
+  }
+
+  test('the day of the week is shown with a weekly refill only, and kept while the rule is given again', async () => {
+    const { keyId } = await service.createKey({ remaining: 5, refill: { interval: 'weekly', amount: 9 } });
+    expect((await read(keyId)).refill).toMatchObject({ interval: 'weekly', refillDay: null, refillWeekday: 1 });
+    await service.ok('/v1/keys.updateKey', { keyId, refill: { interval: 'weekly', amount: 9, refillWeekday: 7 } });
+    expect((await read(keyId)).refill).toMatchObject({ refillWeekday: 7 });
+    await service.ok('/v1/keys.updateKey', { keyId, refill: { interval: 'hourly', amount: 9 } });
+    expect((await read(keyId)).refill).not.toHaveProperty('refillWeekday');
+  });
+
+  test.each(['hourly', 'daily', 'weekly', 'monthly'])(
+    'a %s refill after a year without use: the first verification has it, and so has a change of the counter',
+    async (interval) => {
+      service.clock.set('2026-03-15T12:00:00Z');
+      const refill = { interval, amount: 1, mode: 'add' };
+      const passed = { hourly: 8760, daily: 365, weekly: 53, monthly: 12 }[interval] ?? 0;
+      const [used, changed] = [
+        await service.createKey({ remaining: 3, refill }),
+        await service.createKey({ remaining: 3, refill }),
+      ];
+      service.clock.set('2027-03-15T12:00:00Z');
+      expect(await service.verify(used.key)).toMatchObject({ valid: true, remaining: 3 + passed - 1 });
+      const added = { keyId: changed.keyId, op: 'increment', value: 7 };
+      expect(await service.ok('/v1/keys.updateRemaining', added)).toEqual({ remaining: 3 + passed + 7 });
+    },
+  );
+});
+
 describe('what a refill does', () => {
   test('restore raises to the amount and never lowers', async () => {
     const { keyId } = await service.createKey({ remaining: 50, refill: { interval: 'daily', amount: 10 } });

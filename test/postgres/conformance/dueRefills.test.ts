@@ -69,7 +69,7 @@ describePort('due refills', (setup) => {
     await openDue(setup().storage, 'untouched', 100);
     await setup().reopen();
     const { storage } = setup();
-    const plan = dailyPlan(clock.nowMs(), 10);
+    const plan = dailyPlan(clock.nowMs(), 10, { fromMs: 1 });
     await storage.ledger.spend(spendOf(credits(account, 1, plan)));
     await storage.ledger.apply(change({ account: changed, expect: 1, refill: plan, revision: 1 }));
     expect((await stateOf(storage, account))?.dueAtMs).toBe(plan.nextMs);

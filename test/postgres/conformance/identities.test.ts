@@ -16,6 +16,7 @@ const FULL: Partial<IdentityRecord> = {
     refill: {
       interval: 'monthly',
       refillDay: 31,
+      refillWeekday: null,
       timezone: 'Europe/Berlin',
       amount: 7,
       mode: 'add',
@@ -147,7 +148,11 @@ describePort('identities', (setup) => {
       storage,
       ...owners.map((id) => ({ kind: 'insertIdentity' as const, identity: identity(id, `of ${id}`, twelve) })),
     );
-    const changes = new ApplyChange(storage.ledger, () => {});
+    const changes = new ApplyChange(
+      storage.ledger,
+      () => {},
+      () => {},
+    );
     const joining = Array.from({ length: 12 }, (_, i) => {
       const order = i % 2 === 0 ? owners : owners.toReversed();
       const writes = order.flatMap((identityId) => [

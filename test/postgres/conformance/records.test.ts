@@ -19,6 +19,7 @@ describePort('records', (setup) => {
         refill: {
           interval: 'monthly',
           refillDay: 31,
+          refillWeekday: null,
           timezone: 'Europe/Berlin',
           amount: 7,
           mode: 'add',

@@ -1,4 +1,4 @@
-import { type AccountState, changed } from '../../../src/core/account.ts';
+import { type AccountState, changed, markBeside } from '../../../src/core/account.ts';
 import type { Fence } from '../../../src/core/fence.ts';
 import {
   decideSpend,
@@ -8,7 +8,7 @@ import {
   type SpendOutcome,
   type RememberedAnswer,
 } from '../../../src/core/spend.ts';
-import type { Change, ChangeOutcome } from '../../../src/storage/port/storage.ts';
+import { type Change, type ChangeOutcome, toStale } from '../../../src/storage/port/storage.ts';
 
 /** The ledger as its words define it: plain maps, one item after the other, the rules of core and nothing else. */
 export class ReferenceLedger implements LedgerView {
@@ -32,7 +32,7 @@ export class ReferenceLedger implements LedgerView {
     const after: (AccountState | null)[] = [];
     for (const each of change.accounts) {
       const state = changed(this.accounts.get(each.account), each, nowMs);
-      if (state === 'stale') return { status: 'stale', nowMs };
+      if (state === 'stale') return toStale(nowMs, markBeside(each, this.accounts.get(each.account)));
       after.push(state);
     }
     const newApiIds = change.writes.flatMap((write) => (write.kind === 'insertApi' ? [write.api.id] : []));

@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test';
 
+import type { RefillPlan } from '../../../src/core/account.ts';
 import { describePort, type Setup } from './adapters.ts';
 import { change, credits, dailyPlan, openCredits, spendOf, stateOf, spendAll } from './samples.ts';
 
@@ -8,7 +9,7 @@ const DAY_MS = 86_400_000;
 /** A counter whose rule begins now: the running epoch counts as applied. */
 function openRefilled({ storage, clock }: Setup, balance: number): Promise<number> {
   const plan = dailyPlan(clock.nowMs(), 1);
-  return openCredits(storage, balance, { mark: plan.epoch, dueAtMs: plan.nextMs });
+  return openCredits(storage, balance, { mark: plan.startMs, dueAtMs: plan.nextMs });
 }
 
 describePort('refills', (setup) => {
@@ -43,16 +44,17 @@ describePort('refills', (setup) => {
   test('restore raises to the amount after any number of days, once, and never lowers', async () => {
     const { storage, clock } = setup();
     const [low, high] = [await openRefilled(setup(), 1), await openRefilled(setup(), 50)];
+    const fromMs = dailyPlan(clock.nowMs(), 1).startMs;
     clock.advance(100 * DAY_MS);
     const take = () => storage.ledger.spend(spendOf(...[low, high].map((each) => credits(each, 1, plan()))));
-    const plan = () => dailyPlan(clock.nowMs(), 10);
+    const plan = () => dailyPlan(clock.nowMs(), 10, { fromMs });
     expect(await take()).toMatchObject({ charges: [{ left: 9 }, { left: 49 }] });
     expect(await take()).toMatchObject({ charges: [{ left: 8 }, { left: 48 }] });
-    const { epoch, nextMs } = plan();
+    const { startMs, nextMs } = plan();
     expect(await stateOf(storage, low)).toEqual({
       kind: 'credits',
       value: 8,
-      mark: epoch,
+      mark: startMs,
       dueAtMs: nextMs,
       revision: 1,
     });
@@ -65,9 +67,10 @@ describePort('refills', (setup) => {
       await openRefilled(setup(), 5),
       await openRefilled(setup(), 40),
     ];
+    const fromMs = dailyPlan(clock.nowMs(), 1).startMs;
     clock.advance(3 * DAY_MS);
     const charges = (max: number | null, account: number) =>
-      credits(account, 0, dailyPlan(clock.nowMs(), 10, { mode: 'add', max }));
+      credits(account, 0, dailyPlan(clock.nowMs(), 10, { mode: 'add', max, fromMs }));
     const touch = () => storage.ledger.spend(spendOf(charges(null, free), charges(20, capped), charges(20, above)));
     expect(await touch()).toMatchObject({ charges: [{ left: 35 }, { left: 20 }, { left: 40 }] });
     expect(await touch()).toMatchObject({ charges: [{ left: 35 }, { left: 20 }, { left: 40 }] });
@@ -116,6 +119,46 @@ describePort('refills', (setup) => {
       clock.set('2026-03-17T00:00:00Z');
       expect(await take(1)).toMatchObject({ status: 'taken', charges: [{ left: 9 }] });
     }
+  });
+
+  test('a plan from another mark is stale and tells the mark, of a spend as of a change; a plan from that mark is taken', async () => {
+    const { storage, clock } = setup();
+    const [first, second] = [await openRefilled(setup(), 7), await openRefilled(setup(), 1)];
+    const fromMs = dailyPlan(clock.nowMs(), 1).startMs;
+    clock.advance(3 * DAY_MS);
+    const nowMs = clock.nowMs();
+    const [usual, planned] = [dailyPlan(nowMs, 10), dailyPlan(nowMs, 10, { fromMs })];
+    const stale = { status: 'stale', nowMs, mark: { account: second, markMs: fromMs } } as const;
+    const spend = (plan: RefillPlan) => storage.ledger.spend(spendOf(credits(first, 1), credits(second, 1, plan)));
+    expect(await spend(usual)).toEqual({ ...stale, fence: null });
+    const touch = (plan: RefillPlan) => change({ account: second, expect: 1, refill: plan, revision: 1 });
+    expect(await storage.ledger.apply(touch(usual))).toEqual(stale);
+    expect([await stateOf(storage, first), await stateOf(storage, second)]).toMatchObject([{ value: 7 }, { value: 1 }]);
+    expect(await spend(planned)).toMatchObject({ status: 'taken', charges: [{ left: 6 }, { left: 9 }] });
+    // The mark is now that of the running epoch: every plan of it fits.
+    expect(await spend(usual)).toMatchObject({ status: 'taken', charges: [{ left: 5 }, { left: 8 }] });
+    expect((await storage.ledger.apply(touch(usual))).status).toBe('done');
+  });
+
+  test('boundaries of several rules are applied in their order', async () => {
+    const { storage, clock } = setup();
+    const fromMs = dailyPlan(clock.nowMs(), 1).startMs;
+    const steps = [
+      { mode: 'add', amount: 4, max: 10, times: 2 },
+      { mode: 'restore', amount: 9, max: null, times: 0 },
+      { mode: 'restore', amount: 12, max: null, times: 3 },
+      { mode: 'add', amount: 5, max: null, times: 2 },
+    ] as const;
+    clock.advance(8 * DAY_MS);
+    const plan = (count: number) => ({ ...dailyPlan(clock.nowMs(), 1, { fromMs }), steps: steps.slice(0, count) });
+    const after = await Promise.all(
+      [0, 1, 2, 3, 4].map(async (count) => {
+        const account = await openCredits(storage, 3, { mark: fromMs, dueAtMs: fromMs + DAY_MS });
+        const outcome = await storage.ledger.spend(spendOf(credits(account, 1, plan(count))));
+        return outcome.status === 'taken' ? outcome.charges[0]?.left : outcome;
+      }),
+    );
+    expect(after).toEqual([2, 9, 9, 11, 21]);
   });
 
   test('a change applies what has passed under the old rule before it sets the new one', async () => {

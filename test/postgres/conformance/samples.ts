@@ -134,11 +134,16 @@ export function idempotency(id: string, requestDigest = 'request', scope = 'key_
 
 const DAY_MS = 86_400_000;
 
-/** A daily refill as it is planned at `nowMs`. */
-export function dailyPlan(nowMs: number, amount: number, fields: Partial<RefillPlan> = {}): RefillPlan {
-  const epoch = Math.floor(nowMs / DAY_MS);
-  const startMs = epoch * DAY_MS;
-  return { epoch, startMs, nextMs: startMs + DAY_MS, amount, mode: 'restore', max: null, ...fields };
+/** A daily refill as it is planned at `nowMs`, from the day before unless told otherwise. */
+export function dailyPlan(
+  nowMs: number,
+  amount: number,
+  fields: { mode?: 'restore' | 'add'; max?: number | null; fromMs?: number } = {},
+): RefillPlan {
+  const startMs = Math.floor(nowMs / DAY_MS) * DAY_MS;
+  const { mode = 'restore', max = null, fromMs = startMs - DAY_MS } = fields;
+  const times = Math.max(0, Math.ceil((startMs - fromMs) / DAY_MS));
+  return { startMs, nextMs: startMs + DAY_MS, fromMs, steps: [{ mode, amount, max, times }] };
 }
 
 export async function balanceOf(storage: Storage, account: number): Promise<number | undefined> {

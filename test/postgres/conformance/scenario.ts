@@ -25,6 +25,17 @@ const refill = fc.option(
     mode: fc.constantFrom('restore', 'add'),
     max: fc.option(fc.integer({ min: 1, max: 12 })),
     isOfAnotherEpoch: seldom,
+    isOfAnotherMark: seldom,
+    /** Boundaries of a second rule. */
+    second: fc.option(
+      fc.record({
+        mode: fc.constantFrom('restore', 'add'),
+        amount: fc.integer({ min: 1, max: 9 }),
+        max: fc.option(fc.integer({ min: 1, max: 12 })),
+        times: fc.nat({ max: 3 }),
+      }),
+      { freq: 2 },
+    ),
   }),
 );
 
@@ -120,7 +131,7 @@ export class Scenario {
   }
 
   #opening(place: number, open: 'credits' | 'window', nowMs: number): AccountChange {
-    const rule = open === 'credits' ? { set: 10, epoch: Math.floor(nowMs / EPOCH_MS) } : {};
+    const rule = open === 'credits' ? { set: 10, mark: startOf(nowMs) } : {};
     return { account: this.#account(place), expect: 0, open, refill: null, revision: 1, ...rule };
   }
 
@@ -146,7 +157,7 @@ export class Scenario {
       account,
       amount: drawn.amount,
       rule: isCredits
-        ? { kind: 'credits', refill: toPlan(drawn.refill, nowMs) }
+        ? { kind: 'credits', refill: toPlan(drawn.refill, this.#mark(account), nowMs) }
         : { kind: 'window', limit: drawn.limit, durationMs: drawn.durationMs },
       revision: this.#revision(account) + (drawn.isOfAnotherRevision ? 1 : 0),
     };
@@ -170,7 +181,7 @@ export class Scenario {
     const common = {
       account,
       expect: revision + (drawn.isOfAnotherRevision ? 1 : 0),
-      refill: toPlan(drawn.refill, nowMs),
+      refill: toPlan(drawn.refill, this.#mark(account), nowMs),
       revision: revision + (drawn.isRevised ? 1 : 0),
     };
     // What was closed is opened again; otherwise the scenario would soon be over.
@@ -183,7 +194,7 @@ export class Scenario {
       case 'add':
         return { ...common, add: drawn.number };
       case 'rule':
-        return { ...common, mark: Math.floor(nowMs / EPOCH_MS), dueAtMs: nowMs + EPOCH_MS };
+        return { ...common, mark: startOf(nowMs), dueAtMs: nowMs + EPOCH_MS };
       case 'close':
         return { ...common, close: true };
       case 'touch':
@@ -199,14 +210,31 @@ export class Scenario {
     return this.#accounts[place] ?? 0;
   }
 
+  #mark(account: number): number {
+    return this.#reference.accounts.get(account)?.mark ?? 0;
+  }
+
   #revision(account: number): number {
     return this.#reference.accounts.get(account)?.revision ?? 1;
   }
 }
 
-function toPlan(drawn: Value<typeof refill>, nowMs: number): RefillPlan | null {
+/** From the mark that the account has when it is planned: an earlier call of the same round may move it. */
+function toPlan(drawn: Value<typeof refill>, markMs: number, nowMs: number): RefillPlan | null {
   if (drawn === null) return null;
-  const epoch = Math.floor(nowMs / EPOCH_MS) + (drawn.isOfAnotherEpoch ? 1 : 0);
   const { amount, mode, max } = drawn;
-  return { epoch, startMs: epoch * EPOCH_MS, nextMs: (epoch + 1) * EPOCH_MS, amount, mode, max };
+  const startMs = startOf(nowMs) + (drawn.isOfAnotherEpoch ? EPOCH_MS : 0);
+  const fromMs = markMs + (drawn.isOfAnotherMark ? 1 : 0);
+  const times = Math.max(0, Math.ceil((startMs - fromMs) / EPOCH_MS));
+  const nextMs = startMs + EPOCH_MS;
+  return {
+    startMs,
+    nextMs,
+    fromMs,
+    steps: [{ mode, amount, max, times }, ...(drawn.second === null ? [] : [drawn.second])],
+  };
+}
+
+function startOf(nowMs: number): number {
+  return Math.floor(nowMs / EPOCH_MS) * EPOCH_MS;
 }

@@ -76,7 +76,10 @@ describePort('wide batches', (setup) => {
           const plan =
             refill === null || refill.amount === 0
               ? null
-              : dailyPlan(nowMs - (each.isOfAnotherEpoch ? 86_400_000 : 0), refill.amount, refill);
+              : dailyPlan(nowMs - (each.isOfAnotherEpoch ? 86_400_000 : 0), refill.amount, {
+                  ...refill,
+                  fromMs: reference.accounts.get(accounts[i] ?? 0)?.mark ?? 0,
+                });
           const revision = each.isOfAnotherRevision ? 2 : 1;
           const charge: Charge = isCredits
             ? credits(accounts[i] ?? 0, each.amount, plan, revision)

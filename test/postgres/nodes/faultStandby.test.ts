@@ -12,7 +12,10 @@ import { FaultPair, firstOf } from '../../support/cluster/faultPair.ts';
 /** Connections of a node on which spends may wait. */
 const COMMITTERS = 3;
 const HOUR_MS = 3_600_000;
+// A heartbeat of the node waits for the standby as well.
 const RESOLVE = `query LIKE '%ledger_resolve%'`;
+const SPEND = `(query LIKE '%ledger_take%' OR query LIKE '%ledger_spend%')`;
+const CHANGE = `query LIKE '%COMMIT'`;
 
 let pair: FaultPair;
 const opened: PostgresStorage[] = [];
@@ -100,7 +103,7 @@ describe('a primary that has lost its synchronous standby', () => {
     await Promise.resolve(storage.ledger.spend(spendOf(credits(account, 1))));
     await pair.standby.kill();
     const spend = Promise.resolve(storage.ledger.spend(spendOf(credits(account, 1))));
-    await pair.cancelWait(await pair.untilWaiting('cancelled'));
+    await pair.cancelWait(await pair.untilWaiting('cancelled', SPEND));
     // It is there for all to see, and the node asks the lane, which has to wait for the standby as well.
     const resolving = pair.untilWaiting('cancelled', RESOLVE);
     expect(await firstOf(spend, resolving)).toBe('event');
@@ -127,10 +130,10 @@ describe('a primary that has lost its synchronous standby', () => {
     await pair.standby.kill();
     const spend = { charges: [credits(account, 1)], fences: [], idempotency: idempotency('retried') };
     const first = Promise.resolve(storage.ledger.spend(spend));
-    await pair.cancelWait(await pair.untilWaiting('first'));
+    await pair.cancelWait(await pair.untilWaiting('first', SPEND));
     await pair.untilWaiting('first', RESOLVE);
     const again = Promise.resolve(other.ledger.spend(spend));
-    const answered = await firstOf(again, pair.untilWaiting('retrying'));
+    const answered = await firstOf(again, pair.untilWaiting('retrying', SPEND));
     // Asked when a local limit is used up: what was charged before is answered as it was.
     const lookedUp = other.ledger.findAnswer(spend.idempotency);
     const found = await firstOf(lookedUp, pair.untilWaiting('retrying', `query LIKE '%replays%'`));
@@ -146,7 +149,7 @@ describe('a primary that has lost its synchronous standby', () => {
     await pair.standby.kill();
     const set = { account, expect: 1, refill: null, set: 5, revision: 2 };
     const change = storage.ledger.apply({ writes: [], accounts: [set] }).catch((error: unknown) => error);
-    await pair.cancelWait(await pair.untilWaiting('managing'));
+    await pair.cancelWait(await pair.untilWaiting('managing', CHANGE));
     expect(await change).toBeInstanceOf(StorageOutcomeUnknown);
     await pair.standbyBack();
   });
@@ -162,7 +165,7 @@ describe('a primary that has lost its synchronous standby', () => {
     for (const { key } of [disabled, deleted]) expect(await reading.verify(key)).toMatchObject({ valid: true });
     await pair.standby.kill();
     const change = writing.call('/v1/keys.updateKey', { keyId: disabled.keyId, enabled: false });
-    await pair.cancelWait(await pair.untilWaiting('writing'));
+    await pair.cancelWait(await pair.untilWaiting('writing', CHANGE));
     expect(await change).toMatchObject({ status: 503, code: 'OUTCOME_UNKNOWN' });
     await until('the other node sees it', async () => (await reading.verify(disabled.key)).code === 'DISABLED');
     for (const proxy of [near, far]) proxy.cut();

@@ -24,12 +24,13 @@ class SharedRatelimit(NamedRatelimit, total=False):
 
 
 class _RequiredRefill(TypedDict):
-    interval: Literal["daily", "monthly"]
+    interval: Literal["hourly", "daily", "weekly", "monthly"]
     amount: int
 
 
 class Refill(_RequiredRefill, total=False):
     refillDay: int | None
+    refillWeekday: int | None
     timezone: str
     mode: Literal["restore", "add"]
     max: int
@@ -142,6 +143,7 @@ class RefillState(TypedDict, total=False):
     interval: str
     amount: int
     refillDay: int | None
+    refillWeekday: int | None
     timezone: str
     mode: str
     max: int

@@ -1,3 +1,4 @@
+import type { AccountMark } from '../../../core/account.ts';
 import { AppError } from '../../../core/errors.ts';
 import { recordChangeOf } from '../../../storage/port/writeEffects.ts';
 import type { RecordChange } from '../../../storage/port/freshness.ts';
@@ -20,12 +21,18 @@ interface DraftedChange<T> {
 export class ApplyChange {
   readonly #ledger: Ledger;
   readonly #forget: (change: RecordChange) => void;
+  readonly #learn: (mark: AccountMark, nowMs: number) => void;
   /** By target. Without it, each round of many changes of one record would let only one through. */
   readonly #queues = new OneAtATime('Too many changes of this record are waiting; nothing was changed. Try again.');
 
-  constructor(ledger: Ledger, forget: (change: RecordChange) => void) {
+  constructor(
+    ledger: Ledger,
+    forget: (change: RecordChange) => void,
+    learn: (mark: AccountMark, nowMs: number) => void,
+  ) {
     this.#ledger = ledger;
     this.#forget = forget;
+    this.#learn = learn;
   }
 
   /**
@@ -68,7 +75,9 @@ export class ApplyChange {
   /** The cache is dropped also when the outcome is unknown: the change may have happened. */
   async #send(change: Change): Promise<ChangeOutcome> {
     try {
-      return await this.#ledger.apply({ ...change, writes: inLockOrder(change.writes) });
+      const outcome = await this.#ledger.apply({ ...change, writes: inLockOrder(change.writes) });
+      if (outcome.status === 'stale' && outcome.mark !== undefined) this.#learn(outcome.mark, outcome.nowMs);
+      return outcome;
     } finally {
       const touched = recordChangeOf(change.writes);
       if (touched !== null) this.#forget(touched);

@@ -71,7 +71,7 @@ export function reviveAccounts(
 ): AccountChange[] {
   return accountsOf(before).map((account) => {
     const isCredits = account === before.credits?.account;
-    const refill = isCredits ? refills.planOrNull(before.credits?.refill ?? null, nowMs) : null;
+    const refill = isCredits ? refills.planOrNull(before.credits?.refill ?? null, account, nowMs) : null;
     return { account, expect: before.revision, refill, dueAtMs: refill?.nextMs ?? 0, revision };
   });
 }
@@ -104,17 +104,18 @@ function patchCredits(
   }
   const refill = wantedRefill(credits?.refill ?? null, patch, context);
   const isNewSchedule = !isSameSchedule(credits?.refill ?? null, refill);
-  const plan = context.refills.planOrNull(refill, context.nowMs);
+  const account = credits?.account ?? takeAccount(context);
+  const epoch = refill === null ? null : context.refills.epoch(refill, context.nowMs);
   const change: AccountChange = {
-    account: credits?.account ?? takeAccount(context),
+    account,
     expect,
     ...(credits === null ? { open: 'credits' as const } : {}),
-    refill: context.refills.planOrNull(credits?.refill ?? null, context.nowMs),
+    refill: context.refills.planOrNull(credits?.refill ?? null, account, context.nowMs),
     ...(patch.remaining === undefined ? {} : { set: patch.remaining }),
-    ...(isNewSchedule ? { mark: plan?.epoch ?? 0, dueAtMs: plan?.nextMs ?? 0 } : {}),
+    ...(isNewSchedule ? { mark: epoch?.startMs ?? 0, dueAtMs: epoch?.nextMs ?? 0 } : {}),
     revision,
   };
-  return { credits: { account: change.account, refill }, accounts: [change] };
+  return { credits: { account, refill }, accounts: [change] };
 }
 
 function wantedRefill(before: RefillRule | null, patch: CounterPatch, context: CounterContext): RefillRule | null {

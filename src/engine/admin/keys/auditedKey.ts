@@ -38,8 +38,9 @@ export function auditedCounters({ credits, limits }: Pick<KeyRecord, 'credits' |
   };
 }
 
-function auditedRefill({ interval, amount, refillDay, timezone, mode, max }: RefillRule): object {
-  return { interval, amount, refillDay, timezone, mode, max };
+function auditedRefill({ interval, amount, refillDay, refillWeekday, timezone, mode, max }: RefillRule): object {
+  const weekday = interval === 'weekly' ? { refillWeekday } : {};
+  return { interval, amount, refillDay, ...weekday, timezone, mode, max };
 }
 
 function auditedLimit({ limit, durationMs, async, autoApply }: LimitRecord): object {

@@ -131,7 +131,7 @@ export class KeyAdmin {
         throw new AppError('BAD_REQUEST', `The key ${keyId} has no counter to change; use op "set" to give it one.`);
       }
       const { account, refill } = key.credits;
-      const plan = refills.planOrNull(refill, storage.ledger.nowMs());
+      const plan = refills.planOrNull(refill, account, storage.ledger.nowMs());
       const change = { account, expect: key.revision, refill: plan, revision: key.revision, ...by };
       const facts = { before: null, after: null, counter: 0 };
       const entry = auditEntry(actor, { action: 'key.updateRemaining', target: keyId, ...facts });

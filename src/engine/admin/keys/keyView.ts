@@ -36,7 +36,6 @@ export function viewCredits(
   const refill = credits?.refill ?? null;
   const remaining = state === undefined ? null : refills.balance(state, refill, nowMs);
   if (refill === null) return { remaining, lastRefillAtMs: null, nextRefillAtMs: null };
-  const plan = refills.plan(refill, nowMs);
-  const lastRefillAtMs = plan.startMs > refill.sinceMs ? plan.startMs : null;
-  return { remaining, lastRefillAtMs, nextRefillAtMs: plan.nextMs };
+  const { startMs, nextMs } = refills.epoch(refill, nowMs);
+  return { remaining, lastRefillAtMs: startMs > refill.sinceMs ? startMs : null, nextRefillAtMs: nextMs };
 }

@@ -1,22 +1,23 @@
-import type { ChargeRule } from '../../../core/account.ts';
+import type { AccountMark, ChargeRule, RefillStep } from '../../../core/account.ts';
 import { MAX_COUNT, MAX_LIVE_IDEMPOTENCY_KEYS } from '../../../core/bounds.ts';
-import type { ChargeResult, Spend } from '../../../core/spend.ts';
+import type { ChargeResult, Spend, SpendOutcome } from '../../../core/spend.ts';
 import type { Batch, BatchOutcome } from './batch.ts';
 import { fenceColumnsOf, readBroken } from './fences.ts';
-import { CHARGE_RULE, STATUS } from '../schema/generalSpendFunction.ts';
+import { CHARGE_RULE, STATUS, STEP_MODE } from '../schema/generalSpendFunction.ts';
 
 const STATEMENT = {
   name: 'spend',
   text: `SELECT ledger_spend_v1($1, $2, $3, $4, $5::bigint[], $6::int[], $7::int[], $8::bigint[], $9::bigint[], $10::int[],
     $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[],
-    $16::int[], $17::int[], $18::text[], $19::text[], $20::text[], $21,
-    $22::bigint[], $23::text[], $24::text[], $25::bigint[]) AS verdicts`,
+    $16::int[], $17::bigint[], $18::bigint[], $19::bigint[],
+    $20::int[], $21::int[], $22::text[], $23::text[], $24::text[], $25,
+    $26::bigint[], $27::text[], $28::text[], $29::bigint[]) AS verdicts`,
 };
 
 /** A batch of any spends: one call of ledger_spend_v1. */
 export function batchOf(spends: readonly Spend[]): Batch {
-  const { ids, spendCharges, charges, spendIdem, idemScope, idemId, idemDigest, scopes } = writeBatch(spends);
-  const written = [ids, spendCharges, ...charges, spendIdem, idemScope, idemId, idemDigest, scopes];
+  const { ids, spendCharges, charges, steps, spendIdem, idemScope, idemId, idemDigest, scopes } = writeBatch(spends);
+  const written = [ids, spendCharges, ...charges, ...steps, spendIdem, idemScope, idemId, idemDigest, scopes];
   const { kinds, ids: fenceIds, names, revisions } = fenceColumnsOf(spends);
   const fences = [kinds, fenceIds, names, revisions];
   return {
@@ -35,6 +36,8 @@ interface BatchText {
   readonly spendCharges: string;
   /** Columns of the charges: position, amount, revision, rule, and the five numbers of the rule. */
   readonly charges: readonly string[];
+  /** Columns of the steps of refills: mode, amount, maximum, times. */
+  readonly steps: readonly string[];
   readonly spendIdem: string;
   readonly idemScope: string;
   readonly idemId: readonly string[];
@@ -51,13 +54,14 @@ function writeBatch(spends: readonly Spend[]): BatchText {
   const scopePosition = new Map<string, number>();
   const [idemScope, idemId, idemDigest, spendIdem]: [number[], string[], string[], number[]] = [[], [], [], []];
   const columns: number[][] = Array.from({ length: CHARGE_COLUMNS }, () => []);
+  const steps: RefillStep[] = [];
   for (const spend of spends) {
     for (const charge of spend.charges) {
       const numbers = [
         positionOf.get(charge.account) ?? 0,
         charge.amount,
         charge.revision,
-        ...ruleNumbers(charge.rule),
+        ...ruleNumbers(charge.rule, steps),
       ];
       for (let i = 0; i < CHARGE_COLUMNS; i++) columns[i]?.push(numbers[i] ?? 0);
     }
@@ -76,6 +80,7 @@ function writeBatch(spends: readonly Spend[]): BatchText {
     ids: `{${ids.join(',')}}`,
     spendCharges: `{${spends.map(({ charges: { length } }) => length).join(',')}}`,
     charges: columns.map((column) => `{${column.join(',')}}`),
+    steps: stepColumns(steps),
     spendIdem: `{${spendIdem.join(',')}}`,
     idemScope: `{${idemScope.join(',')}}`,
     idemId,
@@ -87,11 +92,24 @@ function writeBatch(spends: readonly Spend[]): BatchText {
 /** Position, amount, revision, and the rule with its five numbers. */
 const CHARGE_COLUMNS = 9;
 
-function ruleNumbers(rule: ChargeRule): number[] {
+/** Adds the steps of a refill to those of the batch. */
+function ruleNumbers(rule: ChargeRule, steps: RefillStep[]): number[] {
   if (rule.kind === 'window') return [CHARGE_RULE.window, rule.limit, rule.durationMs, 0, 0, 0];
   if (rule.refill === null) return [CHARGE_RULE.credits, 0, 0, 0, 0, 0];
-  const { epoch, startMs, nextMs, amount, mode, max } = rule.refill;
-  return [CHARGE_RULE[mode], epoch, startMs, nextMs, amount, max ?? MAX_COUNT];
+  const { fromMs, startMs, nextMs } = rule.refill;
+  const first = steps.length + 1;
+  steps.push(...rule.refill.steps);
+  return [CHARGE_RULE.refill, fromMs, startMs, nextMs, first, steps.length];
+}
+
+function stepColumns(steps: readonly RefillStep[]): string[] {
+  const column = (of: (step: RefillStep) => number): string => `{${steps.map(of).join(',')}}`;
+  return [
+    column(({ mode }) => STEP_MODE[mode]),
+    column(({ amount }) => amount),
+    column(({ max }) => max ?? MAX_COUNT),
+    column(({ times }) => times),
+  ];
 }
 
 /** The outcomes, in the order of the spends. */
@@ -106,9 +124,23 @@ function readVerdicts(text: string, spends: readonly Spend[]): BatchOutcome[] {
     at += 3;
     const charges: ChargeResult[] = [];
     for (let i = 0; i < count; i++, at += 2) charges.push({ left: numbers[at] ?? 0, resetAtMs: numbers[at + 1] ?? 0 });
-    outcomes.push(toOutcome(status ?? -1, second, charges, nowMs));
+    const stale = status === STATUS.stale ? toStale(spends[outcomes.length], second, charges, nowMs) : null;
+    outcomes.push(stale ?? toOutcome(status ?? -1, second, charges, nowMs));
   }
   return outcomes;
+}
+
+/** With the mark of the charge whose refill begins at another one, if that is the reason. */
+function toStale(
+  spend: Spend | undefined,
+  charge: number,
+  [told]: readonly ChargeResult[],
+  nowMs: number,
+): SpendOutcome {
+  const account = spend?.charges[charge]?.account;
+  if (told === undefined || account === undefined) return { status: 'stale', nowMs, fence: null };
+  const mark: AccountMark = { account, markMs: told.left };
+  return { status: 'stale', nowMs, fence: null, mark };
 }
 
 function toOutcome(status: number, second: number, charges: readonly ChargeResult[], nowMs: number): BatchOutcome {
@@ -119,8 +151,6 @@ function toOutcome(status: number, second: number, charges: readonly ChargeResul
       return { status: 'taken', charges, nowMs: second, replayed: true };
     case STATUS.refused:
       return { status: 'refused', by: second, charges, nowMs };
-    case STATUS.stale:
-      return { status: 'stale', nowMs, fence: null };
     case STATUS.conflict:
       return { status: 'conflict' };
     case STATUS.crowded:

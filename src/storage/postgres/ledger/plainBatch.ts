@@ -10,7 +10,7 @@ import { NEEDS_GENERAL } from '../schema/plainSpendFunction.ts';
 const STATEMENT = {
   name: 'take',
   text: `SELECT ledger_take_v1($1::bigint, $2::bigint, $3::boolean, $4::bigint, $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[],
-    $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::text[], $15::text[], $16::bigint[]) AS verdicts`,
+    $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::text[], $14::text[], $15::bigint[]) AS verdicts`,
 };
 
 const [COMMA, ZERO, NINE] = [0x2c, 0x30, 0x39];
@@ -36,8 +36,8 @@ function isWhole({ account, amount, revision, rule }: Charge): boolean {
   if (!Number.isSafeInteger(account) || !Number.isSafeInteger(amount) || !Number.isSafeInteger(revision)) return false;
   if (rule.kind === 'window') return Number.isSafeInteger(rule.limit) && Number.isSafeInteger(rule.durationMs);
   if (rule.refill === null) return true;
-  const { epoch, startMs, nextMs } = rule.refill;
-  return Number.isSafeInteger(epoch) && Number.isSafeInteger(startMs) && Number.isSafeInteger(nextMs);
+  const { startMs, nextMs } = rule.refill;
+  return Number.isSafeInteger(startMs) && Number.isSafeInteger(nextMs);
 }
 
 /** Two charges of one account that can be taken together. */
@@ -47,7 +47,7 @@ export function isAlike(a: Charge, b: Charge): boolean {
 
 function isSameRule(a: ChargeRule, b: ChargeRule): boolean {
   if (a.kind === 'window') return b.kind === 'window' && a.limit === b.limit && a.durationMs === b.durationMs;
-  return b.kind === 'credits' && a.refill?.epoch === b.refill?.epoch && a.refill?.nextMs === b.refill?.nextMs;
+  return b.kind === 'credits' && a.refill?.startMs === b.refill?.startMs && a.refill?.nextMs === b.refill?.nextMs;
 }
 
 /** Plain spends, those of one account alike (`isAlike`): one call of ledger_take_v1. */
@@ -96,8 +96,8 @@ function sizeOf({ starts }: Groups, group: number): number {
 
 /** The arguments of the function, in order. */
 function valuesOf(groups: Groups, fences: FenceColumns, head: BatchHead): unknown[] {
-  const { ids, changes, revisions, mosts, durations, epochs, starts, nexts } = columnsOf(groups);
-  const lists = [ids, changes, revisions, mosts, durations, epochs, starts, nexts].map(int8List);
+  const { ids, changes, revisions, mosts, durations, starts, nexts } = columnsOf(groups);
+  const lists = [ids, changes, revisions, mosts, durations, starts, nexts].map(int8List);
   const ofFences = [int8List(fences.kinds), fences.ids, fences.names, int8List(fences.revisions)];
   return [head.committer, head.number, head.waits !== 'never', head.givenMs, ...lists, ...ofFences];
 }
@@ -109,7 +109,6 @@ interface Columns {
   readonly mosts: number[];
   readonly durations: number[];
   /** Those of refills are empty where there are none. */
-  readonly epochs: (number | null)[];
   readonly starts: (number | null)[];
   readonly nexts: (number | null)[];
 }
@@ -145,7 +144,6 @@ function columnsOf(groups: Groups): Columns {
     revisions,
     mosts,
     durations,
-    epochs: refills.map((refill) => refill?.epoch ?? null),
     starts: refills.map((refill) => refill?.startMs ?? null),
     nexts: refills.map((refill) => refill?.nextMs ?? null),
   };

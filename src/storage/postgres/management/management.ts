@@ -1,4 +1,4 @@
-import { type AccountChange, type AccountState, changed } from '../../../core/account.ts';
+import { type AccountChange, type AccountState, changed, markBeside } from '../../../core/account.ts';
 import type { IdempotencyKey, ChargeResult, SpendOutcome } from '../../../core/spend.ts';
 import {
   type Change,
@@ -10,6 +10,7 @@ import {
   StorageUnavailable,
   type WindowName,
   type WindowCursor,
+  toStale,
 } from '../../port/storage.ts';
 import { withBalances } from '../../sql/balances.ts';
 import { mergeInserts } from '../../sql/statement.ts';
@@ -22,6 +23,7 @@ import { asUnavailable, kindOf, reasonOf } from '../connection/databaseError.ts'
 import { KnownWindows } from './knownWindows.ts';
 import type { Ask, Pool } from '../connection/pool.ts';
 import { prune } from './prune.ts';
+import { Stale } from './stale.ts';
 
 /** Account numbers that are fetched at one time. */
 const NUMBERS_BLOCK = 64;
@@ -45,9 +47,6 @@ const CLOSE_ENDED = `WITH step AS MATERIALIZED (
   )
   SELECT name, duration_ms AS "durationMs", (SELECT count(*) FROM step) AS looked, (SELECT count(*) FROM removed) AS closed
   FROM step ORDER BY name DESC, duration_ms DESC LIMIT 1`;
-
-/** The records or accounts are no longer those that the change was made for. */
-class Stale extends Error {}
 
 export interface ManagementOptions {
   readonly idempotencyRetentionMs: number;
@@ -78,7 +77,7 @@ export class Management {
       try {
         return await this.#pool.use((ask) => this.#applyIn(ask, change));
       } catch (error) {
-        if (error instanceof Stale) return { status: 'stale', nowMs: this.#clock.nowMs() };
+        if (error instanceof Stale) return toStale(this.#clock.nowMs(), error.mark);
         if (error instanceof StorageUnavailable || error instanceof StorageOutcomeUnknown) throw error;
         const kind = kindOf(error);
         if (kind === 'refused') return { status: 'stale', nowMs: this.#clock.nowMs() };
@@ -226,7 +225,7 @@ export class Management {
     const after: (AccountState | null)[] = [];
     for (const change of changes) {
       const state = changed(states.get(change.account), change, nowMs);
-      if (state === 'stale') throw new Stale();
+      if (state === 'stale') throw new Stale(markBeside(change, states.get(change.account)));
       after.push(state);
       if (state === null) states.delete(change.account);
       else states.set(change.account, state);

@@ -3,15 +3,19 @@ import { FENCE_ARGUMENTS, READ_FENCES } from './readFences.ts';
 /** Rules of a charge, and what their five numbers (arguments r1 to r5) are. */
 export const CHARGE_RULE = {
   credits: 0,
-  /** epoch, start, end, amount, - */
-  restore: 1,
-  /** epoch, start, end, amount, ceiling */
-  add: 2,
+  /** mark that the steps begin at, start, end, first step, last step */
+  refill: 1,
   /** limit, duration, -, -, - */
-  window: 3,
+  window: 2,
 } as const;
 
-/** Statuses in the answer. After each: number of the charge that refused, number of charges; then (left, reset) of each charge. */
+/** Modes of a step of a refill. */
+export const STEP_MODE = { restore: 0, add: 1 } as const;
+
+/**
+ * Statuses in the answer. After each: number of the charge that refused, number of charges; then (left, reset) of each charge. A charge
+ * whose refill begins at another mark is stale: its number, 1, its mark, 0.
+ */
 export const STATUS = { taken: 0, refused: 1, stale: 2, conflict: 3, crowded: 4, busy: 5, replayed: 6 } as const;
 
 /**
@@ -27,6 +31,7 @@ CREATE FUNCTION ledger_spend_v1(
   committer bigint, batch bigint, waits boolean, at_ms bigint, ids bigint[], spend_charges int[],
   places int[], amounts bigint[], charge_revisions bigint[], rules int[],
   r1 bigint[], r2 bigint[], r3 bigint[], r4 bigint[], r5 bigint[],
+  step_mode int[], step_amount bigint[], step_max bigint[], step_times bigint[],
   spend_idem int[], idem_scope int[], idem_id text[], idem_digest text[], scopes text[], max_live int, ${FENCE_ARGUMENTS}
 ) RETURNS text LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -47,7 +52,7 @@ DECLARE
   answer bigint[]; verdicts_ text;
   w int := 0; any_dirty boolean := false;
   row_ record; now_ bigint; p int; base int := 0; n int; j int; k int; g int; rule int; amount bigint;
-  v bigint; m bigint; d bigint; passed bigint; target bigint; status int; refused_by int; told bigint[];
+  v bigint; m bigint; d bigint; target bigint; status int; refused_by int; told bigint[];
   part int; broken text;
 BEGIN
   ${READ_FENCES}
@@ -113,8 +118,10 @@ BEGIN
         status := ${STATUS.busy};
       ELSIF seen[p] = 0 OR revs[p] <> charge_revisions[g] OR kinds[p] <> (CASE WHEN rule = ${CHARGE_RULE.window} THEN 1 ELSE 0 END) THEN
         status := ${STATUS.stale}; EXIT;
-      ELSIF (rule = ${CHARGE_RULE.restore} OR rule = ${CHARGE_RULE.add}) AND (now_ < r2[g] OR now_ >= r3[g]) THEN
+      ELSIF rule = ${CHARGE_RULE.refill} AND (now_ < r2[g] OR now_ >= r3[g]) THEN
         status := ${STATUS.stale}; EXIT;
+      ELSIF rule = ${CHARGE_RULE.refill} AND marks[p] < r2[g] AND marks[p] <> r1[g] THEN
+        status := ${STATUS.stale}; refused_by := i - 1; EXIT;
       END IF;
     END LOOP;
 
@@ -133,20 +140,19 @@ BEGIN
         v := vals[p]; m := marks[p]; d := dues[p];
         IF rule = ${CHARGE_RULE.window} THEN
           IF now_ >= m THEN v := 0; m := (now_ / r2[g] + 1) * r2[g]; END IF;
-        ELSIF rule <> ${CHARGE_RULE.credits} THEN
-          passed := greatest(0, r1[g] - m);
-          IF passed > 0 THEN
-            IF rule = ${CHARGE_RULE.restore} THEN
-              target := r4[g];
-            ELSE
-              target := CASE
-                WHEN r4[g] = 0 THEN v
-                WHEN passed > (r5[g] - v) / r4[g] THEN r5[g]
-                ELSE v + r4[g] * passed END;
-            END IF;
+        ELSIF rule = ${CHARGE_RULE.refill} AND m < r2[g] THEN
+          FOR q IN r4[g] .. r5[g] LOOP
+            target := CASE
+              WHEN step_times[q] = 0 THEN v
+              WHEN step_mode[q] = ${STEP_MODE.restore} THEN step_amount[q]
+              WHEN step_amount[q] = 0 THEN v
+              WHEN step_times[q] > (step_max[q] - v) / step_amount[q] THEN step_max[q]
+              ELSE v + step_amount[q] * step_times[q] END;
             v := greatest(v, target);
-          END IF;
-          m := greatest(m, r1[g]); d := greatest(d, r3[g]);
+          END LOOP;
+          m := r2[g]; d := r3[g];
+        ELSIF rule = ${CHARGE_RULE.refill} THEN
+          d := greatest(d, r3[g]);
         END IF;
         cur_val[i] := v; cur_mark[i] := m;
         -- An account that stands in two charges of one spend: the second sees what the first left.
@@ -174,6 +180,9 @@ BEGIN
       answer[w + 2] := told[1]; answer[w + 3] := (cardinality(told) - 1) / 2;
       FOR i IN 2 .. cardinality(told) LOOP answer[w + 2 + i] := told[i]; END LOOP;
       w := w + 2 + cardinality(told);
+    ELSIF status = ${STATUS.stale} AND refused_by >= 0 THEN
+      answer[w + 3] := 1; answer[w + 4] := marks[places[base + refused_by + 1]];
+      w := w + 5;
     ELSIF status > ${STATUS.refused} THEN
       answer[w + 3] := 0;
       w := w + 3;

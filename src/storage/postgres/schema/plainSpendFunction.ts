@@ -17,8 +17,8 @@ const SUFFICES = `CASE WHEN u.duration = 0 THEN a.value + u.change >= 0
 type WithRefills = boolean;
 
 function asked(refills: WithRefills): string {
-  return `unnest(ids, changes, revisions, mosts, durations${refills ? ', epochs, starts, nexts' : ''}) WITH ORDINALITY
-      AS u(id, change, revision, most, duration${refills ? ', epoch, start, next' : ''}, place)`;
+  return `unnest(ids, changes, revisions, mosts, durations${refills ? ', starts, nexts' : ''}) WITH ORDINALITY
+      AS u(id, change, revision, most, duration${refills ? ', start, next' : ''}, place)`;
 }
 
 /**
@@ -26,7 +26,7 @@ function asked(refills: WithRefills): string {
  * busy. With `waits` all rows are locked before, and none is held by another.
  */
 function take(refills: WithRefills): string {
-  const isMeant = `a.revision = u.revision AND ${IS_KIND} AND ${SUFFICES} ${refills ? 'AND (u.next IS NULL OR (now_ >= u.start AND now_ < u.next AND a.mark >= u.epoch AND a.due_at_ms >= u.next))' : ''}`;
+  const isMeant = `a.revision = u.revision AND ${IS_KIND} AND ${SUFFICES} ${refills ? 'AND (u.next IS NULL OR (now_ >= u.start AND now_ < u.next AND a.mark >= u.start AND a.due_at_ms >= u.next))' : ''}`;
   return `
   WITH taken AS (
     UPDATE accounts t SET value = s.value, mark = s.mark, padding = NULL
@@ -47,7 +47,7 @@ function take(refills: WithRefills): string {
 function others(refills: WithRefills): string {
   const ofRefills = refills
     ? `WHEN now_ < u.start OR now_ >= u.next THEN '${STATUS.stale},0,0'
-      WHEN a.mark < u.epoch OR a.due_at_ms < u.next THEN '${NEEDS_GENERAL},0,0'`
+      WHEN a.mark < u.start OR a.due_at_ms < u.next THEN '${NEEDS_GENERAL},0,0'`
     : '';
   return `
     SELECT string_agg(u.place || ',' || CASE
@@ -59,7 +59,7 @@ function others(refills: WithRefills): string {
 }
 
 function either(sql: (refills: WithRefills) => string): string {
-  return `IF cardinality(epochs) = 0 THEN ${sql(false)} ELSE ${sql(true)} END IF;`;
+  return `IF cardinality(starts) = 0 THEN ${sql(false)} ELSE ${sql(true)} END IF;`;
 }
 
 /**
@@ -73,7 +73,7 @@ function either(sql: (refills: WithRefills) => string): string {
 export const PLAIN_SPEND_FUNCTION = `
 CREATE FUNCTION ledger_take_v1(
   committer bigint, batch bigint, waits boolean, at_ms bigint, ids bigint[], changes bigint[], revisions bigint[], mosts bigint[],
-  durations bigint[], epochs bigint[], starts bigint[], nexts bigint[], ${FENCE_ARGUMENTS}
+  durations bigint[], starts bigint[], nexts bigint[], ${FENCE_ARGUMENTS}
 ) RETURNS text LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
   now_ bigint; places bigint[]; vals bigint[]; marks bigint[]; n int; answer text; others text; broken text;

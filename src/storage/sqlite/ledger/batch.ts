@@ -1,4 +1,4 @@
-import { type AccountState, changed } from '../../../core/account.ts';
+import { type AccountState, changed, markBeside } from '../../../core/account.ts';
 import type { Fence } from '../../../core/fence.ts';
 import {
   decideSpend,
@@ -10,7 +10,7 @@ import {
   type RememberedAnswer,
 } from '../../../core/spend.ts';
 import { effectsOf } from '../../port/writeEffects.ts';
-import type { Change, ChangeOutcome } from '../../port/storage.ts';
+import { type Change, type ChangeOutcome, toStale } from '../../port/storage.ts';
 import { withBalances } from '../../sql/balances.ts';
 import type { Accounts } from '../accounts/accounts.ts';
 import { BatchRevisions, type RecordRevisions } from './recordRevisions.ts';
@@ -142,7 +142,7 @@ export class Batch implements LedgerView {
     const after: (AccountState | null)[] = [];
     for (const [i, accountChange] of change.accounts.entries()) {
       const state = changed(before[i], accountChange, this.#nowMs);
-      if (state === 'stale') return { status: 'stale', nowMs: this.#nowMs };
+      if (state === 'stale') return toStale(this.#nowMs, markBeside(accountChange, before[i]));
       after.push(state);
     }
     const unsound = after.find((state) => state !== null && !isSound(state));

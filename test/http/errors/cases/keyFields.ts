@@ -9,6 +9,8 @@ const farAway = { refill: { ...daily, timezone: 'Mars/Olympus' }, ipAllowlist: [
 /** Wrong for createKey and updateKey alike. */
 const FIELDS: readonly (readonly [title: string, fields: object])[] = [
   ['refillDay with daily', { remaining: 1, refill: { ...daily, refillDay: 1 } }],
+  ['refillWeekday with daily', { remaining: 1, refill: { ...daily, refillWeekday: 1 } }],
+  ['refillWeekday 8', { remaining: 1, refill: { interval: 'weekly', amount: 1, refillWeekday: 8 } }],
   ...ZONES.map((timezone) => [`the time zone ${timezone}`, { remaining: 1, refill: { ...daily, timezone } }] as const),
   ['max without mode add', { remaining: 1, refill: { ...daily, max: 5 } }],
   ['a ratelimit without numbers', { ratelimit: {} }],
