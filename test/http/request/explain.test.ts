@@ -49,7 +49,7 @@ describe('explain', () => {
     [
       { name: 'x', refill: { interval: 'yearly', amount: 0 } },
       [
-        'refill.interval must be one of "daily", "monthly", got "yearly"',
+        'refill.interval must be one of "hourly", "daily", "weekly", "monthly", got "yearly"',
         'refill.amount must be a whole number from 1 to 9007199254740991, got 0',
       ],
     ],
