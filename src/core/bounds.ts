@@ -66,6 +66,9 @@ export const MAX_QUERY_PARTS = 100;
 export const MAX_EFFECTIVE_PERMISSIONS = 2_000;
 export const MAX_PERMISSIONS = 10_000;
 export const MAX_ROLES = 1_000;
+export const MAX_PLANS = 1_000;
+/** Refill rules that a plan remembers. Older ones are forgotten: the sweep has applied them long before. */
+export const MAX_PLAN_VERSIONS = 200;
 
 export const MAX_TAGS = 10;
 export const MAX_TAG_LENGTH = 128;

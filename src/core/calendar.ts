@@ -208,25 +208,19 @@ function isZoneOfRuntime(name: string): boolean {
   }
 }
 
-/** The running epoch, and where the one before it began. */
-export interface RunningEpoch extends Epoch {
-  readonly previous: Epoch;
-}
-
 /** Remembers the running epoch of each schedule. */
 export class Calendar {
-  readonly #epochs = new Map<string, RunningEpoch>();
+  readonly #epochs = new Map<string, Epoch>();
 
-  epochAt(schedule: Schedule, nowMs: number): RunningEpoch {
+  epochAt(schedule: Schedule, nowMs: number): Epoch {
     const { interval, refillDay, refillWeekday, timezone } = schedule;
     const name = `${interval} ${refillDay ?? refillWeekday ?? 1} ${timezone}`;
     const known = this.#epochs.get(name);
     // Both ends are compared, because a clock can be set back.
     if (known !== undefined && known.startMs <= nowMs && nowMs < known.nextMs) return known;
     const epoch = epochAt(schedule, nowMs);
-    const running = { ...epoch, previous: epochAt(schedule, epoch.startMs - 1) };
     dropOldest(this.#epochs, MAX_SCHEDULES);
-    this.#epochs.set(name, running);
-    return running;
+    this.#epochs.set(name, epoch);
+    return epoch;
   }
 }

@@ -3,7 +3,7 @@
  * a lock. A record that changed in between makes the spend stale. So a revocation is immediate for everything exact, whichever
  * record decided.
  *
- *   key, identity, role, override   the record with this id has this revision
+ *   key, identity, plan, role, override   the record with this id has this revision
  *   permission                      the permission with this id exists (it never changes)
  *   noOverride                      the identifier `name` of the namespace `id` has no override of its own
  *   patterns                        the overrides with wildcards of the namespace `id` are those of this revision
@@ -16,7 +16,7 @@ export interface Fence {
   readonly revision: number;
 }
 
-export type FenceKind = 'key' | 'identity' | 'role' | 'permission' | 'override' | 'noOverride' | 'patterns';
+export type FenceKind = 'key' | 'identity' | 'plan' | 'role' | 'permission' | 'override' | 'noOverride' | 'patterns';
 
 export const NO_FENCES: readonly Fence[] = [];
 
@@ -25,7 +25,11 @@ export const ABSENT = -1;
 /** The revision of a record that exists and never changes. */
 const UNCHANGING = 0;
 
-export function recordFence(kind: 'key' | 'identity' | 'role' | 'override', id: string, revision: number): Fence {
+export function recordFence(
+  kind: 'key' | 'identity' | 'plan' | 'role' | 'override',
+  id: string,
+  revision: number,
+): Fence {
   return { kind, id, name: '', revision };
 }
 

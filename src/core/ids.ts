@@ -11,6 +11,7 @@ export type IdPrefix =
   | 'folder'
   | 'perm'
   | 'role'
+  | 'plan'
   | 'ns'
   | 'ovr'
   | 'imp';
@@ -23,7 +24,7 @@ export const ID_RANDOM_BYTES = 10;
 
 /** The text begins like an id. A secret can begin so too; its checksum tells them apart. */
 export function looksLikeId(text: string): boolean {
-  return /^(key|api|id|rk|ws|perm|role|ns|ovr)_\w{1,64}$/.test(text);
+  return /^(key|api|id|rk|ws|perm|role|plan|ns|ovr)_\w{1,64}$/.test(text);
 }
 
 /** A pattern of the ids that `makeId` makes. */

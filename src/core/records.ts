@@ -11,10 +11,27 @@ export interface RefillRule extends Schedule {
   readonly sinceMs: number;
 }
 
+/** A refill rule of a plan, and since when it is in force; null = no refill. */
+export interface RefillVersion {
+  readonly fromMs: number;
+  readonly rule: RefillRule | null;
+}
+
+/** One rule for all time, or the rules that a plan has had, the oldest first. */
+export type RefillRules = RefillRule | readonly RefillVersion[];
+
 /** The credits of a key or an identity. The ledger holds the balance, under this account. */
 export interface CreditsRecord {
   readonly account: number;
   readonly refill: RefillRule | null;
+  /** A plan brought the counter. It ends with a move to a plan without credits. */
+  readonly ofPlan?: true;
+}
+
+/** Credits with the rules that refill them: those of their owner, or those of the owner's plan. */
+export interface HeldCredits {
+  readonly account: number;
+  readonly refill: RefillRules | null;
 }
 
 export interface LimitRecord {
@@ -91,11 +108,46 @@ export interface IdentityRecord {
   readonly enabled: boolean;
   /** How many keys it may have; null = any number. */
   readonly maxKeys: number | null;
+  /** The plan that it is on; null = none. */
+  readonly planId: string | null;
+  /** The plan that it moves to at an instant; null = none. */
+  readonly planMove: PlanMove | null;
   readonly credits: CreditsRecord | null;
   readonly limits: readonly LimitRecord[];
   readonly createdAtMs: number;
   readonly updatedAtMs: number | null;
   readonly revision: number;
+}
+
+/**
+ * What customers buy. Its holders refer to it and copy nothing: a change of the plan is a change for all of them. A field that a holder
+ * has itself takes precedence.
+ */
+export interface PlanRecord {
+  readonly id: string;
+  readonly name: string;
+  readonly meta: string | null;
+  /** The balance of a new holder; null = the plan has no credits. It stays one or the other for all time. */
+  readonly remaining: number | null;
+  /** Only ever added to: a refill that was missed follows the rule that was in force then. */
+  readonly refills: readonly RefillVersion[];
+  readonly limits: readonly PlanLimit[];
+  readonly roleIds: readonly string[];
+  readonly permissionIds: readonly string[];
+  readonly maxKeys: number | null;
+  readonly createdAtMs: number;
+  readonly updatedAtMs: number | null;
+  readonly revision: number;
+}
+
+/** A limit of a plan has no account: each holder counts in a window of its own, which is found by its name. */
+export type PlanLimit = Omit<LimitRecord, 'account'>;
+
+export interface PlanMove {
+  /** null: it leaves its plan. */
+  readonly planId: string | null;
+  readonly atMs: number;
+  readonly balance: 'keep' | 'reset';
 }
 
 export interface PermissionRecord {
@@ -199,6 +251,8 @@ export const BLANK_IDENTITY: IdentityRecord = {
   meta: null,
   enabled: true,
   maxKeys: null,
+  planId: null,
+  planMove: null,
   credits: null,
   limits: [],
   createdAtMs: 0,

@@ -1,14 +1,58 @@
 import type { RefillPlan, RefillStep } from './account.ts';
-import { type Epoch, epochAt } from './calendar.ts';
-import type { RefillRule } from './records.ts';
+import { MAX_COUNT } from './bounds.ts';
+import { type Epoch, epochAt, type Schedule } from './calendar.ts';
+import type { RefillRule, RefillRules, RefillVersion } from './records.ts';
 
-/** The plan that applies all boundaries between a mark and the beginning of the running epoch. */
-export function planRefill(rule: RefillRule, running: Epoch, markMs: number): RefillPlan {
-  const { number, startMs, nextMs } = running;
-  const times = markMs >= startMs ? 0 : number - epochAt(rule, markMs).number;
-  return { startMs, nextMs, fromMs: markMs, steps: [toStep(rule, times)] };
+/** The calendar, or something that remembers its answers. */
+type EpochAt = (schedule: Schedule, atMs: number) => Epoch;
+
+export type RunningEpoch = Pick<RefillPlan, 'startMs' | 'nextMs'>;
+
+/** The epoch that runs under these rules. It begins at the latest boundary, or where the present rule began if that is later. */
+export function runningEpoch(rules: RefillRules, nowMs: number, at: EpochAt = epochAt): RunningEpoch {
+  const { rule, fromMs } = versionAt(rules, nowMs);
+  if (rule === null) return { startMs: fromMs, nextMs: MAX_COUNT };
+  const { startMs, nextMs } = at(rule, nowMs);
+  return { startMs: Math.max(startMs, fromMs), nextMs };
 }
 
-export function toStep({ mode, amount, max }: RefillRule, times: number): RefillStep {
-  return { mode, amount, max, times };
+/** The plan that applies all boundaries between a mark and now, each under the rule that was in force until its instant. */
+export function planRefill(rules: RefillRules, markMs: number, nowMs: number, at: EpochAt = epochAt): RefillPlan {
+  const { startMs, nextMs } = runningEpoch(rules, nowMs, at);
+  const steps = markMs >= startMs ? [] : stepsBetween(rules, markMs, nowMs, at);
+  return { startMs, nextMs, fromMs: markMs, steps };
+}
+
+/** The plan that applies all boundaries up to an instant, whenever it is carried out. */
+export function planUntil(rules: RefillRules | null, markMs: number, untilMs: number): RefillPlan {
+  const steps = rules === null || markMs >= untilMs ? [] : stepsBetween(rules, markMs, untilMs, epochAt);
+  return { startMs: untilMs, nextMs: MAX_COUNT, fromMs: markMs, steps };
+}
+
+/** Boundaries after the one instant, up to the other. */
+function stepsBetween(rules: RefillRules, afterMs: number, untilMs: number, at: EpochAt): RefillStep[] {
+  const versions = versionsOf(rules);
+  return versions.flatMap(({ fromMs, rule }, i) => {
+    // A boundary at the very instant of a change is still one of the old rule: nothing is refilled because of the change.
+    const endMs = versions[i + 1]?.fromMs ?? Infinity;
+    const [first, last] = [Math.max(afterMs, fromMs), Math.min(untilMs, endMs)];
+    if (rule === null || last <= first) return [];
+    const times = at(rule, last).number - epochAt(rule, first).number;
+    const { mode, amount, max } = rule;
+    return times === 0 ? [] : [{ mode, amount, max, times }];
+  });
+}
+
+/** The rule in force at an instant; before the first one, that one. */
+export function versionAt(rules: RefillRules, nowMs: number): RefillVersion {
+  const versions = versionsOf(rules);
+  return versions.findLast(({ fromMs }) => fromMs <= nowMs) ?? versions[0] ?? { fromMs: 0, rule: null };
+}
+
+function versionsOf(rules: RefillRules): readonly RefillVersion[] {
+  return isRule(rules) ? [{ fromMs: 0, rule: rules }] : rules;
+}
+
+function isRule(rules: RefillRules): rules is RefillRule {
+  return 'interval' in rules;
 }

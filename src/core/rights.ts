@@ -25,6 +25,7 @@ export const RIGHTS = {
     'delete_override',
   ],
   identity: ['create_identity', 'read_identity', 'update_identity', 'delete_identity'],
+  plan: ['create_plan', 'read_plan', 'update_plan', 'delete_plan', 'assign_plan'],
   rbac: [
     'create_permission',
     'read_permission',
@@ -92,7 +93,7 @@ export function coversRight(rights: readonly string[], right: string): boolean {
 
 /** Operations that concern no single record. A right to them on one id would have no effect, so only `*` is a valid id. */
 function needsWildcard(operation: string): boolean {
-  return /^rbac\.(create_|.*_key$)|^root\.read_audit$|^api\.create_api$|^identity\.create_identity$|^ratelimit\.create_namespace$/.test(
+  return /^rbac\.(create_|.*_key$)|^root\.read_audit$|^api\.create_api$|^identity\.create_identity$|^plan\.create_plan$|^ratelimit\.create_namespace$/.test(
     operation,
   );
 }

@@ -7,6 +7,8 @@ import { ApiAdmin } from './admin/apis/apiAdmin.ts';
 import { AuditLog } from './admin/audit/auditLog.ts';
 import { DeleteAllKeys } from './admin/apis/deleteAllKeys.ts';
 import { ApplyChange } from './admin/change/applyChange.ts';
+import { AssignPlan } from './admin/plans/assignPlan.ts';
+import { PlanAdmin } from './admin/plans/planAdmin.ts';
 import { DeleteIdentity } from './admin/identities/deleteIdentity.ts';
 import { IdentityAdmin } from './admin/identities/identityAdmin.ts';
 import { ImportQueue } from './admin/imports/importQueue.ts';
@@ -65,6 +67,8 @@ export class Engine {
   readonly keyGrants: KeyGrants;
   readonly permissions: PermissionAdmin;
   readonly identities: IdentityAdmin;
+  readonly plans: PlanAdmin;
+  readonly assignPlan: AssignPlan;
   readonly deleteIdentity: DeleteIdentity;
   readonly rootKeys: RootKeyAdmin;
   readonly imports: ImportAdmin;
@@ -99,6 +103,7 @@ export class Engine {
       ledger: storage.ledger,
       freshness: storage.freshness,
       refills,
+      movePlan: (identityId) => this.assignPlan.moveIfDue(identityId),
       analytics: options.countsVerifications ? this.openCounts : null,
     });
     this.rootKeyAccess = new RootKeyAccess(storage.records, storage.freshness);
@@ -123,6 +128,8 @@ export class Engine {
     this.apis = new ApiAdmin(context, this.deleteAllKeys);
     this.identities = new IdentityAdmin(context);
     this.deleteIdentity = new DeleteIdentity(context);
+    this.plans = new PlanAdmin(context);
+    this.assignPlan = new AssignPlan(context, this.plans);
     this.rootKeys = new RootKeyAdmin(context);
     this.importQueue = new ImportQueue(context);
     this.imports = new ImportAdmin(context, this.importQueue);
@@ -141,17 +148,18 @@ export class Engine {
       retention: options.retention,
     });
     this.analytics = new AnalyticsAdmin(context, () => this.countWriting.flush(), options.retention);
-    this.sweep = new RefillSweep(storage, refills);
+    this.sweep = new RefillSweep(storage, refills, (identityId) => this.assignPlan.moveIfDue(identityId));
     storage.freshness.onChange((change) => this.#forget(change));
   }
 
   /** Drops what this node has cached of changed records. */
-  #forget({ keys, apis, identities, namespaces, rbac, rootKeys }: RecordChange): void {
+  #forget({ keys, apis, identities, plans, namespaces, rbac, rootKeys }: RecordChange): void {
     if (keys === null) this.keyCache.clear();
     else for (const digest of keys) this.keyCache.drop(digest);
     for (const apiId of apis) this.keyCache.dropApi(apiId);
     for (const apiId of keys === null ? [null] : apis) this.openCounts.forgetApi(apiId);
     for (const id of identities) this.keyCache.dropIdentity(id);
+    for (const id of plans) this.keyCache.dropPlan(id);
     if (keys === null) this.standalone.namespaces.clear();
     for (const subject of namespaces) this.standalone.namespaces.drop(subject);
     if (rbac) this.keyCache.dropAccess();

@@ -5,7 +5,15 @@ import type { RecordChange } from '../../src/storage/port/freshness.ts';
 import type { RecordWrite } from '../../src/storage/port/writes.ts';
 import { api, identity, key, namespace, override, permission, role, rootKey } from '../postgres/conformance/samples.ts';
 
-const NOTHING: RecordChange = { keys: [], apis: [], identities: [], namespaces: [], rbac: false, rootKeys: false };
+const NOTHING: RecordChange = {
+  keys: [],
+  apis: [],
+  identities: [],
+  plans: [],
+  namespaces: [],
+  rbac: false,
+  rootKeys: false,
+};
 
 const batch = { id: 'b_1', migrationId: 'mig_1', apiId: 'api_1', first: 0, count: 1, keys: '[]', actor: '{}' };
 const rotation = { kind: 'rotateRootKey', rootKeyId: 'rk_1', expect: 'a', secretDigest: 'b', start: 's' } as const;
@@ -95,6 +103,7 @@ describe('what a change touches of what nodes keep in memory', () => {
       keys: TOUCHES.flatMap(([, , touched]) => touched?.keys ?? []),
       apis: ['api_1'],
       identities: ['id_1', 'id_1'],
+      plans: [],
       namespaces: ['ns_1', 'emails', 'ns_1', 'ns_1', 'ns_1'],
       rbac: true,
       rootKeys: true,

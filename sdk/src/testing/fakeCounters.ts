@@ -80,7 +80,7 @@ function wantedRefill(before: RefillRule | null, given: CounterFields['refill'],
 }
 
 function planOf(rule: RefillRule | null, markMs: number, nowMs: number): RefillPlan | null {
-  return rule === null ? null : planRefill(rule, epochAt(rule, nowMs), markMs);
+  return rule === null ? null : planRefill(rule, markMs, nowMs);
 }
 
 /** The charge of an owner's credits; none without a counter. */

@@ -1,5 +1,6 @@
 import type { LocalOwner } from '../local/localWindow.ts';
-import type { KeyEntry } from './keyEntry.ts';
+import type { IdentitySlot } from './identities.ts';
+import type { EntryAccess, KeyEntry } from './keyEntry.ts';
 
 /** What the cache knows of an entry beside what verification needs. Every KeyEntry is one. */
 export interface CachedEntry extends KeyEntry {
@@ -7,5 +8,9 @@ export interface CachedEntry extends KeyEntry {
   readonly accountsFrom: number;
   /** Its number among the packed keys; -1 = it is kept as an object. */
   readonly rowNumber: number;
+  /** Where its identity is found when that or its plan has changed. */
+  readonly identitySlot: IdentitySlot | null;
+  /** The roles and permissions of the key itself, without those of a plan. */
+  readonly ownAccess: EntryAccess | null;
   local: LocalOwner | null;
 }

@@ -6,9 +6,11 @@ import type { TextReader } from '../system.ts';
 import type { CachedEntry } from './cachedEntry.ts';
 import type { KeyCounts } from './keyCounts.ts';
 import type { IdentityEntry, KeyEntry } from './keyEntry.ts';
-import { toIdentityEntry, toKeyEntry } from './makeEntry.ts';
+import { Identities } from './identities.ts';
+import { toKeyEntry, withIdentity } from './makeEntry.ts';
 import { PackedKeys } from './packedKeys.ts';
 import { LookupBatch } from './lookupBatch.ts';
+import type { PlanSlot } from './plans.ts';
 
 /** Digests of unknown keys to remember: a flood of one wrong key asks the database once. */
 const MAX_UNKNOWN = 10_000;
@@ -46,15 +48,15 @@ export class KeyCache {
   readonly #unknown = new Set<string>();
   readonly #lookups = new Map<string, Lookup>();
   readonly #apiIds = new Map<string, string>();
-  /** The identities of keys in `#entries`, by id: one object for all keys of an identity. */
-  readonly #identities = new Map<string, IdentityEntry>();
+  readonly #identities: Identities;
   #asking: string[] = [];
   readonly #batches = new Set<LookupBatch>();
   hits = 0;
   misses = 0;
 
   constructor(records: Records, maxKeys: number, textReader: TextReader) {
-    this.#packed = new PackedKeys(textReader);
+    this.#identities = new Identities(records, maxKeys);
+    this.#packed = new PackedKeys(textReader, (slot) => this.#identities.now(slot));
     this.#records = records;
     this.#maxKeys = maxKeys;
   }
@@ -74,19 +76,33 @@ export class KeyCache {
 
   /** Without I/O. Null: the key does not exist. Undefined: the key must be looked up. */
   peek(digest: string): KeyEntry | null | undefined {
-    const entry = this.#packed.get(digest) ?? this.#entries.get(digest);
+    const entry = this.#cached(digest);
     if (entry === undefined) return this.#unknown.has(digest) ? null : undefined;
-    if (entry.identity?.isDropped) {
-      this.#entries.delete(digest);
-      return undefined;
-    }
     this.hits++;
     return entry;
+  }
+
+  #cached(digest: string): CachedEntry | undefined {
+    return this.#packed.get(digest) ?? this.#object(digest);
+  }
+
+  /** Undefined: the key is not there, or its identity or the plan of that must be read again. */
+  #object(digest: string): CachedEntry | undefined {
+    const entry = this.#entries.get(digest);
+    if (entry === undefined || entry.identitySlot === null) return entry;
+    const identity = this.#identities.now(entry.identitySlot);
+    if (identity === null) return undefined;
+    if (identity === entry.identity) return entry;
+    const present = withIdentity(entry, identity);
+    this.#entries.set(digest, present);
+    return present;
   }
 
   lookUp(digest: string): Promise<KeyEntry | null> {
     const running = this.#lookups.get(digest);
     if (running !== undefined) return running.promise;
+    const plan = this.#identities.missingPlan(this.#packed.slotOf(digest) ?? this.#entries.get(digest)?.identitySlot);
+    if (plan !== null) return this.#afterReading(plan, digest);
     if (this.#lookups.size >= MAX_WAITING_LOOKUPS) {
       return Promise.reject(
         new AppError('UNAVAILABLE', 'Too many keys are being looked up in the database. Try again.'),
@@ -97,6 +113,13 @@ export class KeyCache {
     this.#lookups.set(digest, lookup);
     this.#ask(digest);
     return lookup.promise;
+  }
+
+  /** The key and its identity are known. When their plan has changed, only the plan is read, once for all its holders. */
+  async #afterReading(plan: PlanSlot, digest: string): Promise<KeyEntry | null> {
+    await this.#identities.read(plan);
+    const entry = this.peek(digest);
+    return entry === undefined ? this.lookUp(digest) : entry;
   }
 
   /** The key remembers where its local limits are counted. */
@@ -123,20 +146,24 @@ export class KeyCache {
   }
 
   dropIdentity(id: string): void {
-    const entry = this.#identities.get(id);
-    if (entry !== undefined) entry.isDropped = true;
-    this.#identities.delete(id);
+    this.#identities.drop(id);
     for (const batch of this.#batches) batch.identities.add(id);
   }
 
-  /** This entry is out of date. A newer one of the same identity stays. */
+  /** This entry is out of date, and so may its plan be. Newer ones of the same records stay. */
   dropIdentityOf(entry: IdentityEntry): void {
-    if (this.#identities.get(entry.id) === entry) this.dropIdentity(entry.id);
+    this.#identities.dropEntry(entry);
+    if (entry.plan !== null) this.#identities.dropPlanEntry(entry.plan);
+  }
+
+  dropPlan(id: string): void {
+    this.#identities.dropPlan(id);
   }
 
   /** Roles or permissions have changed. */
   dropAccess(): void {
-    for (const [digest, { extras }] of this.#entries) if (extras?.access != null) this.#entries.delete(digest);
+    for (const [digest, { ownAccess }] of this.#entries) if (ownAccess !== null) this.#entries.delete(digest);
+    this.#identities.dropAccess();
     for (const batch of this.#batches) batch.access = true;
   }
 
@@ -162,6 +189,7 @@ export class KeyCache {
     void this.#readAsked();
     try {
       const found = await this.#records.findKeysByDigest(digests);
+      await this.#identities.readPlansOf(found);
       for (const [i, digest] of digests.entries()) this.#receive(digest, found[i] ?? null, batch);
     } catch (error) {
       // Waiting lookups fail too: otherwise they would wait for one time limit after the other.
@@ -182,8 +210,9 @@ export class KeyCache {
     const [broken] = found?.permissions?.broken ?? [];
     if (found && broken) return this.#refuse(digest, found.key.id, `${broken.id}: ${broken.reason}`);
     if (found === null) this.#keepUnknown(digest);
-    const entry = found === null ? null : this.#toEntry(found);
-    if (found !== null && entry !== null) this.#keep(digest, found, entry);
+    const entry = found === null ? null : this.#keep(digest, found);
+    // The plan of its identity has changed since it was read.
+    if (entry === undefined) return this.#ask(digest);
     this.#finish(digest)?.resolve(entry);
   }
 
@@ -192,39 +221,26 @@ export class KeyCache {
     this.#finish(digest)?.reject(new AppError('INTERNAL_SERVER_ERROR', message));
   }
 
-  #toEntry(found: KeyWithIdentity): CachedEntry {
-    const identity = found.identity === null ? null : this.#sharedIdentity(found.identity);
-    return toKeyEntry(found, this.#shared(found.key.apiId), identity);
-  }
-
-  /** The newest version that was read: two keys of an identity can arrive in another order than they were read. */
-  #sharedIdentity(record: NonNullable<KeyWithIdentity['identity']>): IdentityEntry {
-    const known = this.#identities.get(record.id);
-    if (known !== undefined && known.revision >= record.revision) return known;
-    if (known !== undefined) known.isDropped = true;
-    if (this.#identities.size >= this.#maxKeys) this.#dropOldestIdentity();
-    const entry = toIdentityEntry(record);
-    this.#identities.set(record.id, entry);
-    return entry;
-  }
-
-  /** Its keys are looked up again when they are used. */
-  #dropOldestIdentity(): void {
-    const [oldest] = this.#identities.values();
-    if (oldest !== undefined) this.dropIdentity(oldest.id);
-  }
-
   #finish(digest: string): Lookup | undefined {
     const lookup = this.#lookups.get(digest);
     this.#lookups.delete(digest);
     return lookup;
   }
 
-  #keep(digest: string, found: KeyWithIdentity, entry: CachedEntry): void {
-    if (!this.#packed.add(digest, found)) this.#entries.set(digest, entry);
-    if (this.size <= this.#maxKeys) return;
-    if (this.#packed.size > this.#entries.size) this.#packed.dropOldest();
-    else dropFirst(this.#entries);
+  /** Undefined: the plan of its identity must be read. */
+  #keep(digest: string, found: KeyWithIdentity): KeyEntry | undefined {
+    const slot = found.identity === null ? null : this.#identities.keep(found.identity);
+    const identity = slot === null ? null : this.#identities.now(slot);
+    if (slot !== null && identity === null) return undefined;
+    if (!this.#packed.add(digest, found, slot)) {
+      this.#entries.set(digest, toKeyEntry(found, this.#shared(found.key.apiId), identity, slot));
+    }
+    const kept = this.#cached(digest);
+    if (this.size > this.#maxKeys) {
+      if (this.#packed.size > this.#entries.size) this.#packed.dropOldest();
+      else dropFirst(this.#entries);
+    }
+    return kept;
   }
 
   #keepUnknown(digest: string): void {

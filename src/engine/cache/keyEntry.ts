@@ -1,14 +1,16 @@
 import type { AddressBlock } from '../../core/address.ts';
-import type { HeldPermissions } from '../../core/permissions.ts';
-import type { CreditsRecord } from '../../core/records.ts';
+import type { Grant, HeldPermissions } from '../../core/permissions.ts';
+import type { CreditsRecord, HeldCredits, IdentityRecord } from '../../core/records.ts';
 import type { LocalOwner } from '../local/localWindow.ts';
 import type { AppliedLimit } from './appliedLimit.ts';
 import type { OpenCount } from './openCount.ts';
+import type { PlanEntry, PlanSlot } from './plans.ts';
 
 /** What a key may do, as it was when the key was looked up. */
 export interface EntryAccess {
   readonly roles: readonly string[];
   readonly permissions: readonly string[];
+  readonly grants: readonly Grant[];
   readonly held: HeldPermissions;
 }
 
@@ -23,20 +25,25 @@ export interface KeyExtras {
   readonly secretUntilMs: number;
 }
 
-/** An identity as verification needs it. All its cached keys share one object. */
+/** An identity as verification needs it, with what its plan gives. All its cached keys share one object. */
 export interface IdentityEntry {
   readonly id: string;
   readonly externalId: string;
   readonly meta: string | null;
   readonly enabled: boolean;
-  readonly credits: CreditsRecord | null;
+  /** The plan that is part of it; null = none. */
+  readonly plan: PlanEntry | null;
+  /** Where its plan is found when it has changed. */
+  readonly planSlot: PlanSlot | null;
+  /** From this instant on it is on another plan. Infinity = it stays. */
+  readonly planMovesAtMs: number;
+  readonly credits: HeldCredits | null;
   /** null = none. */
   readonly limits: readonly AppliedLimit[] | null;
   /** Those of its limits that apply to every verification of its keys; null = none. */
   readonly alwaysApplied: readonly AppliedLimit[] | null;
   readonly revision: number;
-  /** The identity has changed: its keys must be looked up again. */
-  isDropped: boolean;
+  readonly record: IdentityRecord;
 }
 
 /** A key as verification needs it. Replaced as a whole when the key changes. Only the cache makes one. */

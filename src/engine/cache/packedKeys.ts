@@ -4,8 +4,9 @@ import type { LocalOwner } from '../local/localWindow.ts';
 import type { TextReader } from '../system.ts';
 import type { CachedEntry } from './cachedEntry.ts';
 import type { KeyCounts } from './keyCounts.ts';
-import type { KeyEntry } from './keyEntry.ts';
-import { toExtras } from './makeEntry.ts';
+import type { IdentitySlot } from './identities.ts';
+import type { IdentityEntry, KeyEntry } from './keyEntry.ts';
+import { joined, toExtras, withAccess } from './makeEntry.ts';
 import { OpenCount } from './openCount.ts';
 import { countAccounts } from './packedAccounts.ts';
 import { PackedCounts } from './packedCounts.ts';
@@ -19,6 +20,7 @@ import {
   FLAGS,
   flagsOf,
   HAS_CREDITS,
+  HAS_IDENTITY,
   isPackableId,
   LIMITS_AND_REFILL,
   LIVE,
@@ -45,6 +47,8 @@ export class PackedKeys implements KeyCounts {
   #rows: RowMemory;
   #index = new RowIndex(ROW, FIRST_ROWS);
   #locals = new Companions<LocalOwner>();
+  #identities = new Companions<IdentitySlot>();
+  readonly #identityOf: (slot: IdentitySlot) => IdentityEntry | null;
   #used = 0;
   #live = 0;
   #oldest = 0;
@@ -55,8 +59,9 @@ export class PackedKeys implements KeyCounts {
   readonly #wanted = new Uint32Array(DIGEST_WORDS);
   #shared = new SharedRecords();
 
-  constructor(readerOf: TextReader) {
+  constructor(readerOf: TextReader, identityOf: (slot: IdentitySlot) => IdentityEntry | null = ({ entry }) => entry) {
     this.#readerOf = readerOf;
+    this.#identityOf = identityOf;
     this.#rows = new RowMemory(FIRST_ROWS, readerOf);
   }
 
@@ -64,15 +69,29 @@ export class PackedKeys implements KeyCounts {
     return this.#live;
   }
 
+  /** Undefined: the key is not there, or its identity or the plan of that must be read again. */
   get(digest: string): CachedEntry | undefined {
     const row = this.#find(digest);
-    return row < 0 ? undefined : this.#toEntry(row);
+    if (row < 0) return undefined;
+    const slot = this.#slot(row);
+    const identity = slot === null ? null : this.#identityOf(slot);
+    return slot !== null && identity === null ? undefined : this.#toEntry(row, slot, identity);
   }
 
-  /** False: the key has more data than fits into a row. */
-  add(digest: string, found: KeyWithIdentity): boolean {
+  /** Where the identity of a key is found; null: the key is not there, or has none. */
+  slotOf(digest: string): IdentitySlot | null {
+    const row = this.#find(digest);
+    return row < 0 ? null : this.#slot(row);
+  }
+
+  #slot(row: number): IdentitySlot | null {
+    return (this.#rows.word(row, FLAGS) & HAS_IDENTITY) === 0 ? null : this.#identities.at(row);
+  }
+
+  /** False: the key has more data than fits into a row. `slot`: that of its identity; null = it has none. */
+  add(digest: string, found: KeyWithIdentity, slot: IdentitySlot | null = null): boolean {
     const { key } = found;
-    if (key.identityId !== null || toExtras(found) !== null) return false;
+    if ((key.identityId === null) !== (slot === null) || toExtras(found) !== null) return false;
     const accounts = countAccounts(key);
     if (!isPackableId(key.id) || !isWord(key.revision) || accounts === null) return false;
     const api = this.#shared.apis.indexOf(key.apiId, key.apiId);
@@ -88,6 +107,7 @@ export class PackedKeys implements KeyCounts {
     words[at + LIMITS_AND_REFILL] = limits | (refill << 16);
     words[at + REVISION] = key.revision;
     words[at + FLAGS] = flagsOf(key);
+    if (slot !== null) this.#identities.put(this.#used, slot);
     writeLong(words, at + ACCOUNT, accounts.first);
     writeLong(words, at + EXPIRES, key.expiresAtMs ?? 0);
     this.#rows.writeId(this.#used, key.id);
@@ -164,7 +184,7 @@ export class PackedKeys implements KeyCounts {
     }
   }
 
-  #toEntry(row: number): CachedEntry {
+  #toEntry(row: number, identitySlot: IdentitySlot | null, identity: IdentityEntry | null): CachedEntry {
     const flags = this.#rows.word(row, FLAGS);
     const limits = this.#limitsNumber(row);
     const applied = limits === 0 ? null : this.#shared.limits.at(limits);
@@ -174,13 +194,15 @@ export class PackedKeys implements KeyCounts {
       revision: this.#rows.word(row, REVISION),
       enabled: (flags & ENABLED) !== 0,
       expiresAtMs: (flags & EXPIRES_AT_ALL) === 0 ? Infinity : readLong(this.#rows.words, row * ROW + EXPIRES),
-      identity: null,
+      identity,
       credits: (flags & HAS_CREDITS) === 0 ? null : this.#credits(row),
       limits: applied,
-      alwaysApplied: applied,
+      alwaysApplied: joined(applied, identity?.alwaysApplied ?? null),
       accountsFrom: limits === 0 ? 0 : this.#account(row),
-      extras: null,
+      extras: identity?.plan?.access == null ? null : withAccess(null, identity.plan.access),
       rowNumber: this.#firstNumber + row,
+      identitySlot,
+      ownAccess: null,
       openCount: null,
       local: limits === 0 ? null : this.#locals.at(row),
       wire: null,
@@ -207,6 +229,7 @@ export class PackedKeys implements KeyCounts {
     this.#index.unlink(this.#rows.words, row);
     this.#tellCounts(row);
     this.#locals.put(row, null);
+    this.#identities.put(row, null);
     this.#rows.words[row * ROW + FLAGS] = 0;
     this.#live--;
   }
@@ -219,12 +242,14 @@ export class PackedKeys implements KeyCounts {
 
   /** Half of the rows were dropped: the others move into new blocks of the same size. */
   #packAgain(): void {
-    const [before, used] = [this.#rows.words, this.#used];
+    const [before, used, slots] = [this.#rows.words, this.#used, this.#identities];
     this.#resize(used);
     for (let row = 0; row < used; row++) {
       const at = row * ROW;
       if (((before[at + FLAGS] ?? 0) & LIVE) === 0) continue;
       this.#rows.words.set(before.subarray(at, at + ROW), this.#used * ROW);
+      const slot = slots.at(row);
+      if (slot !== null) this.#identities.put(this.#used, slot);
       this.#index.link(this.#rows.words, this.#used++);
     }
     this.generations.listAnew(this.#rows.words, COUNTS, ROW, this.#used);
@@ -236,6 +261,7 @@ export class PackedKeys implements KeyCounts {
     this.#rows = new RowMemory(rows, this.#readerOf);
     this.#index = new RowIndex(ROW, rows);
     this.#locals = new Companions();
+    this.#identities = new Companions();
     [this.#used, this.#oldest] = [0, 0];
   }
 

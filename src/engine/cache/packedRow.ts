@@ -28,11 +28,11 @@ export const ENABLED = 1;
 export const HAS_CREDITS = 2;
 export const EXPIRES_AT_ALL = 4;
 export const LIVE = 8;
+export const HAS_IDENTITY = 16;
 
-export function flagsOf({ enabled, credits, expiresAtMs }: KeyRecord): number {
-  return (
-    LIVE | (enabled ? ENABLED : 0) | (credits === null ? 0 : HAS_CREDITS) | (expiresAtMs === null ? 0 : EXPIRES_AT_ALL)
-  );
+export function flagsOf({ enabled, credits, expiresAtMs, identityId }: KeyRecord): number {
+  const counts = (credits === null ? 0 : HAS_CREDITS) | (expiresAtMs === null ? 0 : EXPIRES_AT_ALL);
+  return LIVE | (enabled ? ENABLED : 0) | counts | (identityId === null ? 0 : HAS_IDENTITY);
 }
 
 const encoder = new TextEncoder();

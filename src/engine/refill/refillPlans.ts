@@ -1,7 +1,7 @@
 import { type AccountMark, type AccountState, refilled, type RefillPlan } from '../../core/account.ts';
-import { Calendar } from '../../core/calendar.ts';
-import type { RefillRule } from '../../core/records.ts';
-import { planRefill, toStep } from '../../core/refillPlan.ts';
+import { Calendar, type Epoch, type Schedule } from '../../core/calendar.ts';
+import type { RefillRules } from '../../core/records.ts';
+import { planRefill, type RunningEpoch, runningEpoch } from '../../core/refillPlan.ts';
 import { dropFirst } from '../dropFirst.ts';
 
 /** Marks to remember: each is asked for again at once. */
@@ -20,28 +20,27 @@ interface ToldMark {
 export class RefillPlans {
   readonly #calendar = new Calendar();
   /** The usual plan of each rule, for the running epoch: keys that were made alike share their rule. */
-  readonly #usual = new WeakMap<RefillRule, RefillPlan>();
+  readonly #usual = new WeakMap<RefillRules, RefillPlan>();
   readonly #told = new Map<number, ToldMark>();
 
-  plan(rule: RefillRule, account: number, nowMs: number): RefillPlan {
-    const usual = this.#usualPlan(rule, nowMs);
+  plan(rules: RefillRules, account: number, nowMs: number): RefillPlan {
+    const usual = this.#usualPlan(rules, nowMs);
     const told = this.#told.size === 0 ? undefined : this.#told.get(account);
     // A later epoch begins at what this one has left behind.
-    return told !== undefined && told.atMs >= usual.startMs ? this.planFrom(rule, told.markMs, nowMs) : usual;
+    return told !== undefined && told.atMs >= usual.startMs ? this.planFrom(rules, told.markMs, nowMs) : usual;
   }
 
-  planOrNull(rule: RefillRule | null, account: number, nowMs: number): RefillPlan | null {
-    return rule === null ? null : this.plan(rule, account, nowMs);
+  planOrNull(rules: RefillRules | null, account: number, nowMs: number): RefillPlan | null {
+    return rules === null ? null : this.plan(rules, account, nowMs);
   }
 
-  /** The running epoch of a rule. */
-  epoch(rule: RefillRule, nowMs: number): Pick<RefillPlan, 'startMs' | 'nextMs'> {
-    return this.#usualPlan(rule, nowMs);
+  epoch(rules: RefillRules, nowMs: number): RunningEpoch {
+    return this.#usualPlan(rules, nowMs);
   }
 
   /** All boundaries since a mark. */
-  planFrom(rule: RefillRule, markMs: number, nowMs: number): RefillPlan {
-    return planRefill(rule, this.#calendar.epochAt(rule, nowMs), markMs);
+  planFrom(rules: RefillRules, markMs: number, nowMs: number): RefillPlan {
+    return planRefill(rules, markMs, nowMs, this.#epochAt);
   }
 
   /** The ledger did not take a plan, because the account has this mark. */
@@ -51,18 +50,21 @@ export class RefillPlans {
   }
 
   /** The balance that a reader sees: the stored value with all refills that are due. */
-  balance(state: AccountState, rule: RefillRule | null, nowMs: number): number {
-    if (rule === null || state.mark >= this.#usualPlan(rule, nowMs).startMs) return state.value;
-    return refilled(state, this.planFrom(rule, state.mark, nowMs)).value;
+  balance(state: AccountState, rules: RefillRules | null, nowMs: number): number {
+    if (rules === null || state.mark >= this.#usualPlan(rules, nowMs).startMs) return state.value;
+    return refilled(state, this.planFrom(rules, state.mark, nowMs)).value;
   }
 
-  #usualPlan(rule: RefillRule, nowMs: number): RefillPlan {
-    const known = this.#usual.get(rule);
+  #usualPlan(rules: RefillRules, nowMs: number): RefillPlan {
+    const known = this.#usual.get(rules);
     // Both ends are compared, because a clock can be set back.
     if (known !== undefined && known.startMs <= nowMs && nowMs < known.nextMs) return known;
-    const { number, startMs, nextMs, previous } = this.#calendar.epochAt(rule, nowMs);
-    const plan = { startMs, nextMs, fromMs: previous.startMs, steps: [toStep(rule, number - previous.number)] };
-    this.#usual.set(rule, plan);
+    const { startMs } = runningEpoch(rules, nowMs, this.#epochAt);
+    const { startMs: beforeMs } = runningEpoch(rules, startMs - 1);
+    const plan = this.planFrom(rules, beforeMs, nowMs);
+    this.#usual.set(rules, plan);
     return plan;
   }
+
+  readonly #epochAt = (schedule: Schedule, atMs: number): Epoch => this.#calendar.epochAt(schedule, atMs);
 }

@@ -1,4 +1,5 @@
-import type { CreditsRecord } from '../../core/records.ts';
+import { heldCredits } from '../../core/plan.ts';
+import type { HeldCredits } from '../../core/records.ts';
 import type { DueCursor, Storage } from '../../storage/port/storage.ts';
 import type { RefillPlans } from './refillPlans.ts';
 
@@ -17,9 +18,12 @@ export class RefillSweep {
   readonly #step: number;
   #isStopped = false;
 
-  constructor(storage: Storage, refills: RefillPlans) {
+  readonly #movePlan: (identityId: string) => Promise<void>;
+
+  constructor(storage: Storage, refills: RefillPlans, movePlan: (identityId: string) => Promise<void>) {
     this.#storage = storage;
     this.#refills = refills;
+    this.#movePlan = movePlan;
     this.#step = storage.localCounts.isShared ? SHARED_STEP : STEP;
   }
 
@@ -60,10 +64,23 @@ export class RefillSweep {
     return (await ledger.apply({ writes: [], accounts: [change] })).status === 'done';
   }
 
-  async #find(owner: string): Promise<{ credits: CreditsRecord | null; revision: number } | null> {
+  async #find(owner: string): Promise<{ credits: HeldCredits | null; revision: number } | null> {
     const { records } = this.#storage;
-    if (!owner.startsWith('key_')) return records.findIdentityById(owner);
+    if (!owner.startsWith('key_')) return this.#findIdentity(owner);
     const found = await records.findKey(owner);
     return found === null || 'poisoned' in found ? null : found.key;
+  }
+
+  /** On the plan that it is to have by now. */
+  async #findIdentity(id: string): Promise<{ credits: HeldCredits | null; revision: number } | null> {
+    const { records, ledger } = this.#storage;
+    let found = await records.findIdentityById(id);
+    if (found?.planMove != null && ledger.nowMs() >= found.planMove.atMs) {
+      await this.#movePlan(id);
+      found = await records.findIdentityById(id);
+    }
+    if (found === null) return null;
+    const plan = found.planId === null ? null : await records.findPlan(found.planId);
+    return { credits: heldCredits(found.credits, plan), revision: found.revision };
   }
 }

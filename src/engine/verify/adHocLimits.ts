@@ -68,7 +68,7 @@ export class AdHocLimits {
   }
 
   /**
-   * The accounts of the ad-hoc limits among the strict ones; null for the others. Missing accounts are opened one after the other: a
+   * The accounts of the strict limits that have none in their record: ad-hoc limits, and those of a plan; null for the others. Missing accounts are opened one after the other: a
    * refusal opens no further ones.
    */
   async accounts(entry: KeyEntry, strict: readonly AppliedLimit[]): Promise<(number | null)[]> {
@@ -77,7 +77,11 @@ export class AdHocLimits {
     const windows = strict.map(windowOf);
     const found = await Promise.all(windows.map(async (window) => window && this.#ledger.openWindow(window, 0)));
     for (const [i, window] of windows.entries()) {
-      if (window !== null) found[i] ??= await this.#oneAtATime.run(queueOf(entry), () => this.#open(entry, window));
+      if (window === null || found[i] !== null) continue;
+      // The windows of a plan are not bounded here: their limits are.
+      found[i] = strict[i]?.isAdHoc
+        ? await this.#oneAtATime.run(queueOf(entry), () => this.#open(entry, window))
+        : await this.#ledger.openWindow(window, null);
     }
     return found;
   }

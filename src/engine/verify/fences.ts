@@ -3,6 +3,7 @@ import { grantsFor, NO_PERMISSIONS, type PermissionQuery } from '../../core/perm
 import type { KeyEntry } from '../cache/keyEntry.ts';
 import { accountOf } from '../cache/accountOf.ts';
 import type { AppliedLimit } from '../cache/appliedLimit.ts';
+import type { PlanEntry } from '../cache/plans.ts';
 import type { Counting } from './counting.ts';
 
 /**
@@ -28,11 +29,17 @@ function fencesBeside({ entry, request }: Counting, isNamed: { key: boolean; ide
   const fences: Fence[] = [];
   if (!isNamed.key) fences.push(recordFence('key', entry.id, entry.revision));
   if (identity !== null && !isNamed.identity) fences.push(recordFence('identity', identity.id, identity.revision));
+  if (identity !== null && identity.plan !== null) fences.push(planFence(identity.plan));
   if (request.permissions !== null) fences.push(...permissionFences(entry, request.permissions));
   return fences;
 }
 
-/** False for an ad-hoc limit: its window belongs to no record. */
+/** A missing plan has no revision, and refuses all its holders. */
+function planFence({ id, revision }: PlanEntry): Fence {
+  return recordFence('plan', id, revision);
+}
+
+/** False for an ad-hoc limit and for one of a plan: their windows belong to no record. */
 function hasAccount(entry: KeyEntry, limit: AppliedLimit): boolean {
   return accountOf(entry, limit) !== null;
 }

@@ -1,5 +1,5 @@
 import type { ChargeRule } from '../../core/account.ts';
-import type { CreditsRecord } from '../../core/records.ts';
+import type { HeldCredits } from '../../core/records.ts';
 import type { Charge } from '../../core/spend.ts';
 import type { KeyEntry } from '../cache/keyEntry.ts';
 import { accountOf } from '../cache/accountOf.ts';
@@ -38,7 +38,7 @@ function strictCharge(entry: KeyEntry, applied: AppliedLimit, adHocAccount: numb
 }
 
 function creditCharge(
-  { account, refill }: CreditsRecord,
+  { account, refill }: HeldCredits,
   amount: number,
   revision: number,
   refills: RefillPlans,

@@ -1,5 +1,5 @@
 import { AppError } from '../../core/errors.ts';
-import type { CreditsRecord } from '../../core/records.ts';
+import type { HeldCredits } from '../../core/records.ts';
 import type { ChargeResult, SpendOutcome } from '../../core/spend.ts';
 import type { VerdictCode } from '../../core/verdictCodes.ts';
 import type { Ledger } from '../../storage/port/storage.ts';
@@ -95,7 +95,7 @@ export class Verdicts {
   }
 
   /** The balance if this node knows it. null = there are no credits; undefined = unknown. */
-  #peek(credits: CreditsRecord | null, nowMs: number): number | null | undefined {
+  #peek(credits: HeldCredits | null, nowMs: number): number | null | undefined {
     if (credits === null) return null;
     const state = this.#ledger.peek(credits.account);
     return state === undefined ? undefined : this.#refills.balance(state, credits.refill, nowMs);

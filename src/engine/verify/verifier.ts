@@ -3,7 +3,7 @@ import type { Spend, SpendOutcome } from '../../core/spend.ts';
 import type { Freshness } from '../../storage/port/freshness.ts';
 import type { Ledger } from '../../storage/port/storage.ts';
 import type { KeyCache } from '../cache/keyCache.ts';
-import type { KeyEntry } from '../cache/keyEntry.ts';
+import type { IdentityEntry, KeyEntry } from '../cache/keyEntry.ts';
 import type { LocalLimits } from '../local/localLimits.ts';
 import type { RefillPlans } from '../refill/refillPlans.ts';
 import { AdHocLimits } from './adHocLimits.ts';
@@ -24,6 +24,8 @@ export interface VerifyContext {
   readonly ledger: Ledger;
   readonly freshness: Freshness;
   readonly refills: RefillPlans;
+  /** Moves an identity to the plan that it is to have by now. */
+  readonly movePlan: (identityId: string) => Promise<void>;
   /** Counts every verdict; null = analytics are off. */
   readonly analytics: { count(request: VerifyRequest, verdict: Verdict): void } | null;
 }
@@ -113,11 +115,24 @@ export class Verifier {
   #decide(entry: KeyEntry | null, request: VerifyRequest, reloads: number): Verdict | PromiseLike<Verdict> {
     if (entry === null) return UNKNOWN_KEY;
     const nowMs = this.#context.ledger.nowMs();
+    if (entry.identity !== null && nowMs >= entry.identity.planMovesAtMs) {
+      return this.#moveAndDecide(entry.identity, request, reloads);
+    }
     const code = refusedByRecord(entry, request, nowMs);
     if (code === 'NOT_FOUND') return UNKNOWN_KEY;
     if (code !== null) return this.#verdicts.refuse(entry, code, null, nowMs);
     if (entry.alwaysApplied === null && request.limits === null && !hasCredits(entry)) return valid(entry, null, nowMs);
     return this.#count(entry, request, reloads, nowMs);
+  }
+
+  /** The identity is on another plan from now on. Whoever comes first writes that down. */
+  async #moveAndDecide(identity: IdentityEntry, request: VerifyRequest, reloads: number): Promise<Verdict> {
+    await this.#context.movePlan(identity.id);
+    this.#context.keys.dropIdentityOf(identity);
+    if (reloads >= MAX_RELOADS) {
+      throw new AppError('UNAVAILABLE', `The identity ${identity.id} keeps changing; nothing was spent.`);
+    }
+    return this.#findAndDecide(request, reloads + 1);
   }
 
   /** Checks local limits in memory. When they allow the request, the ledger decides strict limits and credits. */

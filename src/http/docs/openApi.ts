@@ -41,6 +41,7 @@ const TAGS: Readonly<Record<string, readonly [words: string, guide: string]>> = 
     'Identities: your users or organisations, with limits and credits that all their keys share.',
     'identities',
   ],
+  plans: ['Plans: the credits, limits and permissions that customers buy. Identities refer to them.', 'plans'],
   permissions: ['Permissions, which verifications ask for, and roles, which are named sets of them.', 'permissions'],
   ratelimits: ['Standalone limits: limit anything by an identifier of your own, without a key.', 'standalone-limits'],
   analytics: ['How often keys were verified, with which verdict, by key, owner, tag and time.', 'analytics'],

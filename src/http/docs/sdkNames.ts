@@ -3,6 +3,7 @@ const NOUNS: Readonly<Record<string, string>> = {
   keys: 'Key',
   apis: 'Api',
   identities: 'Identity',
+  plans: 'Plan',
   permissions: 'Permission',
   rootKeys: 'RootKey',
 };

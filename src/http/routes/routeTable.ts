@@ -29,6 +29,12 @@ import { createPermission } from './permissions.createPermission.ts';
 import { deletePermission } from './permissions.deletePermission.ts';
 import { getPermission } from './permissions.getPermission.ts';
 import { listPermissions } from './permissions.listPermissions.ts';
+import { assignPlan } from './plans.assign.ts';
+import { createPlan } from './plans.createPlan.ts';
+import { deletePlan } from './plans.deletePlan.ts';
+import { getPlan } from './plans.getPlan.ts';
+import { listPlans } from './plans.listPlans.ts';
+import { updatePlan } from './plans.updatePlan.ts';
 import { createRole } from './permissions.createRole.ts';
 import { deleteRole } from './permissions.deleteRole.ts';
 import { getRole } from './permissions.getRole.ts';
@@ -70,6 +76,12 @@ export const ROUTES: readonly Route[] = [
   getIdentity,
   listIdentities,
   updateIdentity,
+  createPlan,
+  getPlan,
+  listPlans,
+  updatePlan,
+  deletePlan,
+  assignPlan,
   restoreKey,
   rotateKey,
   whoami,

@@ -8,6 +8,7 @@ export const EXAMPLE = {
   externalId: 'user_1234',
   permissionId: 'perm_1Jm8ZtZk5nSs7HkL9vUy4T',
   roleId: 'role_1Jm8Zta6oTt8JmM2wVz5Ux',
+  planId: 'plan_1Jm8ZtXk7pTt8HmN5wVz4X',
   rootKeyId: 'rk_1Jm8ZtXg3kPp5FhJ9sQw2R',
   rootSecret: 'root_4Wd4XbZe2RpVcT7uNqKs5F6hJg3M',
   namespaceId: 'ns_1Jm8ZtXg3kPp5FhJ9sQw2R',

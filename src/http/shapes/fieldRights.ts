@@ -20,6 +20,10 @@ export const CHANGED_KEY_RIGHTS: readonly FieldRights[] = [
   { fields: ['permissions'], rights: ['rbac.*.add_permission_to_key', 'rbac.*.remove_permission_from_key'] },
 ];
 
+/** For plans: what a plan gives, it gives to keys. */
+export const NEW_PLAN_RIGHTS: readonly FieldRights[] = NEW_KEY_RIGHTS.slice(1);
+export const CHANGED_PLAN_RIGHTS: readonly FieldRights[] = CHANGED_KEY_RIGHTS.slice(1);
+
 function ownerRights(unless: string): FieldRights {
   return { fields: ['externalId', 'ownerId'], rights: ['identity.*.create_identity'], unless };
 }

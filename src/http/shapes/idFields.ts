@@ -21,6 +21,7 @@ export const PermissionId = field(
   EXAMPLE.permissionId,
 );
 export const RoleId = field(Id, 'The id of a role, as `permissions.createRole` answers it.', EXAMPLE.roleId);
+export const PlanId = field(Id, 'The id of a plan, as `plans.createPlan` answers it.', EXAMPLE.planId);
 export const RootKeyId = field(
   Id,
   'The id of a root key, as `rootKeys.createRootKey` answers it. It is not the secret.',

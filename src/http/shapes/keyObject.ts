@@ -1,6 +1,12 @@
 import { Type } from 'typebox';
 
-import { type CreditsRecord, DEFAULT_LIMIT_NAME, type IdentityRecord, type LimitRecord } from '../../core/records.ts';
+import {
+  DEFAULT_LIMIT_NAME,
+  type IdentityRecord,
+  type LimitRecord,
+  type PlanLimit,
+  type RefillRule,
+} from '../../core/records.ts';
 import type { CreditsView, KeyView } from '../../engine/admin/keys/keyView.ts';
 import { RefillObject } from './creditFields.ts';
 import { component, field, optional } from './described.ts';
@@ -129,7 +135,7 @@ export function toKeyObject(view: KeyView, workspaceId: string): object {
     ...(key.updatedAtMs === null ? {} : { updatedAt: key.updatedAtMs }),
     ...(key.expiresAtMs === null ? {} : { expires: key.expiresAtMs }),
     ...(remaining === null ? {} : { remaining }),
-    ...toRefillObject(key.credits, view),
+    ...toRefillObject(key.credits?.refill ?? null, view),
     ...(main === undefined ? {} : { ratelimit: toRatelimit(main) }),
     ...(others.length === 0 ? {} : { ratelimits: others.map(toNamedRatelimit) }),
     roles: permissions?.roles.map(({ name }) => name) ?? [],
@@ -150,10 +156,9 @@ export function toMeta(text: string | null): object {
   return text === null ? {} : (JSON.parse(text) as object);
 }
 
-export function toRefillObject(credits: CreditsRecord | null, view: CreditsView): object {
+export function toRefillObject(refill: RefillRule | null, view: CreditsView): object {
   const { lastRefillAtMs, nextRefillAtMs } = view;
-  const refill = credits?.refill;
-  if (refill == null) return {};
+  if (refill === null) return {};
   const { interval, amount, refillDay, refillWeekday, timezone, mode, max } = refill;
   return {
     refill: {
@@ -174,6 +179,6 @@ function toRatelimit({ async, limit, durationMs }: LimitRecord): object {
   return { async, limit, duration: durationMs, refillRate: limit, refillInterval: durationMs };
 }
 
-export function toNamedRatelimit({ name, limit, durationMs, async }: LimitRecord): object {
+export function toNamedRatelimit({ name, limit, durationMs, async }: PlanLimit): object {
   return { name, limit, duration: durationMs, async };
 }

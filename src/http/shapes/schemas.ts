@@ -30,7 +30,7 @@ export function words(minLength: number, maxLength: number, format?: TextFormat)
 }
 
 /** A page begins after the last record of the previous page, even if that record was deleted. */
-export function cursorAt(prefix: 'key' | 'api' | 'id' | 'ovr') {
+export function cursorAt(prefix: 'key' | 'api' | 'id' | 'ovr' | 'plan') {
   return Type.String({ pattern: idPattern(prefix), [EXPECTED]: 'the cursor of an earlier page' });
 }
 

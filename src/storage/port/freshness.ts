@@ -4,6 +4,7 @@ export interface RecordChange {
   readonly keys: readonly string[] | null;
   readonly apis: readonly string[];
   readonly identities: readonly string[];
+  readonly plans: readonly string[];
   readonly namespaces: readonly string[];
   /** A role or permission has changed. */
   readonly rbac: boolean;

@@ -5,6 +5,7 @@ import type {
   NamespaceRecord,
   OverrideRecord,
   PermissionRecord,
+  PlanRecord,
   RoleRecord,
   RootKeyRecord,
 } from '../../core/records.ts';
@@ -30,6 +31,12 @@ export interface KeyPermissions {
   readonly grants: readonly Grant[];
   /** Roles of the key whose permissions cannot be read. They are not in `roles`. Absent = none. */
   readonly broken?: readonly BrokenRole[];
+}
+
+/** A plan with the roles and permissions that it gives. */
+export interface PlanWithPermissions {
+  readonly plan: PlanRecord;
+  readonly permissions: KeyPermissions | null;
 }
 
 /** A role whose permissions cannot be read. A key with it can be changed and deleted, but its verification fails. */
@@ -143,6 +150,15 @@ export interface Records {
   countKeysOfIdentities(identityIds: readonly string[]): Promise<readonly number[]>;
   /** Keys of an identity, of all apis, at most `limit`, after a key id. */
   listKeysOfIdentity(identityId: string, query: PageQuery): Promise<readonly (KeyWithIdentity | PoisonedKey)[]>;
+
+  findPlan(planId: string): Promise<PlanRecord | null>;
+  findPlanByName(name: string): Promise<PlanRecord | null>;
+  /** Those of the plans that exist, each once, in no particular order. */
+  findPlans(planIds: readonly string[]): Promise<readonly PlanWithPermissions[]>;
+  listPlans(query: PageQuery): Promise<Page<PlanRecord>>;
+  countPlans(upTo: number): Promise<number>;
+  /** Identities that are on a plan, or move to it. */
+  countHolders(planId: string): Promise<number>;
 
   /** Sorted by name. */
   listPermissions(): Promise<readonly PermissionRecord[]>;

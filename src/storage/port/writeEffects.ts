@@ -42,6 +42,18 @@ const EFFECTS: { readonly [K in RecordWrite['kind']]: EffectsOf<K> } = {
     revises: [recordFence('identity', identityId, ABSENT)],
   }),
   joinIdentity: () => NOTHING,
+  insertPlan: ({ plan: { id, revision } }) => ({ ...NOTHING, revises: [recordFence('plan', id, revision)] }),
+  updatePlan: ({ plan: { id, revision } }) => ({
+    locks: [],
+    drops: { plans: [id] },
+    revises: [recordFence('plan', id, revision)],
+  }),
+  removePlan: ({ planId }) => ({
+    locks: [],
+    drops: { plans: [planId] },
+    revises: [recordFence('plan', planId, ABSENT)],
+  }),
+  joinPlan: () => NOTHING,
   // A node may have cached that there is no key with this digest.
   insertKey: ({ key: { id, secretDigest, revision } }) => ({
     locks: [`key ${id}`],
@@ -126,6 +138,7 @@ export function recordChangeOf(writes: readonly RecordWrite[]): RecordChange | n
     keys: drops.flatMap(({ keys }) => keys ?? []),
     apis: drops.flatMap(({ apis }) => apis ?? []),
     identities: drops.flatMap(({ identities }) => identities ?? []),
+    plans: drops.flatMap(({ plans }) => plans ?? []),
     namespaces: drops.flatMap(({ namespaces }) => namespaces ?? []),
   };
   const rbac = drops.some((each) => each.rbac);

@@ -5,6 +5,7 @@ import type {
   NamespaceRecord,
   OverrideRecord,
   PermissionRecord,
+  PlanRecord,
   RoleRecord,
   RootKeyRecord,
 } from '../../core/records.ts';
@@ -50,8 +51,15 @@ export type RecordWrite =
       readonly kind: 'joinIdentity';
       readonly identityId: string;
       readonly expect: number;
-      readonly hasMaxKeys: boolean;
+      /** Its own bound or that of its plan; null = any number. */
+      readonly maxKeys: number | null;
     }
+  | { readonly kind: 'insertPlan'; readonly plan: PlanRecord }
+  | { readonly kind: 'updatePlan'; readonly plan: PlanRecord; readonly expect: number }
+  /** Refused while the plan has holders. */
+  | { readonly kind: 'removePlan'; readonly planId: string; readonly expect: number }
+  /** A holder of this change joins the plan. Refused when the plan has changed or was deleted. */
+  | { readonly kind: 'joinPlan'; readonly planId: string; readonly expect: number }
   | { readonly kind: 'insertKey'; readonly key: KeyRecord; readonly words?: readonly string[] }
   | {
       readonly kind: 'updateKey';

@@ -1,5 +1,5 @@
 import { isTimeZone, REFILL_INTERVALS } from '../../core/calendar.ts';
-import type { CreditsRecord, LimitRecord } from '../../core/records.ts';
+import type { CreditsRecord, LimitRecord, PlanLimit, PlanMove, RefillRule, RefillVersion } from '../../core/records.ts';
 
 /** Reads and checks columns that hold JSON or numbers. A column that cannot be read makes its row unreadable. */
 
@@ -20,13 +20,40 @@ export function readCredits(text: string | null): CreditsRecord | null {
   if (text === null) return null;
   const credits = JSON.parse(text) as CreditsRecord;
   require(isCount(credits.account), 'credits');
-  const refill = credits.refill;
-  if (refill !== null) {
-    require(isCount(refill.amount) && (refill.max === null || isCount(refill.max)), 'refill');
-    require(REFILL_INTERVALS.includes(refill.interval), 'refill interval');
-    require(isKnownZone(refill.timezone) && (refill.mode === 'restore' || refill.mode === 'add'), 'refill');
-  }
+  if (credits.refill !== null) requireRefill(credits.refill);
   return credits;
+}
+
+function requireRefill(refill: RefillRule): void {
+  require(isCount(refill.amount) && (refill.max === null || isCount(refill.max)), 'refill');
+  require(REFILL_INTERVALS.includes(refill.interval), 'refill interval');
+  require(isKnownZone(refill.timezone) && (refill.mode === 'restore' || refill.mode === 'add'), 'refill');
+}
+
+/** The rules that a plan has had. */
+export function readVersions(text: string): readonly RefillVersion[] {
+  const versions = JSON.parse(text) as RefillVersion[];
+  require(Array.isArray(versions) && versions.length > 0, 'refills');
+  for (const { fromMs, rule } of versions) {
+    require(isCount(fromMs), 'refills');
+    if (rule !== null) requireRefill(rule);
+  }
+  return versions;
+}
+
+export function readPlanMove(text: string | null): PlanMove | null {
+  if (text === null) return null;
+  const move = JSON.parse(text) as PlanMove;
+  require(isCount(move.atMs) && (move.balance === 'keep' || move.balance === 'reset'), 'plan move');
+  return move;
+}
+
+export function readPlanLimits(text: string | null): readonly PlanLimit[] {
+  const limits = text === null ? [] : (JSON.parse(text) as PlanLimit[]);
+  require(Array.isArray(limits), 'limits');
+  for (const { name, limit, durationMs } of limits)
+    require(typeof name === 'string' && isCount(limit) && isCount(durationMs) && durationMs > 0, 'limits');
+  return limits;
 }
 
 /** Time zones that were checked and exist. Asking the calendar takes longer than reading the rest of a key. */

@@ -7,6 +7,7 @@ import type { FenceKind } from '../../core/fence.ts';
 export const FENCED_REVISION: Readonly<Record<FenceKind, (id: string, name: string) => string>> = {
   key: (id) => `SELECT r.revision FROM keys r WHERE r.id = ${id}`,
   identity: (id) => `SELECT r.revision FROM identities r WHERE r.id = ${id}`,
+  plan: (id) => `SELECT r.revision FROM plans r WHERE r.id = ${id}`,
   role: (id) => `SELECT r.revision FROM roles r WHERE r.id = ${id}`,
   permission: (id) => `SELECT CAST(0 AS bigint) AS revision FROM permissions r WHERE r.id = ${id}`,
   override: (id) => `SELECT r.revision FROM overrides r WHERE r.id = ${id}`,

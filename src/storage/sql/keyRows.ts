@@ -1,6 +1,6 @@
 import type { IdentityRecord, KeyRecord } from '../../core/records.ts';
 import type { PoisonedKey } from '../port/records.ts';
-import { readCredits, readInstant, readLimits, readMeta, readTexts } from './columns.ts';
+import { readCredits, readInstant, readLimits, readMeta, readPlanMove, readTexts } from './columns.ts';
 
 /** A row of the keys table of both engines, joined with its identity. */
 export interface KeyRow {
@@ -30,6 +30,8 @@ export interface KeyRow {
   identity_meta: string | null;
   identity_enabled: number | null;
   identity_max_keys: number | null;
+  identity_plan_id: string | null;
+  identity_plan_move: string | null;
   identity_credits: string | null;
   identity_limits: string | null;
   identity_created_at_ms: number | null;
@@ -93,6 +95,8 @@ function readJoinedIdentity(row: KeyRow): IdentityRecord | null {
     meta: row.identity_meta,
     enabled: row.identity_enabled ?? 0,
     max_keys: row.identity_max_keys,
+    plan_id: row.identity_plan_id,
+    plan_move: row.identity_plan_move,
     credits: row.identity_credits,
     limits: row.identity_limits,
     created_at_ms: row.identity_created_at_ms ?? 0,
@@ -108,6 +112,8 @@ export interface IdentityRow {
   meta: string | null;
   enabled: number;
   max_keys: number | null;
+  plan_id: string | null;
+  plan_move: string | null;
   credits: string | null;
   limits: string | null;
   created_at_ms: number;
@@ -123,6 +129,8 @@ export function toIdentity(row: IdentityRow): IdentityRecord {
     meta: readMeta(row.meta),
     enabled: row.enabled === 1,
     maxKeys: row.max_keys,
+    planId: row.plan_id,
+    planMove: readPlanMove(row.plan_move),
     credits: readCredits(row.credits),
     limits: readLimits(row.limits),
     createdAtMs: row.created_at_ms,

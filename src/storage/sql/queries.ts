@@ -5,7 +5,8 @@ import { IDENTITIES_SCOPE } from './searchIndex.ts';
 import { type Params, placeholders, type Statement } from './statement.ts';
 
 export const KEY_SELECT = `SELECT k.*, i.external_id, i.name AS identity_name, i.meta AS identity_meta,
-    i.enabled AS identity_enabled, i.max_keys AS identity_max_keys, i.credits AS identity_credits,
+    i.enabled AS identity_enabled, i.max_keys AS identity_max_keys, i.plan_id AS identity_plan_id, i.plan_move AS identity_plan_move,
+    i.credits AS identity_credits,
     i.limits AS identity_limits, i.created_at_ms AS identity_created_at_ms, i.updated_at_ms AS identity_updated_at_ms,
     i.revision AS identity_revision, NULL AS secret_until_ms
   FROM keys k LEFT JOIN identities i ON i.id = k.identity_id LEFT JOIN apis a ON a.id = k.api_id`;
@@ -34,6 +35,12 @@ export const COUNT_NAMESPACES = 'SELECT count(*) AS total FROM (SELECT 1 FROM na
 export const FIND_API = 'SELECT * FROM apis WHERE id = $1 AND deleted_at_ms IS NULL';
 export const FIND_IDENTITY = 'SELECT * FROM identities WHERE external_id = $1';
 export const FIND_IDENTITY_BY_ID = 'SELECT * FROM identities WHERE id = $1';
+export const FIND_PLAN = 'SELECT * FROM plans WHERE id = $1';
+export const FIND_PLAN_BY_NAME = 'SELECT * FROM plans WHERE name = $1';
+export const COUNT_PLANS = 'SELECT count(*) AS total FROM (SELECT 1 FROM plans LIMIT $1) counted';
+/** Identities that are on a plan, or move to it. */
+export const COUNT_HOLDERS = `SELECT (SELECT count(*) FROM identities WHERE plan_id = $1)
+  + (SELECT count(*) FROM identities WHERE next_plan_id = $1 AND coalesce(plan_id, '') <> $1) AS total`;
 export const LIST_PERMISSIONS = 'SELECT * FROM permissions ORDER BY name';
 export const LIST_ROLES = 'SELECT * FROM roles ORDER BY name';
 export const COUNT_PERMISSIONS = 'SELECT count(*) AS total FROM (SELECT 1 FROM permissions LIMIT $1) counted';
@@ -126,6 +133,10 @@ function searchedIdentities(search: string, add: AddParameter): string {
 }
 
 export const KEYS_OF_IDENTITY = `${KEY_SELECT} WHERE k.identity_id = $1 AND k.id > $2 AND ${IS_LIVE} ORDER BY k.id LIMIT $3`;
+
+export function planListing(query: PageQuery): Listing {
+  return listing({ ...table('plans'), where: 'TRUE', params: [], ...query });
+}
 
 export function overrideListing(namespaceId: string, query: PageQuery): Listing {
   return listing({ ...table('overrides'), where: 'namespace_id = $1', params: [namespaceId], ...query });

@@ -4,6 +4,7 @@ import type {
   NamespaceRecord,
   OverrideRecord,
   PermissionRecord,
+  PlanRecord,
   RoleRecord,
   RootKeyRecord,
 } from '../../core/records.ts';
@@ -19,6 +20,7 @@ import type {
   Page,
   IdentityQuery,
   PageQuery,
+  PlanWithPermissions,
   PoisonedKey,
   Records,
 } from '../port/records.ts';
@@ -28,6 +30,7 @@ import { countKeysOfIdentities } from './keyCounts.ts';
 import * as queries from './queries.ts';
 import { findPermissions, findRoles } from './rolesAndPermissions.ts';
 import { type IdentityRow, type KeyRow, toIdentity, toReadKey } from './keyRows.ts';
+import { findPlans, type PlanRow, toPlan } from './plans.ts';
 import { findRootKeyByDigest } from './rootKeyByDigest.ts';
 import { readLastUses } from './analytics/lastUses.ts';
 import {
@@ -158,6 +161,31 @@ export class SqlRecords implements Records {
 
   listKeysOfIdentity(identityId: string, { after, limit }: PageQuery): Promise<readonly FoundKey[]> {
     return this.#keys(queries.KEYS_OF_IDENTITY, [identityId, after ?? '', limit]);
+  }
+
+  async findPlan(planId: string): Promise<PlanRecord | null> {
+    return (await this.#find<PlanRow>(queries.FIND_PLAN, [planId])).map(toPlan)[0] ?? null;
+  }
+
+  async findPlanByName(name: string): Promise<PlanRecord | null> {
+    return (await this.#find<PlanRow>(queries.FIND_PLAN_BY_NAME, [name])).map(toPlan)[0] ?? null;
+  }
+
+  findPlans(planIds: readonly string[]): Promise<readonly PlanWithPermissions[]> {
+    return findPlans(this.#lookups, planIds);
+  }
+
+  async listPlans(query: PageQuery): Promise<Page<PlanRecord>> {
+    const page = await this.#list<PlanRow>(queries.planListing(query), query.limit);
+    return { ...page, items: readableOf(page.items, toPlan) };
+  }
+
+  countPlans(upTo: number): Promise<number> {
+    return this.#count(queries.COUNT_PLANS, [upTo]);
+  }
+
+  countHolders(planId: string): Promise<number> {
+    return this.#count(queries.COUNT_HOLDERS, [planId]);
   }
 
   async listPermissions(): Promise<readonly PermissionRecord[]> {

@@ -4,6 +4,7 @@ import type { RecordWrite } from '../port/writes.ts';
 import { enqueueImport, finishImport } from './importWrites.ts';
 import { keyColumns, removeKeys, retireKeys } from './keyWrites.ts';
 import { addWords, IDENTITIES_SCOPE, insertWords, removeWords, type Searchable } from './searchIndex.ts';
+import { holdPlan, lockPlan, planColumns, planWithoutHolders } from './plans.ts';
 import { IS_LIVE } from './queries.ts';
 import { insert, listText, type Params, remove, update, type WriteStatement } from './statement.ts';
 
@@ -35,9 +36,21 @@ export function writeStatements(write: RecordWrite): readonly WriteStatement[] {
         ...removeWords(identityScope(write.identityId), write.words ?? []),
       ];
     case 'joinIdentity':
-      return write.hasMaxKeys
-        ? [lockIdentity(write.identityId, write.expect), identityWithKeys(write.identityId, '<= i.max_keys')]
-        : [holdIdentity(write.identityId, write.expect)];
+      return write.maxKeys === null
+        ? [holdIdentity(write.identityId, write.expect)]
+        : [lockIdentity(write.identityId, write.expect), identityWithKeys(write.identityId, `<= ${write.maxKeys}`)];
+    case 'insertPlan':
+      return [insert('plans', planColumns(write.plan))];
+    case 'updatePlan':
+      return [update('plans', planColumns(write.plan), { id: write.plan.id, revision: write.expect })];
+    case 'removePlan':
+      return [
+        lockPlan(write.planId, write.expect),
+        planWithoutHolders(write.planId),
+        remove('plans', { id: write.planId }),
+      ];
+    case 'joinPlan':
+      return [holdPlan(write.planId, write.expect)];
     case 'insertKey':
       return [insert('keys', keyColumns(write.key)), ...insertWords(keyScope(write.key), write.words ?? [])];
     case 'updateKey':
@@ -169,6 +182,9 @@ function identityColumns(identity: IdentityRecord): Columns {
     meta: identity.meta,
     enabled: identity.enabled ? 1 : 0,
     max_keys: identity.maxKeys,
+    plan_id: identity.planId,
+    plan_move: identity.planMove === null ? null : JSON.stringify(identity.planMove),
+    next_plan_id: identity.planMove?.planId ?? null,
     credits: identity.credits === null ? null : JSON.stringify(identity.credits),
     credits_account: identity.credits?.account ?? null,
     limits: listText(identity.limits),

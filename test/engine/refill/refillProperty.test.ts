@@ -23,7 +23,7 @@ type Refill = Pick<RefillStep, 'amount' | 'mode' | 'max'>;
 
 /** As the engine plans it for an account with this mark. */
 function planAt(schedule: Schedule, refill: Refill, { mark }: AccountState, nowMs: number): RefillPlan {
-  return planRefill({ ...schedule, ...refill, sinceMs: 0 }, epochAt(schedule, nowMs), mark);
+  return planRefill({ ...schedule, ...refill, sinceMs: 0 }, mark, nowMs);
 }
 
 const schedules: fc.Arbitrary<Schedule> = fc.record({

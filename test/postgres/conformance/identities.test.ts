@@ -108,7 +108,7 @@ describePort('identities', (setup) => {
       write(
         storage,
         { kind: 'insertKey', key: key(`key_${i}`, { identityId: 'id_1' }) },
-        { kind: 'joinIdentity', identityId: 'id_1', expect: 0, hasMaxKeys: true },
+        { kind: 'joinIdentity', identityId: 'id_1', expect: 0, maxKeys: 4 },
       );
     const outcomes = await Promise.all(Array.from({ length: 12 }, (_, i) => join(i)));
     expect(outcomes.filter(({ status }) => status === 'done').length).toBe(4);
@@ -129,7 +129,7 @@ describePort('identities', (setup) => {
           write(
             storage,
             { kind: 'insertKey', key: key(`key_${i}`, { identityId }) },
-            { kind: 'joinIdentity', identityId, expect: 0, hasMaxKeys: false },
+            { kind: 'joinIdentity', identityId, expect: 0, maxKeys: null },
           );
         const removing = () => write(storage, { kind: 'removeIdentity', identityId, expect: 0 });
         // Each comes first in half of the cases.
@@ -157,7 +157,7 @@ describePort('identities', (setup) => {
       const order = i % 2 === 0 ? owners : owners.toReversed();
       const writes = order.flatMap((identityId) => [
         { kind: 'insertKey' as const, key: key(`key_${i}_${identityId}`, { identityId }) },
-        { kind: 'joinIdentity' as const, identityId, expect: 0, hasMaxKeys: i % 3 === 0 },
+        { kind: 'joinIdentity' as const, identityId, expect: 0, maxKeys: i % 3 === 0 ? 12 : null },
       ]);
       return changes.tryOnce({ writes, accounts: [] });
     });
@@ -172,7 +172,7 @@ describePort('identities', (setup) => {
       write(
         storage,
         { kind: 'insertKey', key: key('key_1', { identityId: 'id_1' }) },
-        { kind: 'joinIdentity', identityId: 'id_1', expect: expect_, hasMaxKeys: false },
+        { kind: 'joinIdentity', identityId: 'id_1', expect: expect_, maxKeys: null },
       );
     expect([(await join(2)).status, (await join(3)).status]).toEqual(['stale', 'done']);
   });

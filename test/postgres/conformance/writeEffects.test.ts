@@ -41,6 +41,7 @@ const touched = (...keys: string[]): RecordChange => ({
   keys,
   apis: [],
   identities: [],
+  plans: [],
   namespaces: [],
   rbac: false,
   rootKeys: false,

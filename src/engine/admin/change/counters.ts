@@ -1,6 +1,7 @@
 import type { AccountChange } from '../../../core/account.ts';
-import { AppError } from '../../../core/errors.ts';
-import type { CreditsRecord, LimitRecord, RefillRule } from '../../../core/records.ts';
+import { AppError, repeatable } from '../../../core/errors.ts';
+import { heldRefill } from '../../../core/plan.ts';
+import type { CreditsRecord, LimitRecord, PlanRecord, RefillRule, RefillRules } from '../../../core/records.ts';
 import type { RefillPlans } from '../../refill/refillPlans.ts';
 import {
   type CounterPatch,
@@ -23,6 +24,8 @@ export interface CounterContext {
   readonly defaultTimezone: string;
   /** Numbers for accounts that the change opens. It takes them from the front. */
   readonly freeAccounts: number[];
+  /** The plan of the identity that is changed; null = none. */
+  readonly plan?: PlanRecord | null;
 }
 
 export interface CounterChange {
@@ -97,25 +100,40 @@ function patchCredits(
   context: CounterContext,
   revision: number,
 ): { credits: CreditsRecord | null; accounts: AccountChange[] } {
+  const plan = context.plan ?? null;
+  if (patch.remaining === null && plan !== null && plan.remaining !== null) throw creditsOfPlan(plan);
   if (patch.remaining === null || (credits === null && patch.remaining === undefined)) {
     if (patch.refill) throw new AppError('BAD_REQUEST', 'A refill needs a counter: give remaining with it.');
     if (credits === null) return { credits: null, accounts: [] };
     return { credits: null, accounts: [{ account: credits.account, expect, close: true, refill: null, revision }] };
   }
   const refill = wantedRefill(credits?.refill ?? null, patch, context);
-  const isNewSchedule = !isSameSchedule(credits?.refill ?? null, refill);
+  const [old, rules] = [heldRefill(credits, plan), heldRefill({ account: 0, refill }, plan)];
+  const isNewSchedule = !isSameBoundaries(old, rules);
   const account = credits?.account ?? takeAccount(context);
-  const epoch = refill === null ? null : context.refills.epoch(refill, context.nowMs);
+  const epoch = rules === null ? null : context.refills.epoch(rules, context.nowMs);
   const change: AccountChange = {
     account,
     expect,
     ...(credits === null ? { open: 'credits' as const } : {}),
-    refill: context.refills.planOrNull(credits?.refill ?? null, account, context.nowMs),
+    refill: context.refills.planOrNull(old, account, context.nowMs),
     ...(patch.remaining === undefined ? {} : { set: patch.remaining }),
     ...(isNewSchedule ? { mark: epoch?.startMs ?? 0, dueAtMs: epoch?.nextMs ?? 0 } : {}),
     revision,
   };
-  return { credits: { account, refill }, accounts: [change] };
+  const ofPlan = credits?.ofPlan ? { ofPlan: true as const } : {};
+  return { credits: { account, refill, ...ofPlan }, accounts: [change] };
+}
+
+function creditsOfPlan({ name }: PlanRecord): AppError {
+  const what = `The credits come from the plan ${repeatable(name)}`;
+  return new AppError('BAD_REQUEST', `${what}. Set a number, or move to another plan (plans.assign).`);
+}
+
+/** Then the running epoch continues, whatever else changes. */
+function isSameBoundaries(a: RefillRules | null, b: RefillRules | null): boolean {
+  if (a === b) return true;
+  return a !== null && b !== null && 'interval' in a && 'interval' in b && isSameSchedule(a, b);
 }
 
 function wantedRefill(before: RefillRule | null, patch: CounterPatch, context: CounterContext): RefillRule | null {

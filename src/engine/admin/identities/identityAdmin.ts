@@ -1,6 +1,7 @@
 import { AppError, repeatable } from '../../../core/errors.ts';
 import { ID_RANDOM_BYTES, makeId } from '../../../core/ids.ts';
-import { BLANK_IDENTITY, type IdentityRecord } from '../../../core/records.ts';
+import { heldCredits } from '../../../core/plan.ts';
+import { BLANK_IDENTITY, type IdentityRecord, type PlanRecord } from '../../../core/records.ts';
 import { identityWords } from '../../../core/search.ts';
 import type { IdentityQuery } from '../../../storage/port/records.ts';
 import type { WordChange } from '../../../storage/port/writes.ts';
@@ -13,7 +14,7 @@ import { type CreditsView, viewCredits } from '../keys/keyView.ts';
 import type { AdminContext } from '../change/adminContext.ts';
 import { auditedIdentity } from './auditedIdentity.ts';
 import { type IdentityReference, loadIdentity } from './loadIdentity.ts';
-import { readUsedLimits, type UsedLimit } from './usedLimits.ts';
+import { openedLimits, readUsedLimits, type UsedLimit } from './usedLimits.ts';
 
 export interface IdentityPatch extends CounterPatch {
   readonly name?: string | null;
@@ -25,12 +26,14 @@ export interface IdentityPatch extends CounterPatch {
 /** An identity as a reader sees it: the record and its balance. */
 export interface IdentityView extends CreditsView {
   readonly identity: IdentityRecord;
+  readonly plan: PlanRecord | null;
 }
 
-/** With the number of its keys, and what was used of each of its limits, in their order. */
+/** With the number of its keys, and what was used of each of its limits and of those of its plan, in their order. */
 export interface IdentityDetails extends IdentityView {
   readonly keys: number;
   readonly used: readonly UsedLimit[];
+  readonly planUsed: readonly UsedLimit[];
 }
 
 export class IdentityAdmin {
@@ -68,12 +71,16 @@ export class IdentityAdmin {
   async get(actor: Actor, reference: IdentityReference): Promise<IdentityDetails> {
     const { storage } = this.#context;
     const identity = await loadIdentity(storage.records, actor, 'identity.read_identity', reference);
-    const [view, used, [keys = 0]] = await Promise.all([
+    const [view, [keys = 0]] = await Promise.all([
       this.#view(identity),
-      readUsedLimits(storage, identity),
       storage.records.countKeysOfIdentities([identity.id]),
     ]);
-    return { ...view, used, keys };
+    const ofPlan = view.plan?.limits ?? [];
+    const [used, planUsed] = await Promise.all([
+      readUsedLimits(storage, identity.id, identity.limits),
+      readUsedLimits(storage, identity.id, await openedLimits(storage.ledger, identity.id, ofPlan)),
+    ]);
+    return { ...view, used, planUsed, keys };
   }
 
   async list(
@@ -91,7 +98,8 @@ export class IdentityAdmin {
       const before = await loadIdentity(records, actor, 'identity.update_identity', reference);
       // An empty patch changes nothing and writes no audit entry.
       if (Object.keys(patch).length === 0) return { change: { writes: [], accounts: [] }, answer: () => before };
-      const context = await this.#counterContext(patch);
+      const plan = before.planId === null ? null : await records.findPlan(before.planId);
+      const context = { ...(await this.#counterContext(patch)), plan };
       const { counters, accounts } = patchCounters(before, patch, context);
       const after: IdentityRecord = { ...patched(before, patch), ...counters, updatedAtMs: context.nowMs };
       const entry = auditEntry(actor, {
@@ -124,11 +132,19 @@ export class IdentityAdmin {
     const accounts = identities.flatMap(({ credits }) => credits?.account ?? []);
     const states = accounts.length === 0 ? [] : await storage.ledger.read(accounts);
     const stateOf = new Map(accounts.map((account, i) => [account, states[i]]));
+    const plans = await this.#plansOf(identities);
     const nowMs = storage.ledger.nowMs();
     return identities.map((identity) => {
       const state = identity.credits === null ? undefined : stateOf.get(identity.credits.account);
-      return { identity, ...viewCredits(identity.credits, state, refills, nowMs) };
+      const plan = plans.get(identity.planId ?? '') ?? null;
+      return { identity, plan, ...viewCredits(heldCredits(identity.credits, plan), state, refills, nowMs) };
     });
+  }
+
+  async #plansOf(identities: readonly IdentityRecord[]): Promise<ReadonlyMap<string, PlanRecord>> {
+    const ids = new Set(identities.flatMap(({ planId }) => planId ?? []));
+    const found = ids.size === 0 ? [] : await this.#context.storage.records.findPlans([...ids]);
+    return new Map(found.map(({ plan }) => [plan.id, plan]));
   }
 
   async #counterContext(patch: CounterPatch): Promise<CounterContext> {

@@ -1,7 +1,7 @@
-import type { IdentityRecord, LimitRecord } from '../../../core/records.ts';
+import type { LimitRecord, PlanLimit } from '../../../core/records.ts';
 import { rolled } from '../../../core/account.ts';
 import { windowEnd } from '../../../core/window.ts';
-import type { LoadedCount, Storage } from '../../../storage/port/storage.ts';
+import type { Ledger, LoadedCount, Storage } from '../../../storage/port/storage.ts';
 
 /** What was used of a limit in the running window. */
 export interface UsedLimit {
@@ -10,15 +10,26 @@ export interface UsedLimit {
   readonly resetAtMs: number;
 }
 
-/** Strict limits as the ledger counts them, local limits as the nodes last saved them. In the order of the identity's limits. */
+/** The limits of a plan with the accounts that the holder has opened for them; null = it has not used the limit yet. */
+export function openedLimits(ledger: Ledger, owner: string, limits: readonly PlanLimit[]): Promise<LimitRecord[]> {
+  return Promise.all(
+    limits.map(async (limit) => {
+      const { name, durationMs } = limit;
+      return { ...limit, account: limit.async ? null : await ledger.openWindow({ owner, name, durationMs }, 0) };
+    }),
+  );
+}
+
+/** Strict limits as the ledger counts them, local limits as the nodes last saved them. In the order of the limits. */
 export async function readUsedLimits(
   { ledger, localCounts }: Pick<Storage, 'ledger' | 'localCounts'>,
-  { id, limits }: Pick<IdentityRecord, 'id' | 'limits'>,
+  owner: string,
+  limits: readonly LimitRecord[],
 ): Promise<readonly UsedLimit[]> {
   const accounts = limits.flatMap(({ account }) => account ?? []);
   const [states, local] = await Promise.all([
     accounts.length === 0 ? [] : ledger.read(accounts),
-    limits.some(({ async }) => async) ? localCounts.load(id) : [],
+    limits.some(({ async }) => async) ? localCounts.load(owner) : [],
   ]);
   const nowMs = ledger.nowMs();
   const stateOf = new Map(accounts.map((account, i) => [account, states[i]]));

@@ -1,4 +1,5 @@
 import { AppError, repeatable } from '../../../core/errors.ts';
+import { heldMaxKeys } from '../../../core/plan.ts';
 import type { IdentityRecord } from '../../../core/records.ts';
 import type { Records } from '../../../storage/port/records.ts';
 import type { Draft } from '../change/draft.ts';
@@ -8,11 +9,12 @@ import type { Draft } from '../change/draft.ts';
  * is carried out, because other keys may join at the same time.
  */
 export async function joinIdentity(records: Records, draft: Draft, identity: IdentityRecord): Promise<void> {
-  const { id, maxKeys, revision: expect } = identity;
+  const { id, planId, revision: expect } = identity;
   // Nobody else knows an identity that this change creates.
   if (draft.writes.some((write) => write.kind === 'insertIdentity' && write.identity.id === id)) return;
+  const maxKeys = heldMaxKeys(identity, planId === null ? null : await records.findPlan(planId));
   if (maxKeys !== null) await requireSpace(records, draft, identity, maxKeys);
-  draft.writes.push({ kind: 'joinIdentity', identityId: id, expect, hasMaxKeys: maxKeys !== null });
+  draft.writes.push({ kind: 'joinIdentity', identityId: id, expect, maxKeys });
 }
 
 async function requireSpace(

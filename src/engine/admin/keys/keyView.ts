@@ -1,6 +1,7 @@
 import type { AccountState } from '../../../core/account.ts';
-import type { CreditsRecord } from '../../../core/records.ts';
+import type { HeldCredits } from '../../../core/records.ts';
 import type { KeyWithIdentity } from '../../../storage/port/records.ts';
+import { versionAt } from '../../../core/refillPlan.ts';
 import type { RefillPlans } from '../../refill/refillPlans.ts';
 
 /** Credits as they are now. */
@@ -28,7 +29,7 @@ export function viewKey({ key, identity, permissions, state, refills, nowMs, las
 }
 
 export function viewCredits(
-  credits: CreditsRecord | null,
+  credits: HeldCredits | null,
   state: AccountState | undefined,
   refills: RefillPlans,
   nowMs: number,
@@ -36,6 +37,8 @@ export function viewCredits(
   const refill = credits?.refill ?? null;
   const remaining = state === undefined ? null : refills.balance(state, refill, nowMs);
   if (refill === null) return { remaining, lastRefillAtMs: null, nextRefillAtMs: null };
+  const { rule } = versionAt(refill, nowMs);
+  if (rule === null) return { remaining, lastRefillAtMs: null, nextRefillAtMs: null };
   const { startMs, nextMs } = refills.epoch(refill, nowMs);
-  return { remaining, lastRefillAtMs: startMs > refill.sinceMs ? startMs : null, nextRefillAtMs: nextMs };
+  return { remaining, lastRefillAtMs: startMs > rule.sinceMs ? startMs : null, nextRefillAtMs: nextMs };
 }

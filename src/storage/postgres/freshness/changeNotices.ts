@@ -12,6 +12,7 @@ export const CHANNEL = 'keystile_changes';
 export interface Subjects {
   readonly apis: readonly string[];
   readonly identities: readonly string[];
+  readonly plans: readonly string[];
   readonly namespaces: readonly string[];
   readonly rbac: boolean;
 }
@@ -29,8 +30,8 @@ export function noteChange({ writes, entries = [] }: Change, nowMs: number): str
 
 /** One row for each change, whatever it contains: a node that finds too many rows between two polls drops all that it keeps. */
 function numbered({ keys, rootKeys, ...others }: RecordChange, nowMs: number): string {
-  const { apis, identities, namespaces, rbac } = others;
-  const subjects = JSON.stringify({ apis, identities, namespaces, rbac } satisfies Subjects);
+  const { apis, identities, plans, namespaces, rbac } = others;
+  const subjects = JSON.stringify({ apis, identities, plans, namespaces, rbac } satisfies Subjects);
   return `WITH next AS (UPDATE change_counter SET number = number + 1 RETURNING number),
     noted AS (INSERT INTO changes (number, at_ms, keys, root_keys, subjects)
       SELECT number, ${nowMs}, ${textArray(keys ?? [])}, ${rootKeys}, ${text(subjects)} FROM next RETURNING number)

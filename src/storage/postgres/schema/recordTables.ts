@@ -1,6 +1,6 @@
 import { TEXT } from './textType.ts';
 
-/** What management reads and writes: apis, identities, keys, root keys, roles, permissions, namespaces, imports, the audit log. */
+/** What management reads and writes: apis, identities, plans, keys, root keys, roles, permissions, namespaces, imports, the audit log. */
 export const RECORD_TABLES = `
   CREATE TABLE apis (
     id ${TEXT} PRIMARY KEY,
@@ -24,6 +24,9 @@ export const RECORD_TABLES = `
     meta ${TEXT},
     enabled integer NOT NULL,
     max_keys bigint,
+    plan_id ${TEXT},
+    plan_move ${TEXT},
+    next_plan_id ${TEXT},
     created_at_ms bigint NOT NULL,
     credits ${TEXT},
     credits_account bigint,
@@ -32,6 +35,24 @@ export const RECORD_TABLES = `
     revision bigint NOT NULL DEFAULT 0
   );
   CREATE INDEX identities_by_credits ON identities (credits_account) WHERE credits_account IS NOT NULL;
+  CREATE INDEX identities_of_plan ON identities (plan_id, id) WHERE plan_id IS NOT NULL;
+  CREATE INDEX identities_of_next_plan ON identities (next_plan_id, id) WHERE next_plan_id IS NOT NULL;
+
+  -- What customers buy. Its holders refer to it.
+  CREATE TABLE plans (
+    id ${TEXT} PRIMARY KEY,
+    name ${TEXT} NOT NULL UNIQUE,
+    meta ${TEXT},
+    remaining bigint,
+    refills ${TEXT} NOT NULL,
+    limits ${TEXT},
+    roles ${TEXT},
+    permissions ${TEXT},
+    max_keys bigint,
+    created_at_ms bigint NOT NULL,
+    updated_at_ms bigint,
+    revision bigint NOT NULL
+  );
 
   CREATE TABLE keys (
     id ${TEXT} PRIMARY KEY,

@@ -25,6 +25,9 @@ export const SCHEMA = `
     meta TEXT,
     enabled INTEGER NOT NULL,
     max_keys INTEGER,
+    plan_id TEXT,
+    plan_move TEXT,
+    next_plan_id TEXT,
     credits TEXT,
     credits_account INTEGER,
     limits TEXT,
@@ -33,6 +36,24 @@ export const SCHEMA = `
     revision INTEGER NOT NULL DEFAULT 0
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX identities_by_credits ON identities (credits_account) WHERE credits_account IS NOT NULL;
+  CREATE INDEX identities_of_plan ON identities (plan_id, id) WHERE plan_id IS NOT NULL;
+  CREATE INDEX identities_of_next_plan ON identities (next_plan_id, id) WHERE next_plan_id IS NOT NULL;
+
+  -- What customers buy. Its holders refer to it.
+  CREATE TABLE plans (
+    id TEXT PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    meta TEXT,
+    remaining INTEGER,
+    refills TEXT NOT NULL,
+    limits TEXT,
+    roles TEXT,
+    permissions TEXT,
+    max_keys INTEGER,
+    created_at_ms INTEGER NOT NULL,
+    updated_at_ms INTEGER,
+    revision INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
 
   CREATE TABLE keys (
     id TEXT PRIMARY KEY,

@@ -1,0 +1,214 @@
+import { MAX_PLAN_VERSIONS, MAX_PLANS } from '../../../core/bounds.ts';
+import { type CounterPatch, isSameRule, toRefillRule, wantedLimits } from '../../../core/counterPatch.ts';
+import { AppError, notFound, repeatable } from '../../../core/errors.ts';
+import { ID_RANDOM_BYTES, makeId } from '../../../core/ids.ts';
+import type { PlanLimit, PlanRecord, RefillVersion } from '../../../core/records.ts';
+import type { Operation } from '../../../core/rights.ts';
+import type { PageQuery } from '../../../storage/port/records.ts';
+import { auditEntry } from '../audit/auditEntry.ts';
+import type { Actor } from '../change/actor.ts';
+import type { AdminContext } from '../change/adminContext.ts';
+import { type Draft, emptyDraft } from '../change/draft.ts';
+import { requireEverywhere, requireOn } from '../change/requireRight.ts';
+import { type NamedGrants, ResolveReferences } from '../rbac/resolveReferences.ts';
+import { auditedPlan } from './auditedPlan.ts';
+
+export interface PlanPatch extends CounterPatch, NamedGrants {
+  readonly name?: string;
+  readonly meta?: string | null;
+  readonly maxKeys?: number | null;
+}
+
+/** A plan and how many holders it has. */
+export interface PlanView {
+  readonly plan: PlanRecord;
+  readonly holders: number;
+}
+
+const BLANK: Omit<PlanRecord, 'id' | 'name' | 'createdAtMs' | 'refills'> = {
+  meta: null,
+  remaining: null,
+  limits: [],
+  roleIds: [],
+  permissionIds: [],
+  maxKeys: null,
+  updatedAtMs: null,
+  revision: 1,
+};
+
+/** Creates, reads, changes and deletes plans. Holders are not touched: they refer to their plan. */
+export class PlanAdmin {
+  readonly #context: AdminContext;
+  readonly #references: ResolveReferences;
+
+  constructor(context: AdminContext) {
+    this.#context = context;
+    this.#references = new ResolveReferences(context);
+  }
+
+  async create(actor: Actor, name: string, patch: PlanPatch): Promise<string> {
+    const { storage, system, changes } = this.#context;
+    requireEverywhere(actor, 'plan.create_plan');
+    return changes.apply(async () => {
+      await this.#requireFree(name, null);
+      if ((await storage.records.countPlans(MAX_PLANS)) >= MAX_PLANS) {
+        throw new AppError('PRECONDITION_FAILED', `There are ${MAX_PLANS} plans already. Delete one first.`);
+      }
+      const nowMs = storage.ledger.nowMs();
+      const id = makeId('plan', nowMs, system.randomBytes(ID_RANDOM_BYTES));
+      const draft = emptyDraft();
+      const remaining = patch.remaining ?? null;
+      const blank: PlanRecord = { ...BLANK, id, name, remaining, refills: [], createdAtMs: nowMs };
+      const plan = await this.#patched(draft, actor, blank, patch);
+      draft.writes.push({ kind: 'insertPlan', plan });
+      draft.entries.push(
+        auditEntry(actor, { action: 'plan.create', target: id, before: null, after: auditedPlan(plan) }),
+      );
+      return { change: draft, answer: () => id };
+    });
+  }
+
+  async get(actor: Actor, planId: string): Promise<PlanView> {
+    const plan = await this.load(actor, 'plan.read_plan', planId);
+    return { plan, holders: await this.#context.storage.records.countHolders(planId) };
+  }
+
+  async list(actor: Actor, query: PageQuery): Promise<{ plans: PlanView[]; total: number; cursor: string | null }> {
+    requireEverywhere(actor, 'plan.read_plan');
+    const { records } = this.#context.storage;
+    const { items, total, cursor } = await records.listPlans(query);
+    const holders = await Promise.all(items.map(({ id }) => records.countHolders(id)));
+    return { plans: items.map((plan, i) => ({ plan, holders: holders[i] ?? 0 })), total, cursor };
+  }
+
+  async update(actor: Actor, planId: string, patch: PlanPatch): Promise<PlanView> {
+    const { storage, changes } = this.#context;
+    const plan = await changes.apply(async () => {
+      const before = await this.load(actor, 'plan.update_plan', planId);
+      // An empty patch changes nothing and writes no audit entry.
+      if (Object.keys(patch).length === 0) return { change: emptyDraft(), answer: () => before };
+      if (patch.name !== undefined) await this.#requireFree(patch.name, planId);
+      requireSameKind(before, patch);
+      const draft = emptyDraft();
+      const nowMs = storage.ledger.nowMs();
+      const given = { name: patch.name ?? before.name, remaining: patch.remaining ?? before.remaining };
+      const next = { ...before, ...given, updatedAtMs: nowMs, revision: before.revision + 1 };
+      if (patch.roles !== undefined) requireEverywhere(actor, 'rbac.remove_role_from_key');
+      if (patch.permissions !== undefined) requireEverywhere(actor, 'rbac.remove_permission_from_key');
+      const after = await this.#patched(draft, actor, next, patch);
+      draft.writes.push({ kind: 'updatePlan', plan: after, expect: before.revision });
+      const facts = { before: auditedPlan(before), after: auditedPlan(after) };
+      draft.entries.push(auditEntry(actor, { action: 'plan.update', target: planId, ...facts }));
+      return { change: draft, answer: () => after };
+    });
+    return { plan, holders: await storage.records.countHolders(planId) };
+  }
+
+  async delete(actor: Actor, planId: string): Promise<void> {
+    const { storage, changes } = this.#context;
+    await changes.apply(async () => {
+      const plan = await this.load(actor, 'plan.delete_plan', planId);
+      const holders = await storage.records.countHolders(planId);
+      if (holders > 0) {
+        const what = `The plan ${repeatable(plan.name)} has ${holders} holders`;
+        throw new AppError('CONFLICT', `${what}. Move them to another plan first (plans.assign).`);
+      }
+      const entry = auditEntry(actor, {
+        action: 'plan.delete',
+        target: planId,
+        before: auditedPlan(plan),
+        after: null,
+      });
+      return {
+        change: {
+          writes: [{ kind: 'removePlan', planId, expect: plan.revision }],
+          accounts: [],
+          entries: [entry],
+        },
+        answer: () => undefined,
+      };
+    });
+  }
+
+  /** A plan that the actor may use in this way. */
+  async load(actor: Actor, operation: Operation, planId: string): Promise<PlanRecord> {
+    requireOn(actor, operation, planId, 'plan', planId);
+    const found = await this.#context.storage.records.findPlan(planId);
+    if (found === null) throw notFound('plan', planId);
+    return found;
+  }
+
+  async #requireFree(name: string, own: string | null): Promise<void> {
+    const found = await this.#context.storage.records.findPlanByName(name);
+    if (found !== null && found.id !== own) {
+      throw new AppError('CONFLICT', `A plan with the name ${repeatable(name)} exists already: ${found.id}.`);
+    }
+  }
+
+  async #patched(draft: Draft, actor: Actor, before: PlanRecord, patch: PlanPatch): Promise<PlanRecord> {
+    if (patch.refill && before.remaining === null) {
+      throw new AppError('BAD_REQUEST', 'A refill needs a counter: give remaining with it.');
+    }
+    return {
+      ...before,
+      ...(await this.#grants(draft, actor, patch)),
+      ...(patch.meta === undefined ? {} : { meta: patch.meta }),
+      ...(patch.maxKeys === undefined ? {} : { maxKeys: patch.maxKeys }),
+      refills: this.#refills(before.refills, patch),
+      limits: limitsOf(before.limits, patch),
+    };
+  }
+
+  /** A new rule is added to those that were in force: a refill that was missed before follows the old one. */
+  #refills(before: readonly RefillVersion[], { refill }: PlanPatch): readonly RefillVersion[] {
+    const last = before.at(-1);
+    const { defaultTimezone, storage } = this.#context;
+    const nowMs = storage.ledger.nowMs();
+    const rule = refill == null ? null : toRefillRule(refill, defaultTimezone, nowMs);
+    const isKept =
+      last !== undefined && (refill === undefined || (rule === null ? last.rule === null : isSame(last, rule)));
+    return isKept ? before : [...before, { fromMs: nowMs, rule }].slice(-MAX_PLAN_VERSIONS);
+  }
+
+  async #grants(
+    draft: Draft,
+    actor: Actor,
+    { roles, permissions }: PlanPatch,
+  ): Promise<Partial<Pick<PlanRecord, 'roleIds' | 'permissionIds'>>> {
+    // What a plan gives, it gives to keys.
+    if (roles != null && roles.length > 0) requireEverywhere(actor, 'rbac.add_role_to_key');
+    if (permissions != null && permissions.length > 0) requireEverywhere(actor, 'rbac.add_permission_to_key');
+    const resolved = {
+      roleIds: roles === undefined ? null : await this.#references.roles(actor, roles ?? []),
+      permissionIds: permissions === undefined ? null : await this.#references.permissions(actor, permissions ?? []),
+    };
+    for (const each of Object.values(resolved)) {
+      draft.writes.push(...(each?.writes ?? []));
+      draft.entries.push(...(each?.entries ?? []));
+    }
+    const ids = Object.entries(resolved).flatMap(([name, each]) =>
+      each === null ? [] : [[name, each.records.map(({ id }) => id)]],
+    );
+    return Object.fromEntries(ids) as Partial<Pick<PlanRecord, 'roleIds' | 'permissionIds'>>;
+  }
+}
+
+function isSame({ rule: before }: RefillVersion, rule: NonNullable<RefillVersion['rule']>): boolean {
+  return before !== null && isSameRule(before, rule);
+}
+
+/** Its holders have a counter, or none: that cannot change for all of them in one small change. */
+function requireSameKind(before: PlanRecord, { remaining }: PlanPatch): void {
+  if (remaining === undefined || (remaining === null) === (before.remaining === null)) return;
+  const what = before.remaining === null ? 'no credits' : 'credits';
+  const way = 'Make another plan and move its holders there (plans.assign).';
+  throw new AppError('BAD_REQUEST', `The plan ${repeatable(before.name)} was made with ${what}, which stays. ${way}`);
+}
+
+function limitsOf(before: readonly PlanLimit[], patch: PlanPatch): readonly PlanLimit[] {
+  const limits = wantedLimits(
+    before.map((limit) => ({ ...limit, account: null })),
+    patch,
+  );
+  return limits.map(({ account: _account, ...limit }) => limit);
+}

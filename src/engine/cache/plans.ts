@@ -1,0 +1,105 @@
+import { AppError } from '../../core/errors.ts';
+import { ABSENT } from '../../core/fence.ts';
+import type { PlanRecord } from '../../core/records.ts';
+import type { PlanWithPermissions, Records } from '../../storage/port/records.ts';
+import type { AppliedLimit } from './appliedLimit.ts';
+import type { EntryAccess } from './keyEntry.ts';
+import { toEntryAccess } from './makeEntry.ts';
+
+/** How often a plan is read again because it changed meanwhile. */
+const MAX_READS = 10;
+
+/** A plan as verification needs it. All its holders share one object. */
+export interface PlanEntry {
+  readonly id: string;
+  readonly revision: number;
+  /** null: the plan does not exist. Its holders are refused, because nothing would limit them. */
+  readonly record: PlanRecord | null;
+  readonly limits: readonly AppliedLimit[];
+  readonly access: EntryAccess | null;
+}
+
+/** Where the holders of a plan find it. */
+export interface PlanSlot {
+  readonly id: string;
+  /** null: it must be read again. */
+  entry: PlanEntry | null;
+  reading: Promise<void> | null;
+  /** It has changed while it was being read. */
+  hasChanged: boolean;
+}
+
+/** Plans are kept apart from their holders: when one changes, it is read once, and no holder is. */
+export class Plans {
+  readonly #records: Pick<Records, 'findPlans'>;
+  readonly #slots = new Map<string, PlanSlot>();
+
+  constructor(records: Pick<Records, 'findPlans'>) {
+    this.#records = records;
+  }
+
+  slot(id: string): PlanSlot {
+    const known = this.#slots.get(id);
+    if (known !== undefined) return known;
+    const slot: PlanSlot = { id, entry: null, reading: null, hasChanged: false };
+    this.#slots.set(id, slot);
+    return slot;
+  }
+
+  drop(id: string): void {
+    const slot = this.#slots.get(id);
+    if (slot !== undefined) forget(slot);
+  }
+
+  /** Roles or permissions have changed. */
+  dropAccess(): void {
+    for (const slot of this.#slots.values()) if (slot.entry === null || slot.entry.access !== null) forget(slot);
+  }
+
+  clear(): void {
+    for (const slot of this.#slots.values()) forget(slot);
+  }
+
+  async read(slot: PlanSlot): Promise<void> {
+    if (slot.entry !== null) return;
+    slot.reading ??= this.#read(slot).finally(() => (slot.reading = null));
+    await slot.reading;
+  }
+
+  async #read(slot: PlanSlot): Promise<void> {
+    for (let reads = 0; reads < MAX_READS; reads++) {
+      slot.hasChanged = false;
+      const [found] = await this.#records.findPlans([slot.id]);
+      if (slot.hasChanged) continue;
+      slot.entry = found === undefined ? missing(slot.id) : toPlanEntry(found);
+      return;
+    }
+    throw new AppError('UNAVAILABLE', `The plan ${slot.id} keeps changing; nothing was spent. Try again.`);
+  }
+}
+
+function forget(slot: PlanSlot): void {
+  slot.entry = null;
+  slot.hasChanged = true;
+}
+
+function missing(id: string): PlanEntry {
+  return { id, revision: ABSENT, record: null, limits: [], access: null };
+}
+
+function toPlanEntry({ plan, permissions }: PlanWithPermissions): PlanEntry {
+  const [broken] = permissions?.broken ?? [];
+  if (broken !== undefined) {
+    const reason = `${broken.id}: ${broken.reason}`;
+    throw new AppError('INTERNAL_SERVER_ERROR', `The stored plan ${plan.id} cannot be read: ${reason}.`);
+  }
+  return {
+    id: plan.id,
+    revision: plan.revision,
+    record: plan,
+    limits: plan.limits.map(({ name, limit, durationMs, async }) => {
+      return { name, limit, durationMs, async, cost: 1, ofIdentity: true, isAdHoc: false, account: null, wire: null };
+    }),
+    access: permissions === null ? null : toEntryAccess(permissions),
+  };
+}

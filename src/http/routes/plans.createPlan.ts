@@ -1,0 +1,34 @@
+import { defineRoute } from './route.ts';
+import { field } from '../shapes/described.ts';
+import { NEW_PLAN_RIGHTS } from '../shapes/fieldRights.ts';
+import { PlanId } from '../shapes/idFields.ts';
+import { PLAN_FIELDS, toPlanPatch } from '../shapes/planObject.ts';
+import { Name, strict } from '../shapes/schemas.ts';
+
+export const createPlan = defineRoute({
+  path: '/v1/plans.createPlan',
+  method: 'POST',
+  summary: 'Create a plan: the credits, limits and permissions that a customer buys.',
+  description:
+    'Identities get on it with `plans.assign`. They refer to it, so a change of the plan is a change for all of them.',
+  rights: ['plan.*.create_plan'],
+  fieldRights: NEW_PLAN_RIGHTS,
+  request: strict({
+    name: field(Name, 'The name of the plan, 1 to 256 characters. It is unique.', 'pro'),
+    ...PLAN_FIELDS,
+  }),
+  response: strict({ planId: PlanId }),
+  example: {
+    request: {
+      name: 'pro',
+      remaining: 1000,
+      refill: { interval: 'monthly', amount: 1000 },
+      ratelimits: [{ name: 'requests', limit: 10, duration: 1000 }],
+    },
+    response: { planId: 'plan_1Jm8ZtXk7pTt8HmN5wVz4X' },
+  },
+  errors: ['CONFLICT', 'NOT_FOUND', 'PRECONDITION_FAILED'],
+  async handle(engine, actor, { name, ...fields }) {
+    return { planId: await engine.plans.create(actor, name, toPlanPatch(fields)) };
+  },
+});

@@ -1,0 +1,19 @@
+import { defineRoute } from './route.ts';
+import { PlanId } from '../shapes/idFields.ts';
+import { strict } from '../shapes/schemas.ts';
+
+export const deletePlan = defineRoute({
+  path: '/v1/plans.deletePlan',
+  method: 'POST',
+  summary: 'Delete a plan that nobody is on.',
+  description: 'A plan with holders answers 409 with their number. Move them to another plan first.',
+  rights: ['plan.<planId>.delete_plan'],
+  request: strict({ planId: PlanId }),
+  response: strict({}),
+  example: { request: { planId: 'plan_1Jm8ZtXk7pTt8HmN5wVz4X' }, response: {} },
+  errors: ['NOT_FOUND', 'CONFLICT'],
+  async handle(engine, actor, { planId }) {
+    await engine.plans.delete(actor, planId);
+    return {};
+  },
+});

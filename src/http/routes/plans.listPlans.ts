@@ -1,0 +1,44 @@
+import { MAX_PAGE_SIZE } from '../../core/bounds.ts';
+import { defineRoute } from './route.ts';
+import { listOf } from '../shapes/described.ts';
+import { EXAMPLE } from '../shapes/examples.ts';
+import { nextCursor, pageCursor, PageLimit, Total } from '../shapes/pageFields.ts';
+import { PlanObject, toPlanObject } from '../shapes/planObject.ts';
+import { cursorAt, strict } from '../shapes/schemas.ts';
+
+export const listPlans = defineRoute({
+  path: '/v1/plans.listPlans',
+  method: 'GET',
+  summary: 'List plans, oldest first.',
+  rights: ['plan.*.read_plan'],
+  request: strict({ limit: PageLimit, cursor: pageCursor(cursorAt('plan'), EXAMPLE.planId) }),
+  response: strict({
+    plans: listOf(PlanObject, 'The plans of this page.'),
+    total: Total,
+    cursor: nextCursor(EXAMPLE.planId),
+  }),
+  example: {
+    request: { limit: 10 },
+    response: {
+      plans: [
+        {
+          id: 'plan_1Jm8ZtXk7pTt8HmN5wVz4X',
+          name: 'pro',
+          meta: {},
+          remaining: 1000,
+          ratelimits: [],
+          roles: [],
+          permissions: [],
+          holders: 3,
+        },
+      ],
+      total: 1,
+    },
+  },
+  errors: [],
+  async handle(engine, actor, { limit = MAX_PAGE_SIZE, cursor = null }) {
+    const page = await engine.plans.list(actor, { limit, after: cursor });
+    const plans = page.plans.map(toPlanObject);
+    return { plans, total: page.total, ...(page.cursor === null ? {} : { cursor: page.cursor }) };
+  },
+});

@@ -1,0 +1,39 @@
+import { defineRoute } from './route.ts';
+import { optional } from '../shapes/described.ts';
+import { CHANGED_PLAN_RIGHTS } from '../shapes/fieldRights.ts';
+import { PlanId } from '../shapes/idFields.ts';
+import { PLAN_FIELDS, PlanObject, toPlanObject, toPlanPatch } from '../shapes/planObject.ts';
+import { Name, strict } from '../shapes/schemas.ts';
+
+export const updatePlan = defineRoute({
+  path: '/v1/plans.updatePlan',
+  method: 'POST',
+  summary: 'Change a plan for all its holders at once.',
+  description:
+    'null clears a field; a field that is left out stays as it is. Balances do not change: a new `refill` begins at its next boundary, and a refill that was missed before follows the old rule. A new `remaining` is for new holders.',
+  rights: ['plan.<planId>.update_plan'],
+  fieldRights: CHANGED_PLAN_RIGHTS,
+  request: strict({
+    planId: PlanId,
+    name: optional(Name, 'A new name, 1 to 256 characters. It stays when absent.', 'pro'),
+    ...PLAN_FIELDS,
+  }),
+  response: PlanObject,
+  example: {
+    request: { planId: 'plan_1Jm8ZtXk7pTt8HmN5wVz4X', ratelimits: [{ name: 'requests', limit: 20, duration: 1000 }] },
+    response: {
+      id: 'plan_1Jm8ZtXk7pTt8HmN5wVz4X',
+      name: 'pro',
+      meta: {},
+      remaining: 1000,
+      ratelimits: [{ name: 'requests', limit: 20, duration: 1000, async: true, autoApply: true }],
+      roles: [],
+      permissions: [],
+      holders: 3,
+    },
+  },
+  errors: ['NOT_FOUND', 'CONFLICT', 'PRECONDITION_FAILED'],
+  async handle(engine, actor, { planId, ...fields }) {
+    return toPlanObject(await engine.plans.update(actor, planId, toPlanPatch(fields)));
+  },
+});

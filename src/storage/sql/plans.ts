@@ -1,0 +1,88 @@
+import type { PlanRecord } from '../../core/records.ts';
+import type { PlanWithPermissions } from '../port/records.ts';
+import { readMeta, readPlanLimits, readTexts, readVersions } from './columns.ts';
+import { findAny } from './findAny.ts';
+import { readPermissions } from './keyPermissions.ts';
+import { COUNT_HOLDERS } from './queries.ts';
+import { listText, type Params, type SqlReader, type WriteStatement } from './statement.ts';
+
+const PLANS = { select: 'SELECT * FROM plans', column: 'id' };
+
+export interface PlanRow {
+  id: string;
+  name: string;
+  meta: string | null;
+  remaining: number | null;
+  refills: string;
+  limits: string | null;
+  roles: string | null;
+  permissions: string | null;
+  max_keys: number | null;
+  created_at_ms: number;
+  updated_at_ms: number | null;
+  revision: number;
+}
+
+export function toPlan(row: PlanRow): PlanRecord {
+  return {
+    id: row.id,
+    name: row.name,
+    meta: readMeta(row.meta),
+    remaining: row.remaining,
+    refills: readVersions(row.refills),
+    limits: readPlanLimits(row.limits),
+    roleIds: readTexts(row.roles, 'roles'),
+    permissionIds: readTexts(row.permissions, 'permissions'),
+    maxKeys: row.max_keys,
+    createdAtMs: row.created_at_ms,
+    updatedAtMs: row.updated_at_ms,
+    revision: row.revision,
+  };
+}
+
+export function planColumns(plan: PlanRecord): Record<string, Params[number]> {
+  return {
+    id: plan.id,
+    name: plan.name,
+    meta: plan.meta,
+    remaining: plan.remaining,
+    refills: JSON.stringify(plan.refills),
+    limits: listText(plan.limits),
+    roles: listText(plan.roleIds),
+    permissions: listText(plan.permissionIds),
+    max_keys: plan.maxKeys,
+    created_at_ms: plan.createdAtMs,
+    updated_at_ms: plan.updatedAtMs,
+    revision: plan.revision,
+  };
+}
+
+/** The plans that exist and can be read, each once, with their roles and permissions. */
+export async function findPlans(reader: SqlReader, ids: readonly string[]): Promise<readonly PlanWithPermissions[]> {
+  const plans = (await findAny<PlanRow>(reader, PLANS, [...ids])).map(toPlan);
+  const permissions = await readPermissions(reader, plans);
+  return plans.map((plan, i) => ({ plan, permissions: permissions[i] ?? null }));
+}
+
+/** Changes nothing, but holds the row until the change is committed: no holder joins a plan that is being deleted. */
+export function lockPlan(id: string, revision: number): WriteStatement {
+  return {
+    sql: 'UPDATE plans SET revision = revision WHERE id = $1 AND revision = $2',
+    params: [id, revision],
+    expects: 1,
+  };
+}
+
+/** The same for holders: they join at the same time. */
+export function holdPlan(id: string, revision: number): WriteStatement {
+  return {
+    ...lockPlan(id, revision),
+    onPostgres: 'SELECT 1 FROM plans WHERE id = $1 AND revision = $2 FOR SHARE',
+  };
+}
+
+/** Changes nothing. Refuses the change when the plan has holders. */
+export function planWithoutHolders(id: string): WriteStatement {
+  const sql = `UPDATE plans SET revision = revision WHERE id = $1 AND (${COUNT_HOLDERS}) = 0`;
+  return { sql, params: [id], expects: 1 };
+}

@@ -1,0 +1,295 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
+
+import { TestService } from '../../support/service.ts';
+
+const DAY_MS = 86_400_000;
+
+let service: TestService;
+let number = 0;
+
+beforeAll(async () => {
+  service = await TestService.start();
+});
+
+afterAll(() => service.stop());
+
+beforeEach(() => service.clock.set('2026-03-15T12:00:00Z'));
+
+type Fields = Record<string, unknown>;
+
+async function plan(fields: Fields = {}): Promise<string> {
+  const { planId } = await service.ok('/v1/plans.createPlan', { name: `plan ${++number}`, ...fields });
+  return planId as string;
+}
+
+const update = (planId: string, fields: Fields) => service.ok('/v1/plans.updatePlan', { planId, ...fields });
+const assign = (externalId: string, planId: string | null, fields: Fields = {}) =>
+  service.ok('/v1/plans.assign', { externalId, planId, ...fields });
+
+/** An identity on this plan, with one key. */
+async function holder(planId: string | null, fields: Fields = {}, ofKey: Fields = {}) {
+  const externalId = `customer ${++number}`;
+  const { identityId } = await service.ok('/v1/identities.createIdentity', { externalId, ...fields });
+  if (planId !== null) await assign(externalId, planId);
+  const { key, keyId } = await service.createKey({ externalId, ...ofKey });
+  return { externalId, identityId: identityId as string, key, keyId };
+}
+
+const read = (externalId: string) => service.ok('/v1/identities.getIdentity', { externalId });
+const refused = async (path: string, body: Fields) => {
+  const { status, body: answer } = await service.call(path, body);
+  return [status, (answer as { error?: { message?: string } }).error?.message];
+};
+
+describe('what a plan gives', () => {
+  test('credits, limits, roles and permissions, and a bound of keys: the holder copies nothing', async () => {
+    const planId = await plan({
+      remaining: 3,
+      ratelimits: [
+        { name: 'local', limit: 100, duration: 60_000, async: true },
+        { name: 'strict', limit: 100, duration: 60_000, async: false },
+      ],
+      roles: [{ name: 'reader', create: true }],
+      permissions: [{ name: 'documents.read', create: true }],
+      maxKeys: 2,
+    });
+    const { externalId, key } = await holder(planId);
+    const verdict = await service.verify(key, { authorization: { permissions: 'documents.read' } });
+    expect(verdict).toMatchObject({ valid: true, remaining: 2, roles: ['reader'], permissions: ['documents.read'] });
+    expect(verdict.ratelimits).toMatchObject([
+      { name: 'local', remaining: 99, shared: true },
+      { name: 'strict', remaining: 99, shared: true },
+    ]);
+    await service.createKey({ externalId });
+    expect(await refused('/v1/keys.createKey', { apiId: (await service.createKey()).apiId, externalId })).toEqual([
+      412,
+      expect.stringContaining('may have 2 keys and has 2'),
+    ]);
+    expect(await read(externalId)).toMatchObject({
+      planId,
+      remaining: 2,
+      ratelimits: [],
+      keys: 2,
+      plan: {
+        id: planId,
+        maxKeys: 2,
+        ratelimits: [
+          { name: 'local', limit: 100 },
+          { name: 'strict', used: 1 },
+        ],
+      },
+    });
+  });
+
+  test('its own fields take precedence, null returns to the plan, and limits merge by name', async () => {
+    const ratelimits = [
+      { name: 'a', limit: 5, duration: 60_000, async: false },
+      { name: 'b', limit: 5, duration: 60_000, async: false },
+    ];
+    const planId = await plan({ remaining: 50, ratelimits, maxKeys: 1, refill: { interval: 'daily', amount: 50 } });
+    const { externalId, key } = await holder(planId);
+    const own = { ratelimits: [{ name: 'a', limit: 1, duration: 60_000, async: false }], maxKeys: 3 };
+    await service.ok('/v1/identities.updateIdentity', { externalId, ...own, refill: { interval: 'daily', amount: 9 } });
+    await service.createKey({ externalId });
+    expect((await service.verify(key)).ratelimits).toMatchObject([
+      { name: 'a', limit: 1, remaining: 0 },
+      { name: 'b', limit: 5, remaining: 4 },
+    ]);
+    expect(await service.verify(key)).toMatchObject({ valid: false, code: 'RATE_LIMITED' });
+    await service.ok('/v1/identities.updateIdentity', { externalId, remaining: 2 });
+    service.clock.advance(DAY_MS);
+    expect(await read(externalId)).toMatchObject({ remaining: 9 });
+    await service.ok('/v1/identities.updateIdentity', { externalId, ratelimits: null, maxKeys: null, refill: null });
+    expect((await service.verify(key)).ratelimits).toMatchObject([
+      { name: 'a', limit: 5 },
+      { name: 'b', limit: 5 },
+    ]);
+    service.clock.advance(DAY_MS);
+    expect(await read(externalId)).toMatchObject({ remaining: 50, plan: { maxKeys: 1 } });
+    expect((await read(externalId)).maxKeys).toBeUndefined();
+    expect(await refused('/v1/identities.updateIdentity', { externalId, remaining: null })).toEqual([
+      400,
+      expect.stringContaining('The credits come from the plan'),
+    ]);
+  });
+
+  test('a change of the plan holds for all holders at once, and balances do not jump', async () => {
+    const limit = (of: number) => ({ ratelimits: [{ name: 'r', limit: of, duration: 3_600_000, async: false }] });
+    const planId = await plan({ remaining: 10, refill: { interval: 'daily', amount: 10 }, ...limit(2) });
+    const holders = await Promise.all(Array.from({ length: 5 }, () => holder(planId)));
+    for (const { key } of holders) for (let i = 0; i < 2; i++) await service.verify(key);
+    for (const { key } of holders) expect((await service.verify(key)).code).toBe('RATE_LIMITED');
+    await update(planId, { ...limit(3), refill: { interval: 'daily', amount: 100 }, remaining: 100 });
+    for (const { key } of holders) expect(await service.verify(key)).toMatchObject({ valid: true, remaining: 7 });
+    expect((await holder(planId)).key).toBeString();
+    service.clock.advance(DAY_MS);
+    for (const { key } of holders) expect(await service.verify(key)).toMatchObject({ remaining: 99 });
+    await update(planId, { permissions: [{ name: 'p', create: true }] });
+    for (const { key } of holders)
+      expect(await service.verify(key, { authorization: { permissions: 'p' } })).toMatchObject({ valid: true });
+    await update(planId, { permissions: [] });
+    const [first] = holders;
+    expect((await service.verify(first?.key ?? '', { authorization: { permissions: 'p' } })).code).toBe(
+      'INSUFFICIENT_PERMISSIONS',
+    );
+  });
+
+  test('refills that were missed follow the rule that was in force at their instants', async () => {
+    const planId = await plan({ remaining: 0, refill: { interval: 'daily', amount: 1, mode: 'add' } });
+    const { externalId, key } = await holder(planId);
+    service.clock.advance(3 * DAY_MS);
+    await update(planId, { refill: { interval: 'weekly', amount: 100, mode: 'add' } });
+    // To Monday 23 March, and a day more.
+    service.clock.advance(6 * DAY_MS);
+    await update(planId, { refill: { interval: 'hourly', amount: 1_000, mode: 'add' } });
+    service.clock.advance(2 * 3_600_000);
+    expect((await read(externalId)).remaining).toBe(3 + 100 + 2_000);
+    expect(await service.verify(key)).toMatchObject({ valid: true, remaining: 3 + 100 + 2_000 - 1 });
+    await update(planId, { refill: null });
+    service.clock.advance(30 * DAY_MS);
+    expect((await read(externalId)).remaining).toBe(2_102);
+    await update(planId, { refill: { interval: 'monthly', amount: 5, mode: 'add' } });
+    expect(await service.verify(key)).toMatchObject({ remaining: 2_101 });
+    service.clock.set('2026-05-01T00:00:00Z');
+    expect(await service.verify(key)).toMatchObject({ remaining: 2_105 });
+  });
+});
+
+describe('plans.assign', () => {
+  test('now, with the balance kept or reset; leaving a plan keeps what the identity has itself', async () => {
+    const [small, large] = [await plan({ remaining: 10 }), await plan({ remaining: 1_000 })];
+    const free = await plan();
+    const { externalId, key } = await holder(small);
+    await service.verify(key);
+    await assign(externalId, large);
+    expect(await service.verify(key)).toMatchObject({ remaining: 8 });
+    await assign(externalId, large, { balance: 'reset' });
+    expect(await service.verify(key)).toMatchObject({ remaining: 999 });
+    await assign(externalId, free);
+    expect((await service.verify(key)).remaining).toBeUndefined();
+    await assign(externalId, small);
+    expect(await service.verify(key)).toMatchObject({ remaining: 9 });
+    await assign(externalId, null);
+    expect((await read(externalId)).planId).toBeUndefined();
+    expect((await service.verify(key)).remaining).toBeUndefined();
+    const own = await holder(null, { remaining: 7 });
+    await assign(own.externalId, large);
+    expect((await read(own.externalId)).remaining).toBe(7);
+    await assign(own.externalId, null, { balance: 'reset' });
+    expect((await read(own.externalId)).remaining).toBe(7);
+  });
+
+  test.each([
+    ['keep', 'a verification', 8 + 1_000],
+    ['reset', 'a verification', 1_000],
+    ['keep', 'the sweep', 8 + 1_000],
+    ['reset', 'the sweep', 1_000],
+  ])(
+    'at the next refill, balance %s, written down by %s: that refill is one of the new plan',
+    async (balance, by, after) => {
+      const refill = { interval: 'monthly', mode: 'add' };
+      const small = await plan({ remaining: 10, refill: { ...refill, amount: 10 } });
+      const large = await plan({ remaining: 1_000, refill: { ...refill, amount: 1_000 } });
+      const { externalId, key } = await holder(small);
+      await service.verify(key, { remaining: { cost: 2 } });
+      const at = Date.parse('2026-04-01T00:00:00Z');
+      expect(await assign(externalId, large, { when: 'nextRefill', balance })).toMatchObject({
+        planId: small,
+        planMove: { planId: large, at, balance },
+      });
+      service.clock.set(at - 1);
+      expect(await read(externalId)).toMatchObject({ planId: small, remaining: 8, planMove: { planId: large, at } });
+      expect((await refused('/v1/plans.deletePlan', { planId: large }))[0]).toBe(409);
+      service.clock.set(at + 5 * DAY_MS);
+      if (by === 'the sweep') await service.engine.sweep.run();
+      else expect(await service.verify(key)).toMatchObject({ valid: true, remaining: after - 1 });
+      const spent = by === 'the sweep' ? 0 : 1;
+      expect(await read(externalId)).toMatchObject({ planId: large, remaining: after - spent });
+      expect((await read(externalId)).planMove).toBeUndefined();
+      service.clock.set('2026-05-01T00:00:00Z');
+      expect(await service.verify(key)).toMatchObject({ remaining: after - spent + 1_000 - 1 });
+      await service.ok('/v1/plans.deletePlan', { planId: small });
+    },
+  );
+
+  test('without a refill there is nothing to wait for', async () => {
+    const [planId, other] = [await plan({ remaining: 10 }), await plan()];
+    const { externalId } = await holder(planId);
+    expect(await refused('/v1/plans.assign', { externalId, planId: other, when: 'nextRefill' })).toEqual([
+      412,
+      `The identity "${externalId}" has no refill to wait for. Use "when": "now".`,
+    ]);
+  });
+});
+
+describe('plans', () => {
+  test('are read, listed and renamed; a name is there once; one with holders is not deleted', async () => {
+    const [planId, other] = [await plan({ name: 'gold', meta: { price: 29 } }), await plan({ name: 'silver' })];
+    expect(await service.ok('/v1/plans.getPlan', { planId })).toEqual({
+      id: planId,
+      name: 'gold',
+      meta: { price: 29 },
+      ratelimits: [],
+      roles: [],
+      permissions: [],
+      holders: 0,
+    });
+    expect(await refused('/v1/plans.createPlan', { name: 'gold' })).toEqual([
+      409,
+      `A plan with the name "gold" exists already: ${planId}.`,
+    ]);
+    expect((await refused('/v1/plans.updatePlan', { planId: other, name: 'gold' }))[0]).toBe(409);
+    const { externalId } = await holder(planId);
+    expect(await refused('/v1/plans.deletePlan', { planId })).toEqual([
+      409,
+      'The plan "gold" has 1 holders. Move them to another plan first (plans.assign).',
+    ]);
+    await assign(externalId, other);
+    await service.ok('/v1/plans.deletePlan', { planId });
+    expect((await refused('/v1/plans.getPlan', { planId }))[0]).toBe(404);
+    expect((await refused('/v1/plans.assign', { externalId, planId }))[0]).toBe(404);
+    const listed = await service.ok('/v1/plans.listPlans', {});
+    expect((listed.plans as { id: string }[]).map(({ id }) => id)).toContain(other);
+  });
+
+  test('contradictions are refused with a reason, and change nothing', async () => {
+    const [withCredits, without] = [await plan({ remaining: 5 }), await plan()];
+    const refill = { interval: 'daily', amount: 1 };
+    expect(await refused('/v1/plans.createPlan', { name: 'x', refill })).toEqual([
+      400,
+      'A refill needs a counter: give remaining with it.',
+    ]);
+    expect((await refused('/v1/plans.updatePlan', { planId: without, refill }))[0]).toBe(400);
+    for (const [planId, remaining] of [
+      [withCredits, null],
+      [without, 5],
+    ] as const) {
+      const [status, message] = await refused('/v1/plans.updatePlan', { planId, remaining });
+      expect([status, message]).toEqual([400, expect.stringContaining('which stays. Make another plan')]);
+    }
+    expect(await service.ok('/v1/plans.getPlan', { planId: withCredits })).toMatchObject({ remaining: 5 });
+  });
+
+  test('every step is in the audit log', async () => {
+    const planId = await plan({ remaining: 5 });
+    await update(planId, { maxKeys: 3 });
+    const { externalId, identityId } = await holder(null);
+    await assign(externalId, planId);
+    const steps = async (target: string) => {
+      const { entries } = await service.ok('/v1/audit.listEntries', { target });
+      return (entries as { action: string; before: unknown; after: unknown }[]).map(({ action, before, after }) => [
+        action,
+        before,
+        after,
+      ]);
+    };
+    expect(await steps(planId)).toMatchObject([
+      ['plan.update', { maxKeys: null }, { maxKeys: 3 }],
+      ['plan.create', undefined, { remaining: 5 }],
+    ]);
+    expect(await steps(identityId)).toMatchObject([
+      ['identity.assignPlan', { planId: null, remaining: null }, { planId, remaining: 5 }],
+      ['identity.create', undefined, { externalId }],
+    ]);
+  });
+});
