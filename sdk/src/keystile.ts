@@ -48,6 +48,7 @@ export class Keystile implements Groups {
   readonly apis: Groups['apis'];
   readonly keys: Groups['keys'];
   readonly identities: Groups['identities'];
+  readonly plans: Groups['plans'];
   readonly permissions: Groups['permissions'];
   readonly migrations: Groups['migrations'];
   readonly rootKeys: Groups['rootKeys'];
@@ -77,6 +78,7 @@ export class Keystile implements Groups {
     this.apis = groups.apis;
     this.keys = groups.keys;
     this.identities = groups.identities;
+    this.plans = groups.plans;
     this.permissions = groups.permissions;
     this.migrations = groups.migrations;
     this.rootKeys = groups.rootKeys;

@@ -3,6 +3,9 @@ import { VERDICT_CODES } from './verdictCodes.ts';
 /** The tags of verifications that are not counted under their own tags. */
 export const OTHER_TAGS = '["other"]';
 
+/** Whose verifications are counted. */
+export type CountedKey = Pick<VerificationCount, 'apiId' | 'keyId' | 'identityId'>;
+
 /** Verifications of one key in one minute with the same tags. */
 export interface VerificationCount {
   readonly minuteMs: number;
@@ -72,9 +75,11 @@ export class CountColumns {
     for (const [code, count] of counts.entries()) this.#counts[code]?.put(i, count);
   }
 
-  /** Adds a row of a key that was only VALID, without identity and tags: nearly all rows are like that. */
-  addValid(minuteMs: number, apiId: string, keyId: string, count: number, lastAtMs: number): void {
-    this.#counts[VALID]?.put(this.#begin(minuteMs, apiId, keyId, lastAtMs), count);
+  /** Adds a row of a key that was only VALID, without tags: nearly all rows are like that. `identityId` '' = none. */
+  addValid(minuteMs: number, key: CountedKey, count: number, lastAtMs: number): void {
+    const row = this.#begin(minuteMs, key.apiId, key.keyId, lastAtMs);
+    this.#counts[VALID]?.put(row, count);
+    if (key.identityId !== '') this.#identityIds.put(row, key.identityId);
   }
 
   lists(): ColumnLists {

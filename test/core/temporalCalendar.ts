@@ -86,9 +86,11 @@ const MINUTE_MS = 60_000;
 /** The minutes are walked, back and forth, to where the local clock shows a full hour. */
 export function expectedHourly(timezone: string, atMs: number): Epoch {
   const zonedAt = (ms_: number) => Temporal.Instant.fromEpochMilliseconds(ms_).toZonedDateTimeISO(timezone);
-  let startMs = Math.floor(atMs / MINUTE_MS) * MINUTE_MS;
+  // Until 1972 a zone was 44 minutes and 30 seconds from UTC.
+  const minuteMs = atMs - zonedAt(atMs).second * 1_000 - zonedAt(atMs).millisecond;
+  let startMs = minuteMs;
   while (zonedAt(startMs).minute !== 0) startMs -= MINUTE_MS;
-  let nextMs = Math.floor(atMs / MINUTE_MS) * MINUTE_MS + MINUTE_MS;
+  let nextMs = minuteMs + MINUTE_MS;
   while (zonedAt(nextMs).minute !== 0) nextMs += MINUTE_MS;
   const hourMs = 60 * MINUTE_MS;
   const partMs = (((zonedAt(startMs).offsetNanoseconds / 1e6) % hourMs) + hourMs) % hourMs;

@@ -32,9 +32,9 @@ describe('counts by list', () => {
 
   test('what was only valid is the same as a count of it', () => {
     const columns = new CountColumns();
-    columns.addValid(minuteMs, 'api_1', 'key_1', 3, minuteMs + 9);
+    columns.addValid(minuteMs, { apiId: 'api_1', keyId: 'key_1', identityId: '' }, 3, minuteMs + 9);
     columns.add(verificationCount({ keyId: 'key_2', counts: counts(0, 1) }));
-    columns.addValid(minuteMs + 60_000, 'api_2', 'key_3', 4, minuteMs + 60_000);
+    columns.addValid(minuteMs + 60_000, { apiId: 'api_2', keyId: 'key_3', identityId: '' }, 4, minuteMs + 60_000);
     expect(columns.rows()).toEqual([
       verificationCount({ keyId: 'key_1', counts: counts(3), lastAtMs: minuteMs + 9 }),
       verificationCount({ keyId: 'key_2', counts: counts(0, 1) }),
@@ -50,7 +50,8 @@ describe('counts by list', () => {
 
   test('are written without what is nothing for all of them', () => {
     const columns = new CountColumns();
-    for (const keyId of ['key_1', 'key_2']) columns.addValid(minuteMs, 'api_1', keyId, 2, minuteMs + 7);
+    for (const keyId of ['key_1', 'key_2'])
+      columns.addValid(minuteMs, { apiId: 'api_1', keyId, identityId: '' }, 2, minuteMs + 7);
     expect(JSON.parse(packCounts(columns))).toEqual({
       from_ms: minuteMs,
       apis: ['api_1'],

@@ -316,6 +316,20 @@ export type ErrorCode =
   | 'OUTCOME_UNKNOWN'
   | 'HTTP_VERSION_NOT_SUPPORTED';
 
+/** A plan as it is for one of its holders. A field that the holder has itself takes precedence. */
+export type HeldPlan = {
+  /** The id of a plan, as `plans.createPlan` answers it. */
+  readonly id: string;
+  /** The name of the plan. */
+  readonly name: string;
+  /** The limits of the plan that apply to the identity, with what it has used of them. */
+  readonly ratelimits: readonly UsedRatelimit[];
+  /** The refill of the plan. Absent when there is none, or the identity has its own. */
+  readonly refill?: RefillState | undefined;
+  /** How many keys the plan allows. Absent when any number is allowed. */
+  readonly maxKeys?: number | undefined;
+};
+
 /** The answer of `identities.createIdentity`. */
 export type IdentitiesCreateIdentityAnswer = {
   /** The id of an identity, as `identities.createIdentity` answers it. */
@@ -419,9 +433,13 @@ export type Identity = {
   readonly enabled: boolean;
   /** How many keys the identity may have. Absent when any number is allowed. */
   readonly maxKeys?: number | undefined;
+  /** The plan that the identity is on. Absent when there is none. */
+  readonly planId?: string | undefined;
+  /** A move to another plan that waits for the next refill. Absent when there is none. */
+  readonly planMove?: PlanMove | undefined;
   /** The credits that the keys of the identity share, as many as are left. Absent when the identity has no counter. */
   readonly remaining?: number | undefined;
-  /** The refill of the credits. Absent when there is none. */
+  /** The refill of the credits. Absent when there is none. The refill of a plan stands with the plan. */
   readonly refill?: RefillState | undefined;
   /** The rate limits that the keys of the identity share. `[]` when there are none. */
   readonly ratelimits: readonly SharedRatelimitState[];
@@ -441,14 +459,20 @@ export type IdentityDetails = {
   readonly enabled: boolean;
   /** How many keys the identity may have. Absent when any number is allowed. */
   readonly maxKeys?: number | undefined;
+  /** The plan that the identity is on. Absent when there is none. */
+  readonly planId?: string | undefined;
+  /** A move to another plan that waits for the next refill. Absent when there is none. */
+  readonly planMove?: PlanMove | undefined;
   /** The credits that the keys of the identity share, as many as are left. Absent when the identity has no counter. */
   readonly remaining?: number | undefined;
-  /** The refill of the credits. Absent when there is none. */
+  /** The refill of the credits. Absent when there is none. The refill of a plan stands with the plan. */
   readonly refill?: RefillState | undefined;
   /** How many keys the identity has, in all apis. Deleted keys do not count. */
   readonly keys: number;
   /** The rate limits that the keys of the identity share. `[]` when there are none. */
   readonly ratelimits: readonly UsedRatelimit[];
+  /** What the identity gets from its plan. Absent when it is on none. */
+  readonly plan?: HeldPlan | undefined;
 };
 
 /** The identity that a key belongs to. */
@@ -1125,6 +1149,145 @@ export type PermissionsSetRolePermissionsRequest = {
   readonly permissions: readonly PermissionToGive[];
 };
 
+/** A plan: what a customer buys. Its holders refer to it, so a change of the plan is a change for all of them. */
+export type Plan = {
+  /** The id of a plan, as `plans.createPlan` answers it. */
+  readonly id: string;
+  /** The name of the plan. It is unique. */
+  readonly name: string;
+  /** Metadata of the plan. `{}` when none is set. */
+  readonly meta: Meta;
+  /** The credits of a new holder. Absent when the plan has no credits. */
+  readonly remaining?: number | undefined;
+  /** The refill of its holders. Absent when there is none. */
+  readonly refill?: RefillState | undefined;
+  /** The limits that apply to each holder. `[]` when there are none. */
+  readonly ratelimits: readonly SharedRatelimitState[];
+  /** The ids of the roles that keys of a holder have. `[]` when there are none. */
+  readonly roles: readonly string[];
+  /** The ids of the permissions that keys of a holder have. `[]` when there are none. */
+  readonly permissions: readonly string[];
+  /** How many keys a holder may have. Absent when any number is allowed. */
+  readonly maxKeys?: number | undefined;
+  /** How many identities are on the plan, or move to it. */
+  readonly holders: number;
+};
+
+/** A move to another plan that was put off until the next refill. */
+export type PlanMove = {
+  /** The plan that it moves to. null: it leaves its plan. */
+  readonly planId: string | null;
+  /** When it moves, in unix milliseconds: at the next refill. */
+  readonly at: number;
+  /** Whether the balance stays or begins anew. */
+  readonly balance: 'keep' | 'reset';
+};
+
+/** The answer of `plans.assign`. */
+export type PlansAssignAnswer = {
+  /** The id of an identity, as `identities.createIdentity` answers it. */
+  readonly identityId: string;
+  /** The plan that the identity is on. Absent when there is none. */
+  readonly planId?: string | undefined;
+  /** The move that waits for the next refill. Absent when there is none. */
+  readonly planMove?: PlanMove | undefined;
+};
+
+/** The fields of `plans.assign`. */
+export type PlansAssignRequest = {
+  /** The id of the identity. Give either `identityId` or `externalId`. */
+  readonly identityId?: string | undefined;
+  /** Your own id of the owner, 1 to 256 characters. Give either `identityId` or `externalId`. */
+  readonly externalId?: string | undefined;
+  /** The plan. null: the identity leaves its plan. */
+  readonly planId: string | null;
+  /** `now`, or `nextRefill`: at the next refill of the present plan, which is then one of the new plan. `now` when absent. */
+  readonly when?: 'now' | 'nextRefill' | undefined;
+  /** `keep`: the balance stays. `reset`: it becomes the `remaining` of the new plan. `keep` when absent. */
+  readonly balance?: 'keep' | 'reset' | undefined;
+};
+
+/** The answer of `plans.createPlan`. */
+export type PlansCreatePlanAnswer = {
+  /** The id of a plan, as `plans.createPlan` answers it. */
+  readonly planId: string;
+};
+
+/** The fields of `plans.createPlan`. */
+export type PlansCreatePlanRequest = {
+  /** The name of the plan, 1 to 256 characters. It is unique. */
+  readonly name: string;
+  /** The credits that a new holder begins with. Whether a plan has credits stays as it was when the plan was made. No credits when null or absent. */
+  readonly remaining?: number | null | undefined;
+  /** The refill of the credits of all holders. A new one begins at its next boundary. Needs `remaining`. null: none. */
+  readonly refill?: Refill | null | undefined;
+  /** The rate limits of each holder, at most 50. A holder that has a limit of the same name uses its own. */
+  readonly ratelimits?: readonly SharedRatelimit[] | null | undefined;
+  /** The roles that all keys of a holder have, beside their own, at most 100. */
+  readonly roles?: readonly RoleToGive[] | null | undefined;
+  /** The permissions that all keys of a holder have, beside their own, at most 1000. */
+  readonly permissions?: readonly PermissionToGive[] | null | undefined;
+  /** How many keys a holder may have. Any number when null or absent. */
+  readonly maxKeys?: number | null | undefined;
+  /** Metadata of the plan. null: none. */
+  readonly meta?: Meta | null | undefined;
+};
+
+/** The answer of `plans.deletePlan`. */
+export type PlansDeletePlanAnswer = Readonly<Record<string, unknown>>;
+
+/** The fields of `plans.deletePlan`. */
+export type PlansDeletePlanRequest = {
+  /** The id of a plan, as `plans.createPlan` answers it. */
+  readonly planId: string;
+};
+
+/** The fields of `plans.getPlan`. */
+export type PlansGetPlanRequest = {
+  /** The id of a plan, as `plans.createPlan` answers it. */
+  readonly planId: string;
+};
+
+/** The answer of `plans.listPlans`. */
+export type PlansListPlansAnswer = {
+  /** The plans of this page. */
+  readonly plans: readonly Plan[];
+  /** The exact number of records on all pages together, at the time of this call. */
+  readonly total: number;
+  /** Send it as `cursor` with the next call to get the next page. Absent on the last page. */
+  readonly cursor?: string | undefined;
+};
+
+/** The fields of `plans.listPlans`. */
+export type PlansListPlansRequest = {
+  /** The largest number of records in the answer, from 1 to 100. 100 when absent. */
+  readonly limit?: number | undefined;
+  /** The `cursor` of the previous page. The answer continues after that page. Without it, the answer is the first page. */
+  readonly cursor?: string | undefined;
+};
+
+/** The fields of `plans.updatePlan`. */
+export type PlansUpdatePlanRequest = {
+  /** The id of a plan, as `plans.createPlan` answers it. */
+  readonly planId: string;
+  /** A new name, 1 to 256 characters. It stays when absent. */
+  readonly name?: string | undefined;
+  /** The credits that a new holder begins with. Whether a plan has credits stays as it was when the plan was made. No credits when null or absent. */
+  readonly remaining?: number | null | undefined;
+  /** The refill of the credits of all holders. A new one begins at its next boundary. Needs `remaining`. null: none. */
+  readonly refill?: Refill | null | undefined;
+  /** The rate limits of each holder, at most 50. A holder that has a limit of the same name uses its own. */
+  readonly ratelimits?: readonly SharedRatelimit[] | null | undefined;
+  /** The roles that all keys of a holder have, beside their own, at most 100. */
+  readonly roles?: readonly RoleToGive[] | null | undefined;
+  /** The permissions that all keys of a holder have, beside their own, at most 1000. */
+  readonly permissions?: readonly PermissionToGive[] | null | undefined;
+  /** How many keys a holder may have. Any number when null or absent. */
+  readonly maxKeys?: number | null | undefined;
+  /** Metadata of the plan. null: none. */
+  readonly meta?: Meta | null | undefined;
+};
+
 /** A key that was created elsewhere. Its api is that of the call. */
 export type QueuedKey = {
   /** The secret of the key: 16 to 512 characters of printable ASCII. It is digested at once and stored nowhere. Give either `plaintext` or `hash`. */
@@ -1682,6 +1845,21 @@ export interface Identities {
   readonly update: (request?: IdentitiesUpdateIdentityRequest, options?: CallOptions) => Promise<Identity>;
 }
 
+export interface Plans {
+  /** Create a plan: the credits, limits and permissions that a customer buys. */
+  readonly create: (request: PlansCreatePlanRequest, options?: CallOptions) => Promise<PlansCreatePlanAnswer>;
+  /** Read one plan, with the number of its holders. */
+  readonly get: (request: PlansGetPlanRequest, options?: CallOptions) => Promise<Plan>;
+  /** List plans, oldest first. */
+  readonly list: (request?: PlansListPlansRequest, options?: CallOptions) => AsyncIterable<Plan>;
+  /** Change a plan for all its holders at once. */
+  readonly update: (request: PlansUpdatePlanRequest, options?: CallOptions) => Promise<Plan>;
+  /** Delete a plan that nobody is on. */
+  readonly delete: (request: PlansDeletePlanRequest, options?: CallOptions) => Promise<PlansDeletePlanAnswer>;
+  /** Put an identity on a plan, or move it to another one. */
+  readonly assign: (request: PlansAssignRequest, options?: CallOptions) => Promise<PlansAssignAnswer>;
+}
+
 export interface Permissions {
   /** Create a permission. */
   readonly create: (
@@ -1773,6 +1951,7 @@ export interface Groups {
   readonly keys: Keys;
   readonly apis: Apis;
   readonly identities: Identities;
+  readonly plans: Plans;
   readonly permissions: Permissions;
   readonly ratelimits: Ratelimits;
   readonly analytics: Analytics;
@@ -1811,6 +1990,12 @@ export const CALLS: readonly Call[] = [
   { group: 'identities', method: 'get', path: '/v1/identities.getIdentity', isRead: true },
   { group: 'identities', method: 'list', path: '/v1/identities.listIdentities', isRead: true, items: 'identities' },
   { group: 'identities', method: 'update', path: '/v1/identities.updateIdentity', isRead: false },
+  { group: 'plans', method: 'create', path: '/v1/plans.createPlan', isRead: false },
+  { group: 'plans', method: 'get', path: '/v1/plans.getPlan', isRead: true },
+  { group: 'plans', method: 'list', path: '/v1/plans.listPlans', isRead: true, items: 'plans' },
+  { group: 'plans', method: 'update', path: '/v1/plans.updatePlan', isRead: false },
+  { group: 'plans', method: 'delete', path: '/v1/plans.deletePlan', isRead: false },
+  { group: 'plans', method: 'assign', path: '/v1/plans.assign', isRead: false },
   { group: 'permissions', method: 'create', path: '/v1/permissions.createPermission', isRead: false },
   { group: 'permissions', method: 'delete', path: '/v1/permissions.deletePermission', isRead: false },
   { group: 'permissions', method: 'get', path: '/v1/permissions.getPermission', isRead: true },

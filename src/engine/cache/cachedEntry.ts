@@ -1,6 +1,5 @@
 import type { LocalOwner } from '../local/localWindow.ts';
-import type { IdentitySlot } from './identities.ts';
-import type { EntryAccess, KeyEntry } from './keyEntry.ts';
+import type { EntryAccess, IdentitySlot, KeyEntry } from './keyEntry.ts';
 
 /** What the cache knows of an entry beside what verification needs. Every KeyEntry is one. */
 export interface CachedEntry extends KeyEntry {

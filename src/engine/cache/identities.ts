@@ -1,15 +1,8 @@
 import type { IdentityRecord } from '../../core/records.ts';
 import type { KeyWithIdentity, PoisonedKey, Records } from '../../storage/port/records.ts';
-import type { IdentityEntry } from './keyEntry.ts';
+import type { IdentityEntry, IdentitySlot, PlanEntry, PlanSlot } from './keyEntry.ts';
 import { toIdentityEntry } from './makeEntry.ts';
-import { type PlanEntry, Plans, type PlanSlot } from './plans.ts';
-
-/** Where the keys of an identity find it. */
-export interface IdentitySlot {
-  readonly id: string;
-  /** null: its keys must be looked up again. */
-  entry: IdentityEntry | null;
-}
+import { Plans } from './plans.ts';
 
 /** The identities of cached keys: one object for all keys of an identity, with what its plan gives. */
 export class Identities {

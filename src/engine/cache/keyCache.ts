@@ -5,12 +5,11 @@ import type { LocalOwner } from '../local/localWindow.ts';
 import type { TextReader } from '../system.ts';
 import type { CachedEntry } from './cachedEntry.ts';
 import type { KeyCounts } from './keyCounts.ts';
-import type { IdentityEntry, KeyEntry } from './keyEntry.ts';
+import type { IdentityEntry, KeyEntry, PlanSlot } from './keyEntry.ts';
 import { Identities } from './identities.ts';
 import { toKeyEntry, withIdentity } from './makeEntry.ts';
 import { PackedKeys } from './packedKeys.ts';
 import { LookupBatch } from './lookupBatch.ts';
-import type { PlanSlot } from './plans.ts';
 
 /** Digests of unknown keys to remember: a flood of one wrong key asks the database once. */
 const MAX_UNKNOWN = 10_000;

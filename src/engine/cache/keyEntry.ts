@@ -1,10 +1,9 @@
 import type { AddressBlock } from '../../core/address.ts';
 import type { Grant, HeldPermissions } from '../../core/permissions.ts';
-import type { CreditsRecord, HeldCredits, IdentityRecord } from '../../core/records.ts';
+import type { CreditsRecord, HeldCredits, IdentityRecord, PlanRecord } from '../../core/records.ts';
 import type { LocalOwner } from '../local/localWindow.ts';
 import type { AppliedLimit } from './appliedLimit.ts';
 import type { OpenCount } from './openCount.ts';
-import type { PlanEntry, PlanSlot } from './plans.ts';
 
 /** What a key may do, as it was when the key was looked up. */
 export interface EntryAccess {
@@ -23,6 +22,26 @@ export interface KeyExtras {
   readonly access: EntryAccess | null;
   /** Until when the secret is valid that this entry was found by. Infinity = it was not replaced. */
   readonly secretUntilMs: number;
+}
+
+/** A plan as verification needs it. All its holders share one object. */
+export interface PlanEntry {
+  readonly id: string;
+  readonly revision: number;
+  /** null: the plan does not exist. Its holders are refused, because nothing would limit them. */
+  readonly record: PlanRecord | null;
+  readonly limits: readonly AppliedLimit[];
+  readonly access: EntryAccess | null;
+}
+
+/** Where the holders of a plan find it. */
+export interface PlanSlot {
+  readonly id: string;
+  /** null: it must be read again. */
+  entry: PlanEntry | null;
+  reading: Promise<void> | null;
+  /** It has changed while it was being read. */
+  hasChanged: boolean;
 }
 
 /** An identity as verification needs it, with what its plan gives. All its cached keys share one object. */
@@ -44,6 +63,13 @@ export interface IdentityEntry {
   readonly alwaysApplied: readonly AppliedLimit[] | null;
   readonly revision: number;
   readonly record: IdentityRecord;
+}
+
+/** Where the keys of an identity find it. */
+export interface IdentitySlot {
+  readonly id: string;
+  /** null: its keys must be looked up again. */
+  entry: IdentityEntry | null;
 }
 
 /** A key as verification needs it. Replaced as a whole when the key changes. Only the cache makes one. */

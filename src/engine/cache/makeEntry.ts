@@ -5,10 +5,8 @@ import type { IdentityRecord, LimitRecord, PlanLimit } from '../../core/records.
 import type { KeyPermissions, KeyWithIdentity } from '../../storage/port/records.ts';
 import type { AppliedLimit } from './appliedLimit.ts';
 import type { CachedEntry } from './cachedEntry.ts';
-import type { EntryAccess, IdentityEntry, KeyExtras } from './keyEntry.ts';
+import type { EntryAccess, IdentityEntry, IdentitySlot, KeyExtras, PlanEntry, PlanSlot } from './keyEntry.ts';
 import type { LimitAccount } from './appliedLimit.ts';
-import type { IdentitySlot } from './identities.ts';
-import type { PlanEntry, PlanSlot } from './plans.ts';
 
 /** An entry that is kept as an object. `identity` is that of the slot. */
 export function toKeyEntry(

@@ -1,4 +1,4 @@
-import type { VerificationCount } from '../../core/verificationCounts.ts';
+import type { CountedKey, VerificationCount } from '../../core/verificationCounts.ts';
 import { VERDICT_CODES, type VerdictCode } from '../../core/verdictCodes.ts';
 
 const COLUMN = Object.fromEntries(VERDICT_CODES.map((code, i) => [code, i])) as Readonly<Record<VerdictCode, number>>;
@@ -34,8 +34,8 @@ export class OpenCount implements VerificationCount {
     return open;
   }
 
-  static ofValid(minuteMs: number, apiId: string, keyId: string, count: number, lastAtMs: number): OpenCount {
-    const open = new OpenCount({ minuteMs, apiId, keyId, identityId: '', tags: '' });
+  static ofValid(minuteMs: number, key: CountedKey, count: number, lastAtMs: number): OpenCount {
+    const open = new OpenCount({ minuteMs, ...key, tags: '' });
     open.add('VALID', count, lastAtMs);
     return open;
   }

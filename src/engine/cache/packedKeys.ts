@@ -1,11 +1,10 @@
-import type { CountColumns } from '../../core/verificationCounts.ts';
+import type { CountColumns, CountedKey } from '../../core/verificationCounts.ts';
 import type { KeyWithIdentity } from '../../storage/port/records.ts';
 import type { LocalOwner } from '../local/localWindow.ts';
 import type { TextReader } from '../system.ts';
 import type { CachedEntry } from './cachedEntry.ts';
 import type { KeyCounts } from './keyCounts.ts';
-import type { IdentitySlot } from './identities.ts';
-import type { IdentityEntry, KeyEntry } from './keyEntry.ts';
+import type { IdentityEntry, IdentitySlot, KeyEntry } from './keyEntry.ts';
 import { joined, toExtras, withAccess } from './makeEntry.ts';
 import { OpenCount } from './openCount.ts';
 import { countAccounts } from './packedAccounts.ts';
@@ -168,8 +167,7 @@ export class PackedKeys implements KeyCounts {
     for (let i = 0; i < rows.length; i++) {
       const row = rows[i] ?? 0;
       const count = counts[i] ?? 0;
-      const apiId = this.#shared.apis.at(this.#rows.word(row, API));
-      if (count > 0) into.addValid(minuteMs, apiId, this.#rows.id(row), count, minuteMs + (lastUses[i] ?? 0));
+      if (count > 0) into.addValid(minuteMs, this.#counted(row), count, minuteMs + (lastUses[i] ?? 0));
     }
     return true;
   }
@@ -179,9 +177,13 @@ export class PackedKeys implements KeyCounts {
       this.#rows.words,
       row * ROW + COUNTS,
     )) {
-      const [apiId, keyId] = [this.#shared.apis.at(this.#rows.word(row, API)), this.#rows.id(row)];
-      this.onDropped(OpenCount.ofValid(minuteMs, apiId, keyId, count, lastAtMs), isSealed);
+      this.onDropped(OpenCount.ofValid(minuteMs, this.#counted(row), count, lastAtMs), isSealed);
     }
+  }
+
+  #counted(row: number): CountedKey {
+    const apiId = this.#shared.apis.at(this.#rows.word(row, API));
+    return { apiId, keyId: this.#rows.id(row), identityId: this.#slot(row)?.id ?? '' };
   }
 
   #toEntry(row: number, identitySlot: IdentitySlot | null, identity: IdentityEntry | null): CachedEntry {

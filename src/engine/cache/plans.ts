@@ -1,33 +1,11 @@
 import { AppError } from '../../core/errors.ts';
 import { ABSENT } from '../../core/fence.ts';
-import type { PlanRecord } from '../../core/records.ts';
 import type { PlanWithPermissions, Records } from '../../storage/port/records.ts';
-import type { AppliedLimit } from './appliedLimit.ts';
-import type { EntryAccess } from './keyEntry.ts';
+import type { PlanEntry, PlanSlot } from './keyEntry.ts';
 import { toEntryAccess } from './makeEntry.ts';
 
 /** How often a plan is read again because it changed meanwhile. */
 const MAX_READS = 10;
-
-/** A plan as verification needs it. All its holders share one object. */
-export interface PlanEntry {
-  readonly id: string;
-  readonly revision: number;
-  /** null: the plan does not exist. Its holders are refused, because nothing would limit them. */
-  readonly record: PlanRecord | null;
-  readonly limits: readonly AppliedLimit[];
-  readonly access: EntryAccess | null;
-}
-
-/** Where the holders of a plan find it. */
-export interface PlanSlot {
-  readonly id: string;
-  /** null: it must be read again. */
-  entry: PlanEntry | null;
-  reading: Promise<void> | null;
-  /** It has changed while it was being read. */
-  hasChanged: boolean;
-}
 
 /** Plans are kept apart from their holders: when one changes, it is read once, and no holder is. */
 export class Plans {

@@ -1,9 +1,8 @@
 import { type Fence, NO_FENCES, permissionFence, recordFence } from '../../core/fence.ts';
 import { grantsFor, NO_PERMISSIONS, type PermissionQuery } from '../../core/permissions.ts';
-import type { KeyEntry } from '../cache/keyEntry.ts';
+import type { KeyEntry, PlanEntry } from '../cache/keyEntry.ts';
 import { accountOf } from '../cache/accountOf.ts';
 import type { AppliedLimit } from '../cache/appliedLimit.ts';
-import type { PlanEntry } from '../cache/plans.ts';
 import type { Counting } from './counting.ts';
 
 /**

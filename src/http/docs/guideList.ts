@@ -7,6 +7,7 @@ export const GUIDE_GROUPS: Readonly<Record<string, readonly string[]>> = {
     'ratelimits',
     'apis',
     'identities',
+    'plans',
     'permissions',
     'standalone-limits',
     'imports',

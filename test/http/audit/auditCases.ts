@@ -133,6 +133,31 @@ export const CASES: Readonly<Record<string, (setup: AuditSetup) => Promise<Prepa
       expected: () => [['identity.update', identityId, { meta: { a: 1 } }, { meta: { b: 2 } }]],
     };
   },
+  'plans.createPlan': async (setup) => {
+    const name = setup.name('plan');
+    return {
+      body: { name, remaining: 5 },
+      expected: ({ planId }) => [['plan.create', planId, undefined, any({ name, remaining: 5 })]],
+    };
+  },
+  'plans.updatePlan': async (setup) => {
+    const planId = await setup.plan();
+    return {
+      body: { planId, maxKeys: 5 },
+      expected: () => [['plan.update', planId, { maxKeys: null }, { maxKeys: 5 }]],
+    };
+  },
+  'plans.deletePlan': async (setup) => {
+    const planId = await setup.plan();
+    return { body: { planId }, expected: () => [['plan.delete', planId, any({}), undefined]] };
+  },
+  'plans.assign': async (setup) => {
+    const [identityId, planId] = [await setup.identity(setup.name('user')), await setup.plan()];
+    return {
+      body: { identityId, planId },
+      expected: () => [['identity.assignPlan', identityId, { planId: null }, { planId }]],
+    };
+  },
   'identities.deleteIdentity': async (setup) => {
     const externalId = setup.name('user');
     const identityId = await setup.identity(externalId);

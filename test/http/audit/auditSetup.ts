@@ -91,6 +91,10 @@ export class AuditSetup {
     return (await this.ok('permissions.createRole', { name })).roleId as string;
   }
 
+  async plan(): Promise<string> {
+    return (await this.ok('plans.createPlan', { name: this.name('plan') })).planId as string;
+  }
+
   async identity(externalId: string, fields: object = {}): Promise<string> {
     return (await this.ok('identities.createIdentity', { externalId, ...fields })).identityId as string;
   }

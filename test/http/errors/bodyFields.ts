@@ -13,6 +13,7 @@ interface Asked {
 const KEPT: Readonly<Record<string, readonly string[]>> = {
   '/v1/apis.createApi': ['name'],
   '/v1/identities.createIdentity': ['externalId', 'name', 'meta'],
+  '/v1/plans.createPlan': ['name', 'meta'],
   '/v1/permissions.createPermission': ['name', 'slug', 'description'],
   '/v1/permissions.createRole': ['name', 'description'],
   '/v1/rootKeys.createRootKey': ['name'],

@@ -11,6 +11,7 @@ export interface Records {
   readonly deletedKeyId: string;
   readonly identityId: string;
   readonly externalId: string;
+  readonly planId: string;
   readonly permissionId: string;
   readonly permission: string;
   readonly roleId: string;
@@ -31,6 +32,7 @@ export const ABSENT: Records = {
   deletedKeyId: 'key_1Jm8ZtYh4mRr6GjK8uTx3S',
   identityId: 'id_1Jm8ZtXh5nQq7GiK2tRv6W',
   externalId: 'nobody-at-all',
+  planId: 'plan_1Jm8ZtXk7pTt8HmN5wVz4X',
   permissionId: 'perm_1Jm8ZtZk5nSs7HkL9vUy4T',
   permission: 'nothing.at.all',
   roleId: 'role_1Jm8Zta6oTt8JmM2wVz5Ux',
@@ -49,8 +51,9 @@ export async function makeRecords(service: TestService, suffix = `${++made}`): P
   const [externalId, permission, role] = [`user-${suffix}`, `documents.read-${suffix}`, `editor-${suffix}`];
   const [namespaceName, identifier, migrationId] = [`email-${suffix}`, `org-${suffix}`, `migration-${suffix}`];
   const numbers = { limit: 5, duration: 60_000 };
-  const [apiId, { permissionId }, { roleId }, { rootKey }] = await Promise.all([
+  const [apiId, { planId }, { permissionId }, { roleId }, { rootKey }] = await Promise.all([
     service.createApi(),
+    service.ok('/v1/plans.createPlan', { name: `plan-${suffix}` }),
     service.ok('/v1/permissions.createPermission', { name: permission }),
     service.ok('/v1/permissions.createRole', { name: role }),
     service.engine.rootKeys.create({ name: suffix, rights: ['root.*.create_root_key'], expiresAtMs: null }),
@@ -66,7 +69,7 @@ export async function makeRecords(service: TestService, suffix = `${++made}`): P
   await service.ok('/v1/keys.deleteKey', { keyId: deletedKeyId });
   const { id: identityId } = await service.ok('/v1/identities.getIdentity', { externalId });
   const limited = { namespaceId, namespaceName, identifier, rootKeyId: rootKey.id, migrationId };
-  const granted = { permissionId, permission, roleId, role };
+  const granted = { planId, permissionId, permission, roleId, role };
   return { apiId, keyId, key, deletedKeyId, identityId, externalId, ...granted, ...limited };
 }
 
@@ -76,9 +79,10 @@ export const recordsFor = (service: TestService, route: Shown): Promise<Records>
 
 /** Deletes everything that can be deleted of what was made. */
 export async function deleteRecords(service: TestService, records: Records): Promise<void> {
-  const { apiId, identityId, permissionId, roleId, namespaceName, identifier } = records;
+  const { apiId, identityId, planId, permissionId, roleId, namespaceName, identifier } = records;
   await service.ok('/v1/apis.deleteApi', { apiId });
   await service.ok('/v1/identities.deleteIdentity', { identityId });
+  await service.ok('/v1/plans.deletePlan', { planId });
   await service.ok('/v1/permissions.deletePermission', { permissionId });
   await service.ok('/v1/permissions.deleteRole', { roleId });
   await service.ok('/v1/ratelimits.deleteOverride', { namespaceName, identifier });
@@ -92,6 +96,7 @@ const NAMES: Readonly<Record<string, keyof Records>> = {
   identityId: 'identityId',
   externalId: 'externalId',
   ownerId: 'externalId',
+  planId: 'planId',
   permissionId: 'permissionId',
   'permissions.id': 'permissionId',
   'permissions.name': 'permission',
@@ -196,8 +201,13 @@ export function rightOn(right: string, records: Records): string {
 }
 
 /** Every right there is, on these records alone where a right can be on one thing, and on all where it cannot. */
-export function allRightsOn({ apiId, identityId, namespaceId }: Records): string[] {
-  const owners: Readonly<Record<string, string>> = { api: apiId, identity: identityId, ratelimit: namespaceId };
+export function allRightsOn({ apiId, identityId, planId, namespaceId }: Records): string[] {
+  const owners: Readonly<Record<string, string>> = {
+    api: apiId,
+    identity: identityId,
+    plan: planId,
+    ratelimit: namespaceId,
+  };
   const on = OPERATIONS.map((operation) => rightTo(operation, owners[operation.split('.')[0] ?? ''] ?? '*'));
   // What is about no single thing can only be held for all.
   return on.filter(isRight);
