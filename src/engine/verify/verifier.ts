@@ -3,7 +3,7 @@ import type { Spend, SpendOutcome } from '../../core/spend.ts';
 import type { Freshness } from '../../storage/port/freshness.ts';
 import type { Ledger } from '../../storage/port/storage.ts';
 import type { KeyCache } from '../cache/keyCache.ts';
-import type { IdentityEntry, KeyEntry } from '../cache/keyEntry.ts';
+import type { KeyEntry } from '../cache/keyEntry.ts';
 import type { LocalLimits } from '../local/localLimits.ts';
 import type { RefillPlans } from '../refill/refillPlans.ts';
 import { AdHocLimits } from './adHocLimits.ts';
@@ -116,7 +116,7 @@ export class Verifier {
     if (entry === null) return UNKNOWN_KEY;
     const nowMs = this.#context.ledger.nowMs();
     if (entry.identity !== null && nowMs >= entry.identity.planMovesAtMs) {
-      return this.#moveAndDecide(entry.identity, request, reloads);
+      return this.#moveAndDecide(entry, request, reloads);
     }
     const code = refusedByRecord(entry, request, nowMs);
     if (code === 'NOT_FOUND') return UNKNOWN_KEY;
@@ -126,13 +126,9 @@ export class Verifier {
   }
 
   /** The identity is on another plan from now on. Whoever comes first writes that down. */
-  async #moveAndDecide(identity: IdentityEntry, request: VerifyRequest, reloads: number): Promise<Verdict> {
-    await this.#context.movePlan(identity.id);
-    this.#context.keys.dropIdentityOf(identity);
-    if (reloads >= MAX_RELOADS) {
-      throw new AppError('UNAVAILABLE', `The identity ${identity.id} keeps changing; nothing was spent.`);
-    }
-    return this.#findAndDecide(request, reloads + 1);
+  async #moveAndDecide(entry: KeyEntry, request: VerifyRequest, reloads: number): Promise<Verdict> {
+    await this.#context.movePlan(entry.identity?.id ?? '');
+    return this.#decideAgain({ entry, request, reloads });
   }
 
   /** Checks local limits in memory. When they allow the request, the ledger decides strict limits and credits. */
@@ -220,7 +216,7 @@ export class Verifier {
     return earlier === null ? refusal : this.#verdicts.of(counting, earlier);
   }
 
-  async #decideAgain({ entry, request, reloads }: Counting): Promise<Verdict> {
+  async #decideAgain({ entry, request, reloads }: Decision): Promise<Verdict> {
     const { keys } = this.#context;
     if (reloads >= MAX_RELOADS) {
       const why = 'keeps changing, or its counters do not match its record';
@@ -232,6 +228,9 @@ export class Verifier {
     return this.#findAndDecide(request, reloads + 1);
   }
 }
+
+/** A decision that has to be made once more. */
+type Decision = Pick<Counting, 'entry' | 'request' | 'reloads'>;
 
 function digestsOf({ secretDigest, olderDigests }: VerifyRequest): readonly string[] {
   return [secretDigest ?? '', ...(olderDigests?.() ?? [])];

@@ -109,7 +109,7 @@ describe('what a plan gives', () => {
     expect((await read(externalId)).maxKeys).toBeUndefined();
     expect(await refused('/v1/identities.updateIdentity', { externalId, remaining: null })).toEqual([
       400,
-      expect.stringContaining('The credits come from the plan'),
+      expect.stringContaining('. Set a number, or move to another plan (plans.assign).'),
     ]);
   });
 
@@ -265,9 +265,23 @@ describe('plans', () => {
       [without, 5],
     ] as const) {
       const [status, message] = await refused('/v1/plans.updatePlan', { planId, remaining });
-      expect([status, message]).toEqual([400, expect.stringContaining('which stays. Make another plan')]);
+      const what = remaining === null ? 'credits' : 'no credits';
+      expect([status, message]).toEqual([
+        400,
+        expect.stringContaining(
+          ` was made with ${what}, which stays. Make another plan and move its holders there (plans.assign).`,
+        ),
+      ]);
     }
     expect(await service.ok('/v1/plans.getPlan', { planId: withCredits })).toMatchObject({ remaining: 5 });
+  });
+
+  test('there are at most 1,000', async () => {
+    const full = await TestService.start();
+    await Promise.all(Array.from({ length: 1_000 }, (_, i) => full.ok('/v1/plans.createPlan', { name: `plan ${i}` })));
+    const { status, body } = await full.call('/v1/plans.createPlan', { name: 'one more' });
+    expect([status, body.error.message]).toEqual([412, 'There are 1000 plans already. Delete one first.']);
+    await full.stop();
   });
 
   test('every step is in the audit log', async () => {

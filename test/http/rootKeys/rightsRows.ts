@@ -83,7 +83,7 @@ function valueOf(path: string, field: string, { externalId, role, permission }: 
   if (field === 'externalId' || field === 'ownerId') return externalId;
   if (field === 'keys') return 'disable';
   const name = field === 'roles' ? role : permission;
-  return path === '/v1/keys.updateKey' ? [{ name }] : [name];
+  return path === '/v1/keys.updateKey' || path.startsWith('/v1/plans.') ? [{ name }] : [name];
 }
 
 /** Kinds of root keys by their rights, for the records that are asked about and for others. */

@@ -8,6 +8,7 @@ import { auditEntry } from '../audit/auditEntry.ts';
 import { type Actor, SYSTEM } from '../change/actor.ts';
 import type { AdminContext } from '../change/adminContext.ts';
 import { touchAccounts } from '../change/counters.ts';
+import { requireOn } from '../change/requireRight.ts';
 import { type IdentityReference, loadIdentity } from '../identities/loadIdentity.ts';
 import type { PlanAdmin } from './planAdmin.ts';
 
@@ -38,6 +39,8 @@ export class AssignPlan {
 
   async assign(actor: Actor, { holder, planId, when, balance }: Assignment): Promise<Assigned> {
     const { storage, changes } = this.#context;
+    // Before anything is read: the answer must not tell which of the two there is.
+    if (planId !== null) requireOn(actor, 'plan.assign_plan', planId, 'plan', planId);
     return changes.apply(async () => {
       const before = await loadIdentity(storage.records, actor, 'identity.update_identity', holder);
       const plan = planId === null ? null : await this.#plans.load(actor, 'plan.assign_plan', planId);
