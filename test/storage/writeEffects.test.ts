@@ -3,7 +3,17 @@ import { describe, expect, test } from 'bun:test';
 import { recordChangeOf } from '../../src/storage/port/writeEffects.ts';
 import type { RecordChange } from '../../src/storage/port/freshness.ts';
 import type { RecordWrite } from '../../src/storage/port/writes.ts';
-import { api, identity, key, namespace, override, permission, role, rootKey } from '../postgres/conformance/samples.ts';
+import {
+  api,
+  identity,
+  key,
+  namespace,
+  override,
+  permission,
+  plan,
+  role,
+  rootKey,
+} from '../postgres/conformance/samples.ts';
 
 const NOTHING: RecordChange = {
   keys: [],
@@ -59,6 +69,10 @@ const TOUCHES: readonly (readonly [string, RecordWrite, Partial<RecordChange> | 
     { identities: ['id_1'] },
   ],
   ['a removed identity', { kind: 'removeIdentity', identityId: 'id_1', expect: 0 }, { identities: ['id_1'] }],
+  ['a new plan', { kind: 'insertPlan', plan: plan('plan_1', 'pro') }, null],
+  ['a changed plan', { kind: 'updatePlan', plan: plan('plan_1', 'pro'), expect: 1 }, { plans: ['plan_1'] }],
+  ['a removed plan', { kind: 'removePlan', planId: 'plan_1', expect: 1 }, { plans: ['plan_1'] }],
+  ['a holder of a plan, which changes by itself', { kind: 'joinPlan', planId: 'plan_1', expect: 1 }, null],
   ['a former secret', { kind: 'insertSecret', secret: { digest: 'a', owner: 'key_1', untilMs: 1 } }, null],
   ['a new permission', { kind: 'insertPermission', permission: permission('perm_1', 'a') }, null],
   ['a removed permission', { kind: 'removePermission', permissionId: 'perm_1' }, { rbac: true }],
@@ -103,7 +117,7 @@ describe('what a change touches of what nodes keep in memory', () => {
       keys: TOUCHES.flatMap(([, , touched]) => touched?.keys ?? []),
       apis: ['api_1'],
       identities: ['id_1', 'id_1'],
-      plans: [],
+      plans: ['plan_1', 'plan_1'],
       namespaces: ['ns_1', 'emails', 'ns_1', 'ns_1', 'ns_1'],
       rbac: true,
       rootKeys: true,

@@ -1,23 +1,10 @@
 import { expect, test } from 'bun:test';
 
-import type { PlanRecord } from '../../../src/core/records.ts';
 import { Plans } from '../../../src/engine/cache/plans.ts';
 import type { KeyPermissions, PlanWithPermissions } from '../../../src/storage/port/records.ts';
+import { plan } from '../../postgres/conformance/samples.ts';
 
-const PLAN: PlanRecord = {
-  id: 'plan_1',
-  name: 'pro',
-  meta: null,
-  remaining: null,
-  refills: [{ fromMs: 0, rule: null }],
-  limits: [],
-  roleIds: [],
-  permissionIds: [],
-  maxKeys: null,
-  createdAtMs: 0,
-  updatedAtMs: null,
-  revision: 1,
-};
+const PLAN = plan('plan_1', 'pro');
 
 function setup(found: readonly PlanWithPermissions[], whileReading: () => void = () => {}) {
   let reads = 0;

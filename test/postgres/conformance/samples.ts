@@ -10,6 +10,7 @@ import {
   type NamespaceRecord,
   type OverrideRecord,
   type PermissionRecord,
+  type PlanRecord,
   type RoleRecord,
   type RootKeyRecord,
 } from '../../../src/core/records.ts';
@@ -28,6 +29,12 @@ export function api(id: string, fields: Partial<ApiRecord> = {}): ApiRecord {
 
 export function identity(id: string, externalId: string, fields: Partial<IdentityRecord> = {}): IdentityRecord {
   return { ...BLANK_IDENTITY, id, externalId, createdAtMs: 2_000, ...fields };
+}
+
+export function plan(id: string, name: string, fields: Partial<PlanRecord> = {}): PlanRecord {
+  const none = { meta: null, remaining: null, limits: [], roleIds: [], permissionIds: [], maxKeys: null };
+  const times = { createdAtMs: 9_000, updatedAtMs: null, revision: 1 };
+  return { id, name, ...none, refills: [{ fromMs: 9_000, rule: null }], ...times, ...fields };
 }
 
 export function key(id: string, fields: Partial<KeyRecord> = {}): KeyRecord {

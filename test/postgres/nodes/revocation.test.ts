@@ -33,6 +33,7 @@ interface Holder {
   readonly keyId: string;
   readonly identityId: string;
   readonly externalId: string;
+  readonly planId: string;
   readonly role: string;
   readonly read: string;
   readonly write: string;
@@ -42,6 +43,8 @@ interface SpendKind {
   readonly key?: object;
   /** Given: the key belongs to an identity. */
   readonly identity?: object;
+  /** Given: the identity is on a plan. */
+  readonly plan?: object;
   readonly request?: object;
   /** Asked for with keys.verifyKeys. */
   readonly isMany?: true;
@@ -64,6 +67,11 @@ const SPENDS: Readonly<Record<string, SpendKind>> = {
     identity: { ratelimits: [STRICT] },
     request: { ratelimits: [{ name: 'strict' }] },
   },
+  'credits of an identity on a plan': {
+    identity: {},
+    plan: { remaining: 100, refill: { interval: 'daily', amount: 5 } },
+  },
+  'a strict limit of a plan': { identity: {}, plan: { ratelimits: [STRICT] } },
   'an ad-hoc strict limit': { request: { ratelimits: [AD_HOC] } },
   'an ad-hoc strict limit of a key with an identity': { identity: {}, request: { ratelimits: [AD_HOC] } },
   'credits under an idempotency key': { key: { remaining: 100 }, request: {} },
@@ -79,7 +87,8 @@ type Change = (holder: Holder) => Promise<unknown>;
 type Concerns = (kind: SpendKind) => boolean;
 const hasIdentity: Concerns = ({ identity }) => identity !== undefined;
 const costsCredits: Concerns = (kind) => kind !== COST_NOTHING;
-const has = (owner: 'key' | 'identity', limit: object): Concerns => {
+const isOnPlan: Concerns = ({ plan }) => plan !== undefined;
+const has = (owner: 'key' | 'identity' | 'plan', limit: object): Concerns => {
   return (kind) => JSON.stringify(kind[owner] ?? {}).includes(JSON.stringify(limit));
 };
 
@@ -133,6 +142,19 @@ const CHANGES: Readonly<Record<string, readonly [code: string, change: Change, c
     changesIdentity({ ratelimits: [{ ...STRICT, limit: 1 }] }),
     has('identity', STRICT),
   ],
+  'the strict limit of the plan is lowered to what is used': [
+    'RATE_LIMITED',
+    ({ planId }) => changing.ok('plans.updatePlan', { planId, ratelimits: [{ ...STRICT, limit: 1 }] }),
+    has('plan', STRICT),
+  ],
+  'the identity moves to a plan without anything left': [
+    'USAGE_EXCEEDED',
+    async ({ identityId }) => {
+      const { planId } = await changing.ok('plans.createPlan', { name: `empty ${made++}`, remaining: 0 });
+      await changing.ok('plans.assign', { identityId, planId, balance: 'reset' });
+    },
+    isOnPlan,
+  ],
   'the key joins an identity without credits': [
     'USAGE_EXCEEDED',
     async ({ keyId }) => {
@@ -159,13 +181,16 @@ async function deletePermission(slug: string): Promise<void> {
   await changing.ok('permissions.deletePermission', { permissionId: all.find(({ name }) => name === slug)?.id });
 }
 
-async function make({ key: fields, identity }: SpendKind): Promise<Holder> {
+async function make({ key: fields, identity, plan }: SpendKind): Promise<Holder> {
   const number = made++;
   const [externalId, role, read, write] = [`user_${number}`, `role_${number}`, `read_${number}`, `write_${number}`];
   const { apiId } = await changing.ok('apis.createApi', { name: `api ${number}` });
   await changing.ok('permissions.createRole', { name: role });
   await changing.ok('permissions.setRolePermissions', { name: role, permissions: [{ name: read, create: true }] });
   const owner = identity && (await changing.ok('identities.createIdentity', { externalId, ...identity }));
+  const planned = plan && (await changing.ok('plans.createPlan', { name: `plan ${number}`, ...plan }));
+  const planId = planned?.planId ?? '';
+  if (plan) await changing.ok('plans.assign', { externalId, planId });
   const created = await changing.ok('keys.createKey', {
     apiId,
     roles: [role],
@@ -173,7 +198,7 @@ async function make({ key: fields, identity }: SpendKind): Promise<Holder> {
     ...(identity && { externalId }),
     ...fields,
   });
-  return { apiId, externalId, role, read, write, identityId: owner?.identityId ?? '', ...created };
+  return { apiId, externalId, role, read, write, identityId: owner?.identityId ?? '', planId, ...created };
 }
 
 async function verify(node: SilentNode, kind: SpendKind, holder: Holder): Promise<{ valid: boolean; code: string }> {
