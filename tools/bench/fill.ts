@@ -16,11 +16,15 @@ const LIMIT = { name: 'default', limit: 1_999_999_999, durationMs: 30 * 24 * 60 
 
 /** A root key with all rights, for rows that call more than keys.verifyKey. */
 export const ROOT_KEY = 'root_of_the_keystile_benchmark_1';
+export const PLAN_ID = 'plan_11111111benchmarkbench';
 export const API_ID = 'api_11111111benchmarkbench';
 const ID_DIGITS = 22;
 
-/** Creates a database with `count` keys of one shape, written directly: creating them over HTTP would take an hour. */
-export function fillFolder(folder: string, count: number, shape: KeyShape): void {
+/**
+ * Creates a database with `count` keys of one shape, written directly: creating them over HTTP would take an hour. `isOnPlan`: each key
+ * belongs to an identity on a plan, which brings the credits or the limit.
+ */
+export function fillFolder(folder: string, count: number, shape: KeyShape, isOnPlan = false): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const db = new Database(join(folder, 'keystile.db'), { create: true, readwrite: true });
   // Nothing here has to survive a crash. The service sets its own pragmas when it opens the file.
@@ -28,7 +32,7 @@ export function fillFolder(folder: string, count: number, shape: KeyShape): void
   db.run('PRAGMA synchronous = OFF');
   db.run('PRAGMA cache_size = -1000000');
   migrate(db);
-  db.transaction(() => insertKeys(db, count, shape)).immediate();
+  db.transaction(() => (isOnPlan ? insertHolders(db, count, shape) : insertKeys(db, count, shape))).immediate();
   db.close();
 }
 
@@ -55,6 +59,30 @@ function insertKeys(db: Database, count: number, shape: KeyShape): void {
     if (shape === 'strict') insertAccount.run(account, 1, 0);
   }
   db.query("INSERT INTO installation (name, value) VALUES ('next_account', ?)").run(String(count + 1));
+}
+
+function insertHolders(db: Database, count: number, shape: KeyShape): void {
+  insertKeys(db, count, 'plain');
+  db.query(
+    'INSERT INTO plans (id, name, remaining, refills, limits, created_at_ms, revision) VALUES (?, ?, ?, ?, ?, 0, 1)',
+  ).run(PLAN_ID, 'bench', shape === 'credits' ? CREDITS : null, NO_REFILL, planLimitsOf(shape));
+  const holders = `SELECT rowid_, 'id_' || substr(id, 5) AS identity_id, id FROM
+    (SELECT row_number() OVER (ORDER BY id) AS rowid_, id FROM keys)`;
+  const credits =
+    shape === 'credits' ? `'{"account":' || rowid_ || ',"refill":null,"ofPlan":true}', rowid_` : 'NULL, NULL';
+  db.run(`INSERT INTO identities (id, external_id, enabled, plan_id, credits, credits_account, created_at_ms, revision)
+    SELECT identity_id, identity_id, 1, '${PLAN_ID}', ${credits}, 0, 1 FROM (${holders})`);
+  db.run(`UPDATE keys SET identity_id = 'id_' || substr(id, 5)`);
+  if (shape !== 'credits') return;
+  db.run(`INSERT INTO accounts (id, kind, value, mark, due_at_ms, revision)
+    SELECT credits_account, 0, ${CREDITS}, 0, 0, 1 FROM identities`);
+}
+
+const NO_REFILL = '[{"fromMs":0,"rule":null}]';
+
+/** The column `limits` of the plan. */
+export function planLimitsOf(shape: KeyShape): string | null {
+  return shape === 'local' || shape === 'strict' ? JSON.stringify([{ ...LIMIT, async: shape === 'local' }]) : null;
 }
 
 /** The number as digits of an id, in the same order. Ids contain no 0. */

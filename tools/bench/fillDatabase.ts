@@ -3,10 +3,16 @@ import { Client } from 'pg';
 import type { PostgresServer } from '../cluster/postgres.ts';
 import { PostgresStorage } from '../../src/storage/postgres/storage.ts';
 import { Digester } from '../../src/system.ts';
-import { API_ID, type KeyShape, ROOT_KEY } from './fill.ts';
+import { API_ID, type KeyShape, PLAN_ID, planLimitsOf, ROOT_KEY } from './fill.ts';
 
-/** Creates a database with `count` keys of one shape, as the service would store them. */
-export async function fillDatabase(server: PostgresServer, count: number, shape: KeyShape): Promise<string> {
+/** Creates a database with `count` keys of one shape, as the service would store them. `isOnPlan`: as `fillFolder` says. */
+export async function fillDatabase(
+  server: PostgresServer,
+  count: number,
+  given: KeyShape,
+  isOnPlan = false,
+): Promise<string> {
+  const shape = isOnPlan ? 'plain' : given;
   const url = await server.createDatabase();
   const storage = await PostgresStorage.open({
     url,
@@ -49,7 +55,26 @@ export async function fillDatabase(server: PostgresServer, count: number, shape:
       [count, shape === 'credits' ? 0 : 1, shape === 'credits' ? 2_000_000_000 : 0],
     );
   }
+  if (isOnPlan) await insertHolders(client, given);
   await client.query('VACUUM ANALYZE');
   await client.end();
   return url;
+}
+
+async function insertHolders(client: Client, shape: KeyShape): Promise<void> {
+  const isCounted = shape === 'credits';
+  await client.query(
+    `INSERT INTO plans (id, name, remaining, refills, limits, created_at_ms, revision)
+     VALUES ($1, 'bench', $2, '[{"fromMs":0,"rule":null}]', $3, 0, 1)`,
+    [PLAN_ID, isCounted ? 2_000_000_000 : null, planLimitsOf(shape)],
+  );
+  const credits = isCounted ? `'{"account":' || i || ',"refill":null,"ofPlan":true}', i` : 'NULL, NULL::bigint';
+  await client.query(`INSERT INTO identities
+      (id, external_id, enabled, plan_id, credits, credits_account, created_at_ms, revision)
+    SELECT 'id_' || substr(id, 5), 'id_' || substr(id, 5), 1, '${PLAN_ID}', ${credits}, 0, 1
+    FROM (SELECT id, row_number() OVER (ORDER BY id) AS i FROM keys) s`);
+  await client.query(`UPDATE keys SET identity_id = 'id_' || substr(id, 5)`);
+  if (!isCounted) return;
+  await client.query(`INSERT INTO accounts (id, kind, value, mark, due_at_ms, revision)
+    SELECT credits_account, 0, 2000000000, 0, 0, 1 FROM identities`);
 }

@@ -6,6 +6,7 @@ import type { ListingResult } from './listing.ts';
 import type { MillionResult } from './million.ts';
 import type { OverloadResult } from './overload.ts';
 import type { PipelinedResult } from './pipelined.ts';
+import type { PlanResult } from './plans.ts';
 import { CROWD_CONNECTIONS, type PostgresResult } from './postgres.ts';
 
 export interface Results {
@@ -20,6 +21,7 @@ export interface Results {
   readonly listing: ListingResult | null;
   readonly idle: IdleResult | null;
   readonly postgres: PostgresResult | null;
+  readonly plans: readonly PlanResult[];
 }
 
 /** A target of the project, with the measured value. */
@@ -101,6 +103,10 @@ export function goalsOf(results: Results): Goal[] {
       0.5,
       'x many keys',
     );
+  }
+  for (const { where, shape, comparison } of results.plans) {
+    const what = shape === 'credits' ? shape : `${shape} limit`;
+    hold(`on a plan, ${where}, ${what}: requests`, comparison.ratio.median, 'at least', 0.85, 'x without a plan');
   }
   return goals;
 }

@@ -13,9 +13,10 @@ import { measureIdle } from './idle.ts';
 import { measureListing } from './listing.ts';
 import { measureMillion } from './million.ts';
 import { type Options, readOptions, USAGE, UsageError } from './options.ts';
-import { CONNECTIONS, SERVICE_TIMES } from './pairs.ts';
+import { CONNECTIONS, type Pace, SERVICE_TIMES } from './pairs.ts';
 import { measureOverload } from './overload.ts';
 import { measurePipelined } from './pipelined.ts';
+import { measurePlans, measurePlansOnPostgres, type PlanResult } from './plans.ts';
 import { measurePostgres } from './postgres.ts';
 import { RequestPool } from './requests.ts';
 import { readSpeed, SPEED_FILE, withRun, writeSpeed } from './speed.ts';
@@ -95,8 +96,15 @@ async function measureAll({ isWanted, pace }: Options, folder: string): Promise<
   const idle = isWanted('idle') ? await measureIdle(join(folder, 'idle')) : null;
   if (isWanted('postgres')) announce('PostgreSQL (one, two and three nodes, some minutes)');
   const postgres = isWanted('postgres') ? await measurePostgres(new RequestPool(POSTGRES_KEYS), pace) : null;
+  if (isWanted('plans')) announce('keys on a plan (embedded, one and two nodes, some minutes)');
+  const plans = isWanted('plans') ? await measureAllPlans(join(folder, 'plans'), pace) : [];
   process.stderr.write('\n');
-  return { counters, analytics, crash, overload, pipelined, million, listing, idle, postgres };
+  return { counters, analytics, crash, overload, pipelined, million, listing, idle, postgres, plans };
+}
+
+async function measureAllPlans(folder: string, pace: Pace): Promise<readonly PlanResult[]> {
+  const embedded = await measurePlans(folder, new RequestPool(KEYS), pace);
+  return [...embedded, ...(await measurePlansOnPostgres(new RequestPool(POSTGRES_KEYS), pace))];
 }
 
 function announce(row: string): void {

@@ -13,6 +13,7 @@ const ROW_NAMES: readonly string[] = [
   'listing',
   'idle',
   'postgres',
+  'plans',
 ];
 
 /** This row takes minutes, so it runs only when it is named. */

@@ -82,7 +82,7 @@ async function measureAgainstBare(
   return comparison;
 }
 
-function answersAgain({ port }: Child): Promise<void> {
+export function answersAgain({ port }: Child): Promise<void> {
   const isAnswering = () =>
     probe(port).then(
       () => true,

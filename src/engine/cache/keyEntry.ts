@@ -63,6 +63,8 @@ export interface IdentityEntry {
   readonly alwaysApplied: readonly AppliedLimit[] | null;
   readonly revision: number;
   readonly record: IdentityRecord;
+  /** The accounts of windows that were opened for strict limits of its plan; null = none yet. */
+  windows: Map<AppliedLimit, number> | null;
 }
 
 /** Where the keys of an identity find it. */

@@ -100,6 +100,7 @@ export function toIdentityEntry(record: IdentityRecord, planSlot: PlanSlot | nul
     alwaysApplied: always.length === 0 ? null : always,
     revision,
     record,
+    windows: null,
   };
 }
 

@@ -3,6 +3,7 @@ import { type Ledger, StorageUnavailable, type WindowName } from '../../storage/
 import { dropFirst } from '../dropFirst.ts';
 import type { LocalLimits } from '../local/localLimits.ts';
 import type { KeyEntry } from '../cache/keyEntry.ts';
+import { keepWindow } from '../cache/accountOf.ts';
 import { ownerOf } from './appliedLimits.ts';
 import type { AppliedLimit } from '../cache/appliedLimit.ts';
 import { OneAtATime } from '../oneAtATime.ts';
@@ -68,8 +69,8 @@ export class AdHocLimits {
   }
 
   /**
-   * The accounts of the strict limits that have none in their record: ad-hoc limits, and those of a plan; null for the others. Missing accounts are opened one after the other: a
-   * refusal opens no further ones.
+   * The accounts of the strict limits that have none in their record: ad-hoc limits, and those of a plan; null for the others. Missing
+   * accounts are opened one after the other: a refusal opens no further ones.
    */
   async accounts(entry: KeyEntry, strict: readonly AppliedLimit[]): Promise<(number | null)[]> {
     const windowOf = (limit: AppliedLimit): WindowName | null =>
@@ -82,6 +83,10 @@ export class AdHocLimits {
       found[i] = strict[i]?.isAdHoc
         ? await this.#oneAtATime.run(queueOf(entry), () => this.#open(entry, window))
         : await this.#ledger.openWindow(window, null);
+    }
+    for (const [i, limit] of strict.entries()) {
+      const account = found[i] ?? null;
+      if (account !== null && !limit.isAdHoc) keepWindow(entry, limit, account);
     }
     return found;
   }

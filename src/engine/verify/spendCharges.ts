@@ -2,7 +2,7 @@ import type { ChargeRule } from '../../core/account.ts';
 import type { HeldCredits } from '../../core/records.ts';
 import type { Charge } from '../../core/spend.ts';
 import type { KeyEntry } from '../cache/keyEntry.ts';
-import { accountOf } from '../cache/accountOf.ts';
+import { accountOf, windowOf } from '../cache/accountOf.ts';
 import type { RefillPlans } from '../refill/refillPlans.ts';
 import type { AppliedLimit } from '../cache/appliedLimit.ts';
 import type { Counting } from './counting.ts';
@@ -34,7 +34,7 @@ function strictCharge(entry: KeyEntry, applied: AppliedLimit, adHocAccount: numb
   const account = accountOf(entry, applied);
   const rule = { kind: 'window', limit, durationMs } as const;
   const revision = account === null ? 0 : ofIdentity ? (entry.identity?.revision ?? 0) : entry.revision;
-  return { account: account ?? adHocAccount, amount: cost, rule, revision };
+  return { account: account ?? windowOf(entry, applied) ?? adHocAccount, amount: cost, rule, revision };
 }
 
 function creditCharge(

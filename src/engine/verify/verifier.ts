@@ -7,6 +7,7 @@ import type { KeyEntry } from '../cache/keyEntry.ts';
 import type { LocalLimits } from '../local/localLimits.ts';
 import type { RefillPlans } from '../refill/refillPlans.ts';
 import { AdHocLimits } from './adHocLimits.ts';
+import { windowOf } from '../cache/accountOf.ts';
 import { appliedLimits } from './appliedLimits.ts';
 import type { AppliedLimit } from '../cache/appliedLimit.ts';
 import { type Counting, hasCredits } from './counting.ts';
@@ -176,7 +177,8 @@ export class Verifier {
   }
 
   #askLedger(counting: Counting): PromiseLike<SpendOutcome> {
-    const isOpen = counting.strict.every(({ account }) => account !== null);
+    const { entry, strict } = counting;
+    const isOpen = strict.every((limit) => limit.account !== null || windowOf(entry, limit) !== null);
     return isOpen ? this.#context.ledger.spend(this.#spendOf(counting, null)) : this.#openAndSpend(counting);
   }
 

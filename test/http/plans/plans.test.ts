@@ -155,6 +155,20 @@ describe('what a plan gives', () => {
   });
 });
 
+test('a strict limit of a plan counts on when its ended window was removed, and with a cost of the request', async () => {
+  const planId = await plan({ ratelimits: [{ name: 'r', limit: 5, duration: 60_000, async: false }] });
+  const { externalId, key } = await holder(planId);
+  const cost = { ratelimits: [{ name: 'r', cost: 2 }] };
+  expect((await service.verify(key)).ratelimits).toMatchObject([{ remaining: 4 }]);
+  expect((await service.verify(key, cost)).ratelimits).toMatchObject([{ remaining: 2 }]);
+  expect((await read(externalId)).plan).toMatchObject({ ratelimits: [{ name: 'r', used: 3 }] });
+  service.clock.advance(4 * DAY_MS);
+  await service.engine.storage.ledger.prune();
+  expect((await service.verify(key)).ratelimits).toMatchObject([{ remaining: 4 }]);
+  expect((await service.verify(key, cost)).ratelimits).toMatchObject([{ remaining: 2 }]);
+  expect((await service.verify(key, { ratelimits: [{ name: 'r', cost: 3 }] })).code).toBe('RATE_LIMITED');
+});
+
 describe('plans.assign', () => {
   test('now, with the balance kept or reset; leaving a plan keeps what the identity has itself', async () => {
     const [small, large] = [await plan({ remaining: 10 }), await plan({ remaining: 1_000 })];
