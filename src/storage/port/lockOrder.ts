@@ -1,4 +1,4 @@
-import type { RecordWrite } from '../../../storage/port/writes.ts';
+import type { RecordWrite } from './writes.ts';
 
 type Join = Extract<RecordWrite, { kind: 'joinIdentity' }>;
 
