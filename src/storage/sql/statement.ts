@@ -43,22 +43,33 @@ const MAX_PARAMS = 20_000;
 
 /** Merges the inserts of each table into the first of them. That saves round trips to a far database. */
 export function mergeInserts(statements: readonly WriteStatement[]): WriteStatement[] {
-  const merged: WriteStatement[] = [];
-  /** By table: the index of the statement that collects its rows. */
-  const indexes = new Map<string, number>();
+  const merged: WriteStatement[][] = [];
+  /** By table: the statements that are merged with the next one. */
+  const open = new Map<string, WriteStatement[]>();
   for (const statement of statements) {
     const { insertInto, params } = statement;
-    const index = insertInto === undefined ? undefined : indexes.get(insertInto);
-    const before = index === undefined ? undefined : merged[index];
-    if (index === undefined || before === undefined || before.params.length + params.length > MAX_PARAMS) {
-      if (insertInto !== undefined) indexes.set(insertInto, merged.length);
-      merged.push(statement);
-    } else {
-      const row = `(${placeholders(params.length, before.params.length + 1)})`;
-      merged[index] = { ...before, sql: `${before.sql}, ${row}`, params: [...before.params, ...params] };
+    const same = insertInto === undefined ? undefined : open.get(insertInto);
+    if (same !== undefined && (same.length + 1) * params.length <= MAX_PARAMS) same.push(statement);
+    else {
+      const rows = [statement];
+      if (insertInto !== undefined) open.set(insertInto, rows);
+      merged.push(rows);
     }
   }
-  return merged;
+  return merged.map(asOne);
+}
+
+/** Inserts of one table have the same number of parameters. */
+function asOne(inserts: readonly WriteStatement[]): WriteStatement {
+  const first = inserts[0] as WriteStatement;
+  if (inserts.length === 1) return first;
+  const { length } = first.params;
+  const rows = inserts.map((_, i) => `(${placeholders(length, i * length + 1)})`);
+  return {
+    ...first,
+    sql: `${first.insertInto} VALUES ${rows.join(', ')}`,
+    params: inserts.flatMap(({ params }) => params),
+  };
 }
 
 /** Sets columns of the one row that has the values of `where`. */

@@ -1,3 +1,4 @@
+import type { Writable } from 'node:stream';
 import { readFileSync } from 'node:fs';
 
 import { Client, type ClientConfig, types } from 'pg';
@@ -193,6 +194,17 @@ function readRootFile(path: string): string {
 export function destroy(client: Client): void {
   const { stream } = (client as unknown as { connection: { stream: { destroy(): void } } }).connection;
   stream.destroy();
+}
+
+/** What is sent meanwhile goes out in one write: each write is a system call, and wakes the server. */
+export function inOneWrite<T>(client: Client, send: () => T): T {
+  const { stream } = (client as unknown as { connection: { stream: Writable } }).connection;
+  stream.cork();
+  try {
+    return send();
+  } finally {
+    stream.uncork();
+  }
 }
 
 /** The answer, or ConnectionLost when it does not come in time; the connection is not used any more then. */
