@@ -15,8 +15,14 @@ export interface WriteStatement extends Statement {
   readonly expects: number | null;
   /** What PostgreSQL runs instead, with the same parameters. */
   readonly onPostgres?: string;
-  /** For a plain insert of one row: the text before VALUES. Inserts with the same text can be sent as one statement. */
-  readonly insertInto?: string;
+  /** For a plain insert of one row. All inserts of a table name the same columns, and can be sent as one statement. */
+  readonly insertInto?: InsertInto;
+}
+
+export interface InsertInto {
+  readonly table: string;
+  /** In the order of the parameters. */
+  readonly columns: readonly string[];
 }
 
 /** How an engine reads. A read sees all writes before it. */
@@ -33,43 +39,8 @@ export function placeholders(count: number, first = 1): string {
 
 export function insert(table: string, columns: Readonly<Record<string, Params[number]>>): WriteStatement {
   const names = Object.keys(columns);
-  const insertInto = `INSERT INTO ${table} (${names.join(', ')})`;
-  const sql = `${insertInto} VALUES (${placeholders(names.length)})`;
-  return { sql, params: Object.values(columns), expects: null, insertInto };
-}
-
-/** Parameters in one statement. The maximum of each engine is higher. */
-const MAX_PARAMS = 20_000;
-
-/** Merges the inserts of each table into the first of them. That saves round trips to a far database. */
-export function mergeInserts(statements: readonly WriteStatement[]): WriteStatement[] {
-  const merged: WriteStatement[][] = [];
-  /** By table: the statements that are merged with the next one. */
-  const open = new Map<string, WriteStatement[]>();
-  for (const statement of statements) {
-    const { insertInto, params } = statement;
-    const same = insertInto === undefined ? undefined : open.get(insertInto);
-    if (same !== undefined && (same.length + 1) * params.length <= MAX_PARAMS) same.push(statement);
-    else {
-      const rows = [statement];
-      if (insertInto !== undefined) open.set(insertInto, rows);
-      merged.push(rows);
-    }
-  }
-  return merged.map(asOne);
-}
-
-/** Inserts of one table have the same number of parameters. */
-function asOne(inserts: readonly WriteStatement[]): WriteStatement {
-  const first = inserts[0] as WriteStatement;
-  if (inserts.length === 1) return first;
-  const { length } = first.params;
-  const rows = inserts.map((_, i) => `(${placeholders(length, i * length + 1)})`);
-  return {
-    ...first,
-    sql: `${first.insertInto} VALUES ${rows.join(', ')}`,
-    params: inserts.flatMap(({ params }) => params),
-  };
+  const sql = `INSERT INTO ${table} (${names.join(', ')}) VALUES (${placeholders(names.length)})`;
+  return { sql, params: Object.values(columns), expects: null, insertInto: { table, columns: names } };
 }
 
 /** Sets columns of the one row that has the values of `where`. */

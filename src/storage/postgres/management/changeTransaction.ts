@@ -3,13 +3,12 @@ import { inLockOrder } from '../../port/lockOrder.ts';
 import { type Change, type ChangeOutcome, StorageOutcomeUnknown } from '../../port/storage.ts';
 import type { RecordWrite } from '../../port/writes.ts';
 import { withBalances } from '../../sql/balances.ts';
-import { mergeInserts } from '../../sql/statement.ts';
-import { writeStatements } from '../../sql/writes.ts';
 import { kindOf, reasonOf } from '../connection/databaseError.ts';
 import type { LedgerClock } from '../connection/ledgerClock.ts';
 import type { Ask, AskAll } from '../connection/pool.ts';
 import { noteChange } from '../freshness/changeNotices.ts';
 import { accountWrites, readStates, toNumbers } from './accountRows.ts';
+import { writeQueries } from './writeQueries.ts';
 
 /** A record is no longer the one that a change of the transaction was made for. */
 export class Stale extends Error {}
@@ -66,9 +65,10 @@ export async function applyTogether(
       decided.flatMap(({ after }) => after),
     );
     // The number is waited for as long as it takes: others hold it only while they commit.
-    const waits = options.lockWaitMs === null ? '' : 'SET LOCAL lock_timeout TO DEFAULT;';
+    const waits = options.lockWaitMs === null ? [] : [{ text: 'SET LOCAL lock_timeout TO DEFAULT' }];
+    const notes = noteChange({ writes, accounts: [], entries }, nowMs);
     isCommitting = true;
-    await askAll([...accounts, { text: `${waits} ${noteChange({ writes, accounts: [], entries }, nowMs)} COMMIT` }]);
+    await askAll([...accounts, ...waits, ...notes, { text: 'COMMIT' }]);
     return decided.map(({ after }) => ({ status: 'done', accounts: after, nowMs }));
   } catch (error) {
     if (isCommitting && kindOf(error) === 'lost') {
@@ -91,12 +91,10 @@ async function write(
   const givenMs = clock.givenMs === null ? 'NULL' : String(clock.givenMs);
   const wait = lockWaitMs === null ? '' : `SET LOCAL lock_timeout = ${lockWaitMs};`;
   const lock = `SELECT ledger_lock_v1('{${ids.join(',')}}'::bigint[], ${givenMs}::bigint)::text AS numbers`;
-  const statements = mergeInserts(writes.flatMap(writeStatements));
+  const queries = writeQueries(writes);
   const startedAtMs = clock.startMs();
-  const [begun, ...results] = await askAll([
-    { text: `BEGIN; ${wait} ${lock}` },
-    ...statements.map(({ sql, onPostgres, params }) => ({ text: onPostgres ?? sql, values: params })),
-  ]);
+  const begin = { text: `BEGIN; ${wait} ${lock}` };
+  const [begun, ...results] = await askAll([begin, ...queries.map(({ query }) => query)]);
   // Several statements, several results; the type of the driver knows of one.
   const ofLock = (begun as unknown as readonly { rows: { numbers: string }[] }[]).at(-1);
   const [nowMs = 0, ...numbers] = toNumbers(ofLock?.rows[0]?.numbers ?? '{}');
@@ -105,7 +103,7 @@ async function write(
   const states = readStates(numbers);
   const decided = changes.map((change) => decide(change, states, nowMs));
   if (decided.includes(null)) throw new SomeStale(decided.map((each) => each === null));
-  const isRefused = statements.some(({ expects }, i) => expects !== null && results[i]?.rowCount !== expects);
+  const isRefused = queries.some(({ expects }, i) => expects !== null && results[i]?.rowCount !== expects);
   if (isRefused) throw new Stale();
   return { nowMs, decided: decided.flatMap((each) => each ?? []) };
 }
