@@ -1,4 +1,3 @@
-import type { Writable } from 'node:stream';
 import { readFileSync } from 'node:fs';
 
 import { Client, type ClientConfig, types } from 'pg';
@@ -198,7 +197,7 @@ export function destroy(client: Client): void {
 
 /** What is sent meanwhile goes out in one write: each write is a system call, and wakes the server. */
 export function inOneWrite<T>(client: Client, send: () => T): T {
-  const { stream } = (client as unknown as { connection: { stream: Writable } }).connection;
+  const { stream } = (client as unknown as { connection: { stream: { cork(): void; uncork(): void } } }).connection;
   stream.cork();
   try {
     return send();
