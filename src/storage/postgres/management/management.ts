@@ -17,7 +17,7 @@ import { KnownWindows } from './knownWindows.ts';
 import type { Pool } from '../connection/pool.ts';
 import { prune } from './prune.ts';
 
-/** Account numbers that are fetched at one time. */
+/** Account numbers that are fetched at one time, or more when more are waited for. */
 const NUMBERS_BLOCK = 64;
 
 const FIND_WINDOW = 'SELECT account FROM adhoc_windows WHERE owner = $1 AND name = $2 AND duration_ms = $3';
@@ -52,6 +52,9 @@ export class Management {
   readonly #options: ManagementOptions;
   readonly #groups: ChangeGroups;
   #numbers: number[] = [];
+  /** Numbers that callers wait for. */
+  #wanted = 0;
+  #fetching: Promise<void> | null = null;
   /** The window that pruning looked at last. */
   #prunedTo = 0;
   readonly #windows = new KnownWindows();
@@ -94,16 +97,26 @@ export class Management {
     return accounts.map((id) => states.get(id));
   }
 
-  /** Takes numbers in blocks. Numbers that a process does not use stay unused. */
+  /** Takes numbers in blocks, one at a time for all who wait. Numbers that a process does not use stay unused. */
   async reserveAccounts(count: number): Promise<readonly number[]> {
-    while (this.#numbers.length < count) {
-      const { rows } = await this.#read<{ number: number }>(
-        "SELECT nextval('account_numbers') AS number FROM generate_series(1, $1)",
-        [Math.max(count, NUMBERS_BLOCK)],
-      );
-      this.#numbers.push(...rows.map(({ number }) => number));
+    this.#wanted += count;
+    try {
+      while (this.#numbers.length < count) {
+        this.#fetching ??= this.#fetchNumbers().finally(() => (this.#fetching = null));
+        await this.#fetching;
+      }
+      return this.#numbers.splice(0, count);
+    } finally {
+      this.#wanted -= count;
     }
-    return this.#numbers.splice(0, count);
+  }
+
+  async #fetchNumbers(): Promise<void> {
+    const { rows } = await this.#read<{ number: number }>(
+      "SELECT nextval('account_numbers') AS number FROM generate_series(1, $1)",
+      [Math.max(this.#wanted, NUMBERS_BLOCK)],
+    );
+    this.#numbers = [...this.#numbers, ...rows.map(({ number }) => number)];
   }
 
   async openWindow(window: WindowName, max: number | null): Promise<number | null> {
