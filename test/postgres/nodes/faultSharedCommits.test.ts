@@ -97,3 +97,19 @@ test('a row that another transaction holds keeps back the one change that needs 
   await holder.query('COMMIT');
   expect(await waiting).toMatchObject({ status: 'done' });
 });
+
+test('a shared commit waits briefly for rows, and as long as a statement may for its number', async () => {
+  await lab.query(`CREATE TABLE waits (what text, lock_timeout text);
+    CREATE FUNCTION note_wait() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      INSERT INTO waits VALUES (TG_TABLE_NAME, current_setting('lock_timeout'));
+      RETURN NULL;
+    END $$;
+    CREATE TRIGGER noted AFTER INSERT ON keys FOR EACH STATEMENT EXECUTE FUNCTION note_wait();
+    CREATE TRIGGER noted AFTER UPDATE ON change_counter FOR EACH STATEMENT EXECUTE FUNCTION note_wait()`);
+  await Promise.all(create());
+  expect(await lab.query('SELECT what, lock_timeout FROM waits')).toEqual([
+    { what: 'keys', lock_timeout: '100ms' },
+    { what: 'change_counter', lock_timeout: '3s' },
+  ]);
+});
