@@ -20,7 +20,7 @@ export function asOneError(problems: readonly KeyProblem[], list = ''): AppError
   return new AppError(code, [...shown, ...more].join(' '), issues);
 }
 
-/** Runs `work`, and adds what it refuses to the problems. Answers null then. */
+/** Runs `work`, and adds what it refuses to the problems. Answers null then. A right that is lacking is no problem of one key. */
 export async function orProblem<T>(
   problems: KeyProblem[],
   index: number,
@@ -29,7 +29,7 @@ export async function orProblem<T>(
   try {
     return await work();
   } catch (error) {
-    if (!(error instanceof AppError)) throw error;
+    if (!(error instanceof AppError) || error.code === 'INSUFFICIENT_PERMISSIONS') throw error;
     problems.push({ index, error });
     return null;
   }
