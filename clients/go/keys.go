@@ -39,6 +39,19 @@ type CreatedKey struct {
 
 func (k *CreatedKey) isComplete() bool { return k.KeyID != "" && k.Key != "" }
 
+type createdKeys struct {
+	Keys []CreatedKey `json:"keys"`
+}
+
+func (k *createdKeys) isComplete() bool {
+	for i := range k.Keys {
+		if !k.Keys[i].isComplete() {
+			return false
+		}
+	}
+	return len(k.Keys) > 0
+}
+
 // Key is a key as the service shows it, without its secret.
 type Key struct {
 	ID string `json:"id"`
@@ -124,6 +137,13 @@ type ListKeysRequest struct {
 // CreateKey makes a key. Its answer is the only one that contains the secret.
 func (c *Client) CreateKey(ctx context.Context, request CreateKeyRequest) (CreatedKey, error) {
 	return send[CreatedKey](ctx, c, call{path: "/v1/keys.createKey", body: request})
+}
+
+// CreateKeys makes up to 1000 keys, all of them or none, and returns them in the same order.
+func (c *Client) CreateKeys(ctx context.Context, requests []CreateKeyRequest) ([]CreatedKey, error) {
+	body := map[string]any{"keys": requests}
+	made, err := send[createdKeys](ctx, c, call{path: "/v1/keys.createKeys", body: body})
+	return made.Keys, err
 }
 
 // GetKey reads a key.

@@ -46,6 +46,12 @@ export const MAX_BATCH_ITEMS = 100;
 /** As much as the same number of single verifications may send. Verifying needs no root key, so the bound is no higher. */
 export const MAX_VERIFY_BATCH_BODY_BYTES = MAX_BATCH_ITEMS * MAX_VERIFY_BODY_BYTES;
 
+/** Keys that one `keys.createKeys` creates. */
+export const MAX_KEYS_PER_CALL = 1_000;
+export const MAX_KEYS_BODY_BYTES = 4 * 1024 * 1024;
+/** Roles, permissions, rate limits and addresses of all keys of one `keys.createKeys` together. Each of them is looked up or checked. */
+export const MAX_LISTED_PER_CALL = 10_000;
+
 export const MIN_EXTERNAL_ID_LENGTH = 3;
 export const MAX_IDENTIFIER_LENGTH = 256;
 export const MAX_NAMESPACE_LENGTH = 128;

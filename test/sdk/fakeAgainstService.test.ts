@@ -245,6 +245,38 @@ describe('the fake answers as the service does', () => {
   });
 });
 
+test('keys are made all or none, with the error of the one at fault', async () => {
+  const seen = async (keystile: Keystile): Promise<unknown[]> => {
+    const { apiId } = await keystile.apis.create({ name: 'many' });
+    const externalId = `owner_${++made}`;
+    await keystile.identities.create({ externalId, maxKeys: 3 });
+    const create = (count: number, last: object = {}) => {
+      const keys = [...Array.from({ length: count }, () => ({ externalId, remaining: 1 })), last];
+      return keystile.keys.createKeys({ apiId, keys });
+    };
+    const refused = (work: Promise<unknown>) => work.catch(({ code, message }) => [code, message.split(':')[0]]);
+    const created = await create(2);
+    const verdicts = await Promise.all(created.keys.map(({ key }) => keystile.verify(key)));
+    const refusals = [await refused(create(2)), await refused(create(0, { refill: { interval: 'daily', amount: 1 } }))];
+    const { keys } = await keystile.identities.get({ externalId });
+    return [verdicts.map((verdict) => [verdict.code, 'remaining' in verdict && verdict.remaining]), refusals, keys];
+  };
+  const real = await seen(connected());
+  expect(real).toEqual([
+    [
+      ['VALID', 0],
+      ['VALID', 0],
+      ['VALID', false],
+    ],
+    [
+      ['PRECONDITION_FAILED', 'keys[1]'],
+      ['BAD_REQUEST', 'keys[0]'],
+    ],
+    2,
+  ]);
+  expect(await seen(new FakeKeystile().keystile)).toEqual(real);
+});
+
 test('a key of the fake has at most 10,000 live idempotency keys', async () => {
   const fake = new FakeKeystile();
   const { key } = await fake.createKey({ remaining: 20_000 });

@@ -1,6 +1,7 @@
 import type { AnalyticsResult } from './analytics.ts';
 import type { CounterResult } from './counters.ts';
 import type { CrashResult } from './crash.ts';
+import type { CreatingResult } from './creating.ts';
 import type { IdleResult } from './idle.ts';
 import type { ListingResult } from './listing.ts';
 import type { MillionResult } from './million.ts';
@@ -20,6 +21,7 @@ export interface Results {
   readonly million: MillionResult | null;
   readonly listing: ListingResult | null;
   readonly idle: IdleResult | null;
+  readonly creating: CreatingResult | null;
   readonly postgres: PostgresResult | null;
   readonly plans: readonly PlanResult[];
 }
@@ -37,7 +39,7 @@ export interface Goal {
 type Bound = Goal['bound'];
 
 export function goalsOf(results: Results): Goal[] {
-  const { counters, analytics, crash, overload, pipelined, million, listing, idle, postgres } = results;
+  const { counters, analytics, crash, overload, pipelined, million, listing, idle, creating, postgres } = results;
   const goals: Goal[] = [];
   const hold = (what: string, measured: number, bound: Bound, target: number | null, unit: string): void => {
     if (target !== null) goals.push({ what, measured, bound, target, unit, isReached: keeps(measured, bound, target) });
@@ -82,6 +84,9 @@ export function goalsOf(results: Results): Goal[] {
   if (idle !== null) {
     hold('idle: resident memory', idle.residentMebibytes, 'under', 120, 'MiB');
     hold('idle: processor', idle.processorPercent, 'under', 0.5, '%');
+  }
+  if (creating !== null) {
+    hold('PostgreSQL, 8,000 keys in calls of 1,000', creating.postgres.inBulkSeconds, 'at most', 3, 's');
   }
   if (postgres !== null) {
     hold('PostgreSQL, one node, local limit: requests', postgres.oneNode.local.ratio.median, 'at least', 0.6, 'x bare');

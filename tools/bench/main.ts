@@ -7,6 +7,7 @@ import { VERSION } from '../../src/version.ts';
 import { measureAnalytics } from './analytics.ts';
 import { COUNTER_ROWS, type CounterResult, measureRow } from './counters.ts';
 import { measureCrash, measureNodeCrash } from './crash.ts';
+import { measureCreating } from './creating.ts';
 import { measureFlushMs } from './flush.ts';
 import { goalsOf, type Results } from './goals.ts';
 import { measureIdle } from './idle.ts';
@@ -94,12 +95,14 @@ async function measureAll({ isWanted, pace }: Options, folder: string): Promise<
   const listing = isWanted('listing') ? await measureListing(join(folder, 'listing')) : null;
   if (isWanted('idle')) announce('idle');
   const idle = isWanted('idle') ? await measureIdle(join(folder, 'idle')) : null;
+  if (isWanted('creating')) announce('creating 8,000 keys');
+  const creating = isWanted('creating') ? await measureCreating(join(folder, 'creating')) : null;
   if (isWanted('postgres')) announce('PostgreSQL (one, two and three nodes, some minutes)');
   const postgres = isWanted('postgres') ? await measurePostgres(new RequestPool(POSTGRES_KEYS), pace) : null;
   if (isWanted('plans')) announce('keys on a plan (embedded, one and two nodes, some minutes)');
   const plans = isWanted('plans') ? await measureAllPlans(join(folder, 'plans'), pace) : [];
   process.stderr.write('\n');
-  return { counters, analytics, crash, overload, pipelined, million, listing, idle, postgres, plans };
+  return { counters, analytics, crash, overload, pipelined, million, listing, idle, creating, postgres, plans };
 }
 
 async function measureAllPlans(folder: string, pace: Pace): Promise<readonly PlanResult[]> {

@@ -1,5 +1,6 @@
 import type { AnalyticsSide } from './analytics.ts';
 import type { CounterResult } from './counters.ts';
+import type { CreatingTimes } from './creating.ts';
 import type { CrashResult } from './crash.ts';
 import type { Goal, Results } from './goals.ts';
 import type { Comparison, SideResult } from './pairs.ts';
@@ -8,7 +9,7 @@ import type { Spread } from './statistics.ts';
 
 /** The printed report. */
 export function resultTables(results: Results, goals: readonly Goal[]): string {
-  const { counters, analytics, crash, million, listing, postgres } = results;
+  const { counters, analytics, crash, million, listing, creating, postgres } = results;
   const sections: string[] = [];
   if (counters.length > 0) {
     const head = ['embedded database', ...comparisonHead('bare', 'keystile'), 'flush'];
@@ -56,6 +57,17 @@ export function resultTables(results: Results, goals: readonly Goal[]): string {
       table([
         ['', 'pages', 'first ms', 'early ms', 'late ms', 'slowest ms'],
         ['listing', whole(pages), ...[firstMs, earlyMs, lateMs, slowestMs].map((each) => each.toFixed(1))],
+      ]),
+    );
+  }
+  if (creating !== null) {
+    const cells = ({ oneByOneSeconds, inBulkSeconds }: CreatingTimes): string[] =>
+      [oneByOneSeconds, inBulkSeconds].map((seconds) => `${seconds.toFixed(2)} s`);
+    sections.push(
+      table([
+        [`creating ${whole(creating.keys)} keys`, 'one by one', 'in bulk'],
+        ['embedded', ...cells(creating.embedded)],
+        ['PostgreSQL', ...cells(creating.postgres)],
       ]),
     );
   }

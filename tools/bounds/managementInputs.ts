@@ -3,6 +3,9 @@ import {
   MAX_BATCH_ITEMS,
   MAX_BODY_BYTES,
   MAX_IMPORT_BODY_BYTES,
+  MAX_KEYS_BODY_BYTES,
+  MAX_KEYS_PER_CALL,
+  MAX_LISTED_PER_CALL,
   MAX_META_BYTES,
   MAX_PATTERNS_PER_NAMESPACE,
   MAX_PERMISSIONS_PER_KEY,
@@ -32,6 +35,7 @@ export function managementInputs(targets: Targets): Input[] {
   ].map((route) => to(`/v1/${route}`, false)) as [Send, Send, Send];
   return [
     ...importInputs(targets),
+    ...creationInputs(targets),
     multiLimit(
       'limits against patterns of overrides',
       `${MAX_BATCH_ITEMS} against ${MAX_PATTERNS_PER_NAMESPACE}`,
@@ -89,6 +93,50 @@ function importInputs({ apiId }: Targets): Input[] {
       `${each} ${bytes(MAX_META_BYTES)}`,
       keys(() => ({ meta: { words }, apiId: 'api_none' })),
       404,
+    ),
+  ];
+}
+
+function creationInputs({ apiId }: Targets): Input[] {
+  const send = to('/v1/keys.createKeys', false);
+  const body = (fields: (i: number) => object, last: object = {}): string =>
+    JSON.stringify({
+      apiId,
+      keys: times(MAX_KEYS_PER_CALL, (i) => ({ ...fields(i), ...(i === MAX_KEYS_PER_CALL - 1 ? last : {}) })),
+    });
+  const listed = MAX_LISTED_PER_CALL / MAX_KEYS_PER_CALL;
+  const words = (i: number): string => times(100, (j) => `key${i}word${j}`).join(' ');
+  const limits = times(listed, (i) => ({ name: `limit${i}`, limit: 1, duration: 60_000, async: false }));
+  const roles = (i: number): string[] => times(listed, (j) => `role.${i}.number.${j}`);
+  const each = `${MAX_KEYS_PER_CALL} x`;
+  return [
+    send(
+      'unknown fields',
+      bytes(MAX_KEYS_BODY_BYTES),
+      filled(MAX_KEYS_BODY_BYTES, ['{"keys":[', ']}'], () => '{"unknown":1}'),
+    ),
+    send(
+      'names, owners and metadata with many words',
+      `${each} 100 words`,
+      body((i) => ({ name: `key ${i}`, ownerId: `owner ${i}`, meta: { words: words(i) } })),
+      200,
+    ),
+    send(
+      'strict limits',
+      `${each} ${listed}`,
+      body(() => ({ remaining: 1, ratelimits: limits })),
+      200,
+    ),
+    send(
+      'addresses, the last field wrong',
+      `${each} ${listed}`,
+      body(() => ({ ipAllowlist: times(listed, (i) => `2001:db8:0:0:0:0:${i}:0/112`) }), { expires: 1 }),
+    ),
+    send(
+      'roles, more than there may be',
+      `${each} ${listed}`,
+      body((i) => ({ roles: roles(i) })),
+      412,
     ),
   ];
 }

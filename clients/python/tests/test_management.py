@@ -55,7 +55,10 @@ def test_the_life_of_a_key(keystile: Any, api_id: str) -> None:
 
 
 def test_a_list_of_keys_goes_over_all_pages(keystile: Any, api_id: str) -> None:
-    made = [keystile.keys.create(api_id, name=f"key {number}")["keyId"] for number in range(7)]
+    fields = [{"name": f"key {number}", "external_id": "user_many"} for number in range(7)]
+    created = keystile.keys.create_many(api_id, fields)["keys"]
+    assert [keystile.verify(each["key"]).key_id for each in created] == [each["keyId"] for each in created]
+    made = [each["keyId"] for each in created]
     assert sorted(record["id"] for record in keystile.apis.list_keys(api_id, limit=3)) == sorted(made)
     assert [record["name"] for record in keystile.apis.list_keys(api_id, search="key 4")] == ["key 4"]
 

@@ -555,6 +555,45 @@ export type KeyDigest = {
   readonly variant: 'sha256_base64';
 };
 
+/** A key to create, with the fields of `keys.createKey`. */
+export type KeyToCreate = {
+  /** The api of this key. The `apiId` of the call when absent. */
+  readonly apiId?: string | undefined;
+  /** The text that the secret begins with, so that people recognise it: 1 to 16 of the characters A-Z a-z 0-9 _ . -, without the underscore that follows it. The `defaultPrefix` of the api when absent. */
+  readonly prefix?: string | undefined;
+  /** The number of random bytes in the secret, from 16 to 255. The `defaultByteLength` of the api when absent, or 16. */
+  readonly byteLength?: number | undefined;
+  /** A name for people, at most 256 characters. It need not be unique. An empty text counts as absent. */
+  readonly name?: string | undefined;
+  /** The owner of the key, by your own id: at most 256 characters. An identity with this id is created if there is none. An empty text counts as absent. */
+  readonly externalId?: string | undefined;
+  /** Older name of `externalId`, which takes precedence. */
+  readonly ownerId?: string | undefined;
+  /** Metadata of the key, which every verdict repeats. At most 16 KiB of JSON, 256 members at all depths together, and 32 levels. */
+  readonly meta?: Meta | undefined;
+  /** The names of the roles that the key gets, at most 100. `keys.createKey` creates those that do not exist, if the root key may; an import refuses them with 412. */
+  readonly roles?: readonly string[] | undefined;
+  /** The names or slugs of the permissions that the key gets directly, at most 1000. `keys.createKey` creates those that do not exist, if the root key may; an import refuses them with 412. */
+  readonly permissions?: readonly string[] | undefined;
+  /** When the key stops being valid, in unix milliseconds. It must be in the future; only an import accepts a time in the past. The key does not expire when absent. */
+  readonly expires?: number | undefined;
+  /** The credits of the key. Each valid verification takes 1, or the cost that it names. 0 is allowed: the key then waits for its refill. The key is unlimited when absent. */
+  readonly remaining?: number | undefined;
+  readonly refill?: Refill | undefined;
+  /** The rate limit of the key with the name `default`. It applies to every verification. The `defaultRatelimit` of the api when absent. */
+  readonly ratelimit?: Ratelimit | undefined;
+  /** Further rate limits of the key, at most 50, each with its own name. All of them apply to every verification. `default` is not allowed here: it is `ratelimit`. */
+  readonly ratelimits?: readonly NamedRatelimit[] | undefined;
+  /** The addresses and CIDR blocks (IPv4 and IPv6) that the key may be used from, at most 100. Every other address is FORBIDDEN. Any address is allowed when absent or empty. */
+  readonly ipAllowlist?: readonly string[] | undefined;
+  /** false: the key is DISABLED until `keys.updateKey` enables it. true when absent. */
+  readonly enabled?: boolean | undefined;
+  /** A text of at most 256 characters that every verdict repeats, such as the stage that the key is for. An empty text counts as absent. */
+  readonly environment?: string | undefined;
+  /** Secrets are not stored, so a key cannot be recovered: true is refused with 412. false is accepted and changes nothing. */
+  readonly recoverable?: boolean | undefined;
+};
+
 /** A key that was created elsewhere. */
 export type KeyToImport = {
   /** The id of an api, as `apis.createApi` answers it. */
@@ -669,6 +708,20 @@ export type KeysCreateKeyRequest = {
   readonly environment?: string | undefined;
   /** Secrets are not stored, so a key cannot be recovered: true is refused with 412. false is accepted and changes nothing. */
   readonly recoverable?: boolean | undefined;
+};
+
+/** The answer of `keys.createKeys`. */
+export type KeysCreateKeysAnswer = {
+  /** The new keys with their secrets, in the order of the request. */
+  readonly keys: readonly NewSecret[];
+};
+
+/** The fields of `keys.createKeys`. */
+export type KeysCreateKeysRequest = {
+  /** The api of every key that names none. */
+  readonly apiId?: string | undefined;
+  /** The keys to create, 1 to 1000. */
+  readonly keys: readonly KeyToCreate[];
 };
 
 /** The fields of `keys.deleteKey`. */
@@ -1770,6 +1823,8 @@ export interface Keys {
   readonly verifyKeys: (request: KeysVerifyKeysRequest, options?: CallOptions) => Promise<KeysVerifyKeysAnswer>;
   /** Create a key. */
   readonly create: (request: KeysCreateKeyRequest, options?: CallOptions) => Promise<NewSecret>;
+  /** Create up to 1000 keys: all of them, or none. */
+  readonly createKeys: (request: KeysCreateKeysRequest, options?: CallOptions) => Promise<KeysCreateKeysAnswer>;
   /** Read one key. */
   readonly get: (request: KeysGetKeyRequest, options?: CallOptions) => Promise<Key>;
   /** Change a key. */
@@ -1964,6 +2019,7 @@ export const CALLS: readonly Call[] = [
   { group: 'keys', method: 'verify', path: '/v1/keys.verifyKey', isRead: false },
   { group: 'keys', method: 'verifyKeys', path: '/v1/keys.verifyKeys', isRead: false },
   { group: 'keys', method: 'create', path: '/v1/keys.createKey', isRead: false },
+  { group: 'keys', method: 'createKeys', path: '/v1/keys.createKeys', isRead: false },
   { group: 'keys', method: 'get', path: '/v1/keys.getKey', isRead: true },
   { group: 'keys', method: 'update', path: '/v1/keys.updateKey', isRead: false },
   { group: 'keys', method: 'updateRemaining', path: '/v1/keys.updateRemaining', isRead: false },

@@ -7,6 +7,7 @@ import type {
   IdentitiesGetIdentityRequest,
   IdentitiesUpdateIdentityRequest,
   KeysCreateKeyRequest,
+  KeysCreateKeysRequest,
   KeysDeleteKeyRequest,
   KeysRotateKeyRequest,
   KeysUpdateKeyRequest,
@@ -61,6 +62,8 @@ export class FakeService {
         return { apiId: this.#newId('api'), name: (body as ApisCreateApiRequest).name };
       case '/v1/keys.createKey':
         return this.#create(body as KeysCreateKeyRequest);
+      case '/v1/keys.createKeys':
+        return { keys: this.#createMany(body as KeysCreateKeysRequest) };
       case '/v1/keys.updateKey':
         return this.#update(body as KeysUpdateKeyRequest);
       case '/v1/keys.updateRemaining':
@@ -86,7 +89,20 @@ export class FakeService {
     }
   }
 
-  #create(fields: KeysCreateKeyRequest): object {
+  /** All of them or none: the keys before one that is refused are deleted again. */
+  #createMany({ apiId = '', keys }: KeysCreateKeysRequest): object[] {
+    const made: { keyId: string; key: string }[] = [];
+    try {
+      for (const fields of keys) made.push(this.#create({ ...fields, apiId: fields.apiId ?? apiId }));
+      return made;
+    } catch (failure) {
+      for (const { keyId } of made) this.#delete({ keyId });
+      if (!(failure instanceof AppError)) throw failure;
+      throw new AppError(failure.code, `keys[${made.length}]: ${failure.message}`);
+    }
+  }
+
+  #create(fields: KeysCreateKeyRequest): { keyId: string; key: string } {
     const key = newFakeKey(this.#newId('key'), fields);
     this.#check(key, fields);
     this.#setFields(key, fields);

@@ -1,11 +1,8 @@
-import type { Issue } from '../../core/errors.ts';
 import { defineRoute } from './route.ts';
-import { CREATION_FIELDS, KeyPrefix, Recoverable } from '../shapes/creationFields.ts';
-import { optional } from '../shapes/described.ts';
 import { NEW_KEY_RIGHTS } from '../shapes/fieldRights.ts';
 import { ApiId } from '../shapes/idFields.ts';
-import { refuseRecoverable, toKeyPatch, withoutEmpty } from '../shapes/keyFields.ts';
-import { ByteLength, strict } from '../shapes/schemas.ts';
+import { NEW_KEY_FIELDS, toNewKey } from '../shapes/newKeyFields.ts';
+import { strict } from '../shapes/schemas.ts';
 import { NewSecret } from '../shapes/secretFields.ts';
 
 export const createKey = defineRoute({
@@ -16,17 +13,7 @@ export const createKey = defineRoute({
     'Its secret is shown only in this answer. Roles and permissions that do not exist are created if the root key has `rbac.*.create_role` and `rbac.*.create_permission`.',
   rights: ['api.<apiId>.create_key'],
   fieldRights: NEW_KEY_RIGHTS,
-  request: strict({
-    apiId: ApiId,
-    prefix: KeyPrefix,
-    byteLength: optional(
-      ByteLength,
-      'The number of random bytes in the secret, from 16 to 255. The `defaultByteLength` of the api when absent, or 16.',
-      16,
-    ),
-    ...CREATION_FIELDS,
-    recoverable: Recoverable,
-  }),
+  request: strict({ apiId: ApiId, ...NEW_KEY_FIELDS }),
   response: NewSecret,
   example: {
     request: {
@@ -42,27 +29,7 @@ export const createKey = defineRoute({
   },
   errors: ['NOT_FOUND', 'PRECONDITION_FAILED'],
   async handle(engine, actor, body) {
-    const { apiId, prefix = null, byteLength = null, recoverable, roles, permissions, ...fields } = body;
-    refuseRecoverable(recoverable);
-    const issues: Issue[] = [];
-    if (fields.expires !== undefined && fields.expires <= engine.storage.ledger.nowMs()) {
-      issues.push({ path: 'expires', message: 'expires is in the past; it must be a unix time in milliseconds' });
-    }
-    if (fields.refill !== undefined && fields.remaining === undefined) {
-      issues.push({ path: 'refill', message: 'a refill needs a counter: give remaining with it' });
-    }
-    const named = {
-      ...withoutEmpty(fields),
-      ...(roles === undefined ? {} : { roles: roles.map(byName) }),
-      ...(permissions === undefined ? {} : { permissions: permissions.map(byName) }),
-    };
-    const patch = toKeyPatch(named, issues);
-    const { keyId, secret } = await engine.keys.create(actor, { ...patch, apiId, prefix, byteLength });
+    const { keyId, secret } = await engine.keys.create(actor, toNewKey(body, engine.storage.ledger.nowMs()));
     return { keyId, key: secret };
   },
 });
-
-/** Roles and permissions that do not exist are created, if the root key may do that. */
-function byName(name: string): { name: string; create: true } {
-  return { name, create: true };
-}

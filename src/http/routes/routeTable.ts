@@ -4,6 +4,7 @@ import { getApi } from './apis.getApi.ts';
 import { listApis } from './apis.listApis.ts';
 import { listKeys } from './apis.listKeys.ts';
 import { createKey } from './keys.createKey.ts';
+import { createKeys } from './keys.createKeys.ts';
 import { deleteKey } from './keys.deleteKey.ts';
 import { getKey } from './keys.getKey.ts';
 import { updateKey } from './keys.updateKey.ts';
@@ -64,6 +65,7 @@ export const ROUTES: readonly Route[] = [
   listApis,
   listKeys,
   createKey,
+  createKeys,
   getKey,
   updateKey,
   updateRemaining,

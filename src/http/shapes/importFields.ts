@@ -6,7 +6,7 @@ import type { ImportedKey } from '../../engine/admin/imports/prepareImport.ts';
 import type { KeyPatch } from '../../engine/admin/keys/keyInput.ts';
 import type { Engine } from '../../engine/engine.ts';
 import { MAX_ISSUES } from '../request/explain.ts';
-import { badFields, toKeyPatch, withoutEmpty } from './keyFields.ts';
+import { badFields, placed, toKeyPatch, withoutEmpty } from './keyFields.ts';
 import { CREATION_FIELDS } from './creationFields.ts';
 import { component, EXPECTED, field, optional } from './described.ts';
 import { EXAMPLE } from './examples.ts';
@@ -78,10 +78,6 @@ export function toImportedKeys(
   }
   if (issues.length > 0) throw badFields(issues);
   return keys;
-}
-
-function placed(item: string, path: string, message: string): Issue {
-  return { path: path === '' ? item : `${item}.${path}`, message: `${item}: ${message}` };
 }
 
 function toImportedKey(engine: Engine, item: Imported & { apiId: string }, issues: Issue[]): ImportedKey {

@@ -71,6 +71,11 @@ export function badFields(issues: readonly Issue[]): AppError {
   return new AppError('BAD_REQUEST', told.map(({ message }) => message).join('; '), told);
 }
 
+/** A problem of one item of a list. */
+export function placed(item: string, path: string, message: string): Issue {
+  return { path: path === '' ? item : `${item}.${path}`, message: `${item}: ${message}` };
+}
+
 /** `{}` counts as no metadata. */
 export function toMetaText(meta: object | null, issues: Issue[]): string | null {
   if (meta === null || Object.keys(meta).length === 0) return null;

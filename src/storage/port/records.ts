@@ -141,9 +141,13 @@ export interface Records {
   listKeys(query: KeyQuery): Promise<Page<KeyWithIdentity | PoisonedKey>>;
 
   findApi(apiId: string): Promise<ApiRecord | null>;
+  /** Those of these apis that exist, in any order. */
+  findApis(apiIds: readonly string[]): Promise<readonly ApiRecord[]>;
   listApis(query: ApiQuery): Promise<Page<ApiRecord>>;
 
   findIdentity(externalId: string): Promise<IdentityRecord | null>;
+  /** Those of these identities that exist, in any order. */
+  findIdentities(externalIds: readonly string[]): Promise<readonly IdentityRecord[]>;
   findIdentityById(id: string): Promise<IdentityRecord | null>;
   listIdentities(query: IdentityQuery): Promise<Page<IdentityRecord>>;
   /** How many keys each of these identities has that are not deleted, in their order. */

@@ -102,7 +102,8 @@ export class PostgresStorage implements Storage {
       random,
       monotonicMs,
     };
-    this.#pool = new Pool(connector, { ...common, size: options.poolSize });
+    // The statements of a change are sent together.
+    this.#pool = new Pool(connector, { ...common, size: options.poolSize, pipeline: true });
     this.#lookups = new Pool(connector, { ...common, size: LOOKUP_CONNECTIONS });
     const management = new Management(this.#pool, this.#lookups, clock, options);
     const [reader, lookups] = [new PostgresReader(this.#pool), new PostgresReader(this.#lookups)];

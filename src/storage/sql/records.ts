@@ -51,6 +51,7 @@ import {
   toEntry,
 } from './recordRows.ts';
 import type { Params, SqlReader } from './statement.ts';
+import { findApis, findIdentities } from './findNamed.ts';
 import { findTakenDigests } from './takenDigests.ts';
 import { RememberedTotals } from './rememberedTotals.ts';
 
@@ -74,6 +75,9 @@ export class SqlRecords implements Records {
   readonly #lookups: SqlReader;
   readonly #lookUp: KeyLookup;
   readonly #totals: RememberedTotals;
+
+  readonly findApis = (apiIds: readonly string[]) => findApis(this.#reader, apiIds);
+  readonly findIdentities = (externalIds: readonly string[]) => findIdentities(this.#reader, externalIds);
 
   constructor({ reader, lookups, lookUp, version }: RecordsContext) {
     this.#reader = reader;

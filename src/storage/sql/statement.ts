@@ -15,8 +15,14 @@ export interface WriteStatement extends Statement {
   readonly expects: number | null;
   /** What PostgreSQL runs instead, with the same parameters. */
   readonly onPostgres?: string;
-  /** For a plain insert of one row: the text before VALUES. Inserts with the same text can be sent as one statement. */
-  readonly insertInto?: string;
+  /** For a plain insert of one row. All inserts of a table name the same columns, and can be sent as one statement. */
+  readonly insertInto?: InsertInto;
+}
+
+export interface InsertInto {
+  readonly table: string;
+  /** In the order of the parameters. */
+  readonly columns: readonly string[];
 }
 
 /** How an engine reads. A read sees all writes before it. */
@@ -33,32 +39,8 @@ export function placeholders(count: number, first = 1): string {
 
 export function insert(table: string, columns: Readonly<Record<string, Params[number]>>): WriteStatement {
   const names = Object.keys(columns);
-  const insertInto = `INSERT INTO ${table} (${names.join(', ')})`;
-  const sql = `${insertInto} VALUES (${placeholders(names.length)})`;
-  return { sql, params: Object.values(columns), expects: null, insertInto };
-}
-
-/** Parameters in one statement. The maximum of each engine is higher. */
-const MAX_PARAMS = 20_000;
-
-/** Merges the inserts of each table into the first of them. That saves round trips to a far database. */
-export function mergeInserts(statements: readonly WriteStatement[]): WriteStatement[] {
-  const merged: WriteStatement[] = [];
-  /** By table: the index of the statement that collects its rows. */
-  const indexes = new Map<string, number>();
-  for (const statement of statements) {
-    const { insertInto, params } = statement;
-    const index = insertInto === undefined ? undefined : indexes.get(insertInto);
-    const before = index === undefined ? undefined : merged[index];
-    if (index === undefined || before === undefined || before.params.length + params.length > MAX_PARAMS) {
-      if (insertInto !== undefined) indexes.set(insertInto, merged.length);
-      merged.push(statement);
-    } else {
-      const row = `(${placeholders(params.length, before.params.length + 1)})`;
-      merged[index] = { ...before, sql: `${before.sql}, ${row}`, params: [...before.params, ...params] };
-    }
-  }
-  return merged;
+  const sql = `INSERT INTO ${table} (${names.join(', ')}) VALUES (${placeholders(names.length)})`;
+  return { sql, params: Object.values(columns), expects: null, insertInto: { table, columns: names } };
 }
 
 /** Sets columns of the one row that has the values of `where`. */

@@ -48,6 +48,23 @@ export const CASES: Readonly<Record<string, (setup: AuditSetup) => Promise<Prepa
       ],
     };
   },
+  'keys.createKeys': async (setup) => {
+    const [apiId, owner, role] = [await setup.api(), setup.name('u'), setup.name('r')];
+    const key = { ownerId: owner, roles: [role], remaining: 5 };
+    return {
+      body: { apiId, keys: [key, key] },
+      expected: ({ keys }) => {
+        const [first, second] = (keys as { keyId: string }[]).map(({ keyId }): Told => {
+          return ['key.create', keyId, undefined, any({ apiId, ownerId: owner, remaining: 5 })];
+        }) as [Told, Told];
+        const made: Told[] = [
+          ['identity.create', someId, undefined, { externalId: owner }],
+          ['role.create', someId, undefined, { name: role }],
+        ];
+        return [...made, first, second];
+      },
+    };
+  },
   'keys.updateKey': async (setup) => {
     const before = { name: 'before', meta: { plan: 'free' }, enabled: true };
     const after = { name: 'after', meta: { plan: 'pro' }, enabled: false };

@@ -24,7 +24,12 @@ afterAll(async () => {
 });
 
 /** Where much may be sent in one call. */
-const LARGE = ['/v1/migrations.createKeys', '/v1/migrations.enqueueKeys', '/v1/ratelimits.multiLimit'];
+const LARGE = [
+  '/v1/keys.createKeys',
+  '/v1/migrations.createKeys',
+  '/v1/migrations.enqueueKeys',
+  '/v1/ratelimits.multiLimit',
+];
 const maxBytesOf = (path: string): number => {
   if (path === '/v1/keys.verifyKeys') return 100 * 8 * 1024;
   return LARGE.includes(path) ? 4 * 1024 * 1024 : path === verifyKey.path ? 8 * 1024 : 64 * 1024;

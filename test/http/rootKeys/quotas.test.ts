@@ -67,6 +67,15 @@ describe('KEYSTILE_MAX_KEYS', () => {
     expect(await refused('/v1/migrations.createKeys', items.slice(2))).toEqual(quotaReached(3, 'keys'));
   });
 
+  test('keys that are created together fit as a whole or not at all', async () => {
+    await start(three);
+    const apiId = await service.createApi();
+    await service.createKey({ apiId });
+    expect(await refused('/v1/keys.createKeys', { apiId, keys: [{}, {}, {}] })).toEqual(quotaReached(3, 'keys', 3));
+    await service.ok('/v1/keys.createKeys', { apiId, keys: [{}, {}] });
+    expect(await refused('/v1/keys.createKeys', { apiId, keys: [{}] })).toEqual(quotaReached(3, 'keys'));
+  });
+
   test('is never exceeded by creations at the same time, and is reached', async () => {
     await start({ KEYSTILE_MAX_KEYS: '10' });
     const apiId = await service.createApi();

@@ -19,6 +19,7 @@ const DECIDED: Readonly<Record<string, string>> = {
   'apis.deleteApi': 'api.<apiId>.delete_api',
   'apis.deleteKeys': 'api.<apiId>.delete_key',
   'keys.createKey': 'api.<apiId>.create_key, owner, roles, permissions',
+  'keys.createKeys': 'api.<apiId>.create_key, owner, roles, permissions',
   'keys.getKey': 'api.<apiId>.read_key',
   'keys.whoami': 'api.<apiId>.read_key',
   'keys.updateKey': 'api.<apiId>.update_key, owner, roles, permissions',

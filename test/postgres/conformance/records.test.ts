@@ -74,6 +74,23 @@ describePort('records', (setup) => {
     expect(await storage.records.findIdentity('user-7')).toEqual(identity('id_1', 'user-7'));
   });
 
+  test('of many apis and identities those are found that exist', async () => {
+    const { storage } = setup();
+    const numbers = Array.from({ length: 1_200 }, (_, i) => i);
+    const apis = numbers.slice(0, 600).map((i) => api(`api_${i}`));
+    const identities = numbers.slice(0, 600).map((i) => identity(`id_${i}`, `user-${i}`));
+    await write(
+      storage,
+      { kind: 'insertApi', api: api('api_gone', { deletedAtMs: 5 }) },
+      ...apis.map((each) => ({ kind: 'insertApi', api: each }) as const),
+      ...identities.map((each) => ({ kind: 'insertIdentity', identity: each }) as const),
+    );
+    const { records } = storage;
+    expect(new Set(await records.findApis(['api_gone', ...numbers.map((i) => `api_${i}`)]))).toEqual(new Set(apis));
+    expect(new Set(await records.findIdentities(numbers.map((i) => `user-${i}`)))).toEqual(new Set(identities));
+    expect([await records.findApis([]), await records.findIdentities([])]).toEqual([[], []]);
+  });
+
   test('a softly deleted key is found in no way, and its digest stays taken', async () => {
     const { storage } = setup();
     await write(storage, { kind: 'insertKey', key: key('key_1') });

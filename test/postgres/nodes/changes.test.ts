@@ -40,6 +40,24 @@ test('updates of different fields of one key at the same time, through two nodes
   });
 });
 
+test('keys that two nodes create at the same time, in bulk and one by one, share the owner and the role that each names first', async () => {
+  const { apiId } = await setup.ok(0, '/v1/apis.createApi', { name: 'together' });
+  const fields = { externalId: 'named-by-both', roles: ['role-of-both'] };
+  const inBulk = [0, 1].map((node) =>
+    setup.ok(node, '/v1/keys.createKeys', { apiId, keys: Array.from({ length: 20 }, () => fields) }),
+  );
+  const oneByOne = Array.from({ length: 20 }, (_, i) =>
+    setup.ok(nodeOf(i), '/v1/keys.createKey', { apiId, ...fields }),
+  );
+  const made = [...(await Promise.all(inBulk)).flatMap((answer) => answer['keys']), ...(await Promise.all(oneByOne))];
+  const keys = made as { key: string }[];
+  const verdicts = await Promise.all(keys.map(({ key }, i) => setup.ok(nodeOf(i), '/v1/keys.verifyKey', { key })));
+  expect(new Set(verdicts.map(({ valid, ownerId, roles }) => JSON.stringify([valid, ownerId, roles])))).toEqual(
+    new Set([JSON.stringify([true, 'named-by-both', ['role-of-both']])]),
+  );
+  expect(await setup.ok(1, '/v1/identities.getIdentity', { externalId: 'named-by-both' })).toMatchObject({ keys: 60 });
+});
+
 test('what one node changes of identities, roles, secrets and apis, the other one goes by within a second', async () => {
   const { apiId } = await setup.ok(0, '/v1/apis.createApi', { name: 'changing' });
   const { identityId } = await setup.ok(0, '/v1/identities.createIdentity', { externalId: 'shared', remaining: 100 });

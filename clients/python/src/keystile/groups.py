@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 from . import management
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from typing_extensions import Unpack
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         CreatedApi,
         CreatedIdentity,
         CreatedKey,
+        CreatedKeys,
         IdentityChanges,
         IdentityRecord,
         KeyChanges,
@@ -46,6 +47,10 @@ class Keys:
     def create(self, api_id: str, **fields: Unpack[NewKey]) -> CreatedKey:
         """The answer is the only one that contains the secret."""
         return self._send(management.create_key(api_id, fields))
+
+    def create_many(self, api_id: str, keys: Iterable[NewKey]) -> CreatedKeys:
+        """Creates up to 1,000 keys, all of them or none, and answers them in the same order."""
+        return self._send(management.create_keys(api_id, keys))
 
     def get(self, key_id: str) -> KeyRecord:
         return self._send(management.get_key(key_id))

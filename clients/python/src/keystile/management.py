@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Literal
 
 from .call import Call, ListCall
 
 if TYPE_CHECKING:
-    from .records import CreatedApi, CreatedIdentity, CreatedKey, IdentityRecord, KeyRecord, Remaining
+    from .records import CreatedApi, CreatedIdentity, CreatedKey, CreatedKeys, IdentityRecord, KeyRecord, Remaining
 
 Nothing = Mapping[str, object]
 """The answer of a call that answers nothing."""
@@ -16,6 +16,10 @@ Nothing = Mapping[str, object]
 
 def create_key(api_id: str, fields: Mapping[str, object]) -> Call[CreatedKey]:
     return Call("/v1/keys.createKey", {"apiId": api_id, **_wire(fields)})
+
+
+def create_keys(api_id: str, keys: Iterable[Mapping[str, object]]) -> Call[CreatedKeys]:
+    return Call("/v1/keys.createKeys", {"apiId": api_id, "keys": [_wire(fields) for fields in keys]})
 
 
 def get_key(key_id: str) -> Call[KeyRecord]:

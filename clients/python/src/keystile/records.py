@@ -124,6 +124,11 @@ class CreatedKey(TypedDict):
     """The secret. No other answer contains it."""
 
 
+class CreatedKeys(TypedDict):
+    keys: list[CreatedKey]
+    """In the order of the request."""
+
+
 class CreatedIdentity(TypedDict):
     identityId: str
 

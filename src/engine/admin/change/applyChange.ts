@@ -4,7 +4,7 @@ import { recordChangeOf } from '../../../storage/port/writeEffects.ts';
 import type { RecordChange } from '../../../storage/port/freshness.ts';
 import type { Change, ChangeOutcome, Ledger } from '../../../storage/port/storage.ts';
 import { OneAtATime } from '../../oneAtATime.ts';
-import { inLockOrder } from './lockOrder.ts';
+import { inLockOrder } from '../../../storage/port/lockOrder.ts';
 
 /** How often a change is made again after another node came first. Of three nodes that compete, each wins one try in three. */
 const MAX_TRIES = 20;

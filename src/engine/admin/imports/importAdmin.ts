@@ -1,4 +1,4 @@
-import { AppError, type ErrorCode, notFound, repeatable } from '../../../core/errors.ts';
+import { AppError, notFound, repeatable } from '../../../core/errors.ts';
 import { ID_RANDOM_BYTES, makeId } from '../../../core/ids.ts';
 import type { ImportBatch, ImportProgress } from '../../../storage/port/imports.ts';
 import {
@@ -11,14 +11,13 @@ import {
 import type { Actor } from '../change/actor.ts';
 import { auditEntry } from '../audit/auditEntry.ts';
 import type { ImportQueue } from './importQueue.ts';
-import { type ImportedKey, PrepareImport, type ImportProblem, toWaitingKey } from './prepareImport.ts';
+import { asOneError, type KeyProblem } from '../keys/keyProblems.ts';
+import { type ImportedKey, PrepareImport, toWaitingKey } from './prepareImport.ts';
 import { emptyDraft } from '../change/draft.ts';
 import type { AdminContext } from '../change/adminContext.ts';
 
 /** Keys of one migration that may wait in the queue. */
 export const MAX_WAITING_KEYS = 1_000_000;
-/** Problems that the message of an error names. `issues` has all of them. */
-const MAX_IN_MESSAGE = 10;
 
 export interface Migration {
   /** Chosen by the caller. Calls with the same id belong to one migration. */
@@ -107,7 +106,7 @@ export class ImportAdmin {
 }
 
 function refuseHidden(actor: Actor, items: readonly ImportedKey[]): void {
-  const problems: ImportProblem[] = [];
+  const problems: KeyProblem[] = [];
   for (const [index, { apiId }] of items.entries()) {
     try {
       requireOn(actor, 'api.create_key', apiId, 'api', apiId);
@@ -117,17 +116,6 @@ function refuseHidden(actor: Actor, items: readonly ImportedKey[]): void {
     }
   }
   if (problems.length > 0) throw asOneError(problems);
-}
-
-/** One error for several problems: the code of the first, and all problems with the same code. */
-function asOneError(problems: readonly ImportProblem[]): AppError {
-  const code: ErrorCode = problems[0]?.error.code ?? 'BAD_REQUEST';
-  const issues = problems
-    .filter(({ error }) => error.code === code)
-    .map(({ index, error }) => ({ path: `[${index}]`, message: error.message }));
-  const shown = issues.slice(0, MAX_IN_MESSAGE).map(({ path, message }) => `${path}: ${message}`);
-  const more = issues.length > shown.length ? [`And ${issues.length - shown.length} more.`] : [];
-  return new AppError(code, [...shown, ...more].join(' '), issues);
 }
 
 /** The actor may give roles and permissions, if any key names some. Checked once, not for each key. */

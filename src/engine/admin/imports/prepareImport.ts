@@ -4,8 +4,10 @@ import { shownStart } from '../../../core/secret.ts';
 import type { System } from '../../system.ts';
 import type { Actor } from '../change/actor.ts';
 import type { KeyPatch } from '../keys/keyInput.ts';
+import type { KeyProblem } from '../keys/keyProblems.ts';
 import type { Draft } from '../change/draft.ts';
-import { CreateKey, type KeySecret } from '../keys/createKey.ts';
+import { CreateKey } from '../keys/createKey.ts';
+import type { KeySecret } from '../keys/newSecret.ts';
 import type { AdminContext } from '../change/adminContext.ts';
 import type { QuotaLeft } from '../change/quotas.ts';
 
@@ -27,12 +29,6 @@ export interface WaitingKey {
   readonly secret: KeySecret;
   /** Digests under older peppers, under which the key may exist already. */
   readonly olderDigests: readonly string[];
-}
-
-/** Why one of several keys cannot be created. */
-export interface ImportProblem {
-  readonly index: number;
-  readonly error: AppError;
 }
 
 /** Characters of a secret that `start` never shows. */
@@ -75,12 +71,12 @@ export class PrepareImport {
     draft: Draft,
     actor: Actor,
     { keys, quotaLeft }: { keys: readonly WaitingKey[]; quotaLeft: QuotaLeft | null },
-  ): Promise<{ keyIds: string[]; problems: ImportProblem[] }> {
+  ): Promise<{ keyIds: string[]; problems: KeyProblem[] }> {
     const apis = await this.#findApis(keys);
     const doubled = await this.#findDoubled(keys);
     const known = await this.#createKey.readNamed(keys.map(({ patch }) => patch));
     const keyIds: string[] = [];
-    const problems: ImportProblem[] = [];
+    const problems: KeyProblem[] = [];
     for (const [index, { apiId, patch, secret }] of keys.entries()) {
       const before = lengthsOf(draft);
       try {

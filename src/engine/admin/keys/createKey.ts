@@ -1,4 +1,3 @@
-import { MIN_KEY_BYTES } from '../../../core/bounds.ts';
 import { ID_RANDOM_BYTES, makeId } from '../../../core/ids.ts';
 import {
   type ApiRecord,
@@ -16,18 +15,12 @@ import { auditEntry } from '../audit/auditEntry.ts';
 import { type CounterContext, newAccountsNeeded, patchCounters } from '../change/counters.ts';
 import { EffectivePermissions } from '../rbac/effectivePermissions.ts';
 import { auditedKey } from './auditedKey.ts';
+import type { KeySecret } from './newSecret.ts';
 import { joinIdentity } from './joinIdentity.ts';
 import type { KeyPatch } from './keyInput.ts';
 import type { LimitInput } from '../../../core/counterPatch.ts';
 import type { AdminContext } from '../change/adminContext.ts';
 import { type KnownReferences, type OrFail, ResolveReferences } from '../rbac/resolveReferences.ts';
-
-export interface KeySecret {
-  readonly digest: string;
-  readonly start: string;
-  /** null = the secret was made elsewhere. */
-  readonly byteLength: number | null;
-}
 
 /** The owner that a request names for a key, by `externalId`. */
 export interface NamedOwner {
@@ -35,6 +28,14 @@ export interface NamedOwner {
   readonly operation: OwnerOperation;
   /** Id of the identity that the key belongs to now; null = none. */
   readonly present: string | null;
+}
+
+/** What was found or reserved for several keys at once. */
+export interface DraftedTogether {
+  /** The identity with this `externalId`. Throws when the actor may not name it. Its keys join it later, all at once. */
+  ownerOf(externalId: string | null | undefined): IdentityRecord | null;
+  /** Takes numbers for new accounts. */
+  takeAccounts(count: number): number[];
 }
 
 type GrantIds = Pick<KeyRecord, 'roleIds' | 'permissionIds'>;
@@ -62,14 +63,18 @@ export class CreateKey {
     draft: Draft,
     actor: Actor,
     api: ApiRecord,
-    input: KeyPatch & { secret: KeySecret; orFail?: OrFail; known?: KnownReferences },
+    input: KeyPatch & { secret: KeySecret; orFail?: OrFail; known?: KnownReferences; together?: DraftedTogether },
   ): Promise<KeyRecord> {
     const { storage, system } = this.#context;
     const nowMs = storage.ledger.nowMs();
     const patch = withDefaults(input, api);
     const owner = { externalId: patch.externalId, operation: 'api.create_key', present: null } as const;
-    const identity = await this.identityFor(draft, actor, owner);
-    const context = await this.counterContext(newAccountsNeeded(patch));
+    const { together } = input;
+    const identity =
+      together === undefined ? await this.identityFor(draft, actor, owner) : together.ownerOf(patch.externalId);
+    const needed = newAccountsNeeded(patch);
+    const context =
+      together === undefined ? await this.counterContext(needed) : this.#contextWith(together.takeAccounts(needed));
     const { counters, accounts } = patchCounters({ credits: null, limits: [], revision: 0 }, patch, context);
     const key: KeyRecord = {
       ...patched(BLANK_KEY, patch),
@@ -85,7 +90,7 @@ export class CreateKey {
       createdAtMs: nowMs,
     };
     draft.writes.push({ kind: 'insertKey', key, words: searchWords(key.name, key.meta) });
-    if (identity) await joinIdentity(storage.records, draft, identity);
+    if (identity && together === undefined) await joinIdentity(storage.records, draft, identity);
     draft.accounts.push(...accounts);
     const after = {
       ...auditedKey(key, identity ?? null),
@@ -148,12 +153,22 @@ export class CreateKey {
     { externalId, operation, present }: NamedOwner,
   ): Promise<IdentityRecord | null | undefined> {
     if (externalId === undefined || externalId === null) return externalId;
-    const { storage, system } = this.#context;
     const drafted = draft.writes.find(
       (write) => write.kind === 'insertIdentity' && write.identity.externalId === externalId,
     );
     if (drafted?.kind === 'insertIdentity') return drafted.identity;
-    const known = await storage.records.findIdentity(externalId);
+    const known = await this.#context.storage.records.findIdentity(externalId);
+    return this.foundOrDrafted(draft, actor, { externalId, operation, present }, known);
+  }
+
+  /** The identity that was found, if the actor may name it as the owner of a key. null = there is none: it is drafted. */
+  foundOrDrafted(
+    draft: Draft,
+    actor: Actor,
+    { externalId, operation, present }: NamedOwner & { readonly externalId: string },
+    known: IdentityRecord | null,
+  ): IdentityRecord {
+    const { storage, system } = this.#context;
     if (known === null || known.id !== present) requireOwner(actor, operation, known?.id ?? null);
     if (known !== null) return known;
     const nowMs = storage.ledger.nowMs();
@@ -167,8 +182,11 @@ export class CreateKey {
   }
 
   async counterContext(newAccounts: number): Promise<CounterContext> {
+    return this.#contextWith([...(await this.#context.storage.ledger.reserveAccounts(newAccounts))]);
+  }
+
+  #contextWith(freeAccounts: number[]): CounterContext {
     const { storage, refills, defaultTimezone } = this.#context;
-    const freeAccounts = [...(await storage.ledger.reserveAccounts(newAccounts))];
     return { refills, nowMs: storage.ledger.nowMs(), defaultTimezone, freeAccounts };
   }
 }
@@ -186,12 +204,8 @@ export function patched(before: KeyRecord, patch: KeyPatch): KeyRecord {
   };
 }
 
-function withDefaults<P extends KeyPatch>(patch: P, { defaultLimit }: ApiRecord): P {
+export function withDefaults<P extends KeyPatch>(patch: P, { defaultLimit }: ApiRecord): P {
   if (defaultLimit === null || patch.defaultLimit !== undefined) return patch;
   const limit: LimitInput = { name: DEFAULT_LIMIT_NAME, ...defaultLimit };
   return { ...patch, defaultLimit: limit };
-}
-
-export function byteLengthFor(api: ApiRecord, asked: number | null): number {
-  return asked ?? api.defaultByteLength ?? MIN_KEY_BYTES;
 }

@@ -2,6 +2,7 @@ import { AppError, repeatable } from '../../../core/errors.ts';
 import { heldMaxKeys } from '../../../core/plan.ts';
 import type { IdentityRecord } from '../../../core/records.ts';
 import type { Records } from '../../../storage/port/records.ts';
+import type { RecordWrite } from '../../../storage/port/writes.ts';
 import type { Draft } from '../change/draft.ts';
 
 /**
@@ -9,27 +10,40 @@ import type { Draft } from '../change/draft.ts';
  * is carried out, because other keys may join at the same time.
  */
 export async function joinIdentity(records: Records, draft: Draft, identity: IdentityRecord): Promise<void> {
-  const { id, planId, revision: expect } = identity;
+  const { id, planId } = identity;
   // Nobody else knows an identity that this change creates.
   if (draft.writes.some((write) => write.kind === 'insertIdentity' && write.identity.id === id)) return;
   const maxKeys = heldMaxKeys(identity, planId === null ? null : await records.findPlan(planId));
   if (maxKeys !== null) await requireSpace(records, draft, identity, maxKeys);
-  draft.writes.push({ kind: 'joinIdentity', identityId: id, expect, maxKeys });
+  draft.writes.push(joinOf(identity, maxKeys));
+}
+
+/** `maxKeys`: its own bound or that of its plan. */
+export function joinOf({ id, revision: expect }: IdentityRecord, maxKeys: number | null): RecordWrite {
+  return { kind: 'joinIdentity', identityId: id, expect, maxKeys };
 }
 
 async function requireSpace(
   records: Records,
   { writes }: Draft,
-  { id, externalId }: IdentityRecord,
+  identity: IdentityRecord,
   maxKeys: number,
 ): Promise<void> {
+  const { id } = identity;
   const [count = 0] = await records.countKeysOfIdentities([id]);
   const drafted = writes.filter(
     (write) => (write.kind === 'insertKey' || write.kind === 'updateKey') && write.key.identityId === id,
   );
   if (count + drafted.length <= maxKeys) return;
-  throw new AppError(
+  throw tooManyKeys(identity, { maxKeys, count, more: drafted.length });
+}
+
+export function tooManyKeys(
+  { externalId }: IdentityRecord,
+  { maxKeys, count, more }: { maxKeys: number; count: number; more: number },
+): AppError {
+  return new AppError(
     'PRECONDITION_FAILED',
-    `The identity ${repeatable(externalId)} may have ${maxKeys} keys and has ${count}; ${drafted.length} more would be too many. Delete keys that are not used, or raise maxKeys.`,
+    `The identity ${repeatable(externalId)} may have ${maxKeys} keys and has ${count}; ${more} more would be too many. Delete keys that are not used, or raise maxKeys.`,
   );
 }

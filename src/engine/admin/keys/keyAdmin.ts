@@ -1,7 +1,6 @@
 import { AppError, notFound } from '../../../core/errors.ts';
 import type { ApiRecord, KeyRecord } from '../../../core/records.ts';
 import { searchWords } from '../../../core/search.ts';
-import { makeSecret, shownStart } from '../../../core/secret.ts';
 import type { KeyQuery, KeyWithIdentity } from '../../../storage/port/records.ts';
 import type { WordChange } from '../../../storage/port/writes.ts';
 import { requireOn } from '../change/requireRight.ts';
@@ -11,7 +10,9 @@ import { creditsIndex, newAccountsNeeded, patchCounters } from '../change/counte
 import { auditedKey } from './auditedKey.ts';
 import type { KeyPatch, NewKey } from './keyInput.ts';
 import { emptyDraft } from '../change/draft.ts';
-import { byteLengthFor, CreateKey, patched } from './createKey.ts';
+import { CreateKey, patched } from './createKey.ts';
+import { type CreatedKey, CreateKeys } from './createKeys.ts';
+import { newSecret } from './newSecret.ts';
 import { joinIdentity } from './joinIdentity.ts';
 import { KeyReader } from './keyReader.ts';
 import type { KeyView } from './keyView.ts';
@@ -24,30 +25,34 @@ export type RemainingChange =
 export class KeyAdmin {
   readonly #context: AdminContext;
   readonly #createKey: CreateKey;
+  readonly #createKeys: CreateKeys;
   readonly #reader: KeyReader;
 
   constructor(context: AdminContext) {
     this.#context = context;
     this.#createKey = new CreateKey(context);
+    this.#createKeys = new CreateKeys(context);
     this.#reader = new KeyReader(context);
   }
 
   /** Creates a key. Its secret is shown this once. */
-  async create(actor: Actor, input: NewKey): Promise<{ keyId: string; secret: string }> {
+  async create(actor: Actor, input: NewKey): Promise<CreatedKey> {
     const { changes, quotas, system } = this.#context;
     requireOn(actor, 'api.create_key', input.apiId, 'api', input.apiId);
     return quotas.creating('keys', 1, () =>
       changes.apply(async () => {
         const api = await this.#api(input.apiId);
-        const prefix = input.prefix ?? api.defaultPrefix;
-        const byteLength = byteLengthFor(api, input.byteLength);
-        const secret = makeSecret(prefix, system.randomBytes(byteLength));
+        const { secret, stored } = newSecret(system, api, input);
         const draft = emptyDraft();
-        const stored = { digest: system.digestSecret(secret), start: shownStart(prefix, secret), byteLength };
         const key = await this.#createKey.draftKey(draft, actor, api, { ...input, secret: stored });
         return { change: draft, answer: () => ({ keyId: key.id, secret }) };
       }),
     );
+  }
+
+  /** Creates all keys or none, and answers them in the order of the inputs. */
+  createMany(actor: Actor, inputs: readonly NewKey[]): Promise<readonly CreatedKey[]> {
+    return this.#createKeys.create(actor, inputs);
   }
 
   async get(actor: Actor, keyId: string): Promise<KeyView> {

@@ -35,6 +35,8 @@ export interface KnownReferences {
   readonly roles: RbacNames<FoundRole>;
   readonly permissions: RbacNames<PermissionRecord>;
   readonly effective: EffectivePermissions;
+  /** How many are stored, once they were counted, and how many the keys create together. */
+  readonly counts: Record<'permissions' | 'roles', { held: number | null; made: number }>;
 }
 
 export interface Resolving {
@@ -71,7 +73,7 @@ export class ResolveReferences {
       made.push(permission);
       return permission;
     });
-    await this.requireBelowMax('permissions', made.length);
+    await this.requireBelowMax('permissions', made.length, known);
     return {
       records: unique(records),
       writes: made.map((permission) => ({ kind: 'insertPermission', permission })),
@@ -97,7 +99,7 @@ export class ResolveReferences {
       made.push(role);
       return role;
     });
-    await this.requireBelowMax('roles', made.length);
+    await this.requireBelowMax('roles', made.length, known);
     return {
       records: unique(records),
       writes: made.map((role) => ({ kind: 'insertRole', role })),
@@ -105,13 +107,14 @@ export class ResolveReferences {
     };
   }
 
-  /** Reads roles and permissions once for all keys of an import. */
+  /** Reads roles and permissions once for all keys that are created together. */
   async read(patches: readonly NamedGrants[]): Promise<KnownReferences> {
     const roles = await this.#findRoles(patches.flatMap((patch) => patch.roles ?? []));
     const permissions = await this.readPermissions(patches.flatMap((patch) => patch.permissions ?? []));
     const effective = new EffectivePermissions(this.#context.storage.records);
     effective.learn(roles);
-    return { roles: new RbacNames(roles), permissions, effective };
+    const counts = { permissions: { held: null, made: 0 }, roles: { held: null, made: 0 } };
+    return { roles: new RbacNames(roles), permissions, effective, counts };
   }
 
   /** The permissions that exist among them, and any others that use their names. */
@@ -127,13 +130,19 @@ export class ResolveReferences {
     return this.#context.storage.records.findRoles(namedBy(references));
   }
 
-  /** Refuses `count` more when there would be too many. */
-  async requireBelowMax(what: 'permissions' | 'roles', count: number): Promise<void> {
+  /** Refuses `count` more when there would be too many. `known`: further keys of the same change create some as well. */
+  async requireBelowMax(
+    what: 'permissions' | 'roles',
+    count: number,
+    known: KnownReferences | null = null,
+  ): Promise<void> {
     if (count === 0) return;
     const { records } = this.#context.storage;
     const max = what === 'roles' ? MAX_ROLES : MAX_PERMISSIONS;
-    const held = what === 'roles' ? await records.countRoles(max) : await records.countPermissions(max);
-    if (held + count > max) throw tooManyHeld(what, max);
+    const counts = known?.counts[what] ?? { held: null, made: 0 };
+    counts.held ??= what === 'roles' ? await records.countRoles(max) : await records.countPermissions(max);
+    counts.made += count;
+    if (counts.held + counts.made > max) throw tooManyHeld(what, max);
   }
 
   newPermission(

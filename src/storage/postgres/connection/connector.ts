@@ -195,6 +195,17 @@ export function destroy(client: Client): void {
   stream.destroy();
 }
 
+/** What is sent meanwhile goes out in one write: each write is a system call, and wakes the server. */
+export function inOneWrite<T>(client: Client, send: () => T): T {
+  const { stream } = (client as unknown as { connection: { stream: { cork(): void; uncork(): void } } }).connection;
+  stream.cork();
+  try {
+    return send();
+  } finally {
+    stream.uncork();
+  }
+}
+
 /** The answer, or ConnectionLost when it does not come in time; the connection is not used any more then. */
 export function withDeadline<T>(client: Client, timeoutMs: number, answer: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {

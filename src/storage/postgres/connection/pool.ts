@@ -1,7 +1,7 @@
 import type { Client, QueryConfig, QueryResult, QueryResultRow } from 'pg';
 
 import { StorageUnavailable } from '../../port/storage.ts';
-import { type Connector, withDeadline } from './connector.ts';
+import { type Connector, inOneWrite, withDeadline } from './connector.ts';
 import { withoutDoubt } from './commitNotices.ts';
 import { Session, type SessionOptions } from './session.ts';
 
@@ -48,11 +48,12 @@ export class Pool {
   }
 
   /** One connection for all that `work` asks. */
-  async use<T>(work: (ask: Ask) => Promise<T>): Promise<T> {
+  async use<T>(work: (ask: Ask, askAll: AskAll) => Promise<T>): Promise<T> {
     const session = await this.#take();
     try {
       const client = await session.client();
-      return await work(asker(session, client, this.#options.timeoutMs));
+      const { timeoutMs } = this.#options;
+      return await work(asker(session, client, timeoutMs), allAsker(session, client, timeoutMs));
     } finally {
       this.#giveBack(session);
     }
@@ -107,5 +108,27 @@ function asker(session: Session, client: Client, timeoutMs: number): Ask {
     }
   };
 }
+
+function allAsker(session: Session, client: Client, timeoutMs: number): AskAll {
+  return async (queries) => {
+    const ask = async (): Promise<QueryResult[]> => {
+      const sent = inOneWrite(client, () => queries.map((query) => client.query(query)));
+      const answers = await Promise.allSettled(sent);
+      return answers.map((answer) => {
+        if (answer.status === 'rejected') throw answer.reason;
+        return answer.value;
+      });
+    };
+    try {
+      return await withoutDoubt(client, () => withDeadline(client, timeoutMs, ask()));
+    } catch (error) {
+      session.noteFailure(client, error);
+      throw error;
+    }
+  };
+}
+
+/** Sends all queries before the first is answered, if the connections have `pipeline`. Rejects with the first failure. */
+export type AskAll = (queries: readonly QueryConfig[]) => Promise<QueryResult[]>;
 
 export type Ask = <R extends QueryResultRow>(query: QueryConfig | string) => Promise<QueryResult<R>>;

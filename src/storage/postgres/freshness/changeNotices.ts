@@ -1,9 +1,10 @@
-import { escapeLiteral } from 'pg';
+import type { QueryConfig } from 'pg';
 
 import { recordChangeOf } from '../../port/writeEffects.ts';
 import type { RecordChange } from '../../port/freshness.ts';
 import type { Change } from '../../port/storage.ts';
 import type { AuditEntry } from '../../port/auditEntries.ts';
+import { insertQuery } from '../connection/insertQuery.ts';
 
 /** The channel that notifies nodes of a change. It only makes them poll at once: the numbered table is what counts. */
 export const CHANNEL = 'keystile_changes';
@@ -17,41 +18,40 @@ export interface Subjects {
   readonly rbac: boolean;
 }
 
+const NUMBER_CHANGE = `WITH next AS (UPDATE change_counter SET number = number + 1 RETURNING number),
+    noted AS (INSERT INTO changes (number, at_ms, keys, root_keys, subjects)
+      SELECT number, $1::bigint, $2::text[], $3::boolean, $4::text FROM next RETURNING number)
+    SELECT pg_notify('${CHANNEL}', number::text) FROM noted`;
+
+const ENTRIES = {
+  table: 'audit_entries',
+  columns: ['at_ms', 'actor', 'action', 'target', 'before_json', 'after_json', 'origin', 'request_id'],
+};
+
 /**
- * The statements that write down what a change touches of what nodes keep in memory, and what it tells the audit log. They are
- * sent together with the commit: the counter row is held from there on, so that the numbers follow the order of commits, and
+ * The queries that write down what changes touch of what nodes keep in memory, and what they tell the audit log. They are sent
+ * together with the commit: the counter row is held from there on, so that the numbers follow the order of commits, and
  * no other change waits for a round trip of this node. A change of nothing that is kept takes no number and notifies nobody.
  */
-export function noteChange({ writes, entries = [] }: Change, nowMs: number): string {
+export function noteChange({ writes, entries = [] }: Change, nowMs: number): QueryConfig[] {
   const changed = recordChangeOf(writes);
+  const queries: QueryConfig[] = [];
   // The counter first: entries of changes with a number are then in the order of their commits as well.
-  return `${changed === null ? '' : numbered(changed, nowMs)} ${logged(entries, nowMs)}`;
+  if (changed !== null) queries.push(numbered(changed, nowMs));
+  if (entries.length > 0) queries.push(logged(entries, nowMs));
+  return queries;
 }
 
-/** One row for each change, whatever it contains: a node that finds too many rows between two polls drops all that it keeps. */
-function numbered({ keys, rootKeys, ...others }: RecordChange, nowMs: number): string {
+/** One row for each commit, whatever it contains: a node that finds too many rows between two polls drops all that it keeps. */
+function numbered({ keys, rootKeys, ...others }: RecordChange, nowMs: number): QueryConfig {
   const { apis, identities, plans, namespaces, rbac } = others;
   const subjects = JSON.stringify({ apis, identities, plans, namespaces, rbac } satisfies Subjects);
-  return `WITH next AS (UPDATE change_counter SET number = number + 1 RETURNING number),
-    noted AS (INSERT INTO changes (number, at_ms, keys, root_keys, subjects)
-      SELECT number, ${nowMs}, ${textArray(keys ?? [])}, ${rootKeys}, ${text(subjects)} FROM next RETURNING number)
-    SELECT pg_notify('${CHANNEL}', number::text) FROM noted;`;
+  return { name: 'number_change', text: NUMBER_CHANGE, values: [nowMs, keys ?? [], rootKeys, subjects] };
 }
 
-function logged(entries: readonly AuditEntry[], nowMs: number): string {
-  if (entries.length === 0) return '';
+function logged(entries: readonly AuditEntry[], nowMs: number): QueryConfig {
   const rows = entries.map(({ actor, action, target, before, after, origin, requestId }) => {
-    const values = [actor, action, target, before, after, origin, requestId].map(text);
-    return `(${[nowMs, ...values].join(', ')})`;
+    return [nowMs, actor, action, target, before, after, origin, requestId];
   });
-  return `INSERT INTO audit_entries (at_ms, actor, action, target, before_json, after_json, origin, request_id)
-    VALUES ${rows.join(', ')};`;
-}
-
-function text(value: string | null): string {
-  return value === null ? 'NULL' : escapeLiteral(value);
-}
-
-function textArray(values: readonly string[]): string {
-  return `ARRAY[${values.map((value) => escapeLiteral(value)).join(', ')}]::text[]`;
+  return insertQuery({ into: ENTRIES, rows });
 }

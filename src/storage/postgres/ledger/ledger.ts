@@ -49,7 +49,7 @@ type LedgerBatch = PlannedBatch<QueueItem, LedgerCommitter>;
  *   queued --a committer is idle, and nothing before it needs its locks--> in flight
  *   in flight --done--> answered
  *   in flight --not done: see BatchRunner--> at the head of the queue
- *   queued --a change--> a transaction of its own, in its turn
+ *   queued --a change--> a transaction in its turn, which it may share with other changes: see ChangeGroups
  *
  * No lock is in flight twice, and nothing overtakes an earlier item with the same lock: what this node asks is decided in the
  * order in which it was asked, but for spends that come back as busy or from a halved batch.

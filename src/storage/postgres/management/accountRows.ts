@@ -1,5 +1,6 @@
+import type { QueryConfig } from 'pg';
+
 import type { AccountChange, AccountState } from '../../../core/account.ts';
-import type { Ask } from '../connection/pool.ts';
 
 /** Numbers of an account in an answer of ledger_lock_v1. */
 const ACCOUNT_NUMBERS = 6;
@@ -26,30 +27,33 @@ export function readStates(numbers: readonly number[]): Map<number, AccountState
   return states;
 }
 
-export async function writeAccounts(
-  ask: Ask,
+/** The statements that write accounts as they are after their changes. */
+export function accountWrites(
   changes: readonly AccountChange[],
   after: readonly (AccountState | null)[],
-): Promise<void> {
+): readonly QueryConfig[] {
   const last = new Map(changes.map(({ account }, i) => [account, after[i] ?? null]));
   const kept = [...last].flatMap(([id, state]) => (state === null ? [] : [{ id, state }]));
   const closed = [...last].filter(([, state]) => state === null).map(([id]) => id);
-  if (closed.length > 0) await ask({ text: 'DELETE FROM accounts WHERE id = ANY ($1::bigint[])', values: [closed] });
-  if (kept.length === 0) return;
-  await ask({
-    text: `INSERT INTO accounts (id, kind, value, mark, due_at_ms, revision)
-      SELECT * FROM unnest($1::bigint[], $2::smallint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[])
-      ON CONFLICT (id) DO UPDATE SET kind = excluded.kind, value = excluded.value, mark = excluded.mark,
-        due_at_ms = excluded.due_at_ms, revision = excluded.revision, padding = NULL`,
-    values: [
-      kept.map(({ id }) => id),
-      kept.map(({ state }) => (state.kind === 'credits' ? 0 : 1)),
-      kept.map(({ state }) => state.value),
-      kept.map(({ state }) => state.mark),
-      kept.map(({ state }) => state.dueAtMs),
-      kept.map(({ state }) => state.revision),
-    ],
-  });
+  const writes: QueryConfig[] = [];
+  if (closed.length > 0) writes.push({ text: 'DELETE FROM accounts WHERE id = ANY ($1::bigint[])', values: [closed] });
+  if (kept.length > 0) {
+    writes.push({
+      text: `INSERT INTO accounts (id, kind, value, mark, due_at_ms, revision)
+        SELECT * FROM unnest($1::bigint[], $2::smallint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[])
+        ON CONFLICT (id) DO UPDATE SET kind = excluded.kind, value = excluded.value, mark = excluded.mark,
+          due_at_ms = excluded.due_at_ms, revision = excluded.revision, padding = NULL`,
+      values: [
+        kept.map(({ id }) => id),
+        kept.map(({ state }) => (state.kind === 'credits' ? 0 : 1)),
+        kept.map(({ state }) => state.value),
+        kept.map(({ state }) => state.mark),
+        kept.map(({ state }) => state.dueAtMs),
+        kept.map(({ state }) => state.revision),
+      ],
+    });
+  }
+  return writes;
 }
 
 /** An array of the database as numbers. */

@@ -1,34 +1,24 @@
-import { type AccountChange, type AccountState, changed, markBeside } from '../../../core/account.ts';
+import type { AccountState } from '../../../core/account.ts';
 import type { IdempotencyKey, ChargeResult, SpendOutcome } from '../../../core/spend.ts';
-import {
-  type Change,
-  type ChangeOutcome,
-  type ClosedWindows,
-  type DueCursor,
-  type DueRefill,
-  StorageOutcomeUnknown,
-  StorageUnavailable,
-  type WindowName,
-  type WindowCursor,
-  toStale,
+import type {
+  Change,
+  ChangeOutcome,
+  ClosedWindows,
+  DueCursor,
+  DueRefill,
+  WindowName,
+  WindowCursor,
 } from '../../port/storage.ts';
-import { withBalances } from '../../sql/balances.ts';
-import { mergeInserts } from '../../sql/statement.ts';
-import { writeStatements } from '../../sql/writes.ts';
-import { type AccountRow, readStates, toNumbers, toState, writeAccounts } from './accountRows.ts';
-import { pauseBeforeRetry } from '../connection/retryPause.ts';
+import { type AccountRow, toNumbers, toState } from './accountRows.ts';
+import { ChangeGroups } from './changeGroups.ts';
 import type { LedgerClock } from '../connection/ledgerClock.ts';
-import { noteChange } from '../freshness/changeNotices.ts';
-import { asUnavailable, kindOf, reasonOf } from '../connection/databaseError.ts';
+import { asUnavailable } from '../connection/databaseError.ts';
 import { KnownWindows } from './knownWindows.ts';
-import type { Ask, Pool } from '../connection/pool.ts';
+import type { Pool } from '../connection/pool.ts';
 import { prune } from './prune.ts';
-import { Stale } from './stale.ts';
 
-/** Account numbers that are fetched at one time. */
+/** Account numbers that are fetched at one time, or more when more are waited for. */
 const NUMBERS_BLOCK = 64;
-/** How often a change is retried that got in the way of another transaction. */
-const MAX_TRIES = 3;
 
 const FIND_WINDOW = 'SELECT account FROM adhoc_windows WHERE owner = $1 AND name = $2 AND duration_ms = $3';
 
@@ -53,14 +43,18 @@ export interface ManagementOptions {
   readonly random: () => number;
 }
 
-/** All of the ledger but the spends: changes and reads. Each runs in a transaction of its own. */
+/** All of the ledger but the spends: changes and reads. */
 export class Management {
   readonly #pool: Pool;
   /** Connections for what a verification waits for. */
   readonly #lookups: Pool;
   readonly #clock: LedgerClock;
   readonly #options: ManagementOptions;
+  readonly #groups: ChangeGroups;
   #numbers: number[] = [];
+  /** Numbers that callers wait for. */
+  #wanted = 0;
+  #fetching: Promise<void> | null = null;
   /** The window that pruning looked at last. */
   #prunedTo = 0;
   readonly #windows = new KnownWindows();
@@ -70,21 +64,11 @@ export class Management {
     this.#lookups = lookups;
     this.#clock = clock;
     this.#options = options;
+    this.#groups = new ChangeGroups({ pool, clock, random: options.random });
   }
 
-  async apply(change: Change): Promise<ChangeOutcome> {
-    for (let tries = 1; ; tries++) {
-      try {
-        return await this.#pool.use((ask) => this.#applyIn(ask, change));
-      } catch (error) {
-        if (error instanceof Stale) return toStale(this.#clock.nowMs(), error.mark);
-        if (error instanceof StorageUnavailable || error instanceof StorageOutcomeUnknown) throw error;
-        const kind = kindOf(error);
-        if (kind === 'refused') return { status: 'stale', nowMs: this.#clock.nowMs() };
-        if (kind === 'rolled back' && tries < MAX_TRIES) await pauseBeforeRetry(tries, this.#options.random);
-        else throw new StorageUnavailable(`A database query failed (${reasonOf(error)}); nothing was changed.`);
-      }
-    }
+  apply(change: Change): Promise<ChangeOutcome> {
+    return this.#groups.apply(change);
   }
 
   async findRemembered(key: IdempotencyKey): Promise<SpendOutcome | null> {
@@ -113,16 +97,26 @@ export class Management {
     return accounts.map((id) => states.get(id));
   }
 
-  /** Takes numbers in blocks. Numbers that a process does not use stay unused. */
+  /** Takes numbers in blocks, one at a time for all who wait. Numbers that a process does not use stay unused. */
   async reserveAccounts(count: number): Promise<readonly number[]> {
-    while (this.#numbers.length < count) {
-      const { rows } = await this.#read<{ number: number }>(
-        "SELECT nextval('account_numbers') AS number FROM generate_series(1, $1)",
-        [Math.max(count, NUMBERS_BLOCK)],
-      );
-      this.#numbers.push(...rows.map(({ number }) => number));
+    this.#wanted += count;
+    try {
+      while (this.#numbers.length < count) {
+        this.#fetching ??= this.#fetchNumbers().finally(() => (this.#fetching = null));
+        await this.#fetching;
+      }
+      return this.#numbers.splice(0, count);
+    } finally {
+      this.#wanted -= count;
     }
-    return this.#numbers.splice(0, count);
+  }
+
+  async #fetchNumbers(): Promise<void> {
+    const { rows } = await this.#read<{ number: number }>(
+      "SELECT nextval('account_numbers') AS number FROM generate_series(1, $1)",
+      [Math.max(this.#wanted, NUMBERS_BLOCK)],
+    );
+    this.#numbers = [...this.#numbers, ...rows.map(({ number }) => number)];
   }
 
   async openWindow(window: WindowName, max: number | null): Promise<number | null> {
@@ -181,56 +175,6 @@ export class Management {
 
   #read<R extends Record<string, unknown>>(text: string, values: readonly unknown[]) {
     return asUnavailable(this.#pool.query<R>({ text, values: [...values] }));
-  }
-
-  /** Accounts are locked in the order of their ids, as spends lock them; the change is numbered last. */
-  async #applyIn(ask: Ask, change: Change): Promise<ChangeOutcome> {
-    let isCommitting = false;
-    try {
-      const { nowMs, before, after } = await this.#begin(ask, change.accounts);
-      for (const { sql, onPostgres, params, expects } of mergeInserts(change.writes.flatMap(writeStatements))) {
-        const { rowCount } = await ask({ text: onPostgres ?? sql, values: params });
-        if (expects !== null && rowCount !== expects) throw new Stale();
-      }
-      await writeAccounts(ask, change.accounts, after);
-      isCommitting = true;
-      const entries = withBalances(change.entries ?? [], { changes: change.accounts, before, after });
-      await ask(`${noteChange({ ...change, entries }, nowMs)} COMMIT`);
-      return { status: 'done', accounts: after, nowMs };
-    } catch (error) {
-      if (isCommitting && kindOf(error) === 'lost') {
-        throw new StorageOutcomeUnknown(`The database did not confirm whether this was done (${reasonOf(error)}).`);
-      }
-      if (error instanceof Stale || kindOf(error) !== 'lost') await ask('ROLLBACK').catch(() => {});
-      throw error;
-    }
-  }
-
-  /** In one round trip: the transaction begins with its locks. */
-  async #begin(
-    ask: Ask,
-    changes: readonly AccountChange[],
-  ): Promise<{ nowMs: number; before: (AccountState | undefined)[]; after: (AccountState | null)[] }> {
-    const ids = changes.map(({ account }) => account);
-    const givenMs = this.#clock.givenMs === null ? 'NULL' : String(this.#clock.givenMs);
-    const lock = `SELECT ledger_lock_v1('{${ids.join(',')}}'::bigint[], ${givenMs}::bigint)::text AS numbers`;
-    const startedAtMs = this.#clock.startMs();
-    // Two statements, two results; the type of the driver knows of one.
-    const results = (await ask(`BEGIN; ${lock}`)) as unknown as readonly { rows: { numbers: string }[] }[];
-    const [nowMs = 0, ...numbers] = toNumbers(results[1]?.rows[0]?.numbers ?? '{}');
-    // The caller reads this clock when the change was made for another refill epoch, and makes it again at once.
-    this.#clock.keepWithin(startedAtMs, nowMs);
-    const states = readStates(numbers);
-    const before = changes.map(({ account }) => states.get(account));
-    const after: (AccountState | null)[] = [];
-    for (const change of changes) {
-      const state = changed(states.get(change.account), change, nowMs);
-      if (state === 'stale') throw new Stale(markBeside(change, states.get(change.account)));
-      after.push(state);
-      if (state === null) states.delete(change.account);
-      else states.set(change.account, state);
-    }
-    return { nowMs, before, after };
   }
 }
 

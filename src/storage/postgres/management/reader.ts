@@ -3,10 +3,12 @@ import type { KeyRow } from '../../sql/keyRows.ts';
 import type { SqlReader, Statement } from '../../sql/statement.ts';
 import { asUnavailable } from '../connection/databaseError.ts';
 import type { Pool } from '../connection/pool.ts';
+import { SharedReads } from './sharedReads.ts';
 
 /** Always from the server that takes writes: a copy may lag behind what was answered. */
 export class PostgresReader implements SqlReader {
   readonly #pool: Pool;
+  readonly #shared = new SharedReads();
 
   constructor(pool: Pool) {
     this.#pool = pool;
@@ -26,12 +28,12 @@ export class PostgresReader implements SqlReader {
     return row?.number ?? 0;
   }
 
-  async find<T>({ sql, params }: Statement): Promise<T[]> {
-    return (await asUnavailable(this.#pool.query<Row<T>>({ text: sql, values: params }))).rows;
+  find<T>({ sql, params }: Statement): Promise<T[]> {
+    return this.#shared.read(JSON.stringify([sql, params]), () => this.scan<T>({ sql, params })) as Promise<T[]>;
   }
 
-  scan<T>(statement: Statement): Promise<T[]> {
-    return this.find(statement);
+  async scan<T>({ sql, params }: Statement): Promise<T[]> {
+    return (await asUnavailable(this.#pool.query<Row<T>>({ text: sql, values: params }))).rows;
   }
 
   async #byDigest(name: string, select: string, digests: readonly string[]): Promise<Row<KeyRow>[]> {

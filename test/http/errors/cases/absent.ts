@@ -7,6 +7,7 @@ import type { Case } from './case.ts';
 /** What is made when it is named for the first time. */
 const MADE: Readonly<Record<string, readonly (keyof Records)[]>> = {
   '/v1/keys.createKey': ['externalId'],
+  '/v1/keys.createKeys': ['externalId'],
   '/v1/keys.updateKey': ['externalId'],
   '/v1/migrations.createKeys': ['externalId'],
   '/v1/migrations.enqueueKeys': ['externalId', 'migrationId'],

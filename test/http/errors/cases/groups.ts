@@ -3,6 +3,7 @@ import type { Case } from './case.ts';
 import { CURSORS } from './cursors.ts';
 import { CREATE_KEY, UPDATE_KEY } from './keyFields.ts';
 import { KEYS, PERMISSION_QUERIES, VERIFYING } from './keys.ts';
+import { CREATE_KEYS } from './newKeys.ts';
 import { ANALYTICS, APIS, IDENTITIES, IMPORTS, RATELIMITS, RBAC, ROOT_KEYS } from './management.ts';
 import { ACCESS, BODIES, PARAMETERS, ROUTING } from './requests.ts';
 
@@ -13,6 +14,7 @@ export const GROUPS: readonly (readonly [name: string, cases: readonly Case[]])[
   ['parameters', PARAMETERS],
   ['access', ACCESS],
   ['createKey', CREATE_KEY],
+  ['createKeys', CREATE_KEYS],
   ['updateKey', UPDATE_KEY],
   ['keys', KEYS],
   ['verifying', VERIFYING],

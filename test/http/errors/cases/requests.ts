@@ -44,7 +44,7 @@ export const ROUTING: readonly Case[] = [
   ['a wrong method of a GET endpoint', () => ({ path: '/v1/keys.getKey', options: { method: 'DELETE' } })],
   ['a route near a known one', () => get('/v1/keys.getKeys')],
   ['a route near none', () => get('/favicon.ico')],
-  ...['keys.createKeys', 'keys.verifykey', 'apis.getAPI', 'something.else', 'keys.createKey/', '%6beys.createKeys'].map(
+  ...['keys.createKeyz', 'keys.verifykey', 'apis.getAPI', 'something.else', 'keys.createKey/', '%6beys.deleteKeys'].map(
     (method): Case => [`the route ${method}`, () => post(method, {})],
   ),
   ['a route of 5001 characters', () => ({ path: `/${'x'.repeat(5000)}`, body: {} })],

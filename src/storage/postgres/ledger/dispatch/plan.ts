@@ -11,7 +11,7 @@ export interface PlannedBatch<Item, Committer> {
 /** What `dispatch` decides. */
 export interface Plan<Item, Committer> {
   readonly batches: readonly PlannedBatch<Item, Committer>[];
-  /** Changes that start now, each in a transaction of its own. */
+  /** Changes that start now. */
   readonly changes: readonly Item[];
   /** What stays in the queue, in order. */
   readonly rest: readonly Item[];

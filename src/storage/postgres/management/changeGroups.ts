@@ -1,0 +1,149 @@
+import { canShareCommit } from '../../port/lockOrder.ts';
+import {
+  type Change,
+  type ChangeOutcome,
+  StorageOutcomeUnknown,
+  StorageUnavailable,
+  toStale,
+} from '../../port/storage.ts';
+import { kindOf, reasonOf } from '../connection/databaseError.ts';
+import type { LedgerClock } from '../connection/ledgerClock.ts';
+import type { Pool } from '../connection/pool.ts';
+import { pauseBeforeRetry } from '../connection/retryPause.ts';
+import { applyTogether, SomeStale, Stale, type StaleChange } from './changeTransaction.ts';
+
+/** Changes of one group at the most: bounds how long the last one waits for the first. */
+const MAX_GROUP = 64;
+/** Records, accounts and audit entries of a change that can join a group. A larger one would hold up the others. */
+const MAX_ROWS = 100;
+/** How long a group waits for a row that another transaction holds. The change that needs it then waits for it alone. */
+const LOCK_WAIT_MS = 100;
+/** How often a change is tried that got in the way of another transaction. */
+const MAX_TRIES = 3;
+
+export interface GroupsContext {
+  readonly pool: Pool;
+  readonly clock: LedgerClock;
+  readonly random: () => number;
+}
+
+interface Waiting {
+  readonly change: Change;
+  readonly outcome: PromiseWithResolvers<ChangeOutcome>;
+}
+
+/**
+ * Changes that wait while others commit share the next commit. One number counts all changes of an installation, and whoever has it
+ * holds it until its commit is flushed. So changes that commit alone do so one after the other.
+ *
+ *   waiting --the group before is through--> in a group of all that wait, which is one transaction
+ *   in a group --done--> answered after the commit
+ *   in a group --stale by its accounts--> answered; the others are a group again
+ *   in a group --the transaction is undone--> in a half of the group, until it is alone
+ *   alone --refused--> answered as stale
+ *   alone --a row is held, or another transaction was in the way--> in a transaction of its own, which no group waits for
+ *   in a group --the connection is lost--> answered as failed, or as unknown once the commit was sent
+ */
+export class ChangeGroups {
+  readonly #context: GroupsContext;
+  #waiting: Waiting[] = [];
+  #isRunning = false;
+
+  constructor(context: GroupsContext) {
+    this.#context = context;
+  }
+
+  /** `change` has no account and no locked record in common with another one that is not answered yet. */
+  apply(change: Change): Promise<ChangeOutcome> {
+    if (!canJoin(change)) return this.#applyAlone(change, 1);
+    const outcome = Promise.withResolvers<ChangeOutcome>();
+    this.#waiting.push({ change, outcome });
+    if (!this.#isRunning) void this.#run();
+    return outcome.promise;
+  }
+
+  async #run(): Promise<void> {
+    this.#isRunning = true;
+    // All changes of this turn of the event loop join the first group.
+    await Promise.resolve();
+    while (this.#waiting.length > 0) await this.#applyGroup(this.#waiting.splice(0, MAX_GROUP));
+    this.#isRunning = false;
+  }
+
+  /** Never rejects. */
+  async #applyGroup(group: readonly Waiting[]): Promise<void> {
+    const { pool, clock } = this.#context;
+    const changes = group.map(({ change }) => change);
+    try {
+      const outcomes = await pool.use((ask, askAll) =>
+        applyTogether({ ask, askAll }, changes, { clock, lockWaitMs: LOCK_WAIT_MS }),
+      );
+      for (const [i, { outcome }] of group.entries()) outcome.resolve(outcomes[i] as ChangeOutcome);
+    } catch (error) {
+      await this.#fail(group, error);
+    }
+  }
+
+  async #fail(group: readonly Waiting[], error: unknown): Promise<void> {
+    const [only] = group;
+    if (error instanceof SomeStale) {
+      const others = group.filter((_, i) => error.stale[i] === null);
+      for (const [i, { outcome }] of group.entries()) {
+        const stale = error.stale[i] ?? null;
+        if (stale !== null) outcome.resolve(this.#stale(stale));
+      }
+      if (others.length > 0) await this.#applyGroup(others);
+    } else if (!isUndone(error)) {
+      for (const { outcome } of group) outcome.reject(asFailure(error));
+    } else if (only !== undefined && group.length === 1) {
+      only.outcome.resolve(isRefused(error) ? this.#stale() : this.#applyAlone(only.change, 2));
+    } else {
+      const middle = Math.ceil(group.length / 2);
+      await this.#applyGroup(group.slice(0, middle));
+      await this.#applyGroup(group.slice(middle));
+    }
+  }
+
+  async #applyAlone(change: Change, firstTry: number): Promise<ChangeOutcome> {
+    const { pool, clock, random } = this.#context;
+    for (let tries = firstTry; ; tries++) {
+      try {
+        if (tries > 1) await pauseBeforeRetry(tries - 1, random);
+        const outcomes = await pool.use((ask, askAll) =>
+          applyTogether({ ask, askAll }, [change], { clock, lockWaitMs: null }),
+        );
+        return outcomes[0] as ChangeOutcome;
+      } catch (error) {
+        if (isRefused(error)) return this.#stale(error instanceof SomeStale ? error.stale[0] : null);
+        if (isTold(error) || kindOf(error) !== 'rolled back' || tries >= MAX_TRIES) throw asFailure(error);
+      }
+    }
+  }
+
+  #stale(stale: StaleChange | null = null): ChangeOutcome {
+    return toStale(this.#context.clock.nowMs(), stale?.mark);
+  }
+}
+
+function canJoin({ writes, accounts, entries = [] }: Change): boolean {
+  return writes.length + accounts.length + entries.length <= MAX_ROWS && canShareCommit(writes);
+}
+
+/** The change itself was refused. Made again, it may go well. */
+function isRefused(error: unknown): boolean {
+  return error instanceof Stale || error instanceof SomeStale || (!isTold(error) && kindOf(error) === 'refused');
+}
+
+/** Nothing was done, and one of several changes may be the reason. */
+function isUndone(error: unknown): boolean {
+  return isRefused(error) || (!isTold(error) && ['busy', 'rolled back'].includes(kindOf(error)));
+}
+
+function isTold(error: unknown): error is Error {
+  return error instanceof StorageUnavailable || error instanceof StorageOutcomeUnknown;
+}
+
+function asFailure(error: unknown): Error {
+  if (isTold(error)) return error;
+  return new StorageUnavailable(`A database query failed (${reasonOf(error)}); nothing was changed.`);
+}

@@ -1,0 +1,135 @@
+import { type AccountChange, type AccountMark, type AccountState, changed, markBeside } from '../../../core/account.ts';
+import { inLockOrder } from '../../port/lockOrder.ts';
+import { type Change, type ChangeOutcome, StorageOutcomeUnknown } from '../../port/storage.ts';
+import type { RecordWrite } from '../../port/writes.ts';
+import { withBalances } from '../../sql/balances.ts';
+import { kindOf, reasonOf } from '../connection/databaseError.ts';
+import type { LedgerClock } from '../connection/ledgerClock.ts';
+import type { Ask, AskAll } from '../connection/pool.ts';
+import { noteChange } from '../freshness/changeNotices.ts';
+import { accountWrites, readStates, toNumbers } from './accountRows.ts';
+import { writeQueries } from './writeQueries.ts';
+
+/** A record is no longer the one that a change of the transaction was made for. */
+export class Stale extends Error {}
+
+/** A change of the transaction, and its accounts before and after it. */
+interface Decided {
+  readonly change: Change;
+  readonly before: readonly (AccountState | undefined)[];
+  readonly after: readonly (AccountState | null)[];
+}
+
+interface Asks {
+  readonly ask: Ask;
+  readonly askAll: AskAll;
+}
+
+export interface TransactionOptions {
+  readonly clock: LedgerClock;
+  /** How long it waits for a row or a name that another transaction holds; null = as long as a statement may. */
+  readonly lockWaitMs: number | null;
+}
+
+/** A change was made for other accounts. `mark`: where the refill of one of them has to begin. */
+export interface StaleChange {
+  readonly mark: AccountMark | undefined;
+}
+
+/** All changes were made for other accounts, or some of them; nothing was done. By change; null: it is none of them. */
+export class SomeStale extends Error {
+  readonly stale: readonly (StaleChange | null)[];
+
+  constructor(stale: readonly (StaleChange | null)[]) {
+    super();
+    this.stale = stale;
+  }
+}
+
+/**
+ * Applies changes in one transaction of two round trips, however many they are. No two of them have an account in common.
+ *
+ *   - Accounts are locked in the order of their ids, as spends lock them. Then the records are written, in the order of their locks over
+ *     all changes. Both are sent together: a change that turns out to be stale undoes the transaction.
+ *   - The accounts are written and the changes numbered last, together with the commit.
+ */
+export async function applyTogether(
+  { ask, askAll }: Asks,
+  changes: readonly Change[],
+  options: TransactionOptions,
+): Promise<ChangeOutcome[]> {
+  let isCommitting = false;
+  try {
+    const writes = inLockOrder(changes.flatMap((change) => change.writes));
+    const { nowMs, decided } = await write(askAll, changes, { ...options, writes });
+    const entries = decided.flatMap(({ change, before, after }) =>
+      withBalances(change.entries ?? [], { changes: change.accounts, before, after }),
+    );
+    const accounts = accountWrites(
+      changes.flatMap((change) => change.accounts),
+      decided.flatMap(({ after }) => after),
+    );
+    // The number is waited for as long as it takes: others hold it only while they commit.
+    const waits = options.lockWaitMs === null ? [] : [{ text: 'SET LOCAL lock_timeout TO DEFAULT' }];
+    const notes = noteChange({ writes, accounts: [], entries }, nowMs);
+    isCommitting = true;
+    await askAll([...accounts, ...waits, ...notes, { text: 'COMMIT' }]);
+    return decided.map(({ after }) => ({ status: 'done', accounts: after, nowMs }));
+  } catch (error) {
+    if (isCommitting && kindOf(error) === 'lost') {
+      throw new StorageOutcomeUnknown(`The database did not confirm whether this was done (${reasonOf(error)}).`);
+    }
+    if (error instanceof Stale || error instanceof SomeStale || kindOf(error) !== 'lost') {
+      await ask('ROLLBACK').catch(() => {});
+    }
+    throw error;
+  }
+}
+
+/** Begins the transaction, locks its accounts and writes its records. */
+async function write(
+  askAll: AskAll,
+  changes: readonly Change[],
+  { clock, lockWaitMs, writes }: TransactionOptions & { readonly writes: readonly RecordWrite[] },
+): Promise<{ nowMs: number; decided: Decided[] }> {
+  const ids = changes.flatMap(({ accounts }) => accounts.map(({ account }) => account));
+  const givenMs = clock.givenMs === null ? 'NULL' : String(clock.givenMs);
+  const wait = lockWaitMs === null ? '' : `SET LOCAL lock_timeout = ${lockWaitMs};`;
+  const lock = `SELECT ledger_lock_v1('{${ids.join(',')}}'::bigint[], ${givenMs}::bigint)::text AS numbers`;
+  const queries = writeQueries(writes);
+  const startedAtMs = clock.startMs();
+  const begin = { text: `BEGIN; ${wait} ${lock}` };
+  const [begun, ...results] = await askAll([begin, ...queries.map(({ query }) => query)]);
+  // Several statements, several results; the type of the driver knows of one.
+  const ofLock = (begun as unknown as readonly { rows: { numbers: string }[] }[]).at(-1);
+  const [nowMs = 0, ...numbers] = toNumbers(ofLock?.rows[0]?.numbers ?? '{}');
+  // The caller reads this clock when the change was made for another refill epoch, and makes it again at once.
+  clock.keepWithin(startedAtMs, nowMs);
+  const states = readStates(numbers);
+  const decided = changes.map((change) => decide(change, states, nowMs));
+  if (decided.some(isStale)) throw new SomeStale(decided.map((each) => (isStale(each) ? each : null)));
+  const isRefused = queries.some(({ expects }, i) => expects !== null && results[i]?.rowCount !== expects);
+  if (isRefused) throw new Stale();
+  return { nowMs, decided: decided.flatMap((each) => (isStale(each) ? [] : each)) };
+}
+
+function isStale(decided: Decided | StaleChange): decided is StaleChange {
+  return !('change' in decided);
+}
+
+function decide(change: Change, states: Map<number, AccountState>, nowMs: number): Decided | StaleChange {
+  const before = change.accounts.map(({ account }) => states.get(account));
+  const after: (AccountState | null)[] = [];
+  for (const each of change.accounts) {
+    const state = changed(states.get(each.account), each, nowMs);
+    if (state === 'stale') return { mark: markBeside(each, states.get(each.account)) };
+    after.push(state);
+    keep(states, each, state);
+  }
+  return { change, before, after };
+}
+
+function keep(states: Map<number, AccountState>, { account }: AccountChange, state: AccountState | null): void {
+  if (state === null) states.delete(account);
+  else states.set(account, state);
+}

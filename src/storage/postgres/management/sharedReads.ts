@@ -1,0 +1,32 @@
+interface Reads {
+  /** Began before the callers of `next` asked: it may have missed what they have to see. */
+  running: Promise<unknown>;
+  next: Promise<unknown> | null;
+}
+
+/**
+ * Callers that ask the same thing at the same time share one read, such as many that create keys of one api. A read begins after each of
+ * its callers has asked: who asks while one runs gets the answer of the next one.
+ */
+export class SharedReads {
+  readonly #byName = new Map<string, Reads>();
+
+  read<T>(name: string, ask: () => Promise<T>): Promise<T> {
+    const reads = this.#byName.get(name);
+    if (reads === undefined) return this.#run(name, ask);
+    const again = (): Promise<T> => this.#run(name, ask);
+    reads.next ??= reads.running.then(again, again);
+    return reads.next as Promise<T>;
+  }
+
+  #run<T>(name: string, ask: () => Promise<T>): Promise<T> {
+    const running = ask();
+    const reads: Reads = { running, next: null };
+    this.#byName.set(name, reads);
+    const end = (): void => {
+      if (reads.next === null) this.#byName.delete(name);
+    };
+    running.then(end, end);
+    return running;
+  }
+}
