@@ -86,11 +86,14 @@ class Calls implements Disposable {
       'content-length': Buffer.byteLength(body),
     };
     const options = { port: this.#port, agent: this.#agent, method: 'POST', path: `/v1/${route}`, headers };
-    const sent = request(options, async (answer) => {
+    const sent = request(options, (answer) => {
       let text = '';
-      for await (const chunk of answer) text += String(chunk);
-      if (answer.statusCode === 200) resolve();
-      else reject(new Error(`${route} answered ${answer.statusCode}: ${text}`));
+      answer.on('data', (chunk) => (text += String(chunk)));
+      answer.on('error', reject);
+      answer.on('end', () => {
+        if (answer.statusCode === 200) resolve();
+        else reject(new Error(`${route} answered ${answer.statusCode}: ${text}`));
+      });
     });
     sent.on('error', reject);
     sent.end(body);

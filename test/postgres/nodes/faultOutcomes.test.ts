@@ -166,9 +166,9 @@ describe('a batch that was given up, and reaches the server after its number was
     const fences = "'{}', '{}', '{}', '{}'";
     const text =
       name === 'take'
-        ? `SELECT ledger_take_v1($1, $2, false, NULL, ARRAY[$3::bigint], '{-1}', '{1}', '{100}', '{0}', '{}', '{}', '{}', ${fences})`
+        ? `SELECT ledger_take_v1($1, $2, false, NULL, ARRAY[$3::bigint], '{-1}', '{1}', '{100}', '{0}', '{}', '{}', ${fences})`
         : `SELECT ledger_spend_v1($1, $2, false, NULL, ARRAY[$3::bigint], '{1}', '{1}', '{1}', '{1}', '{0}',
-            '{0}', '{0}', '{0}', '{0}', '{0}', '{0}', '{}', '{}', '{}', '{}', 10, ${fences})`;
+            '{0}', '{0}', '{0}', '{0}', '{0}', '{}', '{}', '{}', '{}', '{0}', '{}', '{}', '{}', '{}', 10, ${fences})`;
     return lab.query(text, [committer, number, account]).catch((error: unknown) => error);
   };
 

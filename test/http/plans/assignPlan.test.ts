@@ -1,0 +1,85 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
+
+import { TestService } from '../../support/service.ts';
+import { planCalls } from './planCalls.ts';
+
+const DAY_MS = 86_400_000;
+
+let service: TestService;
+
+beforeAll(async () => {
+  service = await TestService.start();
+});
+
+afterAll(() => service.stop());
+
+beforeEach(() => service.clock.set('2026-03-15T12:00:00Z'));
+
+const { plan, assign, holder, read, refused } = planCalls(() => service);
+
+describe('plans.assign', () => {
+  test('now, with the balance kept or reset; leaving a plan keeps what the identity has itself', async () => {
+    const [small, large] = [await plan({ remaining: 10 }), await plan({ remaining: 1_000 })];
+    const free = await plan();
+    const { externalId, key } = await holder(small);
+    await service.verify(key);
+    await assign(externalId, large);
+    expect(await service.verify(key)).toMatchObject({ remaining: 8 });
+    await assign(externalId, large, { balance: 'reset' });
+    expect(await service.verify(key)).toMatchObject({ remaining: 999 });
+    await assign(externalId, free);
+    expect((await service.verify(key)).remaining).toBeUndefined();
+    await assign(externalId, small);
+    expect(await service.verify(key)).toMatchObject({ remaining: 9 });
+    await assign(externalId, null);
+    expect((await read(externalId)).planId).toBeUndefined();
+    expect((await service.verify(key)).remaining).toBeUndefined();
+    const own = await holder(null, { remaining: 7 });
+    await assign(own.externalId, large);
+    expect((await read(own.externalId)).remaining).toBe(7);
+    await assign(own.externalId, null, { balance: 'reset' });
+    expect((await read(own.externalId)).remaining).toBe(7);
+  });
+
+  test.each([
+    ['keep', 'a verification', 8 + 1_000],
+    ['reset', 'a verification', 1_000],
+    ['keep', 'the sweep', 8 + 1_000],
+    ['reset', 'the sweep', 1_000],
+  ])(
+    'at the next refill, balance %s, written down by %s: that refill is one of the new plan',
+    async (balance, by, after) => {
+      const refill = { interval: 'monthly', mode: 'add' };
+      const small = await plan({ remaining: 10, refill: { ...refill, amount: 10 } });
+      const large = await plan({ remaining: 1_000, refill: { ...refill, amount: 1_000 } });
+      const { externalId, key } = await holder(small);
+      await service.verify(key, { remaining: { cost: 2 } });
+      const at = Date.parse('2026-04-01T00:00:00Z');
+      expect(await assign(externalId, large, { when: 'nextRefill', balance })).toMatchObject({
+        planId: small,
+        planMove: { planId: large, at, balance },
+      });
+      service.clock.set(at - 1);
+      expect(await read(externalId)).toMatchObject({ planId: small, remaining: 8, planMove: { planId: large, at } });
+      expect((await refused('/v1/plans.deletePlan', { planId: large }))[0]).toBe(409);
+      service.clock.set(at + 5 * DAY_MS);
+      if (by === 'the sweep') await service.engine.sweep.run();
+      else expect(await service.verify(key)).toMatchObject({ valid: true, remaining: after - 1 });
+      const spent = by === 'the sweep' ? 0 : 1;
+      expect(await read(externalId)).toMatchObject({ planId: large, remaining: after - spent });
+      expect((await read(externalId)).planMove).toBeUndefined();
+      service.clock.set('2026-05-01T00:00:00Z');
+      expect(await service.verify(key)).toMatchObject({ remaining: after - spent + 1_000 - 1 });
+      await service.ok('/v1/plans.deletePlan', { planId: small });
+    },
+  );
+
+  test('without a refill there is nothing to wait for', async () => {
+    const [planId, other] = [await plan({ remaining: 10 }), await plan()];
+    const { externalId } = await holder(planId);
+    expect(await refused('/v1/plans.assign', { externalId, planId: other, when: 'nextRefill' })).toEqual([
+      412,
+      `The identity "${externalId}" has no refill to wait for. Use "when": "now".`,
+    ]);
+  });
+});
