@@ -112,6 +112,7 @@ function assemble<S extends Storage>(storage: S, metrics: HttpMetrics, surroundi
     },
     maxTagLists: config.analyticsTagLists,
     countsVerifications: config.analytics,
+    eventRetentionMs: config.eventRetention,
     retention: { minute: config.analyticsMinutes, hour: config.analyticsHours, day: config.analyticsDays },
   });
   return {

@@ -52,6 +52,7 @@ export class Keystile implements Groups {
   readonly migrations: Groups['migrations'];
   readonly rootKeys: Groups['rootKeys'];
   readonly audit: Groups['audit'];
+  readonly events: Groups['events'];
   readonly ratelimits: Groups['ratelimits'];
   readonly analytics: Groups['analytics'];
   readonly #transport: Transport;
@@ -81,6 +82,7 @@ export class Keystile implements Groups {
     this.migrations = groups.migrations;
     this.rootKeys = groups.rootKeys;
     this.audit = groups.audit;
+    this.events = groups.events;
     this.ratelimits = groups.ratelimits;
     this.analytics = groups.analytics;
   }

@@ -217,6 +217,12 @@ export const VARIABLES = {
     '1000',
     'The number of different tag lists that are counted for one api in a day. All further ones are counted under `other`.',
   ),
+  eventRetention: variable(
+    'EVENT_RETENTION',
+    duration(4 * DAY_MS, 3650 * DAY_MS),
+    '30d',
+    'How long events are kept for webhooks and `events.listEvents`.',
+  ),
   acceptLostCommits: variable(
     'ACCEPT_LOST_COMMITS',
     flag,

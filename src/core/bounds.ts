@@ -76,5 +76,8 @@ export const MAX_OVERLAP_MS = 30 * 24 * 60 * 60 * 1000;
 /** Former secrets of one key that are valid at the same time. */
 export const MAX_LIVE_SECRETS = 10;
 
+/** Bytes of an event as JSON. Of a longer one only the ids are kept. */
+export const MAX_EVENT_BYTES = 32 * 1024;
+
 export const MAX_RIGHTS = 1_000;
 export const MAX_SEARCH_LENGTH = 256;

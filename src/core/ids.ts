@@ -13,7 +13,8 @@ export type IdPrefix =
   | 'role'
   | 'ns'
   | 'ovr'
-  | 'imp';
+  | 'imp'
+  | 'evt';
 
 /** 58^8 milliseconds reach the year 6032. The width is fixed, so that ids sort by their time. */
 const TIME_WIDTH = 8;

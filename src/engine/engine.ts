@@ -5,8 +5,10 @@ import { RootKeyAccess } from './admin/rootKeys/rootKeyAccess.ts';
 import { AnalyticsAdmin } from './admin/analytics/analyticsAdmin.ts';
 import { ApiAdmin } from './admin/apis/apiAdmin.ts';
 import { AuditLog } from './admin/audit/auditLog.ts';
+import { EventLog } from './admin/events/eventLog.ts';
 import { DeleteAllKeys } from './admin/apis/deleteAllKeys.ts';
 import { ApplyChange } from './admin/change/applyChange.ts';
+import { EventMaker } from './admin/change/eventMaker.ts';
 import { DeleteIdentity } from './admin/identities/deleteIdentity.ts';
 import { IdentityAdmin } from './admin/identities/identityAdmin.ts';
 import { ImportQueue } from './admin/imports/importQueue.ts';
@@ -47,6 +49,8 @@ export interface EngineOptions {
   readonly retention: Retention;
   /** Distinct tag lists of an api that are counted in one day. */
   readonly maxTagLists: number;
+  /** How long events are kept. */
+  readonly eventRetentionMs: number;
 }
 
 /** The service without a wire format. HTTP, the command line and the tests call it. */
@@ -70,12 +74,14 @@ export class Engine {
   readonly imports: ImportAdmin;
   readonly importQueue: ImportQueue;
   readonly auditLog: AuditLog;
+  readonly eventLog: EventLog;
   readonly verificationQuota: VerificationQuota;
   readonly standalone: Standalone;
   readonly sweep: RefillSweep;
   readonly openCounts: OpenCounts;
   readonly countWriting: CountWriting;
   readonly analytics: AnalyticsAdmin;
+  readonly eventRetentionMs: number;
 
   constructor(options: EngineOptions) {
     const { storage, system, defaultTimezone, maxCachedKeys, maxLocalOwners, quotas } = options;
@@ -102,12 +108,14 @@ export class Engine {
       analytics: options.countsVerifications ? this.openCounts : null,
     });
     this.rootKeyAccess = new RootKeyAccess(storage.records, storage.freshness);
+    const events = new EventMaker(system);
     const context: AdminContext = {
+      events,
       storage,
       system,
       refills,
       defaultTimezone,
-      changes: new ApplyChange(storage.ledger, (change) => this.#forget(change)),
+      changes: new ApplyChange(storage.ledger, events, (change) => this.#forget(change)),
       quotas: new Quotas(storage.records, quotas, () => storage.ledger.nowMs()),
     };
     this.keys = new KeyAdmin(context);
@@ -123,6 +131,8 @@ export class Engine {
     this.importQueue = new ImportQueue(context);
     this.imports = new ImportAdmin(context, this.importQueue);
     this.auditLog = new AuditLog(storage.records);
+    this.eventLog = new EventLog(storage.events);
+    this.eventRetentionMs = options.eventRetentionMs;
     this.verificationQuota = new VerificationQuota(quotas.verificationsPerSecond);
     this.standalone = makeStandalone(context, {
       localLimits: this.localLimits,

@@ -50,9 +50,14 @@ export function engineTasks({ engine, syncIntervalMs, log, ...clocks }: EngineTa
       isShared: storage.localCounts.isShared,
     }),
     { name: 'removing expired records', everyMs: PRUNE_EVERY_MS, run: () => storage.ledger.prune() },
+    { name: 'removing old events', everyMs: PRUNE_EVERY_MS, run: () => pruneEvents(engine) },
     clockWatch(clocks, log),
   ];
   return { tasks, syncLagMs: () => saving.lagMs };
+}
+
+async function pruneEvents({ storage, eventRetentionMs }: Engine): Promise<void> {
+  while (!(await storage.events.prune(storage.ledger.nowMs() - eventRetentionMs)));
 }
 
 function clockWatch({ wallClockMs, monotonicMs }: Clocks, log: TaskLog): Task {

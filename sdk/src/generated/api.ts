@@ -316,6 +316,51 @@ export type ErrorCode =
   | 'OUTCOME_UNKNOWN'
   | 'HTTP_VERSION_NOT_SUPPORTED';
 
+/** Something that happened. It never contains the secret of a key. */
+export type Event = {
+  /** The id of the event. An event that is delivered twice has the same id. */
+  readonly id: string;
+  /** What happened, such as `key.created`. Later versions add types. */
+  readonly type: string;
+  /** When it happened, in unix milliseconds. */
+  readonly time: number;
+  /** The place of the event in the order of all events. A later one has a higher number; numbers can be left out. */
+  readonly sequence: number;
+  readonly data: EventData;
+};
+
+/** The ids of the records, who made the change (`actor`, `requestId`), and the fields that differ in `before` and `after`, under their names in the API. With `truncated: true` the fields were too long, and only the ids are here. */
+export type EventData = Readonly<Record<string, unknown>>;
+
+/** What happened. `key.created`: A key was created or imported. `key.updated`: A field, the balance, a role or a permission of a key was changed by a call. `key.deleted`: A key was deleted, alone, with its identity, or with all keys of its api. `key.restored`: A deleted key was restored. `key.rotated`: A key has a new secret. `identity.created`: An identity was created, by itself or with its first key. `identity.updated`: A field of an identity was changed by a call. `identity.deleted`: An identity was deleted. */
+export type EventType =
+  | 'key.created'
+  | 'key.updated'
+  | 'key.deleted'
+  | 'key.restored'
+  | 'key.rotated'
+  | 'identity.created'
+  | 'identity.updated'
+  | 'identity.deleted';
+
+/** The answer of `events.listEvents`. */
+export type EventsListEventsAnswer = {
+  /** The events after the cursor. `[]` when there are none yet. */
+  readonly events: readonly Event[];
+  /** Send it as `cursor` with the next call. It is there even when there are no further events. */
+  readonly cursor: string;
+};
+
+/** The fields of `events.listEvents`. */
+export type EventsListEventsRequest = {
+  /** Only events of this type, or of these types. All when absent. */
+  readonly types?: EventType | readonly EventType[] | undefined;
+  /** The `cursor` of the last answer, which is the `sequence` of its last event. Without it, the answer begins with the oldest event that is kept. */
+  readonly cursor?: string | undefined;
+  /** The largest number of records in the answer, from 1 to 100. 100 when absent. */
+  readonly limit?: number | undefined;
+};
+
 /** The answer of `identities.createIdentity`. */
 export type IdentitiesCreateIdentityAnswer = {
   /** The id of an identity, as `identities.createIdentity` answers it. */
@@ -1765,6 +1810,11 @@ export interface Audit {
   readonly listEntries: (request?: AuditListEntriesRequest, options?: CallOptions) => AsyncIterable<AuditEntry>;
 }
 
+export interface Events {
+  /** Read the events after a cursor, oldest first: the same that webhooks deliver. */
+  readonly list: (request?: EventsListEventsRequest, options?: CallOptions) => AsyncIterable<Event>;
+}
+
 export interface Groups {
   readonly keys: Keys;
   readonly apis: Apis;
@@ -1775,6 +1825,7 @@ export interface Groups {
   readonly migrations: Migrations;
   readonly rootKeys: RootKeys;
   readonly audit: Audit;
+  readonly events: Events;
 }
 
 export const CALLS: readonly Call[] = [
@@ -1837,4 +1888,5 @@ export const CALLS: readonly Call[] = [
   { group: 'rootKeys', method: 'revoke', path: '/v1/rootKeys.revokeRootKey', isRead: false },
   { group: 'rootKeys', method: 'rotate', path: '/v1/rootKeys.rotateRootKey', isRead: false },
   { group: 'audit', method: 'listEntries', path: '/v1/audit.listEntries', isRead: true, items: 'entries' },
+  { group: 'events', method: 'list', path: '/v1/events.listEvents', isRead: true, items: 'events' },
 ];

@@ -5,6 +5,8 @@ const NOUNS: Readonly<Record<string, string>> = {
   identities: 'Identity',
   permissions: 'Permission',
   rootKeys: 'RootKey',
+  events: 'Event',
+  webhooks: 'Webhook',
 };
 
 /** The name of an endpoint in its group of the SDK. */

@@ -42,6 +42,7 @@ import { listRootKeys } from './rootKeys.listRootKeys.ts';
 import { revokeRootKey } from './rootKeys.revokeRootKey.ts';
 import { rotateRootKey } from './rootKeys.rotateRootKey.ts';
 import { listEntries } from './audit.listEntries.ts';
+import { listEvents } from './events.listEvents.ts';
 import { limit } from './ratelimits.limit.ts';
 import { multiLimit } from './ratelimits.multiLimit.ts';
 import { setOverride } from './ratelimits.setOverride.ts';
@@ -96,6 +97,7 @@ export const ROUTES: readonly Route[] = [
   revokeRootKey,
   rotateRootKey,
   listEntries,
+  listEvents,
   limit,
   multiLimit,
   setOverride,

@@ -27,6 +27,14 @@ export interface SqlReader {
   scan<T>(statement: Statement): Promise<T[]>;
 }
 
+/**
+ * How an engine writes what is no change of a record: all statements in one transaction. Answers how many rows each of them changed;
+ * null when one of them changed another number than it must, and then nothing was written.
+ */
+export interface SqlWriter {
+  write(statements: readonly WriteStatement[]): Promise<readonly number[] | null>;
+}
+
 export function placeholders(count: number, first = 1): string {
   return Array.from({ length: count }, (_, i) => `$${first + i}`).join(', ');
 }

@@ -2,9 +2,11 @@ import { Database } from 'bun:sqlite';
 import { statSync } from 'node:fs';
 
 import { ALONE } from '../port/freshness.ts';
+import type { Events } from '../port/events.ts';
 import type { Imports } from '../port/imports.ts';
 import { type LocalCounts, type Storage } from '../port/storage.ts';
 import type { Records } from '../port/records.ts';
+import { SqlEvents } from '../sql/events.ts';
 import { SqlImports } from '../sql/imports.ts';
 import { SqlRecords } from '../sql/records.ts';
 import { SqlAnalytics } from '../sql/analytics/analytics.ts';
@@ -19,6 +21,7 @@ import { claimFolder, refuseCopy } from './file/folderNote.ts';
 import { type DataFolder, FolderError } from './file/dataFolder.ts';
 import { type LedgerObserver, SqliteLedger } from './ledger/ledger.ts';
 import { LazyThread } from './thread/lazyThread.ts';
+import { SqliteWriter } from './thread/sqlWriter.ts';
 import { SqliteReader } from './thread/reader.ts';
 import { isBeforeFirstRelease, migrate, readSchemaVersion, SCHEMA_VERSION } from './file/migrate.ts';
 import { SqliteCountWriter } from './analytics/countWriter.ts';
@@ -45,6 +48,7 @@ export class SqliteStorage implements Storage {
   readonly records: Records;
   readonly analytics: Analytics;
   readonly imports: Imports;
+  readonly events: Events;
   readonly ledger: SqliteLedger;
   readonly localCounts: LocalCounts;
   readonly freshness = ALONE;
@@ -79,6 +83,7 @@ export class SqliteStorage implements Storage {
       version: async () => this.ledger.recordChanges,
     });
     this.imports = new SqlImports(reader);
+    this.events = new SqlEvents(reader, new SqliteWriter(writer));
     this.analytics = new SqlAnalytics(reader, new SqliteCountWriter(db, this.#countsThread));
     const localCounts = new SqliteLocalCounts(db, this.#countsThread);
     this.localCounts = localCounts;

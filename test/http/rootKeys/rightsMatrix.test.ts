@@ -62,6 +62,7 @@ const DECIDED: Readonly<Record<string, string>> = {
   'rootKeys.rotateRootKey': 'root.*.create_root_key',
   'rootKeys.revokeRootKey': 'root.*.revoke_root_key',
   'audit.listEntries': 'root.*.read_audit',
+  'events.listEvents': 'event.*.read_event',
 };
 
 /** Routes that declare field rights, by the words of the table above. */

@@ -22,6 +22,7 @@ export function engineOn(storage: Storage): Engine {
     maxTagLists: 100,
     quotas: { keys: null, apis: null, verificationsPerSecond: null },
     countsVerifications: true,
+    eventRetentionMs: 30 * 86_400_000,
     retention: { minute: 0, hour: 0, day: 0 },
   });
 }

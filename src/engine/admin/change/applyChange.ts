@@ -2,6 +2,7 @@ import { AppError } from '../../../core/errors.ts';
 import { recordChangeOf } from '../../../storage/port/writeEffects.ts';
 import type { RecordChange } from '../../../storage/port/freshness.ts';
 import type { Change, ChangeOutcome, Ledger } from '../../../storage/port/storage.ts';
+import type { EventMaker } from './eventMaker.ts';
 import { OneAtATime } from '../../oneAtATime.ts';
 import { inLockOrder } from './lockOrder.ts';
 
@@ -19,12 +20,14 @@ interface DraftedChange<T> {
 /** Applies management changes. Each is one transaction. Before it is answered, this node drops what it has cached of the records. */
 export class ApplyChange {
   readonly #ledger: Ledger;
+  readonly #events: EventMaker;
   readonly #forget: (change: RecordChange) => void;
   /** By target. Without it, each round of many changes of one record would let only one through. */
   readonly #queues = new OneAtATime('Too many changes of this record are waiting; nothing was changed. Try again.');
 
-  constructor(ledger: Ledger, forget: (change: RecordChange) => void) {
+  constructor(ledger: Ledger, events: EventMaker, forget: (change: RecordChange) => void) {
     this.#ledger = ledger;
+    this.#events = events;
     this.#forget = forget;
   }
 
@@ -65,10 +68,11 @@ export class ApplyChange {
     return (await this.#send(change)).status === 'done';
   }
 
-  /** The cache is dropped also when the outcome is unknown: the change may have happened. */
+  /** Every audited change has its events. The cache is dropped also when the outcome is unknown: the change may have happened. */
   async #send(change: Change): Promise<ChangeOutcome> {
     try {
-      return await this.#ledger.apply({ ...change, writes: inLockOrder(change.writes) });
+      const events = [...this.#events.ofEntries(change.entries ?? []), ...(change.events ?? [])];
+      return await this.#ledger.apply({ ...change, events, writes: inLockOrder(change.writes) });
     } finally {
       const touched = recordChangeOf(change.writes);
       if (touched !== null) this.#forget(touched);

@@ -53,7 +53,13 @@ export class IdentityAdmin {
       const { counters, accounts } = patchCounters(blank, patch, context);
       const identity = { ...patched(blank, patch), ...counters };
       const after = withRemaining(auditedIdentity(identity), patch);
-      const entry = auditEntry(actor, { action: 'identity.create', target: id, before: null, after });
+      const entry = auditEntry(actor, {
+        action: 'identity.create',
+        target: id,
+        before: null,
+        after,
+        ids: { externalId },
+      });
       return {
         change: {
           writes: [{ kind: 'insertIdentity', identity, words: identityWords(identity) }],
@@ -99,6 +105,7 @@ export class IdentityAdmin {
         target: before.id,
         before: auditedIdentity(before),
         after: auditedIdentity(after),
+        ids: { externalId: before.externalId },
         counter: patch.remaining === undefined ? -1 : creditsIndex(accounts, before, after),
       });
       return {

@@ -27,6 +27,11 @@ export function auditedKey(key: KeyRecord, identity: IdentityRecord | null): Rec
   };
 }
 
+/** What a key belongs to, for the event of a change. */
+export function idsAround(key: Pick<KeyRecord, 'apiId'>, identity: IdentityRecord | null): Record<string, string> {
+  return { apiId: key.apiId, ...(identity === null ? {} : { externalId: identity.externalId }) };
+}
+
 /** The rules of the credits and limits. */
 export function auditedCounters({ credits, limits }: Pick<KeyRecord, 'credits' | 'limits'>): Record<string, unknown> {
   const main = limits.find(({ name }) => name === DEFAULT_LIMIT_NAME);

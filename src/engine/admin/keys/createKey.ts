@@ -15,7 +15,7 @@ import type { Actor } from '../change/actor.ts';
 import { auditEntry } from '../audit/auditEntry.ts';
 import { type CounterContext, newAccountsNeeded, patchCounters } from '../change/counters.ts';
 import { EffectivePermissions } from '../rbac/effectivePermissions.ts';
-import { auditedKey } from './auditedKey.ts';
+import { auditedKey, idsAround } from './auditedKey.ts';
 import { joinIdentity } from './joinIdentity.ts';
 import type { KeyPatch } from './keyInput.ts';
 import type { LimitInput } from '../../../core/counterPatch.ts';
@@ -91,7 +91,8 @@ export class CreateKey {
       ...auditedKey(key, identity ?? null),
       ...(patch.remaining == null ? {} : { remaining: patch.remaining }),
     };
-    draft.entries.push(auditEntry(actor, { action: 'key.create', target: key.id, before: null, after }));
+    const ids = idsAround(key, identity ?? null);
+    draft.entries.push(auditEntry(actor, { action: 'key.create', target: key.id, before: null, after, ids }));
     return key;
   }
 
@@ -161,7 +162,13 @@ export class CreateKey {
     const identity: IdentityRecord = { ...BLANK_IDENTITY, id, externalId, createdAtMs: nowMs };
     draft.writes.push({ kind: 'insertIdentity', identity, words: identityWords(identity) });
     draft.entries.push(
-      auditEntry(actor, { action: 'identity.create', target: id, before: null, after: { externalId, meta: {} } }),
+      auditEntry(actor, {
+        action: 'identity.create',
+        target: id,
+        before: null,
+        after: { externalId, meta: {} },
+        ids: { externalId },
+      }),
     );
     return identity;
   }

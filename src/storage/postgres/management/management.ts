@@ -11,7 +11,7 @@ import {
   type WindowName,
   type WindowCursor,
 } from '../../port/storage.ts';
-import { withBalances } from '../../sql/balances.ts';
+import { withBalances, withEventBalances } from '../../sql/balances.ts';
 import { mergeInserts } from '../../sql/statement.ts';
 import { writeStatements } from '../../sql/writes.ts';
 import { type AccountRow, readStates, toNumbers, toState, writeAccounts } from './accountRows.ts';
@@ -195,8 +195,10 @@ export class Management {
       }
       await writeAccounts(ask, change.accounts, after);
       isCommitting = true;
-      const entries = withBalances(change.entries ?? [], { changes: change.accounts, before, after });
-      await ask(`${noteChange({ ...change, entries }, nowMs)} COMMIT`);
+      const known = { changes: change.accounts, before, after };
+      const entries = withBalances(change.entries ?? [], known);
+      const events = withEventBalances(change.events ?? [], known);
+      await ask(`${noteChange({ ...change, entries, events }, nowMs)} COMMIT`);
       return { status: 'done', accounts: after, nowMs };
     } catch (error) {
       if (isCommitting && kindOf(error) === 'lost') {

@@ -173,6 +173,17 @@ export const SCHEMA = `
   CREATE INDEX audit_entries_by_target ON audit_entries (target, number);
   CREATE INDEX audit_entries_by_time ON audit_entries (at_ms);
 
+  -- What webhooks send and events.listEvents answers, in the order of commits. A number is never given twice.
+  CREATE TABLE events (
+    sequence INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL,
+    type TEXT NOT NULL,
+    at_ms INTEGER NOT NULL,
+    data TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX events_by_type ON events (type, sequence);
+  CREATE INDEX events_by_time ON events (at_ms);
+
   CREATE TABLE imports (
     id TEXT PRIMARY KEY, api_id TEXT NOT NULL, queued INTEGER NOT NULL, done INTEGER NOT NULL, failed INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;
