@@ -53,6 +53,7 @@ export class Keystile implements Groups {
   readonly rootKeys: Groups['rootKeys'];
   readonly audit: Groups['audit'];
   readonly events: Groups['events'];
+  readonly webhooks: Groups['webhooks'];
   readonly ratelimits: Groups['ratelimits'];
   readonly analytics: Groups['analytics'];
   readonly #transport: Transport;
@@ -83,6 +84,7 @@ export class Keystile implements Groups {
     this.rootKeys = groups.rootKeys;
     this.audit = groups.audit;
     this.events = groups.events;
+    this.webhooks = groups.webhooks;
     this.ratelimits = groups.ratelimits;
     this.analytics = groups.analytics;
   }

@@ -8,6 +8,8 @@ export const EVENT_TYPES = {
   'identity.created': 'An identity was created, by itself or with its first key.',
   'identity.updated': 'A field of an identity was changed by a call.',
   'identity.deleted': 'An identity was deleted.',
+  'webhook.paused': 'A webhook is paused, because its target failed for three days.',
+  'webhook.test': 'webhooks.sendTest was called. Only the webhook that it names gets this event.',
 } as const;
 
 export type EventType = keyof typeof EVENT_TYPES;

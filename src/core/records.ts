@@ -149,6 +149,26 @@ export interface RootKeyRecord {
   readonly revokedAtMs: number | null;
 }
 
+/** A target that events are sent to. */
+export interface WebhookRecord {
+  readonly id: string;
+  readonly url: string;
+  /** The types of events that it gets; null = all. */
+  readonly types: readonly string[] | null;
+  readonly enabled: boolean;
+  /** When the service paused it, because its target failed for too long; null = it is not paused. */
+  readonly pausedAtMs: number | null;
+  readonly pausedBecause: string | null;
+  /** The signing secret, encrypted. */
+  readonly secret: string;
+  /** The secret before the last rotation, which also signs until `formerUntilMs`. */
+  readonly formerSecret: string | null;
+  readonly formerUntilMs: number | null;
+  readonly createdAtMs: number;
+  readonly updatedAtMs: number | null;
+  readonly revision: number;
+}
+
 /** The name of the limit that a key's `ratelimit` sets. */
 export const DEFAULT_LIMIT_NAME = 'default';
 

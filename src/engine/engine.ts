@@ -20,6 +20,10 @@ import { KeyAdmin } from './admin/keys/keyAdmin.ts';
 import type { AdminContext } from './admin/change/adminContext.ts';
 import { PermissionAdmin } from './admin/rbac/permissionAdmin.ts';
 import { type QuotaLimits, Quotas } from './admin/change/quotas.ts';
+import { DeliverEvents } from './admin/webhooks/deliverEvents.ts';
+import type { Outgoing, SecretBox } from './admin/webhooks/outgoing.ts';
+import { WebhookAdmin } from './admin/webhooks/webhookAdmin.ts';
+import { WebhookDeliveries } from './admin/webhooks/webhookDeliveries.ts';
 import { RootKeyAdmin } from './admin/rootKeys/rootKeyAdmin.ts';
 import { LocalLimits } from './local/localLimits.ts';
 import { KeyCache } from './cache/keyCache.ts';
@@ -51,6 +55,10 @@ export interface EngineOptions {
   readonly maxTagLists: number;
   /** How long events are kept. */
   readonly eventRetentionMs: number;
+  /** Sends events to webhooks. */
+  readonly outgoing: Outgoing;
+  /** Encrypts the signing secrets of webhooks; null = there is no key for that. */
+  readonly secretBox: SecretBox | null;
 }
 
 /** The service without a wire format. HTTP, the command line and the tests call it. */
@@ -74,7 +82,11 @@ export class Engine {
   readonly imports: ImportAdmin;
   readonly importQueue: ImportQueue;
   readonly auditLog: AuditLog;
+  readonly events: EventMaker;
   readonly eventLog: EventLog;
+  readonly webhooks: WebhookAdmin;
+  readonly webhookDeliveries: WebhookDeliveries;
+  readonly deliverEvents: DeliverEvents;
   readonly verificationQuota: VerificationQuota;
   readonly standalone: Standalone;
   readonly sweep: RefillSweep;
@@ -109,6 +121,7 @@ export class Engine {
     });
     this.rootKeyAccess = new RootKeyAccess(storage.records, storage.freshness);
     const events = new EventMaker(system);
+    this.events = events;
     const context: AdminContext = {
       events,
       storage,
@@ -133,6 +146,10 @@ export class Engine {
     this.auditLog = new AuditLog(storage.records);
     this.eventLog = new EventLog(storage.events);
     this.eventRetentionMs = options.eventRetentionMs;
+    const webhookContext = { ...context, outgoing: options.outgoing, secretBox: options.secretBox };
+    this.webhooks = new WebhookAdmin(webhookContext);
+    this.webhookDeliveries = new WebhookDeliveries(webhookContext, this.webhooks);
+    this.deliverEvents = new DeliverEvents(webhookContext);
     this.verificationQuota = new VerificationQuota(quotas.verificationsPerSecond);
     this.standalone = makeStandalone(context, {
       localLimits: this.localLimits,
@@ -166,6 +183,7 @@ export class Engine {
 
   /** Saves what is only in memory, before the process ends. */
   async close(): Promise<void> {
+    await this.deliverEvents.close();
     try {
       if (this.localLimits.unsavedSize > 0) await this.localLimits.sync();
     } finally {

@@ -36,7 +36,7 @@ export class SilentNode {
 
   static async start(url: string, clock: VirtualClock): Promise<SilentNode> {
     const storage = await open(url, clock);
-    const { records, ledger, localCounts, analytics, imports, events, workspaceId } = storage;
+    const { records, ledger, localCounts, analytics, imports, events, webhooks, workspaceId } = storage;
     const engine = engineOn({
       records,
       ledger,
@@ -44,6 +44,7 @@ export class SilentNode {
       analytics,
       imports,
       events,
+      webhooks,
       workspaceId,
       freshness: ALONE,
       warnings: [],

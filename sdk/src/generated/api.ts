@@ -293,6 +293,30 @@ export type DefaultRatelimitState = {
   readonly async: boolean;
 };
 
+/** What became of an event for a webhook. */
+export type Delivery = {
+  /** The id of an event, as `events.listEvents` answers it. */
+  readonly eventId: string;
+  /** The type of the event. */
+  readonly type: string;
+  readonly state: DeliveryState;
+  /** How often it was sent. */
+  readonly attempts: number;
+  /** When the event was put in the queue of the webhook, in unix milliseconds. */
+  readonly queuedAt: number;
+  /** When it is sent next, in unix milliseconds. Absent when it is finished. */
+  readonly nextAttemptAt?: number | undefined;
+  /** When it was last sent. Absent when it was not sent yet. */
+  readonly lastAttemptAt?: number | undefined;
+  /** The HTTP status of the last answer. Absent when there was none. */
+  readonly lastStatus?: number | undefined;
+  /** Why the last try failed. Absent when it did not. */
+  readonly lastError?: string | undefined;
+};
+
+/** `waiting`: it is sent when its next try is due. `delivered`: the target answered with a status from 200 to 299. `failed`: given up after three days. */
+export type DeliveryState = 'waiting' | 'delivered' | 'failed';
+
 /** The call is done, and there is nothing to say. */
 export type Empty = Readonly<Record<string, unknown>>;
 
@@ -332,7 +356,7 @@ export type Event = {
 /** The ids of the records, who made the change (`actor`, `requestId`), and the fields that differ in `before` and `after`, under their names in the API. With `truncated: true` the fields were too long, and only the ids are here. */
 export type EventData = Readonly<Record<string, unknown>>;
 
-/** What happened. `key.created`: A key was created or imported. `key.updated`: A field, the balance, a role or a permission of a key was changed by a call. `key.deleted`: A key was deleted, alone, with its identity, or with all keys of its api. `key.restored`: A deleted key was restored. `key.rotated`: A key has a new secret. `identity.created`: An identity was created, by itself or with its first key. `identity.updated`: A field of an identity was changed by a call. `identity.deleted`: An identity was deleted. */
+/** What happened. `key.created`: A key was created or imported. `key.updated`: A field, the balance, a role or a permission of a key was changed by a call. `key.deleted`: A key was deleted, alone, with its identity, or with all keys of its api. `key.restored`: A deleted key was restored. `key.rotated`: A key has a new secret. `identity.created`: An identity was created, by itself or with its first key. `identity.updated`: A field of an identity was changed by a call. `identity.deleted`: An identity was deleted. `webhook.paused`: A webhook is paused, because its target failed for three days. `webhook.test`: webhooks.sendTest was called. Only the webhook that it names gets this event. */
 export type EventType =
   | 'key.created'
   | 'key.updated'
@@ -341,7 +365,9 @@ export type EventType =
   | 'key.rotated'
   | 'identity.created'
   | 'identity.updated'
-  | 'identity.deleted';
+  | 'identity.deleted'
+  | 'webhook.paused'
+  | 'webhook.test';
 
 /** The answer of `events.listEvents`. */
 export type EventsListEventsAnswer = {
@@ -1641,6 +1667,155 @@ export type VerifyRequest = {
   readonly clientIp?: string | undefined;
 };
 
+/** A target that events are sent to, without its secret. */
+export type Webhook = {
+  /** The id of a webhook, as `webhooks.createWebhook` answers it. */
+  readonly id: string;
+  /** Where events are sent. */
+  readonly url: string;
+  /** The types of events that are sent. Absent when all are. */
+  readonly events?: readonly string[] | undefined;
+  /** false: nothing is sent. What happens meanwhile is sent when it is enabled again. */
+  readonly enabled: boolean;
+  /** When the service paused the webhook, because its target failed for three days, in unix milliseconds. Absent when it is not paused. */
+  readonly pausedAt?: number | undefined;
+  /** How the last delivery failed before the pause. */
+  readonly pausedBecause?: string | undefined;
+  /** Until when the secret before the last rotation signs too, in unix milliseconds. Absent when there was none. */
+  readonly formerSecretUntil?: number | undefined;
+  /** When the webhook was created, in unix milliseconds. */
+  readonly createdAt: number;
+  /** When it was last changed. Absent when it was never changed. */
+  readonly updatedAt?: number | undefined;
+};
+
+/** A webhook, with what waits for it. */
+export type WebhookDetails = {
+  /** The id of a webhook, as `webhooks.createWebhook` answers it. */
+  readonly id: string;
+  /** Where events are sent. */
+  readonly url: string;
+  /** The types of events that are sent. Absent when all are. */
+  readonly events?: readonly string[] | undefined;
+  /** false: nothing is sent. What happens meanwhile is sent when it is enabled again. */
+  readonly enabled: boolean;
+  /** When the service paused the webhook, because its target failed for three days, in unix milliseconds. Absent when it is not paused. */
+  readonly pausedAt?: number | undefined;
+  /** How the last delivery failed before the pause. */
+  readonly pausedBecause?: string | undefined;
+  /** Until when the secret before the last rotation signs too, in unix milliseconds. Absent when there was none. */
+  readonly formerSecretUntil?: number | undefined;
+  /** When the webhook was created, in unix milliseconds. */
+  readonly createdAt: number;
+  /** When it was last changed. Absent when it was never changed. */
+  readonly updatedAt?: number | undefined;
+  /** How many deliveries wait, at most 1000. Further events are put in the queue when there is room. */
+  readonly waiting: number;
+};
+
+/** The answer of `webhooks.createWebhook`. */
+export type WebhooksCreateWebhookAnswer = {
+  /** The id of a webhook, as `webhooks.createWebhook` answers it. */
+  readonly webhookId: string;
+  /** The secret that signs what is sent. Keep it where the target can read it: it is shown only in this answer. */
+  readonly secret: string;
+};
+
+/** The fields of `webhooks.createWebhook`. */
+export type WebhooksCreateWebhookRequest = {
+  /** Where events are sent, with POST. It must begin with https and lead to a public address, unless KEYSTILE_WEBHOOK_ALLOW_PRIVATE is on. */
+  readonly url: string;
+  /** The types of events that are sent. All of them when absent or null, also those of later versions. */
+  readonly events?: readonly EventType[] | null | undefined;
+};
+
+/** The fields of `webhooks.deleteWebhook`. */
+export type WebhooksDeleteWebhookRequest = {
+  /** The id of a webhook, as `webhooks.createWebhook` answers it. */
+  readonly webhookId: string;
+};
+
+/** The fields of `webhooks.getWebhook`. */
+export type WebhooksGetWebhookRequest = {
+  /** The id of a webhook, as `webhooks.createWebhook` answers it. */
+  readonly webhookId: string;
+};
+
+/** The answer of `webhooks.listDeliveries`. */
+export type WebhooksListDeliveriesAnswer = {
+  /** The deliveries of this page. */
+  readonly deliveries: readonly Delivery[];
+  /** Send it as `cursor` with the next call to get the next page. Absent on the last page. */
+  readonly cursor?: string | undefined;
+};
+
+/** The fields of `webhooks.listDeliveries`. */
+export type WebhooksListDeliveriesRequest = {
+  /** The id of a webhook, as `webhooks.createWebhook` answers it. */
+  readonly webhookId: string;
+  /** Only deliveries in this state. */
+  readonly state?: DeliveryState | undefined;
+  /** The largest number of records in the answer, from 1 to 100. 100 when absent. */
+  readonly limit?: number | undefined;
+  /** The `cursor` of the previous page. The answer continues after that page. Without it, the answer is the first page. */
+  readonly cursor?: string | undefined;
+};
+
+/** The answer of `webhooks.listWebhooks`. */
+export type WebhooksListWebhooksAnswer = {
+  /** The webhooks, the oldest first. */
+  readonly webhooks: readonly Webhook[];
+};
+
+/** The fields of `webhooks.listWebhooks`. */
+export type WebhooksListWebhooksRequest = Readonly<Record<string, unknown>>;
+
+/** The fields of `webhooks.redeliver`. */
+export type WebhooksRedeliverRequest = {
+  /** The id of a webhook, as `webhooks.createWebhook` answers it. */
+  readonly webhookId: string;
+  /** The id of an event, as `events.listEvents` answers it. */
+  readonly eventId: string;
+};
+
+/** The answer of `webhooks.rotateSecret`. */
+export type WebhooksRotateSecretAnswer = {
+  /** The secret that signs what is sent. Keep it where the target can read it: it is shown only in this answer. */
+  readonly secret: string;
+};
+
+/** The fields of `webhooks.rotateSecret`. */
+export type WebhooksRotateSecretRequest = {
+  /** The id of a webhook, as `webhooks.createWebhook` answers it. */
+  readonly webhookId: string;
+  /** How long the old secret signs too, in milliseconds, from 0 to 30 days. 24 hours when absent. */
+  readonly overlapMs?: number | undefined;
+};
+
+/** The answer of `webhooks.sendTest`. */
+export type WebhooksSendTestAnswer = {
+  /** The id of an event, as `events.listEvents` answers it. */
+  readonly eventId: string;
+};
+
+/** The fields of `webhooks.sendTest`. */
+export type WebhooksSendTestRequest = {
+  /** The id of a webhook, as `webhooks.createWebhook` answers it. */
+  readonly webhookId: string;
+};
+
+/** The fields of `webhooks.updateWebhook`. */
+export type WebhooksUpdateWebhookRequest = {
+  /** The id of a webhook, as `webhooks.createWebhook` answers it. */
+  readonly webhookId: string;
+  /** Where events are sent, with POST. It must begin with https and lead to a public address, unless KEYSTILE_WEBHOOK_ALLOW_PRIVATE is on. */
+  readonly url?: string | undefined;
+  /** The types of events that are sent. All of them when absent or null, also those of later versions. */
+  readonly events?: readonly EventType[] | null | undefined;
+  /** false: nothing is sent, and what happens is kept. true: all that was kept is sent, and a pause ends. */
+  readonly enabled?: boolean | undefined;
+};
+
 export interface Keys {
   /** Verify a key: may this request pass? */
   readonly verify: (request: VerifyRequest, options?: CallOptions) => Promise<Verdict>;
@@ -1815,6 +1990,33 @@ export interface Events {
   readonly list: (request?: EventsListEventsRequest, options?: CallOptions) => AsyncIterable<Event>;
 }
 
+export interface Webhooks {
+  /** Create a webhook: events are sent to a URL of yours from now on. */
+  readonly create: (
+    request: WebhooksCreateWebhookRequest,
+    options?: CallOptions,
+  ) => Promise<WebhooksCreateWebhookAnswer>;
+  /** Read one webhook. */
+  readonly get: (request: WebhooksGetWebhookRequest, options?: CallOptions) => Promise<WebhookDetails>;
+  /** List the webhooks, at most 100. */
+  readonly list: (request?: WebhooksListWebhooksRequest, options?: CallOptions) => AsyncIterable<Webhook>;
+  /** Change a webhook, or enable one that is paused. */
+  readonly update: (request: WebhooksUpdateWebhookRequest, options?: CallOptions) => Promise<Empty>;
+  /** Delete a webhook, with all that waits for it and its log. */
+  readonly delete: (request: WebhooksDeleteWebhookRequest, options?: CallOptions) => Promise<Empty>;
+  /** Give a webhook another signing secret. */
+  readonly rotateSecret: (
+    request: WebhooksRotateSecretRequest,
+    options?: CallOptions,
+  ) => Promise<WebhooksRotateSecretAnswer>;
+  /** List what was sent to a webhook and what waits, the newest event first. */
+  readonly listDeliveries: (request: WebhooksListDeliveriesRequest, options?: CallOptions) => AsyncIterable<Delivery>;
+  /** Send an event to a webhook again, or one that it did not get yet. */
+  readonly redeliver: (request: WebhooksRedeliverRequest, options?: CallOptions) => Promise<Empty>;
+  /** Send an event of the type `webhook.test` to a webhook. */
+  readonly sendTest: (request: WebhooksSendTestRequest, options?: CallOptions) => Promise<WebhooksSendTestAnswer>;
+}
+
 export interface Groups {
   readonly keys: Keys;
   readonly apis: Apis;
@@ -1826,6 +2028,7 @@ export interface Groups {
   readonly rootKeys: RootKeys;
   readonly audit: Audit;
   readonly events: Events;
+  readonly webhooks: Webhooks;
 }
 
 export const CALLS: readonly Call[] = [
@@ -1889,4 +2092,19 @@ export const CALLS: readonly Call[] = [
   { group: 'rootKeys', method: 'rotate', path: '/v1/rootKeys.rotateRootKey', isRead: false },
   { group: 'audit', method: 'listEntries', path: '/v1/audit.listEntries', isRead: true, items: 'entries' },
   { group: 'events', method: 'list', path: '/v1/events.listEvents', isRead: true, items: 'events' },
+  { group: 'webhooks', method: 'create', path: '/v1/webhooks.createWebhook', isRead: false },
+  { group: 'webhooks', method: 'get', path: '/v1/webhooks.getWebhook', isRead: true },
+  { group: 'webhooks', method: 'list', path: '/v1/webhooks.listWebhooks', isRead: true, items: 'webhooks' },
+  { group: 'webhooks', method: 'update', path: '/v1/webhooks.updateWebhook', isRead: false },
+  { group: 'webhooks', method: 'delete', path: '/v1/webhooks.deleteWebhook', isRead: false },
+  { group: 'webhooks', method: 'rotateSecret', path: '/v1/webhooks.rotateSecret', isRead: false },
+  {
+    group: 'webhooks',
+    method: 'listDeliveries',
+    path: '/v1/webhooks.listDeliveries',
+    isRead: true,
+    items: 'deliveries',
+  },
+  { group: 'webhooks', method: 'redeliver', path: '/v1/webhooks.redeliver', isRead: false },
+  { group: 'webhooks', method: 'sendTest', path: '/v1/webhooks.sendTest', isRead: false },
 ];

@@ -1,13 +1,12 @@
-import { MAX_COUNT, MAX_PAGE_SIZE } from '../../core/bounds.ts';
+import { MAX_PAGE_SIZE } from '../../core/bounds.ts';
 import { EVENT_TYPE_NAMES } from '../../core/events.ts';
-import { repeatable } from '../../core/errors.ts';
 import { tellEvent } from '../../engine/admin/events/tellEvent.ts';
 import { asList, oneOrMany } from '../shapes/analyticsFields.ts';
 import { field, listOf, optional } from '../shapes/described.ts';
 import { EVENT_EXAMPLE, EventObject, EventTypeName } from '../shapes/eventObject.ts';
-import { badFields } from '../shapes/keyFields.ts';
 import { PageLimit } from '../shapes/pageFields.ts';
 import { Id, strict, Text } from '../shapes/schemas.ts';
+import { toSequence } from '../shapes/sequence.ts';
 import { defineRoute } from './route.ts';
 
 export const listEvents = defineRoute({
@@ -49,11 +48,3 @@ export const listEvents = defineRoute({
     return { events: events.map(tellEvent), cursor: String(events.at(-1)?.sequence ?? after) };
   },
 });
-
-function toSequence(cursor: string): number {
-  const sequence = /^\d{1,16}$/.test(cursor) ? Number(cursor) : NaN;
-  if (sequence <= MAX_COUNT) return sequence;
-  throw badFields([
-    { path: 'cursor', message: `cursor must be the cursor of an earlier answer, got ${repeatable(cursor)}` },
-  ]);
-}

@@ -43,6 +43,15 @@ import { revokeRootKey } from './rootKeys.revokeRootKey.ts';
 import { rotateRootKey } from './rootKeys.rotateRootKey.ts';
 import { listEntries } from './audit.listEntries.ts';
 import { listEvents } from './events.listEvents.ts';
+import { createWebhook } from './webhooks.createWebhook.ts';
+import { getWebhook } from './webhooks.getWebhook.ts';
+import { listWebhooks } from './webhooks.listWebhooks.ts';
+import { updateWebhook } from './webhooks.updateWebhook.ts';
+import { deleteWebhook } from './webhooks.deleteWebhook.ts';
+import { rotateSecret } from './webhooks.rotateSecret.ts';
+import { listDeliveries } from './webhooks.listDeliveries.ts';
+import { redeliver } from './webhooks.redeliver.ts';
+import { sendTest } from './webhooks.sendTest.ts';
 import { limit } from './ratelimits.limit.ts';
 import { multiLimit } from './ratelimits.multiLimit.ts';
 import { setOverride } from './ratelimits.setOverride.ts';
@@ -98,6 +107,15 @@ export const ROUTES: readonly Route[] = [
   rotateRootKey,
   listEntries,
   listEvents,
+  createWebhook,
+  getWebhook,
+  listWebhooks,
+  updateWebhook,
+  deleteWebhook,
+  rotateSecret,
+  listDeliveries,
+  redeliver,
+  sendTest,
   limit,
   multiLimit,
   setOverride,

@@ -32,8 +32,9 @@ export interface EventQuery {
 /** The events of the last days, oldest first: what webhooks send and readers pull. */
 export interface Events {
   list(query: EventQuery): Promise<readonly StoredEvent[]>;
+  find(eventId: string): Promise<StoredEvent | null>;
   /** The sequence of the newest event; 0 = there was none yet. */
   last(): Promise<number>;
-  /** Removes a bounded number of events that are older than `untilMs`. True when none is left. */
+  /** Removes a bounded number of events that are older than `untilMs` and wait for no webhook. True when none is left. */
   prune(untilMs: number): Promise<boolean>;
 }

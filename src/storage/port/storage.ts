@@ -7,6 +7,7 @@ import type { Events, NewEvent } from './events.ts';
 import type { Records } from './records.ts';
 import type { RecordWrite } from './writes.ts';
 import type { Analytics } from './analytics.ts';
+import type { Webhooks } from './webhooks.ts';
 
 /**
  * What the engine needs of a database. Arguments and answers are plain data, so that an adapter can use a worker thread, another
@@ -20,6 +21,7 @@ export interface Storage {
   readonly analytics: Analytics;
   readonly imports: Imports;
   readonly events: Events;
+  readonly webhooks: Webhooks;
   /** One id per installation, created with the database. */
   readonly workspaceId: string;
   /** Settings of the database that weaken a promise and may be intended. They are shown; nothing is refused because of them. */

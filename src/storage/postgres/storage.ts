@@ -1,8 +1,10 @@
 import type { Events } from '../port/events.ts';
+import type { Webhooks } from '../port/webhooks.ts';
 import type { Imports } from '../port/imports.ts';
 import { type Storage, StorageUnavailable } from '../port/storage.ts';
 import type { Records } from '../port/records.ts';
 import { SqlEvents } from '../sql/events.ts';
+import { SqlWebhooks } from '../sql/webhooks.ts';
 import { SqlImports } from '../sql/imports.ts';
 import { SqlRecords } from '../sql/records.ts';
 import { SqlAnalytics } from '../sql/analytics/analytics.ts';
@@ -70,6 +72,7 @@ export class PostgresStorage implements Storage {
   readonly analytics: Analytics;
   readonly imports: Imports;
   readonly events: Events;
+  readonly webhooks: Webhooks;
   readonly ledger: PostgresLedger;
   readonly localCounts: PostgresLocalCounts;
   readonly freshness: PostgresFreshness;
@@ -116,7 +119,9 @@ export class PostgresStorage implements Storage {
       version: () => reader.lastChange(),
     });
     this.imports = new SqlImports(reader);
-    this.events = new SqlEvents(reader, new PostgresWriter(this.#pool));
+    const sqlWriter = new PostgresWriter(this.#pool);
+    this.events = new SqlEvents(reader, sqlWriter);
+    this.webhooks = new SqlWebhooks(reader, sqlWriter);
     this.analytics = new SqlAnalytics(reader, new PostgresCountWriter(this.#pool, options.node));
     this.#localCountsSession = new Session(connector, {
       settings: { statement_timeout: String(PUSH_TIMEOUT_MS) },

@@ -32,6 +32,11 @@ export class SqlEvents implements Events {
     return (await this.#reader.scan<EventRow>({ sql, params })).map(toEvent);
   }
 
+  async find(eventId: string): Promise<StoredEvent | null> {
+    const sql = 'SELECT sequence, id, type, at_ms, data FROM events WHERE id = $1';
+    return (await this.#reader.find<EventRow>({ sql, params: [eventId] })).map(toEvent)[0] ?? null;
+  }
+
   async last(): Promise<number> {
     const sql = 'SELECT sequence FROM events ORDER BY sequence DESC LIMIT 1';
     return (await this.#reader.find<{ sequence: number }>({ sql, params: [] }))[0]?.sequence ?? 0;
@@ -39,7 +44,9 @@ export class SqlEvents implements Events {
 
   async prune(untilMs: number): Promise<boolean> {
     const sql = `DELETE FROM events WHERE sequence IN (
-      SELECT sequence FROM events WHERE at_ms <= $1 ORDER BY at_ms LIMIT ${PRUNE_STEP})`;
+      SELECT sequence FROM events e WHERE at_ms <= $1
+        AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.sequence = e.sequence AND d.state = 0)
+      ORDER BY at_ms LIMIT ${PRUNE_STEP})`;
     const [removed = 0] = (await this.#writer.write([{ sql, params: [untilMs], expects: null }])) ?? [];
     return removed < PRUNE_STEP;
   }

@@ -5,6 +5,7 @@ import { enqueueImport, finishImport } from './importWrites.ts';
 import { keyColumns, removeKeys, retireKeys } from './keyWrites.ts';
 import { addWords, IDENTITIES_SCOPE, insertWords, removeWords, type Searchable } from './searchIndex.ts';
 import { IS_LIVE } from './queries.ts';
+import { webhookStatements } from './webhookWrites.ts';
 import { insert, listText, type Params, remove, update, type WriteStatement } from './statement.ts';
 
 type Columns = Record<string, Params[number]>;
@@ -102,6 +103,11 @@ export function writeStatements(write: RecordWrite): readonly WriteStatement[] {
           expects: 1,
         },
       ];
+    case 'insertWebhook':
+    case 'updateWebhook':
+    case 'removeWebhook':
+    case 'redeliver':
+      return webhookStatements(write);
     case 'enqueueImport':
       return enqueueImport(write.batch);
     case 'finishImport':

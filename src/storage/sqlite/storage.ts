@@ -3,10 +3,12 @@ import { statSync } from 'node:fs';
 
 import { ALONE } from '../port/freshness.ts';
 import type { Events } from '../port/events.ts';
+import type { Webhooks } from '../port/webhooks.ts';
 import type { Imports } from '../port/imports.ts';
 import { type LocalCounts, type Storage } from '../port/storage.ts';
 import type { Records } from '../port/records.ts';
 import { SqlEvents } from '../sql/events.ts';
+import { SqlWebhooks } from '../sql/webhooks.ts';
 import { SqlImports } from '../sql/imports.ts';
 import { SqlRecords } from '../sql/records.ts';
 import { SqlAnalytics } from '../sql/analytics/analytics.ts';
@@ -49,6 +51,7 @@ export class SqliteStorage implements Storage {
   readonly analytics: Analytics;
   readonly imports: Imports;
   readonly events: Events;
+  readonly webhooks: Webhooks;
   readonly ledger: SqliteLedger;
   readonly localCounts: LocalCounts;
   readonly freshness = ALONE;
@@ -83,7 +86,9 @@ export class SqliteStorage implements Storage {
       version: async () => this.ledger.recordChanges,
     });
     this.imports = new SqlImports(reader);
-    this.events = new SqlEvents(reader, new SqliteWriter(writer));
+    const sqlWriter = new SqliteWriter(writer);
+    this.events = new SqlEvents(reader, sqlWriter);
+    this.webhooks = new SqlWebhooks(reader, sqlWriter);
     this.analytics = new SqlAnalytics(reader, new SqliteCountWriter(db, this.#countsThread));
     const localCounts = new SqliteLocalCounts(db, this.#countsThread);
     this.localCounts = localCounts;

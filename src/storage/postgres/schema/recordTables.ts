@@ -155,17 +155,4 @@ export const RECORD_TABLES = `
   CREATE INDEX audit_entries_by_action ON audit_entries (action, number);
   CREATE INDEX audit_entries_by_target ON audit_entries (target, number);
   CREATE INDEX audit_entries_by_time ON audit_entries (at_ms);
-
-  -- What webhooks send and events.listEvents answers, numbered in the order of the commits (changeNotices.ts).
-  CREATE TABLE events (
-    sequence bigint PRIMARY KEY,
-    id ${TEXT} NOT NULL,
-    type ${TEXT} NOT NULL,
-    at_ms bigint NOT NULL,
-    data text NOT NULL
-  );
-  CREATE INDEX events_by_type ON events (type, sequence);
-  CREATE INDEX events_by_time ON events (at_ms);
-  CREATE TABLE event_counter (sequence bigint NOT NULL);
-  INSERT INTO event_counter VALUES (0);
   `;

@@ -1,3 +1,5 @@
+import { EVENT_TABLES } from './eventTables.ts';
+
 /** Everything but analytics and local counts, which analytics.db holds (analyticsFile.ts). */
 export const SCHEMA = `
   CREATE TABLE installation (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
@@ -173,17 +175,7 @@ export const SCHEMA = `
   CREATE INDEX audit_entries_by_target ON audit_entries (target, number);
   CREATE INDEX audit_entries_by_time ON audit_entries (at_ms);
 
-  -- What webhooks send and events.listEvents answers, in the order of commits. A number is never given twice.
-  CREATE TABLE events (
-    sequence INTEGER PRIMARY KEY AUTOINCREMENT,
-    id TEXT NOT NULL,
-    type TEXT NOT NULL,
-    at_ms INTEGER NOT NULL,
-    data TEXT NOT NULL
-  ) STRICT;
-  CREATE INDEX events_by_type ON events (type, sequence);
-  CREATE INDEX events_by_time ON events (at_ms);
-
+${EVENT_TABLES}
   CREATE TABLE imports (
     id TEXT PRIMARY KEY, api_id TEXT NOT NULL, queued INTEGER NOT NULL, done INTEGER NOT NULL, failed INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;
