@@ -201,6 +201,7 @@ describe('architecture', () => {
 
   test('what listens and connects is known: no server of ours stands behind another one', () => {
     expect(filesOf(uses(/\bBun\.(serve|listen)\b(?!er)/, () => true))).toEqual([
+      'cli/commands/webhook.listen.ts',
       'http/front/front.ts',
       'serve/controlSocket.ts',
       'serve/listen.ts',
