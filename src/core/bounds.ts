@@ -76,6 +76,9 @@ export const MAX_OVERLAP_MS = 30 * 24 * 60 * 60 * 1000;
 /** Former secrets of one key that are valid at the same time. */
 export const MAX_LIVE_SECRETS = 10;
 
+export const MIN_ALERT_MS = 60_000;
+export const MAX_ALERT_MS = 366 * 24 * 60 * 60 * 1000;
+
 export const MAX_WEBHOOKS = 100;
 export const MAX_WEBHOOK_URL_LENGTH = 2_048;
 /** Deliveries of one webhook that wait. Further events stay in the outbox until there is room. */

@@ -5,6 +5,7 @@ export const EVENT_TYPES = {
   'key.deleted': 'A key was deleted, alone, with its identity, or with all keys of its api.',
   'key.restored': 'A deleted key was restored.',
   'key.rotated': 'A key has a new secret.',
+  'key.expiring': 'A key is about to expire, as early as `alerts.expiresWithinMs` of the key or its identity says.',
   'identity.created': 'An identity was created, by itself or with its first key.',
   'identity.updated': 'A field of an identity was changed by a call.',
   'identity.deleted': 'An identity was deleted.',

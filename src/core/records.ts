@@ -11,6 +11,12 @@ export interface RefillRule extends Schedule {
   readonly sinceMs: number;
 }
 
+/** What events tell of in advance. */
+export interface Alerts {
+  /** How long before its expiry `key.expiring` tells of a key. */
+  readonly expiresWithinMs: number;
+}
+
 /** The credits of a key or an identity. The ledger holds the balance, under this account. */
 export interface CreditsRecord {
   readonly account: number;
@@ -45,6 +51,10 @@ export interface KeyRecord {
   readonly credits: CreditsRecord | null;
   readonly limits: readonly LimitRecord[];
   readonly ipAllowlist: readonly string[];
+  /** null = those of its identity. */
+  readonly alerts: Alerts | null;
+  /** The expiry that `key.expiring` has told of; null = it has not yet. */
+  readonly toldExpiryMs: number | null;
   /** May still contain ids of deleted roles and permissions. Such an id has no effect. */
   readonly roleIds: readonly string[];
   readonly permissionIds: readonly string[];
@@ -91,6 +101,8 @@ export interface IdentityRecord {
   readonly enabled: boolean;
   /** How many keys it may have; null = any number. */
   readonly maxKeys: number | null;
+  /** For its keys that have none themselves. */
+  readonly alerts: Alerts | null;
   readonly credits: CreditsRecord | null;
   readonly limits: readonly LimitRecord[];
   readonly createdAtMs: number;
@@ -188,6 +200,8 @@ export const BLANK_KEY: KeyRecord = {
   credits: null,
   limits: [],
   ipAllowlist: [],
+  alerts: null,
+  toldExpiryMs: null,
   roleIds: [],
   permissionIds: [],
   generation: 0,
@@ -219,6 +233,7 @@ export const BLANK_IDENTITY: IdentityRecord = {
   meta: null,
   enabled: true,
   maxKeys: null,
+  alerts: null,
   credits: null,
   limits: [],
   createdAtMs: 0,

@@ -15,6 +15,7 @@ import { ImportQueue } from './admin/imports/importQueue.ts';
 import { ImportAdmin } from './admin/imports/importAdmin.ts';
 import { KeyGrants } from './admin/keys/keyGrants.ts';
 import { DeleteKey } from './admin/keys/deleteKey.ts';
+import { ExpiringKeys } from './admin/keys/expiringKeys.ts';
 import { RotateKey } from './admin/keys/rotateKey.ts';
 import { KeyAdmin } from './admin/keys/keyAdmin.ts';
 import type { AdminContext } from './admin/change/adminContext.ts';
@@ -72,6 +73,7 @@ export class Engine {
   readonly apis: ApiAdmin;
   readonly keys: KeyAdmin;
   readonly deleteKey: DeleteKey;
+  readonly expiringKeys: ExpiringKeys;
   readonly rotateKey: RotateKey;
   readonly deleteAllKeys: DeleteAllKeys;
   readonly keyGrants: KeyGrants;
@@ -133,6 +135,7 @@ export class Engine {
     };
     this.keys = new KeyAdmin(context);
     this.deleteKey = new DeleteKey(context);
+    this.expiringKeys = new ExpiringKeys(context);
     this.rotateKey = new RotateKey(context);
     this.keyGrants = new KeyGrants(context);
     this.permissions = new PermissionAdmin(context);

@@ -51,6 +51,7 @@ export function engineTasks({ engine, syncIntervalMs, log, ...clocks }: EngineTa
       isShared: storage.localCounts.isShared,
     }),
     { name: 'removing expired records', everyMs: PRUNE_EVERY_MS, run: () => storage.ledger.prune() },
+    { name: 'telling of keys that expire', everyMs: SWEEP_EVERY_MS, run: () => engine.expiringKeys.run() },
     { name: 'sending webhooks', everyMs: WEBHOOKS_EVERY_MS, run: () => engine.deliverEvents.run(log) },
     { name: 'removing old events', everyMs: PRUNE_EVERY_MS, run: () => pruneEvents(engine) },
     clockWatch(clocks, log),

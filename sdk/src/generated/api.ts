@@ -44,6 +44,12 @@ export const VERDICT_CODES = [
   'USAGE_EXCEEDED',
 ] as const;
 
+/** When an event tells that something is about to end. */
+export type Alerts = {
+  /** How long before its expiry the event `key.expiring` tells of a key, in milliseconds, from a minute to 366 days. It comes once for each key and expiry. */
+  readonly expiresWithinMs: number;
+};
+
 /** The key must satisfy all parts. */
 export type AllPermissions = {
   /** The parts of a query that the key must satisfy, all of them. Each is a permission, `{"and": [...]}` or `{"or": [...]}`. null entries are skipped; a list with nothing left in it is a 400. */
@@ -356,13 +362,14 @@ export type Event = {
 /** The ids of the records, who made the change (`actor`, `requestId`), and the fields that differ in `before` and `after`, under their names in the API. With `truncated: true` the fields were too long, and only the ids are here. */
 export type EventData = Readonly<Record<string, unknown>>;
 
-/** What happened. `key.created`: A key was created or imported. `key.updated`: A field, the balance, a role or a permission of a key was changed by a call. `key.deleted`: A key was deleted, alone, with its identity, or with all keys of its api. `key.restored`: A deleted key was restored. `key.rotated`: A key has a new secret. `identity.created`: An identity was created, by itself or with its first key. `identity.updated`: A field of an identity was changed by a call. `identity.deleted`: An identity was deleted. `webhook.paused`: A webhook is paused, because its target failed for three days. `webhook.test`: webhooks.sendTest was called. Only the webhook that it names gets this event. */
+/** What happened. `key.created`: A key was created or imported. `key.updated`: A field, the balance, a role or a permission of a key was changed by a call. `key.deleted`: A key was deleted, alone, with its identity, or with all keys of its api. `key.restored`: A deleted key was restored. `key.rotated`: A key has a new secret. `key.expiring`: A key is about to expire, as early as `alerts.expiresWithinMs` of the key or its identity says. `identity.created`: An identity was created, by itself or with its first key. `identity.updated`: A field of an identity was changed by a call. `identity.deleted`: An identity was deleted. `webhook.paused`: A webhook is paused, because its target failed for three days. `webhook.test`: webhooks.sendTest was called. Only the webhook that it names gets this event. */
 export type EventType =
   | 'key.created'
   | 'key.updated'
   | 'key.deleted'
   | 'key.restored'
   | 'key.rotated'
+  | 'key.expiring'
   | 'identity.created'
   | 'identity.updated'
   | 'identity.deleted'
@@ -405,6 +412,8 @@ export type IdentitiesCreateIdentityRequest = {
   readonly enabled?: boolean | undefined;
   /** How many keys the identity may have. Any number when absent. */
   readonly maxKeys?: number | undefined;
+  /** When an event tells that a key of the identity is about to expire, for keys that have no `alerts` themselves. */
+  readonly alerts?: Alerts | undefined;
   /** The rate limits that the keys of the identity share, at most 50. */
   readonly ratelimits?: readonly SharedRatelimit[] | undefined;
   /** The credits that the keys of the identity share. A verification takes them together with those of the key. No counter when absent. */
@@ -466,6 +475,8 @@ export type IdentitiesUpdateIdentityRequest = {
   readonly enabled?: boolean | undefined;
   /** How many keys the identity may have. Keys that exist stay. null removes the bound. It stays when absent. */
   readonly maxKeys?: number | null | undefined;
+  /** When an event tells that a key of the identity is about to expire. null: nothing is told. It stays when absent. */
+  readonly alerts?: Alerts | null | undefined;
   /** New metadata, which replaces the old as a whole. null removes it. It stays when absent. */
   readonly meta?: Meta | null | undefined;
   /** The new rate limits, at most 50, which replace all old ones. null or `[]` removes them. They stay when absent. */
@@ -490,6 +501,8 @@ export type Identity = {
   readonly enabled: boolean;
   /** How many keys the identity may have. Absent when any number is allowed. */
   readonly maxKeys?: number | undefined;
+  /** When an event tells that a key of the identity is about to expire. Absent when none is set. */
+  readonly alerts?: Alerts | undefined;
   /** The credits that the keys of the identity share, as many as are left. Absent when the identity has no counter. */
   readonly remaining?: number | undefined;
   /** The refill of the credits. Absent when there is none. */
@@ -512,6 +525,8 @@ export type IdentityDetails = {
   readonly enabled: boolean;
   /** How many keys the identity may have. Absent when any number is allowed. */
   readonly maxKeys?: number | undefined;
+  /** When an event tells that a key of the identity is about to expire. Absent when none is set. */
+  readonly alerts?: Alerts | undefined;
   /** The credits that the keys of the identity share, as many as are left. Absent when the identity has no counter. */
   readonly remaining?: number | undefined;
   /** The refill of the credits. Absent when there is none. */
@@ -588,6 +603,8 @@ export type Key = {
   readonly environment?: string | undefined;
   /** The addresses and CIDR blocks that the key may be used from. Absent when every address is allowed. */
   readonly ipAllowlist?: readonly string[] | undefined;
+  /** When an event tells that the key is about to expire. Absent when the key itself has none. */
+  readonly alerts?: Alerts | undefined;
   /** When the key was last verified, with any verdict, in unix milliseconds. Written some seconds later, at most once a minute. Absent when the key was never used or analytics are off. */
   readonly lastUsedAt?: number | undefined;
   /** The identity that the key belongs to. Absent when the key has no owner. */
@@ -637,6 +654,8 @@ export type KeyToImport = {
   readonly ratelimits?: readonly NamedRatelimit[] | undefined;
   /** The addresses and CIDR blocks (IPv4 and IPv6) that the key may be used from, at most 100. Every other address is FORBIDDEN. Any address is allowed when absent or empty. */
   readonly ipAllowlist?: readonly string[] | undefined;
+  /** When an event tells that the key is about to expire. As its identity says when absent. */
+  readonly alerts?: Alerts | undefined;
   /** false: the key is DISABLED until `keys.updateKey` enables it. true when absent. */
   readonly enabled?: boolean | undefined;
   /** A text of at most 256 characters that every verdict repeats, such as the stage that the key is for. An empty text counts as absent. */
@@ -710,6 +729,8 @@ export type KeysCreateKeyRequest = {
   readonly ratelimits?: readonly NamedRatelimit[] | undefined;
   /** The addresses and CIDR blocks (IPv4 and IPv6) that the key may be used from, at most 100. Every other address is FORBIDDEN. Any address is allowed when absent or empty. */
   readonly ipAllowlist?: readonly string[] | undefined;
+  /** When an event tells that the key is about to expire. As its identity says when absent. */
+  readonly alerts?: Alerts | undefined;
   /** false: the key is DISABLED until `keys.updateKey` enables it. true when absent. */
   readonly enabled?: boolean | undefined;
   /** A text of at most 256 characters that every verdict repeats, such as the stage that the key is for. An empty text counts as absent. */
@@ -837,6 +858,8 @@ export type KeysUpdateKeyRequest = {
   readonly ratelimits?: readonly NamedRatelimit[] | null | undefined;
   /** The addresses and CIDR blocks that the key may be used from, at most 100. null or `[]` allows every address. It stays when absent. */
   readonly ipAllowlist?: readonly string[] | null | undefined;
+  /** When an event tells that the key is about to expire. null: as its identity says. It stays when absent. */
+  readonly alerts?: Alerts | null | undefined;
   /** false: verifications of the key answer DISABLED from now on. It stays when absent. */
   readonly enabled?: boolean | undefined;
   /** A text of at most 256 characters that every verdict repeats. null or an empty text removes it. It stays when absent. */
@@ -1229,6 +1252,8 @@ export type QueuedKey = {
   readonly ratelimits?: readonly NamedRatelimit[] | undefined;
   /** The addresses and CIDR blocks (IPv4 and IPv6) that the key may be used from, at most 100. Every other address is FORBIDDEN. Any address is allowed when absent or empty. */
   readonly ipAllowlist?: readonly string[] | undefined;
+  /** When an event tells that the key is about to expire. As its identity says when absent. */
+  readonly alerts?: Alerts | undefined;
   /** false: the key is DISABLED until `keys.updateKey` enables it. true when absent. */
   readonly enabled?: boolean | undefined;
   /** A text of at most 256 characters that every verdict repeats, such as the stage that the key is for. An empty text counts as absent. */

@@ -4,6 +4,7 @@ import type { Issue } from '../../core/errors.ts';
 import { DEFAULT_LIMIT_NAME, type LimitRecord } from '../../core/records.ts';
 import type { IdentityDetails, IdentityPatch, IdentityView } from '../../engine/admin/identities/identityAdmin.ts';
 import type { IdentityReference } from '../../engine/admin/identities/loadIdentity.ts';
+import { AlertsObject, showAlerts, toAlerts } from './alertFields.ts';
 import { badFields, toMetaText, toNamedLimits, toRefill } from './keyFields.ts';
 import { type Refill, RefillObject } from './creditFields.ts';
 import { component, field, listOf, optional } from './described.ts';
@@ -32,6 +33,10 @@ const SHOWN_FIELDS = {
   meta: field(Meta, 'Metadata of the identity. `{}` when none is set.'),
   enabled: field(Flag, 'false: verifications of all keys of the identity answer DISABLED.', true),
   maxKeys: optional(Whole, 'How many keys the identity may have. Absent when any number is allowed.', 5),
+  alerts: optional(
+    AlertsObject,
+    'When an event tells that a key of the identity is about to expire. Absent when none is set.',
+  ),
   remaining: optional(
     Whole,
     'The credits that the keys of the identity share, as many as are left. Absent when the identity has no counter.',
@@ -86,6 +91,7 @@ export function toFullIdentity(view: IdentityView): object {
     meta: toMeta(identity.meta),
     enabled: identity.enabled,
     ...(identity.maxKeys === null ? {} : { maxKeys: identity.maxKeys }),
+    ...showAlerts(identity.alerts),
     ratelimits: identity.limits.map(toSharedRatelimit),
     ...(remaining === null ? {} : { remaining }),
     ...toRefillObject(identity.credits, view),
@@ -98,6 +104,7 @@ export interface IdentityFields {
   readonly meta?: object | null;
   readonly enabled?: boolean;
   readonly maxKeys?: number | null;
+  readonly alerts?: Static<typeof AlertsObject> | null;
   readonly ratelimits?: Static<typeof SharedRatelimits> | null;
   readonly remaining?: number | null;
   readonly refill?: Static<typeof Refill> | null;
@@ -111,6 +118,7 @@ export function toIdentityPatch(fields: IdentityFields, before: readonly Issue[]
     ...(fields.name === undefined ? {} : { name: fields.name }),
     ...(fields.enabled === undefined ? {} : { enabled: fields.enabled }),
     ...(fields.maxKeys === undefined ? {} : { maxKeys: fields.maxKeys }),
+    ...(fields.alerts === undefined ? {} : { alerts: toAlerts(fields.alerts) }),
     ...(fields.meta === undefined ? {} : { meta: toMetaText(fields.meta, issues) }),
     ...(fields.remaining === undefined ? {} : { remaining: fields.remaining }),
     ...(fields.refill === undefined ? {} : { refill: toRefill(fields.refill, issues) }),

@@ -1,4 +1,4 @@
-import type { IdentityRecord, KeyRecord } from '../../core/records.ts';
+import type { Alerts, IdentityRecord, KeyRecord } from '../../core/records.ts';
 import type { PoisonedKey } from '../port/records.ts';
 import { readCredits, readInstant, readLimits, readMeta, readTexts } from './columns.ts';
 
@@ -18,6 +18,8 @@ export interface KeyRow {
   credits: string | null;
   limits: string | null;
   ip_allowlist: string | null;
+  expires_within_ms: number | null;
+  told_expiry_ms: number | null;
   roles: string | null;
   permissions: string | null;
   generation: number;
@@ -30,6 +32,7 @@ export interface KeyRow {
   identity_meta: string | null;
   identity_enabled: number | null;
   identity_max_keys: number | null;
+  identity_expires_within_ms: number | null;
   identity_credits: string | null;
   identity_limits: string | null;
   identity_created_at_ms: number | null;
@@ -56,6 +59,8 @@ function readKey(row: KeyRow): KeyRecord {
     credits: readCredits(row.credits),
     limits: readLimits(row.limits),
     ipAllowlist: readTexts(row.ip_allowlist, 'ipAllowlist'),
+    alerts: readAlerts(row.expires_within_ms),
+    toldExpiryMs: row.told_expiry_ms,
     roleIds: readTexts(row.roles, 'roles'),
     permissionIds: readTexts(row.permissions, 'permissions'),
     generation: row.generation,
@@ -64,6 +69,10 @@ function readKey(row: KeyRow): KeyRecord {
     deletedAtMs: row.deleted_at_ms,
     revision: row.revision,
   };
+}
+
+function readAlerts(expiresWithinMs: number | null): Alerts | null {
+  return expiresWithinMs === null ? null : { expiresWithinMs };
 }
 
 /** A key with its identity. Its roles and permissions are read separately. */
@@ -93,6 +102,7 @@ function readJoinedIdentity(row: KeyRow): IdentityRecord | null {
     meta: row.identity_meta,
     enabled: row.identity_enabled ?? 0,
     max_keys: row.identity_max_keys,
+    expires_within_ms: row.identity_expires_within_ms,
     credits: row.identity_credits,
     limits: row.identity_limits,
     created_at_ms: row.identity_created_at_ms ?? 0,
@@ -108,6 +118,7 @@ export interface IdentityRow {
   meta: string | null;
   enabled: number;
   max_keys: number | null;
+  expires_within_ms: number | null;
   credits: string | null;
   limits: string | null;
   created_at_ms: number;
@@ -123,6 +134,7 @@ export function toIdentity(row: IdentityRow): IdentityRecord {
     meta: readMeta(row.meta),
     enabled: row.enabled === 1,
     maxKeys: row.max_keys,
+    alerts: readAlerts(row.expires_within_ms),
     credits: readCredits(row.credits),
     limits: readLimits(row.limits),
     createdAtMs: row.created_at_ms,

@@ -175,6 +175,7 @@ function identityColumns(identity: IdentityRecord): Columns {
     meta: identity.meta,
     enabled: identity.enabled ? 1 : 0,
     max_keys: identity.maxKeys,
+    expires_within_ms: identity.alerts?.expiresWithinMs ?? null,
     credits: identity.credits === null ? null : JSON.stringify(identity.credits),
     credits_account: identity.credits?.account ?? null,
     limits: listText(identity.limits),

@@ -1,6 +1,6 @@
 import { AppError, repeatable } from '../../../core/errors.ts';
 import { ID_RANDOM_BYTES, makeId } from '../../../core/ids.ts';
-import { BLANK_IDENTITY, type IdentityRecord } from '../../../core/records.ts';
+import { type Alerts, BLANK_IDENTITY, type IdentityRecord } from '../../../core/records.ts';
 import { identityWords } from '../../../core/search.ts';
 import type { IdentityQuery } from '../../../storage/port/records.ts';
 import type { WordChange } from '../../../storage/port/writes.ts';
@@ -20,6 +20,7 @@ export interface IdentityPatch extends CounterPatch {
   readonly meta?: string | null;
   readonly enabled?: boolean;
   readonly maxKeys?: number | null;
+  readonly alerts?: Alerts | null;
 }
 
 /** An identity as a reader sees it: the record and its balance. */
@@ -152,6 +153,7 @@ function patched(before: IdentityRecord, patch: IdentityPatch): IdentityRecord {
     meta: patch.meta === undefined ? before.meta : patch.meta,
     enabled: patch.enabled ?? before.enabled,
     maxKeys: patch.maxKeys === undefined ? before.maxKeys : patch.maxKeys,
+    alerts: patch.alerts === undefined ? before.alerts : patch.alerts,
   };
 }
 

@@ -22,6 +22,7 @@ export function auditedKey(key: KeyRecord, identity: IdentityRecord | null): Rec
     expires: key.expiresAtMs,
     ...auditedCounters(key),
     ipAllowlist: key.ipAllowlist,
+    alerts: key.alerts,
     roles: key.roleIds,
     permissions: key.permissionIds,
   };

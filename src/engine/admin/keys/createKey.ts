@@ -190,7 +190,14 @@ export function patched(before: KeyRecord, patch: KeyPatch): KeyRecord {
     enabled: patch.enabled ?? before.enabled,
     expiresAtMs: patch.expiresAtMs === undefined ? before.expiresAtMs : patch.expiresAtMs,
     ipAllowlist: patch.ipAllowlist === undefined ? before.ipAllowlist : (patch.ipAllowlist ?? []),
+    alerts: patch.alerts === undefined ? before.alerts : patch.alerts,
+    // Another expiry is told of anew.
+    toldExpiryMs: isSameExpiry(before, patch) ? before.toldExpiryMs : null,
   };
+}
+
+function isSameExpiry({ expiresAtMs }: KeyRecord, patch: KeyPatch): boolean {
+  return patch.expiresAtMs === undefined || patch.expiresAtMs === expiresAtMs;
 }
 
 function withDefaults<P extends KeyPatch>(patch: P, { defaultLimit }: ApiRecord): P {

@@ -27,6 +27,7 @@ export const SCHEMA = `
     meta TEXT,
     enabled INTEGER NOT NULL,
     max_keys INTEGER,
+    expires_within_ms INTEGER,
     credits TEXT,
     credits_account INTEGER,
     limits TEXT,
@@ -34,6 +35,7 @@ export const SCHEMA = `
     updated_at_ms INTEGER,
     revision INTEGER NOT NULL DEFAULT 0
   ) STRICT, WITHOUT ROWID;
+  CREATE INDEX identities_alerting ON identities (id) WHERE expires_within_ms IS NOT NULL;
   CREATE INDEX identities_by_credits ON identities (credits_account) WHERE credits_account IS NOT NULL;
 
   CREATE TABLE keys (
@@ -52,6 +54,9 @@ export const SCHEMA = `
     credits TEXT,
     credits_account INTEGER,
     limits TEXT,
+    -- How long before its expiry an event tells of it, and the expiry that was told of.
+    expires_within_ms INTEGER,
+    told_expiry_ms INTEGER,
     ip_allowlist TEXT,
     roles TEXT,
     permissions TEXT,
@@ -63,6 +68,7 @@ export const SCHEMA = `
   CREATE INDEX keys_of_generation ON keys (api_id, generation, id) WHERE deleted_at_ms IS NULL;
   CREATE INDEX keys_of_owner ON keys (api_id, generation, identity_id, id) WHERE deleted_at_ms IS NULL;
   CREATE INDEX keys_of_identity ON keys (identity_id, id) WHERE deleted_at_ms IS NULL AND identity_id IS NOT NULL;
+  CREATE INDEX keys_expiring ON keys ((expires_at_ms - expires_within_ms)) WHERE expires_within_ms IS NOT NULL AND told_expiry_ms IS NULL;
   CREATE INDEX keys_by_start ON keys (api_id, start, id) WHERE deleted_at_ms IS NULL;
   CREATE INDEX keys_by_credits ON keys (credits_account) WHERE credits_account IS NOT NULL;
 
