@@ -2,6 +2,7 @@ import { expect, test } from 'bun:test';
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
+import { signatures } from '../../../src/outgoing/signature.ts';
 import { engineOn } from '../../postgres/conformance/engineOn.ts';
 import { Receiver } from './receiver.ts';
 import { create, DAY_MS, deliver, deliveriesOf, opened } from './webhookSetup.ts';
@@ -123,5 +124,13 @@ test('without a key that encrypts, no webhook is made, and the answer names the 
   const actor = { id: 'rk_1', rights: ['*'], untilMs: null, origin: null, requestId: null };
   expect(engine.webhooks.create(actor, { url: 'https://example.com' })).rejects.toThrow(
     'The signing secrets of webhooks are stored encrypted, and there is no key for that: set KEYSTILE_ENCRYPTION_KEY to 32 random bytes in base64, the same on every node.',
+  );
+});
+
+test('the signature is the one of the Standard Webhooks specification', () => {
+  // The example of its libraries.
+  const request = { id: 'msg_p5jXN8AQM9LWM0D4loKWxJek', seconds: 1614265330, body: '{"test": 2432232314}' };
+  expect(signatures(request, ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'])).toBe(
+    'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=',
   );
 });

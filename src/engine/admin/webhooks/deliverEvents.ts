@@ -104,7 +104,7 @@ export class DeliverEvents {
   async #send(webhook: WebhookRecord, log: Pick<TaskLog, 'warn'>): Promise<'nothing' | 'taken' | 'failed'> {
     const { storage, system } = this.#context;
     const nowMs = this.#nowMs();
-    const lease = makeId('evt', nowMs, system.randomBytes(ID_RANDOM_BYTES));
+    const lease = makeId('req', nowMs, system.randomBytes(ID_RANDOM_BYTES));
     const claim = { webhookId: webhook.id, limit: STEP, lease, nowMs, leaseMs: LEASE_MS };
     const claimed = [...(await storage.webhooks.claim(claim))];
     if (claimed.length === 0) return 'nothing';
