@@ -1,17 +1,25 @@
 import type { Config } from './config/variables.ts';
 import { ID_RANDOM_BYTES, makeId } from './core/ids.ts';
+import type { SecretBox } from './engine/admin/webhooks/outgoing.ts';
 import { Engine } from './engine/engine.ts';
 import type { System } from './engine/system.ts';
 import { HttpMetrics } from './http/answer/metrics.ts';
+import { HttpOutgoing } from './outgoing/httpOutgoing.ts';
+import { resolveName } from './outgoing/resolveName.ts';
+import type { Resolve } from './outgoing/target.ts';
 import { makeService, type Service } from './http/service.ts';
 import type { Log } from './log.ts';
 import type { Storage } from './storage/port/storage.ts';
 import { PostgresStorage } from './storage/postgres/storage.ts';
+import { FolderKey } from './storage/sqlite/file/folderKey.ts';
 import type { DataFolder } from './storage/sqlite/file/dataFolder.ts';
 import type { LedgerObserver } from './storage/sqlite/ledger/ledger.ts';
 import { SqliteStorage } from './storage/sqlite/storage.ts';
-import type { Digester } from './system.ts';
+import { type Digester, KeyedSecretBox, newEncryptionKey } from './system.ts';
 import { VERSION } from './version.ts';
+
+/** How long a target of a webhook may take to answer. */
+const WEBHOOK_TIMEOUT_MS = 10_000;
 
 export interface Surroundings {
   readonly config: Config;
@@ -19,6 +27,9 @@ export interface Surroundings {
   readonly digester: Digester;
   readonly log: Log;
   readonly monotonicMs: () => number;
+  /** For tests: where the names of webhook targets lead, and when a target takes too long. */
+  readonly resolve?: Resolve;
+  readonly webhookTimeout?: () => AbortSignal;
 }
 
 export interface EmbeddedSurroundings extends Surroundings {
@@ -66,7 +77,13 @@ export async function compose(surroundings: EmbeddedSurroundings): Promise<Compo
     },
     observe: observeLedger(metrics, log),
   });
-  const composed = assemble(storage, metrics, surroundings);
+  const key = new FolderKey(folder.path, newEncryptionKey);
+  const given = config.encryptionKey ?? [];
+  const secretBox = new KeyedSecretBox(
+    () => [...given, ...key.find()],
+    () => given[0] ?? key.findOrMake(),
+  );
+  const composed = assemble(storage, metrics, { ...surroundings, secretBox });
   broken.stop = (reason) => composed.service.engine.verifier.stop(reason);
   return composed;
 }
@@ -93,10 +110,23 @@ export async function composeNode(surroundings: NodeSurroundings): Promise<Compo
     isTimeVirtual: surroundings.isTimeVirtual === true,
     upgrades: surroundings.upgrades !== false,
   });
-  return assemble(storage, metrics, surroundings);
+  const keys = config.encryptionKey;
+  const [newest] = keys ?? [];
+  const secretBox =
+    keys === null || newest === undefined
+      ? null
+      : new KeyedSecretBox(
+          () => keys,
+          () => newest,
+        );
+  return assemble(storage, metrics, { ...surroundings, secretBox });
 }
 
-function assemble<S extends Storage>(storage: S, metrics: HttpMetrics, surroundings: Surroundings): Composed<S> {
+function assemble<S extends Storage>(
+  storage: S,
+  metrics: HttpMetrics,
+  surroundings: Surroundings & { readonly secretBox: SecretBox | null },
+): Composed<S> {
   const { config, system, digester, log, monotonicMs } = surroundings;
   const engine = new Engine({
     storage,
@@ -112,6 +142,15 @@ function assemble<S extends Storage>(storage: S, metrics: HttpMetrics, surroundi
     },
     maxTagLists: config.analyticsTagLists,
     countsVerifications: config.analytics,
+    eventRetentionMs: config.eventRetention,
+    secretBox: surroundings.secretBox,
+    outgoing: new HttpOutgoing({
+      allowsPrivate: config.webhookAllowPrivate,
+      resolve: surroundings.resolve ?? resolveName,
+      timeoutMs: WEBHOOK_TIMEOUT_MS,
+      ...(surroundings.webhookTimeout === undefined ? {} : { timeout: surroundings.webhookTimeout }),
+      version: VERSION,
+    }),
     retention: { minute: config.analyticsMinutes, hour: config.analyticsHours, day: config.analyticsDays },
   });
   return {

@@ -1,4 +1,7 @@
+import { createCipheriv, createDecipheriv } from 'node:crypto';
+
 import type { Pepper } from './config/kinds.ts';
+import type { SecretBox } from './engine/admin/webhooks/outgoing.ts';
 import type { System } from './engine/system.ts';
 
 /** The only file that reads the real clock and the real source of randomness. */
@@ -59,6 +62,53 @@ export class Digester {
 
 function peppered(digest: string, { version, secret }: Pepper): string {
   return `${version}:${new Bun.CryptoHasher('sha256', secret).update(digest).digest('base64')}`;
+}
+
+const CIPHER = 'aes-256-gcm';
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+
+/** Encrypts with AES-256-GCM. A sealed text is `1.<name of the key>.<nonce, text and tag in base64>`. */
+export class KeyedSecretBox implements SecretBox {
+  /** The keys that open, and the one that seals, which is made when there is none yet. */
+  readonly #keys: () => readonly Uint8Array[];
+  readonly #sealingKey: () => Uint8Array;
+
+  constructor(keys: () => readonly Uint8Array[], sealingKey: () => Uint8Array) {
+    this.#keys = keys;
+    this.#sealingKey = sealingKey;
+  }
+
+  seal(text: string, context: string): string {
+    const key = this.#sealingKey();
+    const nonce = randomBytes(NONCE_BYTES);
+    const cipher = createCipheriv(CIPHER, key, nonce).setAAD(Buffer.from(context));
+    const sealed = Buffer.concat([nonce, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()]);
+    return `1.${keyName(key)}.${sealed.toString('base64')}`;
+  }
+
+  open(sealed: string, context: string): string | null {
+    const [version, name, body = ''] = sealed.split('.');
+    const key = this.#keys().find((each) => keyName(each) === name);
+    if (version !== '1' || key === undefined) return null;
+    const bytes = Buffer.from(body, 'base64');
+    try {
+      const decipher = createDecipheriv(CIPHER, key, bytes.subarray(0, NONCE_BYTES)).setAAD(Buffer.from(context));
+      decipher.setAuthTag(bytes.subarray(-TAG_BYTES));
+      return decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES), undefined, 'utf8') + decipher.final('utf8');
+    } catch {
+      return null;
+    }
+  }
+}
+
+/** Tells keys apart, and nothing about them. */
+function keyName(key: Uint8Array): string {
+  return Bun.SHA256.hash(key, 'hex').slice(0, 8);
+}
+
+export function newEncryptionKey(): Uint8Array {
+  return randomBytes(32);
 }
 
 /** Reads ASCII text from packed memory. Every verification reads ids this way. */

@@ -19,3 +19,10 @@ export type {
 } from './verdict.ts';
 export type { VerifyOptions } from './verifyRequest.ts';
 export { ratelimitHeaders, refusalOf, type RefusalResponse } from './refusal.ts';
+export {
+  verifyWebhook,
+  type VerifyWebhookOptions,
+  WebhookError,
+  type WebhookErrorReason,
+  type WebhookHeaders,
+} from './webhooks.ts';

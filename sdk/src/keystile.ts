@@ -53,6 +53,8 @@ export class Keystile implements Groups {
   readonly migrations: Groups['migrations'];
   readonly rootKeys: Groups['rootKeys'];
   readonly audit: Groups['audit'];
+  readonly events: Groups['events'];
+  readonly webhooks: Groups['webhooks'];
   readonly ratelimits: Groups['ratelimits'];
   readonly analytics: Groups['analytics'];
   readonly #transport: Transport;
@@ -83,6 +85,8 @@ export class Keystile implements Groups {
     this.migrations = groups.migrations;
     this.rootKeys = groups.rootKeys;
     this.audit = groups.audit;
+    this.events = groups.events;
+    this.webhooks = groups.webhooks;
     this.ratelimits = groups.ratelimits;
     this.analytics = groups.analytics;
   }

@@ -14,6 +14,11 @@ import { rootKeyCreate } from './commands/rootKey.create.ts';
 import { rootKeyList } from './commands/rootKey.list.ts';
 import { rootKeyRevoke } from './commands/rootKey.revoke.ts';
 import { serve } from './commands/serve.ts';
+import { webhookCreate } from './commands/webhook.create.ts';
+import { webhookDelete } from './commands/webhook.delete.ts';
+import { webhookList } from './commands/webhook.list.ts';
+import { webhookListen } from './commands/webhook.listen.ts';
+import { webhookTry } from './commands/webhook.try.ts';
 
 /** Every command, in the order of the help. */
 export const COMMANDS: readonly Command[] = [
@@ -32,4 +37,9 @@ export const COMMANDS: readonly Command[] = [
   keyVerify,
   importKeys,
   audit,
+  webhookCreate,
+  webhookList,
+  webhookDelete,
+  webhookTry,
+  webhookListen,
 ];

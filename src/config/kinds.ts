@@ -135,3 +135,19 @@ export const peppers: Kind<readonly Pepper[]> = {
     return isDoubled ? wrong('must not name a version twice') : { value: found };
   },
 };
+
+const ENCRYPTION_KEY_BYTES = 32;
+
+export const encryptionKeys: Kind<readonly Uint8Array[]> = {
+  label: '32 bytes in base64, newest first',
+  parse(value) {
+    const keys = value.split(',').map((part) => part.trim());
+    const isKey = (key: string): boolean => /^[A-Za-z0-9+/]{43}=$/.test(key);
+    if (!keys.every(isKey)) {
+      return wrong(
+        `must be ${ENCRYPTION_KEY_BYTES} bytes in base64, 44 characters, such as \`openssl rand -base64 ${ENCRYPTION_KEY_BYTES}\` makes; several are separated by commas, newest first`,
+      );
+    }
+    return { value: keys.map((key) => Uint8Array.from(atob(key), (character) => character.charCodeAt(0))) };
+  },
+};

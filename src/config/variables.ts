@@ -1,10 +1,11 @@
+import { secret, type Variable, variable } from './variable.ts';
 import {
   addressBlocks,
   choice,
   count,
   duration,
+  encryptionKeys,
   flag,
-  type Kind,
   origins,
   type Pepper,
   peppers,
@@ -13,29 +14,6 @@ import {
   text,
   timezone,
 } from './kinds.ts';
-
-interface Variable<T, F extends string | null> {
-  readonly name: string;
-  readonly kind: Kind<T>;
-  /** The default, written as a user would write it. Null: no default. */
-  readonly fallback: F;
-  readonly meaning: string;
-  /** Never printed. NAME_FILE can name a file that contains it. */
-  readonly isSecret?: true;
-}
-
-function variable<T, F extends string | null>(
-  name: string,
-  kind: Kind<T>,
-  fallback: F,
-  meaning: string,
-): Variable<T, F> {
-  return { name: `KEYSTILE_${name}`, kind, fallback, meaning };
-}
-
-function secret<T>(name: string, kind: Kind<T>, meaning: string): Variable<T, null> {
-  return { ...variable(name, kind, null, meaning), isSecret: true };
-}
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -216,6 +194,23 @@ export const VARIABLES = {
     count(0, 100_000),
     '1000',
     'The number of different tag lists that are counted for one api in a day. All further ones are counted under `other`.',
+  ),
+  encryptionKey: secret(
+    'ENCRYPTION_KEY',
+    encryptionKeys,
+    'Encrypts the signing secrets of webhooks in the database. On PostgreSQL, webhooks need it, the same on every node. The embedded database makes a key of its own in the data folder, the file `encryption-key`, when there is none here. To change the key, set the new one before the old one, separated by a comma.',
+  ),
+  webhookAllowPrivate: variable(
+    'WEBHOOK_ALLOW_PRIVATE',
+    flag,
+    'off',
+    'Allow webhooks to targets that are not on the public internet (loopback, private networks), and over plain http.',
+  ),
+  eventRetention: variable(
+    'EVENT_RETENTION',
+    duration(4 * DAY_MS, 3650 * DAY_MS),
+    '30d',
+    'How long events are kept for webhooks and `events.listEvents`.',
   ),
   acceptLostCommits: variable(
     'ACCEPT_LOST_COMMITS',

@@ -85,5 +85,22 @@ export const MAX_OVERLAP_MS = 30 * 24 * 60 * 60 * 1000;
 /** Former secrets of one key that are valid at the same time. */
 export const MAX_LIVE_SECRETS = 10;
 
+export const MIN_ALERT_MS = 60_000;
+export const MAX_ALERT_MS = 366 * 24 * 60 * 60 * 1000;
+
+export const MAX_WEBHOOKS = 100;
+export const MAX_WEBHOOK_URL_LENGTH = 2_048;
+/** Deliveries of one webhook that wait. Further events stay in the outbox until there is room. */
+export const MAX_PENDING_DELIVERIES = 1_000;
+/** Finished deliveries of one webhook that the log keeps. */
+export const MAX_DELIVERY_LOG = 1_000;
+/** Requests to one target at the same time, of one node. */
+export const MAX_CONCURRENT_DELIVERIES = 4;
+/** Bytes of an answer of a target that are read. Its body is of no interest. */
+export const MAX_TARGET_ANSWER_BYTES = 16 * 1024;
+
+/** Bytes of an event as JSON. Of a longer one only the ids are kept. */
+export const MAX_EVENT_BYTES = 32 * 1024;
+
 export const MAX_RIGHTS = 1_000;
 export const MAX_SEARCH_LENGTH = 256;

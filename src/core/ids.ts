@@ -14,7 +14,9 @@ export type IdPrefix =
   | 'plan'
   | 'ns'
   | 'ovr'
-  | 'imp';
+  | 'imp'
+  | 'evt'
+  | 'wh';
 
 /** 58^8 milliseconds reach the year 6032. The width is fixed, so that ids sort by their time. */
 const TIME_WIDTH = 8;
@@ -24,7 +26,7 @@ export const ID_RANDOM_BYTES = 10;
 
 /** The text begins like an id. A secret can begin so too; its checksum tells them apart. */
 export function looksLikeId(text: string): boolean {
-  return /^(key|api|id|rk|ws|perm|role|plan|ns|ovr)_\w{1,64}$/.test(text);
+  return /^(key|api|id|rk|ws|perm|role|plan|ns|ovr|evt|wh)_\w{1,64}$/.test(text);
 }
 
 /** A pattern of the ids that `makeId` makes. */

@@ -20,6 +20,12 @@ export interface RefillVersion {
 /** One rule for all time, or the rules that a plan has had, the oldest first. */
 export type RefillRules = RefillRule | readonly RefillVersion[];
 
+/** What events tell of in advance. */
+export interface Alerts {
+  /** How long before its expiry `key.expiring` tells of a key. */
+  readonly expiresWithinMs: number;
+}
+
 /** The credits of a key or an identity. The ledger holds the balance, under this account. */
 export interface CreditsRecord {
   readonly account: number;
@@ -62,6 +68,10 @@ export interface KeyRecord {
   readonly credits: CreditsRecord | null;
   readonly limits: readonly LimitRecord[];
   readonly ipAllowlist: readonly string[];
+  /** null = those of its identity. */
+  readonly alerts: Alerts | null;
+  /** The expiry that `key.expiring` has told of; null = it has not yet. */
+  readonly toldExpiryMs: number | null;
   /** May still contain ids of deleted roles and permissions. Such an id has no effect. */
   readonly roleIds: readonly string[];
   readonly permissionIds: readonly string[];
@@ -112,6 +122,8 @@ export interface IdentityRecord {
   readonly planId: string | null;
   /** The plan that it moves to at an instant; null = none. */
   readonly planMove: PlanMove | null;
+  /** For its keys that have none themselves. */
+  readonly alerts: Alerts | null;
   readonly credits: CreditsRecord | null;
   readonly limits: readonly LimitRecord[];
   readonly createdAtMs: number;
@@ -201,6 +213,26 @@ export interface RootKeyRecord {
   readonly revokedAtMs: number | null;
 }
 
+/** A target that events are sent to. */
+export interface WebhookRecord {
+  readonly id: string;
+  readonly url: string;
+  /** The types of events that it gets; null = all. */
+  readonly types: readonly string[] | null;
+  readonly enabled: boolean;
+  /** When the service paused it, because its target failed for too long; null = it is not paused. */
+  readonly pausedAtMs: number | null;
+  readonly pausedBecause: string | null;
+  /** The signing secret, encrypted. */
+  readonly secret: string;
+  /** The secret before the last rotation, which also signs until `formerUntilMs`. */
+  readonly formerSecret: string | null;
+  readonly formerUntilMs: number | null;
+  readonly createdAtMs: number;
+  readonly updatedAtMs: number | null;
+  readonly revision: number;
+}
+
 /** The name of the limit that a key's `ratelimit` sets. */
 export const DEFAULT_LIMIT_NAME = 'default';
 
@@ -220,6 +252,8 @@ export const BLANK_KEY: KeyRecord = {
   credits: null,
   limits: [],
   ipAllowlist: [],
+  alerts: null,
+  toldExpiryMs: null,
   roleIds: [],
   permissionIds: [],
   generation: 0,
@@ -253,6 +287,7 @@ export const BLANK_IDENTITY: IdentityRecord = {
   maxKeys: null,
   planId: null,
   planMove: null,
+  alerts: null,
   credits: null,
   limits: [],
   createdAtMs: 0,

@@ -42,6 +42,8 @@ export const RIGHTS = {
     'add_permission_to_role',
     'remove_permission_from_role',
   ],
+  event: ['read_event'],
+  webhook: ['create_webhook', 'read_webhook', 'update_webhook', 'delete_webhook'],
   root: ['create_root_key', 'read_root_key', 'revoke_root_key', 'read_audit'],
 } as const;
 
@@ -93,7 +95,7 @@ export function coversRight(rights: readonly string[], right: string): boolean {
 
 /** Operations that concern no single record. A right to them on one id would have no effect, so only `*` is a valid id. */
 function needsWildcard(operation: string): boolean {
-  return /^rbac\.(create_|.*_key$)|^root\.read_audit$|^api\.create_api$|^identity\.create_identity$|^plan\.create_plan$|^ratelimit\.create_namespace$/.test(
+  return /^rbac\.(create_|.*_key$)|^root\.read_audit$|^event\.read_event$|^webhook\.create_webhook$|^api\.create_api$|^identity\.create_identity$|^plan\.create_plan$|^ratelimit\.create_namespace$/.test(
     operation,
   );
 }

@@ -5,21 +5,28 @@ import { RootKeyAccess } from './admin/rootKeys/rootKeyAccess.ts';
 import { AnalyticsAdmin } from './admin/analytics/analyticsAdmin.ts';
 import { ApiAdmin } from './admin/apis/apiAdmin.ts';
 import { AuditLog } from './admin/audit/auditLog.ts';
+import { EventLog } from './admin/events/eventLog.ts';
 import { DeleteAllKeys } from './admin/apis/deleteAllKeys.ts';
 import { ApplyChange } from './admin/change/applyChange.ts';
 import { AssignPlan } from './admin/plans/assignPlan.ts';
 import { PlanAdmin } from './admin/plans/planAdmin.ts';
+import { EventMaker } from './admin/change/eventMaker.ts';
 import { DeleteIdentity } from './admin/identities/deleteIdentity.ts';
 import { IdentityAdmin } from './admin/identities/identityAdmin.ts';
 import { ImportQueue } from './admin/imports/importQueue.ts';
 import { ImportAdmin } from './admin/imports/importAdmin.ts';
 import { KeyGrants } from './admin/keys/keyGrants.ts';
 import { DeleteKey } from './admin/keys/deleteKey.ts';
+import { ExpiringKeys } from './admin/keys/expiringKeys.ts';
 import { RotateKey } from './admin/keys/rotateKey.ts';
 import { KeyAdmin } from './admin/keys/keyAdmin.ts';
 import type { AdminContext } from './admin/change/adminContext.ts';
 import { PermissionAdmin } from './admin/rbac/permissionAdmin.ts';
 import { type QuotaLimits, Quotas } from './admin/change/quotas.ts';
+import { DeliverEvents } from './admin/webhooks/deliverEvents.ts';
+import type { Outgoing, SecretBox } from './admin/webhooks/outgoing.ts';
+import { WebhookAdmin } from './admin/webhooks/webhookAdmin.ts';
+import { WebhookDeliveries } from './admin/webhooks/webhookDeliveries.ts';
 import { RootKeyAdmin } from './admin/rootKeys/rootKeyAdmin.ts';
 import { LocalLimits } from './local/localLimits.ts';
 import { KeyCache } from './cache/keyCache.ts';
@@ -49,6 +56,12 @@ export interface EngineOptions {
   readonly retention: Retention;
   /** Distinct tag lists of an api that are counted in one day. */
   readonly maxTagLists: number;
+  /** How long events are kept. */
+  readonly eventRetentionMs: number;
+  /** Sends events to webhooks. */
+  readonly outgoing: Outgoing;
+  /** Encrypts the signing secrets of webhooks; null = there is no key for that. */
+  readonly secretBox: SecretBox | null;
 }
 
 /** The service without a wire format. HTTP, the command line and the tests call it. */
@@ -62,6 +75,7 @@ export class Engine {
   readonly apis: ApiAdmin;
   readonly keys: KeyAdmin;
   readonly deleteKey: DeleteKey;
+  readonly expiringKeys: ExpiringKeys;
   readonly rotateKey: RotateKey;
   readonly deleteAllKeys: DeleteAllKeys;
   readonly keyGrants: KeyGrants;
@@ -74,12 +88,18 @@ export class Engine {
   readonly imports: ImportAdmin;
   readonly importQueue: ImportQueue;
   readonly auditLog: AuditLog;
+  readonly events: EventMaker;
+  readonly eventLog: EventLog;
+  readonly webhooks: WebhookAdmin;
+  readonly webhookDeliveries: WebhookDeliveries;
+  readonly deliverEvents: DeliverEvents;
   readonly verificationQuota: VerificationQuota;
   readonly standalone: Standalone;
   readonly sweep: RefillSweep;
   readonly openCounts: OpenCounts;
   readonly countWriting: CountWriting;
   readonly analytics: AnalyticsAdmin;
+  readonly eventRetentionMs: number;
 
   constructor(options: EngineOptions) {
     const { storage, system, defaultTimezone, maxCachedKeys, maxLocalOwners, quotas } = options;
@@ -107,13 +127,17 @@ export class Engine {
       analytics: options.countsVerifications ? this.openCounts : null,
     });
     this.rootKeyAccess = new RootKeyAccess(storage.records, storage.freshness);
+    const events = new EventMaker(system);
+    this.events = events;
     const context: AdminContext = {
+      events,
       storage,
       system,
       refills,
       defaultTimezone,
       changes: new ApplyChange(
         storage.ledger,
+        events,
         (change) => this.#forget(change),
         (mark, nowMs) => refills.learn(mark, nowMs),
       ),
@@ -121,6 +145,7 @@ export class Engine {
     };
     this.keys = new KeyAdmin(context);
     this.deleteKey = new DeleteKey(context);
+    this.expiringKeys = new ExpiringKeys(context);
     this.rotateKey = new RotateKey(context);
     this.keyGrants = new KeyGrants(context);
     this.permissions = new PermissionAdmin(context);
@@ -134,6 +159,12 @@ export class Engine {
     this.importQueue = new ImportQueue(context);
     this.imports = new ImportAdmin(context, this.importQueue);
     this.auditLog = new AuditLog(storage.records);
+    this.eventLog = new EventLog(storage.events);
+    this.eventRetentionMs = options.eventRetentionMs;
+    const webhookContext = { ...context, outgoing: options.outgoing, secretBox: options.secretBox };
+    this.webhooks = new WebhookAdmin(webhookContext);
+    this.webhookDeliveries = new WebhookDeliveries(webhookContext, this.webhooks);
+    this.deliverEvents = new DeliverEvents(webhookContext);
     this.verificationQuota = new VerificationQuota(quotas.verificationsPerSecond);
     this.standalone = makeStandalone(context, {
       localLimits: this.localLimits,
@@ -168,6 +199,7 @@ export class Engine {
 
   /** Saves what is only in memory, before the process ends. */
   async close(): Promise<void> {
+    await this.deliverEvents.close();
     try {
       if (this.localLimits.unsavedSize > 0) await this.localLimits.sync();
     } finally {

@@ -7,6 +7,7 @@ import { LocalCountSaving } from './local/saveLocalCounts.ts';
 const SWEEP_EVERY_MS = 30_000;
 const PRUNE_EVERY_MS = 60_000;
 const IMPORT_EVERY_MS = 1_000;
+const WEBHOOKS_EVERY_MS = 1_000;
 /** A wall clock that moves by this much against the monotonic clock was set by someone. */
 const CLOCK_JUMP_MS = 2_000;
 
@@ -50,9 +51,16 @@ export function engineTasks({ engine, syncIntervalMs, log, ...clocks }: EngineTa
       isShared: storage.localCounts.isShared,
     }),
     { name: 'removing expired records', everyMs: PRUNE_EVERY_MS, run: () => storage.ledger.prune() },
+    { name: 'telling of keys that expire', everyMs: SWEEP_EVERY_MS, run: () => engine.expiringKeys.run() },
+    { name: 'sending webhooks', everyMs: WEBHOOKS_EVERY_MS, run: () => engine.deliverEvents.run(log) },
+    { name: 'removing old events', everyMs: PRUNE_EVERY_MS, run: () => pruneEvents(engine) },
     clockWatch(clocks, log),
   ];
   return { tasks, syncLagMs: () => saving.lagMs };
+}
+
+async function pruneEvents({ storage, eventRetentionMs }: Engine): Promise<void> {
+  while (!(await storage.events.prune(storage.ledger.nowMs() - eventRetentionMs)));
 }
 
 function clockWatch({ wallClockMs, monotonicMs }: Clocks, log: TaskLog): Task {

@@ -15,11 +15,13 @@ export interface RunSetup {
   readonly stdin?: string;
   /** What the user types when asked. Absent: standard input is not a terminal. */
   readonly typed?: string;
+  /** Where it writes, for who looks at it while the command runs. */
+  readonly written?: { out: string; err: string };
 }
 
 /** Runs a command inside this process, with its own environment and input. */
 export async function keystile(words: readonly string[], setup: RunSetup = {}): Promise<Ran> {
-  const written = { out: '', err: '' };
+  const written = setup.written ?? { out: '', err: '' };
   const io: Io = {
     environment: setup.environment ?? {},
     out: (text) => void (written.out += text),

@@ -52,7 +52,8 @@ const END = '--- end of block';
 function script(blocks: readonly Block[], server: Server, api: string): { text: string; files: string[] } {
   const files: string[] = [];
   const steps = blocks.map(({ language, text }) => {
-    const real = text.replaceAll(SHOWN_URL, server.url);
+    // The package is made from these sources.
+    const real = text.replaceAll(SHOWN_URL, server.url).replaceAll("'@keystile/sdk'", "'./sdk/src/index.ts'");
     if (language === 'sh') return real;
     // Beside the sources, so that packages are found.
     const file = join(PROJECT, `docs-example-${crypto.randomUUID()}.ts`);
@@ -70,7 +71,7 @@ let server: Server;
 
 beforeAll(async () => {
   folder = new TempFolder();
-  server = await Server.start(folder);
+  server = await Server.start(folder, { settings: { KEYSTILE_WEBHOOK_ALLOW_PRIVATE: 'on' } });
 });
 
 afterAll(async () => {

@@ -21,7 +21,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   http: ['core', 'engine', 'http', 'type:config', 'type:log.ts', 'type:system.ts', 'version.ts', 'typebox'],
   config: ['core', 'config'],
   'log.ts': [],
-  'system.ts': ['type:config', 'type:engine/system.ts'],
+  // Ciphers; randomness comes from the one file.
+  'system.ts': ['type:config', 'type:engine/system.ts', 'type:engine/admin/webhooks', 'node:crypto'],
+  outgoing: ['core', 'type:engine/admin/webhooks', 'outgoing', 'node:net', 'node:tls', 'node:dns/promises'],
   'version.ts': ['../package.json'],
 };
 
@@ -199,6 +201,7 @@ describe('architecture', () => {
 
   test('what listens and connects is known: no server of ours stands behind another one', () => {
     expect(filesOf(uses(/\bBun\.(serve|listen)\b(?!er)/, () => true))).toEqual([
+      'cli/commands/webhook.listen.ts',
       'http/front/front.ts',
       'serve/controlSocket.ts',
       'serve/listen.ts',

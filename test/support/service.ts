@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { compose, type Composed } from '../../src/compose.ts';
+import { compose, type Composed, type Surroundings } from '../../src/compose.ts';
 import { readConfig } from '../../src/config/read.ts';
 import { makeFrontContext } from '../../src/http/front/frontContext.ts';
 import { Log } from '../../src/log.ts';
@@ -20,6 +20,10 @@ export interface TestServiceOptions {
   readonly folder?: string;
   /** What a slower disk would add to every flush. */
   readonly addedFlushMs?: number;
+  /** Where the names of webhook targets lead. */
+  readonly resolve?: Surroundings['resolve'];
+  /** When a target of a webhook takes too long. */
+  readonly webhookTimeout?: () => AbortSignal;
 }
 
 export interface Answer {
@@ -112,6 +116,8 @@ export class TestService {
       monotonicMs: this.clock.nowMs,
       addedFlushMs: this.#options.addedFlushMs ?? 0,
       onBroken: (error) => this.broken.push(error),
+      resolve: this.#options.resolve ?? resolvePublic,
+      ...(this.#options.webhookTimeout === undefined ? {} : { webhookTimeout: this.#options.webhookTimeout }),
       system: {
         nowMs: this.clock.nowMs,
         randomBytes: (length) => crypto.getRandomValues(new Uint8Array(length)),
@@ -195,6 +201,11 @@ export class TestService {
   verify(key: string, fields: Record<string, unknown> = {}, options: CallOptions = {}): Promise<any> {
     return this.ok('/v1/keys.verifyKey', { key, ...fields }, { rootKey: null, ...options });
   }
+}
+
+/** No test asks a name server: every name is one of the public internet, and only this machine is at home. */
+async function resolvePublic(name: string): Promise<readonly string[]> {
+  return name === 'localhost' ? ['127.0.0.1'] : ['93.184.215.14'];
 }
 
 function parse(text: string): unknown {

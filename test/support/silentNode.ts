@@ -36,13 +36,15 @@ export class SilentNode {
 
   static async start(url: string, clock: VirtualClock): Promise<SilentNode> {
     const storage = await open(url, clock);
-    const { records, ledger, localCounts, analytics, imports, workspaceId } = storage;
+    const { records, ledger, localCounts, analytics, imports, events, webhooks, workspaceId } = storage;
     const engine = engineOn({
       records,
       ledger,
       localCounts,
       analytics,
       imports,
+      events,
+      webhooks,
       workspaceId,
       freshness: ALONE,
       warnings: [],

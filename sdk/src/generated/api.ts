@@ -44,6 +44,12 @@ export const VERDICT_CODES = [
   'USAGE_EXCEEDED',
 ] as const;
 
+/** When an event tells that something is about to end. */
+export type Alerts = {
+  /** How long before its expiry the event `key.expiring` tells of a key, in milliseconds, from a minute to 366 days. It comes once for each key and expiry. */
+  readonly expiresWithinMs: number;
+};
+
 /** The key must satisfy all parts. */
 export type AllPermissions = {
   /** The parts of a query that the key must satisfy, all of them. Each is a permission, `{"and": [...]}` or `{"or": [...]}`. null entries are skipped; a list with nothing left in it is a 400. */
@@ -293,6 +299,30 @@ export type DefaultRatelimitState = {
   readonly async: boolean;
 };
 
+/** What became of an event for a webhook. */
+export type Delivery = {
+  /** The id of an event, as `events.listEvents` answers it. */
+  readonly eventId: string;
+  /** The type of the event. */
+  readonly type: string;
+  readonly state: DeliveryState;
+  /** How often it was sent. */
+  readonly attempts: number;
+  /** When the event was put in the queue of the webhook, in unix milliseconds. */
+  readonly queuedAt: number;
+  /** When it is sent next, in unix milliseconds. Absent when it is finished. */
+  readonly nextAttemptAt?: number | undefined;
+  /** When it was last sent. Absent when it was not sent yet. */
+  readonly lastAttemptAt?: number | undefined;
+  /** The HTTP status of the last answer. Absent when there was none. */
+  readonly lastStatus?: number | undefined;
+  /** Why the last try failed. Absent when it did not. */
+  readonly lastError?: string | undefined;
+};
+
+/** `waiting`: it is sent when its next try is due. `delivered`: the target answered with a status from 200 to 299. `failed`: given up after three days. */
+export type DeliveryState = 'waiting' | 'delivered' | 'failed';
+
 /** The call is done, and there is nothing to say. */
 export type Empty = Readonly<Record<string, unknown>>;
 
@@ -315,6 +345,54 @@ export type ErrorCode =
   | 'UNAVAILABLE'
   | 'OUTCOME_UNKNOWN'
   | 'HTTP_VERSION_NOT_SUPPORTED';
+
+/** Something that happened. It never contains the secret of a key. */
+export type Event = {
+  /** The id of the event. An event that is delivered twice has the same id. */
+  readonly id: string;
+  /** What happened, such as `key.created`. Later versions add types. */
+  readonly type: string;
+  /** When it happened, in unix milliseconds. */
+  readonly time: number;
+  /** The place of the event in the order of all events. A later one has a higher number; numbers can be left out. */
+  readonly sequence: number;
+  readonly data: EventData;
+};
+
+/** The ids of the records, who made the change (`actor`, `requestId`), and the fields that differ in `before` and `after`, under their names in the API. With `truncated: true` the fields were too long, and only the ids are here. */
+export type EventData = Readonly<Record<string, unknown>>;
+
+/** What happened. `key.created`: A key was created or imported. `key.updated`: A field, the balance, a role or a permission of a key was changed by a call. `key.deleted`: A key was deleted, alone, with its identity, or with all keys of its api. `key.restored`: A deleted key was restored. `key.rotated`: A key has a new secret. `key.expiring`: A key is about to expire, as early as `alerts.expiresWithinMs` of the key or its identity says. `identity.created`: An identity was created, by itself or with its first key. `identity.updated`: A field of an identity was changed by a call. `identity.deleted`: An identity was deleted. `webhook.paused`: A webhook is paused, because its target failed for three days. `webhook.test`: webhooks.sendTest was called. Only the webhook that it names gets this event. */
+export type EventType =
+  | 'key.created'
+  | 'key.updated'
+  | 'key.deleted'
+  | 'key.restored'
+  | 'key.rotated'
+  | 'key.expiring'
+  | 'identity.created'
+  | 'identity.updated'
+  | 'identity.deleted'
+  | 'webhook.paused'
+  | 'webhook.test';
+
+/** The answer of `events.listEvents`. */
+export type EventsListEventsAnswer = {
+  /** The events after the cursor. `[]` when there are none yet. */
+  readonly events: readonly Event[];
+  /** Send it as `cursor` with the next call. It is there even when there are no further events. */
+  readonly cursor: string;
+};
+
+/** The fields of `events.listEvents`. */
+export type EventsListEventsRequest = {
+  /** Only events of this type, or of these types. All when absent. */
+  readonly types?: EventType | readonly EventType[] | undefined;
+  /** The `cursor` of the last answer, which is the `sequence` of its last event. Without it, the answer begins with the oldest event that is kept. */
+  readonly cursor?: string | undefined;
+  /** The largest number of records in the answer, from 1 to 100. 100 when absent. */
+  readonly limit?: number | undefined;
+};
 
 /** A plan as it is for one of its holders. A field that the holder has itself takes precedence. */
 export type HeldPlan = {
@@ -348,6 +426,8 @@ export type IdentitiesCreateIdentityRequest = {
   readonly enabled?: boolean | undefined;
   /** How many keys the identity may have. Any number when absent. */
   readonly maxKeys?: number | undefined;
+  /** When an event tells that a key of the identity is about to expire, for keys that have no `alerts` themselves. */
+  readonly alerts?: Alerts | undefined;
   /** The rate limits that the keys of the identity share, at most 50. */
   readonly ratelimits?: readonly SharedRatelimit[] | undefined;
   /** The credits that the keys of the identity share. A verification takes them together with those of the key. No counter when absent. */
@@ -409,6 +489,8 @@ export type IdentitiesUpdateIdentityRequest = {
   readonly enabled?: boolean | undefined;
   /** How many keys the identity may have. Keys that exist stay. null removes the bound. It stays when absent. */
   readonly maxKeys?: number | null | undefined;
+  /** When an event tells that a key of the identity is about to expire. null: nothing is told. It stays when absent. */
+  readonly alerts?: Alerts | null | undefined;
   /** New metadata, which replaces the old as a whole. null removes it. It stays when absent. */
   readonly meta?: Meta | null | undefined;
   /** The new rate limits, at most 50, which replace all old ones. null or `[]` removes them. They stay when absent. */
@@ -437,6 +519,8 @@ export type Identity = {
   readonly planId?: string | undefined;
   /** A move to another plan that waits for the next refill. Absent when there is none. */
   readonly planMove?: PlanMove | undefined;
+  /** When an event tells that a key of the identity is about to expire. Absent when none is set. */
+  readonly alerts?: Alerts | undefined;
   /** The credits that the keys of the identity share, as many as are left. Absent when the identity has no counter. */
   readonly remaining?: number | undefined;
   /** The refill of the credits. Absent when there is none. The refill of a plan stands with the plan. */
@@ -463,6 +547,8 @@ export type IdentityDetails = {
   readonly planId?: string | undefined;
   /** A move to another plan that waits for the next refill. Absent when there is none. */
   readonly planMove?: PlanMove | undefined;
+  /** When an event tells that a key of the identity is about to expire. Absent when none is set. */
+  readonly alerts?: Alerts | undefined;
   /** The credits that the keys of the identity share, as many as are left. Absent when the identity has no counter. */
   readonly remaining?: number | undefined;
   /** The refill of the credits. Absent when there is none. The refill of a plan stands with the plan. */
@@ -541,6 +627,8 @@ export type Key = {
   readonly environment?: string | undefined;
   /** The addresses and CIDR blocks that the key may be used from. Absent when every address is allowed. */
   readonly ipAllowlist?: readonly string[] | undefined;
+  /** When an event tells that the key is about to expire. Absent when the key itself has none. */
+  readonly alerts?: Alerts | undefined;
   /** When the key was last verified, with any verdict, in unix milliseconds. Written some seconds later, at most once a minute. Absent when the key was never used or analytics are off. */
   readonly lastUsedAt?: number | undefined;
   /** The identity that the key belongs to. Absent when the key has no owner. */
@@ -586,6 +674,8 @@ export type KeyToCreate = {
   readonly ratelimits?: readonly NamedRatelimit[] | undefined;
   /** The addresses and CIDR blocks (IPv4 and IPv6) that the key may be used from, at most 100. Every other address is FORBIDDEN. Any address is allowed when absent or empty. */
   readonly ipAllowlist?: readonly string[] | undefined;
+  /** When an event tells that the key is about to expire. As its identity says when absent. */
+  readonly alerts?: Alerts | undefined;
   /** false: the key is DISABLED until `keys.updateKey` enables it. true when absent. */
   readonly enabled?: boolean | undefined;
   /** A text of at most 256 characters that every verdict repeats, such as the stage that the key is for. An empty text counts as absent. */
@@ -629,6 +719,8 @@ export type KeyToImport = {
   readonly ratelimits?: readonly NamedRatelimit[] | undefined;
   /** The addresses and CIDR blocks (IPv4 and IPv6) that the key may be used from, at most 100. Every other address is FORBIDDEN. Any address is allowed when absent or empty. */
   readonly ipAllowlist?: readonly string[] | undefined;
+  /** When an event tells that the key is about to expire. As its identity says when absent. */
+  readonly alerts?: Alerts | undefined;
   /** false: the key is DISABLED until `keys.updateKey` enables it. true when absent. */
   readonly enabled?: boolean | undefined;
   /** A text of at most 256 characters that every verdict repeats, such as the stage that the key is for. An empty text counts as absent. */
@@ -702,6 +794,8 @@ export type KeysCreateKeyRequest = {
   readonly ratelimits?: readonly NamedRatelimit[] | undefined;
   /** The addresses and CIDR blocks (IPv4 and IPv6) that the key may be used from, at most 100. Every other address is FORBIDDEN. Any address is allowed when absent or empty. */
   readonly ipAllowlist?: readonly string[] | undefined;
+  /** When an event tells that the key is about to expire. As its identity says when absent. */
+  readonly alerts?: Alerts | undefined;
   /** false: the key is DISABLED until `keys.updateKey` enables it. true when absent. */
   readonly enabled?: boolean | undefined;
   /** A text of at most 256 characters that every verdict repeats, such as the stage that the key is for. An empty text counts as absent. */
@@ -843,6 +937,8 @@ export type KeysUpdateKeyRequest = {
   readonly ratelimits?: readonly NamedRatelimit[] | null | undefined;
   /** The addresses and CIDR blocks that the key may be used from, at most 100. null or `[]` allows every address. It stays when absent. */
   readonly ipAllowlist?: readonly string[] | null | undefined;
+  /** When an event tells that the key is about to expire. null: as its identity says. It stays when absent. */
+  readonly alerts?: Alerts | null | undefined;
   /** false: verifications of the key answer DISABLED from now on. It stays when absent. */
   readonly enabled?: boolean | undefined;
   /** A text of at most 256 characters that every verdict repeats. null or an empty text removes it. It stays when absent. */
@@ -1374,6 +1470,8 @@ export type QueuedKey = {
   readonly ratelimits?: readonly NamedRatelimit[] | undefined;
   /** The addresses and CIDR blocks (IPv4 and IPv6) that the key may be used from, at most 100. Every other address is FORBIDDEN. Any address is allowed when absent or empty. */
   readonly ipAllowlist?: readonly string[] | undefined;
+  /** When an event tells that the key is about to expire. As its identity says when absent. */
+  readonly alerts?: Alerts | undefined;
   /** false: the key is DISABLED until `keys.updateKey` enables it. true when absent. */
   readonly enabled?: boolean | undefined;
   /** A text of at most 256 characters that every verdict repeats, such as the stage that the key is for. An empty text counts as absent. */
@@ -1816,6 +1914,155 @@ export type VerifyRequest = {
   readonly clientIp?: string | undefined;
 };
 
+/** A target that events are sent to, without its secret. */
+export type Webhook = {
+  /** The id of a webhook, as `webhooks.createWebhook` answers it. */
+  readonly id: string;
+  /** Where events are sent. */
+  readonly url: string;
+  /** The types of events that are sent. Absent when all are. */
+  readonly events?: readonly string[] | undefined;
+  /** false: nothing is sent. What happens meanwhile is sent when it is enabled again. */
+  readonly enabled: boolean;
+  /** When the service paused the webhook, because its target failed for three days, in unix milliseconds. Absent when it is not paused. */
+  readonly pausedAt?: number | undefined;
+  /** How the last delivery failed before the pause. */
+  readonly pausedBecause?: string | undefined;
+  /** Until when the secret before the last rotation signs too, in unix milliseconds. Absent when there was none. */
+  readonly formerSecretUntil?: number | undefined;
+  /** When the webhook was created, in unix milliseconds. */
+  readonly createdAt: number;
+  /** When it was last changed. Absent when it was never changed. */
+  readonly updatedAt?: number | undefined;
+};
+
+/** A webhook, with what waits for it. */
+export type WebhookDetails = {
+  /** The id of a webhook, as `webhooks.createWebhook` answers it. */
+  readonly id: string;
+  /** Where events are sent. */
+  readonly url: string;
+  /** The types of events that are sent. Absent when all are. */
+  readonly events?: readonly string[] | undefined;
+  /** false: nothing is sent. What happens meanwhile is sent when it is enabled again. */
+  readonly enabled: boolean;
+  /** When the service paused the webhook, because its target failed for three days, in unix milliseconds. Absent when it is not paused. */
+  readonly pausedAt?: number | undefined;
+  /** How the last delivery failed before the pause. */
+  readonly pausedBecause?: string | undefined;
+  /** Until when the secret before the last rotation signs too, in unix milliseconds. Absent when there was none. */
+  readonly formerSecretUntil?: number | undefined;
+  /** When the webhook was created, in unix milliseconds. */
+  readonly createdAt: number;
+  /** When it was last changed. Absent when it was never changed. */
+  readonly updatedAt?: number | undefined;
+  /** How many deliveries wait, at most 1000. Further events are put in the queue when there is room. */
+  readonly waiting: number;
+};
+
+/** The answer of `webhooks.createWebhook`. */
+export type WebhooksCreateWebhookAnswer = {
+  /** The id of a webhook, as `webhooks.createWebhook` answers it. */
+  readonly webhookId: string;
+  /** The secret that signs what is sent. Keep it where the target can read it: it is shown only in this answer. */
+  readonly secret: string;
+};
+
+/** The fields of `webhooks.createWebhook`. */
+export type WebhooksCreateWebhookRequest = {
+  /** Where events are sent, with POST. It must begin with https and lead to a public address, unless KEYSTILE_WEBHOOK_ALLOW_PRIVATE is on. */
+  readonly url: string;
+  /** The types of events that are sent. All of them when absent or null, also those of later versions. */
+  readonly events?: readonly EventType[] | null | undefined;
+};
+
+/** The fields of `webhooks.deleteWebhook`. */
+export type WebhooksDeleteWebhookRequest = {
+  /** The id of a webhook, as `webhooks.createWebhook` answers it. */
+  readonly webhookId: string;
+};
+
+/** The fields of `webhooks.getWebhook`. */
+export type WebhooksGetWebhookRequest = {
+  /** The id of a webhook, as `webhooks.createWebhook` answers it. */
+  readonly webhookId: string;
+};
+
+/** The answer of `webhooks.listDeliveries`. */
+export type WebhooksListDeliveriesAnswer = {
+  /** The deliveries of this page. */
+  readonly deliveries: readonly Delivery[];
+  /** Send it as `cursor` with the next call to get the next page. Absent on the last page. */
+  readonly cursor?: string | undefined;
+};
+
+/** The fields of `webhooks.listDeliveries`. */
+export type WebhooksListDeliveriesRequest = {
+  /** The id of a webhook, as `webhooks.createWebhook` answers it. */
+  readonly webhookId: string;
+  /** Only deliveries in this state. */
+  readonly state?: DeliveryState | undefined;
+  /** The largest number of records in the answer, from 1 to 100. 100 when absent. */
+  readonly limit?: number | undefined;
+  /** The `cursor` of the previous page. The answer continues after that page. Without it, the answer is the first page. */
+  readonly cursor?: string | undefined;
+};
+
+/** The answer of `webhooks.listWebhooks`. */
+export type WebhooksListWebhooksAnswer = {
+  /** The webhooks, the oldest first. */
+  readonly webhooks: readonly Webhook[];
+};
+
+/** The fields of `webhooks.listWebhooks`. */
+export type WebhooksListWebhooksRequest = Readonly<Record<string, unknown>>;
+
+/** The fields of `webhooks.redeliver`. */
+export type WebhooksRedeliverRequest = {
+  /** The id of a webhook, as `webhooks.createWebhook` answers it. */
+  readonly webhookId: string;
+  /** The id of an event, as `events.listEvents` answers it. */
+  readonly eventId: string;
+};
+
+/** The answer of `webhooks.rotateSecret`. */
+export type WebhooksRotateSecretAnswer = {
+  /** The secret that signs what is sent. Keep it where the target can read it: it is shown only in this answer. */
+  readonly secret: string;
+};
+
+/** The fields of `webhooks.rotateSecret`. */
+export type WebhooksRotateSecretRequest = {
+  /** The id of a webhook, as `webhooks.createWebhook` answers it. */
+  readonly webhookId: string;
+  /** How long the old secret signs too, in milliseconds, from 0 to 30 days. 24 hours when absent. */
+  readonly overlapMs?: number | undefined;
+};
+
+/** The answer of `webhooks.sendTest`. */
+export type WebhooksSendTestAnswer = {
+  /** The id of an event, as `events.listEvents` answers it. */
+  readonly eventId: string;
+};
+
+/** The fields of `webhooks.sendTest`. */
+export type WebhooksSendTestRequest = {
+  /** The id of a webhook, as `webhooks.createWebhook` answers it. */
+  readonly webhookId: string;
+};
+
+/** The fields of `webhooks.updateWebhook`. */
+export type WebhooksUpdateWebhookRequest = {
+  /** The id of a webhook, as `webhooks.createWebhook` answers it. */
+  readonly webhookId: string;
+  /** Where events are sent, with POST. It must begin with https and lead to a public address, unless KEYSTILE_WEBHOOK_ALLOW_PRIVATE is on. */
+  readonly url?: string | undefined;
+  /** The types of events that are sent. All of them when absent or null, also those of later versions. */
+  readonly events?: readonly EventType[] | null | undefined;
+  /** false: nothing is sent, and what happens is kept. true: all that was kept is sent, and a pause ends. */
+  readonly enabled?: boolean | undefined;
+};
+
 export interface Keys {
   /** Verify a key: may this request pass? */
   readonly verify: (request: VerifyRequest, options?: CallOptions) => Promise<Verdict>;
@@ -2002,6 +2249,38 @@ export interface Audit {
   readonly listEntries: (request?: AuditListEntriesRequest, options?: CallOptions) => AsyncIterable<AuditEntry>;
 }
 
+export interface Events {
+  /** Read the events after a cursor, oldest first: the same that webhooks deliver. */
+  readonly list: (request?: EventsListEventsRequest, options?: CallOptions) => AsyncIterable<Event>;
+}
+
+export interface Webhooks {
+  /** Create a webhook: events are sent to a URL of yours from now on. */
+  readonly create: (
+    request: WebhooksCreateWebhookRequest,
+    options?: CallOptions,
+  ) => Promise<WebhooksCreateWebhookAnswer>;
+  /** Read one webhook. */
+  readonly get: (request: WebhooksGetWebhookRequest, options?: CallOptions) => Promise<WebhookDetails>;
+  /** List the webhooks, at most 100. */
+  readonly list: (request?: WebhooksListWebhooksRequest, options?: CallOptions) => AsyncIterable<Webhook>;
+  /** Change a webhook, or enable one that is paused. */
+  readonly update: (request: WebhooksUpdateWebhookRequest, options?: CallOptions) => Promise<Empty>;
+  /** Delete a webhook, with all that waits for it and its log. */
+  readonly delete: (request: WebhooksDeleteWebhookRequest, options?: CallOptions) => Promise<Empty>;
+  /** Give a webhook another signing secret. */
+  readonly rotateSecret: (
+    request: WebhooksRotateSecretRequest,
+    options?: CallOptions,
+  ) => Promise<WebhooksRotateSecretAnswer>;
+  /** List what was sent to a webhook and what waits, the newest event first. */
+  readonly listDeliveries: (request: WebhooksListDeliveriesRequest, options?: CallOptions) => AsyncIterable<Delivery>;
+  /** Send an event to a webhook again, or one that it did not get yet. */
+  readonly redeliver: (request: WebhooksRedeliverRequest, options?: CallOptions) => Promise<Empty>;
+  /** Send an event of the type `webhook.test` to a webhook. */
+  readonly sendTest: (request: WebhooksSendTestRequest, options?: CallOptions) => Promise<WebhooksSendTestAnswer>;
+}
+
 export interface Groups {
   readonly keys: Keys;
   readonly apis: Apis;
@@ -2013,6 +2292,8 @@ export interface Groups {
   readonly migrations: Migrations;
   readonly rootKeys: RootKeys;
   readonly audit: Audit;
+  readonly events: Events;
+  readonly webhooks: Webhooks;
 }
 
 export const CALLS: readonly Call[] = [
@@ -2082,4 +2363,20 @@ export const CALLS: readonly Call[] = [
   { group: 'rootKeys', method: 'revoke', path: '/v1/rootKeys.revokeRootKey', isRead: false },
   { group: 'rootKeys', method: 'rotate', path: '/v1/rootKeys.rotateRootKey', isRead: false },
   { group: 'audit', method: 'listEntries', path: '/v1/audit.listEntries', isRead: true, items: 'entries' },
+  { group: 'events', method: 'list', path: '/v1/events.listEvents', isRead: true, items: 'events' },
+  { group: 'webhooks', method: 'create', path: '/v1/webhooks.createWebhook', isRead: false },
+  { group: 'webhooks', method: 'get', path: '/v1/webhooks.getWebhook', isRead: true },
+  { group: 'webhooks', method: 'list', path: '/v1/webhooks.listWebhooks', isRead: true, items: 'webhooks' },
+  { group: 'webhooks', method: 'update', path: '/v1/webhooks.updateWebhook', isRead: false },
+  { group: 'webhooks', method: 'delete', path: '/v1/webhooks.deleteWebhook', isRead: false },
+  { group: 'webhooks', method: 'rotateSecret', path: '/v1/webhooks.rotateSecret', isRead: false },
+  {
+    group: 'webhooks',
+    method: 'listDeliveries',
+    path: '/v1/webhooks.listDeliveries',
+    isRead: true,
+    items: 'deliveries',
+  },
+  { group: 'webhooks', method: 'redeliver', path: '/v1/webhooks.redeliver', isRead: false },
+  { group: 'webhooks', method: 'sendTest', path: '/v1/webhooks.sendTest', isRead: false },
 ];

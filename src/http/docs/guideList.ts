@@ -13,6 +13,7 @@ export const GUIDE_GROUPS: Readonly<Record<string, readonly string[]>> = {
     'imports',
     'analytics',
     'audit',
+    'webhooks',
     'root-keys',
     'gateways',
     'errors',

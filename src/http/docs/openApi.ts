@@ -48,6 +48,8 @@ const TAGS: Readonly<Record<string, readonly [words: string, guide: string]>> = 
   migrations: ['Import keys that were created elsewhere. Their owners keep using them.', 'imports'],
   rootKeys: ['Root keys: the secrets that management calls need, each with its rights.', 'root-keys'],
   audit: ['The audit log: who changed what, when and from where.', 'audit'],
+  events: ['Events: what has happened, in order, to be read by a cursor.', 'webhooks'],
+  webhooks: ['Webhooks: events are sent to a URL of yours, signed, and again until it takes them.', 'webhooks'],
   health: ['Whether the process runs, and whether it can answer. For load balancers and monitors.', 'operations'],
 };
 

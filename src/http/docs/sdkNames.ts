@@ -6,6 +6,8 @@ const NOUNS: Readonly<Record<string, string>> = {
   plans: 'Plan',
   permissions: 'Permission',
   rootKeys: 'RootKey',
+  events: 'Event',
+  webhooks: 'Webhook',
 };
 
 /** The name of an endpoint in its group of the SDK. */

@@ -1,6 +1,7 @@
 import { MAX_EXTERNAL_ID_LENGTH, MIN_EXTERNAL_ID_LENGTH } from '../../core/bounds.ts';
 import type { Issue } from '../../core/errors.ts';
 import { defineRoute } from './route.ts';
+import { AlertsObject } from '../shapes/alertFields.ts';
 import { Refill } from '../shapes/creditFields.ts';
 import { field, optional } from '../shapes/described.ts';
 import { EXAMPLE } from '../shapes/examples.ts';
@@ -33,6 +34,10 @@ export const createIdentity = defineRoute({
       true,
     ),
     maxKeys: optional(Count, 'How many keys the identity may have. Any number when absent.', 5),
+    alerts: optional(
+      AlertsObject,
+      'When an event tells that a key of the identity is about to expire, for keys that have no `alerts` themselves.',
+    ),
     ratelimits: optional(SharedRatelimits, 'The rate limits that the keys of the identity share, at most 50.', [
       { name: 'requests', limit: 100, duration: 60000 },
     ]),

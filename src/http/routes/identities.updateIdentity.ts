@@ -1,3 +1,4 @@
+import { AlertsObject } from '../shapes/alertFields.ts';
 import { defineRoute } from './route.ts';
 import { Refill } from '../shapes/creditFields.ts';
 import { optional } from '../shapes/described.ts';
@@ -31,6 +32,11 @@ export const updateIdentity = defineRoute({
       orNull(Count),
       'How many keys the identity may have. Keys that exist stay. null removes the bound. It stays when absent.',
       5,
+    ),
+    alerts: optional(
+      orNull(AlertsObject),
+      'When an event tells that a key of the identity is about to expire. null: nothing is told. It stays when absent.',
+      { expiresWithinMs: 604800000 },
     ),
     meta: optional(
       orNull(Meta),

@@ -49,6 +49,16 @@ import { listRootKeys } from './rootKeys.listRootKeys.ts';
 import { revokeRootKey } from './rootKeys.revokeRootKey.ts';
 import { rotateRootKey } from './rootKeys.rotateRootKey.ts';
 import { listEntries } from './audit.listEntries.ts';
+import { listEvents } from './events.listEvents.ts';
+import { createWebhook } from './webhooks.createWebhook.ts';
+import { getWebhook } from './webhooks.getWebhook.ts';
+import { listWebhooks } from './webhooks.listWebhooks.ts';
+import { updateWebhook } from './webhooks.updateWebhook.ts';
+import { deleteWebhook } from './webhooks.deleteWebhook.ts';
+import { rotateSecret } from './webhooks.rotateSecret.ts';
+import { listDeliveries } from './webhooks.listDeliveries.ts';
+import { redeliver } from './webhooks.redeliver.ts';
+import { sendTest } from './webhooks.sendTest.ts';
 import { limit } from './ratelimits.limit.ts';
 import { multiLimit } from './ratelimits.multiLimit.ts';
 import { setOverride } from './ratelimits.setOverride.ts';
@@ -110,6 +120,16 @@ export const ROUTES: readonly Route[] = [
   revokeRootKey,
   rotateRootKey,
   listEntries,
+  listEvents,
+  createWebhook,
+  getWebhook,
+  listWebhooks,
+  updateWebhook,
+  deleteWebhook,
+  rotateSecret,
+  listDeliveries,
+  redeliver,
+  sendTest,
   limit,
   multiLimit,
   setOverride,

@@ -1,3 +1,4 @@
+import { AlertsObject } from './alertFields.ts';
 import { IpAllowlist } from './creationFields.ts';
 import { Refill } from './creditFields.ts';
 import { optional } from './described.ts';
@@ -67,6 +68,11 @@ export const CHANGED_FIELDS = {
     orNull(IpAllowlist),
     'The addresses and CIDR blocks that the key may be used from, at most 100. null or `[]` allows every address. It stays when absent.',
     ['203.0.113.0/24'],
+  ),
+  alerts: optional(
+    orNull(AlertsObject),
+    'When an event tells that the key is about to expire. null: as its identity says. It stays when absent.',
+    { expiresWithinMs: 604800000 },
   ),
   enabled: optional(Flag, 'false: verifications of the key answer DISABLED from now on. It stays when absent.', false),
   environment: optional(

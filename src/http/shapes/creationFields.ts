@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 
 import { MAX_ALLOWLIST_ENTRIES, MAX_PERMISSIONS_PER_KEY, MAX_ROLES_PER_KEY } from '../../core/bounds.ts';
+import { AlertsObject } from './alertFields.ts';
 import { Refill } from './creditFields.ts';
 import { optional } from './described.ts';
 import { EXAMPLE } from './examples.ts';
@@ -77,6 +78,10 @@ export const CREATION_FIELDS = {
     IpAllowlist,
     'The addresses and CIDR blocks (IPv4 and IPv6) that the key may be used from, at most 100. Every other address is FORBIDDEN. Any address is allowed when absent or empty.',
     ['203.0.113.0/24', '2001:db8::/32'],
+  ),
+  alerts: optional(
+    AlertsObject,
+    'When an event tells that the key is about to expire. As its identity says when absent.',
   ),
   enabled: optional(Flag, 'false: the key is DISABLED until `keys.updateKey` enables it. true when absent.', true),
   environment: optional(

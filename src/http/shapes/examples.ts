@@ -13,6 +13,9 @@ export const EXAMPLE = {
   rootSecret: 'root_4Wd4XbZe2RpVcT7uNqKs5F6hJg3M',
   namespaceId: 'ns_1Jm8ZtXg3kPp5FhJ9sQw2R',
   overrideId: 'ovr_1Jm8ZtYk7pTt8HmN5wVz4X',
+  eventId: 'evt_1Jm8ZtYm6qVv9KoP4xWz3Y',
+  webhookId: 'wh_1Jm8ZtYn7rWw2LpQ5yXz4Z',
+  webhookUrl: 'https://example.com/keystile',
   requestId: 'req_1Jm8ZuAk6pTt8HlM9vVz4T1111',
   /** A midnight of UTC, and the next one. */
   midnight: 1783036800000,

@@ -6,6 +6,7 @@ import { planLimits } from '../../core/plan.ts';
 import { DEFAULT_LIMIT_NAME, type IdentityRecord, type PlanLimit, type PlanRecord } from '../../core/records.ts';
 import type { IdentityDetails, IdentityPatch, IdentityView } from '../../engine/admin/identities/identityAdmin.ts';
 import type { IdentityReference } from '../../engine/admin/identities/loadIdentity.ts';
+import { AlertsObject, showAlerts, toAlerts } from './alertFields.ts';
 import { badFields, toMetaText, toNamedLimits, toRefill } from './keyFields.ts';
 import { type Refill, RefillObject } from './creditFields.ts';
 import { component, field, listOf, optional } from './described.ts';
@@ -49,6 +50,10 @@ const SHOWN_FIELDS = {
   planMove: optional(
     PlanMoveObject,
     'A move to another plan that waits for the next refill. Absent when there is none.',
+  ),
+  alerts: optional(
+    AlertsObject,
+    'When an event tells that a key of the identity is about to expire. Absent when none is set.',
   ),
   remaining: optional(
     Whole,
@@ -149,6 +154,7 @@ export function toFullIdentity(view: IdentityView): object {
     enabled: identity.enabled,
     ...(identity.maxKeys === null ? {} : { maxKeys: identity.maxKeys }),
     ...toPlanFields(identity),
+    ...showAlerts(identity.alerts),
     ratelimits: identity.limits.map(toSharedRatelimit),
     ...(remaining === null ? {} : { remaining }),
     ...toRefillObject(identity.credits?.refill ?? null, view),
@@ -166,6 +172,7 @@ export interface IdentityFields extends SharedCounterFields {
   readonly meta?: object | null;
   readonly enabled?: boolean;
   readonly maxKeys?: number | null;
+  readonly alerts?: Static<typeof AlertsObject> | null;
 }
 
 export interface SharedCounterFields {
@@ -181,6 +188,7 @@ export function toIdentityPatch(fields: IdentityFields, before: readonly Issue[]
     ...(fields.name === undefined ? {} : { name: fields.name }),
     ...(fields.enabled === undefined ? {} : { enabled: fields.enabled }),
     ...(fields.maxKeys === undefined ? {} : { maxKeys: fields.maxKeys }),
+    ...(fields.alerts === undefined ? {} : { alerts: toAlerts(fields.alerts) }),
     ...(fields.meta === undefined ? {} : { meta: toMetaText(fields.meta, issues) }),
     ...toSharedCounters(fields, issues),
   };

@@ -7,6 +7,7 @@ import type { KeyPatch } from '../../engine/admin/keys/keyInput.ts';
 import type { RbacReference } from '../../engine/admin/rbac/rbacNames.ts';
 import type { LimitInput, RefillInput } from '../../core/counterPatch.ts';
 import { MAX_ISSUES } from '../request/explain.ts';
+import { type AlertsObject, toAlerts } from './alertFields.ts';
 import type { IpAllowlist } from './creationFields.ts';
 import type { Refill } from './creditFields.ts';
 import type { NamedRatelimits, SharedRatelimits, Ratelimit } from './rateLimitFields.ts';
@@ -26,6 +27,7 @@ export interface KeyFields {
   readonly ratelimit?: Static<typeof Ratelimit> | null;
   readonly ratelimits?: Static<typeof NamedRatelimits> | null;
   readonly ipAllowlist?: Static<typeof IpAllowlist> | null;
+  readonly alerts?: Static<typeof AlertsObject> | null;
   readonly roles?: readonly RbacReference[] | null;
   readonly permissions?: readonly RbacReference[] | null;
 }
@@ -46,6 +48,7 @@ export function toKeyPatch(fields: KeyFields, before: readonly Issue[] = []): Ke
     ...(fields.ratelimit === undefined ? {} : { defaultLimit: toDefaultLimit(fields.ratelimit, issues) }),
     ...(fields.ratelimits === undefined ? {} : { otherLimits: toLimits(fields.ratelimits, issues) }),
     ...(fields.ipAllowlist === undefined ? {} : { ipAllowlist: checkedAddresses(fields.ipAllowlist, issues) }),
+    ...(fields.alerts === undefined ? {} : { alerts: toAlerts(fields.alerts) }),
     ...(fields.roles === undefined ? {} : { roles: checkedReferences(fields.roles, 'roles', issues) }),
     ...(fields.permissions === undefined
       ? {}

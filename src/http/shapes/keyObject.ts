@@ -8,6 +8,7 @@ import {
   type RefillRule,
 } from '../../core/records.ts';
 import type { CreditsView, KeyView } from '../../engine/admin/keys/keyView.ts';
+import { AlertsObject, showAlerts } from './alertFields.ts';
 import { RefillObject } from './creditFields.ts';
 import { component, field, optional } from './described.ts';
 import { EXAMPLE } from './examples.ts';
@@ -97,6 +98,10 @@ export const KeyObject = component(
       'The addresses and CIDR blocks that the key may be used from. Absent when every address is allowed.',
       ['203.0.113.0/24'],
     ),
+    alerts: optional(
+      AlertsObject,
+      'When an event tells that the key is about to expire. Absent when the key itself has none.',
+    ),
     lastUsedAt: optional(
       Whole,
       'When the key was last verified, with any verdict, in unix milliseconds. Written some seconds later, at most once a minute. Absent when the key was never used or analytics are off.',
@@ -143,6 +148,7 @@ export function toKeyObject(view: KeyView, workspaceId: string): object {
     enabled: key.enabled,
     ...(key.environment === null ? {} : { environment: key.environment }),
     ...(key.ipAllowlist.length === 0 ? {} : { ipAllowlist: key.ipAllowlist }),
+    ...showAlerts(key.alerts),
     ...(lastUsedAtMs === null ? {} : { lastUsedAt: lastUsedAtMs }),
     ...(identity === null ? {} : { identity: toIdentityObject(identity) }),
   };

@@ -11,6 +11,8 @@ export interface AuditEntry {
   readonly after: string | null;
   /** Index of an account of the change. The ledger adds its balance before and after as `remaining`. */
   readonly counter?: number;
+  /** Ids of records that the target belongs to. The log does not keep them; the event of the change names them. */
+  readonly ids?: Readonly<Record<string, string>>;
   /** The address of the caller. */
   readonly origin: string | null;
   readonly requestId: string | null;

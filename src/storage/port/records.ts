@@ -134,6 +134,8 @@ export interface Records {
   listKeysLeftBehind(apiId: string, limit: number): Promise<readonly (KeyWithIdentity | PoisonedKey)[]>;
   /** Apis, also deleted ones, that have such keys. */
   listApisWithKeysLeftBehind(): Promise<readonly Pick<ApiRecord, 'id' | 'purgesBelow'>[]>;
+  /** Keys that are about to expire, as early as their alerts say, and of which `key.expiring` has not told; at most `limit`. */
+  listExpiringKeys(nowMs: number, limit: number): Promise<readonly (KeyWithIdentity | PoisonedKey)[]>;
   /** Counts keys that are not deleted, up to `upTo`. */
   countKeys(upTo: number): Promise<number>;
   countApis(upTo: number): Promise<number>;

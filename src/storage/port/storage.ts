@@ -3,9 +3,11 @@ import type { IdempotencyKey, Spend, SpendOutcome } from '../../core/spend.ts';
 import type { Freshness } from './freshness.ts';
 import type { Imports } from './imports.ts';
 import type { AuditEntry } from './auditEntries.ts';
+import type { Events, NewEvent } from './events.ts';
 import type { Records } from './records.ts';
 import type { RecordWrite } from './writes.ts';
 import type { Analytics } from './analytics.ts';
+import type { Webhooks } from './webhooks.ts';
 
 /**
  * What the engine needs of a database. Arguments and answers are plain data, so that an adapter can use a worker thread, another
@@ -18,6 +20,8 @@ export interface Storage {
   readonly freshness: Freshness;
   readonly analytics: Analytics;
   readonly imports: Imports;
+  readonly events: Events;
+  readonly webhooks: Webhooks;
   /** One id per installation, created with the database. */
   readonly workspaceId: string;
   /** Settings of the database that weaken a promise and may be intended. They are shown; nothing is refused because of them. */
@@ -31,6 +35,7 @@ export interface Change {
   readonly writes: readonly RecordWrite[];
   readonly accounts: readonly AccountChange[];
   readonly entries?: readonly AuditEntry[];
+  readonly events?: readonly NewEvent[];
 }
 
 export type ChangeOutcome =

@@ -99,6 +99,10 @@ const EFFECTS: { readonly [K in RecordWrite['kind']]: EffectsOf<K> } = {
   insertRootKey: ({ rootKey }) => rootKeyEffects(rootKey.id),
   rotateRootKey: ({ rootKeyId }) => rootKeyEffects(rootKeyId),
   revokeRootKey: ({ rootKeyId }) => rootKeyEffects(rootKeyId),
+  insertWebhook: ({ webhook }) => ({ ...NOTHING, locks: [`webhook ${webhook.id}`] }),
+  updateWebhook: ({ webhook }) => ({ ...NOTHING, locks: [`webhook ${webhook.id}`] }),
+  removeWebhook: ({ webhookId }) => ({ ...NOTHING, locks: [`webhook ${webhookId}`] }),
+  redeliver: () => NOTHING,
   enqueueImport: () => NOTHING,
   finishImport: () => NOTHING,
 };

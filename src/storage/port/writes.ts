@@ -8,6 +8,7 @@ import type {
   PlanRecord,
   RoleRecord,
   RootKeyRecord,
+  WebhookRecord,
 } from '../../core/records.ts';
 import type { FinishedBatch, ImportBatch } from './imports.ts';
 import type { FormerSecret } from './records.ts';
@@ -106,5 +107,17 @@ export type RecordWrite =
       readonly start: string;
     }
   | { readonly kind: 'revokeRootKey'; readonly rootKeyId: string; readonly revokedAtMs: number }
+  /** The webhook gets the events that are written from now on. */
+  | { readonly kind: 'insertWebhook'; readonly webhook: WebhookRecord }
+  /** `resumesAtMs`: what waits is tried again from then on, with all its tries; null = it stays as it is. */
+  | {
+      readonly kind: 'updateWebhook';
+      readonly webhook: WebhookRecord;
+      readonly expect: number;
+      readonly resumesAtMs: number | null;
+    }
+  | { readonly kind: 'removeWebhook'; readonly webhookId: string; readonly expect: number }
+  /** Sends an event that is still kept to a webhook, once more or for the first time. */
+  | { readonly kind: 'redeliver'; readonly webhookId: string; readonly eventId: string; readonly atMs: number }
   | { readonly kind: 'enqueueImport'; readonly batch: ImportBatch }
   | { readonly kind: 'finishImport'; readonly batch: FinishedBatch };

@@ -1,6 +1,10 @@
+import type { Events } from '../port/events.ts';
+import type { Webhooks } from '../port/webhooks.ts';
 import type { Imports } from '../port/imports.ts';
 import { type Storage, StorageUnavailable } from '../port/storage.ts';
 import type { Records } from '../port/records.ts';
+import { SqlEvents } from '../sql/events.ts';
+import { SqlWebhooks } from '../sql/webhooks.ts';
 import { SqlImports } from '../sql/imports.ts';
 import { SqlRecords } from '../sql/records.ts';
 import { SqlAnalytics } from '../sql/analytics/analytics.ts';
@@ -11,12 +15,14 @@ import { Connector, withDeadline } from './connection/connector.ts';
 import { WrongServer } from './connection/wrongServer.ts';
 import { PostgresLocalCounts, PUSH_TIMEOUT_MS } from './local/localCounts.ts';
 import { Durability } from './connection/durability.ts';
-import { asUnavailable, reasonOf } from './connection/databaseError.ts';
+import { exclusively } from './connection/exclusively.ts';
+import { reasonOf } from './connection/databaseError.ts';
 import { PostgresFreshness } from './freshness/freshness.ts';
 import { type LedgerOptions, PostgresLedger } from './ledger/ledger.ts';
 import { Management } from './management/management.ts';
 import { listNodes, type NodeRecord, oldestTransactionMs, sayGoodbye, sayHello } from './freshness/nodes.ts';
 import { Pool } from './connection/pool.ts';
+import { PostgresWriter } from './management/writer.ts';
 import { PostgresReader } from './management/reader.ts';
 import { migrate, readInstallation } from './schema/migrate.ts';
 import { MIGRATIONS } from './schema/schema.ts';
@@ -34,8 +40,6 @@ const ANSWER_WITHIN_MS = STATEMENT_TIMEOUT_MS + 1_000;
 const MIGRATE_WITHIN_MS = 600_000;
 /** How often a node checks whether another host has become the primary. */
 const LOOK_AROUND_MS = 1_000;
-/** Any number, the same for all nodes: one node at a time holds this lock. */
-const EXCLUSIVE_LOCK = 7_218_530_412;
 
 export interface PostgresOptions {
   readonly url: string;
@@ -67,6 +71,8 @@ export class PostgresStorage implements Storage {
   readonly records: Records;
   readonly analytics: Analytics;
   readonly imports: Imports;
+  readonly events: Events;
+  readonly webhooks: Webhooks;
   readonly ledger: PostgresLedger;
   readonly localCounts: PostgresLocalCounts;
   readonly freshness: PostgresFreshness;
@@ -114,6 +120,9 @@ export class PostgresStorage implements Storage {
       version: () => reader.lastChange(),
     });
     this.imports = new SqlImports(reader);
+    const sqlWriter = new PostgresWriter(this.#pool);
+    this.events = new SqlEvents(reader, sqlWriter);
+    this.webhooks = new SqlWebhooks(reader, sqlWriter);
     this.analytics = new SqlAnalytics(reader, new PostgresCountWriter(this.#pool, options.node));
     this.#localCountsSession = new Session(connector, {
       settings: { statement_timeout: String(PUSH_TIMEOUT_MS) },
@@ -204,16 +213,8 @@ export class PostgresStorage implements Storage {
   }
 
   /** Runs `work` on one node at a time. */
-  async exclusively<T>(work: () => Promise<T>): Promise<T> {
-    return this.#pool.use(async (ask) => {
-      await ask('BEGIN');
-      try {
-        await asUnavailable(ask({ text: 'SELECT pg_advisory_xact_lock($1)', values: [EXCLUSIVE_LOCK] }));
-        return await work();
-      } finally {
-        await ask('ROLLBACK').catch(() => {});
-      }
-    });
+  exclusively<T>(work: () => Promise<T>): Promise<T> {
+    return exclusively(this.#pool, work);
   }
 
   /** Writes down for the other nodes that this node is running. */

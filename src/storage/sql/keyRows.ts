@@ -1,4 +1,4 @@
-import type { IdentityRecord, KeyRecord } from '../../core/records.ts';
+import type { Alerts, IdentityRecord, KeyRecord } from '../../core/records.ts';
 import type { PoisonedKey } from '../port/records.ts';
 import { readCredits, readInstant, readLimits, readMeta, readPlanMove, readTexts } from './columns.ts';
 
@@ -18,6 +18,8 @@ export interface KeyRow {
   credits: string | null;
   limits: string | null;
   ip_allowlist: string | null;
+  expires_within_ms: number | null;
+  told_expiry_ms: number | null;
   roles: string | null;
   permissions: string | null;
   generation: number;
@@ -32,6 +34,7 @@ export interface KeyRow {
   identity_max_keys: number | null;
   identity_plan_id: string | null;
   identity_plan_move: string | null;
+  identity_expires_within_ms: number | null;
   identity_credits: string | null;
   identity_limits: string | null;
   identity_created_at_ms: number | null;
@@ -58,6 +61,8 @@ function readKey(row: KeyRow): KeyRecord {
     credits: readCredits(row.credits),
     limits: readLimits(row.limits),
     ipAllowlist: readTexts(row.ip_allowlist, 'ipAllowlist'),
+    alerts: readAlerts(row.expires_within_ms),
+    toldExpiryMs: row.told_expiry_ms,
     roleIds: readTexts(row.roles, 'roles'),
     permissionIds: readTexts(row.permissions, 'permissions'),
     generation: row.generation,
@@ -66,6 +71,10 @@ function readKey(row: KeyRow): KeyRecord {
     deletedAtMs: row.deleted_at_ms,
     revision: row.revision,
   };
+}
+
+function readAlerts(expiresWithinMs: number | null): Alerts | null {
+  return expiresWithinMs === null ? null : { expiresWithinMs };
 }
 
 /** A key with its identity. Its roles and permissions are read separately. */
@@ -97,6 +106,7 @@ function readJoinedIdentity(row: KeyRow): IdentityRecord | null {
     max_keys: row.identity_max_keys,
     plan_id: row.identity_plan_id,
     plan_move: row.identity_plan_move,
+    expires_within_ms: row.identity_expires_within_ms,
     credits: row.identity_credits,
     limits: row.identity_limits,
     created_at_ms: row.identity_created_at_ms ?? 0,
@@ -114,6 +124,7 @@ export interface IdentityRow {
   max_keys: number | null;
   plan_id: string | null;
   plan_move: string | null;
+  expires_within_ms: number | null;
   credits: string | null;
   limits: string | null;
   created_at_ms: number;
@@ -131,6 +142,7 @@ export function toIdentity(row: IdentityRow): IdentityRecord {
     maxKeys: row.max_keys,
     planId: row.plan_id,
     planMove: readPlanMove(row.plan_move),
+    alerts: readAlerts(row.expires_within_ms),
     credits: readCredits(row.credits),
     limits: readLimits(row.limits),
     createdAtMs: row.created_at_ms,

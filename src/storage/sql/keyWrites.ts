@@ -48,6 +48,8 @@ export function keyColumns(key: KeyRecord): Record<string, Params[number]> {
     credits_account: key.credits?.account ?? null,
     limits: listText(key.limits),
     ip_allowlist: listText(key.ipAllowlist),
+    expires_within_ms: key.alerts?.expiresWithinMs ?? null,
+    told_expiry_ms: key.toldExpiryMs,
     roles: listText(key.roleIds),
     permissions: listText(key.permissionIds),
     generation: key.generation,

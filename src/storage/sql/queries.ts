@@ -5,8 +5,8 @@ import { IDENTITIES_SCOPE } from './searchIndex.ts';
 import { type Params, placeholders, type Statement } from './statement.ts';
 
 export const KEY_SELECT = `SELECT k.*, i.external_id, i.name AS identity_name, i.meta AS identity_meta,
-    i.enabled AS identity_enabled, i.max_keys AS identity_max_keys, i.plan_id AS identity_plan_id, i.plan_move AS identity_plan_move,
-    i.credits AS identity_credits,
+    i.enabled AS identity_enabled, i.max_keys AS identity_max_keys, i.plan_id AS identity_plan_id,
+    i.plan_move AS identity_plan_move, i.expires_within_ms AS identity_expires_within_ms, i.credits AS identity_credits,
     i.limits AS identity_limits, i.created_at_ms AS identity_created_at_ms, i.updated_at_ms AS identity_updated_at_ms,
     i.revision AS identity_revision, NULL AS secret_until_ms
   FROM keys k LEFT JOIN identities i ON i.id = k.identity_id LEFT JOIN apis a ON a.id = k.api_id`;

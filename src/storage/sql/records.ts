@@ -24,6 +24,7 @@ import type {
   PoisonedKey,
   Records,
 } from '../port/records.ts';
+import { listExpiringKeys } from './expiringKeys.ts';
 import { withPermissions } from './keyPermissions.ts';
 import { listFormerSecrets } from './formerSecrets.ts';
 import { countKeysOfIdentities } from './keyCounts.ts';
@@ -53,21 +54,10 @@ import {
 import type { Params, SqlReader } from './statement.ts';
 import { findApis, findIdentities } from './findNamed.ts';
 import { findTakenDigests } from './takenDigests.ts';
+import type { KeyLookup, RecordsContext } from './recordsContext.ts';
 import { RememberedTotals } from './rememberedTotals.ts';
 
 type FoundKey = KeyWithIdentity | PoisonedKey;
-
-/** Finds the rows of keys with these digests. Each engine decides how many it reads at once. */
-export type KeyLookup = (digests: readonly string[]) => Promise<readonly KeyRow[]>;
-
-export interface RecordsContext {
-  readonly reader: SqlReader;
-  /** Reads that verifications wait for. */
-  readonly lookups: SqlReader;
-  readonly lookUp: KeyLookup;
-  /** A number that grows with every change of a record by any node. */
-  readonly version: () => Promise<number>;
-}
 
 /** Reads the records of both engines. */
 export class SqlRecords implements Records {
@@ -116,6 +106,10 @@ export class SqlRecords implements Records {
   async listApisWithKeysLeftBehind(): Promise<readonly Pick<ApiRecord, 'id' | 'purgesBelow'>[]> {
     const rows = await this.#find<Pick<ApiRow, 'id' | 'purges_below'>>(queries.APIS_WITH_KEYS_LEFT_BEHIND, []);
     return rows.map(({ id, purges_below }) => ({ id, purgesBelow: purges_below }));
+  }
+
+  listExpiringKeys(nowMs: number, limit: number): Promise<readonly FoundKey[]> {
+    return listExpiringKeys(this.#reader, nowMs, limit);
   }
 
   countKeys(upTo: number): Promise<number> {

@@ -33,6 +33,14 @@ export interface SqlReader {
   scan<T>(statement: Statement): Promise<T[]>;
 }
 
+/**
+ * How an engine writes what is no change of a record: all statements in one transaction. Answers how many rows each of them changed;
+ * null when one of them changed another number than it must, and then nothing was written.
+ */
+export interface SqlWriter {
+  write(statements: readonly WriteStatement[]): Promise<readonly number[] | null>;
+}
+
 export function placeholders(count: number, first = 1): string {
   return Array.from({ length: count }, (_, i) => `$${first + i}`).join(', ');
 }
@@ -54,6 +62,14 @@ export function update(
   const fits = conditions.map((name, i) => `${name} = $${names.length + i + 1}`).join(' AND ');
   const params = [...Object.values(columns), ...Object.values(where)];
   return { sql: `UPDATE ${table} SET ${set} WHERE ${fits}`, params, expects: 1 };
+}
+
+/** One insert of several rows, which all have the same columns. */
+export function insertRows(table: string, rows: readonly Readonly<Record<string, Params[number]>>[]): WriteStatement {
+  const names = Object.keys(rows[0] ?? {});
+  const values = rows.map((_, i) => `(${placeholders(names.length, i * names.length + 1)})`);
+  const sql = `INSERT INTO ${table} (${names.join(', ')}) VALUES ${values.join(', ')}`;
+  return { sql, params: rows.flatMap((row) => Object.values(row)), expects: null };
 }
 
 export function remove(table: string, where: Readonly<Record<string, Params[number]>>): WriteStatement {

@@ -6,6 +6,7 @@ import { keyColumns, removeKeys, retireKeys } from './keyWrites.ts';
 import { addWords, IDENTITIES_SCOPE, insertWords, removeWords, type Searchable } from './searchIndex.ts';
 import { holdPlan, lockPlan, planColumns, planWithoutHolders } from './plans.ts';
 import { IS_LIVE } from './queries.ts';
+import { webhookStatements } from './webhookWrites.ts';
 import { insert, listText, type Params, remove, update, type WriteStatement } from './statement.ts';
 
 type Columns = Record<string, Params[number]>;
@@ -115,6 +116,11 @@ export function writeStatements(write: RecordWrite): readonly WriteStatement[] {
           expects: 1,
         },
       ];
+    case 'insertWebhook':
+    case 'updateWebhook':
+    case 'removeWebhook':
+    case 'redeliver':
+      return webhookStatements(write);
     case 'enqueueImport':
       return enqueueImport(write.batch);
     case 'finishImport':
@@ -185,6 +191,7 @@ function identityColumns(identity: IdentityRecord): Columns {
     plan_id: identity.planId,
     plan_move: identity.planMove === null ? null : JSON.stringify(identity.planMove),
     next_plan_id: identity.planMove?.planId ?? null,
+    expires_within_ms: identity.alerts?.expiresWithinMs ?? null,
     credits: identity.credits === null ? null : JSON.stringify(identity.credits),
     credits_account: identity.credits?.account ?? null,
     limits: listText(identity.limits),

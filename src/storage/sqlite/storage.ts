@@ -2,9 +2,13 @@ import { Database } from 'bun:sqlite';
 import { statSync } from 'node:fs';
 
 import { ALONE } from '../port/freshness.ts';
+import type { Events } from '../port/events.ts';
+import type { Webhooks } from '../port/webhooks.ts';
 import type { Imports } from '../port/imports.ts';
 import { type LocalCounts, type Storage } from '../port/storage.ts';
 import type { Records } from '../port/records.ts';
+import { SqlEvents } from '../sql/events.ts';
+import { SqlWebhooks } from '../sql/webhooks.ts';
 import { SqlImports } from '../sql/imports.ts';
 import { SqlRecords } from '../sql/records.ts';
 import { SqlAnalytics } from '../sql/analytics/analytics.ts';
@@ -19,6 +23,7 @@ import { claimFolder, refuseCopy } from './file/folderNote.ts';
 import { type DataFolder, FolderError } from './file/dataFolder.ts';
 import { type LedgerObserver, SqliteLedger } from './ledger/ledger.ts';
 import { LazyThread } from './thread/lazyThread.ts';
+import { SqliteWriter } from './thread/sqlWriter.ts';
 import { SqliteReader } from './thread/reader.ts';
 import { isBeforeFirstRelease, migrate, readSchemaVersion, SCHEMA_VERSION } from './file/migrate.ts';
 import { SqliteCountWriter } from './analytics/countWriter.ts';
@@ -45,6 +50,8 @@ export class SqliteStorage implements Storage {
   readonly records: Records;
   readonly analytics: Analytics;
   readonly imports: Imports;
+  readonly events: Events;
+  readonly webhooks: Webhooks;
   readonly ledger: SqliteLedger;
   readonly localCounts: LocalCounts;
   readonly freshness = ALONE;
@@ -79,6 +86,9 @@ export class SqliteStorage implements Storage {
       version: async () => this.ledger.recordChanges,
     });
     this.imports = new SqlImports(reader);
+    const sqlWriter = new SqliteWriter(writer);
+    this.events = new SqlEvents(reader, sqlWriter);
+    this.webhooks = new SqlWebhooks(reader, sqlWriter);
     this.analytics = new SqlAnalytics(reader, new SqliteCountWriter(db, this.#countsThread));
     const localCounts = new SqliteLocalCounts(db, this.#countsThread);
     this.localCounts = localCounts;
@@ -181,6 +191,8 @@ function openDatabase({ folder, acceptLostCommits, ...options }: SqliteOptions):
       db.query("INSERT INTO installation (name, value) VALUES ('workspace_id', ?)").run(options.newWorkspaceId());
     }
     const folderId = claimFolder(db, { folder: folder.path, newId: options.newFolderId });
+    // Whoever sent these has ended: this process is alone, so they need not wait for the end of their lease.
+    db.run('UPDATE deliveries SET lease = NULL, due_at_ms = 0 WHERE state = 0 AND lease IS NOT NULL');
     // From here on only the writer thread and the direct log write.
     db.run('PRAGMA query_only = ON');
     // Sorting the few rows it reads must not need a file.

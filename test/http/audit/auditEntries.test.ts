@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 
 import { ROUTES } from '../../../src/http/routes/routeTable.ts';
 import { TestService } from '../../support/service.ts';
-import { CASES } from './auditCases.ts';
+import { CASES as OTHER_CASES } from './auditCases.ts';
+import { WEBHOOK_CASES } from './webhookCases.ts';
 import { AuditSetup, type Entry, ORIGIN } from './auditSetup.ts';
 import { tablesOf } from '../imports/imported.ts';
 
@@ -17,6 +18,8 @@ beforeAll(async () => {
 afterAll(async () => {
   await setup.service.close();
 });
+
+const CASES = { ...OTHER_CASES, ...WEBHOOK_CASES };
 
 /** POST endpoints that change nothing. */
 const READING = ['keys.whoami'];

@@ -59,7 +59,8 @@ export class AuditSetup {
   async #call(method: string, body: object) {
     const answer = await this.service.call(`/v1/${method}`, body, { peer: ORIGIN });
     if (answer.status > 202) throw new Error(`${method} answered ${answer.status}: ${answer.text}`);
-    if (typeof answer.body.key === 'string') this.secrets.push(answer.body.key);
+    for (const secret of [answer.body.key, answer.body.secret])
+      if (typeof secret === 'string') this.secrets.push(secret);
     return answer;
   }
 

@@ -1,3 +1,4 @@
+import { MAX_WEBHOOKS } from '../../../src/core/bounds.ts';
 import { OPERATIONS, isRight, rightTo } from '../../../src/core/rights.ts';
 import type { Route } from '../../../src/http/routes/route.ts';
 import type { TestService } from '../../support/service.ts';
@@ -22,6 +23,8 @@ export interface Records {
   readonly identifier: string;
   readonly rootKeyId: string;
   readonly migrationId: string;
+  readonly webhookId: string;
+  readonly eventId: string;
 }
 
 /** As ids look, and of nothing that exists. */
@@ -42,6 +45,8 @@ export const ABSENT: Records = {
   identifier: 'no identifier at all',
   rootKeyId: 'rk_1Jm8Ztc8qVv2LoP4yXb7Wz',
   migrationId: 'no-migration-at-all',
+  webhookId: 'wh_1Jm8ZtYn7rWw2LpQ5yXz4Z',
+  eventId: 'evt_1Jm8ZtYm6qVv9KoP4xWz3Y',
 };
 
 let made = 0;
@@ -68,9 +73,28 @@ export async function makeRecords(service: TestService, suffix = `${++made}`): P
   ]);
   await service.ok('/v1/keys.deleteKey', { keyId: deletedKeyId });
   const { id: identityId } = await service.ok('/v1/identities.getIdentity', { externalId });
-  const limited = { namespaceId, namespaceName, identifier, rootKeyId: rootKey.id, migrationId };
+  const webhookId = await makeWebhook(service, suffix);
+  const { eventId } = await service.ok('/v1/webhooks.sendTest', { webhookId });
+  const limited = { namespaceId, namespaceName, identifier, rootKeyId: rootKey.id, migrationId, webhookId, eventId };
   const granted = { planId, permissionId, permission, roleId, role };
   return { apiId, keyId, key, deletedKeyId, identityId, externalId, ...granted, ...limited };
+}
+
+/** By service: those that were made, the oldest first. */
+const webhooks = new WeakMap<TestService, string[]>();
+/** Fewer than there may be. */
+const MAX_LIVE_WEBHOOKS = MAX_WEBHOOKS / 2;
+
+/** The tests make more than there may be at one time. They look at their first two, and at the last ones. */
+async function makeWebhook(service: TestService, suffix: string): Promise<string> {
+  const known = webhooks.get(service) ?? [];
+  webhooks.set(service, known);
+  if (known.length >= MAX_LIVE_WEBHOOKS) {
+    await service.call('/v1/webhooks.deleteWebhook', { webhookId: known.splice(2, 1)[0] });
+  }
+  const { webhookId } = await service.ok('/v1/webhooks.createWebhook', { url: `https://example.com/${suffix}` });
+  known.push(webhookId);
+  return webhookId;
 }
 
 /** New ones for a request that names any. */
@@ -79,7 +103,8 @@ export const recordsFor = (service: TestService, route: Shown): Promise<Records>
 
 /** Deletes everything that can be deleted of what was made. */
 export async function deleteRecords(service: TestService, records: Records): Promise<void> {
-  const { apiId, identityId, planId, permissionId, roleId, namespaceName, identifier } = records;
+  const { apiId, identityId, planId, permissionId, roleId, namespaceName, identifier, webhookId } = records;
+  await service.ok('/v1/webhooks.deleteWebhook', { webhookId });
   await service.ok('/v1/apis.deleteApi', { apiId });
   await service.ok('/v1/identities.deleteIdentity', { identityId });
   await service.ok('/v1/plans.deletePlan', { planId });
@@ -110,6 +135,8 @@ const NAMES: Readonly<Record<string, keyof Records>> = {
   identifier: 'identifier',
   rootKeyId: 'rootKeyId',
   migrationId: 'migrationId',
+  webhookId: 'webhookId',
+  eventId: 'eventId',
 };
 
 /** Fields of what a route makes: they must not name what exists already. */

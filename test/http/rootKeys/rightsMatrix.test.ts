@@ -69,6 +69,16 @@ const DECIDED: Readonly<Record<string, string>> = {
   'rootKeys.rotateRootKey': 'root.*.create_root_key',
   'rootKeys.revokeRootKey': 'root.*.revoke_root_key',
   'audit.listEntries': 'root.*.read_audit',
+  'events.listEvents': 'event.*.read_event',
+  'webhooks.createWebhook': 'webhook.*.create_webhook & event.*.read_event',
+  'webhooks.getWebhook': 'webhook.<webhookId>.read_webhook',
+  'webhooks.listWebhooks': 'webhook.*.read_webhook',
+  'webhooks.updateWebhook': 'webhook.<webhookId>.update_webhook, url: event.*.read_event',
+  'webhooks.deleteWebhook': 'webhook.<webhookId>.delete_webhook',
+  'webhooks.rotateSecret': 'webhook.<webhookId>.update_webhook',
+  'webhooks.listDeliveries': 'webhook.<webhookId>.read_webhook',
+  'webhooks.redeliver': 'webhook.<webhookId>.update_webhook',
+  'webhooks.sendTest': 'webhook.<webhookId>.update_webhook',
 };
 
 /** Routes that declare field rights, by the words of the table above. */

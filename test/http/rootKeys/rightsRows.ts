@@ -82,6 +82,7 @@ function withField(request: object, names: readonly string[], added: object): ob
 function valueOf(path: string, field: string, { externalId, role, permission }: Records): unknown {
   if (field === 'externalId' || field === 'ownerId') return externalId;
   if (field === 'keys') return 'disable';
+  if (field === 'url') return 'https://example.com/other';
   const name = field === 'roles' ? role : permission;
   return path === '/v1/keys.updateKey' || path.startsWith('/v1/plans.') ? [{ name }] : [name];
 }

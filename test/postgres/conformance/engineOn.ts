@@ -1,9 +1,9 @@
-import { Engine } from '../../../src/engine/engine.ts';
+import { Engine, type EngineOptions } from '../../../src/engine/engine.ts';
 import type { Storage } from '../../../src/storage/port/storage.ts';
 import { textReader } from '../../../src/system.ts';
 
 /** The engine on a storage, with secrets that are their own digests. */
-export function engineOn(storage: Storage): Engine {
+export function engineOn(storage: Storage, options: Partial<EngineOptions> = {}): Engine {
   return new Engine({
     storage,
     system: {
@@ -22,6 +22,10 @@ export function engineOn(storage: Storage): Engine {
     maxTagLists: 100,
     quotas: { keys: null, apis: null, verificationsPerSecond: null },
     countsVerifications: true,
+    eventRetentionMs: 30 * 86_400_000,
+    outgoing: { refusal: async () => null, send: async () => ({ failure: 'This engine sends nothing.' }) },
+    secretBox: null,
     retention: { minute: 0, hour: 0, day: 0 },
+    ...options,
   });
 }

@@ -2,8 +2,10 @@ import { expect, test } from 'bun:test';
 
 import type { IdentityRecord } from '../../../src/core/records.ts';
 import { ApplyChange } from '../../../src/engine/admin/change/applyChange.ts';
+import { EventMaker } from '../../../src/engine/admin/change/eventMaker.ts';
 import type { Storage } from '../../../src/storage/port/storage.ts';
 import { describePort } from './adapters.ts';
+import { engineOn } from './engineOn.ts';
 import { EVERY_KEY, found, identity, key, openCredits, write } from './samples.ts';
 
 const FULL: Partial<IdentityRecord> = {
@@ -150,6 +152,7 @@ describePort('identities', (setup) => {
     );
     const changes = new ApplyChange(
       storage.ledger,
+      new EventMaker(engineOn(storage).system),
       () => {},
       () => {},
     );

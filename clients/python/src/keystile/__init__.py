@@ -18,6 +18,7 @@ from .verdict import (
     VerdictCode,
 )
 from .verification import PermissionQuery, RequestedLimit, VerifyOptions
+from .webhooks import WebhookError, WebhookErrorReason, verify_webhook
 
 __all__ = [
     "AsyncKeystile",
@@ -39,5 +40,8 @@ __all__ = [
     "Verdict",
     "VerdictCode",
     "VerifyOptions",
+    "WebhookError",
+    "WebhookErrorReason",
     "__version__",
+    "verify_webhook",
 ]

@@ -5,6 +5,7 @@ import type { KeyToDelete } from '../../../storage/port/writes.ts';
 import type { Actor } from '../change/actor.ts';
 import { auditEntry } from '../audit/auditEntry.ts';
 import { closeAccounts, retireAccounts } from '../change/counters.ts';
+import { idsAround } from '../keys/auditedKey.ts';
 import type { AdminContext } from '../change/adminContext.ts';
 
 /** Keys of one step. SQLite deletes them in one commit. */
@@ -88,7 +89,7 @@ export class DeleteAllKeys {
 
   /** The counters of a key that cannot be read stay: their accounts are unknown. */
   async #deleteStep({ id: apiId, purgesBelow }: EmptiedApi, left: readonly Found[]): Promise<boolean> {
-    const { changes, storage } = this.#context;
+    const { changes, storage, events } = this.#context;
     const former = await storage.records.listFormerSecrets(left.map(idOf));
     const isPurged = (found: Found): boolean => generationOf(found) < purgesBelow;
     const [purged, retired] = [left.filter(isPurged), left.filter((found) => !isPurged(found))];
@@ -104,6 +105,8 @@ export class DeleteAllKeys {
         ...keysOf(purged).flatMap(closeAccounts),
         ...keysOf(retired).flatMap((key) => retireAccounts(key, key.revision + 1)),
       ],
+      // The audit log has one entry for all of them. Whoever follows the events hears of each.
+      events: left.map((found) => events.make('key.deleted', idsOf(apiId, found), { permanent: isPurged(found) })),
     });
   }
 }
@@ -118,6 +121,10 @@ export function nextGeneration(api: ApiRecord, permanent: boolean): ApiRecord {
 
 function idOf(found: Found): string {
   return 'poisoned' in found ? found.poisoned : found.key.id;
+}
+
+function idsOf(apiId: string, found: Found): Record<string, string> {
+  return { keyId: idOf(found), ...('poisoned' in found ? { apiId } : idsAround(found.key, found.identity)) };
 }
 
 function generationOf(found: Found): number {

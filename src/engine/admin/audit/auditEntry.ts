@@ -14,10 +14,15 @@ interface EntryInput {
   readonly isWhole?: true;
   /** Index of the counter whose balance the ledger adds; negative or absent = none. See AuditEntry. */
   readonly counter?: number;
+  /** Ids of records that the target belongs to, for the event of the change. See AuditEntry. */
+  readonly ids?: Readonly<Record<string, string>>;
 }
 
 /** Makes one entry of the audit log. For a change, it holds only the members that differ, before and after. */
-export function auditEntry(actor: Actor, { action, target, before, after, isWhole, counter }: EntryInput): AuditEntry {
+export function auditEntry(
+  actor: Actor,
+  { action, target, before, after, isWhole, counter, ids }: EntryInput,
+): AuditEntry {
   const isChange = isWhole !== true && before !== null && after !== null;
   return {
     actor: actor.id,
@@ -28,6 +33,7 @@ export function auditEntry(actor: Actor, { action, target, before, after, isWhol
     origin: actor.origin,
     requestId: actor.requestId,
     ...(counter === undefined || counter < 0 ? {} : { counter }),
+    ...(ids === undefined ? {} : { ids }),
   };
 }
 

@@ -2,6 +2,7 @@ import type { Storage } from '../../../storage/port/storage.ts';
 import type { RefillPlans } from '../../refill/refillPlans.ts';
 import type { System } from '../../system.ts';
 import type { ApplyChange } from './applyChange.ts';
+import type { EventMaker } from './eventMaker.ts';
 import type { Quotas } from './quotas.ts';
 
 /** What the classes of management work with. */
@@ -9,6 +10,7 @@ export interface AdminContext {
   readonly storage: Storage;
   readonly system: System;
   readonly changes: ApplyChange;
+  readonly events: EventMaker;
   readonly refills: RefillPlans;
   readonly quotas: Quotas;
   /** The time zone of a refill that names none. */

@@ -3,6 +3,7 @@ import { AppError } from '../../../core/errors.ts';
 import { recordChangeOf } from '../../../storage/port/writeEffects.ts';
 import type { RecordChange } from '../../../storage/port/freshness.ts';
 import type { Change, ChangeOutcome, Ledger } from '../../../storage/port/storage.ts';
+import type { EventMaker } from './eventMaker.ts';
 import { OneAtATime } from '../../oneAtATime.ts';
 import { inLockOrder } from '../../../storage/port/lockOrder.ts';
 
@@ -20,6 +21,7 @@ interface DraftedChange<T> {
 /** Applies management changes. Each is one transaction. Before it is answered, this node drops what it has cached of the records. */
 export class ApplyChange {
   readonly #ledger: Ledger;
+  readonly #events: EventMaker;
   readonly #forget: (change: RecordChange) => void;
   readonly #learn: (mark: AccountMark, nowMs: number) => void;
   /** By target. Without it, each round of many changes of one record would let only one through. */
@@ -27,10 +29,12 @@ export class ApplyChange {
 
   constructor(
     ledger: Ledger,
+    events: EventMaker,
     forget: (change: RecordChange) => void,
     learn: (mark: AccountMark, nowMs: number) => void,
   ) {
     this.#ledger = ledger;
+    this.#events = events;
     this.#forget = forget;
     this.#learn = learn;
   }
@@ -72,10 +76,11 @@ export class ApplyChange {
     return (await this.#send(change)).status === 'done';
   }
 
-  /** The cache is dropped also when the outcome is unknown: the change may have happened. */
+  /** Every audited change has its events. The cache is dropped also when the outcome is unknown: the change may have happened. */
   async #send(change: Change): Promise<ChangeOutcome> {
     try {
-      const outcome = await this.#ledger.apply({ ...change, writes: inLockOrder(change.writes) });
+      const events = [...this.#events.ofEntries(change.entries ?? []), ...(change.events ?? [])];
+      const outcome = await this.#ledger.apply({ ...change, events, writes: inLockOrder(change.writes) });
       if (outcome.status === 'stale' && outcome.mark !== undefined) this.#learn(outcome.mark, outcome.nowMs);
       return outcome;
     } finally {

@@ -73,7 +73,8 @@ export class DeleteIdentity {
       if (!before.enabled) return { change: emptyDraft(), answer: () => undefined };
       const revision = before.revision + 1;
       const identity: IdentityRecord = { ...before, enabled: false, revision, updatedAtMs: storage.ledger.nowMs() };
-      const facts = { before: auditedIdentity(before), after: auditedIdentity(identity) };
+      const { externalId } = before;
+      const facts = { before: auditedIdentity(before), after: auditedIdentity(identity), ids: { externalId } };
       return {
         change: {
           writes: [{ kind: 'updateIdentity', identity, expect: before.revision }],
@@ -93,7 +94,7 @@ export class DeleteIdentity {
       const [count = 0] = await storage.records.countKeysOfIdentities([id]);
       if (count > 0 && isLastRound) throw hasKeys(before, count);
       if (count > 0) return { change: emptyDraft(), answer: () => false };
-      const facts = { before: auditedIdentity(before), after: null };
+      const facts = { before: auditedIdentity(before), after: null, ids: { externalId: before.externalId } };
       return {
         change: {
           writes: [{ kind: 'removeIdentity', identityId: id, expect: before.revision, words: identityWords(before) }],

@@ -1,7 +1,7 @@
 import { AppError, repeatable } from '../../../core/errors.ts';
 import { ID_RANDOM_BYTES, makeId } from '../../../core/ids.ts';
 import { heldCredits } from '../../../core/plan.ts';
-import { BLANK_IDENTITY, type IdentityRecord, type PlanRecord } from '../../../core/records.ts';
+import { type Alerts, BLANK_IDENTITY, type IdentityRecord, type PlanRecord } from '../../../core/records.ts';
 import { identityWords } from '../../../core/search.ts';
 import type { IdentityQuery } from '../../../storage/port/records.ts';
 import type { WordChange } from '../../../storage/port/writes.ts';
@@ -21,6 +21,7 @@ export interface IdentityPatch extends CounterPatch {
   readonly meta?: string | null;
   readonly enabled?: boolean;
   readonly maxKeys?: number | null;
+  readonly alerts?: Alerts | null;
 }
 
 /** An identity as a reader sees it: the record and its balance. */
@@ -56,7 +57,13 @@ export class IdentityAdmin {
       const { counters, accounts } = patchCounters(blank, patch, context);
       const identity = { ...patched(blank, patch), ...counters };
       const after = withRemaining(auditedIdentity(identity), patch);
-      const entry = auditEntry(actor, { action: 'identity.create', target: id, before: null, after });
+      const entry = auditEntry(actor, {
+        action: 'identity.create',
+        target: id,
+        before: null,
+        after,
+        ids: { externalId },
+      });
       return {
         change: {
           writes: [{ kind: 'insertIdentity', identity, words: identityWords(identity) }],
@@ -107,6 +114,7 @@ export class IdentityAdmin {
         target: before.id,
         before: auditedIdentity(before),
         after: auditedIdentity(after),
+        ids: { externalId: before.externalId },
         counter: patch.remaining === undefined ? -1 : creditsIndex(accounts, before, after),
       });
       return {
@@ -161,6 +169,7 @@ function patched(before: IdentityRecord, patch: IdentityPatch): IdentityRecord {
     meta: patch.meta === undefined ? before.meta : patch.meta,
     enabled: patch.enabled ?? before.enabled,
     maxKeys: patch.maxKeys === undefined ? before.maxKeys : patch.maxKeys,
+    alerts: patch.alerts === undefined ? before.alerts : patch.alerts,
   };
 }
 

@@ -4,7 +4,7 @@ import { auditEntry } from '../audit/auditEntry.ts';
 import type { Actor } from '../change/actor.ts';
 import { retireAccounts, touchAccounts } from '../change/counters.ts';
 import type { Draft } from '../change/draft.ts';
-import { auditedKey } from '../keys/auditedKey.ts';
+import { auditedKey, idsAround } from '../keys/auditedKey.ts';
 
 /** What becomes of the keys of an identity that is deleted. */
 export type KeysOfDeleted = 'disable' | 'delete' | 'detach';
@@ -22,18 +22,18 @@ export function releaseKey(draft: Draft, actor: Actor, { found, keys, formerDige
     const digests = [found.secretDigest, ...formerDigests];
     const key = { id: found.poisoned, expect: found.revision, digests, words: [] };
     draft.writes.push({ kind: 'retireKeys', keys: [key], deletedAtMs: nowMs });
-    draft.entries.push(deletion(actor, found.poisoned, {}));
+    draft.entries.push(deletion(actor, found.poisoned, { before: {}, ids: { apiId: found.apiId } }));
     return;
   }
   const { key: before, identity } = found;
   const key = released(before, keys, nowMs);
   draft.writes.push({ kind: 'updateKey', key, expect: before.revision, formerDigests });
   draft.accounts.push(...(keys === 'delete' ? retireAccounts : touchAccounts)(before, key.revision));
-  const facts = auditedKey(before, identity);
+  const facts = { before: auditedKey(before, identity), ids: idsAround(before, identity) };
   draft.entries.push(
     keys === 'delete'
       ? deletion(actor, key.id, facts)
-      : auditEntry(actor, { action: 'key.update', target: key.id, before: facts, after: auditedKey(key, null) }),
+      : auditEntry(actor, { action: 'key.update', target: key.id, ...facts, after: auditedKey(key, null) }),
   );
 }
 
@@ -43,8 +43,12 @@ function released(before: KeyRecord, keys: KeysOfDeleted, nowMs: number): KeyRec
   return { ...changed, identityId: null, enabled: keys === 'disable' ? false : before.enabled };
 }
 
-function deletion(actor: Actor, target: string, before: Record<string, unknown>) {
-  return auditEntry(actor, { action: 'key.delete', target, before, after: { permanent: false }, isWhole: true });
+function deletion(
+  actor: Actor,
+  target: string,
+  facts: { before: Record<string, unknown>; ids: Record<string, string> },
+) {
+  return auditEntry(actor, { action: 'key.delete', target, ...facts, after: { permanent: false }, isWhole: true });
 }
 
 /** Detached from a disabled identity, keys would be valid again. */

@@ -22,9 +22,15 @@ export function auditedKey(key: KeyRecord, identity: IdentityRecord | null): Rec
     expires: key.expiresAtMs,
     ...auditedCounters(key),
     ipAllowlist: key.ipAllowlist,
+    alerts: key.alerts,
     roles: key.roleIds,
     permissions: key.permissionIds,
   };
+}
+
+/** What a key belongs to, for the event of a change. */
+export function idsAround(key: Pick<KeyRecord, 'apiId'>, identity: IdentityRecord | null): Record<string, string> {
+  return { apiId: key.apiId, ...(identity === null ? {} : { externalId: identity.externalId }) };
 }
 
 /** The rules of the credits and limits. */

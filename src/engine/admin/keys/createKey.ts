@@ -14,7 +14,7 @@ import type { Actor } from '../change/actor.ts';
 import { auditEntry } from '../audit/auditEntry.ts';
 import { type CounterContext, newAccountsNeeded, patchCounters } from '../change/counters.ts';
 import { EffectivePermissions } from '../rbac/effectivePermissions.ts';
-import { auditedKey } from './auditedKey.ts';
+import { auditedKey, idsAround } from './auditedKey.ts';
 import type { KeySecret } from './newSecret.ts';
 import { joinIdentity } from './joinIdentity.ts';
 import type { KeyPatch } from './keyInput.ts';
@@ -96,7 +96,8 @@ export class CreateKey {
       ...auditedKey(key, identity ?? null),
       ...(patch.remaining == null ? {} : { remaining: patch.remaining }),
     };
-    draft.entries.push(auditEntry(actor, { action: 'key.create', target: key.id, before: null, after }));
+    const ids = idsAround(key, identity ?? null);
+    draft.entries.push(auditEntry(actor, { action: 'key.create', target: key.id, before: null, after, ids }));
     return key;
   }
 
@@ -176,7 +177,13 @@ export class CreateKey {
     const identity: IdentityRecord = { ...BLANK_IDENTITY, id, externalId, createdAtMs: nowMs };
     draft.writes.push({ kind: 'insertIdentity', identity, words: identityWords(identity) });
     draft.entries.push(
-      auditEntry(actor, { action: 'identity.create', target: id, before: null, after: { externalId, meta: {} } }),
+      auditEntry(actor, {
+        action: 'identity.create',
+        target: id,
+        before: null,
+        after: { externalId, meta: {} },
+        ids: { externalId },
+      }),
     );
     return identity;
   }
@@ -201,7 +208,14 @@ export function patched(before: KeyRecord, patch: KeyPatch): KeyRecord {
     enabled: patch.enabled ?? before.enabled,
     expiresAtMs: patch.expiresAtMs === undefined ? before.expiresAtMs : patch.expiresAtMs,
     ipAllowlist: patch.ipAllowlist === undefined ? before.ipAllowlist : (patch.ipAllowlist ?? []),
+    alerts: patch.alerts === undefined ? before.alerts : patch.alerts,
+    // Another expiry is told of anew.
+    toldExpiryMs: isSameExpiry(before, patch) ? before.toldExpiryMs : null,
   };
+}
+
+function isSameExpiry({ expiresAtMs }: KeyRecord, patch: KeyPatch): boolean {
+  return patch.expiresAtMs === undefined || patch.expiresAtMs === expiresAtMs;
 }
 
 export function withDefaults<P extends KeyPatch>(patch: P, { defaultLimit }: ApiRecord): P {

@@ -5,7 +5,7 @@ import type { KeyWithIdentity, PoisonedKey } from '../../../storage/port/records
 import type { Actor } from '../change/actor.ts';
 import { auditEntry } from '../audit/auditEntry.ts';
 import { closeAccounts, retireAccounts, reviveAccounts } from '../change/counters.ts';
-import { auditedKey } from './auditedKey.ts';
+import { auditedKey, idsAround } from './auditedKey.ts';
 import { type Draft, emptyDraft } from '../change/draft.ts';
 import { joinIdentity } from './joinIdentity.ts';
 import { KeyReader, readable } from './keyReader.ts';
@@ -34,7 +34,14 @@ export class DeleteKey {
       if (permanent) await this.#draftRemoval(draft, found);
       else await this.#draftDeletion(draft, readable(found));
       draft.entries.push(
-        auditEntry(actor, { action: 'key.delete', target: keyId, before: facts, after: { permanent }, isWhole: true }),
+        auditEntry(actor, {
+          action: 'key.delete',
+          target: keyId,
+          before: facts,
+          after: { permanent },
+          isWhole: true,
+          ids: 'poisoned' in found ? { apiId: found.apiId } : idsAround(found.key, found.identity),
+        }),
       );
       return { change: draft, answer: () => undefined };
     });
@@ -69,8 +76,8 @@ export class DeleteKey {
         draft.writes.push({ kind: 'updateKey', key, expect: before.revision, formerDigests });
         if (identity !== null) await joinIdentity(storage.records, draft, identity);
         draft.accounts.push(...reviveAccounts(before, revision, refills, nowMs));
-        const after = auditedKey(key, identity);
-        draft.entries.push(auditEntry(actor, { action: 'key.restore', target: keyId, before: null, after }));
+        const facts = { before: null, after: auditedKey(key, identity), ids: idsAround(key, identity) };
+        draft.entries.push(auditEntry(actor, { action: 'key.restore', target: keyId, ...facts }));
         return { change: draft, answer: () => undefined };
       }),
     );

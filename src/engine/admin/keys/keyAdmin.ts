@@ -7,7 +7,7 @@ import { requireOn } from '../change/requireRight.ts';
 import type { Actor } from '../change/actor.ts';
 import { auditEntry } from '../audit/auditEntry.ts';
 import { creditsIndex, newAccountsNeeded, patchCounters } from '../change/counters.ts';
-import { auditedKey } from './auditedKey.ts';
+import { auditedKey, idsAround } from './auditedKey.ts';
 import type { KeyPatch, NewKey } from './keyInput.ts';
 import { emptyDraft } from '../change/draft.ts';
 import { CreateKey, patched } from './createKey.ts';
@@ -95,7 +95,9 @@ export class KeyAdmin {
       const counter = patch.remaining === undefined ? -1 : creditsIndex(accounts, before, key);
       const newOwner = identity === undefined ? owner : identity;
       const facts = { before: auditedKey(before, owner), after: auditedKey(key, newOwner) };
-      draft.entries.push(auditEntry(actor, { action, target: keyId, ...facts, counter }));
+      draft.entries.push(
+        auditEntry(actor, { action, target: keyId, ...facts, counter, ids: idsAround(key, newOwner) }),
+      );
       const formerDigests = await this.#reader.formerDigests(keyId);
       const words = wordChange(before, key);
       draft.writes.push({ kind: 'updateKey', key, expect: before.revision, words, formerDigests });
@@ -131,14 +133,14 @@ export class KeyAdmin {
   ): Promise<number> {
     const { storage, refills, changes } = this.#context;
     return changes.apply(async () => {
-      const { key } = await this.#reader.load(actor, 'api.update_key', keyId);
+      const { key, identity } = await this.#reader.load(actor, 'api.update_key', keyId);
       if (key.credits === null) {
         throw new AppError('BAD_REQUEST', `The key ${keyId} has no counter to change; use op "set" to give it one.`);
       }
       const { account, refill } = key.credits;
       const plan = refills.planOrNull(refill, account, storage.ledger.nowMs());
       const change = { account, expect: key.revision, refill: plan, revision: key.revision, ...by };
-      const facts = { before: null, after: null, counter: 0 };
+      const facts = { before: null, after: null, counter: 0, ids: idsAround(key, identity) };
       const entry = auditEntry(actor, { action: 'key.updateRemaining', target: keyId, ...facts });
       return {
         change: { writes: [], accounts: [change], entries: [entry] },

@@ -10,6 +10,7 @@ import { touchAccounts } from '../change/counters.ts';
 import { EffectivePermissions } from '../rbac/effectivePermissions.ts';
 import type { RbacReference } from '../rbac/rbacNames.ts';
 import { emptyDraft } from '../change/draft.ts';
+import { idsAround } from './auditedKey.ts';
 import { KeyReader } from './keyReader.ts';
 import type { AdminContext } from '../change/adminContext.ts';
 import { ResolveReferences } from '../rbac/resolveReferences.ts';
@@ -100,6 +101,7 @@ export class KeyGrants {
         target: keyId,
         before: { [kind]: namedOf(held) },
         after: { [kind]: namedOf(wanted) },
+        ids: idsAround(key, found.identity),
       });
       const formerDigests = await this.#reader.formerDigests(keyId);
       const draft = emptyDraft();

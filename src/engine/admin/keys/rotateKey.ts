@@ -6,6 +6,7 @@ import type { AdminContext } from '../change/adminContext.ts';
 import { touchAccounts } from '../change/counters.ts';
 import { refuseTooManySecrets } from '../change/formerSecrets.ts';
 import { emptyDraft } from '../change/draft.ts';
+import { idsAround } from './auditedKey.ts';
 import { KeyReader } from './keyReader.ts';
 
 /** Random bytes of a rotated secret when neither the key nor its api says how many. */
@@ -26,7 +27,7 @@ export class RotateKey {
     const { changes, storage, system } = this.#context;
     return changes.apply(async () => {
       await this.#reader.find(actor, 'api.create_key', keyId);
-      const { key: before } = await this.#reader.load(actor, 'api.update_key', keyId);
+      const { key: before, identity } = await this.#reader.load(actor, 'api.update_key', keyId);
       const nowMs = storage.ledger.nowMs();
       const former = await storage.records.listFormerSecrets([keyId]);
       if (overlapMs > 0) refuseTooManySecrets(former, `key ${keyId}`, nowMs);
@@ -52,8 +53,9 @@ export class RotateKey {
         overlapMs > 0 ? { kind: 'insertSecret', secret: secretUntilNow } : { kind: 'endSecrets', owner: keyId },
       );
       const after = { start: key.start, overlapMs };
+      const ids = idsAround(key, identity);
       draft.entries.push(
-        auditEntry(actor, { action: 'key.rotate', target: keyId, before: { start: before.start }, after }),
+        auditEntry(actor, { action: 'key.rotate', target: keyId, before: { start: before.start }, after, ids }),
       );
       return { change: draft, answer: () => secret };
     });

@@ -5,6 +5,7 @@ import type { RecordChange } from '../../port/freshness.ts';
 import type { Change } from '../../port/storage.ts';
 import type { AuditEntry } from '../../port/auditEntries.ts';
 import { insertQuery } from '../connection/insertQuery.ts';
+import type { NewEvent } from '../../port/events.ts';
 
 /** The channel that notifies nodes of a change. It only makes them poll at once: the numbered table is what counts. */
 export const CHANNEL = 'keystile_changes';
@@ -23,6 +24,12 @@ const NUMBER_CHANGE = `WITH next AS (UPDATE change_counter SET number = number +
       SELECT number, $1::bigint, $2::text[], $3::boolean, $4::text FROM next RETURNING number)
     SELECT pg_notify('${CHANNEL}', number::text) FROM noted`;
 
+const SEQUENCE_EVENTS = `WITH next AS (
+      UPDATE event_counter SET sequence = sequence + $1::bigint RETURNING sequence - $1::bigint AS last)
+    INSERT INTO events (sequence, id, type, at_ms, data)
+      SELECT next.last + e.place, e.id, e.type, $2::bigint, e.data
+      FROM next, unnest($3::text[], $4::text[], $5::text[]) WITH ORDINALITY AS e (id, type, data, place)`;
+
 const ENTRIES = {
   table: 'audit_entries',
   columns: ['at_ms', 'actor', 'action', 'target', 'before_json', 'after_json', 'origin', 'request_id'],
@@ -33,12 +40,14 @@ const ENTRIES = {
  * together with the commit: the counter row is held from there on, so that the numbers follow the order of commits, and
  * no other change waits for a round trip of this node. A change of nothing that is kept takes no number and notifies nobody.
  */
-export function noteChange({ writes, entries = [] }: Change, nowMs: number): QueryConfig[] {
+export function noteChange({ writes, entries = [], events = [] }: Change, nowMs: number): QueryConfig[] {
   const changed = recordChangeOf(writes);
   const queries: QueryConfig[] = [];
-  // The counter first: entries of changes with a number are then in the order of their commits as well.
+  // The counter first: entries of changes with a number are then in the order of their commits as well. All changes take the two
+  // counters in this order, so that none ends in a deadlock.
   if (changed !== null) queries.push(numbered(changed, nowMs));
   if (entries.length > 0) queries.push(logged(entries, nowMs));
+  if (events.length > 0) queries.push(sequenced(events, nowMs));
   return queries;
 }
 
@@ -54,4 +63,16 @@ function logged(entries: readonly AuditEntry[], nowMs: number): QueryConfig {
     return [nowMs, actor, action, target, before, after, origin, requestId];
   });
   return insertQuery({ into: ENTRIES, rows });
+}
+
+/**
+ * Whoever holds the row of the counter gives the next sequences, and holds it until its commit is visible. So a reader that has seen a
+ * sequence has seen all lower ones: an event with a lower one cannot become visible later. An identity column could not say that, because
+ * its numbers are given in the order of the inserts. These are the last statements before COMMIT, because every change with an event waits
+ * for the row.
+ */
+function sequenced(events: readonly NewEvent[], nowMs: number): QueryConfig {
+  const column = (of: (event: NewEvent) => string): string[] => events.map(of);
+  const values = [events.length, nowMs, column(({ id }) => id), column(({ type }) => type), column(({ data }) => data)];
+  return { name: 'sequence_events', text: SEQUENCE_EVENTS, values };
 }

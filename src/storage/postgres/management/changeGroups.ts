@@ -14,7 +14,7 @@ import { applyTogether, SomeStale, Stale, type StaleChange } from './changeTrans
 
 /** Changes of one group at the most: bounds how long the last one waits for the first. */
 const MAX_GROUP = 64;
-/** Records, accounts and audit entries of a change that can join a group. A larger one would hold up the others. */
+/** Records, accounts, audit entries and events of a change that can join a group. A larger one would hold up the others. */
 const MAX_ROWS = 100;
 /** How long a group waits for a row that another transaction holds. The change that needs it then waits for it alone. */
 const LOCK_WAIT_MS = 100;
@@ -125,8 +125,8 @@ export class ChangeGroups {
   }
 }
 
-function canJoin({ writes, accounts, entries = [] }: Change): boolean {
-  return writes.length + accounts.length + entries.length <= MAX_ROWS && canShareCommit(writes);
+function canJoin({ writes, accounts, entries = [], events = [] }: Change): boolean {
+  return writes.length + accounts.length + entries.length + events.length <= MAX_ROWS && canShareCommit(writes);
 }
 
 /** The change itself was refused. Made again, it may go well. */

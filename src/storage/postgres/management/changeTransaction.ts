@@ -2,7 +2,7 @@ import { type AccountChange, type AccountMark, type AccountState, changed, markB
 import { inLockOrder } from '../../port/lockOrder.ts';
 import { type Change, type ChangeOutcome, StorageOutcomeUnknown } from '../../port/storage.ts';
 import type { RecordWrite } from '../../port/writes.ts';
-import { withBalances } from '../../sql/balances.ts';
+import { withBalances, withEventBalances } from '../../sql/balances.ts';
 import { kindOf, reasonOf } from '../connection/databaseError.ts';
 import type { LedgerClock } from '../connection/ledgerClock.ts';
 import type { Ask, AskAll } from '../connection/pool.ts';
@@ -62,16 +62,15 @@ export async function applyTogether(
   try {
     const writes = inLockOrder(changes.flatMap((change) => change.writes));
     const { nowMs, decided } = await write(askAll, changes, { ...options, writes });
-    const entries = decided.flatMap(({ change, before, after }) =>
-      withBalances(change.entries ?? [], { changes: change.accounts, before, after }),
-    );
+    const entries = decided.flatMap((each) => withBalances(each.change.entries ?? [], accountsOf(each)));
+    const events = decided.flatMap((each) => withEventBalances(each.change.events ?? [], accountsOf(each)));
     const accounts = accountWrites(
       changes.flatMap((change) => change.accounts),
       decided.flatMap(({ after }) => after),
     );
     // The number is waited for as long as it takes: others hold it only while they commit.
     const waits = options.lockWaitMs === null ? [] : [{ text: 'SET LOCAL lock_timeout TO DEFAULT' }];
-    const notes = noteChange({ writes, accounts: [], entries }, nowMs);
+    const notes = noteChange({ writes, accounts: [], entries, events }, nowMs);
     isCommitting = true;
     await askAll([...accounts, ...waits, ...notes, { text: 'COMMIT' }]);
     return decided.map(({ after }) => ({ status: 'done', accounts: after, nowMs }));
@@ -111,6 +110,10 @@ async function write(
   const isRefused = queries.some(({ expects }, i) => expects !== null && results[i]?.rowCount !== expects);
   if (isRefused) throw new Stale();
   return { nowMs, decided: decided.flatMap((each) => (isStale(each) ? [] : each)) };
+}
+
+function accountsOf({ change, before, after }: Decided) {
+  return { changes: change.accounts, before, after };
 }
 
 function isStale(decided: Decided | StaleChange): decided is StaleChange {

@@ -27,6 +27,7 @@ export const RECORD_TABLES = `
     plan_id ${TEXT},
     plan_move ${TEXT},
     next_plan_id ${TEXT},
+    expires_within_ms bigint,
     created_at_ms bigint NOT NULL,
     credits ${TEXT},
     credits_account bigint,
@@ -34,6 +35,7 @@ export const RECORD_TABLES = `
     updated_at_ms bigint,
     revision bigint NOT NULL DEFAULT 0
   );
+  CREATE INDEX identities_alerting ON identities (id) WHERE expires_within_ms IS NOT NULL;
   CREATE INDEX identities_by_credits ON identities (credits_account) WHERE credits_account IS NOT NULL;
   CREATE INDEX identities_of_plan ON identities (plan_id, id) WHERE plan_id IS NOT NULL;
   CREATE INDEX identities_of_next_plan ON identities (next_plan_id, id) WHERE next_plan_id IS NOT NULL;
@@ -68,6 +70,9 @@ export const RECORD_TABLES = `
     credits ${TEXT},
     credits_account bigint,
     limits ${TEXT},
+    -- How long before its expiry an event tells of it, and the expiry that was told of.
+    expires_within_ms bigint,
+    told_expiry_ms bigint,
     ip_allowlist ${TEXT},
     created_at_ms bigint NOT NULL,
     updated_at_ms bigint,
@@ -83,6 +88,7 @@ export const RECORD_TABLES = `
   CREATE INDEX keys_by_credits ON keys (credits_account) WHERE credits_account IS NOT NULL;
   CREATE INDEX keys_of_generation ON keys (api_id, generation, id) WHERE deleted_at_ms IS NULL;
   CREATE INDEX keys_of_owner ON keys (api_id, generation, identity_id, id) WHERE deleted_at_ms IS NULL;
+  CREATE INDEX keys_expiring ON keys ((expires_at_ms - expires_within_ms)) WHERE expires_within_ms IS NOT NULL AND told_expiry_ms IS NULL;
   CREATE INDEX keys_by_start ON keys (api_id, start, id) WHERE deleted_at_ms IS NULL;
 
   -- Words that find a record. The scope of a key is its api, that of an identity the word "identities".

@@ -1,4 +1,5 @@
 import { ANALYTICS_TABLES } from './analyticsTables.ts';
+import { EVENT_TABLES } from './eventTables.ts';
 import { LEDGER_FUNCTIONS } from './ledgerFunctions.ts';
 import { LEDGER_TABLES } from './ledgerTables.ts';
 import type { Migration } from './migrate.ts';
@@ -9,6 +10,7 @@ import { PLAIN_SPEND_FUNCTION } from './plainSpendFunction.ts';
 
 const SCHEMA_V1 = [
   RECORD_TABLES,
+  EVENT_TABLES,
   LEDGER_TABLES,
   NODE_TABLES,
   ANALYTICS_TABLES,

@@ -1,3 +1,5 @@
+import { EVENT_TABLES } from './eventTables.ts';
+
 /** Everything but analytics and local counts, which analytics.db holds (analyticsFile.ts). */
 export const SCHEMA = `
   CREATE TABLE installation (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
@@ -28,6 +30,7 @@ export const SCHEMA = `
     plan_id TEXT,
     plan_move TEXT,
     next_plan_id TEXT,
+    expires_within_ms INTEGER,
     credits TEXT,
     credits_account INTEGER,
     limits TEXT,
@@ -35,6 +38,7 @@ export const SCHEMA = `
     updated_at_ms INTEGER,
     revision INTEGER NOT NULL DEFAULT 0
   ) STRICT, WITHOUT ROWID;
+  CREATE INDEX identities_alerting ON identities (id) WHERE expires_within_ms IS NOT NULL;
   CREATE INDEX identities_by_credits ON identities (credits_account) WHERE credits_account IS NOT NULL;
   CREATE INDEX identities_of_plan ON identities (plan_id, id) WHERE plan_id IS NOT NULL;
   CREATE INDEX identities_of_next_plan ON identities (next_plan_id, id) WHERE next_plan_id IS NOT NULL;
@@ -71,6 +75,9 @@ export const SCHEMA = `
     credits TEXT,
     credits_account INTEGER,
     limits TEXT,
+    -- How long before its expiry an event tells of it, and the expiry that was told of.
+    expires_within_ms INTEGER,
+    told_expiry_ms INTEGER,
     ip_allowlist TEXT,
     roles TEXT,
     permissions TEXT,
@@ -82,6 +89,7 @@ export const SCHEMA = `
   CREATE INDEX keys_of_generation ON keys (api_id, generation, id) WHERE deleted_at_ms IS NULL;
   CREATE INDEX keys_of_owner ON keys (api_id, generation, identity_id, id) WHERE deleted_at_ms IS NULL;
   CREATE INDEX keys_of_identity ON keys (identity_id, id) WHERE deleted_at_ms IS NULL AND identity_id IS NOT NULL;
+  CREATE INDEX keys_expiring ON keys ((expires_at_ms - expires_within_ms)) WHERE expires_within_ms IS NOT NULL AND told_expiry_ms IS NULL;
   CREATE INDEX keys_by_start ON keys (api_id, start, id) WHERE deleted_at_ms IS NULL;
   CREATE INDEX keys_by_credits ON keys (credits_account) WHERE credits_account IS NOT NULL;
 
@@ -194,6 +202,7 @@ export const SCHEMA = `
   CREATE INDEX audit_entries_by_target ON audit_entries (target, number);
   CREATE INDEX audit_entries_by_time ON audit_entries (at_ms);
 
+${EVENT_TABLES}
   CREATE TABLE imports (
     id TEXT PRIMARY KEY, api_id TEXT NOT NULL, queued INTEGER NOT NULL, done INTEGER NOT NULL, failed INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;

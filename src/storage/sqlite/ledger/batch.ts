@@ -11,13 +11,13 @@ import {
 } from '../../../core/spend.ts';
 import { effectsOf } from '../../port/writeEffects.ts';
 import { type Change, type ChangeOutcome, toStale } from '../../port/storage.ts';
-import { withBalances } from '../../sql/balances.ts';
+import { withBalances, withEventBalances } from '../../sql/balances.ts';
 import type { Accounts } from '../accounts/accounts.ts';
 import { BatchRevisions, type RecordRevisions } from './recordRevisions.ts';
 import type { Idempotency } from './idempotency.ts';
 import type { Rotation } from '../writer/commit.ts';
 import { isCount, toLoggedAccounts } from '../log/loggedAccount.ts';
-import type { Commit, EntryRow, AnswerRow, WindowWrite } from '../writer/commit.ts';
+import type { Commit, EntryRow, EventRow, AnswerRow, WindowWrite } from '../writer/commit.ts';
 
 /** A change of this adapter may also name ad-hoc windows. */
 export type SqliteChange = Omit<Change, 'writes'> & {
@@ -45,6 +45,7 @@ export class Batch implements LedgerView {
   readonly #newAnswersOf = new Map<string, number>();
   readonly #writes: SqliteChange['writes'][number][] = [];
   readonly #entries: EntryRow[] = [];
+  readonly #events: EventRow[] = [];
   readonly #committed: Accounts;
   readonly #idempotency: Idempotency;
   readonly #nowMs: number;
@@ -80,9 +81,9 @@ export class Batch implements LedgerView {
     return this.accounts.size === 0 && this.isPlain;
   }
 
-  /** It only spends: no records, no entries, no remembered answers. */
+  /** It only spends: no records, no entries, no events, no remembered answers. */
   get isPlain(): boolean {
-    return !this.rotates && this.#writes.length === 0 && this.#entries.length === 0;
+    return !this.rotates && [this.#writes, this.#entries, this.#events].every((list) => list.length === 0);
   }
 
   get changesRecords(): boolean {
@@ -95,6 +96,7 @@ export class Batch implements LedgerView {
       accounts: toLoggedAccounts(this.accounts),
       writes: this.#writes,
       entries: this.#entries,
+      events: this.#events,
       remembered: this.rotates ? { rotation: this.rotation, answers: this.#answerRows() } : null,
     };
   }
@@ -150,8 +152,10 @@ export class Batch implements LedgerView {
     for (const [i, { account }] of change.accounts.entries()) this.accounts.set(account, after[i] ?? null);
     this.#writes.push(...change.writes);
     for (const write of change.writes) if (!isWindowWrite(write)) this.revisions.revise(effectsOf(write).revises);
-    const entries = withBalances(change.entries ?? [], { changes: change.accounts, before, after });
-    for (const entry of entries) this.#entries.push({ ...entry, atMs: this.#nowMs });
+    const known = { changes: change.accounts, before, after };
+    for (const event of withEventBalances(change.events ?? [], known))
+      this.#events.push({ ...event, atMs: this.#nowMs });
+    for (const entry of withBalances(change.entries ?? [], known)) this.#entries.push({ ...entry, atMs: this.#nowMs });
     return { status: 'done', accounts: after, nowMs: this.#nowMs };
   }
 }

@@ -1,4 +1,4 @@
-import type { Statement } from '../../sql/statement.ts';
+import type { Statement, WriteStatement } from '../../sql/statement.ts';
 import type { FailureKind } from '../file/writeFailure.ts';
 import type { LocalCountColumns } from '../writer/localCountRows.ts';
 import type { Commit, WriterOptions } from '../writer/commit.ts';
@@ -21,8 +21,8 @@ export interface ThreadMethods {
   noteCommit(path: string, text: string): void;
   setMaxPages(pages: number | null): void;
   query(statement: Statement): unknown[];
-  /** All in one transaction. Answers how many rows each of them changed. */
-  write(statements: readonly Statement[]): number[];
+  /** All in one transaction. Answers how many rows each of them changed. Refused when one changes another number than it must. */
+  write(statements: readonly (Statement & Partial<WriteStatement>)[]): number[];
   unpackCounts(): boolean;
   foldCounts(): boolean;
   close(): void;

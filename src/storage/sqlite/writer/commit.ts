@@ -1,5 +1,6 @@
 import type { IdempotencyKey } from '../../../core/spend.ts';
 import type { AuditEntry } from '../../port/auditEntries.ts';
+import type { NewEvent } from '../../port/events.ts';
 import type { RecordWrite } from '../../port/writes.ts';
 import type { WindowName } from '../../port/storage.ts';
 
@@ -17,6 +18,10 @@ export interface EntryRow extends AuditEntry {
   readonly atMs: number;
 }
 
+export interface EventRow extends NewEvent {
+  readonly atMs: number;
+}
+
 /** One batch of the ledger. */
 export interface Commit {
   readonly number: number;
@@ -24,6 +29,7 @@ export interface Commit {
   readonly accounts: Float64Array;
   readonly writes: readonly (RecordWrite | WindowWrite)[];
   readonly entries: readonly EntryRow[];
+  readonly events: readonly EventRow[];
   /** Null: the batch remembers no answers, and its partitions stay as they are. */
   readonly remembered: RememberedAnswers | null;
 }

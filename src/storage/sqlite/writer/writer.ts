@@ -1,10 +1,10 @@
 import type { Database, Statement } from 'bun:sqlite';
 
 import type { RecordWrite } from '../../port/writes.ts';
-import type { Params, Statement as SqlStatement } from '../../sql/statement.ts';
+import type { Params, Statement as SqlStatement, WriteStatement } from '../../sql/statement.ts';
 import { writeStatements } from '../../sql/writes.ts';
 import { openDurably } from '../file/openDatabase.ts';
-import type { Commit, EntryRow, RememberedAnswers, Rotation, WindowWrite, WriterOptions } from './commit.ts';
+import type { Commit, EntryRow, EventRow, RememberedAnswers, Rotation, WindowWrite, WriterOptions } from './commit.ts';
 import { type LocalCountColumns, LocalCountRows } from './localCountRows.ts';
 import { toWriteFailure, WriteFailure } from '../file/writeFailure.ts';
 import { toLog } from '../log/logBytes.ts';
@@ -40,14 +40,15 @@ export class Writer {
       for (const write of commit.writes) this.#write(write);
       if (commit.remembered !== null) this.#remember(commit.remembered);
       for (const entry of commit.entries) this.#noteEntry(entry);
+      for (const event of commit.events) this.#noteEvent(event);
       this.#run('INSERT INTO ledger_log (number, entries) VALUES (?, ?)', [commit.number, toLog(commit.accounts)]);
     });
   }
 
-  write(statements: readonly SqlStatement[]): number[] {
+  write(statements: readonly (SqlStatement & Partial<WriteStatement>)[]): number[] {
     let changes: number[] = [];
     this.#transaction(() => {
-      changes = statements.map(({ sql, params }) => this.#run(sql, params));
+      changes = statements.map((statement) => this.#runExpected(statement));
     });
     return changes;
   }
@@ -135,12 +136,14 @@ export class Writer {
     } else if (write.kind === 'removeWindow') {
       this.#run('DELETE FROM adhoc_windows WHERE account = ?', [write.account]);
     } else {
-      for (const { sql, params, expects } of writeStatements(write)) {
-        const changes = this.#run(sql, params);
-        if (expects !== null && changes !== expects)
-          throw new WriteFailure('refused', 'the record has another revision');
-      }
+      for (const statement of writeStatements(write)) this.#runExpected(statement);
     }
+  }
+
+  #runExpected({ sql, params, expects = null }: SqlStatement & Partial<WriteStatement>): number {
+    const changes = this.#run(sql, params);
+    if (expects !== null && changes !== expects) throw new WriteFailure('refused', 'the record has another revision');
+    return changes;
   }
 
   #remember({ rotation, answers }: RememberedAnswers): void {
@@ -162,6 +165,10 @@ export class Writer {
        VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
       [atMs, actor, action, target, before, after, origin, requestId],
     );
+  }
+
+  #noteEvent({ id, type, atMs, data }: EventRow): void {
+    this.#run('INSERT INTO events (id, type, at_ms, data) VALUES (?, ?, ?, ?)', [id, type, atMs, data]);
   }
 
   #rotate({ running, empties, isDue }: Rotation): void {

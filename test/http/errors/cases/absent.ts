@@ -16,10 +16,10 @@ const MADE: Readonly<Record<string, readonly (keyof Records)[]>> = {
   '/v1/ratelimits.setOverride': ['namespaceName', 'identifier'],
 };
 /**
- * There is no way to delete these. A root key is revoked, and can be revoked again; what became of an import can be read also
+ * There is no way to delete these; events go with their age. A root key is revoked, and can be revoked again; what became of an import can be read also
  * when its api is gone.
  */
-const LASTING: readonly (keyof Records)[] = ['namespaceId', 'namespaceName', 'rootKeyId', 'migrationId'];
+const LASTING: readonly (keyof Records)[] = ['namespaceId', 'namespaceName', 'rootKeyId', 'migrationId', 'eventId'];
 
 const NAMED = ROUTES.flatMap((route) =>
   spellings(route).flatMap((spelt) =>

@@ -25,8 +25,14 @@ const OF_LISTINGS = LISTINGS.flatMap(([method, prefix, fieldsOf, other]): Case[]
 
 const OF_ENTRYS = [{ cursor: 'x' }, { start: 5, end: 5 }, { start: 6, end: 5 }, { start: 6, end: 5, cursor: 'zzz' }];
 
+const OF_EVENTS = [{ cursor: 'x' }, { cursor: '9'.repeat(17) }, { types: 'key.made' }, { types: [] }];
+
 export const CURSORS: readonly Case[] = [
   ...OF_LISTINGS,
+  ...OF_EVENTS.map((query): Case => [
+    `events.listEvents ${JSON.stringify(query)}`,
+    () => post('events.listEvents', query),
+  ]),
   ...OF_ENTRYS.map((query): Case => [
     `audit.listEntries ${JSON.stringify(query)}`,
     () => post('audit.listEntries', query),

@@ -4,7 +4,7 @@ import { CURSORS } from './cursors.ts';
 import { CREATE_KEY, UPDATE_KEY } from './keyFields.ts';
 import { KEYS, PERMISSION_QUERIES, VERIFYING } from './keys.ts';
 import { CREATE_KEYS } from './newKeys.ts';
-import { ANALYTICS, APIS, IDENTITIES, IMPORTS, RATELIMITS, RBAC, ROOT_KEYS } from './management.ts';
+import { ANALYTICS, APIS, IDENTITIES, IMPORTS, RATELIMITS, RBAC, ROOT_KEYS, WEBHOOKS } from './management.ts';
 import { ACCESS, BODIES, PARAMETERS, ROUTING } from './requests.ts';
 
 /** Every request that is refused, group by group. The last two groups store thousands of rows, so they come last. */
@@ -25,6 +25,7 @@ export const GROUPS: readonly (readonly [name: string, cases: readonly Case[]])[
   ['imports', IMPORTS],
   ['root keys', ROOT_KEYS],
   ['cursors', CURSORS],
+  ['webhooks', WEBHOOKS],
   ['what never was', NEVER_THERE],
   ['what was deleted', DELETED],
   ['permissions and roles', RBAC],

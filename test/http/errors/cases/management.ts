@@ -1,4 +1,4 @@
-import { MAX_PERMISSIONS, MAX_ROLES } from '../../../../src/core/bounds.ts';
+import { MAX_PERMISSIONS, MAX_ROLES, MAX_WEBHOOKS } from '../../../../src/core/bounds.ts';
 import { CountColumns } from '../../../../src/core/verificationCounts.ts';
 import { permission, role } from '../../../postgres/conformance/samples.ts';
 import { rootKeyWith } from '../refusal.ts';
@@ -156,6 +156,52 @@ export const ANALYTICS: readonly Case[] = [
       const keys = Array.from({ length: 10_001 }, (_, i) => ({ ...blank, keyId: `key_${i}` }));
       await service.storage.analytics.add(CountColumns.of(keys), 1);
       return post('analytics.getVerifications', { apiId, groupBy: 'key' });
+    },
+  ],
+];
+
+/** The service sends to public addresses alone. */
+const PRIVATE_TARGETS = [
+  'http://example.com/hook',
+  'ftp://example.com/hook',
+  'example.com/hook',
+  'https://ann:secret@example.com/hook',
+  'https://localhost/hook',
+  'https://127.0.0.1/hook',
+  'https://0x7f.1:8443/hook',
+  'https://2130706433/hook',
+  'https://10.1.2.3/hook',
+  'https://169.254.169.254/latest/meta-data',
+  'https://[::1]/hook',
+  'https://[::ffff:10.0.0.1]/hook',
+  'https://[fd00:ec2::254]/hook',
+  'https://[fe80::1]/hook',
+  'https://[64:ff9b::a00:1]/hook',
+  'https://239.1.2.3/hook',
+];
+
+export const WEBHOOKS: readonly Case[] = [
+  ...PRIVATE_TARGETS.map((url): Case => [`createWebhook to ${url}`, () => post('webhooks.createWebhook', { url })]),
+  [
+    'updateWebhook to https://192.168.0.1/hook',
+    ({ webhookId }) => post('webhooks.updateWebhook', { webhookId, url: 'https://192.168.0.1/hook' }),
+  ],
+  [
+    'createWebhook with an unknown event',
+    () => post('webhooks.createWebhook', { url: 'https://example.com', events: ['key.made'] }),
+  ],
+  ['listDeliveries after "x"', ({ webhookId }) => post('webhooks.listDeliveries', { webhookId, cursor: 'x' })],
+  [
+    'rotateSecret with an overlap of 31 days',
+    ({ webhookId }) => post('webhooks.rotateSecret', { webhookId, overlapMs: 2_678_400_000 }),
+  ],
+  [
+    'createWebhook when there are 100',
+    async ({ service }) => {
+      const { webhooks } = (await service.ok('/v1/webhooks.listWebhooks', {})) as { webhooks: unknown[] };
+      const url = 'https://example.com/many';
+      for (let i = webhooks.length; i < MAX_WEBHOOKS; i++) await service.ok('/v1/webhooks.createWebhook', { url });
+      return post('webhooks.createWebhook', { url });
     },
   ],
 ];

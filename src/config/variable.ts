@@ -1,0 +1,25 @@
+import type { Kind } from './kinds.ts';
+
+/** A setting: its name, what it may be, and what it means. */
+export interface Variable<T, F extends string | null> {
+  readonly name: string;
+  readonly kind: Kind<T>;
+  /** The default, written as a user would write it. Null: no default. */
+  readonly fallback: F;
+  readonly meaning: string;
+  /** Never printed. NAME_FILE can name a file that contains it. */
+  readonly isSecret?: true;
+}
+
+export function variable<T, F extends string | null>(
+  name: string,
+  kind: Kind<T>,
+  fallback: F,
+  meaning: string,
+): Variable<T, F> {
+  return { name: `KEYSTILE_${name}`, kind, fallback, meaning };
+}
+
+export function secret<T>(name: string, kind: Kind<T>, meaning: string): Variable<T, null> {
+  return { ...variable(name, kind, null, meaning), isSecret: true };
+}

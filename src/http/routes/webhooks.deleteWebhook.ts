@@ -1,0 +1,19 @@
+import { defineRoute } from './route.ts';
+import { EXAMPLE } from '../shapes/examples.ts';
+import { Empty, strict } from '../shapes/schemas.ts';
+import { WebhookId } from '../shapes/webhookObject.ts';
+
+export const deleteWebhook = defineRoute({
+  path: '/v1/webhooks.deleteWebhook',
+  method: 'POST',
+  summary: 'Delete a webhook, with all that waits for it and its log.',
+  rights: ['webhook.<webhookId>.delete_webhook'],
+  request: strict({ webhookId: WebhookId }),
+  response: Empty,
+  example: { request: { webhookId: EXAMPLE.webhookId }, response: {} },
+  errors: ['NOT_FOUND'],
+  async handle(engine, actor, { webhookId }) {
+    await engine.webhooks.delete(actor, webhookId);
+    return {};
+  },
+});

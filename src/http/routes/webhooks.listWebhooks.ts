@@ -1,0 +1,24 @@
+import { defineRoute } from './route.ts';
+import { listOf } from '../shapes/described.ts';
+import { EXAMPLE } from '../shapes/examples.ts';
+import { strict } from '../shapes/schemas.ts';
+import { toWebhookObject, WebhookObject } from '../shapes/webhookObject.ts';
+
+export const listWebhooks = defineRoute({
+  path: '/v1/webhooks.listWebhooks',
+  method: 'GET',
+  summary: 'List the webhooks, at most 100.',
+  rights: ['webhook.*.read_webhook'],
+  request: strict({}),
+  response: strict({ webhooks: listOf(WebhookObject, 'The webhooks, the oldest first.') }),
+  example: {
+    request: {},
+    response: {
+      webhooks: [{ id: EXAMPLE.webhookId, url: EXAMPLE.webhookUrl, enabled: true, createdAt: EXAMPLE.midnight }],
+    },
+  },
+  errors: [],
+  async handle(engine, actor) {
+    return { webhooks: (await engine.webhooks.list(actor)).map(toWebhookObject) };
+  },
+});

@@ -1,0 +1,20 @@
+import { defineRoute } from './route.ts';
+import { EXAMPLE } from '../shapes/examples.ts';
+import { Empty, strict } from '../shapes/schemas.ts';
+import { EventId, WebhookId } from '../shapes/webhookObject.ts';
+
+export const redeliver = defineRoute({
+  path: '/v1/webhooks.redeliver',
+  method: 'POST',
+  summary: 'Send an event to a webhook again, or one that it did not get yet.',
+  description: 'It is sent in the background, with the same id and body. The event must still be kept.',
+  rights: ['webhook.<webhookId>.update_webhook'],
+  request: strict({ webhookId: WebhookId, eventId: EventId }),
+  response: Empty,
+  example: { request: { webhookId: EXAMPLE.webhookId, eventId: EXAMPLE.eventId }, response: {} },
+  errors: ['NOT_FOUND'],
+  async handle(engine, actor, { webhookId, eventId }) {
+    await engine.webhookDeliveries.redeliver(actor, webhookId, eventId);
+    return {};
+  },
+});

@@ -1,0 +1,76 @@
+import { MAX_WEBHOOK_URL_LENGTH } from '../core/bounds.ts';
+import { parseAddress } from '../core/address.ts';
+import { isPublicAddress } from '../core/publicAddress.ts';
+
+/** Answers the addresses of a name. */
+export type Resolve = (name: string) => Promise<readonly string[]>;
+
+export interface TargetRules {
+  /** Also targets that are not on the public internet, and plain HTTP. */
+  readonly allowsPrivate: boolean;
+  readonly resolve: Resolve;
+}
+
+/** Where a request goes: the address was checked, and the name goes into the request and the TLS handshake. */
+export interface Target {
+  readonly address: string;
+  readonly port: number;
+  readonly isTls: boolean;
+  /** As in the URL, without a port. */
+  readonly name: string;
+  /** What goes into `Host`. */
+  readonly host: string;
+  readonly path: string;
+}
+
+/** Why a URL cannot be a target. The message is the end of a sentence that begins with `url`. */
+export class RefusedTarget extends Error {}
+
+const ALLOWED_BY = 'KEYSTILE_WEBHOOK_ALLOW_PRIVATE';
+
+/** What can be told from the URL alone. */
+export function parseTarget(text: string, allowsPrivate: boolean): URL {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url === null || text.length > MAX_WEBHOOK_URL_LENGTH || !/^https?:$/.test(url.protocol)) {
+    throw new RefusedTarget(`must be a URL with https and at most ${MAX_WEBHOOK_URL_LENGTH} characters`);
+  }
+  if (url.username !== '' || url.password !== '') throw new RefusedTarget('must not contain a user name or password');
+  if (url.protocol === 'http:' && !allowsPrivate) {
+    throw new RefusedTarget(`must begin with https; plain http is allowed only with ${ALLOWED_BY}`);
+  }
+  return url;
+}
+
+/**
+ * The address to connect to, looked up now. A name that has a private address among others is refused as a whole: which of them is
+ * used must not be up to whoever answers for the name.
+ */
+export async function resolveTarget(text: string, { allowsPrivate, resolve }: TargetRules): Promise<Target> {
+  const url = parseTarget(text, allowsPrivate);
+  const name = url.hostname.replace(/^\[(.*)\]$/, '$1');
+  const addresses = parseAddress(name) === null ? await resolved(name, resolve) : [name];
+  if (!allowsPrivate && !addresses.every(isPublic)) {
+    throw new RefusedTarget(`must lead to a public address; others are allowed only with ${ALLOWED_BY}`);
+  }
+  const isTls = url.protocol === 'https:';
+  return {
+    address: addresses[0] ?? '',
+    port: url.port === '' ? (isTls ? 443 : 80) : Number(url.port),
+    isTls,
+    name,
+    host: url.host,
+    path: `${url.pathname}${url.search}`,
+  };
+}
+
+async function resolved(name: string, resolve: Resolve): Promise<readonly string[]> {
+  const addresses = await resolve(name).catch(() => []);
+  if (addresses.length === 0) throw new RefusedTarget('must have a host name with an address');
+  return addresses;
+}
+
+/** What is no address in the form that is known is not trusted either. */
+function isPublic(text: string): boolean {
+  const address = parseAddress(text);
+  return address !== null && isPublicAddress(address);
+}

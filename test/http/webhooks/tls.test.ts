@@ -1,0 +1,37 @@
+import { expect, test } from 'bun:test';
+
+import { HttpOutgoing } from '../../../src/outgoing/httpOutgoing.ts';
+import { SELF_SIGNED } from '../../sdk/selfSigned.ts';
+
+const REQUEST = { id: 'evt_1', timestampMs: 1_700_000_000_123, body: '{"a":"é"}', secrets: ['whsec_AAAA'] };
+
+function outgoing(ca?: string): HttpOutgoing {
+  const resolve = async () => ['127.0.0.1'];
+  return new HttpOutgoing({ allowsPrivate: true, resolve, timeoutMs: 60_000, version: '0', ...(ca ? { ca } : {}) });
+}
+
+test('over TLS, the connection goes to the address that was checked; the name is in the handshake, and its certificate must be trusted', async () => {
+  const seen: string[] = [];
+  const server = Bun.serve({
+    port: 0,
+    tls: { ...SELF_SIGNED, serverName: 'keystile.test' },
+    fetch: async (request) => {
+      seen.push(`${request.method} ${request.url} ${await request.text()}`);
+      return new Response(null, { status: 202 });
+    },
+  });
+  const url = `https://keystile.test:${server.port}/hook?a=1`;
+  const { signal } = new AbortController();
+  expect(await outgoing(SELF_SIGNED.cert).send({ ...REQUEST, url }, signal)).toEqual({ status: 202 });
+  expect(seen).toEqual([`POST ${url} ${REQUEST.body}`]);
+  // A certificate that nobody vouches for, and one for another name.
+  expect(await outgoing().send({ ...REQUEST, url }, signal)).toEqual({
+    failure: 'The request failed (DEPTH_ZERO_SELF_SIGNED_CERT).',
+  });
+  const other = url.replace('keystile.test', 'other.test');
+  expect(await outgoing(SELF_SIGNED.cert).send({ ...REQUEST, url: other }, signal)).toEqual({
+    failure: 'The request failed (ERR_TLS_CERT_ALTNAME_INVALID).',
+  });
+  expect(seen.length).toBe(1);
+  await server.stop(true);
+});
