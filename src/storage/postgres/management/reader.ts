@@ -29,7 +29,7 @@ export class PostgresReader implements SqlReader {
   }
 
   find<T>({ sql, params }: Statement): Promise<T[]> {
-    return this.#shared.read(JSON.stringify([sql, params]), () => this.scan<T>({ sql, params })) as Promise<T[]>;
+    return this.#shared.read(JSON.stringify([sql, params]), () => this.scan<T>({ sql, params }));
   }
 
   async scan<T>({ sql, params }: Statement): Promise<T[]> {
