@@ -1,5 +1,3 @@
-import { Agent, request } from 'node:http';
-
 import { PostgresServer } from '../cluster/postgres.ts';
 import { Child } from './child.ts';
 import { addRootKey, API_ID, fillFolder, ROOT_KEY } from './fill.ts';
@@ -48,10 +46,9 @@ async function measure(child: Child): Promise<CreatingTimes> {
 
 export async function secondsOneByOne(port: number): Promise<number> {
   const startedAtMs = performance.now();
-  using client = new Calls(port);
   let made = 0;
   const create = async (): Promise<void> => {
-    while (made++ < KEYS) await client.post('keys.createKey', { apiId: API_ID, ...FIELDS });
+    while (made++ < KEYS) await post(port, 'keys.createKey', { apiId: API_ID, ...FIELDS });
   };
   await Promise.all(Array.from({ length: CALLERS }, create));
   return (performance.now() - startedAtMs) / 1000;
@@ -59,9 +56,8 @@ export async function secondsOneByOne(port: number): Promise<number> {
 
 export async function secondsInBulk(port: number): Promise<number> {
   const startedAtMs = performance.now();
-  using client = new Calls(port);
   const keys = Array.from({ length: KEYS_PER_CALL }, () => FIELDS);
-  for (let made = 0; made < KEYS; made += KEYS_PER_CALL) await client.post('keys.createKeys', { apiId: API_ID, keys });
+  for (let made = 0; made < KEYS; made += KEYS_PER_CALL) await post(port, 'keys.createKeys', { apiId: API_ID, keys });
   return (performance.now() - startedAtMs) / 1000;
 }
 
@@ -69,38 +65,12 @@ export async function secondsInBulk(port: number): Promise<number> {
 const FIELDS = { name: 'Ann, production', meta: { plan: 'free' }, remaining: 100 };
 
 /** A call of the management API that must succeed. */
-class Calls implements Disposable {
-  readonly #port: number;
-  readonly #agent = new Agent({ keepAlive: true, maxSockets: CALLERS });
-
-  constructor(port: number) {
-    this.#port = port;
-  }
-
-  post(route: string, fields: object): Promise<void> {
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const body = JSON.stringify(fields);
-    const headers = {
-      authorization: `Bearer ${ROOT_KEY}`,
-      'content-type': 'application/json',
-      'content-length': Buffer.byteLength(body),
-    };
-    const options = { port: this.#port, agent: this.#agent, method: 'POST', path: `/v1/${route}`, headers };
-    const sent = request(options, (answer) => {
-      let text = '';
-      answer.on('data', (chunk) => (text += String(chunk)));
-      answer.on('error', reject);
-      answer.on('end', () => {
-        if (answer.statusCode === 200) resolve();
-        else reject(new Error(`${route} answered ${answer.statusCode}: ${text}`));
-      });
-    });
-    sent.on('error', reject);
-    sent.end(body);
-    return promise;
-  }
-
-  [Symbol.dispose](): void {
-    this.#agent.destroy();
-  }
+async function post(port: number, route: string, fields: object): Promise<void> {
+  const response = await fetch(`http://127.0.0.1:${port}/v1/${route}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${ROOT_KEY}` },
+    body: JSON.stringify(fields),
+  });
+  const text = await response.text();
+  if (!response.ok) throw new Error(`${route} answered ${response.status}: ${text}`);
 }

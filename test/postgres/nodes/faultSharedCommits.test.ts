@@ -60,7 +60,7 @@ test('changes of one turn share one commit, which other nodes hear of as one', a
   expect(await lastChange()).toBe(before + 1);
   const [row] = await lab.query('SELECT keys FROM changes WHERE number = $1', [before + 1]);
   const digests = Array.from({ length: COUNT }, (_, i) => `digest of ${idOf(i)}`);
-  expect([...((row?.['keys'] ?? []) as string[])].toSorted()).toEqual(digests.toSorted());
+  expect(new Set(row?.['keys'] as string[])).toEqual(new Set(digests));
 });
 
 test('a commit that is not confirmed is unknown to each of them: all are stored, or none', async () => {
