@@ -100,8 +100,8 @@ describe('a wrong command line ends with exit code 2 and says what to do', () =>
       '--owner and --external-id mean the same. Give only one of them.',
     ],
     [
-      ['key', 'update', 'key_1', '--refill', 'weekly:3'],
-      '--refill must be daily:AMOUNT or monthly:AMOUNT, such as daily:100, got "weekly:3".',
+      ['key', 'update', 'key_1', '--refill', 'yearly:3'],
+      '--refill must be hourly, daily, weekly or monthly, and an amount, such as daily:100, got "yearly:3".',
     ],
     [
       ['key', 'update', 'key_1', '--refill', 'daily:3', '--refill-amount', '4'],

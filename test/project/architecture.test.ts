@@ -232,6 +232,7 @@ describe('architecture', () => {
     'core/records.ts': 'all records, one after the other',
     'engine/cache/keyCache.ts': 'one state machine: what is known of a digest',
     'engine/cache/packedKeys.ts': 'the rows of packed keys and everything that moves them',
+    'storage/postgres/storage.ts': 'one place that opens, holds and closes everything of a database',
     'storage/sql/records.ts': 'one method for each question about records',
     'storage/sqlite/ledger/ledger.ts': 'one state machine with everything that moves it',
   };

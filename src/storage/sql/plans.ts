@@ -1,10 +1,11 @@
 import type { PlanRecord } from '../../core/records.ts';
 import type { PlanWithPermissions } from '../port/records.ts';
+import type { RecordWrite } from '../port/writes.ts';
 import { readMeta, readPlanLimits, readTexts, readVersions } from './columns.ts';
 import { findAny } from './findAny.ts';
 import { readPermissions } from './keyPermissions.ts';
 import { COUNT_HOLDERS } from './queries.ts';
-import { listText, type Params, type SqlReader, type WriteStatement } from './statement.ts';
+import { insert, listText, type Params, remove, type SqlReader, update, type WriteStatement } from './statement.ts';
 
 const PLANS = { select: 'SELECT * FROM plans', column: 'id' };
 
@@ -40,7 +41,7 @@ export function toPlan(row: PlanRow): PlanRecord {
   };
 }
 
-export function planColumns(plan: PlanRecord): Record<string, Params[number]> {
+function planColumns(plan: PlanRecord): Record<string, Params[number]> {
   return {
     id: plan.id,
     name: plan.name,
@@ -64,8 +65,27 @@ export async function findPlans(reader: SqlReader, ids: readonly string[]): Prom
   return plans.map((plan, i) => ({ plan, permissions: permissions[i] ?? null }));
 }
 
+type PlanWrite = Extract<RecordWrite, { kind: 'insertPlan' | 'updatePlan' | 'removePlan' | 'joinPlan' }>;
+
+export function planStatements(write: PlanWrite): readonly WriteStatement[] {
+  switch (write.kind) {
+    case 'insertPlan':
+      return [insert('plans', planColumns(write.plan))];
+    case 'updatePlan':
+      return [update('plans', planColumns(write.plan), { id: write.plan.id, revision: write.expect })];
+    case 'removePlan':
+      return [
+        lockPlan(write.planId, write.expect),
+        planWithoutHolders(write.planId),
+        remove('plans', { id: write.planId }),
+      ];
+    case 'joinPlan':
+      return [holdPlan(write.planId, write.expect)];
+  }
+}
+
 /** Changes nothing, but holds the row until the change is committed: no holder joins a plan that is being deleted. */
-export function lockPlan(id: string, revision: number): WriteStatement {
+function lockPlan(id: string, revision: number): WriteStatement {
   return {
     sql: 'UPDATE plans SET revision = revision WHERE id = $1 AND revision = $2',
     params: [id, revision],
@@ -74,7 +94,7 @@ export function lockPlan(id: string, revision: number): WriteStatement {
 }
 
 /** The same for holders: they join at the same time. */
-export function holdPlan(id: string, revision: number): WriteStatement {
+function holdPlan(id: string, revision: number): WriteStatement {
   return {
     ...lockPlan(id, revision),
     onPostgres: 'SELECT 1 FROM plans WHERE id = $1 AND revision = $2 FOR SHARE',
@@ -82,7 +102,7 @@ export function holdPlan(id: string, revision: number): WriteStatement {
 }
 
 /** Changes nothing. Refuses the change when the plan has holders. */
-export function planWithoutHolders(id: string): WriteStatement {
+function planWithoutHolders(id: string): WriteStatement {
   const sql = `UPDATE plans SET revision = revision WHERE id = $1 AND (${COUNT_HOLDERS}) = 0`;
   return { sql, params: [id], expects: 1 };
 }

@@ -4,7 +4,7 @@ import type { RecordWrite } from '../port/writes.ts';
 import { enqueueImport, finishImport } from './importWrites.ts';
 import { keyColumns, removeKeys, retireKeys } from './keyWrites.ts';
 import { addWords, IDENTITIES_SCOPE, insertWords, removeWords, type Searchable } from './searchIndex.ts';
-import { holdPlan, lockPlan, planColumns, planWithoutHolders } from './plans.ts';
+import { planStatements } from './plans.ts';
 import { IS_LIVE } from './queries.ts';
 import { webhookStatements } from './webhookWrites.ts';
 import { insert, listText, type Params, remove, update, type WriteStatement } from './statement.ts';
@@ -41,17 +41,10 @@ export function writeStatements(write: RecordWrite): readonly WriteStatement[] {
         ? [holdIdentity(write.identityId, write.expect)]
         : [lockIdentity(write.identityId, write.expect), identityWithKeys(write.identityId, `<= ${write.maxKeys}`)];
     case 'insertPlan':
-      return [insert('plans', planColumns(write.plan))];
     case 'updatePlan':
-      return [update('plans', planColumns(write.plan), { id: write.plan.id, revision: write.expect })];
     case 'removePlan':
-      return [
-        lockPlan(write.planId, write.expect),
-        planWithoutHolders(write.planId),
-        remove('plans', { id: write.planId }),
-      ];
     case 'joinPlan':
-      return [holdPlan(write.planId, write.expect)];
+      return planStatements(write);
     case 'insertKey':
       return [insert('keys', keyColumns(write.key)), ...insertWords(keyScope(write.key), write.words ?? [])];
     case 'updateKey':
