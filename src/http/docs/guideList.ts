@@ -46,6 +46,7 @@ export const GUIDE_GROUPS: Readonly<Record<string, readonly string[]>> = {
     'adr/0013-a-front-of-its-own',
     'adr/0014-fences',
     'adr/0015-clients',
+    'adr/0016-events-and-webhooks',
   ],
 };
 
