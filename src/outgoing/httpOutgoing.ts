@@ -1,7 +1,7 @@
 import type { Outgoing, OutgoingRequest, SendOutcome } from '../engine/admin/webhooks/outgoing.ts';
 import { post } from './post.ts';
 import { signatures } from './signature.ts';
-import { RefusedTarget, resolveTarget, type TargetRules } from './target.ts';
+import { RefusedTarget, resolveTarget, type Target, type TargetRules } from './target.ts';
 
 export interface OutgoingOptions extends TargetRules {
   /** For the whole request, from the lookup of the name to the answer. */
@@ -37,15 +37,26 @@ export class HttpOutgoing implements Outgoing {
     const ends = AbortSignal.any([signal, timeout(timeoutMs)]);
     try {
       const target = await unlessAborted(resolveTarget(request.url, this.#options), ends);
-      const { body } = request;
-      return {
-        status: await post({ target, headers: this.#headers(request), body, signal: ends, ca: this.#options.ca }),
-      };
+      return { status: await this.#post(target, request, ends) };
     } catch (error) {
       if (error instanceof RefusedTarget) return { failure: `The url ${error.message}.` };
       if (ends.aborted && !signal.aborted) return { failure: `There was no answer within ${timeoutMs} ms.` };
       return { failure: `The request failed (${failureOf(error)}).` };
     }
+  }
+
+  /** A name can have addresses that this machine does not reach, such as those of IPv6. Nothing was sent to an address that refused. */
+  async #post(target: Target, request: OutgoingRequest, signal: AbortSignal): Promise<number> {
+    const posting = { target, headers: this.#headers(request), body: request.body, signal, ca: this.#options.ca };
+    const addresses = target.addresses.slice(0, MAX_ADDRESSES);
+    for (const [i, address] of addresses.entries()) {
+      try {
+        return await post({ ...posting, address });
+      } catch (error) {
+        if (!isUnreached(error) || i === addresses.length - 1) throw error;
+      }
+    }
+    throw new Error('the target has no address');
   }
 
   #headers({ id, timestampMs, body, secrets }: OutgoingRequest): Record<string, string> {
@@ -68,6 +79,14 @@ function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
     signal.addEventListener('abort', stop, { once: true });
     work.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop));
   });
+}
+
+/** Addresses of a target that are tried. */
+const MAX_ADDRESSES = 4;
+const UNREACHED = ['ECONNREFUSED', 'ENETUNREACH', 'EHOSTUNREACH', 'EADDRNOTAVAIL', 'EAFNOSUPPORT'];
+
+function isUnreached(error: unknown): boolean {
+  return UNREACHED.includes((error as { code?: string }).code ?? '');
 }
 
 const MAX_FAILURE_LENGTH = 200;

@@ -7,6 +7,8 @@ import type { Target } from './target.ts';
 
 export interface Posting {
   readonly target: Target;
+  /** One of the addresses of the target. */
+  readonly address: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
   readonly signal: AbortSignal;
@@ -18,10 +20,10 @@ export interface Posting {
  * Sends one request to the address of the target and answers the status. It follows no redirect, uses no proxy and reads no body: a
  * client library does some of this in ways that would go around the check of the address.
  */
-export function post({ target, headers, body, signal, ca }: Posting): Promise<number> {
+export function post({ target, address, headers, body, signal, ca }: Posting): Promise<number> {
   return new Promise<number>((resolve, reject) => {
     if (signal.aborted) return reject(reasonOf(signal));
-    const socket = open(target, ca);
+    const socket = open(target, address, ca);
     let received = '';
     const end = (settle: () => void): void => {
       signal.removeEventListener('abort', stop);
@@ -43,7 +45,7 @@ export function post({ target, headers, body, signal, ca }: Posting): Promise<nu
 }
 
 /** The certificate must be for the name, although the connection goes to an address. */
-function open({ address, port, isTls, name }: Target, ca: string | undefined): Socket {
+function open({ port, isTls, name }: Target, address: string, ca: string | undefined): Socket {
   if (!isTls) return connectPlain({ host: address, port });
   const isAddress = parseAddress(name) !== null;
   return connectTls({

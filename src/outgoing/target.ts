@@ -11,9 +11,10 @@ export interface TargetRules {
   readonly resolve: Resolve;
 }
 
-/** Where a request goes: the address was checked, and the name goes into the request and the TLS handshake. */
+/** Where a request goes: the addresses were checked, and the name goes into the request and the TLS handshake. */
 export interface Target {
-  readonly address: string;
+  /** All of them lead to the target. */
+  readonly addresses: readonly string[];
   readonly port: number;
   readonly isTls: boolean;
   /** As in the URL, without a port. */
@@ -42,7 +43,7 @@ export function parseTarget(text: string, allowsPrivate: boolean): URL {
 }
 
 /**
- * The address to connect to, looked up now. A name that has a private address among others is refused as a whole: which of them is
+ * The addresses to connect to, looked up now. A name that has a private address among others is refused as a whole: which of them is
  * used must not be up to whoever answers for the name.
  */
 export async function resolveTarget(text: string, { allowsPrivate, resolve }: TargetRules): Promise<Target> {
@@ -54,7 +55,7 @@ export async function resolveTarget(text: string, { allowsPrivate, resolve }: Ta
   }
   const isTls = url.protocol === 'https:';
   return {
-    address: addresses[0] ?? '',
+    addresses,
     port: url.port === '' ? (isTls ? 443 : 80) : Number(url.port),
     isTls,
     name,

@@ -48,6 +48,7 @@ export const GUIDE_GROUPS: Readonly<Record<string, readonly string[]>> = {
     'adr/0014-fences',
     'adr/0015-clients',
     'adr/0016-changes-share-commits',
+    'adr/0017-events-and-webhooks',
   ],
 };
 

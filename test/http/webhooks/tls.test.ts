@@ -6,13 +6,15 @@ import { SELF_SIGNED } from '../../sdk/selfSigned.ts';
 const REQUEST = { id: 'evt_1', timestampMs: 1_700_000_000_123, body: '{"a":"é"}', secrets: ['whsec_AAAA'] };
 
 function outgoing(ca?: string): HttpOutgoing {
-  const resolve = async () => ['127.0.0.1'];
+  // Nothing listens at the first of them.
+  const resolve = async () => ['127.0.0.2', '127.0.0.1'];
   return new HttpOutgoing({ allowsPrivate: true, resolve, timeoutMs: 60_000, version: '0', ...(ca ? { ca } : {}) });
 }
 
 test('over TLS, the connection goes to the address that was checked; the name is in the handshake, and its certificate must be trusted', async () => {
   const seen: string[] = [];
   const server = Bun.serve({
+    hostname: '127.0.0.1',
     port: 0,
     tls: { ...SELF_SIGNED, serverName: 'keystile.test' },
     fetch: async (request) => {

@@ -1,9 +1,12 @@
 import { expect, test } from 'bun:test';
-import { readFileSync, statSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
+import { readConfig } from '../../../src/config/read.ts';
 import { signatures } from '../../../src/outgoing/signature.ts';
 import { engineOn } from '../../postgres/conformance/engineOn.ts';
+import type { TestService } from '../../support/service.ts';
 import { Receiver } from './receiver.ts';
 import { create, DAY_MS, deliver, deliveriesOf, opened } from './webhookSetup.ts';
 
@@ -133,4 +136,37 @@ test('the signature is the one of the Standard Webhooks specification', () => {
   expect(signatures(request, ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'])).toBe(
     'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=',
   );
+});
+
+test('the key that encrypts is changed with a list: the new one seals, the old one still opens', async () => {
+  using receiver = new Receiver();
+  const folder = mkdtempSync(join(tmpdir(), 'keystile-webhooks-'));
+  const [old, next] = [1, 2].map((byte) => Buffer.alloc(32, byte).toString('base64'));
+  const life = async (key: string, work: (service: TestService) => Promise<void>) => {
+    const settings = { KEYSTILE_WEBHOOK_ALLOW_PRIVATE: 'on', KEYSTILE_ENCRYPTION_KEY: key };
+    await using service = await opened({ folder, settings });
+    await work(service);
+    await deliver(service);
+  };
+  let webhookId = '';
+  await life(old ?? '', async (service) => {
+    ({ webhookId } = await create(service, receiver.url));
+  });
+  await life(`${next}, ${old}`, async (service) => {
+    await service.ok('/v1/webhooks.sendTest', { webhookId });
+  });
+  expect(receiver.types()).toEqual(['webhook.test']);
+  await life(`${next}, ${old}`, async (service) => {
+    await service.ok('/v1/webhooks.rotateSecret', { webhookId, overlapMs: 0 });
+  });
+  await life(next ?? '', async (service) => {
+    await service.ok('/v1/webhooks.sendTest', { webhookId });
+  });
+  expect(receiver.types()).toEqual(['webhook.test', 'webhook.test']);
+  expect(existsSync(join(folder, 'encryption-key'))).toBe(false);
+  rmSync(folder, { recursive: true });
+  const { problems } = readConfig({ environment: { KEYSTILE_ENCRYPTION_KEY: 'short' }, flags: {}, readFile: () => '' });
+  expect(problems).toEqual([
+    'KEYSTILE_ENCRYPTION_KEY must be 32 bytes in base64, 44 characters, such as `openssl rand -base64 32` makes; several are separated by commas, newest first.',
+  ]);
 });
