@@ -86,7 +86,6 @@ describe('a primary whose synchronous standby is away', () => {
     expect(await started.node.verify(started.key)).toMatchObject({ valid: true });
     // Some node gets its change through, at least to here.
     const change = started.node.call('/v1/keys.updateKey', { keyId: started.keyId, enabled: false });
-    // The view shows the beginning of a long text: a change commits with what it notes.
     await pair.cancelWait(await pair.untilWaiting('keystile', `query LIKE '%COMMIT'`));
     expect(await change).toMatchObject({ status: 503, code: 'OUTCOME_UNKNOWN' });
     await until('it is heard', async () => (await started.node.verify(started.key)).code === 'DISABLED');
