@@ -29,6 +29,12 @@ export function planUntil(rules: RefillRules | null, markMs: number, untilMs: nu
   return { startMs: untilMs, nextMs: MAX_COUNT, fromMs: markMs, steps };
 }
 
+/** One boundary of the rule in force at an instant. */
+export function stepAt(rules: RefillRules, atMs: number): RefillStep[] {
+  const { rule } = versionAt(rules, atMs);
+  return rule === null ? [] : [{ mode: rule.mode, amount: rule.amount, max: rule.max, times: 1 }];
+}
+
 /** Boundaries after the one instant, up to the other. */
 function stepsBetween(rules: RefillRules, afterMs: number, untilMs: number, at: EpochAt): RefillStep[] {
   const versions = versionsOf(rules);
@@ -43,10 +49,10 @@ function stepsBetween(rules: RefillRules, afterMs: number, untilMs: number, at: 
   });
 }
 
-/** The rule in force at an instant; before the first one, that one. */
+/** The rule in force at an instant. A clock that is set back before the first rule finds that one, as if it had always been there. */
 export function versionAt(rules: RefillRules, nowMs: number): RefillVersion {
   const versions = versionsOf(rules);
-  return versions.findLast(({ fromMs }) => fromMs <= nowMs) ?? versions[0] ?? { fromMs: 0, rule: null };
+  return versions.findLast(({ fromMs }) => fromMs <= nowMs) ?? { fromMs: 0, rule: versions[0]?.rule ?? null };
 }
 
 function versionsOf(rules: RefillRules): readonly RefillVersion[] {

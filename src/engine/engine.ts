@@ -141,6 +141,7 @@ export class Engine {
         (change) => this.#forget(change),
         (mark, nowMs) => refills.learn(mark, nowMs),
       ),
+      movePlan: (identityId) => this.assignPlan.moveIfDue(identityId),
       quotas: new Quotas(storage.records, quotas, () => storage.ledger.nowMs()),
     };
     this.keys = new KeyAdmin(context);

@@ -18,8 +18,10 @@ export class Identities {
   /** The identity with its plan as both are now; null: one of them must be read. */
   now(slot: IdentitySlot): IdentityEntry | null {
     const { entry } = slot;
-    if (entry === null || entry.planSlot === null || entry.planSlot.entry === entry.plan) return entry;
+    if (entry === null || entry.planSlot === null) return entry;
+    // Also when the entry was made while the plan was unknown: without its plan nothing would limit it.
     if (entry.planSlot.entry === null) return null;
+    if (entry.planSlot.entry === entry.plan) return entry;
     return (slot.entry = toIdentityEntry(entry.record, entry.planSlot));
   }
 
@@ -39,11 +41,17 @@ export class Identities {
       const planId = each === null || 'poisoned' in each ? null : (each.identity?.planId ?? null);
       if (planId !== null) planIds.add(planId);
     }
-    await Promise.all(Array.from(planIds, (id) => this.read(this.#plans.slot(id))));
+    // A plan that cannot be read concerns its holders alone.
+    await Promise.allSettled(Array.from(planIds, (id) => this.read(this.#plans.slot(id))));
   }
 
   read(plan: PlanSlot): Promise<void> {
     return this.#plans.read(plan);
+  }
+
+  /** Why the plan of an identity cannot be read; null = it can, or nobody has tried. */
+  failureOf({ entry }: IdentitySlot): Error | null {
+    return entry?.planSlot?.failure ?? null;
   }
 
   /** The plan that must be read before an identity that is known can be used; null = none. */

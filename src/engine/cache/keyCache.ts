@@ -210,6 +210,7 @@ export class KeyCache {
     if (found && broken) return this.#refuse(digest, found.key.id, `${broken.id}: ${broken.reason}`);
     if (found === null) this.#keepUnknown(digest);
     const entry = found === null ? null : this.#keep(digest, found);
+    if (entry instanceof Error) return void this.#finish(digest)?.reject(entry);
     // The plan of its identity has changed since it was read.
     if (entry === undefined) return this.#ask(digest);
     this.#finish(digest)?.resolve(entry);
@@ -226,11 +227,11 @@ export class KeyCache {
     return lookup;
   }
 
-  /** Undefined: the plan of its identity must be read. */
-  #keep(digest: string, found: KeyWithIdentity): KeyEntry | undefined {
+  /** Undefined: the plan of its identity must be read. An error: it cannot be read. */
+  #keep(digest: string, found: KeyWithIdentity): KeyEntry | Error | undefined {
     const slot = found.identity === null ? null : this.#identities.keep(found.identity);
     const identity = slot === null ? null : this.#identities.now(slot);
-    if (slot !== null && identity === null) return undefined;
+    if (slot !== null && identity === null) return this.#identities.failureOf(slot) ?? undefined;
     if (!this.#packed.add(digest, found, slot)) {
       this.#entries.set(digest, toKeyEntry(found, this.#shared(found.key.apiId), identity, slot));
     }

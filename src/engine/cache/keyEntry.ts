@@ -42,6 +42,8 @@ export interface PlanSlot {
   reading: Promise<void> | null;
   /** It has changed while it was being read. */
   hasChanged: boolean;
+  /** Why the last read failed. */
+  failure: Error | null;
 }
 
 /** An identity as verification needs it, with what its plan gives. All its cached keys share one object. */

@@ -47,6 +47,8 @@ export function withIdentity(entry: CachedEntry, identity: IdentityEntry): Cache
     identity,
     alwaysApplied: joined(entry.limits, identity.alwaysApplied),
     extras: withAccess(entry.extras, access),
+    // The count of the old entry is written down by itself.
+    openCount: null,
     wire: null,
   };
 }

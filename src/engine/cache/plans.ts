@@ -19,7 +19,7 @@ export class Plans {
   slot(id: string): PlanSlot {
     const known = this.#slots.get(id);
     if (known !== undefined) return known;
-    const slot: PlanSlot = { id, entry: null, reading: null, hasChanged: false };
+    const slot: PlanSlot = { id, entry: null, reading: null, hasChanged: false, failure: null };
     this.#slots.set(id, slot);
     return slot;
   }
@@ -36,12 +36,25 @@ export class Plans {
 
   clear(): void {
     for (const slot of this.#slots.values()) forget(slot);
+    this.#slots.clear();
   }
 
   async read(slot: PlanSlot): Promise<void> {
     if (slot.entry !== null) return;
-    slot.reading ??= this.#read(slot).finally(() => (slot.reading = null));
+    slot.reading ??= this.#readOnce(slot);
     await slot.reading;
+  }
+
+  async #readOnce(slot: PlanSlot): Promise<void> {
+    slot.failure = null;
+    try {
+      await this.#read(slot);
+    } catch (error) {
+      slot.failure = error instanceof Error ? error : new Error(String(error));
+      throw error;
+    } finally {
+      slot.reading = null;
+    }
   }
 
   async #read(slot: PlanSlot): Promise<void> {

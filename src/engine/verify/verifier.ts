@@ -202,8 +202,11 @@ export class Verifier {
     const isTaken = outcome.status === 'taken' && !outcome.replayed;
     for (const charge of counting.local) this.#context.localLimits.settle(charge, isTaken);
     if (outcome.status !== 'stale') return this.#verdicts.of(counting, outcome);
-    if (outcome.mark !== undefined) this.#context.refills.learn(outcome.mark, outcome.nowMs);
-    return this.#decideAgain(counting);
+    const { entry, request, reloads } = counting;
+    if (outcome.mark === undefined || reloads >= MAX_RELOADS) return this.#decideAgain(counting);
+    // No record has changed: only the refill has to begin elsewhere.
+    this.#context.refills.learn(outcome.mark, outcome.nowMs);
+    return this.#decide(entry, request, reloads + 1);
   }
 
   /** A retry of a charged request gets its earlier answer, although the local limit is used up by now. */

@@ -4,6 +4,7 @@ import type { RecordWrite } from '../port/writes.ts';
 import { readMeta, readPlanLimits, readTexts, readVersions } from './columns.ts';
 import { findAny } from './findAny.ts';
 import { readPermissions } from './keyPermissions.ts';
+import { readableOf } from './recordRows.ts';
 import { COUNT_HOLDERS } from './queries.ts';
 import { insert, listText, type Params, remove, type SqlReader, update, type WriteStatement } from './statement.ts';
 
@@ -60,7 +61,7 @@ function planColumns(plan: PlanRecord): Record<string, Params[number]> {
 
 /** The plans that exist and can be read, each once, with their roles and permissions. */
 export async function findPlans(reader: SqlReader, ids: readonly string[]): Promise<readonly PlanWithPermissions[]> {
-  const plans = (await findAny<PlanRow>(reader, PLANS, [...ids])).map(toPlan);
+  const plans = readableOf(await findAny<PlanRow>(reader, PLANS, [...ids]), toPlan);
   const permissions = await readPermissions(reader, plans);
   return plans.map((plan, i) => ({ plan, permissions: permissions[i] ?? null }));
 }

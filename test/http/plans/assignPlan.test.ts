@@ -82,4 +82,74 @@ describe('plans.assign', () => {
       `The identity "${externalId}" has no refill to wait for. Use "when": "now".`,
     ]);
   });
+
+  test('a move that is due comes before any other change, and before it is shown', async () => {
+    const refill = { interval: 'monthly', mode: 'add' };
+    const small = await plan({ remaining: 10, refill: { ...refill, amount: 10 } });
+    const large = await plan({ remaining: 1_000, refill: { ...refill, amount: 1_000 } });
+    const holders = await Promise.all([1, 2, 3].map(() => holder(small)));
+    for (const { externalId } of holders) await assign(externalId, large, { when: 'nextRefill' });
+    service.clock.set('2026-04-02T00:00:00Z');
+    const [read_, changed, moved] = holders.map(({ externalId }) => externalId) as [string, string, string];
+    const listed = await service.ok('/v1/identities.listIdentities', { search: moved });
+    expect(listed.identities).toMatchObject([{ externalId: moved, planId: large, remaining: 1_010 }]);
+    expect(await read(read_)).toMatchObject({ planId: large, remaining: 1_010 });
+    await service.ok('/v1/identities.updateIdentity', { externalId: changed, name: 'n' });
+    expect(await read(changed)).toMatchObject({ planId: large, remaining: 1_010 });
+    await assign(moved, small);
+    expect(await read(moved)).toMatchObject({ planId: small, remaining: 1_010 });
+  });
+
+  test('at the next refill of a plan whose schedule the new one does not share: that refill comes all the same', async () => {
+    const daily = await plan({ remaining: 0, refill: { interval: 'daily', amount: 5 } });
+    const monthly = await plan({ remaining: 0, refill: { interval: 'monthly', amount: 100 } });
+    const { externalId, key } = await holder(daily);
+    await assign(externalId, monthly, { when: 'nextRefill' });
+    service.clock.set('2026-03-16T00:00:00Z');
+    expect(await service.verify(key)).toMatchObject({ valid: true, remaining: 99 });
+    service.clock.set('2026-03-20T00:00:00Z');
+    expect(await service.verify(key)).toMatchObject({ remaining: 98 });
+    service.clock.set('2026-04-01T00:00:00Z');
+    expect(await service.verify(key)).toMatchObject({ remaining: 99 });
+  });
+
+  test('a number that the operator set stays with the holder when it leaves the plan', async () => {
+    const planId = await plan({ remaining: 10 });
+    const { externalId } = await holder(planId);
+    await service.ok('/v1/identities.updateIdentity', { externalId, remaining: 5_000 });
+    await assign(externalId, null);
+    expect((await read(externalId)).remaining).toBe(5_000);
+  });
+
+  test('assigning the plan that it is on, with a clock that was set back, refills nothing twice', async () => {
+    const planId = await plan({ remaining: 0, refill: { interval: 'daily', amount: 10, mode: 'add' } });
+    const { externalId, key } = await holder(planId);
+    service.clock.set('2026-03-16T00:00:01Z');
+    expect(await service.verify(key)).toMatchObject({ remaining: 9 });
+    service.clock.set('2026-03-15T23:59:59Z');
+    await assign(externalId, planId);
+    service.clock.set('2026-03-16T00:00:02Z');
+    expect(await service.verify(key)).toMatchObject({ remaining: 8 });
+  });
+});
+
+describe('a clock that is set back', () => {
+  test('before a plan was made: its holders are answered', async () => {
+    const planId = await plan({ remaining: 5, refill: { interval: 'daily', amount: 5 } });
+    const { key } = await holder(planId);
+    service.clock.advance(-1_000);
+    expect(await service.verify(key)).toMatchObject({ valid: true, remaining: 4 });
+  });
+
+  test('a rule that was set by a clock that ran ahead is not counted twice', async () => {
+    const refill = (amount: number) => ({ refill: { interval: 'daily', amount, mode: 'add' } });
+    const planId = await plan({ remaining: 0, ...refill(10) });
+    const { externalId } = await holder(planId);
+    service.clock.set('2026-03-20T12:00:00Z');
+    await service.ok('/v1/plans.updatePlan', { planId, ...refill(20) });
+    service.clock.set('2026-03-16T12:00:00Z');
+    await service.ok('/v1/plans.updatePlan', { planId, ...refill(30) });
+    service.clock.set('2026-03-20T12:00:00Z');
+    expect((await read(externalId)).remaining).toBe(10 + 4 * 30);
+  });
 });

@@ -165,7 +165,7 @@ describe('plans', () => {
     const { externalId } = await holder(planId);
     expect(await refused('/v1/plans.deletePlan', { planId })).toEqual([
       409,
-      'The plan "gold" has 1 holders. Move them to another plan first (plans.assign).',
+      'The plan "gold" has 1 holder. Move to another plan first (plans.assign).',
     ]);
     await assign(externalId, other);
     await service.ok('/v1/plans.deletePlan', { planId });

@@ -13,6 +13,8 @@ export interface AdminContext {
   readonly events: EventMaker;
   readonly refills: RefillPlans;
   readonly quotas: Quotas;
+  /** Moves an identity to the plan that it is to have by now. */
+  readonly movePlan: (identityId: string) => Promise<void>;
   /** The time zone of a refill that names none. */
   readonly defaultTimezone: string;
 }

@@ -121,7 +121,8 @@ function patchCredits(
     ...(isNewSchedule ? { mark: epoch?.startMs ?? 0, dueAtMs: epoch?.nextMs ?? 0 } : {}),
     revision,
   };
-  const ofPlan = credits?.ofPlan ? { ofPlan: true as const } : {};
+  // A number that is set makes it a counter of the holder's own.
+  const ofPlan = credits?.ofPlan && patch.remaining === undefined ? { ofPlan: true as const } : {};
   return { credits: { account, refill, ...ofPlan }, accounts: [change] };
 }
 

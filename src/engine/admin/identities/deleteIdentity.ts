@@ -32,8 +32,7 @@ export class DeleteIdentity {
 
   /** `keys` null: the identity must not have any. */
   async delete(actor: Actor, reference: IdentityReference, keys: KeysOfDeleted | null): Promise<void> {
-    const { records } = this.#context.storage;
-    const { id } = await loadIdentity(records, actor, 'identity.delete_identity', reference);
+    const { id } = await loadIdentity(this.#context, actor, 'identity.delete_identity', reference);
     if (keys !== null) for (const right of RIGHTS_ON_KEYS) requireEverywhere(actor, right);
     for (let round = keys === null ? MAX_ROUNDS : 1; ; round++) {
       if (keys !== null) await this.#releaseKeys(actor, id, keys);
@@ -52,7 +51,7 @@ export class DeleteIdentity {
   #releaseStep(actor: Actor, id: string, keys: KeysOfDeleted): Promise<number> {
     const { changes, storage } = this.#context;
     return changes.apply(async () => {
-      const identity = await loadIdentity(storage.records, actor, 'identity.delete_identity', { id });
+      const identity = await loadIdentity(this.#context, actor, 'identity.delete_identity', { id });
       if (!mayDetach(identity, keys)) throw isDisabled(identity);
       const step = await storage.records.listKeysOfIdentity(id, { limit: STEP, after: null });
       const idOf = (found: (typeof step)[number]) => ('poisoned' in found ? found.poisoned : found.key.id);
@@ -69,7 +68,7 @@ export class DeleteIdentity {
   async #disable(actor: Actor, id: string): Promise<void> {
     const { changes, storage } = this.#context;
     await changes.apply(async () => {
-      const before = await loadIdentity(storage.records, actor, 'identity.delete_identity', { id });
+      const before = await loadIdentity(this.#context, actor, 'identity.delete_identity', { id });
       if (!before.enabled) return { change: emptyDraft(), answer: () => undefined };
       const revision = before.revision + 1;
       const identity: IdentityRecord = { ...before, enabled: false, revision, updatedAtMs: storage.ledger.nowMs() };
@@ -90,7 +89,7 @@ export class DeleteIdentity {
   async #remove(actor: Actor, id: string, isLastRound: boolean): Promise<boolean> {
     const { changes, storage } = this.#context;
     return changes.apply(async () => {
-      const before = await loadIdentity(storage.records, actor, 'identity.delete_identity', { id });
+      const before = await loadIdentity(this.#context, actor, 'identity.delete_identity', { id });
       const [count = 0] = await storage.records.countKeysOfIdentities([id]);
       if (count > 0 && isLastRound) throw hasKeys(before, count);
       if (count > 0) return { change: emptyDraft(), answer: () => false };

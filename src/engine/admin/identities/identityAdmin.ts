@@ -77,7 +77,7 @@ export class IdentityAdmin {
 
   async get(actor: Actor, reference: IdentityReference): Promise<IdentityDetails> {
     const { storage } = this.#context;
-    const identity = await loadIdentity(storage.records, actor, 'identity.read_identity', reference);
+    const identity = await loadIdentity(this.#context, actor, 'identity.read_identity', reference);
     const [view, [keys = 0]] = await Promise.all([
       this.#view(identity),
       storage.records.countKeysOfIdentities([identity.id]),
@@ -95,14 +95,22 @@ export class IdentityAdmin {
     query: IdentityQuery,
   ): Promise<{ identities: IdentityView[]; total: number; cursor: string | null }> {
     requireEverywhere(actor, 'identity.read_identity');
-    const page = await this.#context.storage.records.listIdentities(query);
+    const { storage, movePlan } = this.#context;
+    const isDue = ({ planMove }: IdentityRecord): boolean =>
+      planMove !== null && storage.ledger.nowMs() >= planMove.atMs;
+    let page = await storage.records.listIdentities(query);
+    const due = page.items.filter(isDue);
+    if (due.length > 0) {
+      await Promise.all(due.map(({ id }) => movePlan(id)));
+      page = await storage.records.listIdentities(query);
+    }
     return { identities: await this.#views(page.items), total: page.total, cursor: page.cursor };
   }
 
   async update(actor: Actor, reference: IdentityReference, patch: IdentityPatch): Promise<IdentityView> {
     const identity = await this.#context.changes.apply(async () => {
       const { records } = this.#context.storage;
-      const before = await loadIdentity(records, actor, 'identity.update_identity', reference);
+      const before = await loadIdentity(this.#context, actor, 'identity.update_identity', reference);
       // An empty patch changes nothing and writes no audit entry.
       if (Object.keys(patch).length === 0) return { change: { writes: [], accounts: [] }, answer: () => before };
       const plan = before.planId === null ? null : await records.findPlan(before.planId);

@@ -2,7 +2,7 @@ import type { AccountChange } from '../../../core/account.ts';
 import { AppError, repeatable } from '../../../core/errors.ts';
 import { heldRefill } from '../../../core/plan.ts';
 import type { CreditsRecord, IdentityRecord, PlanRecord, RefillRules } from '../../../core/records.ts';
-import { planUntil, runningEpoch } from '../../../core/refillPlan.ts';
+import { planUntil, runningEpoch, stepAt } from '../../../core/refillPlan.ts';
 import type { Change } from '../../../storage/port/storage.ts';
 import { auditEntry } from '../audit/auditEntry.ts';
 import { type Actor, SYSTEM } from '../change/actor.ts';
@@ -20,6 +20,9 @@ export interface Assignment {
   /** What becomes of the balance: it stays, or begins anew with that of the new plan. */
   readonly balance: 'keep' | 'reset';
 }
+
+/** How often a move is made again after another change came first. The next use of the identity tries again. */
+const MAX_TRIES = 5;
 
 /** A holder after it was assigned. */
 export interface Assigned {
@@ -42,7 +45,7 @@ export class AssignPlan {
     // Before anything is read: the answer must not tell which of the two there is.
     if (planId !== null) requireOn(actor, 'plan.assign_plan', planId, 'plan', planId);
     return changes.apply(async () => {
-      const before = await loadIdentity(storage.records, actor, 'identity.update_identity', holder);
+      const before = await loadIdentity(this.#context, actor, 'identity.update_identity', holder);
       const plan = planId === null ? null : await this.#plans.load(actor, 'plan.assign_plan', planId);
       const from = await this.#planOf(before);
       if (when === 'now') {
@@ -51,23 +54,28 @@ export class AssignPlan {
       }
       const planMove = { planId, atMs: this.#nextRefillMs(before, from), balance };
       const after = { ...before, planMove, revision: before.revision + 1, updatedAtMs: storage.ledger.nowMs() };
-      return { change: written(actor, before, after, [], plan), answer: () => ({ identity: after, plan }) };
+      const accounts = touchAccounts(before, after.revision).map((change) =>
+        // The sweep looks at it then.
+        change.account === before.credits?.account ? { ...change, dueAtMs: planMove.atMs } : change,
+      );
+      return { change: written(actor, before, after, accounts, plan), answer: () => ({ identity: after, plan }) };
     });
   }
 
-  /** Carries out a move whose time has come. Does nothing when another node came first. */
+  /**
+   * Carries out a move whose time has come. Does nothing when another node came first. It waits in no queue, because a change of the
+   * same identity may wait for it.
+   */
   async moveIfDue(identityId: string): Promise<void> {
     const { storage, changes } = this.#context;
-    await changes.apply(async () => {
+    for (let tries = 0; tries < MAX_TRIES; tries++) {
       const before = await storage.records.findIdentityById(identityId);
       const move = before?.planMove ?? null;
-      if (before === null || move === null || storage.ledger.nowMs() < move.atMs) {
-        return { change: { writes: [], accounts: [] }, answer: () => undefined };
-      }
+      if (before === null || move === null || storage.ledger.nowMs() < move.atMs) return;
       const [from, to] = [await this.#planOf(before), await this.#find(move.planId)];
       const { change } = await this.#move(SYSTEM, before, { from, to, balance: move.balance, atMs: move.atMs });
-      return { change, answer: () => undefined };
-    });
+      if (await changes.tryOnce(change)) return;
+    }
   }
 
   async #planOf({ planId }: IdentityRecord): Promise<PlanRecord | null> {
@@ -124,15 +132,22 @@ export class AssignPlan {
     const set = balance === 'reset' && remaining !== null ? { set: remaining } : {};
     if (atMs === null) {
       const refill = refills.planOrNull(old, account, nowMs);
-      return { credits, account: { account, expect, refill, ...set, ...startOf(next, nowMs), revision } };
+      const start = isSameSource(credits, from, to) ? {} : startOf(next, nowMs);
+      return { credits, account: { account, expect, refill, ...set, ...start, revision } };
     }
     const [state] = await storage.ledger.read([account]);
     const markMs = state?.mark ?? 0;
-    const refill = planUntil(old, markMs, atMs - 1);
-    // The boundary at which it moves is one of the new plan. A balance that begins anew has had it.
-    const start = balance === 'reset' ? startOf(next, atMs) : { mark: Math.max(markMs, atMs - 1), dueAtMs: atMs };
-    return { credits, account: { account, expect, refill, ...set, ...start, revision } };
+    const until = planUntil(old, markMs, atMs - 1);
+    // The refill at which it moves is one of the new plan, also where that has other boundaries.
+    const steps = [...until.steps, ...(next === null ? [] : stepAt(next, atMs))];
+    const refill = { ...until, startMs: atMs, steps };
+    return { credits, account: { account, expect, refill, ...set, ...startAfter(next, atMs), revision } };
   }
+}
+
+/** Its refill comes from the same rules as before. */
+function isSameSource({ refill }: CreditsRecord, from: PlanRecord | null, to: PlanRecord | null): boolean {
+  return refill !== null || from?.id === to?.id;
 }
 
 interface Move {
@@ -148,6 +163,11 @@ function startOf(rules: RefillRules | null, nowMs: number): { mark: number; dueA
   if (rules === null) return { mark: nowMs, dueAtMs: 0 };
   const { startMs, nextMs } = runningEpoch(rules, nowMs);
   return { mark: startMs, dueAtMs: nextMs };
+}
+
+/** All boundaries up to the instant of a move count as applied. */
+function startAfter(rules: RefillRules | null, atMs: number): { mark: number; dueAtMs: number } {
+  return { mark: atMs, dueAtMs: startOf(rules, atMs).dueAtMs };
 }
 
 function written(
@@ -167,7 +187,7 @@ function written(
   const join = plan === null ? [] : [{ kind: 'joinPlan', planId: plan.id, expect: plan.revision } as const];
   return {
     writes: [{ kind: 'updateIdentity', identity: after, expect: before.revision }, ...join],
-    accounts: accounts.length > 0 ? accounts : touchAccounts(before, after.revision),
+    accounts,
     entries: [entry],
   };
 }

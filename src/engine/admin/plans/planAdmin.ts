@@ -110,8 +110,8 @@ export class PlanAdmin {
       const plan = await this.load(actor, 'plan.delete_plan', planId);
       const holders = await storage.records.countHolders(planId);
       if (holders > 0) {
-        const what = `The plan ${repeatable(plan.name)} has ${holders} holders`;
-        throw new AppError('CONFLICT', `${what}. Move them to another plan first (plans.assign).`);
+        const what = `The plan ${repeatable(plan.name)} has ${holders} ${holders === 1 ? 'holder' : 'holders'}`;
+        throw new AppError('CONFLICT', `${what}. Move to another plan first (plans.assign).`);
       }
       const entry = auditEntry(actor, {
         action: 'plan.delete',
@@ -167,7 +167,9 @@ export class PlanAdmin {
     const rule = refill == null ? null : toRefillRule(refill, defaultTimezone, nowMs);
     const isKept =
       last !== undefined && (refill === undefined || (rule === null ? last.rule === null : isSame(last, rule)));
-    return isKept ? before : [...before, { fromMs: nowMs, rule }].slice(-MAX_PLAN_VERSIONS);
+    // A rule that was set by a clock that ran ahead was never in force.
+    const past = before.filter(({ fromMs }) => fromMs < nowMs);
+    return isKept ? before : [...past, { fromMs: past.length === 0 ? 0 : nowMs, rule }].slice(-MAX_PLAN_VERSIONS);
   }
 
   async #grants(
