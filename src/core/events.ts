@@ -9,6 +9,8 @@ export const EVENT_TYPES = {
   'identity.created': 'An identity was created, by itself or with its first key.',
   'identity.updated': 'A field of an identity was changed by a call.',
   'identity.deleted': 'An identity was deleted.',
+  'plan.changed': 'An identity was put on a plan, moved to another one or left it, or is to move at its next refill.',
+  'plan.updated': 'A plan was changed for all its holders.',
   'webhook.paused': 'A webhook is paused, because its target failed for three days.',
   'webhook.test': 'webhooks.sendTest was called. Only the webhook that it names gets this event.',
 } as const;
@@ -26,6 +28,8 @@ const TYPE_OF_ACTION: Readonly<Record<string, EventType>> = {
   'identity.create': 'identity.created',
   'identity.update': 'identity.updated',
   'identity.delete': 'identity.deleted',
+  'identity.assignPlan': 'plan.changed',
+  'plan.update': 'plan.updated',
 };
 
 /** The event that an action of the audit log is; null = none. Every other action on a key changes it. */

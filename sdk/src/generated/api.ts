@@ -362,7 +362,7 @@ export type Event = {
 /** The ids of the records, who made the change (`actor`, `requestId`), and the fields that differ in `before` and `after`, under their names in the API. With `truncated: true` the fields were too long, and only the ids are here. */
 export type EventData = Readonly<Record<string, unknown>>;
 
-/** What happened. `key.created`: A key was created or imported. `key.updated`: A field, the balance, a role or a permission of a key was changed by a call. `key.deleted`: A key was deleted, alone, with its identity, or with all keys of its api. `key.restored`: A deleted key was restored. `key.rotated`: A key has a new secret. `key.expiring`: A key is about to expire, as early as `alerts.expiresWithinMs` of the key or its identity says. `identity.created`: An identity was created, by itself or with its first key. `identity.updated`: A field of an identity was changed by a call. `identity.deleted`: An identity was deleted. `webhook.paused`: A webhook is paused, because its target failed for three days. `webhook.test`: webhooks.sendTest was called. Only the webhook that it names gets this event. */
+/** What happened. `key.created`: A key was created or imported. `key.updated`: A field, the balance, a role or a permission of a key was changed by a call. `key.deleted`: A key was deleted, alone, with its identity, or with all keys of its api. `key.restored`: A deleted key was restored. `key.rotated`: A key has a new secret. `key.expiring`: A key is about to expire, as early as `alerts.expiresWithinMs` of the key or its identity says. `identity.created`: An identity was created, by itself or with its first key. `identity.updated`: A field of an identity was changed by a call. `identity.deleted`: An identity was deleted. `plan.changed`: An identity was put on a plan, moved to another one or left it, or is to move at its next refill. `plan.updated`: A plan was changed for all its holders. `webhook.paused`: A webhook is paused, because its target failed for three days. `webhook.test`: webhooks.sendTest was called. Only the webhook that it names gets this event. */
 export type EventType =
   | 'key.created'
   | 'key.updated'
@@ -373,6 +373,8 @@ export type EventType =
   | 'identity.created'
   | 'identity.updated'
   | 'identity.deleted'
+  | 'plan.changed'
+  | 'plan.updated'
   | 'webhook.paused'
   | 'webhook.test';
 

@@ -220,6 +220,15 @@ describe('plans', () => {
         after,
       ]);
     };
+    const { events } = await service.ok('/v1/events.listEvents', { types: ['plan.changed', 'plan.updated'] });
+    const about = [planId, identityId];
+    const told = (events as { type: string; data: Record<string, unknown> }[]).filter(({ data }) =>
+      about.includes(String(data['planId'] ?? data['identityId'])),
+    );
+    expect(told).toMatchObject([
+      { type: 'plan.updated', data: { planId, after: { maxKeys: 3 } } },
+      { type: 'plan.changed', data: { identityId, externalId, after: { planId, remaining: 5 } } },
+    ]);
     expect(await steps(planId)).toMatchObject([
       ['plan.update', { maxKeys: null }, { maxKeys: 3 }],
       ['plan.create', undefined, { remaining: 5 }],

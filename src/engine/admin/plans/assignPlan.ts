@@ -182,6 +182,7 @@ function written(
     target: before.id,
     before: { planId: before.planId, planMove: before.planMove },
     after: { planId: after.planId, planMove: after.planMove },
+    ids: { externalId: before.externalId },
     counter: accounts.findIndex(({ account }) => account === (after.credits ?? before.credits)?.account),
   });
   const join = plan === null ? [] : [{ kind: 'joinPlan', planId: plan.id, expect: plan.revision } as const];
