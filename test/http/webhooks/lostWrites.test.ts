@@ -40,7 +40,9 @@ test('a webhook is paused before its delivery is given up: when the second is lo
 test('a webhook whose outcome is lost is worked on until its other requests have ended', async () => {
   using receiver = new Receiver();
   await using service = await opened();
+  using other = new Receiver();
   await create(service, receiver.url, ['key.created']);
+  const { webhookId } = await create(service, other.url, ['key.deleted']);
   const held = Promise.withResolvers<void>();
   receiver.answer = async () => {
     if (receiver.received.length > 1) await held.promise;
@@ -54,7 +56,15 @@ test('a webhook whose outcome is lost is worked on until its other requests have
   const log = { warn: (_: string, facts?: object) => void order.push(JSON.stringify(facts)) };
   await engine.deliverEvents.run(log);
   await lost;
+  // Another webhook has all the time that it needs.
+  const arrived = Promise.withResolvers<void>();
+  other.answer = () => {
+    arrived.resolve();
+    return new Response();
+  };
+  await service.ok('/v1/webhooks.sendTest', { webhookId });
   await engine.deliverEvents.run(log);
+  await arrived.promise;
   order.push('the others end');
   held.resolve();
   await engine.deliverEvents.idle();
