@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test';
 
 import { MAX_CONCURRENT_DELIVERIES } from '../../../src/core/bounds.ts';
+import { GIVE_UP_AFTER_MS } from '../../../src/core/webhookRetry.ts';
 import { Receiver } from './receiver.ts';
 import { create, deliver, deliveriesOf, opened } from './webhookSetup.ts';
 
@@ -55,4 +56,32 @@ test('after the answer, a former url and a secret that has ended are used no mor
   );
   const deliveries = await deliveriesOf(service, webhookId);
   expect(deliveries.every(({ state, attempts }) => state === 'delivered' && attempts === 1)).toBe(true);
+});
+
+test('another url ends a pause, and what has failed at the former one is sent to it at once', async () => {
+  using former = new Receiver();
+  using next = new Receiver();
+  await using service = await opened();
+  const { webhookId } = await create(service, former.url, ['key.created']);
+  former.answer = () => new Response(null, { status: 500 });
+  await service.createKey();
+  await deliver(service);
+  service.clock.advance(GIVE_UP_AFTER_MS);
+  await deliver(service);
+  const shown = () => service.ok('/v1/webhooks.getWebhook', { webhookId });
+  expect((await shown()).pausedBecause).toBe('The target answered 500.');
+  await service.createKey();
+  // The same url is no reason.
+  await service.ok('/v1/webhooks.updateWebhook', { webhookId, url: former.url });
+  await deliver(service);
+  expect([(await shown()).pausedBecause, former.received.length]).toEqual(['The target answered 500.', 2]);
+  next.answer = former.answer;
+  await service.ok('/v1/webhooks.updateWebhook', { webhookId, url: next.url });
+  await deliver(service);
+  expect([(await shown()).pausedBecause, next.received.length]).toEqual([undefined, 1]);
+  // Its next try is not due yet. At another url it is.
+  using last = new Receiver();
+  await service.ok('/v1/webhooks.updateWebhook', { webhookId, url: last.url });
+  await deliver(service);
+  expect([next.received.length, last.received.length]).toEqual([1, 1]);
 });

@@ -8,7 +8,7 @@ import { create, DAY_MS, deliver, deliveriesOf, opened } from './webhookSetup.ts
 /** The outcome of the next try is lost, as when the database is gone for a moment. */
 function loseNextOutcome({ storage: { webhooks } }: TestService): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
-  const { finish } = webhooks;
+  const finish = webhooks.finish.bind(webhooks);
   webhooks.finish = async () => {
     webhooks.finish = finish;
     resolve();
