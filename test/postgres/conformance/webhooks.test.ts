@@ -146,7 +146,7 @@ describePort('webhooks', (setup) => {
     expect(await storage.webhooks.countWaiting('wh_1', 10)).toBe(9);
     await storage.webhooks.finish(late, 'f', DELIVERED);
     const failed = { ...DELIVERED, state: 'waiting', dueAtMs: clock.nowMs() + 7, failingSinceMs: 3 } as const;
-    const [, second] = again;
+    const second = again.find(({ sequence }) => sequence !== late.sequence);
     if (second === undefined) throw new Error('nothing was claimed');
     await storage.webhooks.finish(second, 'f', { ...failed, status: 500, error: 'The target answered 500.' });
     const query = { webhookId: 'wh_1', limit: 20, before: null };
@@ -163,11 +163,8 @@ describePort('webhooks', (setup) => {
     // What is given back is due at once, and counts as no try. What was finished, or is held by another, stays.
     await storage.webhooks.release('wh_1', 'f', clock.nowMs());
     const released = await storage.webhooks.claim(claimOf(storage, 'h'));
-    expect(released.map(({ sequence, attempts }) => [sequence, attempts])).toEqual(
-      sequences(again)
-        .slice(2)
-        .map((sequence) => [sequence, 0]),
-    );
+    const unfinished = sequences(again).filter((each) => each !== late.sequence && each !== second.sequence);
+    expect(released.map(({ sequence, attempts }) => [sequence, attempts])).toEqual(unfinished.map((each) => [each, 0]));
   });
 
   test('the log keeps a bounded number, resuming makes what waits due, and an event can be delivered again', async () => {
