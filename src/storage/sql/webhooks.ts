@@ -125,25 +125,23 @@ export class SqlWebhooks implements Webhooks {
   }
 
   async finish({ webhookId, sequence }: Delivery, lease: string, outcome: TryOutcome): Promise<void> {
-    await this.#writer.write([
-      {
-        sql: `UPDATE deliveries SET state = $1, due_at_ms = $2, lease = NULL, attempts = attempts + 1, last_at_ms = $3,
+    await this.#writer.share({
+      sql: `UPDATE deliveries SET state = $1, due_at_ms = $2, lease = NULL, attempts = attempts + 1, last_at_ms = $3,
             failing_since_ms = $4, last_status = $5, last_error = $6
           WHERE webhook_id = $7 AND sequence = $8 AND lease = $9`,
-        params: [
-          stateNumber(outcome.state),
-          outcome.dueAtMs,
-          outcome.atMs,
-          outcome.failingSinceMs,
-          outcome.status,
-          outcome.error,
-          webhookId,
-          sequence,
-          lease,
-        ],
-        expects: null,
-      },
-    ]);
+      params: [
+        stateNumber(outcome.state),
+        outcome.dueAtMs,
+        outcome.atMs,
+        outcome.failingSinceMs,
+        outcome.status,
+        outcome.error,
+        webhookId,
+        sequence,
+        lease,
+      ],
+      expects: null,
+    });
   }
 
   async release(webhookId: string, lease: string, nowMs: number): Promise<void> {
