@@ -1,7 +1,10 @@
 import { type Address, inBlock, parseBlock } from './address.ts';
 
+/** The IPv4 addresses, in their mapped form, and all that is assigned of IPv6 (RFC 4291). Nothing else is public. */
+const ASSIGNED = ['0.0.0.0/0', '2000::/3'].map((text) => block(text));
+
 /**
- * Blocks that are not on the public internet (the special-purpose registries of IANA, RFC 6890), and addresses at which clouds answer with
+ * Blocks of them that are not on the public internet (the special-purpose registries of IANA, RFC 6890), and addresses at which clouds answer with
  * credentials. IPv4 and IPv6 stand side by side: an IPv4 address has its mapped form.
  */
 const NOT_PUBLIC = [
@@ -22,21 +25,11 @@ const NOT_PUBLIC = [
   '240.0.0.0/4',
   // The platform address of Azure.
   '168.63.129.16',
-  // Unspecified, loopback, and IPv4 in the form that is no longer used.
-  '::/96',
-  // Translation in a network of one's own, discard-only, Teredo and other protocols, documentation, 6to4.
-  '64:ff9b:1::/48',
-  '100::/64',
+  // Teredo and other protocols, documentation, 6to4.
   '2001::/23',
   '2001:db8::/32',
   '2002::/16',
   '3fff::/20',
-  '5f00::/16',
-  // Unique local, link-local, site-local, multicast.
-  'fc00::/7',
-  'fe80::/10',
-  'fec0::/10',
-  'ff00::/8',
 ].map((text) => block(text));
 
 /** Behind a translator, the last four bytes are the IPv4 address that is reached (RFC 6052). */
@@ -44,7 +37,8 @@ const TRANSLATED = block('64:ff9b::/96');
 
 export function isPublicAddress(address: Address): boolean {
   if (inBlock(address, TRANSLATED)) return isPublicAddress(Uint8Array.from([...MAPPED, ...address.slice(12)]));
-  return !NOT_PUBLIC.some((each) => inBlock(address, each));
+  const isIn = (blocks: typeof ASSIGNED): boolean => blocks.some((each) => inBlock(address, each));
+  return isIn(ASSIGNED) && !isIn(NOT_PUBLIC);
 }
 
 const MAPPED = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff];

@@ -24,7 +24,7 @@ export function post({ target, address, headers, body, signal, ca }: Posting): P
   return new Promise<number>((resolve, reject) => {
     if (signal.aborted) return reject(reasonOf(signal));
     const socket = open(target, address, ca);
-    let received = '';
+    const readStatus = statusReader();
     const end = (settle: () => void): void => {
       signal.removeEventListener('abort', stop);
       socket.destroy();
@@ -36,8 +36,7 @@ export function post({ target, address, headers, body, signal, ca }: Posting): P
     socket.on('close', () => end(() => reject(new Error('the connection was closed without an answer'))));
     socket.on(target.isTls ? 'secureConnect' : 'connect', () => socket.write(requestText(target, headers, body)));
     socket.on('data', (bytes: Buffer) => {
-      received += bytes.toString('latin1');
-      const status = statusOf(received);
+      const status = readStatus(bytes);
       if (status === 'no HTTP') end(() => reject(new Error('the answer is no HTTP')));
       else if (status !== null) end(() => resolve(status));
     });
@@ -67,16 +66,26 @@ function requestText({ path, host }: Target, headers: Posting['headers'], body: 
   return `POST ${path} HTTP/1.1\r\n${lines.join('')}\r\n${body}`;
 }
 
-/** The status of the answer, once its first line is there. Answers of the kind 1xx come before the answer itself. */
-function statusOf(received: string): number | null | 'no HTTP' {
-  const isTooLong = received.length > MAX_TARGET_ANSWER_BYTES;
-  const lineEnd = received.indexOf('\r\n');
-  if (lineEnd === -1) return isTooLong ? 'no HTTP' : null;
-  const status = /^HTTP\/1\.[01] ([1-9]\d\d)(?: |$)/.exec(received.slice(0, lineEnd))?.[1];
-  if (status === undefined) return 'no HTTP';
-  if (Number(status) >= 200) return Number(status);
-  const headEnd = received.indexOf('\r\n\r\n');
-  return headEnd === -1 ? (isTooLong ? 'no HTTP' : null) : statusOf(received.slice(headEnd + 4));
+/**
+ * Tells the status of the answer, once its first line is there. Answers of the kind 1xx come before the answer itself. Each is cut off when
+ * it is whole, and the bound counts all of them: a target that sends them without end is cut off too.
+ */
+function statusReader(): (bytes: Buffer) => number | null | 'no HTTP' {
+  let room = MAX_TARGET_ANSWER_BYTES;
+  let received = '';
+  return (bytes) => {
+    received += bytes.toString('latin1', 0, Math.max(0, room));
+    room -= bytes.length;
+    for (let lineEnd = received.indexOf('\r\n'); lineEnd !== -1; lineEnd = received.indexOf('\r\n')) {
+      const status = /^HTTP\/1\.[01] ([1-9]\d\d)(?: |$)/.exec(received.slice(0, lineEnd))?.[1];
+      if (status === undefined) return 'no HTTP';
+      if (Number(status) >= 200) return Number(status);
+      const headEnd = received.indexOf('\r\n\r\n');
+      if (headEnd === -1) break;
+      received = received.slice(headEnd + 4);
+    }
+    return room < 0 ? 'no HTTP' : null;
+  };
 }
 
 function reasonOf(signal: AbortSignal): Error {

@@ -35,13 +35,15 @@ test('former secrets keep their order: they end before a new one begins', () => 
   expect(inLockOrder(secrets)).toEqual(secrets);
 });
 
-test('keys of one change join an identity once; changes that were made from other states of it join it each', () => {
-  const [one, again, other]: RecordWrite[] = [
+test('keys of one change join an identity once; changes that were made from other states of it, or with another bound, join it each', () => {
+  const [one, again, other, bounded]: RecordWrite[] = [
     { ...JOIN, identityId: 'id_1' },
     { ...JOIN, identityId: 'id_1' },
     { ...JOIN, identityId: 'id_1', expect: 2 },
+    { ...JOIN, identityId: 'id_1', maxKeys: 5 },
   ] as const;
-  expect(inLockOrder([one, again, other] as RecordWrite[])).toEqual([one, other] as RecordWrite[]);
+  const joins = inLockOrder([bounded, one, again, other] as RecordWrite[]);
+  expect(joins).toEqual([bounded, one, other] as RecordWrite[]);
 });
 
 test('of a change with writes that cannot share a commit, only the joins are moved', () => {

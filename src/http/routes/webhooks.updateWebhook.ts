@@ -8,7 +8,8 @@ export const updateWebhook = defineRoute({
   path: '/v1/webhooks.updateWebhook',
   method: 'POST',
   summary: 'Change a webhook, or enable one that is paused.',
-  description: 'A field that is left out stays as it is. `events: null` sends all events.',
+  description:
+    'A field that is left out stays as it is. `events: null` sends all events. Another `url` ends a pause, and what waits is sent to it.',
   rights: ['webhook.<webhookId>.update_webhook'],
   fieldRights: [{ fields: ['url'], rights: ['event.*.read_event'] }],
   request: strict({

@@ -29,7 +29,8 @@ export function canShareCommit(writes: readonly RecordWrite[]): boolean {
 export function inLockOrder(writes: readonly RecordWrite[]): readonly RecordWrite[] {
   const joins = new Map<string, RecordWrite>();
   for (const write of writes) {
-    if (write.kind === 'joinIdentity') joins.set(`${write.identityId} ${write.expect}`, write);
+    if (write.kind !== 'joinIdentity') continue;
+    joins.set(`${write.identityId} ${write.expect} ${write.maxKeys}`, write);
   }
   const others = joins.size === 0 ? writes : writes.filter(({ kind }) => kind !== 'joinIdentity');
   if (canShareCommit(writes)) return sorted([...others, ...joins.values()]);

@@ -46,6 +46,8 @@ export interface WebhookWork {
 
 export interface QueueStep {
   readonly webhookId: string;
+  /** Of the webhook that the events were chosen for. */
+  readonly revision: number;
   /** What `queuedTo` was, and what it becomes. */
   readonly from: number;
   readonly to: number;
@@ -93,13 +95,17 @@ export interface Webhooks {
   listDeliveries(query: DeliveryQuery): Promise<readonly Delivery[]>;
   /** What there is to do. */
   findWork(): Promise<readonly WebhookWork[]>;
+  /** The same for one webhook; null when it is disabled, paused or gone. */
+  findWorkOf(webhookId: string): Promise<WebhookWork | null>;
   /**
-   * Lets these events wait for the webhook, and moves `queuedTo` on. False when another node has moved it before: then nothing was done.
-   * Finished deliveries beyond the bound of the log are removed.
+   * Lets these events wait for the webhook, and moves `queuedTo` on. False when another node has moved it before, or the webhook was changed:
+   * then nothing was done. Finished deliveries beyond the bound of the log are removed.
    */
   enqueue(step: QueueStep): Promise<boolean>;
   /** Takes deliveries that are due. No other node gets them until the lease ends. */
   claim(claim: Claim): Promise<readonly ClaimedDelivery[]>;
   /** Has no effect when the lease has ended and another node has taken the delivery. */
   finish(delivery: Delivery, lease: string, outcome: TryOutcome): Promise<void>;
+  /** Gives back what was claimed and not finished: it is due at this time. */
+  release(webhookId: string, lease: string, nowMs: number): Promise<void>;
 }

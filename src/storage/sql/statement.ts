@@ -39,6 +39,8 @@ export interface SqlReader {
  */
 export interface SqlWriter {
   write(statements: readonly WriteStatement[]): Promise<readonly number[] | null>;
+  /** Writes a statement that no state of the database refuses. It may share its transaction with others of this kind. */
+  share(statement: WriteStatement & { readonly expects: null }): Promise<number>;
 }
 
 export function placeholders(count: number, first = 1): string {

@@ -33,9 +33,12 @@ function beginQueue(webhookId: string): WriteStatement {
   };
 }
 
+/** What a node sends at the moment stays with it until the end of its lease. */
 function resume(webhookId: string, atMs: number): WriteStatement {
   return {
-    sql: 'UPDATE deliveries SET due_at_ms = $1, failing_since_ms = NULL WHERE webhook_id = $2 AND state = 0 AND lease IS NULL',
+    sql: `UPDATE deliveries SET failing_since_ms = NULL,
+        due_at_ms = CASE WHEN lease IS NULL THEN CAST($1 AS bigint) ELSE due_at_ms END
+      WHERE webhook_id = $2 AND state = 0`,
     params: [atMs, webhookId],
     expects: null,
   };

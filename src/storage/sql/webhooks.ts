@@ -1,4 +1,4 @@
-import { MAX_DELIVERY_LOG, MAX_WEBHOOKS } from '../../core/bounds.ts';
+import { MAX_DELIVERY_LOG } from '../../core/bounds.ts';
 import type { WebhookRecord } from '../../core/records.ts';
 import type {
   Claim,
@@ -59,16 +59,24 @@ export class SqlWebhooks implements Webhooks {
     return (await this.#reader.scan<DeliveryRow>({ sql, params })).map(toDelivery);
   }
 
-  async findWork(): Promise<readonly WebhookWork[]> {
+  findWork(): Promise<readonly WebhookWork[]> {
+    return this.#findWork('', []);
+  }
+
+  async findWorkOf(webhookId: string): Promise<WebhookWork | null> {
+    return (await this.#findWork('AND w.id = $1', [webhookId]))[0] ?? null;
+  }
+
+  async #findWork(condition: string, params: Params): Promise<readonly WebhookWork[]> {
     const sql = `SELECT w.*, q.queued_to,
         (SELECT min(d.due_at_ms) FROM deliveries d WHERE d.webhook_id = w.id AND d.state = 0) AS next_due_ms
       FROM webhooks w JOIN webhook_queues q ON q.webhook_id = w.id
-      WHERE w.enabled = 1 AND w.paused_at_ms IS NULL ORDER BY w.id LIMIT ${MAX_WEBHOOKS}`;
-    const rows = await this.#find<WorkRow>(sql, []);
+      WHERE w.enabled = 1 AND w.paused_at_ms IS NULL ${condition} ORDER BY w.id`;
+    const rows = await this.#find<WorkRow>(sql, params);
     return rows.map((row) => ({ webhook: toWebhook(row), queuedTo: row.queued_to, dueAtMs: row.next_due_ms }));
   }
 
-  async enqueue({ webhookId, from, to, events, nowMs }: QueueStep): Promise<boolean> {
+  async enqueue({ webhookId, revision, from, to, events, nowMs }: QueueStep): Promise<boolean> {
     const rows = events.map((event) => ({
       webhook_id: webhookId,
       sequence: event.sequence,
@@ -80,10 +88,12 @@ export class SqlWebhooks implements Webhooks {
       queued_at_ms: nowMs,
     }));
     const inserts = rows.length === 0 ? [] : [insertRows('deliveries', rows)];
-    // The first statement holds the row: of two nodes that move it, the second finds another number.
+    // The first statement holds the row: of two nodes that move it, the second finds another number. The events were read before it. So
+    // those that come after a change of the webhook, which has another revision, are not among them.
     const moved: WriteStatement = {
-      sql: 'UPDATE webhook_queues SET queued_to = $1 WHERE webhook_id = $2 AND queued_to = $3',
-      params: [to, webhookId, from],
+      sql: `UPDATE webhook_queues SET queued_to = $1 WHERE webhook_id = $2 AND queued_to = $3
+        AND EXISTS (SELECT 1 FROM webhooks WHERE id = $2 AND revision = $4)`,
+      params: [to, webhookId, from, revision],
       expects: 1,
     };
     return (await this.#writer.write([moved, ...inserts, trimLog(webhookId)])) !== null;
@@ -115,25 +125,28 @@ export class SqlWebhooks implements Webhooks {
   }
 
   async finish({ webhookId, sequence }: Delivery, lease: string, outcome: TryOutcome): Promise<void> {
-    await this.#writer.write([
-      {
-        sql: `UPDATE deliveries SET state = $1, due_at_ms = $2, lease = NULL, attempts = attempts + 1, last_at_ms = $3,
+    await this.#writer.share({
+      sql: `UPDATE deliveries SET state = $1, due_at_ms = $2, lease = NULL, attempts = attempts + 1, last_at_ms = $3,
             failing_since_ms = $4, last_status = $5, last_error = $6
           WHERE webhook_id = $7 AND sequence = $8 AND lease = $9`,
-        params: [
-          stateNumber(outcome.state),
-          outcome.dueAtMs,
-          outcome.atMs,
-          outcome.failingSinceMs,
-          outcome.status,
-          outcome.error,
-          webhookId,
-          sequence,
-          lease,
-        ],
-        expects: null,
-      },
-    ]);
+      params: [
+        stateNumber(outcome.state),
+        outcome.dueAtMs,
+        outcome.atMs,
+        outcome.failingSinceMs,
+        outcome.status,
+        outcome.error,
+        webhookId,
+        sequence,
+        lease,
+      ],
+      expects: null,
+    });
+  }
+
+  async release(webhookId: string, lease: string, nowMs: number): Promise<void> {
+    const sql = 'UPDATE deliveries SET lease = NULL, due_at_ms = $1 WHERE webhook_id = $2 AND state = 0 AND lease = $3';
+    await this.#writer.write([{ sql, params: [nowMs, webhookId, lease], expects: null }]);
   }
 
   #find<T>(sql: string, params: Params): Promise<T[]> {

@@ -37,3 +37,28 @@ test('over TLS, the connection goes to the address that was checked; the name is
   expect(seen.length).toBe(1);
   await server.stop(true);
 });
+
+/** A target that says what it likes, without HTTP of its own. */
+function speaking(speak: (socket: Bun.Socket) => void): Bun.TCPSocketListener {
+  return Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data: speak, drain: speak } });
+}
+
+test('answers of the kind 1xx come before the answer; a target that sends nothing else is cut off', async () => {
+  const { signal } = new AbortController();
+  const informational = 'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n';
+  using once = speaking(
+    (socket) => void socket.write(`${informational}HTTP/1.1 201 Created\r\n\r\n${'x'.repeat(50_000)}`),
+  );
+  expect(await outgoing().send({ ...REQUEST, url: `http://keystile.test:${once.port}/` }, signal)).toEqual({
+    status: 201,
+  });
+  // What did not fit goes on where it was cut.
+  let rest = '';
+  using endless = speaking((socket) => {
+    rest = rest.slice(socket.write(rest));
+    while (rest === '') rest = informational.slice(socket.write(informational));
+  });
+  expect(await outgoing().send({ ...REQUEST, url: `http://keystile.test:${endless.port}/` }, signal)).toEqual({
+    failure: 'The request failed (the answer is no HTTP).',
+  });
+});

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 
-import { MAX_DELIVERY_LOG } from '../../../src/core/bounds.ts';
+import { MAX_DELIVERY_LOG, MAX_WEBHOOKS } from '../../../src/core/bounds.ts';
 import type { WebhookRecord } from '../../../src/core/records.ts';
 import type { NewEvent, StoredEvent } from '../../../src/storage/port/events.ts';
 import type { Storage } from '../../../src/storage/port/storage.ts';
@@ -45,7 +45,7 @@ async function withWaiting(storage: Storage, count: number, id = 'wh_1'): Promis
   await write(storage, { kind: 'insertWebhook', webhook: webhook(id) });
   const events = await makeEvents(storage, count);
   const [work] = await storage.webhooks.findWork();
-  const step = { webhookId: id, from: work?.queuedTo ?? 0, to: events.at(-1)?.sequence ?? 0, events };
+  const step = { webhookId: id, revision: 0, from: work?.queuedTo ?? 0, to: events.at(-1)?.sequence ?? 0, events };
   expect(await storage.webhooks.enqueue({ ...step, nowMs: storage.ledger.nowMs() })).toBe(true);
   return events;
 }
@@ -86,6 +86,7 @@ describePort('webhooks', (setup) => {
     const { storage } = setup();
     expect(await storage.webhooks.find('wh_1')).toEqual(first);
     expect(await storage.webhooks.findWork()).toEqual([]);
+    expect(await storage.webhooks.findWorkOf('wh_1')).toBeNull();
     const changed = webhook('wh_1', { revision: 4 });
     const update = (expect_: number) =>
       write(storage, { kind: 'updateWebhook', webhook: changed, expect: expect_, resumesAtMs: null });
@@ -93,7 +94,10 @@ describePort('webhooks', (setup) => {
     expect(await storage.webhooks.list()).toEqual([changed]);
     expect(await storage.webhooks.find('wh_2')).toBeNull();
     const events = await makeEvents(storage, 1);
-    const queued = { webhookId: 'wh_1', from: 0, to: events[0]?.sequence ?? 0, events, nowMs: 0 };
+    const queued = { webhookId: 'wh_1', revision: 4, from: 0, to: events[0]?.sequence ?? 0, events, nowMs: 0 };
+    // Events that were chosen for an earlier state of it are chosen again.
+    expect(await storage.webhooks.enqueue({ ...queued, revision: 3 })).toBe(false);
+    expect(await storage.webhooks.findWorkOf('wh_1')).toEqual({ webhook: changed, queuedTo: 0, dueAtMs: null });
     expect(await storage.webhooks.enqueue(queued)).toBe(true);
     const remove = (expect_: number) => write(storage, { kind: 'removeWebhook', webhookId: 'wh_1', expect: expect_ });
     expect([(await remove(3)).status, (await remove(4)).status]).toEqual(['stale', 'done']);
@@ -108,7 +112,14 @@ describePort('webhooks', (setup) => {
     expect(work).toMatchObject({ queuedTo: events[2]?.sequence ?? 0, dueAtMs: storage.ledger.nowMs() });
     expect(sequences(events)).not.toContain(before?.sequence);
     const more = await makeEvents(storage, 2);
-    const step = { webhookId: 'wh_1', from: work?.queuedTo ?? 0, to: more[1]?.sequence ?? 0, events: more, nowMs: 1 };
+    const step = {
+      webhookId: 'wh_1',
+      revision: 0,
+      from: work?.queuedTo ?? 0,
+      to: more[1]?.sequence ?? 0,
+      events: more,
+      nowMs: 1,
+    };
     const both = await Promise.all([storage.webhooks.enqueue(step), storage.webhooks.enqueue(step)]);
     expect(both.toSorted()).toEqual([false, true]);
     expect(await storage.webhooks.countWaiting('wh_1', 10)).toBe(5);
@@ -135,7 +146,7 @@ describePort('webhooks', (setup) => {
     expect(await storage.webhooks.countWaiting('wh_1', 10)).toBe(9);
     await storage.webhooks.finish(late, 'f', DELIVERED);
     const failed = { ...DELIVERED, state: 'waiting', dueAtMs: clock.nowMs() + 7, failingSinceMs: 3 } as const;
-    const [, second] = again;
+    const second = again.find(({ sequence }) => sequence !== late.sequence);
     if (second === undefined) throw new Error('nothing was claimed');
     await storage.webhooks.finish(second, 'f', { ...failed, status: 500, error: 'The target answered 500.' });
     const query = { webhookId: 'wh_1', limit: 20, before: null };
@@ -149,6 +160,11 @@ describePort('webhooks', (setup) => {
     const newest = await storage.webhooks.listDeliveries({ ...query, state: null, limit: 2 });
     const next = await storage.webhooks.listDeliveries({ ...query, state: null, before: newest[1]?.sequence ?? 0 });
     expect([...sequences(newest), ...sequences(next)]).toEqual(sequences(events).toReversed());
+    // What is given back is due at once, and counts as no try. What was finished, or is held by another, stays.
+    await storage.webhooks.release('wh_1', 'f', clock.nowMs());
+    const released = await storage.webhooks.claim(claimOf(storage, 'h'));
+    const unfinished = sequences(again).filter((each) => each !== late.sequence && each !== second.sequence);
+    expect(released.map(({ sequence, attempts }) => [sequence, attempts])).toEqual(unfinished.map((each) => [each, 0]));
   });
 
   test('the log keeps a bounded number, resuming makes what waits due, and an event can be delivered again', async () => {
@@ -161,7 +177,7 @@ describePort('webhooks', (setup) => {
     const more = await makeEvents(storage, 1);
     const [from = 0, to = 0] = [events.at(-1)?.sequence, more[0]?.sequence];
     const later = clock.nowMs() + 1_000_000;
-    await storage.webhooks.enqueue({ webhookId: 'wh_1', from, to, events: more, nowMs: later });
+    await storage.webhooks.enqueue({ webhookId: 'wh_1', revision: 0, from, to, events: more, nowMs: later });
     const query = { webhookId: 'wh_1', limit: 2000, before: null };
     expect((await storage.webhooks.listDeliveries({ ...query, state: 'delivered' })).length).toBe(MAX_DELIVERY_LOG);
     expect((await storage.webhooks.listDeliveries({ ...query, state: 'waiting' })).length).toBe(2);
@@ -180,6 +196,13 @@ describePort('webhooks', (setup) => {
     }
     const absent = { kind: 'redeliver', webhookId: 'wh_1', eventId: 'evt_none', atMs: 0 } as const;
     expect((await write(storage, absent)).status).toBe('stale');
+  });
+
+  test('every webhook is worked on, also where calls at the same time have made more than the bound', async () => {
+    const { storage } = setup();
+    const ids = Array.from({ length: MAX_WEBHOOKS + 1 }, (_, i) => `wh_${String(i).padStart(3, '0')}`);
+    for (const id of ids) await write(storage, { kind: 'insertWebhook', webhook: webhook(id) });
+    expect((await storage.webhooks.findWork()).map((work) => work.webhook.id)).toEqual(ids);
   });
 
   test('two nodes share the work: each event reaches the target, and none twice while both live', async () => {

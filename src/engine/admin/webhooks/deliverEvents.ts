@@ -48,7 +48,7 @@ export class DeliverEvents {
     for (const each of work) {
       const hasNews = each.queuedTo < last;
       const isDue = each.dueAtMs !== null && each.dueAtMs <= this.#nowMs();
-      if ((hasNews || isDue) && !this.#stop.signal.aborted) this.#start(each, log);
+      if ((hasNews || isDue) && !this.#stop.signal.aborted) this.#start(each.webhook.id, log);
     }
   }
 
@@ -63,10 +63,9 @@ export class DeliverEvents {
     await this.idle();
   }
 
-  #start(work: WebhookWork, log: Pick<TaskLog, 'warn'>): void {
-    const { id } = work.webhook;
+  #start(id: string, log: Pick<TaskLog, 'warn'>): void {
     if (this.#running.has(id)) return;
-    const running = this.#work(work, log)
+    const running = this.#work(id, log)
       .catch((error: unknown) => {
         const reason = error instanceof Error ? error.message : String(error);
         log.warn('a webhook could not be worked on; it will be tried again', { webhook: id, reason });
@@ -75,47 +74,56 @@ export class DeliverEvents {
     this.#running.set(id, running);
   }
 
-  async #work(work: WebhookWork, log: Pick<TaskLog, 'warn'>): Promise<void> {
-    let queuedTo: number | null = work.queuedTo;
+  /** The webhook is read again before each step: what a change has said holds from its answer on. */
+  async #work(webhookId: string, log: Pick<TaskLog, 'warn'>): Promise<void> {
     while (!this.#stop.signal.aborted) {
-      if (queuedTo !== null) queuedTo = await this.#queue(work.webhook, queuedTo);
-      const sent = await this.#send(work.webhook, log);
+      const work = await this.#context.storage.webhooks.findWorkOf(webhookId);
+      if (work === null) return;
+      const isQueued = await this.#queue(work);
+      const sent = await this.#send(webhookId, log);
       // A target that fails rests until the next run.
-      if (sent === 'failed' || (sent === 'nothing' && queuedTo === null)) return;
+      if (sent === 'stopped' || (sent === 'nothing' && !isQueued)) return;
     }
   }
 
-  /** Asks the webhook about the next events. Answers how far it was asked; null = all were, or there is no room. */
-  async #queue(webhook: WebhookRecord, from: number): Promise<number | null> {
+  /** Asks the webhook about the next events. False: it was asked about all of them, or there is no room. */
+  async #queue({ webhook, queuedTo }: WebhookWork): Promise<boolean> {
     const { webhooks, events } = this.#context.storage;
-    const waiting = await webhooks.countWaiting(webhook.id, MAX_PENDING_DELIVERIES);
+    const { id: webhookId, revision } = webhook;
+    const waiting = await webhooks.countWaiting(webhookId, MAX_PENDING_DELIVERIES);
     const room = Math.min(QUEUE_STEP, MAX_PENDING_DELIVERIES - waiting);
-    if (room <= 0) return null;
-    const next = await events.list({ after: from, types: null, limit: room });
+    if (room <= 0) return false;
+    const next = await events.list({ after: queuedTo, types: null, limit: room });
     const to = next.at(-1)?.sequence;
-    if (to === undefined) return null;
+    if (to === undefined) return false;
     const wanted = next.filter((event) => wantsEvent(webhook, event));
-    const step = { webhookId: webhook.id, from, to, events: wanted, nowMs: this.#nowMs() };
-    // Where another node came first, the next run goes on from there.
-    return (await webhooks.enqueue(step)) ? to : null;
+    // Where another node or a change of the webhook came first, the next run goes on from there.
+    return webhooks.enqueue({ webhookId, revision, from: queuedTo, to, events: wanted, nowMs: this.#nowMs() });
   }
 
-  /** Sends some of what is due. `failed`: the target did not take all of it. */
-  async #send(webhook: WebhookRecord, log: Pick<TaskLog, 'warn'>): Promise<'nothing' | 'taken' | 'failed'> {
+  /** Sends some of what is due. `stopped`: the target did not take all of it, or nothing more may be sent to it. */
+  async #send(webhookId: string, log: Pick<TaskLog, 'warn'>): Promise<'nothing' | 'taken' | 'stopped'> {
     const { storage, system } = this.#context;
     const nowMs = this.#nowMs();
     const lease = makeId('req', nowMs, system.randomBytes(ID_RANDOM_BYTES));
-    const claim = { webhookId: webhook.id, limit: STEP, lease, nowMs, leaseMs: LEASE_MS };
+    const claim = { webhookId, limit: STEP, lease, nowMs, leaseMs: LEASE_MS };
     const claimed = [...(await storage.webhooks.claim(claim))];
     if (claimed.length === 0) return 'nothing';
     let isAllTaken = true;
     const lane = async (): Promise<void> => {
-      for (let delivery = claimed.shift(); delivery !== undefined; delivery = claimed.shift()) {
+      for (;;) {
+        const webhook = await storage.webhooks.find(webhookId);
+        if (webhook === null || !webhook.enabled || webhook.pausedAtMs !== null) return;
+        const delivery = claimed.shift();
+        if (delivery === undefined) return;
         isAllTaken = (await this.#try(webhook, delivery, { lease, log })) && isAllTaken;
       }
     };
-    await Promise.all(Array.from({ length: MAX_CONCURRENT_DELIVERIES }, lane));
-    return isAllTaken ? 'taken' : 'failed';
+    const lanes = await Promise.allSettled(Array.from({ length: MAX_CONCURRENT_DELIVERIES }, lane));
+    const isStopped = claimed.length > 0;
+    if (isStopped) await storage.webhooks.release(webhookId, lease, this.#nowMs());
+    for (const each of lanes) if (each.status === 'rejected') throw each.reason;
+    return isAllTaken && !isStopped ? 'taken' : 'stopped';
   }
 
   /** True when the target has taken the event. */
@@ -127,8 +135,9 @@ export class DeliverEvents {
     const startedAtMs = this.#nowMs();
     const sent = this.#stop.signal.aborted ? null : await this.#sendOne(webhook, delivery, startedAtMs);
     const outcome = this.#outcome(delivery, sent, startedAtMs);
-    await this.#context.storage.webhooks.finish(delivery, lease, outcome);
+    // First the pause: a crash in between leaves a delivery that waits, never a webhook that goes on without one.
     if (outcome.state === 'failed') await pauseWebhook(this.#context, webhook.id, outcome.error ?? '', log);
+    await this.#context.storage.webhooks.finish(delivery, lease, outcome);
     return outcome.state === 'delivered';
   }
 

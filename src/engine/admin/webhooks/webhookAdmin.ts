@@ -75,14 +75,15 @@ export class WebhookAdmin {
     return this.#context.storage.webhooks.list();
   }
 
-  /** `enabled: true` also ends a pause: what waits is tried again from now on. */
+  /** `enabled: true` and another url also end a pause: what waits is tried again from now on. */
   async update(actor: Actor, webhookId: string, patch: WebhookPatch): Promise<void> {
     const { url } = patch;
     await this.load(actor, 'webhook.update_webhook', webhookId);
     if (url !== undefined) requireEverywhere(actor, 'event.read_event');
     if (url !== undefined) await this.#checkTarget(url);
     await this.#change(actor, webhookId, 'webhook.update', (before) => {
-      const isResumed = patch.enabled === true && (before.pausedAtMs !== null || !before.enabled);
+      const isEnabled = patch.enabled === true && (before.pausedAtMs !== null || !before.enabled);
+      const isResumed = isEnabled || (url !== undefined && url !== before.url);
       return {
         webhook: {
           ...before,

@@ -34,4 +34,9 @@ export class PostgresWriter implements SqlWriter {
       }),
     );
   }
+
+  /** A transaction of its own: one that held several rows could end in a deadlock with a change of them all. */
+  async share(statement: WriteStatement): Promise<number> {
+    return (await this.write([statement]))?.[0] ?? 0;
+  }
 }

@@ -6,6 +6,9 @@ import type { SqliteThread } from './threadClient.ts';
 /** Writes through the writer thread, beside the commits of the ledger. */
 export class SqliteWriter implements SqlWriter {
   readonly #writer: SqliteThread;
+  /** What goes into the next shared transaction. */
+  readonly #shared: WriteStatement[] = [];
+  #lastShared: Promise<readonly number[] | null> = Promise.resolve(null);
 
   constructor(writer: SqliteThread) {
     this.#writer = writer;
@@ -19,5 +22,15 @@ export class SqliteWriter implements SqlWriter {
       if (failure.kind === 'refused') return null;
       throw new StorageUnavailable(`The database could not be written (${failure.message}).`);
     }
+  }
+
+  /** Each transaction is flushed, and spends wait meanwhile. So what comes while one is under way shares the next one. */
+  async share(statement: WriteStatement): Promise<number> {
+    const place = this.#shared.push(statement) - 1;
+    if (place === 0) {
+      const next = (): Promise<readonly number[] | null> => this.write(this.#shared.splice(0));
+      this.#lastShared = this.#lastShared.then(next, next);
+    }
+    return (await this.#lastShared)?.[place] ?? 0;
   }
 }
