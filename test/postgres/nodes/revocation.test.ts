@@ -1,29 +1,17 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 
-import { VirtualClock } from '../../support/clock.ts';
-import { SilentNode } from '../../support/silentNode.ts';
-import { postgresServer } from '../conformance/postgres.ts';
+import type { SilentNode } from '../../support/silentNode.ts';
+import { useSilentPair } from '../../support/silentPair.ts';
 
 setDefaultTimeout(60_000);
 
-/** Makes every change. */
+const pair = useSilentPair();
 let changing: SilentNode;
-/** Has seen everything before the change and hears nothing of it. */
 let silent: SilentNode;
 let made = 0;
 
-beforeAll(async () => {
-  const server = await postgresServer();
-  const url = await server.createDatabase();
-  const clock = new VirtualClock('2026-03-15T12:00:00Z');
-  changing = await SilentNode.start(url, clock);
-  silent = await SilentNode.start(url, clock);
-  silent.rootKey = changing.rootKey;
-});
-
-afterAll(async () => {
-  await silent.close();
-  await changing.close();
+beforeAll(() => {
+  ({ changing, silent } = pair());
 });
 
 /** A key with what it belongs to. It holds `write` directly and `read` through its role, and is asked for both. */
