@@ -210,7 +210,7 @@ export class KeyCache {
     if (found && broken) return this.#refuse(digest, found.key.id, `${broken.id}: ${broken.reason}`);
     if (found === null) this.#keepUnknown(digest);
     const entry = found === null ? null : this.#keep(digest, found);
-    if (entry instanceof Error) return void this.#finish(digest)?.reject(entry);
+    if (entry instanceof Error) return this.#finish(digest)?.reject(entry);
     // The plan of its identity has changed since it was read.
     if (entry === undefined) return this.#ask(digest);
     this.#finish(digest)?.resolve(entry);
