@@ -69,9 +69,12 @@ test('a call can be tried: verifyKey of a real key shows its verdict, and the br
   await dialog.getByPlaceholder('Token').first().click();
   await reference.keyboard.insertText(server.rootKey);
   const sent = reference.waitForRequest('**/v1/keys.verifyKey');
+  const answered = reference.waitForResponse('**/v1/keys.verifyKey');
   await dialog.getByRole('button', { name: /^Send/ }).first().click();
   expect((await sent).headers()['authorization']).toBe(`Bearer ${server.rootKey}`);
   expect(await kept()).not.toContain(server.rootKey);
+  // A request under way is cancelled when the dialog closes.
+  await (await answered).finished();
   await reference.keyboard.press('Escape');
   await dialog.waitFor({ state: 'hidden' });
 });
