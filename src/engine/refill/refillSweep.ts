@@ -1,6 +1,7 @@
 import { heldCredits } from '../../core/plan.ts';
 import type { HeldCredits } from '../../core/records.ts';
 import type { DueCursor, Storage } from '../../storage/port/storage.ts';
+import { planOf } from '../planOf.ts';
 import type { RefillPlans } from './refillPlans.ts';
 
 /** Keys of one step. SQLite writes them in one commit, and verifications continue between two steps. */
@@ -80,7 +81,6 @@ export class RefillSweep {
       found = await records.findIdentityById(id);
     }
     if (found === null) return null;
-    const plan = found.planId === null ? null : await records.findPlan(found.planId);
-    return { credits: heldCredits(found.credits, plan), revision: found.revision };
+    return { credits: heldCredits(found.credits, await planOf(records, found)), revision: found.revision };
   }
 }

@@ -3,10 +3,9 @@ import { Type } from 'typebox';
 import { defineRoute } from './route.ts';
 import { field, optional } from '../shapes/described.ts';
 import { EXAMPLE } from '../shapes/examples.ts';
-import { IDENTITY_REFERENCE, toIdentityReference, toPlanFields } from '../shapes/identityObject.ts';
+import { IDENTITY_REFERENCE, PlanMoveObject, toIdentityReference, toPlanFields } from '../shapes/identityObject.ts';
 import { IdentityId } from '../shapes/idFields.ts';
 import { Id, orNull, strict, Text } from '../shapes/schemas.ts';
-import { PlanMoveObject } from '../shapes/identityObject.ts';
 
 export const assignPlan = defineRoute({
   path: '/v1/plans.assign',
@@ -41,7 +40,7 @@ export const assignPlan = defineRoute({
   errors: ['NOT_FOUND', 'PRECONDITION_FAILED'],
   async handle(engine, actor, { planId, when = 'now', balance = 'keep', ...named }) {
     const holder = toIdentityReference(named);
-    const { identity } = await engine.assignPlan.assign(actor, { holder, planId, when, balance });
+    const identity = await engine.assignPlan.assign(actor, { holder, planId, when, balance });
     return { identityId: identity.id, ...toPlanFields(identity) };
   },
 });

@@ -164,7 +164,7 @@ export function toPage<T extends { id: string }>(rows: readonly T[], limit: numb
 }
 
 /** Newest first, by number. Each filter has an index that ends with the number. */
-export function eventListing(query: EntryQuery): Statement {
+export function entryListing(query: EntryQuery): Statement {
   const params: Params = [];
   const conditions = ['TRUE'];
   const add = (condition: string, value: string | number | null): void => {

@@ -248,7 +248,7 @@ export class SqlRecords implements Records {
   }
 
   async listEntries(query: EntryQuery): Promise<{ entries: readonly StoredEntry[]; cursor: number | null }> {
-    const rows = (await this.#reader.scan<EntryRow>(queries.eventListing(query))).map(toEntry);
+    const rows = (await this.#reader.scan<EntryRow>(queries.entryListing(query))).map(toEntry);
     const entries = rows.slice(0, query.limit);
     return { entries, cursor: rows.length > query.limit ? (entries.at(-1)?.number ?? null) : null };
   }

@@ -14,6 +14,7 @@ import { type CreditsView, viewCredits } from '../keys/keyView.ts';
 import type { AdminContext } from '../change/adminContext.ts';
 import { auditedIdentity } from './auditedIdentity.ts';
 import { type IdentityReference, loadIdentity } from './loadIdentity.ts';
+import { planOf, plansOf } from '../../planOf.ts';
 import { openedLimits, readUsedLimits, type UsedLimit } from './usedLimits.ts';
 
 export interface IdentityPatch extends CounterPatch {
@@ -113,7 +114,7 @@ export class IdentityAdmin {
       const before = await loadIdentity(this.#context, actor, 'identity.update_identity', reference);
       // An empty patch changes nothing and writes no audit entry.
       if (Object.keys(patch).length === 0) return { change: { writes: [], accounts: [] }, answer: () => before };
-      const plan = before.planId === null ? null : await records.findPlan(before.planId);
+      const plan = await planOf(records, before);
       const context = { ...(await this.#counterContext(patch)), plan };
       const { counters, accounts } = patchCounters(before, patch, context);
       const after: IdentityRecord = { ...patched(before, patch), ...counters, updatedAtMs: context.nowMs };
@@ -148,19 +149,13 @@ export class IdentityAdmin {
     const accounts = identities.flatMap(({ credits }) => credits?.account ?? []);
     const states = accounts.length === 0 ? [] : await storage.ledger.read(accounts);
     const stateOf = new Map(accounts.map((account, i) => [account, states[i]]));
-    const plans = await this.#plansOf(identities);
+    const plans = await plansOf(storage.records, identities);
     const nowMs = storage.ledger.nowMs();
     return identities.map((identity) => {
       const state = identity.credits === null ? undefined : stateOf.get(identity.credits.account);
       const plan = plans.get(identity.planId ?? '') ?? null;
       return { identity, plan, ...viewCredits(heldCredits(identity.credits, plan), state, refills, nowMs) };
     });
-  }
-
-  async #plansOf(identities: readonly IdentityRecord[]): Promise<ReadonlyMap<string, PlanRecord>> {
-    const ids = new Set(identities.flatMap(({ planId }) => planId ?? []));
-    const found = ids.size === 0 ? [] : await this.#context.storage.records.findPlans([...ids]);
-    return new Map(found.map(({ plan }) => [plan.id, plan]));
   }
 
   async #counterContext(patch: CounterPatch): Promise<CounterContext> {

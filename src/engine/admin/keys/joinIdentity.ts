@@ -4,16 +4,17 @@ import type { IdentityRecord } from '../../../core/records.ts';
 import type { Records } from '../../../storage/port/records.ts';
 import type { RecordWrite } from '../../../storage/port/writes.ts';
 import type { Draft } from '../change/draft.ts';
+import { planOf } from '../../planOf.ts';
 
 /**
  * After a key of this identity was drafted: refuses it when the identity has as many keys as it may have. The change does so again when it
  * is carried out, because other keys may join at the same time.
  */
 export async function joinIdentity(records: Records, draft: Draft, identity: IdentityRecord): Promise<void> {
-  const { id, planId } = identity;
+  const { id } = identity;
   // Nobody else knows an identity that this change creates.
   if (draft.writes.some((write) => write.kind === 'insertIdentity' && write.identity.id === id)) return;
-  const maxKeys = heldMaxKeys(identity, planId === null ? null : await records.findPlan(planId));
+  const maxKeys = heldMaxKeys(identity, await planOf(records, identity));
   if (maxKeys !== null) await requireSpace(records, draft, identity, maxKeys);
   draft.writes.push(joinOf(identity, maxKeys));
 }

@@ -1,9 +1,10 @@
 import { AppError } from '../../../core/errors.ts';
 import { heldMaxKeys } from '../../../core/plan.ts';
-import type { IdentityRecord, PlanRecord } from '../../../core/records.ts';
+import type { IdentityRecord } from '../../../core/records.ts';
 import type { Records } from '../../../storage/port/records.ts';
 import type { Actor } from '../change/actor.ts';
 import type { Draft } from '../change/draft.ts';
+import { plansOf } from '../../planOf.ts';
 import type { CreateKey } from './createKey.ts';
 import { joinOf, tooManyKeys } from './joinIdentity.ts';
 import type { KeyProblem } from './keyProblems.ts';
@@ -58,7 +59,7 @@ export class KeyOwners {
 
   /** Drafts the joins, and answers the first key of each identity that would be one too many. */
   async join(records: Records, draft: Draft): Promise<KeyProblem[]> {
-    const plans = await this.#plans(records);
+    const plans = await plansOf(records, [...this.#existing.values()]);
     const joining = [...this.#joining].map(([id, indexes]) => {
       const identity = this.#existing.get(id) as IdentityRecord;
       return { identity, indexes, maxKeys: heldMaxKeys(identity, plans.get(identity.planId ?? '') ?? null) };
@@ -72,11 +73,5 @@ export class KeyOwners {
       const error = () => tooManyKeys(identity, { maxKeys, count, more: indexes.length });
       return index === undefined ? [] : [{ index, error: error() }];
     });
-  }
-
-  async #plans(records: Records): Promise<ReadonlyMap<string, PlanRecord>> {
-    const ids = new Set([...this.#existing.values()].flatMap(({ planId }) => planId ?? []));
-    const found = ids.size === 0 ? [] : await records.findPlans([...ids]);
-    return new Map(found.map(({ plan }) => [plan.id, plan]));
   }
 }

@@ -11,6 +11,7 @@ import { touchAccounts } from '../change/counters.ts';
 import { requireOn } from '../change/requireRight.ts';
 import { type IdentityReference, loadIdentity } from '../identities/loadIdentity.ts';
 import type { PlanAdmin } from './planAdmin.ts';
+import { planOf } from '../../planOf.ts';
 
 export interface Assignment {
   readonly holder: IdentityReference;
@@ -24,12 +25,6 @@ export interface Assignment {
 /** How often a move is made again after another change came first. The next use of the identity tries again. */
 const MAX_TRIES = 5;
 
-/** A holder after it was assigned. */
-export interface Assigned {
-  readonly identity: IdentityRecord;
-  readonly plan: PlanRecord | null;
-}
-
 /** Moves holders from plan to plan. A holder refers to its plan and copies nothing of it. */
 export class AssignPlan {
   readonly #context: AdminContext;
@@ -40,17 +35,17 @@ export class AssignPlan {
     this.#plans = plans;
   }
 
-  async assign(actor: Actor, { holder, planId, when, balance }: Assignment): Promise<Assigned> {
+  async assign(actor: Actor, { holder, planId, when, balance }: Assignment): Promise<IdentityRecord> {
     const { storage, changes } = this.#context;
     // Before anything is read: the answer must not tell which of the two there is.
     if (planId !== null) requireOn(actor, 'plan.assign_plan', planId, 'plan', planId);
     return changes.apply(async () => {
       const before = await loadIdentity(this.#context, actor, 'identity.update_identity', holder);
       const plan = planId === null ? null : await this.#plans.load(actor, 'plan.assign_plan', planId);
-      const from = await this.#planOf(before);
+      const from = await planOf(storage.records, before);
       if (when === 'now') {
         const { change, after } = await this.#move(actor, before, { from, to: plan, balance, atMs: null });
-        return { change, answer: () => ({ identity: after, plan }) };
+        return { change, answer: () => after };
       }
       const planMove = { planId, atMs: this.#nextRefillMs(before, from), balance };
       const after = { ...before, planMove, revision: before.revision + 1, updatedAtMs: storage.ledger.nowMs() };
@@ -58,7 +53,7 @@ export class AssignPlan {
         // The sweep looks at it then.
         change.account === before.credits?.account ? { ...change, dueAtMs: planMove.atMs } : change,
       );
-      return { change: written(actor, before, after, accounts, plan), answer: () => ({ identity: after, plan }) };
+      return { change: written(actor, before, after, accounts, plan), answer: () => after };
     });
   }
 
@@ -72,18 +67,10 @@ export class AssignPlan {
       const before = await storage.records.findIdentityById(identityId);
       const move = before?.planMove ?? null;
       if (before === null || move === null || storage.ledger.nowMs() < move.atMs) return;
-      const [from, to] = [await this.#planOf(before), await this.#find(move.planId)];
+      const [from, to] = [await planOf(storage.records, before), await planOf(storage.records, move)];
       const { change } = await this.#move(SYSTEM, before, { from, to, balance: move.balance, atMs: move.atMs });
       if (await changes.tryOnce(change)) return;
     }
-  }
-
-  async #planOf({ planId }: IdentityRecord): Promise<PlanRecord | null> {
-    return this.#find(planId);
-  }
-
-  async #find(planId: string | null): Promise<PlanRecord | null> {
-    return planId === null ? null : this.#context.storage.records.findPlan(planId);
   }
 
   #nextRefillMs({ credits, externalId }: IdentityRecord, from: PlanRecord | null): number {
